@@ -1,0 +1,191 @@
+"""What a LLaMA is made of: normalisation, rotary positions, attention, feed-forward, blocks.
+
+Shapes: B sequences of S tokens, d = dmodel features per token; h heads of hd = head_dim features,
+of which k = num_kv_heads have keys and values of their own.
+
+The architecture is that of LLaMA (Touvron et al. 2023, arXiv 2302.13971) with grouped-query
+attention (Ainslie et al. 2023, arXiv 2305.13245). Names are those of Hugging Face's Llama classes.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from simplellm.checks import check_length
+from simplellm.config import Config
+from simplellm.devices import pick
+
+
+class RMSNorm(nn.Module):
+    """Root mean square layer normalisation (Zhang and Sennrich 2019, arXiv 1910.07467).
+
+    x (..., d) -> weight * x / sqrt(mean(x^2) + eps). Half-precision input is normalised in float32:
+    squares of large values do not fit in half precision.
+    """
+
+    def __init__(self, dmodel: int, eps: float = 1e-6):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(dmodel))
+        self.eps = eps
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        wide = wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)
+        return self.weight * wide.to(x.dtype)
+
+
+def rope_frequencies(rope: dict, head_dim: int, device: torch.device | None = None) -> torch.Tensor:
+    """By how many radians each pair of features turns per position: float32 (head_dim / 2,)."""
+    exponents = torch.arange(0, head_dim, 2, dtype=torch.float32, device=device) / head_dim
+    frequencies = 1.0 / rope["rope_theta"] ** exponents
+    if rope["rope_type"] == "linear":
+        return frequencies / rope["factor"]
+    if rope["rope_type"] == "llama3":
+        # A pair that turns often within the original context keeps its speed (1), one that hardly
+        # turns is slowed down by the factor (0), and those between get a mixture.
+        turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)
+        low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+        keep = ((turns - low) / (high - low)).clamp(0, 1)
+        return frequencies * (keep + (1 - keep) / rope["factor"])
+    return frequencies
+
+
+def rope_table(rope: dict, head_dim: int, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """cos and sin of every position's angles, each (S, head_dim), for hidden states (B, S, d).
+
+    Angles are float32 whatever the model's type: in half precision neighbouring positions past a
+    few hundred would be the same.
+    """
+    positions = torch.arange(like.shape[1], dtype=torch.float32, device=like.device)
+    angles = torch.outer(positions, rope_frequencies(rope, head_dim, like.device))
+    angles = torch.cat((angles, angles), dim=-1)
+    return angles.cos().to(like.dtype), angles.sin().to(like.dtype)
+
+
+def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    """Rotary position embedding (Su et al. 2021, arXiv 2104.09864) of x (B, heads, S, head_dim).
+
+    Feature i of the first half and feature i of the second half are a point in a plane, turned by
+    position * frequency i. The dot product of two turned vectors depends on their distance alone.
+    """
+    first, second = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+class Attention(nn.Module):
+    """Causal self-attention with grouped queries: (B, S, d) -> (B, S, d).
+
+    Each of the k key-value heads serves h / k query heads (arXiv 2305.13245): k = h is the usual
+    attention, k = 1 is multi-query attention.
+    """
+
+    def __init__(self, config: Config):
+        super().__init__()
+        self.head_dim = config.head_dim
+        self.dropout_prob = config.dropout_prob
+        queries = config.num_heads * config.head_dim
+        keys = config.num_kv_heads * config.head_dim
+        self.q_proj = nn.Linear(config.dmodel, queries, bias=False)
+        self.k_proj = nn.Linear(config.dmodel, keys, bias=False)
+        self.v_proj = nn.Linear(config.dmodel, keys, bias=False)
+        self.o_proj = nn.Linear(queries, config.dmodel, bias=False)
+
+    def forward(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+        q = rotate(self.split_heads(self.q_proj(x)), cos, sin)
+        k = rotate(self.split_heads(self.k_proj(x)), cos, sin)
+        v = self.split_heads(self.v_proj(x))
+        if q.shape[1] != k.shape[1]:
+            group = q.shape[1] // k.shape[1]
+            k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
+        dropout = self.dropout_prob if self.training else 0.0
+        mixed = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
+        return self.o_proj(mixed.transpose(1, 2).flatten(2))
+
+    def split_heads(self, x: torch.Tensor) -> torch.Tensor:
+        """(B, S, heads * head_dim) -> (B, heads, S, head_dim)."""
+        return x.view(*x.shape[:2], -1, self.head_dim).transpose(1, 2)
+
+
+class SwiGLU(nn.Module):
+    """Gated feed-forward (Shazeer 2020, arXiv 2002.05202): (B, S, d) -> (B, S, d).
+
+    down(silu(gate(x)) * up(x)), which is hidden_dim wide in between.
+    """
+
+    def __init__(self, config: Config):
+        super().__init__()
+        self.gate_proj = nn.Linear(config.dmodel, config.hidden_dim, bias=False)
+        self.up_proj = nn.Linear(config.dmodel, config.hidden_dim, bias=False)
+        self.down_proj = nn.Linear(config.hidden_dim, config.dmodel, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class Block(nn.Module):
+    """One layer: attention, then feed-forward; each reads normalised input and adds to it."""
+
+    def __init__(self, config: Config):
+        super().__init__()
+        self.self_attn = Attention(config)
+        self.mlp = SwiGLU(config)
+        self.input_layernorm = RMSNorm(config.dmodel, config.norm_eps)
+        self.post_attention_layernorm = RMSNorm(config.dmodel, config.norm_eps)
+
+    def forward(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), cos, sin)
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+class Layers(nn.Module):
+    """What the whole model and every stage share: `n_layers` blocks, and how they come to be.
+
+    Weights are drawn on the CPU and then moved: one seed gives one model on every device.
+    """
+
+    first_layer = 0  # the place of layers.0 in the whole model; `slice_stage` sets it
+
+    def __init__(self, config: Config, device: str | torch.device):
+        super().__init__()
+        self.config = config
+        with torch.device("meta"):  # shapes only: no memory yet, and no random numbers
+            self.build(config)
+        draw(self, pick(device))
+
+    def build(self, config: Config) -> None:
+        """Make the modules; classes with more than blocks add theirs."""
+        self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+
+    def run_layers(self, x: torch.Tensor) -> torch.Tensor:
+        """Hidden states through all blocks: (B, S, dmodel) -> (B, S, dmodel)."""
+        if x.dim() != 3 or x.shape[2] != self.config.dmodel:
+            raise ValueError(
+                f"a stage reads hidden states of shape (batch, sequence, {self.config.dmodel}) and "
+                f"got {tuple(x.shape)}: only the first stage reads token ids, with embed(ids)."
+            )
+        check_length(x.shape[1], self.config.ctx_size)
+        cos, sin = rope_table(self.config.rope, self.config.head_dim, like=x)
+        for layer in self.layers:
+            x = layer(x, cos, sin)
+        return x
+
+
+def draw(module: nn.Module, device: torch.device) -> None:
+    """Give a module that was made on the meta device its memory, its random start and its place."""
+    if device.type != "meta":
+        module.to_empty(device="cpu").apply(draw_weights).to(device)
+
+
+def draw_weights(module: nn.Module) -> None:
+    """Start values of one module, for `model.apply(draw_weights)`: N(0, 0.02), norms at 1.
+
+    The embedding of the padding token is zero, and stays zero because it gets no gradient.
+    """
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+        nn.init.zeros_(module.weight[module.padding_idx])
+    if isinstance(module, RMSNorm):
+        nn.init.ones_(module.weight)

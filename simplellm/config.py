@@ -1,0 +1,104 @@
+"""The sizes of a LLaMA as data: checked, with every default filled in."""
+
+from dataclasses import dataclass, field
+
+ROPE_KEYS = {
+    "default": (),
+    "linear": ("factor",),
+    "llama3": (
+        "factor",
+        "low_freq_factor",
+        "high_freq_factor",
+        "original_max_position_embeddings",
+    ),
+}
+
+
+def rope_settings(rope_parameters: dict | None = None, theta: float = 10000.0) -> dict:
+    """Rotary settings in full, from a dict with the names that `transformers` 5 uses.
+
+    "rope_theta" is the base (by default `theta`); "rope_type" is "default", or "linear" (positions
+    divided by "factor"), or "llama3" (only slow rotations divided, as Llama 3.1 does it).
+
+    Raises ValueError with one sentence for another type, a missing setting, or one that is unknown.
+    """
+    given = {name: value for name, value in (rope_parameters or {}).items() if value is not None}
+    kind = given.pop("rope_type", given.pop("type", "default"))
+    given.pop("type", None)  # the older name; some files carry both
+    if kind not in ROPE_KEYS:
+        raise ValueError(
+            f"rotary positions of type {kind!r} are not supported: use {', '.join(ROPE_KEYS)}."
+        )
+    settings = {"rope_type": kind, "rope_theta": float(given.pop("rope_theta", theta))}
+    if given.pop("partial_rotary_factor", 1.0) != 1.0:
+        raise ValueError("partial_rotary_factor is not supported: every feature of a head turns.")
+    for name in ROPE_KEYS[kind]:
+        if name not in given:
+            raise ValueError(f"rope_parameters of type {kind!r} need {name!r}.")
+        settings[name] = given.pop(name)
+    if given:
+        raise ValueError(f"rope_parameters of type {kind!r} have no setting {min(given)!r}.")
+    return settings
+
+
+@dataclass
+class Config:
+    """The sizes of a model or of one stage, checked, with every default filled in.
+
+    Raises ValueError with one sentence where the sizes do not fit together.
+    """
+
+    dmodel: int = 4096
+    num_heads: int = 32
+    hidden_dim: int | None = None  # width of the feed-forward part, by default 4 * dmodel
+    norm_eps: float = 1e-6
+    dropout_prob: float = 0.0  # of attention weights, in training only
+    head_dim: int | None = None  # by default dmodel / num_heads
+    ctx_size: int = 2048
+    num_kv_heads: int | None = None  # by default num_heads
+    n_layers: int = 32
+    rope: dict = field(default_factory=lambda: rope_settings())
+    vocab_size: int | None = None  # None in a stage that has neither embedding nor head
+    padding_idx: int | None = None
+    shared: bool = False  # embedding and head are one tensor
+
+    def __post_init__(self):
+        for name in ("dmodel", "num_heads", "ctx_size", "vocab_size", "hidden_dim", "head_dim"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}.")
+        if self.n_layers < 0:
+            raise ValueError(f"n_layers cannot be negative, and is {self.n_layers}.")
+        if not 0 <= self.dropout_prob < 1:
+            raise ValueError(f"dropout_prob must be in [0, 1), not {self.dropout_prob}.")
+        self.hidden_dim = self.hidden_dim or 4 * self.dmodel
+        self.num_kv_heads = self.num_heads if self.num_kv_heads is None else self.num_kv_heads
+        self._check_heads()
+        self._check_padding()
+
+    def _check_heads(self):
+        if self.head_dim is None and self.dmodel % self.num_heads:
+            raise ValueError(
+                f"{self.num_heads} heads do not divide dmodel = {self.dmodel} evenly: choose "
+                "num_heads so that they do, or give head_dim."
+            )
+        self.head_dim = self.head_dim or self.dmodel // self.num_heads
+        if self.head_dim % 2:
+            raise ValueError(
+                f"head_dim must be even, because rotary positions turn pairs of features, and is "
+                f"{self.head_dim} (dmodel {self.dmodel}, {self.num_heads} heads)."
+            )
+        if self.num_kv_heads < 1 or self.num_heads % self.num_kv_heads:
+            raise ValueError(
+                f"num_kv_heads = {self.num_kv_heads} does not divide num_heads = {self.num_heads} "
+                "evenly: each key-value head serves the same number of query heads."
+            )
+
+    def _check_padding(self):
+        if self.padding_idx is not None and self.padding_idx < 0:
+            self.padding_idx = None  # SentencePiece says -1 for "no padding token"
+        if None not in (self.padding_idx, self.vocab_size) and self.padding_idx >= self.vocab_size:
+            raise ValueError(
+                f"padding_idx = {self.padding_idx} is outside the vocabulary of {self.vocab_size} "
+                f"tokens (0 to {self.vocab_size - 1})."
+            )

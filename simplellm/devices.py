@@ -1,0 +1,50 @@
+"""Which device a model goes to: the best one present, or the one that was asked for."""
+
+import sys
+from functools import cache
+
+import torch
+
+
+def pick(device: str | torch.device | None = "auto") -> torch.device:
+    """The device that `device` names.
+
+    "auto" (or None) is the best one present: CUDA, else Apple's MPS, else the CPU.
+    "cuda" or "mps" on a machine without one gives the CPU and says so once, in one line on stderr,
+    so that a script written for a GPU runs on a laptop.
+
+    Raises:
+        ValueError: `device` is no device name, or a GPU number that this machine does not have.
+    """
+    if device is None or device == "auto":
+        return torch.device("cuda" if has_cuda() else "mps" if has_mps() else "cpu")
+    try:
+        wanted = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise ValueError(
+            f"{device!r} is not a device: use 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'."
+        ) from None
+    present = {"cuda": has_cuda, "mps": has_mps}.get(wanted.type, lambda: True)
+    if not present():
+        say_once(f"there is no {wanted.type} device here, so the CPU is used instead.")
+        return torch.device("cpu")
+    if wanted.type == "cuda" and (wanted.index or 0) >= torch.cuda.device_count():
+        raise ValueError(
+            f"there is no device {wanted}: this machine has {torch.cuda.device_count()} GPUs, "
+            "numbered from 0."
+        )
+    return wanted
+
+
+def has_cuda() -> bool:
+    return torch.cuda.is_available()
+
+
+def has_mps() -> bool:
+    return torch.backends.mps.is_available()
+
+
+@cache
+def say_once(line: str) -> None:
+    """Print `line` on stderr the first time that this process says it."""
+    print(f"simplellm: {line}", file=sys.stderr, flush=True)

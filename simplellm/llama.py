@@ -1,0 +1,167 @@
+"""LLaMA, the whole model; its pipeline stages and how to cut it can be imported from here too.
+
+Weight names are those of Hugging Face's LlamaForCausalLM.
+
+Shapes: ids (B, S) are token numbers; hidden states (B, S, dmodel); logits (B, S, vocab_size).
+"""
+
+from dataclasses import replace
+
+import torch
+from torch import nn
+
+from simplellm import generation
+from simplellm.blocks import Layers, RMSNorm, draw
+from simplellm.checks import check_ids
+from simplellm.config import Config, rope_settings
+from simplellm.devices import pick
+from simplellm.slicing import slice_stage, slice_stages, whole_name
+from simplellm.stages import LLamaFirstStage, LLamaLastStage, LLamaStage
+
+__all__ = [
+    "CausalLLama",
+    "LLama",
+    "LLamaFirstStage",
+    "LLamaLastStage",
+    "LLamaStage",
+    "slice_stage",
+    "slice_stages",
+    "whole_name",
+]
+
+
+class CausalLLama(Layers):
+    """The body of a model: embedding, blocks and final norm, ids (B, S) -> (B, S, dmodel).
+
+    Args:
+        hidden_dim: width of the feed-forward part, by default 4 * dmodel.
+        dropout_prob: dropout of attention weights while training.
+        head_dim: features per head, by default dmodel / num_heads.
+        ctx_size: the longest sequence that is accepted.
+        num_kv_heads: key-value heads, by default num_heads.
+        padding_idx: a token whose embedding is zero and is not trained; None or negative for none.
+        device: see `simplellm.devices.pick`; "meta" gives the shapes without the memory.
+        theta, rope_parameters: see `simplellm.config.rope_settings`.
+
+    Raises:
+        ValueError: sizes that do not fit together; in forward, a token outside the vocabulary or a
+            sequence longer than ctx_size.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        dmodel: int = 4096,
+        num_heads: int = 32,
+        hidden_dim: int | None = None,
+        norm_eps: float = 1e-6,
+        dropout_prob: float = 0,
+        head_dim: int | None = None,
+        ctx_size: int = 2048,
+        num_kv_heads: int | None = None,
+        padding_idx: int | None = None,
+        device: str | torch.device = "auto",
+        n_layers: int = 32,
+        theta: float = 10000.0,
+        rope_parameters: dict | None = None,
+    ):
+        config = Config(
+            vocab_size=vocab_size,
+            dmodel=dmodel,
+            num_heads=num_heads,
+            hidden_dim=hidden_dim,
+            norm_eps=norm_eps,
+            dropout_prob=dropout_prob,
+            head_dim=head_dim,
+            ctx_size=ctx_size,
+            num_kv_heads=num_kv_heads,
+            padding_idx=padding_idx,
+            n_layers=n_layers,
+            rope=rope_settings(rope_parameters, theta),
+        )
+        super().__init__(config, device)
+
+    def build(self, config: Config) -> None:
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.dmodel, config.padding_idx)
+        super().build(config)
+        self.norm = RMSNorm(config.dmodel, config.norm_eps)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        check_ids(ids, self.config.vocab_size, self.config.ctx_size)
+        return self.norm(self.run_layers(self.embed_tokens(ids)))
+
+
+class LLama(nn.Module):
+    """A whole language model: ids (B, S) -> logits (B, S, vocab_size).
+
+    `mdl_type` is the class of the body, such as `CausalLLama`, which explains the other arguments.
+    `shared=True` ties embedding and head: one tensor, trained by both uses. Another base for the
+    rotary positions: rope_parameters={"rope_theta": 500000.0}.
+
+    >>> net = LLama(CausalLLama, 1024, dmodel=64, num_heads=4, n_layers=2, ctx_size=128)
+    >>> net(torch.zeros(3, 128, dtype=torch.long)).shape
+    torch.Size([3, 128, 1024])
+    """
+
+    def __init__(
+        self,
+        mdl_type: type[nn.Module],
+        vocab_size: int,
+        dmodel: int = 4096,
+        num_heads: int = 32,
+        hidden_dim: int | None = None,
+        norm_eps: float = 1e-6,
+        dropout_prob: float = 0,
+        head_dim: int | None = None,
+        ctx_size: int = 2048,
+        num_kv_heads: int | None = None,
+        padding_idx: int | None = None,
+        device: str | torch.device = "auto",
+        n_layers: int = 32,
+        shared: bool = False,
+        rope_parameters: dict | None = None,
+    ):
+        super().__init__()
+        if not isinstance(mdl_type, type):
+            raise TypeError(
+                f"the first argument of LLama is the class of its body, not {mdl_type!r}: write "
+                "LLama(CausalLLama, vocab_size, ...)."
+            )
+        self.model = mdl_type(
+            vocab_size=vocab_size,
+            dmodel=dmodel,
+            num_heads=num_heads,
+            hidden_dim=hidden_dim,
+            norm_eps=norm_eps,
+            dropout_prob=dropout_prob,
+            head_dim=head_dim,
+            ctx_size=ctx_size,
+            num_kv_heads=num_kv_heads,
+            padding_idx=padding_idx,
+            device=device,
+            n_layers=n_layers,
+            rope_parameters=rope_parameters,
+        )
+        self.config = replace(self.model.config, shared=shared)
+        self.max_seq = ctx_size
+        with torch.device("meta"):
+            self.lm_head = nn.Linear(dmodel, vocab_size, bias=False)
+        if shared:
+            self.tie()
+        else:
+            draw(self.lm_head, pick(device))
+
+    @property
+    def device(self) -> torch.device:
+        return self.lm_head.weight.device
+
+    def tie(self) -> None:
+        """Let the head use the embedding's tensor."""
+        self.lm_head.weight = self.model.embed_tokens.weight
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.lm_head(self.model(ids))
+
+    def generate(self, prompt_ids, max_new_tokens: int = 100, **how) -> list:
+        """Continue a prompt; the settings are those of `simplellm.generation.generate`."""
+        return generation.generate(self, prompt_ids, max_new_tokens, **how)

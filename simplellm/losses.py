@@ -1,0 +1,99 @@
+"""The loss that training makes small, perplexity, and a guard for a loss that is no number."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from simplellm.checks import check_tokens
+
+IGNORED = -100  # the target value that torch and transformers skip
+
+
+def causalLLMLoss(
+    logits: torch.Tensor, target: torch.Tensor, vocab_size: int, pad_idx: int = IGNORED
+) -> torch.Tensor:
+    """Mean cross-entropy, in nats per token, of predicting each next token.
+
+    Args:
+        logits: (B, S, vocab_size). Half precision is computed in float32.
+        target: the ids that went into the model, (B, S), not shifted: the logits at position i are
+            compared with token i + 1. Moved to the device of the logits.
+        pad_idx: a target that does not count.
+
+    Returns:
+        A scalar, float32 (float64 for float64 logits): the mean over the B * (S - 1) positions that
+        have a next token, without those whose next token is `pad_idx`. With none left it is 0, with
+        gradient 0, so that a micro-batch of padding adds nothing to the others.
+
+    Raises:
+        ValueError: shapes that do not fit, or a target outside the vocabulary (on a GPU only with
+            SIMPLELLM_CHECK=1).
+    """
+    _check_shapes(logits, target)
+    if logits.shape[-1] != vocab_size:
+        raise ValueError(
+            f"the logits have {logits.shape[-1]} classes and vocab_size is {vocab_size}: pass the "
+            "vocab_size that the model was built with."
+        )
+    target = target.to(logits.device)
+    check_tokens(target, vocab_size, ignore=pad_idx)
+    # Shifting the targets instead of the logits saves a copy of the largest tensor of the step.
+    following = F.pad(target.long(), (0, 1), value=pad_idx)[:, 1:].flatten()
+    wide = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, 1)
+    total = F.cross_entropy(wide, following, ignore_index=pad_idx, reduction="sum")
+    return total / (following != pad_idx).sum().clamp(min=1)
+
+
+@torch.no_grad()
+def perplexityLoss(
+    logits: torch.Tensor, target: torch.Tensor, attention_mask: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Perplexity: exp of a sequence's mean cross-entropy, averaged over the sequences of the batch.
+
+    It is the number of tokens that an equally unsure model would choose among at random; it is
+    for reading, and carries no gradient.
+
+    Args:
+        logits, target: as in `causalLLMLoss`; a target of -100 does not count.
+        attention_mask: (B, S), 1 where the token counts and 0 where it is padding. None: all count.
+
+    Returns:
+        A float32 scalar. Sequences without a token that counts are left out; none left gives nan.
+    """
+    _check_shapes(logits, target)
+    target = target.to(logits.device)
+    check_tokens(target, logits.shape[-1], ignore=IGNORED)
+    following = target[:, 1:].long()
+    counts = following != IGNORED
+    if attention_mask is not None:
+        counts &= attention_mask.to(logits.device)[:, 1:].bool()
+    following = following.masked_fill(~counts, IGNORED)
+    losses = F.cross_entropy(
+        logits[:, :-1].transpose(1, 2).float(), following, ignore_index=IGNORED, reduction="none"
+    )
+    lengths = counts.sum(1)
+    return (losses.sum(1) / lengths).exp()[lengths > 0].mean()
+
+
+def check_finite(loss: torch.Tensor | float, step: int) -> float:
+    """The loss as a Python number, if it is one.
+
+    Raises:
+        FloatingPointError: it is nan or infinite, with the step and what to do.
+    """
+    value = loss.item() if isinstance(loss, torch.Tensor) else loss
+    if not math.isfinite(value):
+        raise FloatingPointError(
+            f"the loss became {value} at step {step}: lower the learning rate (--lr) and start "
+            "again, because the weights are of no use any more."
+        )
+    return value
+
+
+def _check_shapes(logits: torch.Tensor, target: torch.Tensor) -> None:
+    if logits.dim() != 3 or logits.shape[:2] != target.shape:
+        raise ValueError(
+            f"logits (batch, sequence, vocabulary) and target (batch, sequence) do not fit: "
+            f"{tuple(logits.shape)} and {tuple(target.shape)}."
+        )

@@ -1,0 +1,120 @@
+"""One whole model, cut into pipeline stages that compute exactly what it computes."""
+
+import copy
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from simplellm.config import Config
+from simplellm.devices import pick
+from simplellm.stages import LLamaFirstStage, LLamaLastStage, LLamaStage
+
+
+def layer_counts(n_layers: int, n_stages: int | Sequence[int]) -> list[int]:
+    """How many blocks each stage holds: layer_counts(7, 3) is [3, 2, 2]. A list is checked.
+
+    Blocks that are left over go to the first stages, because the last one also has the head.
+    """
+    if not isinstance(n_stages, int):
+        counts = list(n_stages)
+        if not counts or min(counts) < 0 or sum(counts) != n_layers:
+            raise ValueError(
+                f"stages of {counts} layers do not add up to the model's {n_layers} layers."
+            )
+        return counts
+    if n_stages < 1:
+        raise ValueError(f"a pipeline has at least one stage, not {n_stages}.")
+    if n_layers < n_stages:
+        raise ValueError(
+            f"{n_layers} layers cannot fill {n_stages} stages: use at most {n_layers} stages, or a "
+            "model with more layers."
+        )
+    share, left_over = divmod(n_layers, n_stages)
+    return [share + (stage < left_over) for stage in range(n_stages)]
+
+
+def slice_stages(
+    model: nn.Module, n_stages: int | Sequence[int], device: str | torch.device | None = None
+) -> list[nn.Module]:
+    """Cut one whole `LLama` into stages, first to last, that compute exactly what it computes.
+
+    See `slice_stage`, which makes the stage of one rank alone.
+    """
+    count = len(layer_counts(model.config.n_layers, n_stages))
+    return [slice_stage(model, stage, n_stages, device) for stage in range(count)]
+
+
+def slice_stage(
+    model: nn.Module,
+    stage: int,
+    n_stages: int | Sequence[int],
+    device: str | torch.device | None = None,
+) -> nn.Module:
+    """One stage of a whole `LLama`, with copies of its weights: the same logits, bit for bit.
+
+    Args:
+        stage: 0 (`LLamaFirstStage`) to the number of stages - 1 (`LLamaLastStage`).
+        n_stages: the number of stages, or a list with the number of blocks of each.
+        device: where the copy goes; None leaves it where the model is.
+
+    One stage alone is first and last at once: it is a copy of the whole model, ids to logits.
+
+    Tied weights (`shared=True`): the first and the last stage get a copy each. The copies stay
+    equal as long as both are updated with the sum of their two gradients, which is the whole
+    model's gradient; `stage.config.shared` says that this sum is due.
+
+    No random number is drawn. `whole_name` finds a stage's weight in the whole model.
+
+    Raises:
+        ValueError: fewer blocks than stages, counts that do not add up, or no such stage.
+    """
+    counts = layer_counts(model.config.n_layers, n_stages)
+    if not 0 <= stage < len(counts):
+        raise ValueError(
+            f"there is no stage {stage}: {len(counts)} stages are numbered 0 to {len(counts) - 1}."
+        )
+    if len(counts) == 1:
+        return copy.deepcopy(model).to(pick(device or model.device))
+    part = _empty_stage(model.config, counts[stage], stage == 0, stage == len(counts) - 1)
+    part.first_layer = sum(counts[:stage])
+    part.config.shared = model.config.shared
+    whole = model.state_dict()
+    weights = {
+        name: whole[whole_name(name, part.first_layer)].clone() for name in part.state_dict()
+    }
+    part.load_state_dict(weights, assign=True)
+    return part.to(pick(device or model.device)).train(model.training)
+
+
+def whole_name(name: str, first_layer: int = 0) -> str:
+    """What a stage's weight is called in the whole model; the stage begins at block `first_layer`.
+
+    whole_name("layers.0.mlp.up_proj.weight", 2) is "model.layers.2.mlp.up_proj.weight".
+    """
+    if name.startswith("layers."):
+        _, index, rest = name.split(".", 2)
+        return f"model.layers.{int(index) + first_layer}.{rest}"
+    ends = {"_embedding.weight": "model.embed_tokens.weight", "norm.weight": "model.norm.weight"}
+    return ends.get(name, name)
+
+
+def _empty_stage(config: Config, n_layers: int, first: bool, last: bool) -> nn.Module:
+    """A stage with the model's sizes and, on the meta device, no weights."""
+    sizes = dict(
+        dmodel=config.dmodel,
+        num_heads=config.num_heads,
+        n_layers=n_layers,
+        hidden_dim=config.hidden_dim,
+        norm_eps=config.norm_eps,
+        dropout_prob=config.dropout_prob,
+        ctx_size=config.ctx_size,
+        num_kv_heads=config.num_kv_heads,
+        head_dim=config.head_dim,
+        padding_idx=config.padding_idx,
+        rope_parameters=config.rope,
+        device="meta",
+    )
+    if first:
+        return LLamaFirstStage(config.vocab_size, de_embed=False, **sizes)
+    return LLamaLastStage(config.vocab_size, **sizes) if last else LLamaStage(**sizes)

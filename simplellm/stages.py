@@ -1,0 +1,203 @@
+"""The stages of a pipeline: the first, those in the middle, and the last.
+
+Stages that are drawn one by one are another model than a whole one from the same seed: the random
+numbers fall elsewhere. To compare layouts, draw one whole model and cut it (`simplellm.slicing`).
+"""
+
+import torch
+from torch import nn
+
+from simplellm.blocks import Layers, RMSNorm, draw
+from simplellm.checks import check_ids, check_linear
+from simplellm.config import Config, rope_settings
+from simplellm.devices import say_once
+
+
+class LLamaFirstStage(Layers):
+    """The first stage of a pipeline, embedding and blocks: `embed(ids)`, (B, S) -> (B, S, dmodel).
+
+    Some layouts bring the hidden states back to this stage, which then also ends the model:
+    `forward_end(x)` is head(norm(x)), (B, S, dmodel) -> logits (B, S, vocab_size).
+
+    In a plain pipeline that norm and head never run, and the head is as large as the embedding.
+    So with `de_embed=True` they are made when they are needed: at once if `n_layers=0` (nothing but
+    the two ends) or `share_weights=True` (the head is the embedding's tensor), otherwise at the
+    first `forward_end`. That is too late for an optimizer that exists already, and a line on stderr
+    says so: call `make_head()` before you build it. With `de_embed=False` there is no head at all.
+
+    Other arguments: see `CausalLLama`.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        dmodel: int,
+        num_heads: int,
+        n_layers: int = 4,
+        hidden_dim: int | None = None,
+        norm_eps: float = 1e-6,
+        dropout_prob: float = 0,
+        ctx_size: int = 2048,
+        num_kv_heads: int | None = None,
+        head_dim: int | None = None,
+        padding_idx: int | None = None,
+        device: str | torch.device = "auto",
+        linear_implementation: str = "torch",
+        share_weights: bool = False,
+        theta: float = 10000.0,
+        de_embed: bool = True,
+        rope_parameters: dict | None = None,
+    ):
+        check_linear(linear_implementation)
+        config = Config(
+            vocab_size=vocab_size,
+            dmodel=dmodel,
+            num_heads=num_heads,
+            n_layers=n_layers,
+            hidden_dim=hidden_dim,
+            norm_eps=norm_eps,
+            dropout_prob=dropout_prob,
+            ctx_size=ctx_size,
+            num_kv_heads=num_kv_heads,
+            head_dim=head_dim,
+            padding_idx=padding_idx,
+            shared=share_weights,
+            rope=rope_settings(rope_parameters, theta),
+        )
+        super().__init__(config, device)
+        self.de_embed = de_embed
+        self.norm = self.lm_head = None
+        if de_embed and (n_layers == 0 or share_weights):
+            self.make_head()
+
+    def build(self, config: Config) -> None:
+        self._embedding = nn.Embedding(config.vocab_size, config.dmodel, config.padding_idx)
+        super().build(config)
+
+    def make_head(self) -> None:
+        """Make the final norm and head that `forward_end` runs, unless they are there."""
+        if self.lm_head is not None:
+            return
+        embedding = self._embedding.weight
+        with torch.device("meta"):
+            self.norm = RMSNorm(self.config.dmodel, self.config.norm_eps)
+            self.lm_head = nn.Linear(self.config.dmodel, self.config.vocab_size, bias=False)
+        draw(self.norm, embedding.device)
+        if self.config.shared:
+            self.lm_head.weight = embedding
+        else:
+            draw(self.lm_head, embedding.device)
+        self.to(embedding.dtype)
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        check_ids(ids, self.config.vocab_size, self.config.ctx_size)
+        return self.run_layers(self._embedding(ids))
+
+    forward = embed
+
+    def forward_end(self, x: torch.Tensor) -> torch.Tensor:
+        if not self.de_embed:
+            raise RuntimeError(
+                "this first stage has no final norm and head: build it with de_embed=True, or run "
+                "them in a LLamaLastStage."
+            )
+        if self.lm_head is None:
+            self.make_head()
+            if torch.is_grad_enabled():
+                say_once(
+                    "forward_end has just made its final norm and head; an optimizer built before "
+                    "does not train them: call make_head() first."
+                )
+        return self.lm_head(self.norm(x))
+
+
+class LLamaStage(Layers):
+    """A stage in the middle of a pipeline: blocks alone, (B, S, dmodel) -> (B, S, dmodel).
+
+    Arguments: see `CausalLLama`. There is no embedding here, so padding_idx does nothing.
+    """
+
+    def __init__(
+        self,
+        dmodel: int = 4096,
+        num_heads: int = 32,
+        hidden_dim: int | None = None,
+        norm_eps: float = 1e-6,
+        dropout_prob: float = 0,
+        ctx_size: int = 2048,
+        n_layers: int = 4,
+        head_dim: int | None = None,
+        num_kv_heads: int | None = None,
+        padding_idx: int | None = None,
+        device: str | torch.device = "auto",
+        linear_implementation: str = "torch",
+        theta: float = 10000.0,
+        rope_parameters: dict | None = None,
+    ):
+        check_linear(linear_implementation)
+        config = Config(
+            dmodel=dmodel,
+            num_heads=num_heads,
+            hidden_dim=hidden_dim,
+            norm_eps=norm_eps,
+            dropout_prob=dropout_prob,
+            ctx_size=ctx_size,
+            n_layers=n_layers,
+            head_dim=head_dim,
+            num_kv_heads=num_kv_heads,
+            rope=rope_settings(rope_parameters, theta),
+        )
+        super().__init__(config, device)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.run_layers(x)
+
+
+class LLamaLastStage(Layers):
+    """The last stage of a pipeline: blocks, final norm and head.
+
+    (B, S, dmodel) -> logits (B, S, vocab_size).
+    Arguments: see `CausalLLama`. There is no embedding here, so padding_idx does nothing.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        dmodel: int = 4096,
+        num_heads: int = 32,
+        hidden_dim: int | None = None,
+        norm_eps: float = 1e-6,
+        dropout_prob: float = 0,
+        head_dim: int | None = None,
+        ctx_size: int = 2048,
+        n_layers: int = 4,
+        num_kv_heads: int | None = None,
+        padding_idx: int | None = None,
+        device: str | torch.device = "auto",
+        linear_implementation: str = "torch",
+        theta: float = 10000.0,
+        rope_parameters: dict | None = None,
+    ):
+        check_linear(linear_implementation)
+        config = Config(
+            vocab_size=vocab_size,
+            dmodel=dmodel,
+            num_heads=num_heads,
+            hidden_dim=hidden_dim,
+            norm_eps=norm_eps,
+            dropout_prob=dropout_prob,
+            head_dim=head_dim,
+            ctx_size=ctx_size,
+            n_layers=n_layers,
+            num_kv_heads=num_kv_heads,
+            rope=rope_settings(rope_parameters, theta),
+        )
+        super().__init__(config, device)
+
+    def build(self, config: Config) -> None:
+        super().build(config)
+        self.norm = RMSNorm(config.dmodel, config.norm_eps)
+        self.lm_head = nn.Linear(config.dmodel, config.vocab_size, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.lm_head(self.norm(self.run_layers(x)))

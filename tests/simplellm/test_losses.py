@@ -1,0 +1,124 @@
+"""The losses, against their definitions written out."""
+
+import math
+
+import pytest
+import torch
+
+from simplellm.losses import causalLLMLoss, check_finite, perplexityLoss
+
+GENERATOR = torch.Generator().manual_seed(0)
+LOGITS = torch.randn(2, 5, 7, generator=GENERATOR)
+TARGET = torch.randint(0, 7, (2, 5), generator=GENERATOR)
+
+
+def surprise(row, i):
+    """Minus the log-probability of the token that follows position i."""
+    return -LOGITS[row, i].log_softmax(-1)[TARGET[row, i + 1]].item()
+
+
+def test_the_loss_is_the_mean_over_all_next_tokens():
+    expected = sum(surprise(row, i) for row in range(2) for i in range(4)) / 8
+    loss = causalLLMLoss(LOGITS, TARGET, 7)
+    assert loss.shape == () and loss.dtype == torch.float32
+    assert loss.item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_it_has_the_bits_of_torch_s_mean():
+    usual = torch.nn.functional.cross_entropy(LOGITS[:, :-1].flatten(0, 1), TARGET[:, 1:].flatten())
+    assert torch.equal(causalLLMLoss(LOGITS, TARGET, 7), usual)
+
+
+@pytest.mark.parametrize("pad_idx", [-100, 3])
+def test_padding_counts_neither_above_nor_below_the_line(pad_idx):
+    target = TARGET.clone()
+    target[0, 3:] = pad_idx
+    kept = [(row, i) for row in range(2) for i in range(4) if target[row, i + 1] != pad_idx]
+    assert 0 < len(kept) < 8
+    expected = sum(surprise(row, i) for row, i in kept) / len(kept)
+    assert causalLLMLoss(LOGITS, target, 7, pad_idx).item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_last_logits_and_the_first_target_play_no_part():
+    logits, target = LOGITS.clone(), TARGET.clone()
+    logits[:, -1] = 99
+    target[:, 0] = 0
+    assert torch.equal(causalLLMLoss(logits, target, 7), causalLLMLoss(LOGITS, TARGET, 7))
+
+
+def test_nothing_to_predict_gives_zero_with_gradient_zero():
+    for logits, target in [(LOGITS, torch.full((2, 5), -100)), (LOGITS[:, :1], TARGET[:, :1])]:
+        logits = logits.clone().requires_grad_()
+        loss = causalLLMLoss(logits, target, 7)
+        loss.backward()
+        assert loss.item() == 0
+        assert (logits.grad == 0).all()
+
+
+def test_half_precision_is_computed_in_float32_and_float64_stays():
+    half = LOGITS.bfloat16()
+    loss = causalLLMLoss(half, TARGET, 7)
+    assert loss.dtype == torch.float32
+    assert torch.equal(loss, causalLLMLoss(half.float(), TARGET, 7))
+    assert causalLLMLoss(LOGITS.double(), TARGET, 7).dtype == torch.float64
+
+
+def test_int32_targets_are_fine():
+    assert torch.equal(causalLLMLoss(LOGITS, TARGET.int(), 7), causalLLMLoss(LOGITS, TARGET, 7))
+
+
+def test_perplexity_of_knowing_nothing_is_the_vocabulary():
+    assert perplexityLoss(torch.zeros(2, 5, 7), TARGET).item() == pytest.approx(7)
+
+
+def test_perplexity_is_averaged_over_sequences():
+    rows = [math.exp(sum(surprise(row, i) for i in range(4)) / 4) for row in range(2)]
+    assert perplexityLoss(LOGITS, TARGET).item() == pytest.approx(sum(rows) / 2, rel=1e-5)
+
+
+def test_perplexity_counts_what_the_mask_lets_through():
+    mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
+    rows = [
+        math.exp((surprise(0, 0) + surprise(0, 1)) / 2),
+        math.exp(sum(surprise(1, i) for i in range(4)) / 4),
+    ]
+    assert perplexityLoss(LOGITS, TARGET, mask).item() == pytest.approx(sum(rows) / 2, rel=1e-5)
+    padded = TARGET.clone()
+    padded[0, 3:] = -100
+    assert torch.equal(perplexityLoss(LOGITS, padded), perplexityLoss(LOGITS, TARGET, mask))
+    mask[0] = 0
+    assert perplexityLoss(LOGITS, TARGET, mask).item() == pytest.approx(rows[1], rel=1e-5)
+    assert perplexityLoss(LOGITS, TARGET, torch.zeros(2, 5)).isnan()
+
+
+def test_a_finite_loss_comes_back_as_a_number():
+    assert check_finite(torch.tensor(2.5, requires_grad=True), 3) == 2.5
+    assert check_finite(2.5, 3) == 2.5
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_loss_that_is_no_number(value):
+    sentence = rf"the loss became {value} at step 12: lower the learning rate \(--lr\)"
+    with pytest.raises(FloatingPointError, match=sentence):
+        check_finite(torch.tensor(value), 12)
+
+
+def test_the_wrong_vocabulary_size():
+    with pytest.raises(ValueError, match="the logits have 7 classes and vocab_size is 8"):
+        causalLLMLoss(LOGITS, TARGET, 8)
+
+
+@pytest.mark.parametrize("loss", [lambda x, y: causalLLMLoss(x, y, 7), perplexityLoss])
+def test_shapes_that_do_not_fit(loss):
+    with pytest.raises(ValueError, match=r"do not fit: \(2, 5, 7\) and \(2, 4\)"):
+        loss(LOGITS, TARGET[:, :4])
+    with pytest.raises(ValueError, match=r"do not fit: \(5, 7\) and \(5,\)"):
+        loss(LOGITS[0], TARGET[0])
+
+
+@pytest.mark.parametrize("loss", [lambda x, y: causalLLMLoss(x, y, 7), perplexityLoss])
+def test_a_target_outside_the_vocabulary(loss):
+    target = TARGET.clone()
+    target[1, 2] = 7
+    with pytest.raises(ValueError, match="token 7 at row 1, column 2 is outside the vocabulary"):
+        loss(LOGITS, target)
