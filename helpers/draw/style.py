@@ -1,0 +1,87 @@
+"""The look of every picture: one palette, one set of letters, light and dark.
+
+Colours are Okabe and Ito's set ("Color Universal Design", 2008), which people with any common
+colour vision can tell apart. Colour is never the only sign: boxes carry letters, waiting is
+hatched, curves differ by dashes and markers. The interactive widget reads the same tables.
+"""
+
+from dataclasses import dataclass
+
+from helpers.trace import COLLECTIVES
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+GREY, LIGHT_GREY = "#7F858D", "#B4B9C0"
+
+# Narrower fonts than DejaVu come first: text is measured with DejaVu's widths, so it always fits.
+FONTS = "'Helvetica Neue', 'Segoe UI', Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """The colours around the data. Every picture paints its own background."""
+
+    name: str
+    background: str
+    text: str
+    muted: str  # axis labels, side notes
+    grid: str
+    band: str  # an empty lane
+    wait: str  # the lines of the hatching
+
+    def faded(self, colour: str, share: float = 0.45) -> str:
+        """`colour` moved towards the background; share=1 is the colour, 0 the background."""
+        pairs = zip(_channels(colour), _channels(self.background), strict=True)
+        return "#" + "".join(f"{round(share * c + (1 - share) * b):02X}" for c, b in pairs)
+
+
+LIGHT = Theme("light", "#FFFFFF", "#1B1F24", "#59616B", "#D9DDE2", "#F1F3F5", "#8D949C")
+DARK = Theme("dark", "#15181D", "#ECEEF1", "#A6AEB8", "#363C45", "#21262D", "#7C858F")
+THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one kind of event is drawn."""
+
+    colour: str
+    letter: str  # in the box
+    word: str  # in the legend
+
+
+LOOKS = {
+    "F": Look(BLUE, "F", "forward"),
+    "B": Look(ORANGE, "B", "backward"),
+    "I": Look(VERMILLION, "I", "backward: gradient of the input"),
+    "W": Look(GREEN, "W", "backward: gradient of the weights"),
+    "update": Look(PURPLE, "U", "update"),
+    "input": Look(SKY, "in", "input"),
+    "send": Look(LIGHT_GREY, "send", "message"),
+    "recv": Look(LIGHT_GREY, "recv", "message"),
+    "wait": Look(GREY, "", "waiting"),
+}
+
+
+def look(kind: str) -> Look:
+    """The look of any kind; collectives are grey, an unknown kind is yellow with its name."""
+    if kind in COLLECTIVES:
+        return LOOKS.get(kind, Look(LIGHT_GREY, kind, kind))
+    return LOOKS.get(kind, Look(YELLOW, kind, kind))
+
+
+def theme(name: str) -> Theme:
+    """The theme called "light" or "dark"; ValueError for another word."""
+    if name not in THEMES:
+        raise ValueError(f"no theme {name!r}: choose 'light' or 'dark'")
+    return THEMES[name]
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever reads better on `colour` (WCAG 2.1, relative luminance)."""
+    shares = [c / 255 for c in _channels(colour)]
+    r, g, b = (s / 12.92 if s <= 0.04 else ((s + 0.055) / 1.055) ** 2.4 for s in shares)
+    return "#FFFFFF" if 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.18 else "#14171B"
+
+
+def _channels(colour: str) -> list[int]:
+    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]

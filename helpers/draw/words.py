@@ -1,0 +1,90 @@
+"""What traces show, in words: titles, and the text for readers who do not see the picture."""
+
+from dataclasses import dataclass, field
+
+from helpers.draw.text import listed, percent, time_text
+from helpers.trace import Trace, idle_by_cause, with_waits
+
+
+@dataclass(slots=True)
+class Part:
+    """One of the traces of a picture: from zero and with its waits.
+
+    duration: seconds. causes: seconds of idle time of each rank by its cause.
+    """
+
+    name: str
+    trace: Trace
+    duration: float = field(init=False)
+    causes: dict[int, dict[str, float]] = field(init=False)
+
+    def __post_init__(self):
+        self.trace = with_waits(self.trace.from_zero())
+        self.duration = self.trace.duration
+        self.causes = idle_by_cause(self.trace)
+
+    def busy(self, rank: int) -> float:
+        """The share of the time in which a rank computed, 0 to 1."""
+        return 1 - sum(self.causes[rank].values()) / self.duration if self.duration else 0.0
+
+    def waits(self, rank: int) -> float:
+        """The share of the time in which a rank waited and did not compute, 0 to 1."""
+        return self.causes[rank]["wait"] / self.duration if self.duration else 0.0
+
+
+def found(trace: Trace) -> str:
+    """What a trace shows, in one line: "3 ranks, 120 ms: 34 % of the time waiting".
+
+    `meta["title"]`, where the trace has one, takes the place of the ranks.
+    """
+    return found_in(Part("", trace))
+
+
+def found_in(part: Part) -> str:
+    """The same for a trace that has been measured already."""
+    ranks, title = list(part.causes), str(part.trace.meta.get("title", "")).strip()
+    words = title or f"{len(ranks)} rank{'' if len(ranks) == 1 else 's'}"
+    count = len(part.trace.events)
+    if not count:
+        return f"{title}: no events" if title else "no events"
+    if not part.duration:
+        return f"{words}: {count} event{'' if count == 1 else 's'} at one moment"
+    waits = sum(map(part.waits, ranks)) / len(ranks)
+    idle = 1 - sum(map(part.busy, ranks)) / len(ranks)
+    if waits >= 0.005:
+        share = f"{percent(waits)} of the time waiting"
+    else:
+        share = f"{percent(idle)} of the time idle" if idle >= 0.005 else "busy all the time"
+    return f"{words}, {time_text(part.duration)}: {share}"
+
+
+def compared(parts: list[Part]) -> str:
+    """How long each took: the default title of several traces."""
+    first, second = parts[0], parts[1]
+    times = [time_text(part.duration) for part in parts]
+    if len(parts) > 2 or not first.duration:
+        return listed(f"{p.name} {t}" for p, t in zip(parts, times, strict=True))
+    change = second.duration / first.duration - 1
+    name = second.name[:1].upper() + second.name[1:]
+    if abs(change) < 0.005:
+        return f"{name} and {first.name} take the same time, {times[0]}"
+    longer = "longer" if change > 0 else "less"
+    return (
+        f"{name} takes {percent(abs(change))} {longer} than {first.name}: "
+        f"{times[1]} against {times[0]}"
+    )
+
+
+def in_words(title: str, parts: list[Part]) -> str:
+    """The alternative text of a timeline."""
+    sentences = [f"Timeline. {title}."]
+    for part in parts:
+        if not part.duration or len(part.causes) > 8:
+            continue
+        rows = []
+        for rank in part.causes:
+            row = f"rank {rank} computes {percent(part.busy(rank))}"
+            rows.append(row + (f" and waits {percent(w)}" if (w := part.waits(rank)) else ""))
+        start = f"{part.name}: of" if part.name else "Of"
+        sentences.append(f"{start} {time_text(part.duration)}, {listed(rows)}.")
+    return " ".join(sentences)

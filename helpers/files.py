@@ -1,0 +1,86 @@
+"""Write a file whole or not at all.
+
+A program that is stopped in the middle of writing leaves half a file, and half a trace or half a
+checkpoint is worse than none. So the bytes go to a temporary file in the same folder first, and
+that file takes the real name in one step (``os.replace``) when all of it is on the disk.
+"""
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from pathlib import Path
+
+_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG}
+_FORBIDDEN = {errno.EACCES, errno.EPERM}
+
+
+def write_whole(path: str | os.PathLike, data: bytes | str) -> Path:
+    """Write `data` to `path`, whole or not at all, and return the path.
+
+    Text is written as UTF-8, line ends as they are. Missing parent folders are made. A file that
+    was there before keeps its content until the new one is complete. A device such as
+    ``/dev/stdout`` is written to directly.
+
+    Raises ``OSError`` (or the subclass that fits) with one sentence that names the path and the
+    cure: full disk, missing permission, a folder in place of the file and the like.
+    """
+    path = Path(path)
+    if isinstance(data, str):
+        data = data.encode("utf-8")
+    try:
+        _write(path, data)
+    except OSError as error:
+        raise _explained(path, error) from error
+    return path
+
+
+def _write(path: Path, data: bytes) -> None:
+    target = Path(os.path.realpath(path))  # a link stays a link: its target is replaced
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+        with open(target, "wb") as device:  # replacing /dev/null by a file would be a disaster
+            device.write(data)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())  # some systems report a full disk only here
+        os.replace(temporary, target)
+    except BaseException:  # Ctrl-C too must leave nothing behind
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def _explained(path: Path, error: OSError) -> OSError:
+    """The same class of error, with a sentence for a person in place of the system's words."""
+    cause, cure = _cause_and_cure(path, error)
+    explained = type(error)(f"cannot write {path}: {cause}; {cure}")
+    explained.errno = error.errno
+    return explained
+
+
+def _cause_and_cure(path: Path, error: OSError) -> tuple[str, str]:
+    if error.errno in _FULL:
+        return "the disk is full", "free some space or choose another folder"
+    if isinstance(error, IsADirectoryError):
+        return "it is a folder", "add a file name to the path"
+    if isinstance(error, (NotADirectoryError, FileExistsError)):
+        return "a part of the path is a file, not a folder", "choose another folder"
+    if error.errno == errno.EROFS:
+        return "the disk can only be read", "choose another folder"
+    if error.errno in _FORBIDDEN:
+        return (
+            "the permission is missing, or another program holds the file open",
+            "close that program or choose a folder that is yours",
+        )
+    if error.errno == errno.ENAMETOOLONG:
+        return "the name is too long", "choose a shorter one"
+    words = error.strerror or type(error).__name__
+    return f"the system says '{words}'", "choose another file name or folder"

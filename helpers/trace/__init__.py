@@ -1,0 +1,46 @@
+"""What happened when on which rank: record it, keep it, measure it.
+
+Start at `Recorder` (write events while they happen) and `Trace` (all of them, and files in and
+out). `python -m helpers.trace` merges the files of several ranks.
+"""
+
+from helpers.trace.events import COLLECTIVES, KINDS, LANES, Counter, Event, Trace, lane_of
+from helpers.trace.match import collectives, messages
+from helpers.trace.measure import (
+    bubble,
+    busy,
+    idle,
+    idle_by_cause,
+    peak,
+    time_by_kind,
+    tokens,
+    tokens_per_second,
+    utilisation,
+    waiting,
+)
+from helpers.trace.recorder import Recorder
+from helpers.trace.waits import with_waits
+
+__all__ = [
+    "COLLECTIVES",
+    "KINDS",
+    "LANES",
+    "Counter",
+    "Event",
+    "Recorder",
+    "Trace",
+    "bubble",
+    "busy",
+    "collectives",
+    "idle",
+    "idle_by_cause",
+    "lane_of",
+    "messages",
+    "peak",
+    "time_by_kind",
+    "tokens",
+    "tokens_per_second",
+    "utilisation",
+    "waiting",
+    "with_waits",
+]

@@ -1,0 +1,60 @@
+"""Merge the traces of several ranks into one file, and print what the ranks did.
+
+    python -m helpers.trace traces/ -o all.json --picture all.svg
+
+Open the file at https://ui.perfetto.dev, or read it again with `Trace.load`.
+"""
+
+import argparse
+import sys
+
+from helpers.trace import Trace, idle_by_cause, time_by_kind, with_waits
+
+CAUSES = ("wait", "communication", "input", "nothing")
+
+
+def table(trace: Trace) -> str:
+    """A line per rank: the share of the time it computed, and what it did otherwise."""
+    if not trace.duration:
+        return f"{len(trace.events)} events, no time between them."
+    split = with_waits(trace)
+    lines = [
+        f"{len(trace.events):,} events on {len(trace.ranks)} ranks in {trace.duration:.6g} s",
+        f"{'rank':>6}{'busy':>10}{'waiting':>10}{'transfer':>10}{'input':>10}{'nothing':>10}",
+    ]
+    for rank, causes in idle_by_cause(split).items():
+        shares = [causes[cause] / trace.duration for cause in CAUSES]
+        lines.append(f"{rank:>6}" + "".join(f"{s:>9.1%} " for s in [1 - sum(shares), *shares]))
+    lines.append("seconds of all ranks together:")
+    lines += [f"{s:>12.6f}  {kind}" for kind, s in list(time_by_kind(split).items())[:12]]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.trace",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("files", nargs="+", help="trace files, one for each rank, or their folder")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the merged trace there")
+    parser.add_argument("--picture", metavar="FILE", help="draw it too, as .svg or .png")
+    options = parser.parse_args(arguments)
+    try:
+        trace = Trace.load_all(options.files)
+        print(table(trace))
+        if options.output:
+            print(f"trace:   {trace.save(options.output)}")
+        if options.picture:
+            # The pictures' room stands above this one: it is opened only for this flag.
+            from helpers.draw import timeline
+
+            print(f"picture: {timeline(trace).save(options.picture)}")
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

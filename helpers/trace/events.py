@@ -1,0 +1,193 @@
+"""The facts of a run: what happened when on which rank.
+
+A `Trace` is what every run leaves behind and what every picture is drawn from, whether the times
+come from a clock (real ranks) or were computed (a simulation). Times are seconds everywhere.
+"""
+
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+# What takes part in it is in step with all ranks of its group.
+COLLECTIVES = frozenset(
+    "all-gather all-reduce all-to-all barrier broadcast gather reduce reduce-scatter "
+    "scatter".split()
+)
+MESSAGES = frozenset({"send", "recv"})
+# Kinds that have a letter of their own in every picture.
+KINDS = ("F", "B", "I", "W", "update", "input", "send", "recv", *sorted(COLLECTIVES), "wait")
+LANES = ("compute", "communication", "input")
+
+
+def lane_of(kind: str) -> str:
+    """The lane that an event of this kind belongs to, if nobody says otherwise."""
+    if kind in COLLECTIVES or kind in MESSAGES or kind == "wait":
+        return "communication"
+    return "input" if kind == "input" else "compute"
+
+
+@dataclass(slots=True)
+class Event:
+    """Something that took time on one rank.
+
+    kind: "F" forward, "B" backward, "I" and "W" its two halves (gradient of the input, gradient
+        of the weights), "update" (the optimizer), "input" (reading data), "send", "recv", a
+        collective by its name ("all-reduce", "broadcast", "barrier" ...), "wait"; any other word
+        is a kind of its own.
+    start, end: seconds; one clock for all ranks of a machine.
+    lane: "compute", "communication" or "input": what may go on at the same time on one rank.
+        Left out, it follows from the kind.
+    name: free text.
+    info: more facts, of the kinds that JSON has. The ones with a meaning here:
+        stage, micro_batch (int): which part of a pipeline, which part of the batch.
+        peer (int): the other rank of a send or recv.  tag (int): as given to it.
+        group (list of int): the ranks of a collective; absent: all ranks.  root (int)
+        bytes (int): what was moved.  tokens (int): what was trained on.
+        error (str): the exception that ended it.
+    """
+
+    rank: int
+    kind: str
+    start: float
+    end: float
+    lane: str = ""
+    name: str = ""
+    info: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        if not self.lane:
+            self.lane = lane_of(self.kind)
+
+    @property
+    def duration(self) -> float:
+        """Seconds."""
+        return self.end - self.start
+
+
+@dataclass(slots=True)
+class Counter:
+    """From `time` (seconds) on, the quantity `name` of a rank has this value.
+
+    name: "memory" is in bytes; any other word is a quantity of its own.
+    """
+
+    rank: int
+    name: str
+    time: float
+    value: float
+
+
+@dataclass(slots=True)
+class Trace:
+    """All events of a run.
+
+    events: in any order. counters: memory and the like over time, each in the order of time.
+    meta: facts of the whole run, of the kinds that JSON has ("title", "device", "schedule" ...).
+
+    Raises ValueError for an event that ends before it starts, or has a time that is no number.
+    """
+
+    events: list[Event] = field(default_factory=list)
+    meta: dict = field(default_factory=dict)
+    counters: list[Counter] = field(default_factory=list)
+
+    def __post_init__(self):
+        for e in self.events:
+            # A time that is not a number makes every comparison false.
+            if not (e.start <= e.end and -math.inf < e.start and e.end < math.inf):
+                raise ValueError(
+                    f"event {e.kind!r} on rank {e.rank} starts at {e.start} s and ends at "
+                    f"{e.end} s: both must be numbers, and the end must not come first"
+                )
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks that have an event or a counter, in order."""
+        return sorted({e.rank for e in self.events} | {c.rank for c in self.counters})
+
+    @property
+    def start(self) -> float:
+        """Seconds on the trace's clock when the first event starts; 0 without events."""
+        return min((e.start for e in self.events), default=0.0)
+
+    @property
+    def end(self) -> float:
+        """Seconds on the trace's clock when the last event ends; 0 without events."""
+        return max((e.end for e in self.events), default=0.0)
+
+    @property
+    def duration(self) -> float:
+        """Seconds from the first start to the last end, over all ranks."""
+        return self.end - self.start
+
+    def events_of(self, rank: int, lane: str | None = None) -> list[Event]:
+        """The events of one rank (and one lane), in the order they start."""
+        mine = [e for e in self.events if e.rank == rank and (lane is None or e.lane == lane)]
+        return sorted(mine, key=lambda e: e.start)
+
+    def by_rank(self) -> dict[int, list[Event]]:
+        """Each rank's events in the order they start: one walk over all events."""
+        rows: dict[int, list[Event]] = {rank: [] for rank in self.ranks}
+        for event in sorted(self.events, key=lambda e: e.start):
+            rows[event.rank].append(event)
+        return rows
+
+    def between(self, start: float, end: float) -> "Trace":
+        """What lies between two times (seconds, on the trace's clock); events are cut to fit."""
+        kept = [
+            replace(e, start=max(e.start, start), end=min(e.end, end))
+            for e in self.events
+            if e.start < end and e.end > start
+        ]
+        return Trace(kept, dict(self.meta), [c for c in self.counters if start <= c.time <= end])
+
+    def from_zero(self) -> "Trace":
+        """The same trace with its first event at 0 s: how traces of two runs are compared."""
+        zero = self.start
+        return Trace(
+            [  # spelled out: `replace` takes three times as long, and there may be 100,000 of them
+                Event(e.rank, e.kind, e.start - zero, e.end - zero, e.lane, e.name, e.info)
+                for e in self.events
+            ],
+            dict(self.meta),
+            [replace(c, time=c.time - zero) for c in self.counters],
+        )
+
+    def merged(self, *others: "Trace") -> "Trace":
+        """One trace of several ranks' traces, in the order of time.
+
+        The traces must share a clock, as all processes of one machine do. Where their `meta`
+        disagree, the first trace is believed.
+        """
+        traces = (self, *others)
+        events = sorted((e for t in traces for e in t.events), key=lambda e: e.start)
+        counters = sorted((c for t in traces for c in t.counters), key=lambda c: c.time)
+        meta: dict = {}
+        for trace in reversed(traces):
+            meta.update(trace.meta)
+        return Trace(events, meta, counters)
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Write Chrome trace JSON, which Perfetto opens too; a name in .gz is compressed."""
+        from helpers.trace.chrome import save
+
+        return save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike) -> "Trace":
+        """Read Chrome trace JSON, ours or another program's. ValueError if it is no trace."""
+        from helpers.trace.chrome import load
+
+        return load(path)
+
+    @staticmethod
+    def load_all(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> "Trace":
+        """Read a folder of per-rank files, or the files named, into one trace.
+
+        Raises ValueError where a folder holds no trace, or a rank is in two files.
+        """
+        from helpers.trace.chrome import load_all
+
+        return load_all(paths)

@@ -1,0 +1,134 @@
+"""Read the Chrome traces of other programs, torch.profiler's first of all.
+
+They know nothing of ranks, lanes and kinds. What can be guessed safely is guessed: the kind from
+the event's name, the rank from the process (torch.profiler writes it down), the lane from the
+kind, from torch's category or from the thread.
+"""
+
+import re
+
+from helpers.trace.events import COLLECTIVES, MESSAGES, Event, Trace, lane_of
+
+# "gloo:all_reduce", "nccl:all_reduce", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)". torch also
+# writes "c10d::allreduce_" for the call that started it: counting it too would count twice.
+_BACKEND = re.compile(r"^(?:gloo|nccl|mpi|ucc|xccl):_?(\w+)|^nccl(?:Dev)?Kernel_([A-Za-z]+)")
+_WORDS = {
+    "forward": "F", "fwd": "F", "f": "F", "backward": "B", "bwd": "B", "b": "B",
+    "optimizer": "update", "update": "update", "input": "input", "dataloader": "input",
+    "wait": "wait",
+}  # fmt: skip
+_COLLECTIVE = {kind.replace("-", ""): kind for kind in COLLECTIVES | MESSAGES} | {
+    "allgatherbase": "all-gather",
+    "allgatherintotensor": "all-gather",
+    "reducescatterbase": "reduce-scatter",
+    "reducescattertensor": "reduce-scatter",
+    "alltoallbase": "all-to-all",
+}
+# Which of torch's categories is the computing: the first of these that is there.
+_COMPUTING = ("gpu_user_annotation", "kernel", "user_annotation", "cpu_op")
+_LANES = {"cpu_op": "operators", "python_function": "python", "kernel": "kernels"}
+
+
+def read_foreign(rows: list[dict], content: object) -> Trace:
+    """The trace in `rows`, the "traceEvents" of a file whose whole JSON is `content`.
+
+    torch.profiler: one file is one rank (`distributedInfo`; rank 0 if it says nothing). Computing
+    is what was marked with `record_function` ("forward", "backward"), or else the kernels, or else
+    the operators. Other programs: each process is a rank, by "rank N" in its name or in the order
+    of process numbers; each thread is a lane, the only thread is "compute".
+
+    Instants, arrows and asynchronous events are left out.
+    """
+    spans = [*_complete(rows), *_begin_and_end(rows)]
+    torch_file = isinstance(content, dict) and ("schemaVersion" in content)
+    if torch_file:
+        events, meta = _from_torch(spans, content), {"source": "torch.profiler"}
+    else:
+        events, meta = _from_threads(spans, rows), {"source": "Chrome trace"}
+    return Trace(sorted(events, key=lambda e: e.start), meta)
+
+
+def kind_of(name: str) -> str:
+    """The kind that an event of another program has, by its name; the name itself if unknown."""
+    match = _BACKEND.match(name)
+    if match:
+        word = (match[1] or match[2]).replace("_", "").lower()
+        return _COLLECTIVE.get(word, name)
+    word = re.split(r"[^a-z]", name.lower().removeprefix("enumerate("))[0]
+    return _WORDS.get(word, _COLLECTIVE.get(name.replace("_", "").replace("-", "").lower(), name))
+
+
+def _complete(rows: list[dict]) -> list[dict]:
+    return [row for row in rows if row["ph"] == "X"]
+
+
+def _begin_and_end(rows: list[dict]) -> list[dict]:
+    """The pairs of "B" and "E" of each thread, last opened first closed, as "X"."""
+    spans, open_rows = [], {}
+    for row in sorted((r for r in rows if r["ph"] in "BE"), key=lambda r: r["ts"]):
+        stack = open_rows.setdefault((row.get("pid"), row.get("tid")), [])
+        if row["ph"] == "B":
+            stack.append(row)
+        elif stack:
+            begin = stack.pop()
+            args = {**begin.get("args", {}), **row.get("args", {})}
+            spans.append({**begin, "dur": row["ts"] - begin["ts"], "args": args})
+    return spans
+
+
+def _event(row: dict, rank: int, lane: str) -> Event:
+    name = str(row.get("name", ""))
+    kind = kind_of(name) or "unnamed"
+    start = row["ts"] / 1e6
+    end = start + max(row.get("dur", 0), 0) / 1e6
+    lane = lane_of(kind) if lane_of(kind) != "compute" else lane
+    return Event(rank, kind, start, end, lane, "" if kind == name else name, row.get("args", {}))
+
+
+def _from_torch(spans: list[dict], content: dict) -> list[Event]:
+    rank = (content.get("distributedInfo") or {}).get("rank", 0)
+    spans = [row for row in spans if row.get("cat") not in (None, "Trace")]
+    kernels = [r for r in spans if r["cat"] == "kernel" and _BACKEND.match(r["name"])]
+    computing = next((c for c in _COMPUTING if _has_work(spans, c)), None)
+    events = []
+    for row in spans:
+        category = row["cat"]
+        if category != "kernel" and _BACKEND.match(row["name"]) and kernels:
+            continue  # the same transfer as its kernel, seen from the processor
+        lane = "compute" if category == computing else _LANES.get(category, category)
+        events.append(_event(row, rank, lane))
+    return events
+
+
+def _has_work(spans: list[dict], category: str) -> bool:
+    """Whether the category can stand for computing: of annotations, only known words can."""
+    names = (row["name"] for row in spans if row["cat"] == category)
+    if "annotation" in category:
+        return any(kind_of(name) in ("F", "B", "update") for name in names)
+    return any(not _BACKEND.match(name) for name in names)
+
+
+def _from_threads(spans: list[dict], rows: list[dict]) -> list[Event]:
+    names = {
+        (row["name"], row.get("pid"), row.get("tid") if row["name"] == "thread_name" else None): (
+            str(row.get("args", {}).get("name", ""))
+        )
+        for row in rows
+        if row["ph"] == "M" and row.get("name") in ("process_name", "thread_name")
+    }
+    pids = sorted({row.get("pid") for row in spans}, key=lambda pid: (isinstance(pid, str), pid))
+    ranks = {}
+    for number, pid in enumerate(pids):
+        said = re.search(r"\brank\s*(\d+)", names.get(("process_name", pid, None), ""))
+        ranks[pid] = int(said[1]) if said else number
+    threads: dict[object, set] = {}
+    for row in spans:
+        threads.setdefault(row.get("pid"), set()).add(row.get("tid"))
+    events = []
+    for row in spans:
+        pid, tid = row.get("pid"), row.get("tid")
+        lane = "compute"
+        if len(threads[pid]) > 1:
+            lane = names.get(("thread_name", pid, tid)) or f"thread {tid}"
+        events.append(_event(row, ranks[pid], lane))
+    return events

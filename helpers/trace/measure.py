@@ -1,0 +1,152 @@
+"""Numbers of a trace: how busy, how idle, and what for.
+
+"Busy" means: an event in the compute lane (a "wait" there does not count). Times in which two
+events overlap count once. A rank's time runs from the trace's first start to its last end, the
+same for all ranks: who finishes early is idle until the end.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from helpers.trace.events import Event, Trace
+
+Interval = tuple[float, float]
+
+
+def union(events: Iterable[Event]) -> list[Interval]:
+    """The times (start, end) in seconds in which at least one of the events goes on."""
+    joined: list[Interval] = []
+    for e in sorted(events, key=lambda e: e.start):
+        if joined and e.start <= joined[-1][1]:
+            if e.end > joined[-1][1]:
+                joined[-1] = (joined[-1][0], e.end)
+        else:
+            joined.append((e.start, e.end))
+    return joined
+
+
+def length(intervals: Iterable[Interval]) -> float:
+    """Seconds in all."""
+    return sum((end - start for start, end in intervals), 0.0)
+
+
+def without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
+    """What is left of `intervals` outside `taken`; both sorted and free of overlap."""
+    left: list[Interval] = []
+    i = 0
+    for start, end in intervals:
+        while i < len(taken) and taken[i][1] <= start:
+            i += 1
+        j = i
+        while j < len(taken) and taken[j][0] < end:
+            if taken[j][0] > start:
+                left.append((start, taken[j][0]))
+            start = max(start, taken[j][1])
+            j += 1
+        if start < end:
+            left.append((start, end))
+    return left
+
+
+def is_work(event: Event) -> bool:
+    """Whether a rank computes in this event."""
+    return event.lane == "compute" and event.kind != "wait"
+
+
+def busy(trace: Trace) -> dict[int, float]:
+    """Seconds in which each rank computed."""
+    return {rank: length(union(filter(is_work, row))) for rank, row in trace.by_rank().items()}
+
+
+def idle(trace: Trace) -> dict[int, float]:
+    """Seconds in which each rank did not compute."""
+    duration = trace.duration
+    return {rank: duration - seconds for rank, seconds in busy(trace).items()}
+
+
+def utilisation(trace: Trace) -> float:
+    """The share of ranks x duration in which ranks computed, 0 to 1; 0 for an empty trace."""
+    room = len(trace.ranks) * trace.duration
+    return sum(busy(trace).values()) / room if room else 0.0
+
+
+def bubble(trace: Trace, over: str = "total") -> float:
+    """The idle share, by one of the two definitions that circulate.
+
+    over="total": idle time over ranks x duration, 0 to 1. GPipe and 1F1B: (p-1)/(m+p-1) for p
+        stages and m micro-batches (GPipe, arXiv 1811.06965).
+    over="ideal": idle time over computing time. GPipe and 1F1B: (p-1)/m (Megatron-LM,
+        arXiv 2104.04473). Infinite where nothing was computed.
+    """
+    if over not in ("total", "ideal"):
+        raise ValueError(f"bubble(over={over!r}): choose 'total' or 'ideal'")
+    room = len(trace.ranks) * trace.duration
+    if not room:
+        return 0.0
+    work = sum(busy(trace).values())
+    if over == "total":
+        return 1 - work / room
+    return (room - work) / work if work else float("inf")
+
+
+def waiting(trace: Trace) -> dict[int, float]:
+    """Seconds in which each rank had a "wait" event; see `with_waits`."""
+    return {
+        rank: length(union(e for e in row if e.kind == "wait"))
+        for rank, row in trace.by_rank().items()
+    }
+
+
+def idle_by_cause(trace: Trace) -> dict[int, dict[str, float]]:
+    """What each rank did while it did not compute: seconds under four names.
+
+    "communication" (a transfer that no computing hides), "wait", "input", and "nothing" (no event
+    at all: before the first, after the last, or work that nobody recorded). Where several go on
+    at once, the first of these names gets the time. The four add up to `idle`.
+    """
+    start, end = trace.start, trace.end
+    causes: dict[int, dict[str, float]] = {}
+    for rank, row in trace.by_rank().items():
+        free = without([(start, end)], union(filter(is_work, row)))
+        causes[rank] = {}
+        for cause in ("communication", "wait", "input"):
+            rest = without(free, union(e for e in row if _cause(e) == cause))
+            causes[rank][cause] = length(free) - length(rest)
+            free = rest
+        causes[rank]["nothing"] = length(free)
+    return causes
+
+
+def _cause(event: Event) -> str:
+    return "wait" if event.kind == "wait" else event.lane
+
+
+def time_by_kind(trace: Trace, rank: int | None = None) -> dict[str, float]:
+    """Seconds of each kind of event, largest first, summed over one rank or over all.
+
+    Events that overlap each count in full.
+    """
+    seconds: dict[str, float] = defaultdict(float)
+    for e in trace.events:
+        if rank is None or e.rank == rank:
+            seconds[e.kind] += e.duration
+    return dict(sorted(seconds.items(), key=lambda item: -item[1]))
+
+
+def tokens(trace: Trace) -> int:
+    """The tokens trained on: `info["tokens"]` summed over all events that carry it."""
+    return sum(e.info.get("tokens", 0) for e in trace.events)
+
+
+def tokens_per_second(trace: Trace) -> float:
+    """`tokens` over the trace's duration; 0 for an empty trace."""
+    return tokens(trace) / trace.duration if trace.duration else 0.0
+
+
+def peak(trace: Trace, name: str = "memory") -> dict[int, float]:
+    """The largest value of a counter on each rank that has it; "memory" is in bytes."""
+    highest: dict[int, float] = {}
+    for c in trace.counters:
+        if c.name == name:
+            highest[c.rank] = max(highest.get(c.rank, c.value), c.value)
+    return dict(sorted(highest.items()))

@@ -1,0 +1,125 @@
+"""Write down what one rank does while it does it."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from helpers.trace.events import Counter, Event, Trace
+
+
+class Recorder:
+    """Keeps the events of one rank.
+
+        recorder = Recorder(rank=0)
+        with recorder.span("F", micro_batch=3):
+            loss = model(x)
+        recorder.save("traces/rank0.json")
+
+    rank: whose events these are.
+    synchronize: called before each reading of the clock. A GPU works on after the call that
+        started it has returned; `torch.cuda.synchronize` waits for it, so that the time measured
+        is the work's and not the call's. It costs the overlap: use it to look, not to race.
+    enabled: False makes every span do nothing, at almost no cost.
+    meta: facts of the run, kept with the trace.
+
+    The clock is `time.perf_counter`: on one machine all processes share it, so that the traces of
+    all ranks fit together as they are.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        synchronize: Callable[[], None] | None = None,
+        enabled: bool = True,
+        meta: dict | None = None,
+    ):
+        self.rank = rank
+        self.synchronize = synchronize
+        self.enabled = enabled
+        self.meta = dict(meta or {})
+        self._events: list[tuple] = []  # the fields of an Event: it is made when nobody waits
+        self._counters: list[Counter] = []
+
+    def span(self, kind: str, name: str = "", lane: str = "", **info) -> "_Span":
+        """Time the body of a `with` statement.
+
+        It is kept when the body raises too, with the error's name in `info["error"]`. Spans may
+        stand inside each other. `as` gives the `info` dictionary, to add what is known only
+        later: ``with recorder.span("input") as info: info["tokens"] = ids.numel()``.
+        """
+        return _Span(self, kind, name, lane, info) if self.enabled else _Nothing(info)
+
+    def add(
+        self, kind: str, start: float, end: float, name: str = "", lane: str = "", **info
+    ) -> None:
+        """Keep what did not happen inside a `with`: a message that was posted and awaited later.
+
+        start, end: seconds, as `now` gives them.
+        """
+        if self.enabled:
+            self._events.append((self.rank, kind, start, end, lane, name, info))
+
+    def count(self, name: str, value: float) -> None:
+        """Keep the value that a quantity has from now on: ``recorder.count("memory", bytes)``."""
+        if self.enabled:
+            self._counters.append(Counter(self.rank, name, self.now(), value))
+
+    def now(self) -> float:
+        """Seconds on the recorder's clock, after `synchronize`."""
+        if self.synchronize is not None:
+            self.synchronize()
+        return time.perf_counter()
+
+    def trace(self) -> Trace:
+        """What was recorded until now, in the order it started."""
+        events = [Event(*fields) for fields in sorted(self._events, key=lambda fields: fields[2])]
+        return Trace(events, dict(self.meta), list(self._counters))
+
+    def save(self, path) -> Path:
+        """Write the trace; see `Trace.save`."""
+        return self.trace().save(path)
+
+
+class _Span:
+    """One `with` statement, as cheap as it goes: a class with slots, nothing made but a tuple."""
+
+    __slots__ = ("_recorder", "_kind", "_name", "_lane", "_info", "_start")
+
+    def __init__(self, recorder, kind, name, lane, info):
+        self._recorder = recorder
+        self._kind = kind
+        self._name = name
+        self._lane = lane
+        self._info = info
+
+    def __enter__(self) -> dict:
+        if self._recorder.synchronize is not None:
+            self._recorder.synchronize()
+        self._start = time.perf_counter()
+        return self._info
+
+    def __exit__(self, error_type, error, where) -> None:
+        recorder = self._recorder
+        if recorder.synchronize is not None:
+            recorder.synchronize()
+        end = time.perf_counter()
+        if error_type is not None:
+            self._info["error"] = error_type.__name__
+        recorder._events.append(
+            (recorder.rank, self._kind, self._start, end, self._lane, self._name, self._info)
+        )
+
+
+class _Nothing:
+    """A span that is not recorded."""
+
+    __slots__ = ("_info",)
+
+    def __init__(self, info):
+        self._info = info
+
+    def __enter__(self) -> dict:
+        return self._info
+
+    def __exit__(self, *_) -> None:
+        pass

@@ -1,0 +1,152 @@
+"""Curves: told apart without colour, named at their ends, visible when they are one."""
+
+import math
+
+import pytest
+
+from helpers.draw import curves
+from helpers.draw.canvas import Line, Polygon, Text
+from helpers.draw.plot import _spread
+
+LOSSES = [2 + 6 * math.exp(-i / 10) for i in range(40)]
+
+
+def lines(picture):
+    """The curves themselves: lines with more than two points."""
+    return [s for s in picture.canvas.shapes if isinstance(s, Line) and len(s.points) > 2]
+
+
+def texts(picture):
+    return {s.text: s for s in picture.canvas.shapes if isinstance(s, Text)}
+
+
+def shifted(by):
+    return [value + by for value in LOSSES]
+
+
+EXAMPLES = {
+    "one": {"a": LOSSES},
+    "same": {"one device": LOSSES, "3 ranks": LOSSES, "6 ranks": LOSSES},
+    "close ends": {f"run {i}": shifted(i * 0.001 if i < 5 else 3) for i in range(7)},
+    "a point": {"a": [3.0]},
+    "nothing": {"a": [], "b": [float("nan")]},
+    "broken": {"a": LOSSES, "b": [*LOSSES[:5], float("inf"), *LOSSES[6:]]},
+    "constant": {"a": [0.0] * 5},
+    "tiny": {"a": [1e-9, 2e-9, 3e-9]},
+    "long names": {"a name that is much too long for the margin of a picture " * 2: LOSSES},
+}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("floor", [None, 1.9])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_text_has_its_place(name, floor, theme, check_layout):
+    picture = curves(EXAMPLES[name], floor=floor, theme=theme)
+    check_layout(picture)
+    assert picture.svg().startswith("<svg")
+
+
+def test_becomes_a_png():
+    assert curves(EXAMPLES["broken"], floor=1.9).png().startswith(b"\x89PNG")
+    assert curves(EXAMPLES["long names"]).png().startswith(b"\x89PNG")
+
+
+def test_curves_differ_by_dashes_and_markers_too():
+    picture = curves({f"run {i}": shifted(i) for i in range(6)})
+    assert len({line.dash for line in lines(picture)}) == 6
+    assert len({line.colour for line in lines(picture)}) == 6
+    shapes = {
+        tuple((round(x - s.points[0][0], 1), round(y - s.points[0][1], 1)) for x, y in s.points)
+        for s in picture.canvas.shapes
+        if isinstance(s, Polygon) and s.fill != picture.canvas.theme.background
+    }
+    assert len(shapes) == 6
+
+
+def test_curves_that_are_one_stay_visible():
+    below, above = lines(curves({"one device": LOSSES, "3 ranks": shifted(1e-7)}))
+    assert below.width >= 3 * above.width and not below.dash and above.dash
+    assert below.colour != above.colour
+    widths = [line.width for line in lines(curves(EXAMPLES["same"]))]
+    assert widths == sorted(widths, reverse=True) and len(set(widths)) == 3
+
+
+def test_curves_that_differ_are_equally_thin():
+    assert {line.width for line in lines(curves({"a": LOSSES, "b": shifted(1)}))} == {1.8}
+
+
+@pytest.mark.parametrize(
+    "runs, title",
+    [
+        ({"a": LOSSES}, "a: from 8 to 2.121 at step 39"),
+        ({"a": [3.0]}, "a: 3 at step 0"),
+        ({"a": []}, "no values"),
+        ({"a": LOSSES, "b": list(LOSSES)}, "a and b: exactly the same values"),
+        (
+            {"one device": LOSSES, "3 ranks": shifted(2e-7)},
+            "one device and 3 ranks: one curve, the largest difference is 2e-07",
+        ),
+        ({"a": shifted(1), "b": LOSSES}, "At step 39: b 2.121; a 3.121"),
+        ({"a": LOSSES, "b": LOSSES[:10]}, "At the end: a 2.121; b 4.439"),
+        ({"a": LOSSES, "b": [8.0, float("nan")]}, "b is not a number at step 1"),
+    ],
+)
+def test_the_title_says_what_was_found(runs, title):
+    assert curves(runs).title == title
+    assert curves(runs, title="mine").title == "mine"
+
+
+def test_names_and_values_stand_at_the_ends():
+    picture = curves({"a": LOSSES, "b": shifted(3)}, floor=1.9, y="loss (nats)", x="steps")
+    shown = texts(picture)
+    for line, name in zip(lines(picture), ("a: 2.121", "b: 5.121"), strict=True):
+        assert shown[name].x > line.points[-1][0]
+        assert shown[name].y == pytest.approx(line.points[-1][1], abs=17)
+    assert {"floor: 1.9", "loss (nats)", "steps"} <= set(shown)
+
+
+def test_the_floor_lies_under_the_curves():
+    picture = curves({"a": LOSSES}, floor=1.5)
+    axis_wide = [s for s in picture.canvas.shapes if isinstance(s, Line) and s.dash == (1.5, 3)]
+    assert axis_wide[0].points[0][1] > max(y for _, y in lines(picture)[0].points)
+
+
+def test_steps_can_be_given_and_values_can_be_tensors():
+    np = pytest.importorskip("numpy")
+    given = curves({"a": {10: 5.0, 30: 3.0, 20: np.float32(4.0)}})
+    xs = [x for x, _ in lines(given)[0].points]
+    assert xs == sorted(xs) and given.title == "a: from 5 to 3 at step 30"
+
+
+def test_a_missing_value_breaks_the_line():
+    broken = lines(curves({"b": [*LOSSES[:10], float("nan"), *LOSSES[11:]]}))
+    assert [len(line.points) for line in broken] == [10, 29]
+    assert "b (not a number at 1)" in texts(curves({"b": [8.0, float("inf")]}))
+
+
+def test_many_points_keep_their_extremes():
+    values = [math.sin(i / 50) for i in range(100_000)]
+    values[51_234] = 9.0
+    picture = curves({"a": values})
+    (line,) = lines(picture)
+    assert len(line.points) < 4 * 900
+    (top,) = {min(y for _, y in line.points)}
+    assert top == min(y for _, y in line.points[1000:2500])
+
+
+def test_the_alternative_text_has_the_numbers():
+    assert curves({"a": LOSSES}, floor=1.9).alt == (
+        "Curves of loss (nats per token) over step. a: from 8 to 2.121 at step 39. "
+        "a: 8 at 0, 2.121 at 39. The floor is 1.9."
+    )
+
+
+def test_no_runs():
+    with pytest.raises(ValueError, match="needs at least one run: {'name': "):
+        curves({})
+
+
+def test_spread_keeps_order_and_bounds():
+    assert _spread([10, 10, 10], 5, 0, 100) == [10, 15, 20]
+    assert _spread([99, 99], 5, 0, 100) == [95, 100]
+    assert _spread([], 5, 0, 100) == []

@@ -1,0 +1,146 @@
+"""Picture: files, notebooks, text for readers who do not see."""
+
+import base64
+import io
+import os
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+
+from helpers.draw import Canvas, Picture, timeline
+from helpers.draw.style import DARK
+from helpers.trace.examples import data_parallel, pipeline
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def picture(theme=None) -> Picture:
+    canvas = Canvas(100, 60, *([theme] if theme else []))
+    canvas.rect(10, 10, 20, 20, "#0072B2", tip="a <box> & more")
+    canvas.rect(40, 10, 40, 20, "#FFFFFF", hatch="#FF0000")
+    canvas.line([(0, 50), (100, 50)], "#00AA00", 2, (4, 2))
+    canvas.arrow((5, 35), (95, 45), "#000000")
+    canvas.text(50, 40, "5 < 6 & $x$", 10, anchor="middle")
+    return Picture(canvas, 'Title with "quotes" & <signs>', 'Alt with "quotes" & <signs>')
+
+
+def pixels(picture: Picture, scale=2.0) -> Image.Image:
+    return Image.open(io.BytesIO(picture.png(scale))).convert("RGB")
+
+
+def test_svg_is_xml_that_speaks_for_itself():
+    root = ElementTree.fromstring(picture().svg())
+    assert root.get("role") == "img"
+    assert root.get("aria-label") == 'Alt with "quotes" & <signs>'
+    assert root.find(f"{SVG}title").text == 'Title with "quotes" & <signs>'
+    assert root.find(f"{SVG}desc").text == 'Alt with "quotes" & <signs>'
+    assert root.get("viewBox") == "0 0 100 60"
+    assert [t.text for t in root.iter(f"{SVG}text")] == ["5 < 6 & $x$"]
+    assert root.findall(f"{SVG}rect/{SVG}title")[0].text == "a <box> & more"
+
+
+def test_svg_paints_its_own_background():
+    for theme, colour in ((None, "#FFFFFF"), (DARK, DARK.background)):
+        root = ElementTree.fromstring(picture(theme).svg())
+        first = root.find(f"{SVG}rect")
+        assert (first.get("fill"), first.get("width"), first.get("height")) == (colour, "100", "60")
+
+
+def test_svg_refers_to_nothing_outside_and_to_no_day():
+    text = timeline(pipeline()).svg()
+    assert set(re.findall(r"https?://[^\s\"']+", text)) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"20\d\d-\d\d", text)
+    used = set(re.findall(r"url\(#([^)]+)\)", text))
+    assert used and used == set(re.findall(r'id="([^"]+)"', text))
+
+
+def test_svg_is_the_same_in_every_process():
+    program = (
+        "from helpers.draw import timeline; from helpers.trace.examples import pipeline\n"
+        "import sys; sys.stdout.buffer.write(timeline(pipeline()).svg().encode())"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert texts == {timeline(pipeline()).svg().encode()}
+
+
+def test_control_characters_do_not_break_the_file():
+    canvas = Canvas(50, 50)
+    canvas.text(1, 1, "a\x00b")
+    ElementTree.fromstring(Picture(canvas, "\x07", "\x1b[0m").svg())
+
+
+def test_png_has_size_and_metadata():
+    image = Image.open(io.BytesIO(picture().png(scale=3)))
+    assert image.size == (300, 180)
+    assert image.text["Title"] == 'Title with "quotes" & <signs>'
+    assert image.text["Description"] == 'Alt with "quotes" & <signs>'
+    assert set(image.text) == {"Title", "Description"}
+
+
+def test_png_shows_what_the_shapes_say():
+    image = pixels(picture())
+    assert image.getpixel((40, 40)) == (0, 0x72, 0xB2)
+    assert image.getpixel((2, 2)) == (255, 255, 255)
+    hatched = [image.getpixel((x, 40)) for x in range(84, 156)]
+    assert any(r > 200 and g < 150 for r, g, _ in hatched), "there are red lines"
+    assert sum(pixel == (255, 255, 255) for pixel in hatched) > 20, "with white between them"
+    dashes = [image.getpixel((x, 100)) for x in range(0, 200)]
+    assert (0, 0xAA, 0) in dashes and (255, 255, 255) in dashes
+    assert pixels(picture(DARK)).getpixel((2, 2)) == (0x15, 0x18, 0x1D)
+
+
+@pytest.mark.parametrize("name, start", [("p.svg", b"<svg "), ("P.PNG", b"\x89PNG")])
+def test_saved_by_the_ending_of_the_name(tmp_path, name, start):
+    path = picture().save(tmp_path / "figures" / name)
+    assert path.read_bytes().startswith(start)
+
+
+def test_another_ending(tmp_path):
+    with pytest.raises(ValueError) as caught:
+        picture().save(tmp_path / "p.pdf")
+    assert str(caught.value) == (
+        f"cannot save a picture as {tmp_path / 'p.pdf'}: the name must end in .svg or .png"
+    )
+
+
+def test_notebooks_get_an_image_with_its_alternative_text():
+    shown = picture()._repr_mimebundle_()
+    html = shown["text/html"]
+    assert 'alt="Alt with &quot;quotes&quot; &amp; &lt;signs&gt;"' in html and 'width="100"' in html
+    data = re.search(r"base64,([A-Za-z0-9+/=]+)", html)[1]
+    assert Image.open(io.BytesIO(base64.b64decode(data))).size == (200, 120)
+    assert shown["text/plain"] == '<Picture: Alt with "quotes" & <signs>>'
+    assert picture()._repr_png_().startswith(b"\x89PNG")
+
+
+def test_pictures_leave_no_state_in_matplotlib():
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    timeline(data_parallel()).png()
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_the_rooms_import_neither_torch_nor_matplotlib():
+    program = (
+        "import helpers.files, helpers.trace, helpers.draw, sys\n"
+        "from helpers.trace.examples import pipeline\n"
+        "helpers.draw.timeline(pipeline()).svg()\n"
+        "print([m for m in ('torch', 'matplotlib', 'numpy') if m in sys.modules])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"

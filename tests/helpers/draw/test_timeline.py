@@ -1,0 +1,224 @@
+"""Timelines: what is where, and what the words say."""
+
+import pytest
+
+from helpers.draw import compare, found, timeline
+from helpers.draw.canvas import Line, Polygon, Rect, Text
+from helpers.draw.style import BLUE, DARK, LIGHT, ORANGE, PURPLE, look
+from helpers.trace import Counter, Event, Trace
+from helpers.trace.examples import data_parallel, pipeline
+
+
+def rects(picture, colour):
+    return [s for s in picture.canvas.shapes if isinstance(s, Rect) and s.fill == colour and s.tip]
+
+
+def hatched(picture):
+    return [s for s in picture.canvas.shapes if isinstance(s, Rect) and s.hatch and s.tip]
+
+
+def texts(picture):
+    return [s.text for s in picture.canvas.shapes if isinstance(s, Text)]
+
+
+def many(ranks, events, busy=0.5):
+    """Each rank alternates F and B of one second; between them it is idle."""
+    step = 1 / busy
+    return Trace(
+        [
+            Event(rank, "FB"[i % 2], i * step, i * step + 1, info={"micro_batch": i})
+            for rank in range(ranks)
+            for i in range(events // ranks)
+        ]
+    )
+
+
+EXAMPLES = {
+    "data parallel": data_parallel(),
+    "pipeline": pipeline(),
+    "deep pipeline": pipeline(stages=16, micro_batches=4),
+    "none": Trace(),
+    "one": Trace([Event(0, "F", 5.0, 5.02)]),
+    "a moment": Trace([Event(0, "F", 5.0, 5.0)]),
+    "memory only": Trace([], {}, [Counter(0, "memory", 1.0, 5e9)]),
+    "odd kinds": Trace([Event(3, "tokenise the text", 0, 1), Event(12345, "W", 0.5, 2, "my lane")]),
+    "many ranks": many(ranks=130, events=1300),
+    "long title": Trace([Event(0, "F", 0, 1)], {"title": "a very long title " * 12}),
+}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_text_has_its_place(name, theme, check_layout):
+    picture = timeline(EXAMPLES[name], theme=theme)
+    check_layout(picture)
+    assert picture.svg().startswith("<svg") and picture.canvas.width == 900
+
+
+@pytest.mark.parametrize("name", ["data parallel", "pipeline", "none", "a moment", "memory only"])
+def test_every_example_becomes_a_png(name):
+    assert timeline(EXAMPLES[name]).png().startswith(b"\x89PNG")
+
+
+def test_the_same_length_is_the_same_time_in_every_row():
+    picture = timeline(data_parallel(steps=1))
+    boxes = {tuple(r.tip.split(", ")[:2]): r for r in rects(picture, BLUE)}
+    widths = [boxes["F", f"rank {rank}"].width + 0.8 for rank in range(3)]
+    assert widths[1] / widths[0] == pytest.approx(1.1)
+    assert widths[2] / widths[0] == pytest.approx(1.4)
+    assert len({round(boxes["F", f"rank {rank}"].x, 6) for rank in range(3)}) == 1
+
+
+def test_communication_lies_below_computing_and_waiting_is_hatched():
+    picture = timeline(data_parallel(steps=1))
+    backward = {r.tip.split(", ")[1]: r for r in rects(picture, ORANGE)}
+    grey = {r.tip.split(", ")[1]: r for r in rects(picture, look("all-reduce").colour)}
+    waits = {r.tip.split(", ")[1]: r for r in hatched(picture)}
+    assert set(waits) == {"rank 0", "rank 1"} and len(grey) == 3
+    for rank, box in grey.items():
+        assert box.y >= backward[rank].y + backward[rank].height
+    assert waits["rank 0"].y == grey["rank 0"].y
+    assert waits["rank 0"].x + waits["rank 0"].width <= grey["rank 0"].x
+    assert "waits for rank 2" in texts(picture)
+
+
+def test_letters_stand_in_the_boxes_where_they_fit():
+    picture = timeline(pipeline(stages=2, micro_batches=3))
+    assert {"F0", "F1", "F2", "B0", "B1", "B2"} <= set(texts(picture))
+    boxes = rects(picture, BLUE) + rects(picture, ORANGE) + rects(picture, PURPLE)
+    for text in (
+        s
+        for s in picture.canvas.shapes
+        if isinstance(s, Text) and s.text[1:2].isdigit() and s.text[0] in "FB"
+    ):
+        assert any(
+            b.x <= text.x <= b.x + b.width and b.y <= text.y <= b.y + b.height for b in boxes
+        )
+
+
+def test_messages_are_arrows_where_there_are_few():
+    def arrows(**options):
+        picture = timeline(pipeline(stages=3, micro_batches=2), **options)
+        shapes = picture.canvas.shapes
+        heads = [s for s in shapes if isinstance(s, Polygon) and s.fill == LIGHT.muted]
+        return len(heads), sum(isinstance(s, Line) and s.colour == LIGHT.muted for s in shapes)
+
+    assert arrows() == arrows(arrows=True) == (8, 8)
+    assert arrows(arrows=False) == (0, 0)
+
+
+def test_memory_is_a_strip_on_one_scale():
+    counters = [Counter(0, "memory", 0, 2e9), Counter(1, "memory", 0, 1e9)]
+    picture = timeline(Trace([Event(0, "F", 0, 1), Event(1, "F", 0, 1)], {}, counters))
+    fill = LIGHT.faded(LIGHT.muted, 0.4)
+    strips = [s for s in picture.canvas.shapes if isinstance(s, Polygon) and s.fill == fill]
+    heights = [max(y for _, y in s.points) - min(y for _, y in s.points) for s in strips]
+    assert heights[0] == pytest.approx(2 * heights[1])
+    assert {"peak 2 GB", "peak 1 GB"} <= set(texts(picture))
+
+
+def test_input_shares_the_row_unless_it_overlaps():
+    def rows(start):
+        trace = Trace([Event(0, "F", 0, 4), Event(0, "input", start, start + 1)])
+        picture = timeline(trace)
+        return {r.y for r in picture.canvas.shapes if isinstance(r, Rect) and r.tip}
+
+    assert len(rows(start=4)) == 1 and len(rows(start=2)) == 2
+
+
+def test_axis_and_legend():
+    shown = texts(timeline(data_parallel()))
+    assert {"0", "20", "100", "time (ms)"} <= set(shown)
+    assert {"forward", "backward", "update", "input", "all-reduce", "waiting"} <= set(shown)
+    assert "message" not in shown
+    assert "time (µs)" in texts(timeline(Trace([Event(0, "F", 0, 2e-5)])))
+
+
+def test_the_axis_can_be_made_longer():
+    short, long = (
+        rects(timeline(Trace([Event(0, "F", 0, 1)]), duration=d), BLUE)[0].width for d in (None, 4)
+    )
+    assert short == pytest.approx(4 * long, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "trace, words",
+    [
+        (Trace(), "no events"),
+        (Trace([], {"title": "GPipe"}), "GPipe: no events"),
+        (Trace([Event(0, "F", 1, 1)]), "1 rank: 1 event at one moment"),
+        (Trace([Event(0, "F", 0, 0.12)]), "1 rank, 120 ms: busy all the time"),
+        (
+            Trace([Event(0, "F", 0, 1), Event(1, "F", 0, 0.5)]),
+            "2 ranks, 1 s: 25 % of the time idle",
+        ),
+        (data_parallel(), "data parallel, 3 ranks, 106 ms: 13 % of the time waiting"),
+    ],
+)
+def test_the_title_says_what_was_found(trace, words):
+    assert found(trace) == words
+    assert timeline(trace).title == words
+    assert timeline(trace, title="mine").title == "mine"
+
+
+def test_waiting_behind_computing_is_not_counted():
+    early_receive = [
+        Event(1, "F", 0, 4),
+        Event(1, "recv", 0, 4, info={"peer": 0}),
+        Event(0, "F", 0, 3),
+        Event(0, "send", 3, 4, info={"peer": 1}),
+    ]
+    assert found(Trace(early_receive)) == "2 ranks, 4 s: 12 % of the time idle"
+
+
+def test_the_alternative_text_has_the_numbers():
+    assert timeline(data_parallel()).alt == (
+        "Timeline. data parallel, 3 ranks, 106 ms: 13 % of the time waiting. Of 106 ms, rank 0 "
+        "computes 62 % and waits 23 %, rank 1 computes 68 % and waits 17 % and rank 2 computes "
+        "85 %."
+    )
+
+
+def test_two_traces_on_one_scale(check_layout):
+    slow = Trace([Event(e.rank, e.kind, 9 + 2 * e.start, 9 + 2 * e.end) for e in pipeline().events])
+    picture = compare({"predicted": pipeline(), "measured": slow})
+    check_layout(picture)
+    assert picture.title == "Measured takes 100 % longer than predicted: 582 ms against 291 ms"
+    widths = [r.width + 0.8 for r in rects(picture, BLUE)]
+    assert max(widths) == pytest.approx(2 * min(widths))
+    same = compare({"a": pipeline(), "b": pipeline()})
+    assert same.title == "B and a take the same time, 291 ms"
+    three = compare({name: pipeline() for name in "abc"})
+    assert three.title == "a 291 ms, b 291 ms and c 291 ms"
+    with pytest.raises(ValueError, match=r"compare\(\) needs at least one trace"):
+        compare({})
+
+
+def test_a_hundred_thousand_events_are_summed_up(check_layout):
+    picture = timeline(many(ranks=8, events=100_000, busy=0.5))
+    check_layout(picture)
+    assert len(picture.canvas.shapes) < 8 * 2 * 900
+    for colour in (BLUE, ORANGE):
+        drawn = sum(
+            r.width * r.height
+            for r in picture.canvas.shapes
+            if isinstance(r, Rect) and r.fill == colour and r.height != 14
+        )
+        room = 8 * 26 * _axis_width(picture)
+        assert drawn / room == pytest.approx(0.25, abs=0.01)
+
+
+def _axis_width(picture):
+    return max(r.width for r in picture.canvas.shapes if isinstance(r, Rect))
+
+
+def test_a_thin_event_between_wide_ones_stays_visible():
+    trace = Trace([Event(0, "F", 0, 1), Event(0, "update", 1, 1.0001), Event(0, "B", 1.001, 2)])
+    (update,) = rects(timeline(trace), PURPLE)
+    assert update.width == 1 and update.height == 26
+
+
+def test_dark_ground():
+    assert timeline(data_parallel(), theme="dark").canvas.theme is DARK
+    with pytest.raises(ValueError, match="no theme 'grey'"):
+        timeline(data_parallel(), theme="grey")

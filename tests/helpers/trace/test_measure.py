@@ -1,0 +1,114 @@
+"""Busy, idle, bubble and the rest."""
+
+import pytest
+
+from helpers.trace import (
+    Counter,
+    Event,
+    Trace,
+    bubble,
+    busy,
+    idle,
+    idle_by_cause,
+    peak,
+    time_by_kind,
+    tokens,
+    tokens_per_second,
+    utilisation,
+    waiting,
+    with_waits,
+)
+from helpers.trace.examples import data_parallel, pipeline
+from helpers.trace.measure import without
+
+
+def test_two_ranks_half_busy():
+    trace = Trace([Event(0, "F", 0, 4), Event(1, "B", 2, 4), Event(1, "send", 0, 2)])
+    assert busy(trace) == {0: 4, 1: 2}
+    assert idle(trace) == {0: 0, 1: 2}
+    assert utilisation(trace) == 0.75
+    assert bubble(trace) == 0.25
+    assert bubble(trace, over="ideal") == pytest.approx(2 / 6)
+
+
+def test_overlap_counts_once_and_waiting_is_no_work():
+    trace = Trace(
+        [Event(0, "F", 0, 4), Event(0, "W", 1, 2), Event(0, "wait", 4, 8, lane="compute")]
+    )
+    assert busy(trace) == {0: 4}
+    assert waiting(trace) == {0: 4}
+
+
+@pytest.mark.parametrize("stages, micro_batches", [(2, 1), (4, 6), (3, 8)])
+def test_gpipe_equals_its_closed_form(stages, micro_batches):
+    trace = pipeline(stages, micro_batches, message=0.0)
+    step = Trace([e for e in trace.events if e.kind in "FB"])
+    p, m = stages, micro_batches
+    assert bubble(step) == pytest.approx((p - 1) / (m + p - 1))
+    assert bubble(step, over="ideal") == pytest.approx((p - 1) / m)
+    assert peak(trace) == dict.fromkeys(range(p), m * 100_000_000)
+
+
+def test_unknown_convention():
+    with pytest.raises(ValueError, match=r"bubble\(over='all'\): choose 'total' or 'ideal'"):
+        bubble(Trace(), over="all")
+
+
+def test_causes_add_up_to_the_idle_time():
+    trace = with_waits(data_parallel(steps=3))
+    causes = idle_by_cause(trace)
+    for rank, seconds in idle(trace).items():
+        assert sum(causes[rank].values()) == pytest.approx(seconds)
+    assert {k: round(v * 1e3, 6) for k, v in causes[0].items()} == {
+        "communication": 18,
+        "wait": 36,
+        "input": 6,
+        "nothing": 0,
+    }
+
+
+def test_hidden_communication_is_no_idle_time():
+    trace = Trace([Event(0, "B", 0, 4), Event(0, "all-reduce", 2, 6)])
+    assert idle_by_cause(trace)[0] == {"communication": 2, "wait": 0, "input": 0, "nothing": 0}
+
+
+def test_time_by_kind_is_sorted():
+    trace = Trace([Event(0, "F", 0, 1), Event(1, "B", 0, 3), Event(1, "F", 3, 4)])
+    assert list(time_by_kind(trace).items()) == [("B", 3), ("F", 2)]
+    assert time_by_kind(trace, rank=0) == {"F": 1}
+
+
+def test_tokens():
+    trace = data_parallel(steps=2)
+    assert tokens(trace) == 3 * 2 * 512
+    assert tokens_per_second(trace) == pytest.approx(3 * 2 * 512 / trace.duration)
+
+
+def test_peak_is_by_rank_and_name():
+    counters = [Counter(1, "memory", 0, 5), Counter(1, "memory", 1, 3), Counter(0, "memory", 0, 2)]
+    counters.append(Counter(0, "queue", 0, 99))
+    assert peak(Trace([], {}, counters)) == {0: 2, 1: 5}
+
+
+def test_nothing_happened():
+    trace = Trace()
+    assert utilisation(trace) == bubble(trace) == tokens_per_second(trace) == 0
+    assert bubble(Trace([Event(0, "send", 0, 1)]), over="ideal") == float("inf")
+    assert busy(trace) == idle(trace) == idle_by_cause(trace) == peak(trace) == {}
+
+
+@pytest.mark.parametrize(
+    "taken, left",
+    [
+        ([], [(0, 10)]),
+        ([(0, 10)], []),
+        ([(2, 3), (5, 6)], [(0, 2), (3, 5), (6, 10)]),
+        ([(-1, 1), (9, 12)], [(1, 9)]),
+    ],
+)
+def test_without(taken, left):
+    assert without([(0, 10)], taken) == left
+
+
+def test_without_several():
+    assert without([(0, 2), (3, 5)], [(1, 4)]) == [(0, 1), (4, 5)]
