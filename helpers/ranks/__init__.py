@@ -1,0 +1,48 @@
+"""Ranks: start them, connect them, follow them, and end them.
+
+    launch(function, ranks=3)      a function of the notebook, on real processes
+    %%ranks 3                      a cell            (after %load_ext helpers.ranks)
+    run_script(path, ranks=3)      a script          (python -m helpers.ranks -n 3 SCRIPT)
+    find_place(), connect()        inside a script: who am I, and where are the others
+
+Files, from the ground up: `place` and `backend` decide, `connect` joins; `protocol`, `jobs`,
+`worker` are the inside of a rank; `process`, `pool`, `output`, `failure`, `packing`, `cells` are
+the notebook's side, which `launch` puts together.
+"""
+
+from helpers.ranks.backend import BACKENDS, BackendError
+from helpers.ranks.connect import ConnectError, connect, disconnect
+from helpers.ranks.failure import Failure, RankFailed
+from helpers.ranks.launch import Report, launch, run_script
+from helpers.ranks.packing import CannotSend
+from helpers.ranks.place import Place, PlaceError, find_place, usable_cores
+from helpers.ranks.pool import keep_warm
+
+__all__ = [
+    "BACKENDS",
+    "BackendError",
+    "CannotSend",
+    "ConnectError",
+    "Failure",
+    "Place",
+    "PlaceError",
+    "RankFailed",
+    "Report",
+    "connect",
+    "disconnect",
+    "find_place",
+    "keep_warm",
+    "launch",
+    "run_script",
+    "usable_cores",
+]
+
+
+def load_ipython_extension(shell) -> None:
+    """Called by `%load_ext helpers.ranks`: adds the `%%ranks` magic."""
+    from helpers.ranks.magic import ranks_cell
+
+    def ranks(line: str, cell: str) -> None:
+        ranks_cell(line, cell, shell)
+
+    shell.register_magic_function(ranks, "cell")

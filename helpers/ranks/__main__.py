@@ -1,0 +1,46 @@
+"""`python -m helpers.ranks -n 3 SCRIPT [ARGUMENTS]`: run a script once per rank."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from helpers.ranks.launch import Report, run_script
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; gives the exit status: 0 where every rank finished well."""
+    parser = argparse.ArgumentParser(prog="python -m helpers.ranks", description=__doc__)
+    parser.add_argument("-n", "--ranks", type=int, default=3, help="how many ranks (3)")
+    parser.add_argument("--timeout", type=float, default=3600.0, help="seconds (3600)")
+    parser.add_argument(
+        "--logs", metavar="FOLDER", help="also leave what rank 0 printed in FOLDER/out0.txt, …"
+    )
+    parser.add_argument("script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    options = parser.parse_args(arguments)
+    try:
+        report = run_script(options.script, options.ranks, options.arguments, options.timeout)
+    except KeyboardInterrupt:
+        print("interrupted: every rank was stopped", file=sys.stderr)
+        return 130
+    except (ValueError, OSError, RuntimeError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if options.logs:
+        write_logs(report, Path(options.logs))
+    if report.failure:
+        print(f"\n{report.failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def write_logs(report: Report, folder: Path) -> None:
+    """Leave what each rank printed in a file of its own."""
+    from helpers.files import write_whole
+
+    for rank, text in enumerate(report.texts):
+        write_whole(folder / f"out{rank}.txt", text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+"""From separate processes to one process group, with an error where torch would only wait.
+
+`torch.distributed.init_process_group` waits, in silence and for many minutes, when a rank is
+missing, started twice, or told another world size.  `connect` lets the ranks compare notes
+first, over the same small key-value store that torch uses for its own rendezvous.
+"""
+
+import os
+import socket
+import sys
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from helpers.ranks.backend import Choice, choose_backend
+from helpers.ranks.place import Place, usable_cores
+
+if TYPE_CHECKING:
+    import torch
+
+SAY_AFTER_S = 3.0  # after this long a waiting rank says for whom it waits
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class ConnectError(RuntimeError):
+    """The ranks could not become one group; the message says why and what to do."""
+
+
+def connect(
+    place: Place, backend: str = "auto", timeout: float = 300.0, quiet: bool = False
+) -> "torch.device":
+    """Join the process group of all ranks; give the device that this rank computes on.
+
+    place: as `find_place` found it.
+    backend: "auto" takes NCCL where each rank has a GPU of its own, gloo elsewhere.
+    timeout: seconds to wait for the other ranks, and for any later message.
+    quiet: do not say on rank 0 which backend was taken.
+
+    Sets the number of threads, so that the ranks of one machine share its cores.
+    Raises ConnectError or BackendError, each with one sentence.  End with `disconnect()`.
+    """
+    import torch
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        raise ConnectError("this process is connected already: call connect() once")
+    gpus = torch.cuda.device_count()
+    choice = choose_backend(backend, place, gpus, dist.is_nccl_available())
+    share = max(1, usable_cores() // place.local_world_size)
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", share)))
+    if gpus:
+        torch.cuda.set_device(place.local_rank % gpus)
+    if place.address in LOOPBACK:
+        _stay_on_loopback()
+
+    wait = timedelta(seconds=timeout)
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        # torchrun holds the store itself, and has counted the ranks.
+        dist.init_process_group(choice.backend, timeout=wait)
+    else:
+        store = _open_store(place, timeout)
+        _compare_notes(store, place, choice, timeout)
+        dist.init_process_group(
+            choice.backend,
+            store=dist.PrefixStore("group", store),
+            rank=place.rank,
+            world_size=place.world_size,
+            timeout=wait,
+        )
+    if place.rank == 0 and not quiet:
+        print(f"[ranks] {place.world_size} ranks over {choice.backend}: {choice.why}", flush=True)
+    return rank_device()
+
+
+def rank_device() -> "torch.device":
+    """The device that this rank computes on: its GPU, or the processor."""
+    import torch
+
+    if torch.cuda.is_available():
+        return torch.device("cuda", torch.cuda.current_device())
+    return torch.device("cpu")
+
+
+def disconnect() -> None:
+    """Leave the process group, if this process is in one."""
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def _stay_on_loopback() -> None:
+    """Keep gloo off the machine's own name, which macOS and Windows may fail to look up."""
+    if sys.platform == "darwin":
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0")
+    elif sys.platform.startswith("linux"):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    elif sys.platform == "win32":
+        os.environ.setdefault("USE_LIBUV", "0")
+
+
+def _open_store(place: Place, timeout: float):
+    """The store of all ranks: rank 0 serves it, the others call."""
+    import torch.distributed as dist
+
+    port, serves = place.port, place.rank == 0
+    if "LAB_STORE_PORT" in os.environ:  # helpers.ranks serves it already, on a free port
+        port, serves = int(os.environ["LAB_STORE_PORT"]), False
+    where = f"{place.address}:{port}"
+    if not serves:
+        _await_rank_0(place, port, timeout)
+    try:
+        return dist.TCPStore(
+            place.address,
+            port,
+            is_master=serves,
+            wait_for_workers=False,
+            timeout=timedelta(seconds=timeout),
+        )
+    except (dist.DistError, RuntimeError, OSError) as error:
+        text = str(error).lower()
+        if serves and ("eaddrinuse" in text or "in use" in text):
+            raise ConnectError(
+                f"port {port} is in use by another program (or by ranks of an earlier run): set "
+                f"MASTER_PORT to another number for every rank, or let "
+                f"'python -m helpers.ranks -n {place.world_size} SCRIPT' find a free one"
+            ) from None
+        if serves:
+            raise ConnectError(f"rank 0 cannot listen at {where}: {_first_line(error)}") from None
+        raise ConnectError(
+            f"rank {place.rank} called {where}, but what answers there is not rank 0 of this "
+            f"run: set MASTER_PORT to another number for every rank ({_first_line(error)})"
+        ) from None
+
+
+def _await_rank_0(place: Place, port: int, timeout: float) -> None:
+    """Return as soon as something listens where rank 0 should."""
+    begun, said = time.monotonic(), False
+    while True:
+        try:
+            socket.create_connection((place.address, port), timeout=5).close()
+            return
+        except ConnectionRefusedError:
+            pass
+        except socket.gaierror:
+            raise ConnectError(
+                f"the address {place.address!r} of rank 0 is not known on this machine: "
+                "set MASTER_ADDR to a name or number that is"
+            ) from None
+        except OSError as error:
+            if time.monotonic() - begun > timeout:
+                raise ConnectError(
+                    f"rank 0 cannot be reached at {place.address}:{port}: {error}"
+                ) from None
+        waited = time.monotonic() - begun
+        if waited > timeout:
+            raise ConnectError(
+                f"rank {place.rank} waited {timeout:.0f} s for rank 0 at {place.address}:{port}, "
+                "and nobody listens there: start rank 0 too"
+            )
+        if waited > SAY_AFTER_S and not said:
+            said = True
+            print(f"[ranks] rank {place.rank} waits for rank 0 at {place.address}:{port}")
+            sys.stdout.flush()
+        time.sleep(0.05)
+
+
+def _compare_notes(store, place: Place, choice: Choice, timeout: float) -> None:
+    """Return when every rank has come, once, with the same world size and backend.
+
+    A rank that finds a mistake leaves it in the store, so that all ranks end with the same
+    sentence instead of waiting for each other.
+    """
+
+    def fail(sentence: str) -> None:
+        store.set("mistake", sentence)
+        raise ConnectError(sentence)
+
+    mine = f"{place.world_size} {choice.backend}"
+    # The first to come writes it, the others read what the first one wrote.
+    first = store.compare_set("terms", "", f"{mine} {place.rank}").decode()
+    size, backend, whose = first.split()
+    if place.world_size != int(size):
+        fail(
+            f"the ranks disagree about the world size: rank {whose} was told {size} and rank "
+            f"{place.rank} was told {place.world_size}; give every rank the same number"
+        )
+    if choice.backend != backend:
+        fail(
+            f"the ranks disagree about the backend: rank {whose} takes {backend} and rank "
+            f"{place.rank} takes {choice.backend}; name one for all with --backend"
+        )
+    if store.add(f"came/{place.rank}", 1) > 1:
+        fail(
+            f"rank {place.rank} was started twice: give each process a rank of its own, "
+            f"from 0 to {place.world_size - 1}"
+        )
+    store.add("count", 1)
+
+    begun, said = time.monotonic(), False
+    while store.add("count", 0) < place.world_size:
+        if store.check(["mistake"]):
+            raise ConnectError(store.get("mistake").decode())
+        waited = time.monotonic() - begun
+        missing = [r for r in range(place.world_size) if store.add(f"came/{r}", 0) == 0]
+        if waited > timeout:
+            raise ConnectError(f"after {timeout:.0f} s {_ranks(missing)} did not come")
+        if waited > SAY_AFTER_S and not said and missing:
+            said = True
+            print(f"[ranks] rank {place.rank} waits for {_ranks(missing)}", flush=True)
+        time.sleep(0.01 if waited < 1 else 0.1)
+    if store.check(["mistake"]):
+        raise ConnectError(store.get("mistake").decode())
+
+
+def _ranks(ranks: list[int]) -> str:
+    return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(map(str, ranks))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:200] if str(error).strip() else repr(error)

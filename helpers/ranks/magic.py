@@ -1,0 +1,105 @@
+"""`%%ranks 3`: run a cell of the notebook on three ranks.
+
+    %%ranks 3
+    x = torch.tensor([float(rank)])
+    dist.all_reduce(x)
+    x.item()
+
+The cell knows `rank`, `world_size`, `device`, `torch` and `dist`, and the names of the notebook
+that it uses.  The value of its last line, on each rank, is shown; `--out name` keeps the list.
+"""
+
+import argparse
+import ast
+import linecache
+import os
+import shlex
+import sys
+from typing import Any
+
+from helpers.ranks.cells import notebook
+from helpers.ranks.failure import RankFailed
+from helpers.ranks.jobs import Call, Surroundings
+from helpers.ranks.launch import _check, _write, run_job
+from helpers.ranks.packing import pack_call
+
+USAGE = "write %%ranks 3 (or: %%ranks 3 --timeout 60 --out results)"
+
+
+def ranks_cell(line: str, text: str, shell: Any) -> None:
+    """Run the text of a cell on several ranks.  `line` is what stands behind %%ranks."""
+    options = _options(line)
+    _check(options.ranks, options.timeout)
+    number = getattr(shell, "execution_count", 0)
+    file = f"<cell {number} on ranks>"
+    # The first line of the cell is the magic itself: keep the notebook's line numbers.
+    text = "\n" + text
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    try:
+        tree = ast.parse(text, file)
+    except SyntaxError as error:
+        raise SyntaxError(f"line {error.lineno} of the cell: {error.msg}") from None
+    names = {n: shell.user_ns[n] for n in sorted(_used_names(tree)) if n in shell.user_ns}
+    here = notebook()
+    report = run_job(
+        Call(pack_call(run_text, (text, file, names))),
+        options.ranks,
+        Surroundings(
+            folder=os.getcwd(),
+            import_path=[p or os.getcwd() for p in sys.path],
+            sources={**here.sources, file: text},
+            backend=options.backend,
+            timeout=options.timeout,
+            quiet=True,
+        ),
+        write=_write,
+        cells={**here.names, file: f"cell [{number}]"},
+    )
+    if report.failure:
+        raise RankFailed(report.failure)
+    if options.out:
+        shell.user_ns[options.out] = report.results
+    for rank, value in enumerate(report.results):
+        if value is not None and not options.out:
+            print(f"rank {rank}: {value!r}")
+
+
+def run_text(text: str, file: str, names: dict[str, Any]) -> Any:
+    """Inside a rank: run the text of a cell; give the value of its last line, if it has one."""
+    import torch
+    import torch.distributed as dist
+
+    from helpers.ranks.connect import rank_device
+
+    space = {
+        "__name__": "__main__",
+        "torch": torch,
+        "dist": dist,
+        **names,
+        "rank": dist.get_rank(),
+        "world_size": dist.get_world_size(),
+        "device": rank_device(),
+    }
+    tree = ast.parse(text, file)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, file, "exec"), space)
+    if last is None:
+        return None
+    return eval(compile(ast.Expression(last.value), file, "eval"), space)
+
+
+def _options(line: str) -> argparse.Namespace:
+    def refuse(message: str) -> None:
+        raise ValueError(f"%%ranks: {message}; {USAGE}")
+
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.error = refuse
+    parser.add_argument("ranks", type=int, nargs="?", default=3)
+    parser.add_argument("--timeout", type=float, default=300.0)
+    parser.add_argument("--backend", default="auto")
+    parser.add_argument("--out")
+    return parser.parse_args(shlex.split(line))
+
+
+def _used_names(tree: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}

@@ -1,0 +1,121 @@
+"""One rank's process, seen from the notebook: start it, send orders, hear news, end it."""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from helpers.ranks import protocol
+
+ROOT = Path(__file__).resolve().parents[2]  # the folder that contains `helpers`
+
+
+@dataclass(frozen=True)
+class News:
+    """Something that one rank did.
+
+    kind: "message" (value: a dict), "text" (value: bytes) or "ended" (value: the exit status).
+    """
+
+    rank: int
+    kind: str
+    value: Any
+
+
+class RankProcess:
+    """A fresh interpreter that has torch imported and waits for one job.
+
+    It is started before it is needed, and gets its rank, and the queue for its news, with the job.
+    """
+
+    def __init__(self) -> None:
+        self.rank = -1
+        self._early: list[tuple[str, Any]] = []  # news from before the job
+        self._news: queue.Queue[News] | None = None
+        self._lock = threading.Lock()
+        environment = os.environ | {"PYTHONPATH": _import_path(), "PYTHONUNBUFFERED": ""}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", "from helpers.ranks.worker import main; main()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env=environment,
+            # Its own group, so that the processes that a rank starts end with it.
+            start_new_session=os.name == "posix",
+        )
+        readers = [
+            threading.Thread(target=target, daemon=True)
+            for target in (self._read_text, self._read_messages)
+        ]
+        for reader in readers:
+            reader.start()
+        threading.Thread(target=self._await_end, args=(readers,), daemon=True).start()
+
+    def join(self, rank: int, news: queue.Queue[News]) -> None:
+        """Give the process its rank; from now on its news go to `news`."""
+        with self._lock:
+            self.rank, self._news = rank, news
+            for kind, value in self._early:
+                news.put(News(rank, kind, value))
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def order(self, **message: Any) -> None:
+        """Send an order; a process that has ended already says so by itself."""
+        try:
+            protocol.send(self.process.stdin.fileno(), message)
+        except (OSError, ValueError):
+            pass
+
+    def kill(self) -> None:
+        """End the process, and the processes that it started, at once."""
+        try:
+            if os.name == "posix":
+                os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.kill()
+        except (ProcessLookupError, PermissionError):
+            pass
+        self.process.wait()
+
+    def close(self) -> None:
+        """Let go of the pipes of a process that has ended."""
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            pipe.close()
+
+    def _read_text(self) -> None:
+        while data := os.read(self.process.stderr.fileno(), 1 << 16):
+            self._tell("text", data)
+
+    def _read_messages(self) -> None:
+        try:
+            while True:
+                self._tell("message", protocol.receive(self.process.stdout.fileno()))
+        except (EOFError, OSError):
+            pass
+
+    def _await_end(self, readers: list[threading.Thread]) -> None:
+        status = self.process.wait()
+        for reader in readers:  # what it still said comes before the news of its end
+            reader.join(timeout=1)
+        self._tell("ended", status)
+
+    def _tell(self, kind: str, value: Any) -> None:
+        with self._lock:
+            if self._news is None:
+                self._early.append((kind, value))
+                return
+        self._news.put(News(self.rank, kind, value))  # waits where the reader is slow
+
+
+def _import_path() -> str:
+    """The import path of a rank: where `helpers` lies, then what was set before."""
+    return os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH")) if p)

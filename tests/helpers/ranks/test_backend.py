@@ -1,0 +1,45 @@
+"""NCCL where each rank has a GPU of its own, gloo elsewhere, and the reason in words."""
+
+import pytest
+
+from helpers.ranks.backend import BackendError, choose_backend
+from helpers.ranks.place import Place
+
+
+def place(ranks: int) -> Place:
+    return Place(0, ranks, 0, ranks)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "gpus", "nccl", "backend", "why"),
+    [
+        (3, 0, True, "gloo", "there is no GPU here"),
+        (3, 3, False, "gloo", "no NCCL"),
+        (3, 1, True, "gloo", "a GPU for each rank, and there are 3 ranks and 1 GPU here"),
+        (2, 2, True, "nccl", "each rank has a GPU of its own"),
+        (1, 1, True, "nccl", "each rank has a GPU of its own"),
+    ],
+)
+def test_auto(ranks, gpus, nccl, backend, why):
+    choice = choose_backend("auto", place(ranks), gpus, nccl)
+    assert choice.backend == backend
+    assert why in choice.why
+
+
+def test_asked_for():
+    assert choose_backend("gloo", place(2), 2, True).backend == "gloo"
+    assert choose_backend("nccl", place(2), 2, True).backend == "nccl"
+
+
+@pytest.mark.parametrize(
+    ("request_", "gpus", "nccl", "sentence"),
+    [
+        ("nccl", 0, True, "NCCL moves data between GPUs and there is none: use --backend gloo"),
+        ("nccl", 2, False, "this build of torch has no NCCL: use --backend gloo"),
+        ("nccl", 1, True, "NCCL needs a GPU for each rank, but there are 2 ranks and 1 GPU here"),
+        ("mpi", 0, True, "the backend must be one of auto, gloo, nccl, not 'mpi'"),
+    ],
+)
+def test_refused(request_, gpus, nccl, sentence):
+    with pytest.raises(BackendError, match=sentence):
+        choose_backend(request_, place(2), gpus, nccl)

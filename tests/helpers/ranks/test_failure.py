@@ -1,0 +1,75 @@
+"""The rank that failed first is named, with its line; echoes of its failure are not."""
+
+import linecache
+
+from helpers.ranks.failure import RankState, first_failure, locate, rank_names, timed_out
+
+CELLS = {"<cell>": "cell [7]"}
+FRAMES = [("/usr/lib/python3/runpy.py", 3, "run"), ("<cell>", 2, "train")]
+
+
+def setup_module():
+    text = "def train():\n    return 1 / 0\n"
+    linecache.cache["<cell>"] = (len(text), None, text.splitlines(keepends=True), "<cell>")
+
+
+def error(text: str, time: float, kind: str = "RuntimeError") -> dict:
+    return {"time": time, "type": kind, "text": text, "frames": FRAMES, "traceback": "…"}
+
+
+def test_the_earliest_error_counts():
+    states = [RankState(0, error=error("late", 2.0)), RankState(1, error=error("early", 1.0))]
+    failure = first_failure(states, CELLS)
+    assert failure.rank == 1
+    assert failure.sentence == (
+        "rank 1 failed first at line 2 of cell [7], in train: RuntimeError: early"
+    )
+    assert failure.details.splitlines() == ["     2 |     return 1 / 0", "  (rank 0 was stopped)"]
+
+
+def test_a_broken_connection_is_only_an_echo():
+    states = [
+        RankState(0, error=error("[gloo] Connection closed by peer [127.0.0.1]:4", 1.0)),
+        RankState(1, error=error("division by zero", 2.0, "ZeroDivisionError")),
+    ]
+    assert first_failure(states, CELLS).rank == 1
+
+
+def test_a_killed_rank_comes_before_the_echoes():
+    states = [
+        RankState(0, error=error("Connection closed by peer", 1.0)),
+        RankState(1, status=-9),
+    ]
+    said = first_failure(states, CELLS).sentence
+    assert said.startswith("rank 1 ended without a word: it was ended by SIGKILL")
+
+
+def test_exit_status():
+    assert "exit status 3" in first_failure([RankState(0, status=3)], CELLS).sentence
+
+
+def test_a_rank_that_returned_before_its_partner():
+    states = [
+        RankState(0, result=b""),
+        RankState(1, error=error("Connection closed by peer", 1.0)),
+    ]
+    assert "rank 0 had returned already" in first_failure(states, CELLS).sentence
+
+
+def test_a_time_out_says_where_each_rank_stood():
+    states = [RankState(0, result=b""), RankState(1, stack=FRAMES), RankState(2)]
+    text = str(timed_out(states, 5, CELLS))
+    assert "did not finish within 5 s" in text
+    assert "rank 0 had finished" in text
+    assert "rank 1 stood at line 2 of cell [7], in train" in text
+    assert "rank 2 did not answer" in text
+
+
+def test_library_frames_are_passed_over():
+    inside = [("<cell>", 2, "train"), (linecache.__file__, 1, "getline")]
+    assert locate(inside, CELLS).phrase == " at line 2 of cell [7], in train"
+
+
+def test_names():
+    assert rank_names([1]) == "rank 1"
+    assert rank_names([0, 2, 3]) == "ranks 0, 2 and 3"

@@ -1,0 +1,44 @@
+"""`%%ranks 3`: the cell runs on ranks, knows the notebook's names, and keeps its line numbers."""
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from helpers.ranks import RankFailed, load_ipython_extension
+from helpers.ranks.magic import ranks_cell
+
+
+@pytest.fixture
+def shell():
+    shell = InteractiveShell.instance()
+    load_ipython_extension(shell)
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def test_a_cell_on_two_ranks(shell, capsys):
+    shell.run_cell("scale = 10\ndef times(x):\n    return x * scale\n")
+    shell.run_cell("%%ranks 2 --out results\nprint('here', rank, world_size)\ntimes(rank + 1)\n")
+    assert shell.user_ns["results"] == [10, 20]
+    assert "[rank 1] here 1 2" in capsys.readouterr().out
+
+
+def test_the_failing_line_is_the_line_of_the_cell(shell):
+    with pytest.raises(RankFailed) as caught:
+        ranks_cell("1", "x = 1\nif rank == 0:\n    x / 0\n", shell)
+    assert "rank 0 failed first at line 4 of cell" in str(caught.value)
+    assert "x / 0" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [("three", "invalid int value: 'three'"), ("2 --fast", "unrecognized arguments: --fast")],
+)
+def test_nonsense_behind_the_magic(shell, line, sentence):
+    with pytest.raises(ValueError, match=sentence) as caught:
+        ranks_cell(line, "rank", shell)
+    assert "write %%ranks 3" in str(caught.value)
+
+
+def test_a_cell_that_is_not_python(shell):
+    with pytest.raises(SyntaxError, match="line 2 of the cell"):
+        ranks_cell("2", "x = = 1\n", shell)

@@ -1,0 +1,65 @@
+"""Warm ranks: taken once, replaced, and gone when nobody wants them."""
+
+import os
+import queue
+import time
+
+import pytest
+
+from helpers.ranks import launch
+from helpers.ranks.pool import Pool
+
+
+@pytest.fixture
+def pool():
+    pool = Pool()
+    yield pool
+    pool.close()
+
+
+def test_a_waiting_process_is_taken_once(pool):
+    pool.size = 2
+    pool.refill()
+    first, second = pool._waiting
+    taken = pool.take(1, queue.Queue())
+    assert taken == [first]
+    assert pool._waiting == [second]
+    pool.refill()
+    assert len(pool._waiting) == 2
+    for process in taken:
+        process.kill()
+        process.close()
+
+
+def test_a_process_that_died_while_it_waited_is_replaced(pool):
+    pool.size = 1
+    pool.refill()
+    (dead,) = pool._waiting
+    dead.process.kill()
+    dead.process.wait()
+    (taken,) = pool.take(1, queue.Queue())
+    assert taken is not dead and taken.alive
+    taken.kill()
+    taken.close()
+
+
+def test_closing_leaves_no_process(pool):
+    pool.size = 2
+    pool.refill()
+    waiting = list(pool._waiting)
+    pool.close()
+    assert not any(process.alive for process in waiting)
+
+
+def test_nothing_survives_from_one_launch_to_the_next(monkeypatch):
+    def leave_a_mark():
+        found = os.environ.get("LEFT_BEHIND"), os.environ.get("SET_LATE")
+        os.environ["LEFT_BEHIND"] = "yes"
+        return os.getpid(), found
+
+    (before,) = launch(leave_a_mark, ranks=1, quiet=True)
+    time.sleep(0.1)
+    monkeypatch.setenv("SET_LATE", "after the rank was started")
+    (after,) = launch(leave_a_mark, ranks=1, quiet=True)
+    assert before[0] != after[0]
+    assert after[1] == (None, "after the rank was started")

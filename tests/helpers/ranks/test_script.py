@@ -1,0 +1,161 @@
+"""Scripts on several ranks: by helpers.ranks, by torchrun, and by hand, one process each."""
+
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from helpers.ranks import run_script
+from helpers.ranks.__main__ import main
+
+SCRIPT = textwrap.dedent("""
+    import argparse, sys
+    import torch, torch.distributed as dist
+    from helpers.plain_errors import plain_errors
+    from helpers.ranks import connect, disconnect
+    from helpers.ranks.flags import add_rank_flags, place_from
+
+    def main():
+        parser = argparse.ArgumentParser()
+        add_rank_flags(parser, ranks=2)
+        parser.add_argument("--fail", type=int)
+        options = parser.parse_args()
+        place = place_from(options)
+        connect(place, options.backend, options.timeout, quiet=True)
+        if options.fail == place.rank:
+            raise RuntimeError("as asked")
+        x = torch.ones(3) * (place.rank + 1)
+        dist.all_reduce(x)
+        print("sum", x.sum().item(), place.launcher)
+        disconnect()
+
+    if __name__ == "__main__":
+        with plain_errors():
+            main()
+""")
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "sum.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def by_hand(
+    script, *calls: list[str], port: int | None = None
+) -> list[subprocess.CompletedProcess]:
+    """Start one process per call, as a person would in as many terminals; wait for all."""
+    environ = os.environ | {"MASTER_PORT": str(port or free_port())}
+    started = [
+        subprocess.Popen(
+            [sys.executable, script, *call],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environ,
+        )
+        for call in calls
+    ]
+    ended = []
+    for process in started:
+        out, err = process.communicate(timeout=60)
+        ended.append(subprocess.CompletedProcess(process.args, process.returncode, out, err))
+    return ended
+
+
+def test_run_script(script):
+    report = run_script(script, ranks=2, quiet=True)
+    assert report.ok
+    assert report.texts == ["sum 9.0 helpers.ranks\n"] * 2
+
+
+def test_a_script_that_fails(script, capfd, tmp_path):
+    assert main(["-n", "2", "--logs", str(tmp_path), str(script), "--fail", "1"]) == 1
+    err = capfd.readouterr().err
+    line = SCRIPT.splitlines().index('        raise RuntimeError("as asked")') + 1
+    assert f"rank 1 failed first at line {line} of sum.py, in main: RuntimeError: as asked" in err
+    assert (tmp_path / "out1.txt").exists()
+
+
+def test_a_script_that_is_not_there(capfd):
+    assert main(["-n", "2", "nowhere.py"]) == 2
+    assert capfd.readouterr().err == (
+        "error: the script nowhere.py does not exist: name a Python file\n"
+    )
+
+
+def test_torchrun(script):
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node=2",
+            "--standalone",
+            script,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("sum 9.0 torchrun") == 2
+
+
+def test_by_hand(script):
+    ended = by_hand(script, ["0"], ["1"])
+    assert [e.returncode for e in ended] == [0, 0], ended
+    assert [e.stdout for e in ended] == ["sum 9.0 by hand\n"] * 2
+
+
+def test_ranks_that_disagree_about_the_world_size(script):
+    ended = by_hand(script, ["0", "--world-size", "2"], ["1", "--world-size", "3"])
+    assert [e.returncode for e in ended] == [1, 1]
+    for e in ended:
+        assert e.stderr.startswith("error: the ranks disagree about the world size: rank ")
+        assert len(e.stderr.splitlines()) == 1
+
+
+def test_a_rank_that_is_started_twice(script):
+    ended = by_hand(
+        script, ["0", "--world-size", "3"], ["1", "--world-size", "3"], ["1", "--world-size", "3"]
+    )
+    said = [e.stderr for e in ended]
+    assert all("rank 1 was started twice" in text for text in said), said
+
+
+def test_a_port_in_use(script):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        (ended,) = by_hand(script, ["0"], port=port)
+    assert ended.returncode == 1
+    assert f"error: port {port} is in use by another program" in ended.stderr
+    assert "MASTER_PORT" in ended.stderr
+
+
+def test_a_rank_that_never_comes(script):
+    (zero,) = by_hand(script, ["0", "--timeout", "4"])
+    assert "rank 0 waits for rank 1" in zero.stdout
+    assert zero.stderr == "error: after 4 s rank 1 did not come\n"
+    (one,) = by_hand(script, ["1", "--timeout", "4"])
+    assert "waits for rank 0 at localhost" in one.stdout
+    assert "nobody listens there: start rank 0 too" in one.stderr
+
+
+def test_nccl_without_a_gpu(script):
+    (ended,) = by_hand(script, ["0", "--backend", "nccl", "--world-size", "1"])
+    assert ended.stderr == (
+        "error: NCCL moves data between GPUs and there is none: use --backend gloo\n"
+    )
