@@ -1,0 +1,264 @@
+"""Batches of token ids for ever: from stories, from Python's own reference, from a person's text.
+
+| class | text | needs |
+|---|---|---|
+| `TinyStories` | stories written by `simplellm.stories` | nothing |
+| `TinyStories(source="hub")` | the real TinyStories (arXiv 2305.07759) | a network |
+| `PythonReference` | the language reference that every Python carries, 465 k characters | nothing |
+| `TextFile` | a text file; blank lines part its documents | the file |
+
+All cut their windows in the same way: documents are encoded, each is followed by one end-of-text
+token, and the stream of tokens is cut into windows of `seq_l` tokens, back to back. A batch holds
+`batch_size` consecutive windows. Documents are read as they are needed and never all kept.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from simplellm.documents import count_documents, endless, read_documents, read_hub
+from simplellm.stories import SPLITS, stories
+
+HELD_OUT = 10  # of a source without a validation split, every tenth document is held out
+
+
+def windows(
+    documents: Iterable[str], tokenizer, batch_size: int, seq_l: int
+) -> Iterator[torch.Tensor]:
+    """Yield int64 tensors (batch_size, seq_l), cut back to back from the encoded documents."""
+    size, ids = batch_size * seq_l, []  # ids: encoded, and not yet cut
+    for text in documents:
+        ids += tokenizer.encode(text)
+        ids.append(tokenizer.eos_id)
+        while len(ids) >= size:
+            cut, ids = ids[:size], ids[size:]
+            yield torch.tensor(cut, dtype=torch.int64).view(batch_size, seq_l)
+
+
+class _Batches:
+    """What all sources share: checks, the line that says what is in use, cutting windows."""
+
+    def __init__(
+        self,
+        tokenizer,
+        batch_size: int = 8,
+        seq_l: int = 2048,
+        split: str = "train",
+        num_workers: int = 0,
+        skip: int = 0,
+        rank: int = 0,
+        world_size: int = 1,
+        quiet: bool = False,
+    ):
+        if not hasattr(tokenizer, "encode") or not hasattr(tokenizer, "eos_id"):
+            kind = type(tokenizer).__name__
+            raise TypeError(f"the data needs a tokenizer such as SPTokenizer(), and got a {kind}.")
+        if not 0 <= tokenizer.eos_id:
+            raise ValueError(
+                f"{tokenizer!r} has no end-of-text token (eos_id is {tokenizer.eos_id}), which "
+                "parts one document from the next: take another tokenizer."
+            )
+        _whole("batch_size", batch_size, 1)
+        _whole("seq_l", seq_l, 2, " (a token to read and one to predict)")
+        _whole("num_workers", num_workers, 0)
+        _whole("skip", skip, 0)
+        _whole("world_size", world_size, 1)
+        _whole("rank", rank, 0)
+        if rank >= world_size:
+            raise ValueError(
+                f"rank is {rank} and world_size is {world_size}: "
+                f"ranks go from 0 to {world_size - 1}."
+            )
+        if split not in SPLITS:
+            raise ValueError(f'split is {split!r}, and must be "train" or "validation".')
+        self.tokenizer, self.batch_size, self.seq_l = tokenizer, batch_size, seq_l
+        self.split, self.skip = split, skip
+        self.rank, self.world_size, self.quiet = rank, world_size, quiet
+
+    def documents(self) -> Iterator[str]:
+        """Yield this rank's documents for ever."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """Return in a few words what is read."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        """Start at the first window; each call gives an iterator of its own."""
+        if not (self.quiet or os.environ.get("SIMPLELLM_QUIET", "0") not in ("", "0")):
+            _say_once(self.describe())
+        return windows(self.documents(), self.tokenizer, self.batch_size, self.seq_l)
+
+    def _place(self) -> str:
+        return f"{self.split}, rank {self.rank} of {self.world_size}"
+
+
+class TinyStories(_Batches):
+    """Short stories for children, as batches of token ids.
+
+    `iter(ds)` yields int64 tensors (batch_size, seq_l) for ever. Two iterators are independent, and
+    iterating again starts again.
+
+    Args:
+        tokenizer: An `SPTokenizer`, or anything with `encode(text)` and `eos_id`.
+        streaming: Accepted for older scripts; documents are streamed in either case.
+        batch_size: Windows in a batch.
+        seq_l: Tokens in a window.
+        split: "train" or "validation"; they share no story.
+        num_workers: Accepted for older scripts; a batch takes about a millisecond for 500 tokens,
+            so there is nothing to hand to worker processes, and the batches are the same.
+        skip: Leaves out the first `skip` documents of this rank's part. With the default
+            world_size=1 the part is the whole stream: `skip=rank * 3000` starts each rank 3,000
+            stories after the one before, and once it has read 3,000 it reads the next rank's
+            stories again. `rank` and `world_size` have no such overlap.
+        rank, world_size: Rank r reads stories r, r + world_size, r + 2 * world_size, …
+        seed: Another seed is another series of stories. The hub has one order only.
+        source: "stories" writes the stories here; "hub" streams the real TinyStories with the
+            package datasets. Neither ever stands in for the other.
+        quiet: Do not say on stderr what is in use; SIMPLELLM_QUIET=1 does the same everywhere.
+
+    Raises:
+        ValueError, TypeError: A wrong argument.
+        ImportError, ConnectionError: source="hub" without the package, or without the hub.
+    """
+
+    def __init__(
+        self,
+        tokenizer,
+        streaming: bool = True,
+        batch_size: int = 8,
+        seq_l: int = 2048,
+        split: str = "train",
+        num_workers: int = 0,
+        skip: int = 0,
+        rank: int = 0,
+        world_size: int = 1,
+        seed: int = 0,
+        source: str = "stories",
+        quiet: bool = False,
+    ):
+        super().__init__(
+            tokenizer, batch_size, seq_l, split, num_workers, skip, rank, world_size, quiet
+        )
+        _whole("seed", seed, 0)
+        if source not in ("stories", "hub"):
+            raise ValueError(f'source is {source!r}, and must be "stories" or "hub".')
+        self.seed, self.source = seed, source
+
+    def documents(self) -> Iterator[str]:
+        if self.source == "stories":
+            return stories(self.seed, self.split, self.rank, self.world_size, self.skip)
+        return endless(lambda: read_hub(self.split), self.rank, self.world_size, self.skip)
+
+    def describe(self) -> str:
+        if self.source == "hub":
+            return f"the real TinyStories, streamed from the hub, {self._place()}"
+        return (
+            f"stories generated here (seed {self.seed}, {self.split}), rank {self.rank} of "
+            f'{self.world_size}; the real TinyStories: source="hub"'
+        )
+
+
+class _Finite(_Batches):
+    """A source whose documents are counted; it begins again when it has been read."""
+
+    def __init__(self, tokenizer, count: int, what: str, **others):
+        super().__init__(tokenizer, **others)
+        held_out = count // HELD_OUT
+        self.count = held_out if self.split == "validation" else count - held_out
+        if self.count == 0:
+            raise ValueError(
+                f"{what} has {_documents(count)}, and every {HELD_OUT}th is held out for "
+                f'split="validation", so that split is empty: it takes {HELD_OUT} or more.'
+            )
+        if self.world_size > self.count:
+            raise ValueError(
+                f"{self.world_size} ranks cannot share the {_documents(self.count)} of {what} "
+                f'(split="{self.split}"): use fewer ranks or more text.'
+            )
+
+    def read(self) -> Iterator[str]:
+        """Yield every document once, held out or not."""
+        raise NotImplementedError
+
+    def documents(self) -> Iterator[str]:
+        return endless(self._chosen, self.rank, self.world_size, self.skip)
+
+    def _chosen(self) -> Iterator[str]:
+        for number, text in enumerate(self.read(), 1):
+            if (number % HELD_OUT == 0) == (self.split == "validation"):
+                yield text
+
+
+class PythonReference(_Finite):
+    """The language reference of the Python that runs this: real English, without a network.
+
+    Its topics, about 80 (`help("topics")` lists them), are the documents; Python versions differ a
+    little. Every tenth is held out for validation, and what has been read is read again. The other
+    arguments are those of `TinyStories`, without seed and source.
+
+    Raises:
+        ImportError: This Python comes without its reference.
+        ValueError, TypeError: A wrong argument, or more ranks than documents.
+    """
+
+    def __init__(self, tokenizer, **others):
+        try:
+            from pydoc_data.topics import topics
+        except ImportError as error:
+            raise ImportError(
+                "This Python comes without its language reference (pydoc_data.topics): "
+                "take TinyStories or TextFile."
+            ) from error
+        self._topics = sorted(set(topics.values()))
+        super().__init__(tokenizer, len(self._topics), "the Python reference", **others)
+
+    def read(self) -> Iterator[str]:
+        return iter(self._topics)
+
+    def describe(self) -> str:
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return f"the language reference of Python {version}, {self._place()}"
+
+
+class TextFile(_Finite):
+    """A text file of one's own, in UTF-8; blank lines part its documents.
+
+    The file is read once to check it and to count its documents, and then document by document: no
+    more than one is held in memory, so part a long text with blank lines. Every tenth document is
+    held out for validation, and what has been read is read again. The other arguments are those of
+    `TinyStories`, without seed and source.
+
+    Raises:
+        FileNotFoundError, PermissionError: No such file, or not to be read.
+        ValueError, TypeError: A folder, an empty file, not UTF-8 text, more ranks than documents,
+            or another wrong argument.
+    """
+
+    def __init__(self, path: str | Path, tokenizer, **others):
+        self.path = Path(path)
+        super().__init__(tokenizer, count_documents(self.path), f'"{path}"', **others)
+
+    def read(self) -> Iterator[str]:
+        return read_documents(self.path)
+
+    def describe(self) -> str:
+        return f'"{self.path}", {_documents(self.count)}, {self._place()}'
+
+
+def _documents(count: int) -> str:
+    return f"{count} document" if count == 1 else f"{count} documents"
+
+
+def _whole(name: str, value: int, least: int, why: str = "") -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} is {value!r}, and must be a whole number, {least} or more{why}.")
+
+
+@cache
+def _say_once(line: str) -> None:
+    print(f"[data] {line}", file=sys.stderr, flush=True)

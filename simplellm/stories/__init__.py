@@ -1,0 +1,49 @@
+"""Short stories for children, written by a grammar: endless, seeded, the same on every machine.
+
+>>> from simplellm.stories import story
+>>> print(story(0))  # doctest: +SKIP
+
+| name | what it gives |
+|---|---|
+| `story(index)` | one story, by its number |
+| `stories()` | stories for ever, parted among ranks |
+| `derivation(index)` | the choices that wrote a story |
+| `parse(text)` | every way the grammar can write a text: one for a story, none for another text |
+| `surprisal(derivation)` | its -log probability in nats |
+| `entropy()` | the expected surprisal of a story, exactly |
+| `floor(tokenizer)` | the least mean loss per token that any model can have on the stories |
+
+The grammar is in `assets/`: `words_*.txt` hold the words, `plot_*.txt` the stories; `grammar.py`
+says how to read them. Everything is plain Python, without a download and without torch.
+"""
+
+from . import information, parsing
+from .grammar import story_grammar
+from .information import surprisal
+from .loss_floor import Floor, floor
+from .stream import SPLITS, derivation, stories, story
+from .writing import Derivation, Pick
+
+__all__ = [
+    "SPLITS",
+    "Derivation",
+    "Floor",
+    "Pick",
+    "derivation",
+    "entropy",
+    "floor",
+    "parse",
+    "stories",
+    "story",
+    "surprisal",
+]
+
+
+def parse(text: str) -> list[Derivation]:
+    """Return every derivation of a text: exactly one for a story, none for any other text."""
+    return parsing.parse(story_grammar(), text)
+
+
+def entropy() -> float:
+    """Return the entropy of a story in nats: its expected surprisal, computed exactly."""
+    return information.entropy(story_grammar())

@@ -1,0 +1,65 @@
+"""Stories by number: the same story for the same number, on every machine."""
+
+from collections.abc import Iterator
+from random import Random
+
+from .grammar import story_grammar
+from .writing import Derivation, Pick, write
+
+SPLITS = ("train", "validation")
+
+
+def story(index: int, seed: int = 0, split: str = "train") -> str:
+    """Return story number `index` of the endless series that `seed` and `split` name.
+
+    A pure function: any story can be had without those before it. All chance comes from
+    `random.Random(key).random()` with a whole number as key; Python promises that this sequence
+    stays the same in later versions. Weights are whole numbers, so no sum can round differently.
+
+    The splits "train" and "validation" are two series with different keys; so are two seeds.
+    Wrong arguments raise `ValueError`.
+    """
+    return write(story_grammar(), Random(_key(index, seed, split)).random)
+
+
+def derivation(index: int, seed: int = 0, split: str = "train") -> Derivation:
+    """Return the choices that wrote `story(index, seed, split)`, in order."""
+    picks: list[Pick] = []
+    write(story_grammar(), Random(_key(index, seed, split)).random, picks)
+    return tuple(picks)
+
+
+def stories(
+    seed: int = 0, split: str = "train", rank: int = 0, world_size: int = 1, skip: int = 0
+) -> Iterator[str]:
+    """Yield stories for ever: those whose number leaves `rank` when divided by `world_size`.
+
+    So no two ranks read the same story, and together they read all of them. `skip` leaves out the
+    first stories of this rank's part: rank r starts at story number skip * world_size + r.
+    """
+    if not (isinstance(world_size, int) and world_size >= 1):
+        raise ValueError(f"world_size is {world_size!r}, and there must be at least 1 rank.")
+    if not (isinstance(rank, int) and 0 <= rank < world_size):
+        raise ValueError(f"rank is {rank!r}, and ranks go from 0 to {world_size - 1} here.")
+    if not (isinstance(skip, int) and skip >= 0):
+        raise ValueError(f"skip is {skip!r}, and must be a whole number, 0 or more.")
+    return _stories(_key(rank + skip * world_size, seed, split), world_size)
+
+
+def _stories(key: int, step: int) -> Iterator[str]:
+    grammar, random = story_grammar(), Random()
+    while True:
+        random.seed(key)
+        yield write(grammar, random.random)
+        key += step << 65
+
+
+def _key(index: int, seed: int, split: str) -> int:
+    """Return a number of its own for each (index, seed, split)."""
+    if not (isinstance(index, int) and index >= 0):
+        raise ValueError(f"the story number is {index!r}, and must be a whole number, 0 or more.")
+    if not (isinstance(seed, int) and 0 <= seed < 2**64):
+        raise ValueError(f"seed is {seed!r}, and must be a whole number from 0 to 2**64 - 1.")
+    if split not in SPLITS:
+        raise ValueError(f'split is {split!r}, and must be "train" or "validation".')
+    return (index << 65) | (SPLITS.index(split) << 64) | seed

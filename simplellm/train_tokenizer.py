@@ -1,0 +1,90 @@
+"""Train the two SentencePiece models that ship with the package.
+
+    python -m simplellm.train_tokenizer                # both, into simplellm/assets
+    python -m simplellm.train_tokenizer --pieces 512 --folder .
+
+The models are made from the stories that `simplellm.stories` writes; the same command gives the
+same files. Every text can be encoded and comes back unchanged: nothing is normalised, and what no
+piece covers is written in bytes (`byte_fallback`, as LLaMA's own tokenizer does it).
+"""
+
+import argparse
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from simplellm.stories import stories
+from simplellm.tokenizers import SPTokenizer, import_sentencepiece
+
+SIZES = (1024, 4096)
+
+
+def train(pieces: int, characters: int = 4_000_000) -> bytes:
+    """Return a SentencePiece model with exactly `pieces` pieces, as the bytes of its file.
+
+    It is trained on the first stories, about `characters` in all. Ids 0 to 3 are <unk>, <s>, </s>
+    and <pad>, 4 is the new line, and the 256 bytes follow. Too few or too many pieces raise
+    `ValueError`.
+    """
+    sentencepiece = import_sentencepiece()
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=_texts(characters),
+            model_writer=model,
+            model_type="bpe",  # as LLaMA's
+            vocab_size=pieces,
+            byte_fallback=True,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            user_defined_symbols=["\n"],  # the end of a paragraph is one piece, not a byte
+            character_coverage=1.0,
+            unk_id=0,
+            bos_id=1,
+            eos_id=2,
+            pad_id=3,
+            num_threads=1,  # so that the same command gives the same file
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        reason = str(error).rpartition("] ")[2]  # without the line of C++ that it comes from
+        raise ValueError(f"A tokenizer with {pieces} pieces cannot be trained: {reason}") from error
+    return model.getvalue()
+
+
+def _texts(characters: int) -> Iterator[str]:
+    for text in stories():
+        yield text
+        characters -= len(text)
+        if characters <= 0:
+            return
+
+
+def used_pieces(tokenizer: SPTokenizer, characters: int = 2_000_000) -> int:
+    """Return how many pieces occur in stories that the model was not trained on."""
+    used: set[int] = set()
+    read = 0
+    for text in stories(split="validation"):
+        used.update(tokenizer.encode(text))
+        read += len(text)
+        if read >= characters:
+            break
+    return len(used)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Train SentencePiece models on the stories.")
+    parser.add_argument("--pieces", type=int, nargs="+", default=SIZES, help="sizes to train")
+    parser.add_argument("--characters", type=int, default=4_000_000, help="how much text to read")
+    parser.add_argument("--folder", type=Path, default=Path(__file__).parent / "assets")
+    options = parser.parse_args(arguments)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    for pieces in options.pieces:
+        path = options.folder / f"stories-{pieces}.model"
+        path.write_bytes(train(pieces, options.characters))
+        used = used_pieces(SPTokenizer(path))
+        print(f"{path}: {pieces} pieces, of which 2 MB of new stories use {used}")
+
+
+if __name__ == "__main__":
+    main()

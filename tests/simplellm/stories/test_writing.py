@@ -1,0 +1,86 @@
+"""What stories look like: English that holds together."""
+
+import re
+from collections import Counter
+from itertools import islice
+
+from simplellm.stories import derivation, stories
+from simplellm.stories.grammar import Choice, story_grammar
+from simplellm.stories.unambiguous import first_letters
+
+TEXTS = list(islice(stories(seed=5), 1200))
+
+
+def test_a_and_an_before_the_right_words():
+    # Judged by letters and a list of exceptions, not by the rule that wrote them.
+    spoken_as_consonant = {"unicorn", "unicycle", "uniform", "ukulele", "one", "unicorns"}
+    spoken_as_vowel = {"hour", "honest", "hourglass"}
+    pairs = Counter(pair for text in TEXTS for pair in re.findall(r"\b([Aa]n?) (\w+)", text))
+    assert len(pairs) > 500
+    for found, word in pairs:
+        vowel = word[0].lower() in "aeiou" and word not in spoken_as_consonant
+        wanted = "an" if vowel or word in spoken_as_vowel else "a"
+        assert found.lower() == wanted, f"{found} {word}"
+
+
+def test_a_before_a_slot_fits_all_that_can_stand_there():
+    grammar = story_grammar()
+    checked = 0
+    for node in [*grammar.choices, *grammar.draws, *grammar.recalls]:
+        for part in node.alternatives if type(node) is Choice else node.shown:
+            for left, right in zip(part, part[1:], strict=False) if type(part) is tuple else ():
+                found = re.search(r"\b([Aa]n?) $", left) if type(left) is str else None
+                if found:
+                    vowels = {letter in "aeiouAEIOU" for letter in first_letters(right)}
+                    assert vowels == {found[1].lower() == "an"}, (left, right)
+                    checked += 1
+    assert checked > 10
+
+
+def test_no_slot_is_left_and_the_spacing_is_right():
+    for text in TEXTS:
+        assert not re.search(r"[{}|¶;]|  | \n|\n | [.,!?]|[.,!?]{2}", text), text
+        assert text == text.strip() and text[-1] in '.!?"', text
+        assert text.count('"') % 2 == 0, text
+
+
+def test_sentences_begin_with_a_capital():
+    for text in TEXTS:
+        starts = re.findall(r'(?:^|\n|[.!?]"? )"?(\w)', text)
+        after_speech = re.findall(r'[!?]" (\w)', text)  # "Oh!" cried Tom.
+        small = [start for start in starts if start.islower()]
+        assert len(small) <= sum(letter.islower() for letter in after_speech), text
+
+
+def test_boys_are_he_and_girls_are_she():
+    people = story_grammar().classes["person"].entries
+    child = {person[""][0]: person["child"][0] for person in people}
+    seen = 0
+    for text in TEXTS:
+        for kind, name in re.findall(r"\b(boy|girl) named (\w+)", text):
+            assert child[name] == kind
+            seen += 1
+        # The sentence after the opening is about the hero.
+        match = re.match(r"\w[^.]* (boy|girl) named \w+\. (He|She|His|Her) ", text)
+        if match:
+            assert (match[1] == "boy") == (match[2] in ("He", "His")), text
+    assert seen > 500
+
+
+def test_no_two_people_of_a_story_share_a_name():
+    for number in range(300):
+        people = [
+            pick.index for pick in derivation(number, seed=5) if pick.name.endswith(":person")
+        ]
+        assert len(people) == len(set(people))
+
+
+def test_the_lexicon_is_large_and_in_use():
+    words = Counter(word for text in TEXTS for word in re.findall(r"[a-z]+", text.lower()))
+    assert len(words) > 3000
+    assert sum(count >= 3 for count in words.values()) > 2000
+
+
+def test_every_plot_is_told():
+    plots = {derivation(number)[0].index for number in range(400)}
+    assert len(plots) == len(story_grammar().start.alternatives)

@@ -1,0 +1,321 @@
+import gc
+import sys
+import types
+import weakref
+from itertools import islice
+
+import pytest
+import torch
+
+from simplellm import dataloaders
+from simplellm.dataloaders import PythonReference, TextFile, TinyStories
+from simplellm.stories import stories, story
+from simplellm.tokenizers import SPTokenizer
+
+
+class Letters:
+    """A tokenizer of one token a character, so that windows can be read by eye."""
+
+    eos_id = 0
+
+    def encode(self, text):
+        return [ord(letter) for letter in text]
+
+
+def read(batches, count=1):
+    """Return the text of the first batches, "|" for the end of a document."""
+    ids = [i for batch in islice(iter(batches), count) for i in batch.flatten().tolist()]
+    return "".join("|" if i == 0 else chr(i) for i in ids)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return SPTokenizer()
+
+
+@pytest.fixture(autouse=True)
+def _forget_what_was_said(monkeypatch):
+    dataloaders._say_once.cache_clear()
+    monkeypatch.delenv("SIMPLELLM_QUIET", raising=False)
+
+
+def own_text(tmp_path, documents=25):
+    path = tmp_path / "own.txt"
+    path.write_text("\n\n".join(f"text {n}" for n in range(documents)), encoding="utf-8")
+    return path
+
+
+# Windows
+
+
+def test_batches_have_the_right_shape_and_type(tokenizer):
+    batches = iter(TinyStories(tokenizer, batch_size=3, seq_l=64))
+    for batch in islice(batches, 5):
+        assert batch.shape == (3, 64) and batch.dtype == torch.int64
+        assert 0 <= batch.min() and batch.max() < tokenizer.vocab_size
+
+
+def test_windows_are_cut_back_to_back_from_the_stories(tokenizer):
+    batches = list(islice(TinyStories(tokenizer, batch_size=2, seq_l=50), 40))
+    ids = torch.cat([batch.flatten() for batch in batches]).tolist()
+    wanted = []
+    for text in islice(stories(), 40):
+        wanted += [*tokenizer.encode(text), tokenizer.eos_id]
+    assert len(ids) == 4000 and ids == wanted[:4000]
+
+
+def test_batch_size_and_window_do_not_change_the_stream():
+    one = read(TinyStories(Letters(), batch_size=1, seq_l=60), 12)
+    assert read(TinyStories(Letters(), batch_size=4, seq_l=90), 2) == one
+    assert read(TinyStories(Letters(), batch_size=1, seq_l=720)) == one
+
+
+def test_iterators_are_independent_and_iterating_starts_again(tokenizer):
+    batches = TinyStories(tokenizer, batch_size=1, seq_l=32)
+    first, second = iter(batches), iter(batches)
+    some = [next(first) for _ in range(5)]
+    assert torch.equal(next(second), some[0])
+    assert torch.equal(next(iter(batches)), some[0])
+    assert torch.equal(next(second), some[1])
+
+
+def test_nothing_that_was_yielded_is_kept(tokenizer):
+    iterator = iter(TinyStories(tokenizer, batch_size=1, seq_l=2048))
+    yielded = [weakref.ref(next(iterator)) for _ in range(50)]
+    gc.collect()
+    assert sum(reference() is not None for reference in yielded) <= 1
+    assert len(iterator.gi_frame.f_locals["ids"]) < 2048  # what is encoded and not yet cut
+
+
+def test_older_arguments_change_nothing(tokenizer):
+    plain = next(iter(TinyStories(tokenizer, batch_size=2, seq_l=32)))
+    for older in ({"num_workers": 4}, {"streaming": False}):
+        assert torch.equal(
+            next(iter(TinyStories(tokenizer, batch_size=2, seq_l=32, **older))), plain
+        )
+    assert torch.equal(next(iter(TinyStories(tokenizer, True, 2, 32, "train", 0, 0))), plain)
+
+
+# Ranks, skip, splits, seeds
+
+
+def documents(batches, count):
+    return list(islice(batches.documents(), count))
+
+
+def test_ranks_share_the_stories_without_overlap(tokenizer):
+    parts = [documents(TinyStories(tokenizer, rank=r, world_size=3), 4) for r in range(3)]
+    assert [text for group in zip(*parts, strict=True) for text in group] == [
+        story(number) for number in range(12)
+    ]
+
+
+def test_skip_counts_documents_of_this_rank(tokenizer):
+    assert documents(TinyStories(tokenizer, skip=6000), 1) == [story(6000)]
+    assert documents(TinyStories(tokenizer, skip=5, rank=1, world_size=3), 1) == [story(16)]
+
+
+def test_seed_and_split(tokenizer):
+    assert documents(TinyStories(tokenizer, seed=4), 2) == [story(0, 4), story(1, 4)]
+    (held_out,) = documents(TinyStories(tokenizer, split="validation"), 1)
+    assert held_out == story(0, split="validation") != story(0)
+
+
+# What is in use is said once
+
+
+def test_one_line_says_what_is_in_use(tokenizer, capsys):
+    batches = TinyStories(tokenizer, batch_size=1, seq_l=8)
+    iter(batches), iter(batches), iter(TinyStories(tokenizer, batch_size=1, seq_l=16))
+    assert capsys.readouterr().err == (
+        "[data] stories generated here (seed 0, train), rank 0 of 1; "
+        'the real TinyStories: source="hub"\n'
+    )
+    iter(TinyStories(tokenizer, rank=2, world_size=3))
+    assert "rank 2 of 3" in capsys.readouterr().err
+
+
+def test_it_can_be_silenced(tokenizer, capsys, monkeypatch):
+    iter(TinyStories(tokenizer, quiet=True))
+    monkeypatch.setenv("SIMPLELLM_QUIET", "1")
+    iter(TinyStories(tokenizer))
+    captured = capsys.readouterr()
+    assert captured.err == captured.out == ""
+
+
+# The hub, with a stand-in for the package
+
+
+def hub(monkeypatch, rows, error=None):
+    """Put a stand-in in the place of the package datasets."""
+    calls = []
+
+    def load_dataset(name, split, streaming):
+        calls.append((name, split, streaming))
+
+        def stream():
+            yield from rows
+            if error:
+                raise error
+
+        return stream()
+
+    stand_in = types.SimpleNamespace(load_dataset=load_dataset)
+    monkeypatch.setitem(sys.modules, "datasets", stand_in)
+    return calls
+
+
+def test_the_hub_is_streamed_and_shared(monkeypatch, capsys):
+    rows = [{"text": t} for t in ("Ann ran.", "  ", "Ben sat.\n", "Cat.", "Dog.", "Eel.")]
+    calls = hub(monkeypatch, rows)
+    part = TinyStories(
+        Letters(), batch_size=1, seq_l=24, source="hub", split="validation", rank=1, world_size=2
+    )
+    assert read(part) == "Ben sat.|Dog.|Ben sat.|D"  # of Ann, Ben, Cat, Dog, Eel; then again
+    assert calls[0] == ("roneneldan/TinyStories", "validation", True)
+    assert "the real TinyStories, streamed from the hub" in capsys.readouterr().err
+
+
+def test_a_hub_that_fails_is_one_clear_error_and_nothing_else(monkeypatch):
+    hub(monkeypatch, [{"text": "Ann ran."}], error=OSError("no route to host\nmore\nlines"))
+    batches = iter(TinyStories(Letters(), batch_size=1, seq_l=9, source="hub"))
+    assert next(batches).shape == (1, 9)
+    with pytest.raises(ConnectionError) as caught:
+        next(batches)
+    assert str(caught.value) == (
+        "The real TinyStories (roneneldan/TinyStories, train) could not be read from the hub "
+        '(OSError: no route to host): check the network, or take source="stories", which needs '
+        "none."
+    )
+
+
+def test_the_hub_without_the_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(ImportError, match='source="hub" needs the package datasets'):
+        next(iter(TinyStories(Letters(), source="hub")))
+
+
+def test_more_ranks_than_stories_on_the_hub(monkeypatch):
+    hub(monkeypatch, [{"text": "Ann."}, {"text": "Ben."}])
+    with pytest.raises(ValueError, match="4 ranks cannot share 2 documents: rank 3 gets none"):
+        next(iter(TinyStories(Letters(), source="hub", rank=3, world_size=4)))
+
+
+# A text of one's own
+
+
+def test_a_text_file_by_documents(tmp_path):
+    path = own_text(tmp_path, documents=10)
+    train = TextFile(path, Letters(), batch_size=1, seq_l=63)
+    assert read(train) == "".join(f"text {n}|" for n in range(9))
+    held_out = TextFile(path, Letters(), batch_size=1, seq_l=14, split="validation")
+    assert read(held_out) == "text 9|text 9|"  # every tenth; and again when it has been read
+
+
+def test_ranks_share_a_text_file(tmp_path):
+    path = own_text(tmp_path)
+    parts = [documents(TextFile(path, Letters(), rank=r, world_size=3), 8) for r in range(3)]
+    wanted = [f"text {n}" for n in range(25) if n % 10 != 9]
+    assert len(wanted) == 23
+    assert parts[0][:8] == wanted[0::3] and parts[1][:8] == wanted[1::3]
+    assert parts[2] == [*wanted[2::3], wanted[2]]  # the shorter part begins again
+
+
+def test_skip_goes_around_a_finite_source(tmp_path):
+    path = own_text(tmp_path, documents=5)
+    assert documents(TextFile(path, Letters(), skip=3), 3) == ["text 3", "text 4", "text 0"]
+    assert documents(TextFile(path, Letters(), skip=3000 + 2), 2) == ["text 2", "text 3"]
+
+
+def test_more_ranks_than_documents(tmp_path):
+    path = own_text(tmp_path, documents=5)
+    with pytest.raises(ValueError) as caught:
+        TextFile(path, Letters(), world_size=8, rank=7)
+    assert str(caught.value) == (
+        f'8 ranks cannot share the 5 documents of "{path}" (split="train"): use fewer ranks or '
+        "more text."
+    )
+
+
+def test_an_empty_split(tmp_path):
+    path = own_text(tmp_path, documents=9)
+    with pytest.raises(ValueError) as caught:
+        TextFile(path, Letters(), split="validation")
+    assert str(caught.value) == (
+        f'"{path}" has 9 documents, and every 10th is held out for split="validation", so that '
+        "split is empty: it takes 10 or more."
+    )
+
+
+# Python's own reference
+
+
+def test_python_reference(capsys):
+    reference = PythonReference(Letters(), batch_size=2, seq_l=512)
+    text = read(reference, 20)
+    assert "statement" in text and "|" in text
+    assert "the language reference of Python 3." in capsys.readouterr().err
+    train, held_out = (
+        documents(PythonReference(Letters(), split=split), count)
+        for split, count in (("train", 60), ("validation", 7))
+    )
+    assert len(set(train)) == 60 and not set(train) & set(held_out)
+
+
+def test_python_reference_with_too_many_ranks():
+    count = PythonReference(Letters()).count
+    with pytest.raises(ValueError, match=f"500 ranks cannot share the {count} documents of the Py"):
+        PythonReference(Letters(), world_size=500)
+
+
+def test_a_python_without_its_reference(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
+    with pytest.raises(ImportError, match="comes without its language reference"):
+        PythonReference(Letters())
+
+
+# Wrong arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"batch_size": 0}, "batch_size is 0, and must be a whole number, 1 or more."),
+        ({"batch_size": 2.0}, "batch_size is 2.0, and must be a whole number, 1 or more."),
+        (
+            {"seq_l": 1},
+            "seq_l is 1, and must be a whole number, 2 or more (a token to read and one to "
+            "predict).",
+        ),
+        ({"skip": -3}, "skip is -3, and must be a whole number, 0 or more."),
+        ({"num_workers": -1}, "num_workers is -1, and must be a whole number, 0 or more."),
+        ({"seed": -1}, "seed is -1, and must be a whole number, 0 or more."),
+        ({"world_size": 0}, "world_size is 0, and must be a whole number, 1 or more."),
+        ({"rank": "1"}, "rank is '1', and must be a whole number, 0 or more."),
+        (
+            {"rank": 3, "world_size": 3},
+            "rank is 3 and world_size is 3: ranks go from 0 to 2.",
+        ),
+        ({"split": "test"}, 'split is \'test\', and must be "train" or "validation".'),
+        ({"source": "web"}, 'source is \'web\', and must be "stories" or "hub".'),
+    ],
+)
+def test_wrong_arguments(tokenizer, arguments, sentence):
+    with pytest.raises(ValueError) as caught:
+        TinyStories(tokenizer, **arguments)
+    assert str(caught.value) == sentence
+
+
+def test_a_thing_that_is_no_tokenizer():
+    with pytest.raises(
+        TypeError, match=r"needs a tokenizer such as SPTokenizer\(\), and got a str"
+    ):
+        TinyStories("stories-4096")
+
+
+def test_a_tokenizer_without_an_end_of_text():
+    class Endless(Letters):
+        eos_id = -1
+
+    with pytest.raises(ValueError, match=r"no end-of-text token \(eos_id is -1\)"):
+        TinyStories(Endless())

@@ -1,0 +1,174 @@
+import pickle
+import random
+import sys
+from itertools import islice
+
+import pytest
+import torch
+
+from simplellm.stories import stories
+from simplellm.tokenizers import SPTokenizer
+
+NAMES = ("stories-4096", "stories-1024")
+HARD = [
+    "",
+    " ",
+    "   ",
+    "\n",
+    "\n\n\t",
+    "  two before, two  between, two after  ",
+    "tab\tand\r\nline ends\r",
+    "emoji 🙂 👩‍👩‍👧 🇨🇭",
+    "Größe, naïve, 東京, ليل, ﬁ, ſ, K",
+    "\u2581 is how a space is written \u2581\u2581",
+    "\ue000\u2581\ue001",
+    "zero \x00 and \x7f, \u2028, \ufeff",
+    "<s></s><unk><pad><0x41>",
+    'def f(x): return {"a": [1, 2.5e-3]}  # code',
+]
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def tokenizer(request):
+    return SPTokenizer(request.param)
+
+
+def test_sizes_and_special_ids(tokenizer):
+    assert tokenizer.vocab_size == len(tokenizer) == int(tokenizer.name.split("-")[1])
+    ids = tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id, tokenizer.pad_id
+    assert ids == (0, 1, 2, 3)
+
+
+def test_the_default_is_the_large_one():
+    assert SPTokenizer().vocab_size == 4096
+    assert SPTokenizer().encode("Once") == SPTokenizer("stories-4096").encode("Once")
+
+
+@pytest.mark.parametrize("text", HARD)
+def test_any_text_comes_back(tokenizer, text):
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_random_texts_come_back(tokenizer):
+    chance = random.Random(0)
+    alphabet = "ab Tom  \n\t\u2581\ue000é日🙂.,\"'_<>0\x00"
+    for _ in range(500):
+        text = "".join(chance.choice(alphabet) for _ in range(chance.randrange(30)))
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_stories_come_back_and_use_no_unknown_token(tokenizer):
+    for text in islice(stories(seed=9), 50):
+        ids = tokenizer.encode(text)
+        assert tokenizer.decode(ids) == text
+        assert min(ids) > tokenizer.pad_id  # no BOS, no EOS, nothing unknown
+
+
+def test_words_are_pieces(tokenizer):
+    text = next(stories())
+    characters_per_token = len(text) / len(tokenizer.encode(text))
+    assert characters_per_token > (3.5 if tokenizer.vocab_size == 4096 else 2.3)
+
+
+def test_decode_takes_a_tensor_and_leaves_special_ids_out(tokenizer):
+    ids = tokenizer.encode("A little boat.")
+    assert tokenizer.decode(torch.tensor(ids)) == "A little boat."
+    assert tokenizer.decode([*ids, tokenizer.eos_id, tokenizer.pad_id]) == "A little boat."
+
+
+@pytest.mark.parametrize("wrong", [-1, 4096, 10**6])
+def test_a_token_outside_the_vocabulary(wrong):
+    with pytest.raises(ValueError) as caught:
+        SPTokenizer().decode([5, wrong])
+    assert str(caught.value) == (
+        f"The token {wrong} is outside of the vocabulary: stories-4096 has the ids 0 to 4095."
+    )
+
+
+def test_wrong_things_to_encode_and_decode(tokenizer):
+    with pytest.raises(TypeError, match="encode needs a text .str., and got bytes"):
+        tokenizer.encode(b"bytes")
+    with pytest.raises(ValueError, match="character 2 is half of a surrogate pair"):
+        tokenizer.encode("ab\ud83d")
+    with pytest.raises(TypeError, match="decode needs one list of token ids, and found a list"):
+        tokenizer.decode([[1, 2]])
+    with pytest.raises(TypeError, match="found a float"):
+        tokenizer.decode([1.5])
+
+
+def test_it_can_be_sent_to_another_process(tokenizer):
+    other = pickle.loads(pickle.dumps(tokenizer))
+    assert other.encode("a dog\n") == tokenizer.encode("a dog\n")
+    assert other.pad_id == tokenizer.pad_id
+
+
+def train(tmp_path, **options):
+    """Train a tiny model as other people's are: without the pieces that ours have."""
+    import io
+
+    import sentencepiece
+
+    model = io.BytesIO()
+    texts = list(islice(stories(), 40))
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts), model_writer=model, minloglevel=2, **options
+    )
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(model.getvalue())
+    return path
+
+
+def test_a_model_of_ones_own_by_path(tmp_path):
+    path = train(tmp_path, vocab_size=400, byte_fallback=True, pad_id=3)
+    for given in (path, str(path)):
+        assert SPTokenizer(given).vocab_size == 400
+
+
+def test_a_model_without_padding_gives_a_valid_row(tmp_path):
+    # As LLaMA's own file: unk 0, bos 1, eos 2, pad -1. torch would read -1 as the last row.
+    tokenizer = SPTokenizer(train(tmp_path, vocab_size=200, model_type="bpe"))
+    assert tokenizer._sp.pad_id() == -1
+    assert tokenizer.pad_id == tokenizer.unk_id == 0
+    assert (tokenizer.bos_id, tokenizer.eos_id) == (1, 2)
+
+
+def test_a_model_without_bytes_still_takes_the_space_sign(tmp_path):
+    tokenizer = SPTokenizer(train(tmp_path, vocab_size=200, model_type="bpe"))
+    assert tokenizer.decode(tokenizer.encode("a \u2581 dog")).split() == ["a", "dog"]
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        SPTokenizer(tmp_path / "none.model")
+    assert str(caught.value) == (
+        f'There is no tokenizer file "{tmp_path / "none.model"}": give the path of a SentencePiece '
+        "model, or one of the names stories-4096, stories-1024."
+    )
+
+
+def test_a_file_that_is_no_tokenizer(tmp_path):
+    empty, text, page = (tmp_path / name for name in ("empty", "text", "page"))
+    empty.write_bytes(b"")
+    text.write_text("This is a letter to a friend.\n" * 50)
+    page.write_text("<!doctype html><html><body>404 Not Found</body></html>")
+    with pytest.raises(ValueError, match='The tokenizer file ".*empty" is empty'):
+        SPTokenizer(empty)
+    for path in (text, page):
+        with pytest.raises(ValueError, match='".*" is not a SentencePiece model'):
+            SPTokenizer(path)
+    with pytest.raises(ValueError, match="is a folder: give the path of the tokenizer file in it"):
+        SPTokenizer(tmp_path)
+
+
+def test_without_the_package_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    with pytest.raises(ImportError, match="need the package sentencepiece, which is not installed"):
+        SPTokenizer()
+
+
+def test_the_package_is_imported_only_when_it_is_needed():
+    import subprocess
+
+    code = "import sys, simplellm.tokenizers; print('sentencepiece' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
