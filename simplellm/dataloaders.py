@@ -89,7 +89,8 @@ class _Batches:
 
     def __iter__(self) -> Iterator[torch.Tensor]:
         """Start at the first window; each call gives an iterator of its own."""
-        if not (self.quiet or os.environ.get("SIMPLELLM_QUIET", "0") not in ("", "0")):
+        silent = self.quiet or os.environ.get("SIMPLELLM_QUIET", "0") not in ("", "0")
+        if self.rank == 0 and not silent:  # the other ranks would say the same
             _say_once(self.describe())
         return windows(self.documents(), self.tokenizer, self.batch_size, self.seq_l)
 
