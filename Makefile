@@ -1,0 +1,49 @@
+# Every target is one line of Python that works without make too: see "Without make" in the README.
+# PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lab test demo notebooks student clean
+
+# A person's choice of Python is followed even if .venv has another; else the first one that will do.
+ifdef PYTHON
+CHOSEN := --this-python
+else
+PYTHON = $(or $(shell for p in python3 python3.13 python3.12 python3.14 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; \
+	done),$(error There is no Python 3.11 or newer here: install one, or name it, \
+	as in PYTHON=/path/to/python make lab))
+CHOSEN :=
+endif
+VENV := .venv/bin/python
+# In a container one is often root, which Jupyter refuses unless it is told.
+ROOT_FLAG = $(if $(filter 0,$(shell id -u)),--allow-root)
+
+help:
+	@echo "make lab        set everything up and open the course in JupyterLab"
+	@echo "make test       set everything up and run every test"
+	@echo "make demo       train the small model on one device, then on three ranks, and compare"
+	@echo "make notebooks  build and execute the notebooks whose source or code has changed"
+	@echo "make student    write the student edition to build/student"
+	@echo "make setup      set everything up, no more"
+	@echo "make clean      remove what was built; .venv stays (python3 tools/clean.py --all: that too)"
+
+setup:
+	@"$(PYTHON)" tools/install.py $(CHOSEN)
+
+lab: setup
+	$(VENV) -m jupyterlab $(ROOT_FLAG) --ServerApp.root_dir=. notebooks/00_welcome.ipynb
+
+test:
+	@"$(PYTHON)" tools/run_tests.py $(CHOSEN)
+
+demo: setup
+	@$(VENV) demo.py
+
+notebooks: setup
+	@$(VENV) tools/notebooks.py
+
+student: setup
+	@$(VENV) -m helpers.grade.student
+
+clean:
+	@"$(PYTHON)" tools/clean.py

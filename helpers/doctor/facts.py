@@ -1,0 +1,222 @@
+"""What this machine has: looked up with Python's own library, torch asked in another process."""
+
+import getpass
+import json
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from helpers.doctor.memory import memory
+from helpers.doctor.packages import PROJECT, Package, packages
+
+PROBE = Path(__file__).with_name("probe.py")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+BROWSER_FILES = (
+    "/Applications/Google Chrome.app",
+    "/Applications/Chromium.app",
+    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
+    r"C:\Program Files (x86)\Google\Chrome\Application\chrome.exe",
+)
+
+
+@dataclass(frozen=True)
+class Torch:
+    """What torch can do. problem: "" where it works, "missing" or "broken" with `detail` else."""
+
+    version: str | None = None
+    cuda: str | None = None  # the CUDA version it was built for; None: a build without CUDA
+    nccl: str | None = None
+    gloo: bool = False
+    mps: bool = False
+    gpus: tuple[tuple[str, int], ...] = ()  # name, bytes
+    problem: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One machine, as the lab sees it. Sizes in bytes; None: could not be found out."""
+
+    system: str
+    python: str
+    environment: str
+    cores: int
+    cores_in_all: int
+    memory: int | None
+    memory_free: int | None
+    disk_free: int
+    torch: Torch
+    packages: tuple[Package, ...]
+    browser: str | None = None
+    mpirun: str | None = None
+    compiler: str | None = None
+    nvidia_driver: str | None = None
+    processes: str = ""  # "" where a process can be started, else why not
+    loopback: str = ""  # "" where two sockets of this machine can talk, else why not
+
+
+def scrub(text: str) -> str:
+    """`text` without this person's home folder and name, on one line."""
+    text = " ".join(text.split())
+    for home in {str(Path.home()), os.path.realpath(Path.home())} - {"/"}:
+        text = text.replace(home, "~")
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return text
+    return re.sub(rf"\b{re.escape(name)}\b", "<user>", text) if name else text
+
+
+def cores() -> tuple[int, int]:
+    """Cores that this process may use, and cores that the machine has."""
+    every = os.cpu_count() or 1
+    try:
+        usable = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        usable = every
+    try:  # a container may be given a share of the time: "150000 100000" is one core and a half
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        usable = min(usable, max(1, int(quota) // int(period)))
+    except (OSError, ValueError):
+        pass
+    return usable, every
+
+
+def system() -> str:
+    """The system and its processor: "Linux 6.1 (x86_64)"."""
+    names = {"Darwin": ("macOS", platform.mac_ver()[0])}
+    name, release = names.get(platform.system(), (platform.system(), platform.release()))
+    # Two numbers say enough; the rest of a release is often the name of one machine's build.
+    short = re.match(r"\d+(\.\d+)?", release)
+    return f"{name} {short.group() if short else release} ({platform.machine()})"
+
+
+def environment() -> str:
+    """Where this Python's packages live, without a path."""
+    if os.environ.get("CONDA_DEFAULT_ENV") and (Path(sys.prefix) / "conda-meta").exists():
+        return "a conda environment"
+    if sys.prefix == sys.base_prefix:
+        return "no environment of its own"
+    ours = Path(sys.prefix).resolve() == PROJECT.with_name(".venv").resolve()
+    return "the lab's environment (.venv)" if ours else "another virtual environment"
+
+
+def loopback() -> str:
+    """Send a few bytes from one socket of this machine to another; "" or what went wrong."""
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            server.settimeout(5)
+            with socket.create_connection(server.getsockname(), timeout=5) as near:
+                far, _ = server.accept()
+                with far:
+                    near.sendall(b"lab")
+                    far.settimeout(5)
+                    return "" if far.recv(3) == b"lab" else "what was sent did not arrive"
+    except OSError as error:
+        return scrub(str(error)) or type(error).__name__
+
+
+def first_line(*command: str) -> str | None:
+    """The first line that a tool prints about itself, or None where it is not here."""
+    found = shutil.which(command[0])
+    if found is None:
+        return None
+    try:
+        done = subprocess.run([found, *command[1:]], capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return scrub(lines[0]) if lines and done.returncode == 0 else None
+
+
+def browser() -> str | None:
+    """The name of a Chromium or Chrome that is installed."""
+    for name in BROWSERS:
+        if shutil.which(name):
+            return name
+    found = [Path(path).stem for path in BROWSER_FILES if Path(path).exists()]
+    return found[0] if found else None
+
+
+def compiler() -> str | None:
+    """A C++ compiler that torch.compile can use."""
+    for name in ("g++", "clang++"):
+        said = first_line(name, "--version")
+        if said:
+            return said
+    return "Microsoft Visual C++" if shutil.which("cl") else None
+
+
+def ask_torch(python: str = sys.executable, seconds: float = 120) -> tuple[Torch, str]:
+    """What torch says in a process of its own, and why no process could be started ("" if it was).
+
+    python: the interpreter to ask with.
+    """
+    # The same view of the packages as here: with -S there are none.
+    flags = ["-S"] if sys.flags.no_site else []
+    try:
+        done = subprocess.run(
+            [python, *flags, str(PROBE)],
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        said = f"importing it took more than {seconds:.0f} seconds"
+        return Torch(problem="broken", detail=said), ""
+    except OSError as error:
+        return Torch(problem="unknown", detail="no process could be started"), scrub(str(error))
+    try:
+        answer = json.loads(done.stdout.splitlines()[-1])
+    except (ValueError, IndexError):
+        last = done.stderr.strip().splitlines()[-1:] or [""]
+        said = f"importing it ended the process with code {done.returncode} {last[0]}"
+        return Torch(problem="broken", detail=scrub(said)), ""
+    for problem in ("missing", "broken"):
+        if problem in answer:
+            return Torch(problem=problem, detail=scrub(answer[problem])), ""
+    answer["gpus"] = tuple((gpu["name"], gpu["memory"]) for gpu in answer["gpus"])
+    return Torch(**answer), ""
+
+
+def gather() -> Facts:
+    """Everything, in about two seconds: most of it is torch's import."""
+    asked: list = []
+    # torch is asked while the rest is looked up.
+    thread = threading.Thread(target=lambda: asked.append(ask_torch()))
+    thread.start()
+    usable, every = cores()
+    total, free = memory()
+    rest = {
+        "system": system(),
+        "python": platform.python_version(),
+        "environment": environment(),
+        "cores": usable,
+        "cores_in_all": every,
+        "memory": total,
+        "memory_free": free,
+        "disk_free": shutil.disk_usage(PROJECT.parent).free,
+        "packages": packages(),
+        "browser": browser(),
+        "mpirun": first_line("mpirun", "--version"),
+        "compiler": compiler(),
+        "nvidia_driver": nvidia_driver(),
+        "loopback": loopback(),
+    }
+    thread.join()
+    torch, processes = asked[0]
+    return Facts(torch=torch, processes=processes, **rest)
+
+
+def nvidia_driver() -> str | None:
+    """The version of the NVIDIA driver, or None where there is none."""
+    query = ("--query-gpu=driver_version", "--format=csv,noheader")
+    return first_line("nvidia-smi", *query)

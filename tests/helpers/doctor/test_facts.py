@@ -1,0 +1,208 @@
+"""What the doctor finds on this machine, and on machines that are made to lack something."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+import helpers.doctor.facts as facts
+from helpers.doctor import doctor
+from helpers.doctor.memory import container_limit, memory
+from helpers.doctor.packages import compare, in_range, numbers, packages
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def bare_python(tmp_path_factory):
+    """An interpreter of its own, without torch or any other package."""
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder, with_pip=False)
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def run_doctor(python: Path | str, **settings: str) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **settings}
+    command = [str(python), "-m", "helpers.doctor"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+
+def broken_torch(folder: Path, code: str) -> str:
+    """A torch that cannot be imported, and the PYTHONPATH that puts it first."""
+    (folder / "torch").mkdir()
+    (folder / "torch" / "__init__.py").write_text(code)
+    return os.pathsep.join((str(folder), str(ROOT)))
+
+
+def test_without_any_package_the_doctor_says_what_to_do(bare_python):
+    done = run_doctor(bare_python)
+    assert done.returncode == 1 and done.stderr == ""
+    assert "torch is not installed; the lessons need torch" in done.stdout
+    assert "numpy missing" in done.stdout
+    assert "00 Welcome, and a check of this machine: no (numpy is missing)" in done.stdout
+
+
+def test_here_everything_that_the_lessons_need_is_in_place():
+    import torch
+
+    report = doctor()
+    assert [finding for finding in report.findings if finding.level == "must"] == []
+    assert report.facts.torch.version == torch.__version__
+    assert report.facts.torch.gloo
+    assert report.facts.cores >= 1 and report.facts.disk_free > 0
+    assert report.facts.memory is None or report.facts.memory > 10**8
+    assert (report.facts.processes, report.facts.loopback) == ("", "")
+
+
+def test_the_doctor_imports_nothing_but_pythons_own_library():
+    code = (
+        "import sys; before = set(sys.modules); import helpers.doctor.probe, helpers.doctor\n"
+        "new = {name.split('.')[0] for name in set(sys.modules) - before}\n"
+        "print(*sorted(new - set(sys.stdlib_module_names) - {'helpers'}))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ""
+
+
+def test_no_name_and_no_home_folder_is_in_the_report(tmp_path):
+    home = tmp_path / "people" / "ada.lovelace"
+    home.mkdir(parents=True)
+    path = broken_torch(tmp_path, f"raise OSError('cannot load {home}/lib.so for ada.lovelace')")
+    people = {name: "ada.lovelace" for name in ("LOGNAME", "USER", "LNAME", "USERNAME")}
+    homes = {"HOME": str(home), "USERPROFILE": str(home)}
+    done = run_doctor(sys.executable, PYTHONPATH=path, **people, **homes)
+    assert "torch does not work here: OSError: cannot load ~/lib.so for <user>" in " ".join(
+        done.stdout.split()
+    )
+    for secret in ("ada.lovelace", str(tmp_path), str(ROOT), str(Path(sys.executable).parent)):
+        assert secret not in done.stdout + done.stderr
+
+
+def test_a_torch_that_ends_its_process_does_not_end_ours(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", broken_torch(tmp_path, "import os; os._exit(11)"))
+    torch, processes = facts.ask_torch()
+    assert torch.problem == "broken" and "ended the process with code 11" in torch.detail
+    assert processes == ""
+
+
+def test_a_torch_that_never_comes_back_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", broken_torch(tmp_path, "import time; time.sleep(600)"))
+    torch, _ = facts.ask_torch(seconds=1)
+    assert "more than 1 seconds" in torch.detail
+
+
+def test_a_torch_that_lacks_one_of_its_own_packages_is_broken_not_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", broken_torch(tmp_path, "import no_such_package"))
+    torch, _ = facts.ask_torch()
+    assert torch.problem == "broken" and "no_such_package" in torch.detail
+
+
+def test_an_old_torch_without_todays_questions_is_read(tmp_path, monkeypatch):
+    old = (
+        "from types import SimpleNamespace as N\n__version__ = '1.13.1'\n"
+        "version = N(cuda=None)\ncuda = N(is_available=lambda: False)\nbackends = N()\n"
+        "distributed = N(is_available=lambda: True, is_nccl_available=lambda: False)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", broken_torch(tmp_path, old))
+    torch, _ = facts.ask_torch()
+    assert (torch.version, torch.gloo, torch.nccl) == ("1.13.1", True, None)
+
+
+def test_where_no_process_can_be_started_that_is_what_is_said(tmp_path):
+    torch, processes = facts.ask_torch(python=str(tmp_path / "python"))
+    assert processes and torch.problem == "unknown"
+
+
+def test_noise_before_the_answer_does_not_hide_it(tmp_path, monkeypatch):
+    noisy = "print('a warning of some library')\n" + "raise ImportError('gone')"
+    monkeypatch.setenv("PYTHONPATH", broken_torch(tmp_path, noisy))
+    assert facts.ask_torch()[0].detail == "ImportError: gone"
+
+
+def test_loopback_works_here_and_a_refusal_is_words(monkeypatch):
+    assert facts.loopback() == ""
+
+    def refuse(*arguments, **named):
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(facts.socket, "create_server", refuse)
+    assert "not permitted" in facts.loopback()
+
+
+def test_cores_follow_what_this_process_may_use():
+    usable, every = facts.cores()
+    assert 1 <= usable <= every
+    if hasattr(os, "sched_setaffinity") and usable > 1:
+        code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        code += "from helpers.doctor.facts import cores; print(cores()[0])"
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.stdout.strip() == "1"
+
+
+def test_memory_is_found_and_a_containers_limit_is_read(tmp_path):
+    total, free = memory()
+    if platform.system() in ("Linux", "Darwin", "Windows"):
+        assert total > 10**8 and 0 < free <= total
+    assert container_limit(tmp_path) is None
+    (tmp_path / "memory.max").write_text("max\n")
+    assert container_limit(tmp_path) is None
+    (tmp_path / "memory.max").write_text("2147483648\n")
+    assert container_limit(tmp_path) == 2**31
+
+
+def test_needed_versions_are_read_from_pyproject_and_found_ones_from_the_environment():
+    found = {package.name: package for package in packages()}
+    assert found["torch"].needed == "==2.13.0" and found["torch"].fits
+    assert found["pytest"].group == "test" and found["datasets"].group == "hub"
+    assert found["pytest"].found.split(".")[0] == str(pytest.version_tuple[0])
+
+
+@pytest.mark.parametrize(
+    ("version", "needed", "fits"),
+    [
+        ("2.13.0+cpu", "==2.13.0", True),
+        ("2.13", "==2.13.0", True),
+        ("2.13.1", "==2.13.0", False),
+        ("2.4.6", ">=2.4,<3", True),
+        ("3.0", ">=2.4,<3", False),
+        ("2.10", ">=2.4,<3", True),
+        ("2.3.9", ">=2.4, <3", False),
+        ("1.0", "", True),
+        ("3.0rc1", "<=3.0", True),
+        ("1.1", ">1,<1.1", False),
+    ],
+)
+def test_versions_are_compared_by_number(version, needed, fits):
+    assert in_range(version, needed) is fits
+
+
+def test_numbers_of_a_version():
+    assert numbers("2.13.0+cpu") == (2, 13, 0) and numbers("dev") == ()
+    assert compare((2, 13), (2, 13, 0)) == 0 and compare((2, 9), (2, 13)) == -1
+
+
+def test_an_old_python_gets_one_sentence():
+    code = (
+        "import sys; sys.version_info = (3, 9, 18, 'final', 0)\n"
+        "import runpy; runpy.run_module('helpers.doctor', run_name='__main__')"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert "needs Python 3.11 or newer and this is Python 3.9" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_answer_of_the_probe_is_json():
+    done = subprocess.run([sys.executable, str(facts.PROBE)], capture_output=True, text=True)
+    assert {"version", "cuda", "gpus", "mps", "gloo", "nccl"} == set(json.loads(done.stdout))

@@ -1,0 +1,197 @@
+"""What holds the project together: settings, the order of the rooms, what no file may say."""
+
+import ast
+import getpass
+import json
+import platform
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import helpers
+from helpers.doctor.lessons import LESSONS
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+# Light to import: they are used where torch may be missing, or must start quickly.
+LIGHT = ("helpers.files", "helpers.trace", "helpers.draw", "helpers.doctor", "helpers.ranks")
+
+
+def files(*endings: str) -> list[Path]:
+    """The project's own files: what git tracks or would track, or every file where git is not."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    names = listed.stdout.split("\0") if listed.returncode == 0 else []
+    paths = [ROOT / name for name in names if name] or [
+        path for path in ROOT.rglob("*") if not {".venv", ".git", "build"} & set(path.parts)
+    ]
+    return [path for path in paths if path.is_file() and (not endings or path.suffix in endings)]
+
+
+# --- settings ------------------------------------------------------------------------------------
+
+
+def test_conda_installs_what_pyproject_names_and_nothing_else():
+    plain = [entry for entry in CONDA["dependencies"] if isinstance(entry, str)]
+    (pip,) = [entry["pip"] for entry in CONDA["dependencies"] if isinstance(entry, dict)]
+    assert [re.split("[<>=]", entry)[0] for entry in plain] == ["python", "pip"]
+    (torch,) = [name for name in PROJECT["dependencies"] if name.startswith("torch")]
+    assert pip == ["--extra-index-url https://download.pytorch.org/whl/cpu", torch, "-e .[test]"]
+    assert CONDA["name"] == PROJECT["name"]
+
+
+def test_conda_and_pyproject_ask_for_the_same_python():
+    (python,) = [entry for entry in CONDA["dependencies"] if str(entry).startswith("python")]
+    assert python.removeprefix("python").startswith(PROJECT["requires-python"])
+    oldest = PROJECT["requires-python"].removeprefix(">=")
+    assert f"OLDEST = ({oldest.replace('.', ', ')})" in (ROOT / "tools/install.py").read_text()
+
+
+def test_torch_is_pinned_to_one_version():
+    pins = [name for name in PROJECT["dependencies"] if name.startswith("torch")]
+    assert len(pins) == 1 and re.fullmatch(r"torch==\d+\.\d+\.\d+", pins[0])
+
+
+def test_every_other_package_has_a_lower_and_an_upper_bound():
+    extras = PROJECT["optional-dependencies"]
+    for requirement in [*PROJECT["dependencies"], *extras["test"], *extras["hub"]]:
+        bounds = re.fullmatch(r"[\w.-]+(==[\d.]+|>=[\d.]+,<[\d.]+)", requirement)
+        assert bounds, f"{requirement}: give both bounds, or one exact version"
+
+
+def test_licence_files_are_there_and_name_what_they_cover():
+    for name in PROJECT["license-files"]:
+        assert (ROOT / name).is_file()
+    text = (ROOT / "LICENSE-TEXT").read_text(encoding="utf-8")
+    assert "https://creativecommons.org/licenses/by/4.0/" in text and "README.md" in text
+    assert (ROOT / "LICENSE").read_text(encoding="utf-8").startswith("MIT License")
+
+
+def test_every_target_of_the_makefile_is_explained_and_runs_something_that_exists():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.search(r"\.PHONY: (.*)", makefile).group(1).split()
+    for target in set(targets) - {"help"}:
+        assert f'@echo "make {target} ' in makefile, f"make help does not name {target}"
+        assert re.search(rf"^{target}:", makefile, re.M), f"there is no target {target}"
+    for script in re.findall(r"[\w/]+\.py", makefile):
+        assert (ROOT / script).is_file(), f"the Makefile runs {script}, which is not there"
+
+
+def test_every_notebook_has_its_row_in_the_doctors_list():
+    there = {path.name[:2] for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")}
+    listed = {lesson.number for lesson in LESSONS}
+    assert there <= listed, f"helpers/doctor/lessons.py lacks {sorted(there - listed)}"
+
+
+# --- rooms ---------------------------------------------------------------------------------------
+
+
+def rooms() -> list[str]:
+    """The rooms of helpers/ from the ground up, as its own description lists them."""
+    listed = re.search(r"before it:\n\n(.*?)\n\n", helpers.__doc__, re.S).group(1)
+    return [name.strip(" .`") for name in listed.replace("\n", " ").split(",")]
+
+
+def imported(path: Path) -> set[str]:
+    """The full names of all modules that a file imports, at its top or inside a function."""
+    inside = path.relative_to(ROOT).with_suffix("").parts
+    package = inside[:-1]  # of an __init__ too: its own folder
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(filter(None, (base, node.module)))
+            found.add(module)
+            found |= {f"{module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def test_each_room_imports_only_from_rooms_above_it():
+    order = rooms()
+    assert order[0] == "files" and order[-1] == "lesson"
+    for path in sorted((ROOT / "helpers").rglob("*.py")):
+        place = path.relative_to(ROOT / "helpers").parts
+        room = place[0].removesuffix(".py")
+        if room == "__init__":
+            assert not {name for name in imported(path) if name.startswith("helpers.")}
+            continue
+        # What the list does not name is ground for every room, and knows none of them.
+        allowed = order[: order.index(room) + 1] if room in order else [room]
+        for name in imported(path):
+            parts = name.split(".")
+            if parts[0] == "helpers" and len(parts) > 1:
+                words = f"{path.relative_to(ROOT)} imports {name}, which is not above {room}"
+                assert parts[1] in allowed or parts[1] not in order, words
+
+
+def test_the_models_and_the_helpers_do_not_know_each_other():
+    for here, there in (("simplellm", "helpers"), ("helpers", "simplellm")):
+        for path in sorted((ROOT / here).rglob("*.py")):
+            known = {name.split(".")[0] for name in imported(path)}
+            assert there not in known, f"{path.relative_to(ROOT)} imports {there}"
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_a_light_room_does_not_import_torch(module):
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+    code += f"import {module}; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr
+
+
+# --- what no file may say ------------------------------------------------------------------------
+
+# A folder of one person or one machine: where people keep homes and work. Ada is invented.
+PLACES = re.compile(
+    r"""(?:^|[\s"'`(=\[])(/(?:home|root|Users|work|workspace|srv)/(?!ada\b)[\w.-]+)"""
+)
+
+
+def sayings(path: Path) -> str:
+    """The text of a file; of a notebook, its sources and outputs, without pictures."""
+    text = path.read_text(encoding="utf-8", errors="ignore")
+    if path.suffix != ".ipynb":
+        return text
+    said = []
+    for cell in json.loads(text)["cells"]:
+        said.append("".join(cell["source"]))
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            said += ["".join(text) for kind, text in data.items() if kind.startswith("text/")]
+            said += ["".join(output.get("text", "")), "\n".join(output.get("traceback", []))]
+    return "\n".join(said)
+
+
+def test_no_file_names_a_machine_or_a_person():
+    home, name = str(Path.home()), getpass.getuser()
+    secrets = {str(ROOT), platform.node(), home if len(home) > 5 else "", f"/{name}/"}
+    # Words that every project uses are no secret.
+    secrets -= {"", "localhost", "/root/", "/user/", "/test/"}
+    secrets = {secret for secret in secrets if len(secret) > 4}
+    for path in files():
+        if path.suffix in (".model", ".png", ".jpg", ".pdf"):
+            continue
+        text = sayings(path)
+        where = path.relative_to(ROOT)
+        for secret in secrets:
+            assert secret not in text, f"{where} names {secret}"
+        found = PLACES.search(text)
+        assert not found, f"{where} names a folder of one machine: {found and found.group(1)}"
+
+
+def test_the_search_for_places_finds_them():
+    made = "/".join(["", "home", "grace", "lab"])
+    assert PLACES.search(f'File "{made}/x.py"') and PLACES.search(f"cd {made}")
+    assert not PLACES.search("https://example.org/home/ada") and not PLACES.search("a/work/b")

@@ -1,0 +1,159 @@
+"""The parts of the test run, their table and the closing line."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import run_tests
+from results import Result, clock, read, room_of, summary
+from run_tests import PARTS, Part, earlier, run_part
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = Path(sys.executable)
+CLOSING = r"=+ (\d+ \w+(, )?)+ in \d+\.\d\ds( \(\d+:\d\d:\d\d\))? =+"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with tests of several rooms: three pass, one fails, one breaks, one is skipped."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
+    for room, text in {
+        "tests/simplellm": "def test_a(): pass\ndef test_b(): assert 1 == 2, 'one is not two'\n",
+        "tests/helpers/trace": "def test_c(): pass\ndef test_d(): pass\n",
+        "tests": "import pytest\ndef test_e(): pytest.skip('later')\ndef test_f(nothing): pass\n",
+    }.items():
+        (tmp_path / room).mkdir(parents=True, exist_ok=True)
+        (tmp_path / room / "test_it.py").write_text(text)
+    return tmp_path
+
+
+def part(*arguments: str, **settings) -> Part:
+    return Part(
+        "tests", (("-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments),), **settings
+    )
+
+
+@pytest.fixture(autouse=True)
+def plain_pytest(monkeypatch):
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they start in half the time
+
+
+def test_a_part_counts_its_tests_by_room(folder):
+    result = run_part(part("tests"), PYTHON, folder, folder)
+    assert (result.passed, result.skipped, len(result.failures)) == (3, 1, 2)
+    assert {name: room.tests for name, room in result.rooms.items()} == {
+        "simplellm": 2,
+        "helpers/trace": 2,
+        "it": 2,
+    }
+    assert any("test_b: AssertionError: one is not two" in text for text in result.failures)
+    assert result.errors == [] and result.failed
+
+
+def test_a_part_that_cannot_start_or_collects_nothing_is_an_error(folder):
+    for argument in ("tests/nowhere", "--no-such-flag"):
+        result = run_part(part(argument), PYTHON, folder, folder)
+        assert result.failed and "ended with code 4" in result.errors[0]
+    (folder / "empty").mkdir()
+    assert "ended with code 5" in run_part(part("empty"), PYTHON, folder, folder).errors[0]
+
+
+def test_a_module_that_cannot_be_imported_is_a_failure_with_its_last_words(folder):
+    (folder / "tests/test_it.py").write_text("import no_such_module\n")
+    result = run_part(part("tests", "--continue-on-collection-errors"), PYTHON, folder, folder)
+    assert any("no_such_module" in text for text in result.failures)
+    assert result.passed == 3
+
+
+def test_a_part_that_kills_itself_or_never_ends_is_an_error(folder):
+    (folder / "tests/test_it.py").write_text("import os\ndef test_g(): os._exit(0)\n")
+    result = run_part(part("tests/test_it.py"), PYTHON, folder, folder)
+    assert "a test ended the whole process" in result.errors[0]  # with code 0
+    (folder / "tests/test_it.py").write_text("import time\ndef test_h(): time.sleep(600)\n")
+    result = run_part(part("tests/test_it.py", minutes=0.03), PYTHON, folder, folder)
+    assert "stopped after 0.03 minutes" in result.errors[0]
+
+
+def test_a_command_that_is_no_pytest_counts_as_one_error(folder):
+    result = run_part(
+        Part("lint", (("-c", "raise SystemExit(1)"), ("-c", ""))), PYTHON, folder, folder
+    )
+    assert result.errors == ["python -c raise SystemExit(1): ended with code 1"]
+
+
+def test_the_table_and_the_closing_line(folder):
+    results = [
+        Result("set-up", seconds=61.5),
+        run_part(part("tests"), PYTHON, folder, folder),
+        Result("lint", seconds=0.5, errors=["ruff: ended with code 1"]),
+    ]
+    lines = summary(results, 3723.456).splitlines()
+    assert lines[1].split() == ["set-up", "61.5", "ok"]
+    assert any(line.split()[:1] == ["helpers/trace"] for line in lines)
+    assert any("one is not two" in line for line in lines)
+    assert "2 failed, 3 passed, 1 skipped, 1 error in 3723.46s (1:02:03)" in lines[-1]
+    assert re.fullmatch(CLOSING, lines[-1])
+
+
+def test_the_closing_line_of_a_run_in_which_all_is_well():
+    last = summary([Result("tests", passed=12)], 4.2).splitlines()[-1]
+    assert re.fullmatch(CLOSING, last) and " 12 passed in 4.20s " in last
+
+
+def test_only_the_first_failures_are_listed_and_no_message_fills_the_screen():
+    assert max(map(len, summary([Result("tests", failures=["x" * 999])], 1).splitlines())) <= 162
+    lines = summary(
+        [Result("tests", failures=[f"test_{i}: no" for i in range(25)])], 1
+    ).splitlines()
+    assert sum("test_" in line for line in lines) == 10
+    assert any("and 15 more" in line for line in lines)
+
+
+def test_a_report_that_was_cut_off_is_an_error(tmp_path):
+    (tmp_path / "x.xml").write_text("<testsuites><testcase ")
+    assert "is not complete" in read(tmp_path / "x.xml").errors[0]
+
+
+def test_rooms_follow_the_folders():
+    assert room_of("tests.helpers.trace.test_chrome") == "helpers/trace"
+    assert room_of("tests.simplellm.test_llama.TestClass") == "simplellm"
+    assert room_of("tests.test_project") == "project"
+
+
+def test_seconds_are_written_as_pytest_writes_them():
+    assert [clock(s) for s in (0.1, 59.99, 75)] == ["0.10s", "59.99s", "75.00s (0:01:15)"]
+
+
+def test_parts_that_ran_before_are_taken_over():
+    results = earlier("system packages=12.5;a=b=3")
+    assert [(r.name, r.seconds) for r in results] == [("system packages", 12.5), ("a=b", 3.0)]
+    assert earlier("") == []
+
+
+def test_every_part_has_a_limit():
+    # A limit is for what hangs: it is wider than what a part takes.
+    assert all(part.minutes <= 15 for part in PARTS)
+    assert sum(part.minutes for part in PARTS) <= 45
+
+
+def test_what_runs_in_a_process_of_its_own_is_left_out_of_the_others():
+    everything = next(part for part in PARTS if part.name == "tests").commands[0]
+    for own in run_tests.OWN_PROCESS:
+        assert f"--ignore={own}" in everything
+        assert any(
+            own in command for part in PARTS for command in part.commands if part.name != "tests"
+        )
+
+
+def test_an_unknown_part_is_named(capsys):
+    with pytest.raises(SystemExit):
+        run_tests.main(["lnit"])
+    assert "there is no part 'lnit'; the parts are: lint, tests" in capsys.readouterr().err
+
+
+def test_the_names_of_the_parts_can_be_listed(capsys):
+    assert run_tests.main(["--list"]) == 0
+    assert capsys.readouterr().out.split("\n")[:2] == ["lint", "tests"]

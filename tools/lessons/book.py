@@ -1,0 +1,81 @@
+"""One lesson: where its source and its notebook lie, and the source read as a notebook."""
+
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+
+NEEDS = re.compile(r"^# needs:(.*)$", re.MULTILINE)
+METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+class LessonFailed(Exception):
+    """A lesson could not be built; the message says in which cell, at which line, and why."""
+
+
+@dataclass(frozen=True)
+class Book:
+    """A lesson of the repository `root`: `notebooks/source/{name}.py` and what it becomes."""
+
+    root: Path
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        """Where the notebook runs."""
+        return self.root / "notebooks"
+
+    @property
+    def source(self) -> Path:
+        return self.folder / "source" / f"{self.name}.py"
+
+    @property
+    def notebook(self) -> Path:
+        return self.folder / f"{self.name}.ipynb"
+
+
+def books(root: Path, names: list[str] | None = None) -> list[Book]:
+    """The lessons of `root` in order; with `names`, those whose name starts with one of them.
+
+    Raises SystemExit with one sentence for a name that no lesson has.
+    """
+    found = [Book(root, path.stem) for path in sorted((root / "notebooks/source").glob("*.py"))]
+    for name in names or []:
+        if not any(book.name.startswith(name) for book in found):
+            known = ", ".join(book.name for book in found) or "none"
+            raise SystemExit(f"No lesson starts with {name!r}. There are: {known}.")
+    return [book for book in found if not names or book.name.startswith(tuple(names))]
+
+
+def read_source(path: Path) -> NotebookNode:
+    """The py:percent file `path` as a notebook without outputs, always the same for the same text.
+
+    Lines `# needs: …` are for the builder and left out. A cell's id comes from its text, so that a
+    new cell does not change the ids of those after it.
+    """
+    read = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
+    notebook = nbformat.v4.new_notebook(metadata=METADATA)
+    seen: dict[str, int] = {}
+    for cell in read.cells:
+        text = NEEDS.sub("", cell.source).strip("\n") if cell.cell_type == "code" else cell.source
+        if not text:
+            continue
+        seen[text] = seen.get(text, 0) + 1
+        new = getattr(nbformat.v4, f"new_{cell.cell_type}_cell")(text)
+        new.id = sha256(f"{cell.cell_type}{seen[text]}{text}".encode()).hexdigest()[:8]
+        if cell.metadata.get("tags"):
+            new.metadata.tags = cell.metadata.tags
+        notebook.cells.append(new)
+    return notebook
+
+
+def texts(notebook: NotebookNode) -> list[tuple[str, str]]:
+    """The kind and text of each cell: what source and notebook must have in common."""
+    return [(cell.cell_type, cell.source) for cell in notebook.cells]

@@ -1,0 +1,121 @@
+"""What a lesson depends on: one digest of its source and of every file of this repository it uses.
+
+A source uses the files that it imports, that those import in turn, that it names in a string
+(`run_script("../primer/intro.py")`), and that it names in a line `# needs: DP/*, imgs/step.svg`
+of a code cell (paths and patterns from the top of the repository). A package is taken as a room:
+a module brings along every file that lies beside it, and the data folders next to it.
+"""
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from lessons.book import NEEDS, Book, LessonFailed
+
+MADE = {"__pycache__", "build"}
+PATH = re.compile(r"[\w./-]{1,200}")
+
+
+def digest(book: Book) -> str:
+    """SHA-256 over the names and contents of `needed_files`; line ends of Windows do not count."""
+    total = hashlib.sha256()
+    for path in needed_files(book):
+        content = path.read_bytes().replace(b"\r\n", b"\n")
+        name = path.relative_to(book.root).as_posix()
+        total.update(f"{name} {len(content)}\n".encode() + content)
+    return total.hexdigest()
+
+
+def needed_files(book: Book) -> list[Path]:
+    """Every file of the repository that the notebook of `book` is made from, sorted.
+
+    Raises LessonFailed for a `# needs:` that matches no file, and for code that is no Python.
+    """
+    waiting = [book.source, *_declared(book), *_named(book)]
+    needed: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        if path not in needed:
+            needed.add(path)
+            waiting += _room(path, book.root)
+            if path.suffix == ".py":
+                waiting += _imported(path, book.root)
+    return sorted(needed)
+
+
+def _declared(book: Book) -> Iterator[Path]:
+    """The files of the lines `# needs:`; a folder stands for everything in it."""
+    for line in NEEDS.findall(book.source.read_text(encoding="utf-8")):
+        for pattern in line.replace(",", " ").split():
+            found = [file for path in book.root.glob(pattern) for file in _files(path, book.root)]
+            if not found:
+                raise LessonFailed(f"'# needs: {pattern}' matches no file of the repository")
+            yield from found
+
+
+def _named(book: Book) -> Iterator[Path]:
+    """The files of the repository whose path stands in a string of the source."""
+    for node in ast.walk(_tree(book.source)):
+        if isinstance(node, ast.Constant) and PATH.fullmatch(str(node.value)):
+            for folder in (book.folder, book.root):
+                path = (folder / str(node.value)).resolve()
+                if path.is_file() and path.is_relative_to(book.root):
+                    yield from _files(path, book.root)
+
+
+def _room(path: Path, root: Path) -> Iterator[Path]:
+    """What belongs to the package that `path` lies in: files beside it, data folders next to it."""
+    if (path.parent / "__init__.py").is_file():
+        for neighbour in path.parent.iterdir():
+            if neighbour.is_file() or not any(neighbour.rglob("*.py")):
+                yield from _files(neighbour, root)
+
+
+def _imported(path: Path, root: Path) -> Iterator[Path]:
+    """The modules of the repository that the Python file `path` imports, wherever in it."""
+    above = [folder for folder in path.parents if folder.is_relative_to(root)]
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _module(alias.name, above)
+        elif isinstance(node, ast.ImportFrom):
+            folders = [path.parents[node.level - 1]] if node.level else above
+            for alias in node.names:
+                yield from _module(f"{node.module or ''}.{alias.name}".strip("."), folders)
+
+
+def _module(name: str, folders: list[Path]) -> list[Path]:
+    """The files that `import name` reads in the first of `folders` that has it: `a.b.c` reads the
+    `__init__.py` of `a` and `a.b`, then `c.py`. A last part that is no module is a name in one."""
+    for folder in folders:
+        found = []
+        for part in name.split("."):
+            if (folder / f"{part}.py").is_file():
+                found.append(folder / f"{part}.py")
+                break
+            folder = folder / part
+            if (folder / "__init__.py").is_file():
+                found.append(folder / "__init__.py")
+            elif not folder.is_dir():
+                break
+        if found:
+            return found
+    return []
+
+
+def _files(path: Path, root: Path) -> Iterator[Path]:
+    """`path` itself, or every file below the folder `path`; not what is made or hidden."""
+    for file in [path] if path.is_file() else path.rglob("*"):
+        parts = file.relative_to(root).parts
+        if file.is_file() and not any(part in MADE or part.startswith(".") for part in parts):
+            yield file
+
+
+def _tree(path: Path) -> ast.Module:
+    """The syntax tree of a Python file; a jupytext source is one, its magics are comments."""
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    except SyntaxError as error:
+        raise LessonFailed(f"{path.name}, line {error.lineno}: {error.msg}") from None

@@ -1,0 +1,98 @@
+"""Execute a lesson in a fresh kernel and keep of its outputs only what makes small diffs."""
+
+import os
+import re
+import tempfile
+from pathlib import Path
+
+import matplotlib.font_manager  # noqa: F401  makes its font cache now: later it warns in a cell
+from ipykernel.kernelspec import get_kernel_dict
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+
+from lessons.book import LessonFailed
+
+ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+CELL_LINE = re.compile(r"Cell In\s?\[\d+\], line (\d+)")
+
+
+def execute(notebook: NotebookNode, folder: Path, cell_seconds: int = 180) -> None:
+    """Run every cell of `notebook` from the top in `folder`, with this Python and LAB_STATIC=1.
+
+    Raises LessonFailed for the first cell that raises, takes too long or ends its kernel.
+    """
+    current = {"index": 0}
+    client = NotebookClient(
+        notebook,
+        km=_this_python(),
+        timeout=cell_seconds,
+        extra_arguments=["--log-level=ERROR"],  # it would warn that local messages are not secret
+        store_widget_state=False,
+        record_timing=False,
+        resources={"metadata": {"path": str(folder)}},
+        on_cell_start=lambda cell, cell_index: current.update(index=cell_index),
+    )
+    try:
+        with tempfile.TemporaryDirectory() as profile:  # not the user's IPython settings
+            client.execute(env=os.environ | {"LAB_STATIC": "1", "IPYTHONDIR": profile})
+    except CellExecutionError as error:
+        cell = notebook.cells[current["index"]]
+        where = code_line(cell.source, error.traceback)
+        why = f"{error.ename}: {error.evalue}" if error.evalue else error.ename
+        raise LessonFailed(f"cell {current['index'] + 1} failed{where}: {why}") from None
+    except CellTimeoutError:
+        message = f"took more than {cell_seconds} s and was ended"
+        raise LessonFailed(f"cell {current['index'] + 1} {message}") from None
+    except DeadKernelError:
+        raise LessonFailed(f"cell {current['index'] + 1} ended its kernel") from None
+
+
+def code_line(source: str, traceback: str) -> str:
+    """ " at `the line of the cell`" if `traceback` names it; an error on a rank says it itself."""
+    found = CELL_LINE.search(ANSI.sub("", traceback))
+    lines = source.splitlines()
+    number = int(found.group(1)) if found else 0
+    return f" at `{lines[number - 1].strip()}`" if 0 < number <= len(lines) else ""
+
+
+def clean(notebook: NotebookNode) -> None:
+    """Number the executions from 1, join what one cell prints, drop what changes by itself."""
+    count = 0
+    for cell in notebook.cells:
+        cell.metadata = {"tags": cell.metadata.tags} if "tags" in cell.metadata else {}
+        if cell.cell_type != "code":
+            continue
+        count += 1
+        cell.execution_count = count
+        cell.outputs = _joined(cell.outputs)
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output.execution_count = count
+
+
+def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Neighbouring texts of one stream as one; of a line rewritten by `\\r` what was left of it."""
+    joined: list[NotebookNode] = []
+    for output in outputs:
+        last = joined[-1] if joined else {}
+        if output.output_type == "stream" and last.get("name") == output.name:
+            last.text += output.text
+        else:
+            joined.append(output)
+    for output in joined:
+        if output.output_type == "stream":
+            lines = output.text.replace("\r\n", "\n").split("\n")
+            text = "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in lines)
+            output.text = ANSI.sub(lambda code: code[0] if COLOUR.fullmatch(code[0]) else "", text)
+    return joined
+
+
+def _this_python() -> AsyncKernelManager:
+    """A kernel of the Python that runs the builder, whatever kernels the user has installed."""
+    manager = AsyncKernelManager(kernel_name="python3")
+    manager._kernel_spec = KernelSpec(**get_kernel_dict())
+    return manager

@@ -1,0 +1,136 @@
+"""How a lesson is written. An author follows these rules; the builder and the tests hold them.
+
+The source, `notebooks/source/NN_name.py` (jupytext, py:percent: a cell starts at `# %%`, a text
+cell at `# %% [markdown]`, a magic such as `%%ranks 3` stands as a comment, `# %%ranks 3`):
+
+1. The first cell is text. Its first line is the title: `# One device`.
+2. The first cell also says what the lesson needs and how long it takes, on one line:
+   `**Needs:** two cores, no network. **Takes:** one minute.`
+3. It asks: a text cell has a heading or bold words that start with "Question" …
+4. … and the reader predicts: a code cell calls `predict(…)`, or a text cell has a heading or bold
+   words that start with "Prediction".
+5. It sums up: a text cell has the heading `## What to remember`.
+6. It ends with exercises: the last `## ` heading is `## Exercises`, with a code cell after it.
+7. A code cell has at most 15 lines, empty ones not counted.
+
+The outputs:
+
+8. A picture is an `<img>` with alternative text, as `helpers.lesson.show` makes it. Inline SVG and
+   bare PNG are refused: JupyterLab hides the first in a notebook nobody has run yet, and gives
+   the second no alternative text.
+9. No live widget: only `show(…, live=…)` makes one, and not under LAB_STATIC=1.
+10. Nothing on standard error; no warning is left for the reader to wonder about.
+11. No path of the machine, no name of its user, no address in memory (`<Thing at 0x7f…>`).
+12. The notebook as a file is smaller than 1 MB.
+"""
+
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+MOST_LINES = 15
+MOST_BYTES = 1_000_000
+# Names of users that are also words of a lesson, or of the machines that test it.
+COMMON = {"root", "user", "runner", "student", "teacher", "admin", "test", "demo", "model", "rank"}
+WIDGET = "application/vnd.jupyter.widget-view+json"
+MACHINE = re.compile(
+    r"(?:/home/|/Users/|/root/|/tmp/|/var/folders/|[A-Za-z]:\\Users\\)[\w./\\-]*"
+    r"| at 0x[0-9A-Fa-f]{6,}"
+)
+
+
+def source_faults(notebook: NotebookNode) -> list[str]:
+    """One sentence for each of the rules 1 to 7 that the cells of `notebook` break."""
+    cells = notebook.cells
+    first = cells[0].source if cells and cells[0].cell_type == "markdown" else ""
+    text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    faults = []
+    if not re.match(r"# \S", first):
+        faults.append("the first cell must be text and start with the title: '# One device'")
+    if not re.search(r"^\*\*Needs:\*\* .+\*\*Takes:\*\* .+", first, re.MULTILINE):
+        faults.append("the first cell needs a line '**Needs:** two cores. **Takes:** one minute.'")
+    if not _heading_or_bold("Question", text):
+        faults.append("no question: start a heading or bold words with 'Question'")
+    if not (_heading_or_bold("Prediction", text) or re.search(r"\bpredict\(", code)):
+        faults.append("no prediction: call predict(question, choice, choice, …)")
+    if not re.search(r"^## What to remember", text, re.MULTILINE):
+        faults.append("no heading '## What to remember'")
+    if re.findall(r"^## (.+?)\s*$", text, re.MULTILINE)[-1:] != ["Exercises"]:
+        faults.append("the last '## ' heading must be '## Exercises'")
+    elif not _code_after_exercises(cells):
+        faults.append("no code cell after '## Exercises': exercises check themselves")
+    for number, cell in enumerate(cells, 1):
+        lines = sum(bool(line.strip()) for line in cell.source.splitlines())
+        if cell.cell_type == "code" and lines > MOST_LINES:
+            faults.append(f"cell {number} has {lines} lines of code, more than {MOST_LINES}")
+    return faults
+
+
+def output_faults(notebook: NotebookNode) -> list[str]:
+    """One sentence for each of the rules 8 to 12 that the outputs of `notebook` break."""
+    faults = []
+    for number, cell in enumerate(notebook.cells, 1):
+        for output in cell.get("outputs", []):
+            faults += [f"cell {number}: {fault}" for fault in _faults_of(output)]
+    size = len(nbformat.writes(notebook).encode())
+    if size >= MOST_BYTES:
+        faults.append(f"the notebook has {size:,} bytes: it must stay below {MOST_BYTES:,}")
+    return faults
+
+
+def _faults_of(output: NotebookNode) -> list[str]:
+    if output.output_type == "error":
+        return [f"ends in an error, {output.ename}: {output.evalue}"]
+    if output.get("name") == "stderr":
+        return [f"writes to standard error: {output.text.strip()[:200]!r}"]
+    data = output.get("data", {})
+    faults = []
+    if WIDGET in data:
+        faults.append("shows a live widget: use show(thing, live=…)")
+    elif "text/html" in data:
+        faults += _picture_faults(data["text/html"])
+    elif any(kind.startswith("image/") for kind in data):
+        faults.append("its picture has no alternative text: use show(picture, alt='…')")
+    words = [output.get("text", ""), *(data[kind] for kind in data if kind.startswith("text/"))]
+    found = _of_this_machine(re.sub(r"data:[\w/+]+;base64,[\w+/=]+", "", "\n".join(words)))
+    if found:
+        faults.append(f"names something of this machine: {found!r}")
+    return faults
+
+
+def _picture_faults(html: str) -> list[str]:
+    """What is wrong with the pictures in `html`."""
+    tags: list[tuple[str, dict[str, str | None]]] = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: tags.append((tag, dict(attributes)))
+    parser.feed(html)
+    faults = []
+    if any(tag == "img" and not (attributes.get("alt") or "").strip() for tag, attributes in tags):
+        faults.append("its picture has no alternative text: use show(picture, alt='…')")
+    if any(tag in ("svg", "script") for tag, _ in tags):
+        faults.append("its <svg> or <script> is hidden until the notebook is run: use show()")
+    return faults
+
+
+def _of_this_machine(text: str) -> str:
+    """The first piece of `text` that only this machine would print, or an empty string."""
+    places = {str(place) for place in (Path(__file__).parents[2], sys.prefix, Path.home())}
+    for word in places | ({Path.home().name} - COMMON):
+        if len(word) > 3 and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text):
+            return word
+    found = MACHINE.search(text)
+    return found.group() if found else ""
+
+
+def _heading_or_bold(word: str, text: str) -> bool:
+    return bool(re.search(rf"^#+ {word}\b|\*\*{word}\b", text, re.MULTILINE))
+
+
+def _code_after_exercises(cells: list[NotebookNode]) -> bool:
+    heading = [i for i, cell in enumerate(cells) if re.search("^## Exercises", cell.source, re.M)]
+    return any(cell.cell_type == "code" for cell in cells[heading[-1] :])
