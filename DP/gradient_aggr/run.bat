@@ -1,0 +1,5 @@
+@echo off
+rem Starts rank 0, 1 and 2 on this machine; leaves out0.txt, out1.txt and out2.txt here.
+rem Flags go on to the script:  run.bat --steps 10
+cd /d "%~dp0"
+python -m helpers.ranks -n 3 --logs . intro_DP_GA.py %*

@@ -1,0 +1,101 @@
+"""Data parallel: every rank takes a step on its own stories, and all ranks average their weights.
+
+    python intro_DP_WA.py 0          one process for each rank: 0, 1 and 2
+    ./run.sh                         all three at once (run.bat on Windows)
+    torchrun --nproc-per-node 3 intro_DP_WA.py
+
+Each rank prints its own loss of each step.
+"""
+
+import argparse
+
+import torch
+import torch.distributed as dist
+
+from helpers.plain_errors import plain_errors
+from helpers.ranks import connect, disconnect
+from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.trace import Recorder
+from simplellm.losses import causalLLMLoss, check_finite
+from simplellm.options import (
+    add_training_flags,
+    make_model,
+    make_optimizer,
+    make_stories,
+    make_tokenizer,
+    settle,
+)
+
+
+def read_flags(arguments=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_rank_flags(parser, ranks=3)
+    add_training_flags(parser, batch_size=1)
+    parser.add_argument("--trace", metavar="FOLDER", help="leave a trace of each rank there")
+    return settle(parser.parse_args(arguments))
+
+
+def average_weights(model, world_size):
+    """Give every rank the mean of all ranks' weights, in place.
+
+    model: its parameters differ from rank to rank, because each has taken a step of its own.
+    world_size: the number of ranks.
+
+    The weights travel as one flat tensor: one message costs less than many small ones.
+    """
+    with torch.no_grad():
+        weights = list(model.parameters())
+        flat = torch.cat([weight.flatten() for weight in weights])
+        dist.all_reduce(flat, op=dist.ReduceOp.SUM)
+        flat /= world_size
+        parts = flat.split([weight.numel() for weight in weights])
+        for weight, part in zip(weights, parts, strict=True):
+            weight.copy_(part.view_as(weight))  # into the weight itself, not into a new tensor
+
+
+def train(options, place, device, say=print):
+    """Train for `options.steps` steps; give this rank's losses, the model and the trace.
+
+    say(step, loss): called after each step.
+    """
+    torch.manual_seed(options.seed)  # the same on every rank: all start with the same weights
+    tokenizer = make_tokenizer(options)
+    net = make_model(options, tokenizer, device)
+    stories = iter(make_stories(options, tokenizer, place.rank, place.world_size))
+    optimizer = make_optimizer(options, net)
+    recorder = Recorder(rank=place.rank)
+    losses = []
+    dist.barrier()  # all ranks begin together
+
+    for step in range(options.steps):
+        ids = next(stories).to(device)
+        optimizer.zero_grad()
+        with recorder.span("F"):
+            loss = causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
+        with recorder.span("B"):
+            loss.backward()
+        with recorder.span("update"):
+            optimizer.step()
+        with recorder.span("all-reduce"):
+            average_weights(net, place.world_size)
+        losses.append(check_finite(loss, step))
+        say(step, losses[-1])
+
+    return losses, net, recorder.trace()
+
+
+def main():
+    options = read_flags()
+    place = place_from(options)
+    device = connect(place, options.backend, options.timeout)
+    _, _, trace = train(options, place, device)
+    if options.trace:
+        trace.save(f"{options.trace}/rank{place.rank}.json")
+    disconnect()
+
+
+if __name__ == "__main__":
+    with plain_errors():
+        main()
