@@ -1,0 +1,69 @@
+"""What can be said about a file without running it: is it there, is it Python, is it done."""
+
+import ast
+from pathlib import Path
+
+from helpers.grade.submission import WorkFailed
+from helpers.grade.task import Task
+
+
+def look_at(path: Path, task: Task) -> None:
+    """Return if the work can be run; else raise WorkFailed with kind "no file", "syntax",
+    "no function" or "not done"."""
+    try:
+        source = path.read_bytes()
+    except FileNotFoundError:
+        raise WorkFailed("no file", f"there is no file {task.file} in the graded folder") from None
+    except OSError as error:
+        raise WorkFailed("no file", f"{task.file} cannot be read: {error.strerror}") from None
+    try:
+        tree = ast.parse(source, filename=task.file)
+    except SyntaxError as error:
+        where = f"{task.file}, line {error.lineno}" if error.lineno else task.file
+        raise WorkFailed("syntax", f"{where}: {type(error).__name__}: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise WorkFailed("syntax", f"{task.file} cannot be read as Python: {error}") from None
+    if not _bindings(tree, task.function):
+        raise WorkFailed(
+            "no function",
+            f"{task.file} has no function {task.function}: keep its name, and write inside it",
+        )
+    message = _certain_stub(tree, task.function)
+    if message is not None:
+        raise WorkFailed("not done", f"not done yet: {message}")
+
+
+def _bindings(tree: ast.Module, name: str) -> int:
+    """How often the module may define `name`: by a def, an assignment or an import, anywhere."""
+    count = 0
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                count += node.name == name
+            case ast.Name(ctx=ast.Store()):
+                count += node.id == name
+            case ast.alias():
+                count += (node.asname or node.name) in (name, "*")
+    return count
+
+
+def _certain_stub(tree: ast.Module, name: str) -> str | None:
+    """The stub's message, if calling the function must reach `raise NotImplementedError("Task …")`.
+
+    That saves starting ranks only to hear so. It is certain only where nothing else is called
+    `name`, the raise stands in the function's own body, and nothing before it can leave that.
+    """
+    functions = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name]
+    if not functions or functions[0].decorator_list or _bindings(tree, name) > 1:
+        return None
+    for statement in functions[0].body:
+        match statement:
+            case ast.Raise(
+                exc=ast.Call(
+                    func=ast.Name(id="NotImplementedError"), args=[ast.Constant(value=str(text))]
+                )
+            ) if text.startswith("Task "):
+                return text
+        if any(isinstance(n, ast.Return | ast.Raise | ast.Yield) for n in ast.walk(statement)):
+            return None
+    return None

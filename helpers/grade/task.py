@@ -1,0 +1,148 @@
+"""What a task is, and where tasks are found: one file each in the folder tasks/."""
+
+import importlib.util
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from helpers.grade.marks import TASK_ID
+
+if TYPE_CHECKING:
+    from helpers.grade.submission import Submission
+
+ROOT = Path(__file__).resolve().parents[2]  # the repository that contains this grader
+HINTS = 3
+
+
+class Mistake(AssertionError):
+    """What a check found wrong: one sentence that names the mistake and says where to look."""
+
+
+class TaskError(ValueError):
+    """A task file is wrong, or a task is unknown; the message says which and what to do."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One exercise.
+
+    id: stable, for example "DP-1"; its file is then tasks/dp_1.py.
+    title: what to do, in a few words: "average the gradients".
+    file, function: where to write it; `file` from the repository's root, with "/".
+    notebook: the number of the lesson that it belongs to.
+    points; minutes: about how long it takes.
+    hints: three, from a nudge to nearly the answer.
+    seconds: how long a check may take before it is stopped.
+    """
+
+    id: str
+    title: str
+    file: str
+    function: str
+    notebook: str
+    points: int
+    minutes: int
+    hints: tuple[str, str, str]
+    seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not TASK_ID.fullmatch(self.id):
+            raise TaskError(f"task id {self.id!r}: write capital letters, digits and '-': 'DP-1'")
+        if len(self.hints) != HINTS or not all(self.hints):
+            raise TaskError(f"task {self.id}: give {HINTS} hints, not {len(self.hints)}")
+        if self.points <= 0 or self.minutes <= 0 or self.seconds <= 0:
+            raise TaskError(f"task {self.id}: points, minutes and seconds must be above 0")
+        if "\\" in self.file or self.file.startswith("/") or ".." in self.file.split("/"):
+            raise TaskError(
+                f"task {self.id}: give the file from the repository's root, with '/', "
+                f"not {self.file!r}"
+            )
+
+    def stub(self) -> str:
+        """The code that stands in the student edition in place of the solution."""
+        first, second = (
+            json.dumps(text, ensure_ascii=False)
+            for text in (f"Task {self.id}: {self.title}. ", self._where)
+        )
+        return f"raise NotImplementedError(\n    {first}\n    {second}\n)"
+
+    @property
+    def not_done(self) -> str:
+        """The message of the stub."""
+        return f"Task {self.id}: {self.title}. {self._where}"
+
+    @property
+    def _where(self) -> str:
+        return f"Write {self.function}() in {self.file}."
+
+
+@dataclass(frozen=True)
+class TaskFile:
+    """A task, its check, and the file that both come from.
+
+    verify(submission): returns if the work is right, else raises Mistake.
+    """
+
+    task: Task
+    verify: Callable[["Submission"], None]
+    path: Path
+
+
+@dataclass(frozen=True)
+class PlantedMistake:
+    """A wrong solution that a check must catch, and words that its verdict must contain.
+
+    alone: it stops or hangs its ranks, so it cannot be checked together with others.
+    """
+
+    name: str
+    body: str
+    says: str
+    alone: bool = False
+
+
+def task_ids(folder: Path | None = None) -> list[str]:
+    """The ids of all tasks, from the names of their files alone: tasks/dp_1.py holds "DP-1"."""
+    folder = folder or ROOT / "tasks"
+    names = [path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")]
+    return sorted((name.upper().replace("_", "-") for name in names), key=_in_order)
+
+
+def load_task(task_id: str, folder: Path | None = None) -> TaskFile:
+    """The task with this id.  Raises TaskError for an unknown id and for a wrong file."""
+    folder = folder or ROOT / "tasks"
+    ids = task_ids(folder)
+    if task_id not in ids:
+        raise TaskError(
+            f"there is no task {task_id!r}: the tasks are {', '.join(ids) or 'none'} "
+            f"(one file each in {folder})"
+        )
+    path = folder / (task_id.lower().replace("-", "_") + ".py")
+    module = load_module(path, f"lab_task_{path.stem}")
+    for name in ("TASK", "verify"):
+        if not hasattr(module, name):
+            raise TaskError(f"{path}: a task file must define {name}")
+    if module.TASK.id != task_id:
+        raise TaskError(
+            f"{path}: the file's name says {task_id} and its TASK says {module.TASK.id}: "
+            "rename one of them"
+        )
+    return TaskFile(module.TASK, module.verify, path)
+
+
+def load_module(path: Path, name: str) -> ModuleType:
+    """Import the file at `path` under `name`, whatever the import path is."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _in_order(task_id: str) -> list:
+    """Sort DP-2 before DP-10."""
+    return [(part.isdigit(), int(part) if part.isdigit() else part) for part in task_id.split("-")]
