@@ -1,0 +1,70 @@
+"""`show`: one function for every picture of a lesson, live with a kernel and static without."""
+
+import base64
+import io
+import sys
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+
+from helpers.lesson.shown import Shown, find_file, put, static
+
+FORMATS = {".png": "image/png", ".svg": "image/svg+xml"}
+
+
+def show(thing: object, alt: str = "", live: Callable[[], object] | None = None) -> None:
+    """Show a picture of `thing` in the notebook.
+
+    thing: a `Trace`, a picture of `helpers.draw`, a matplotlib figure, or the path of a .png or
+        .svg file (seen from the current folder or the top of the project).
+    alt: what the picture says, in words: for readers who do not see it. A matplotlib figure and a
+        file need it; a trace and a picture of `helpers.draw` bring their own.
+    live: makes the widget that a running kernel shows in place of the picture. It is not called
+        under LAB_STATIC=1: a saved widget without its kernel would show only an error.
+    """
+    put(live() if live is not None and not static() else picture(thing, alt))
+
+
+def picture(thing: object, alt: str = "") -> Shown:
+    """The static twin of `thing`: an HTML image and its alternative text.
+
+    Raises TypeError for a thing that cannot be shown, ValueError where `alt` is missing.
+    """
+    if isinstance(thing, str | Path):
+        path = find_file(thing)
+        if path.suffix not in FORMATS:
+            raise ValueError(f"show() takes .png and .svg files, and {str(thing)!r} is neither.")
+        return image(path.read_bytes(), FORMATS[path.suffix], alt)
+    if hasattr(thing, "savefig"):
+        return _figure(thing, alt)
+    if hasattr(thing, "events_of"):
+        from helpers.draw import timeline
+
+        thing = timeline(thing)
+    if hasattr(thing, "_repr_html_"):
+        return Shown(thing._repr_html_(), alt or getattr(thing, "alt", "") or repr(thing))
+    raise TypeError(
+        f"show() cannot show a {type(thing).__name__}: give it a trace, a picture of helpers.draw, "
+        "a matplotlib figure, or the path of a .png or .svg file."
+    )
+
+
+def image(data: bytes, kind: str, alt: str, width: int | None = None) -> Shown:
+    """`data` of the MIME type `kind` as an `<img>` that carries everything in itself."""
+    if not alt.strip():
+        raise ValueError(
+            "This picture has no alternative text: say in one sentence what it shows, "
+            "as in show(figure, alt='The loss falls from 7 to 4 in 50 steps.')."
+        )
+    source = f"data:{kind};base64,{base64.b64encode(data).decode()}"
+    size = f' width="{width}"' if width else ""
+    return Shown(f'<img alt="{escape(alt)}"{size} style="max-width: 100%" src="{source}">', alt)
+
+
+def _figure(figure: object, alt: str) -> Shown:
+    """A matplotlib figure as a PNG of twice the pixels it is shown at, sharp on any screen."""
+    buffer, dpi = io.BytesIO(), 96
+    figure.savefig(buffer, format="png", dpi=2 * dpi)
+    if "matplotlib.pyplot" in sys.modules:  # or the notebook would show it a second time
+        sys.modules["matplotlib.pyplot"].close(figure)
+    return image(buffer.getvalue(), "image/png", alt, width=round(figure.get_figwidth() * dpi))

@@ -1,0 +1,52 @@
+"""One thing to look at: HTML for a notebook, plain text for everything else.
+
+A notebook that nobody has run on this machine is not trusted yet, and JupyterLab then shows its
+outputs without `<svg>`, `<style>` and scripts. So the HTML made here uses `<img>` and `style=`
+only: what a reader sees before the first run is what they see after it.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """`html` for a notebook; `plain` says the same in words, for a terminal or a screen reader."""
+
+    html: str
+    plain: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return self.plain
+
+
+def static() -> bool:
+    """True while pictures must stand without a kernel: `make notebooks` sets LAB_STATIC=1."""
+    return os.environ.get("LAB_STATIC") == "1"
+
+
+def put(thing: object) -> None:
+    """Show `thing` in the output of the cell that runs, or print it where there is no notebook."""
+    from IPython.display import display
+
+    display(thing)
+
+
+def find_file(path: str | Path) -> Path:
+    """`path` as seen from the current folder, or else from the top of the repository.
+
+    Raises FileNotFoundError with one sentence if it is in neither.
+    """
+    for candidate in (Path(path), REPOSITORY / path):
+        if candidate.is_file():
+            return candidate
+    raise FileNotFoundError(
+        f"There is no file {str(path)!r}, neither in this folder nor from the top of the project: "
+        "write its path as seen from there, such as 'primer/intro.py'."
+    )

@@ -1,0 +1,211 @@
+"""A real JupyterLab in a real browser: the fixture `lab`, for every test that looks at a page.
+
+    def test_something(lab):
+        page = lab.open("notebooks/01_one_device.ipynb")   # as a Playwright page
+        lab.run_all(page)                                  # through the menu
+        assert lab.errors(page) == []
+        lab.screenshot(page, "01_one_device")              # build/screenshots/01_one_device.png
+
+The server runs on a copy of the project, with settings of its own, on a port that the system
+chose. The browser is the one of this machine; it reaches nothing but 127.0.0.1.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCREENSHOTS = ROOT / "build/screenshots"
+NOT_COPIED = ("build", "tests", "__pycache__", "*.egg-info", ".*")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+PATIENCE = 120  # seconds for any one thing: the first start after an installation is slow
+SETTINGS = {
+    # Every cell is on the page, not only those in sight.
+    "notebook-extension/tracker": {"windowingMode": "none"},
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+}
+# The server ends with its parent: the pipe that is its input then closes, however the parent ended.
+SERVER = """
+import os, signal, sys, threading
+from jupyterlab.labapp import main
+def watch():
+    sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+threading.Thread(target=watch, daemon=True).start()
+main()
+"""
+BROWSER_FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
+PROMPTS = "[...document.querySelectorAll('.jp-Notebook .jp-CodeCell .jp-InputPrompt')]"
+# JupyterLab shows an exception and what goes to standard error in the same way.
+ERROR = '.jp-Notebook [data-mime-type="application/vnd.jupyter.stderr"]'
+CELL_HEIGHTS = """cells => cells.at(-1).getBoundingClientRect().bottom
+    - cells[0].getBoundingClientRect().top"""
+READY = """async () => {
+    await window.jupyterapp?.restored;
+    const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
+    await session?.ready;
+    return session?.isReady && session.session?.kernel?.connectionStatus === 'connected'
+        && session.session.kernel.status === 'idle';
+}"""
+RAN_OR_FAILED = f"""() =>
+    document.querySelector('{ERROR}')
+    || (document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]')
+        && {PROMPTS}.every(cell => /\\[\\d+\\]/.test(cell.textContent)))"""
+
+
+@dataclass
+class Lab:
+    """A JupyterLab whose files lie in `root`, and the browser `context` that looks at it."""
+
+    root: Path
+    url: str
+    token: str
+    context: object
+    outside: list[str] = field(default_factory=list)  # requests to other places than 127.0.0.1
+
+    def open(self, path: str):
+        """The notebook `path`, seen from `root`, on a new page, its kernel ready."""
+        page = self.context.new_page()
+        page.on("request", lambda request: self._note(request.url))
+        page.on("websocket", lambda socket: self._note(socket.url))
+        page.goto(f"{self.url}/doc/tree/{path}?token={self.token}&reset")
+        page.wait_for_function(READY)
+        page.locator(".jp-Notebook .jp-Cell").first.click(position={"x": 30, "y": 10})
+        page.wait_for_function("jupyterapp.commands.isEnabled('notebook:run-all-cells')")
+        return page
+
+    def run_all(self, page, seconds: float = 300) -> None:
+        """Clear what the notebook shows, run all of it, wait for its last cell or an error."""
+        self.choose(page, "Edit", "Clear Outputs of All Cells")
+        self.choose(page, "Run", "Run All Cells")
+        page.wait_for_function(RAN_OR_FAILED, timeout=1000 * seconds, polling=500)
+
+    def choose(self, page, menu: str, item: str) -> None:
+        """Click `item` in the menu `menu`."""
+        page.locator("#jp-MainMenu").get_by_text(menu, exact=True).click()
+        page.locator(".lm-Menu").get_by_text(item, exact=True).click()
+
+    def errors(self, page) -> list[str]:
+        """The text of every error and every warning that the notebook shows."""
+        return page.locator(ERROR).all_inner_texts()
+
+    def screenshot(self, page, name: str) -> Path:
+        """The whole notebook as `build/screenshots/{name}.png`, however long it is."""
+        cells = page.locator(".jp-Notebook .jp-Cell").evaluate_all(CELL_HEIGHTS)
+        page.set_viewport_size({"width": 1200, "height": min(round(cells) + 200, 16_000)})
+        page.locator(".jp-Notebook .jp-WindowedPanel-outer").evaluate("all => all.scrollTo(0, 0)")
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        path = SCREENSHOTS / f"{name}.png"
+        page.screenshot(path=path)
+        return path
+
+    def _note(self, url: str) -> None:
+        if urlsplit(url).hostname not in (None, "127.0.0.1"):  # None: data: and blob:
+            self.outside.append(url)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """JupyterLab on a copy of the project, opened in Chromium; all of it ends with the module."""
+    from playwright.sync_api import sync_playwright
+
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.skip("No Chromium or Chrome is on the PATH: install one to run the browser tests.")
+    root = tmp_path_factory.mktemp("lab") / "project"
+    shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*NOT_COPIED))
+    with (
+        jupyter(root, tmp_path_factory.mktemp("jupyter")) as (url, token),
+        sync_playwright() as play,
+    ):
+        browser = play.chromium.launch(executable_path=program, args=BROWSER_FLAGS)
+        context = browser.new_context(viewport={"width": 1200, "height": 900})
+        context.set_default_timeout(1000 * PATIENCE)
+        yield Lab(root, url, token, context)
+        browser.close()
+
+
+@pytest.fixture
+def start_jupyter():
+    """The context manager `jupyter` itself, for a test that starts a server of its own."""
+    return jupyter
+
+
+@contextmanager
+def jupyter(root: Path, home: Path) -> Iterator[tuple[str, str]]:
+    """A JupyterLab server for the folder `root`, its own files in `home`: (address, token)."""
+    for name, values in SETTINGS.items():
+        path = home / "settings/@jupyterlab" / f"{name}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values), encoding="utf-8")
+    token = secrets.token_hex(16)
+    places = {
+        "JUPYTER_CONFIG_DIR": home / "config",
+        "JUPYTER_DATA_DIR": home / "data",
+        "JUPYTER_RUNTIME_DIR": home / "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": home / "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": home / "workspaces",
+        "IPYTHONDIR": home / "ipython",
+        "PYTHONPATH": root,
+    }
+    flags = ["--no-browser", "--allow-root", "--LabApp.extension_manager=readonly"]
+    flags += ["--LabApp.expose_app_in_browser=True"]
+    flags += ["--ServerApp.ip=127.0.0.1", "--ServerApp.port=0", f"--IdentityProvider.token={token}"]
+    environment = os.environ | {name: str(place) for name, place in places.items()}
+    environment.pop("LAB_STATIC", None)
+    with (home / "log.txt").open("wb") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-c", SERVER, *flags],
+            cwd=root,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield _address(server, home), token
+    finally:
+        _end(server)
+
+
+def _address(server: subprocess.Popen, home: Path) -> str:
+    """Where the server listens, once it does."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and server.poll() is None:
+        for path in (home / "runtime").glob("jpserver-*.json"):
+            try:
+                return f"http://127.0.0.1:{json.loads(path.read_text())['port']}"
+            except ValueError:  # half written
+                pass
+        time.sleep(0.1)
+    log = (home / "log.txt").read_text(encoding="utf-8", errors="replace")
+    raise RuntimeError(f"JupyterLab did not start:\n{log[-3000:]}")
+
+
+def _end(server: subprocess.Popen) -> None:
+    """Close the server's input, on which it stops with its kernels; if it does not, end it hard."""
+    server.stdin.close()
+    try:
+        server.wait(20)
+    except subprocess.TimeoutExpired:
+        if hasattr(os, "killpg"):
+            os.killpg(server.pid, signal.SIGKILL)
+        server.kill()
+        server.wait()

@@ -1,0 +1,58 @@
+"""`show_diff`: every line of the diff has its mark, in colour and without."""
+
+import re
+from html import unescape
+
+import pytest
+
+from helpers.lesson import show_diff
+from helpers.lesson.changes import diff
+
+
+@pytest.fixture
+def scripts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "before.py").write_text("a = 1\nloss = f(a)\nprint(loss)\n", encoding="utf-8")
+    (tmp_path / "after.py").write_text("a = 1\nloss = f(a) < 2\n", encoding="utf-8")
+    return "before.py", "after.py"
+
+
+def test_the_plain_text_has_every_line_with_its_mark(scripts):
+    assert repr(diff(*scripts)).splitlines() == [
+        "From before.py to after.py: 1 lines new (+), 2 lines gone (-)",
+        "@@ -1,3 +1,2 @@",
+        " a = 1",
+        "-loss = f(a)",
+        "-print(loss)",
+        "+loss = f(a) < 2",
+    ]
+
+
+def test_the_html_says_the_same_and_colours_new_and_gone_lines(scripts):
+    shown = diff(*scripts)
+    body = re.search("<pre[^>]*>(.*)</pre>", shown.html, re.DOTALL).group(1)
+    assert unescape(re.sub("<[^>]+>", "", body)).splitlines() == repr(shown).splitlines()[1:]
+    assert re.search(r"<ins style=[^>]*0, 114, 178[^>]*>\+loss = f\(a\) &lt; 2</ins>", body)
+    assert re.search(r"<del style=[^>]*230, 159, 0[^>]*>-print\(loss\)</del>", body)
+    assert "<style" not in shown.html, "hidden in a notebook that is not trusted yet"
+
+
+def test_context_is_the_number_of_unchanged_lines_around(scripts):
+    assert " a = 1" not in repr(diff(*scripts, context=0))
+
+
+def test_equal_scripts_are_said_to_be_equal(scripts):
+    assert repr(diff(scripts[0], scripts[0])) == "before.py and before.py are the same."
+
+
+def test_the_solution_of_a_task_is_not_shown(scripts, tmp_path):
+    lines = ["def f(a):", "    # BEGIN SOLUTION DP-1", "    return secret", "    # END SOLUTION"]
+    (tmp_path / "after.py").write_text("\n".join(lines), encoding="utf-8")
+    shown = diff(*scripts)
+    assert "+    ...  # task DP-1: yours" in repr(shown).splitlines()
+    assert "secret" not in repr(shown) + shown.html
+
+
+def test_a_missing_script_is_named(scripts):
+    with pytest.raises(FileNotFoundError, match="There is no file 'primer/none.py', neither in"):
+        show_diff("primer/none.py", "after.py")

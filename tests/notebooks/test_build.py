@@ -1,0 +1,138 @@
+"""From a source to an executed notebook: what is written, when, and what a failure says."""
+
+import shutil
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+
+from lessons.book import LessonFailed, books, read_source
+from lessons.execute import clean, execute
+from notebooks import main
+
+
+def change(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def build(book, *arguments):
+    return main([*arguments], root=book.root)
+
+
+def test_a_lesson_is_built_once_and_again_only_after_a_change(book, capsys):
+    assert build(book) == 0
+    first = book.notebook.read_bytes()
+    assert "00_halving: executed in" in capsys.readouterr().out
+
+    assert build(book) == 0
+    assert capsys.readouterr().out == "00_halving: up to date\n"
+
+    assert build(book, "--force") == 0
+    assert book.notebook.read_bytes() == first, "the same source must give the same bytes"
+
+    notebook = nbformat.read(book.notebook, as_version=4)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == [1, 2, 3, 4]
+    assert code[1].outputs[0].text == "[8, 4, 2, 1]\n"
+    assert code[1].outputs[1].data["text/plain"] == "4"
+    assert '<img alt="The line falls from 8 to 1."' in code[2].outputs[0].data["text/html"]
+    assert all(cell.metadata == {} for cell in notebook.cells)
+    assert set(notebook.metadata) == {"kernelspec", "language_info", "lab"}
+    assert "needs: data" not in first.decode(), "a needs line is for the builder only"
+    assert str(book.root) not in first.decode()
+
+
+def test_check_says_what_is_stale_and_why(book, capsys):
+    assert build(book, "--check") == 1
+    assert "00_halving: there is no notebook yet; run: make notebooks" in capsys.readouterr().out
+
+    build(book)
+    capsys.readouterr()
+    assert build(book, "--check") == 0
+    assert capsys.readouterr().out == "All 1 notebooks are up to date.\n"
+
+    change(book.folder / "tables/small.py", "1", "2")
+    assert build(book, "--check") == 1
+    assert "00_halving: something it imports or names has changed" in capsys.readouterr().out
+    change(book.folder / "tables/small.py", "2", "1")
+
+    change(book.source, "Three times", "3 times")
+    assert build(book, "--check") == 1
+    assert "its cells differ from notebooks/source/00_halving.py" in capsys.readouterr().out
+
+    change(book.source, "3 times", "Three times")
+    shutil.copy(book.notebook, book.folder / "99_lost.ipynb")
+    assert build(book, "--check") == 1
+    assert capsys.readouterr().out == "99_lost: it has no source; remove it\n"
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        (
+            "len(halves(8))",
+            "1 / 0",
+            "cell 3 failed at `1 / 0`: ZeroDivisionError: division",
+        ),
+        ("len(halves(8))", "halves('x')", "cell 3 failed at `halves('x')`: TypeError: '<='"),
+        ("len(halves(8))", "import os; os._exit(1)", "cell 3 ended its kernel"),
+        ("print(halves(8))", "import sys; print(1, file=sys.stderr)", "writes to standard error"),
+        ("## Exercises", "## The end", "the last '## ' heading must be '## Exercises'"),
+        ("len(halves(8))", "halves(", "00_halving.py, line 19: '(' was never closed"),
+        ("data/*.txt", "data/*.csv", "'# needs: data/*.csv' matches no file of the repository"),
+    ],
+)
+def test_a_failed_build_says_where_and_why_and_leaves_the_old_notebook(book, capfd, old, new, said):
+    book.notebook.write_text("the old notebook", encoding="utf-8")
+    change(book.source, old, new)
+    assert build(book, "--force") == 1
+    assert said in capfd.readouterr().out
+    assert book.notebook.read_text(encoding="utf-8") == "the old notebook"
+
+
+def test_a_cell_that_takes_too_long_is_ended(book):
+    change(book.source, "len(halves(8))", "import time; time.sleep(60)")
+    with pytest.raises(LessonFailed, match="cell 3 took more than 1 s and was ended"):
+        execute(read_source(book.source), book.folder, cell_seconds=1)
+
+
+def test_a_lesson_runs_static_and_in_the_folder_of_the_notebooks(book):
+    notebook = nbformat.v4.new_notebook()
+    code = "import os; print(os.environ['LAB_STATIC'], os.path.basename(os.getcwd()))"
+    notebook.cells = [nbformat.v4.new_code_cell(code)]
+    execute(notebook, book.folder)
+    assert notebook.cells[0].outputs[0].text == "1 notebooks\n"
+
+
+def test_names_pick_lessons_and_an_unknown_one_is_refused(book):
+    assert [found.name for found in books(book.root, ["00"])] == ["00_halving"]
+    with pytest.raises(SystemExit, match="No lesson starts with '07'. There are: 00_halving."):
+        books(book.root, ["07"])
+
+
+def test_cells_keep_their_ids_when_another_is_put_before_them(book):
+    before = [cell.id for cell in read_source(book.source).cells]
+    change(book.source, "# %%\nfrom numbers_here", "# %%\nprint()\n\n# %%\nfrom numbers_here")
+    after = [cell.id for cell in read_source(book.source).cells]
+    assert len(after) == len(before) + 1
+    assert [identity for identity in after if identity in before] == before
+
+
+def test_a_cell_magic_is_a_comment_in_the_source_and_code_in_the_notebook(book):
+    change(book.source, "# %%\nfrom numbers_here", "# %%\n# %%ranks 3\nfrom numbers_here")
+    assert read_source(book.source).cells[2].source.startswith("%%ranks 3\nfrom numbers_here")
+
+
+def test_the_prints_of_a_cell_are_joined_and_rewritten_lines_dropped():
+    def printed(text, name="stdout"):
+        return nbformat.v4.new_output("stream", name=name, text=text)
+
+    picture = nbformat.v4.new_output("display_data", {"text/plain": "x"})
+    outputs = [printed("a\n10 %\r"), printed("20 %\r\n"), picture, printed("\x1b[2K\x1b[31mred")]
+    notebook = NotebookNode(cells=[nbformat.v4.new_code_cell("x", outputs=outputs)])
+    clean(notebook)
+    joined = notebook.cells[0].outputs
+    assert [output.get("text") for output in joined] == ["a\n20 %\n", None, "\x1b[31mred"]

@@ -1,0 +1,40 @@
+"""Every lesson of the project: executed afresh, and its committed notebook fits its source."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from lessons.book import books, read_source, texts
+from lessons.build import build, stale, why_stale
+from lessons.rules import output_faults, source_faults
+
+ROOT = Path(__file__).resolve().parents[2]
+BOOKS = books(ROOT)
+each_lesson = pytest.mark.parametrize("lesson", BOOKS, ids=[lesson.name for lesson in BOOKS])
+
+
+def test_there_are_lessons_and_no_notebook_without_a_source():
+    assert BOOKS
+    assert stale(ROOT, []) == []
+
+
+@each_lesson
+def test_the_source_follows_the_rules(lesson):
+    assert source_faults(read_source(lesson.source)) == []
+
+
+@each_lesson
+def test_the_committed_notebook_is_the_source_and_up_to_date(lesson):
+    assert why_stale(lesson) == ""
+    notebook = nbformat.read(lesson.notebook, as_version=4)
+    assert texts(notebook) == texts(read_source(lesson.source))
+    assert output_faults(notebook) == []
+    counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@pytest.mark.timeout(400)
+@each_lesson
+def test_the_lesson_runs_from_the_top(lesson):
+    build(lesson)  # raises LessonFailed with the cell, its line and the reason; writes nothing

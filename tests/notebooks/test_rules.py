@@ -1,0 +1,89 @@
+"""Each rule for a lesson is broken once, and the sentence that says so is checked."""
+
+import nbformat
+import pytest
+
+from lessons.book import read_source
+from lessons.rules import MOST_BYTES, output_faults, source_faults
+
+
+def test_the_lesson_of_these_tests_breaks_no_rule(book):
+    assert source_faults(read_source(book.source)) == []
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ("# # Halving", "# Halving", "the first cell must be text and start with the title"),
+        ("# %% [markdown]\n# # H", "# %%\n1\n# %% [markdown]\n# # H", "the first cell must be"),
+        ("**Takes:**", "Takes", "the first cell needs a line '**Needs:** two cores."),
+        ("**Question.**", "Well:", "no question: start a heading or bold words with 'Question'"),
+        ("predict(", "print(", "no prediction: call predict(question, choice, choice, …)"),
+        ("## What to remember", "## End", "no heading '## What to remember'"),
+        ("## Exercises", "## Exercises\n# x\n# ## More", "the last '## ' heading must be"),
+        ("# %%\nhalves(2) == [2, 1]\n", "", "no code cell after '## Exercises'"),
+        ("print(halves(8))", "x = 1\n\n" * 15, "cell 3 has 17 lines of code, more than 15"),
+    ],
+)
+def test_a_source_that_breaks_a_rule(book, old, new, said):
+    text = book.source.read_text(encoding="utf-8")
+    assert old in text
+    book.source.write_text(text.replace(old, new), encoding="utf-8")
+    (fault, *_) = source_faults(read_source(book.source))
+    assert said in fault
+
+
+def test_a_prediction_in_words_and_a_question_as_heading_do_as_well(book):
+    text = book.source.read_text(encoding="utf-8")
+    text = text.replace("predict(", "print(").replace("**Question.**", "## Question\n#\n#")
+    text = text.replace("# Three times.", "# **Prediction.** It stays so.")
+    book.source.write_text(text, encoding="utf-8")
+    assert source_faults(read_source(book.source)) == []
+
+
+def notebook_with(output):
+    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x", outputs=[output])])
+
+
+def shown(**data):
+    kinds = {"html": "text/html", "plain": "text/plain", "png": "image/png"}
+    named = {kinds.get(kind, kind): value for kind, value in data.items()}
+    return nbformat.v4.new_output("display_data", named)
+
+
+@pytest.mark.parametrize(
+    "data, said",
+    [
+        ({"png": "iVBO"}, "its picture has no alternative text"),
+        ({"html": "<img src='x'>"}, "its picture has no alternative text"),
+        ({"html": "<p><img src='x' alt=' '/></p>"}, "its picture has no alternative text"),
+        ({"html": "<svg></svg>"}, "its <svg> or <script> is hidden until the notebook is run"),
+        ({"html": "<script></script>"}, "its <svg> or <script> is hidden"),
+        ({"application/vnd.jupyter.widget-view+json": {}}, "shows a live widget: use show(thing"),
+        ({"plain": "saved to /home/ada/lab/x.svg"}, "machine: '/home/ada/lab/x.svg'"),
+        ({"plain": r"C:\Users\ada\x.svg"}, r"names something of this machine: 'C:\\Users\\ada"),
+        ({"html": "<b>/tmp/x</b>"}, "names something of this machine: '/tmp/x'"),
+        ({"plain": "<Model at 0x7f00aa55bb10>"}, "names something of this machine: ' at 0x7f00"),
+    ],
+)
+def test_an_output_that_breaks_a_rule(data, said):
+    (fault,) = output_faults(notebook_with(shown(**data)))
+    assert fault.startswith("cell 1: ")
+    assert said in fault
+
+
+def test_pictures_with_words_and_paths_of_the_project_are_fine():
+    picture = "data:image/png;base64,AAAA/tmp/BBBB/home/CCC="
+    html = f'<img alt="The loss falls." src="{picture}"> in ../build/loss.png'
+    assert output_faults(notebook_with(shown(html=html, plain="loss 0x1f"))) == []
+
+
+def test_warnings_errors_and_size_are_refused():
+    warning = nbformat.v4.new_output("stream", name="stderr", text="UserWarning: old\n")
+    assert (
+        "writes to standard error: 'UserWarning: old'" in output_faults(notebook_with(warning))[0]
+    )
+    error = nbformat.v4.new_output("error", ename="ValueError", evalue="no", traceback=[])
+    assert "ends in an error, ValueError: no" in output_faults(notebook_with(error))[0]
+    long = nbformat.v4.new_output("stream", text="x" * MOST_BYTES)
+    assert "it must stay below 1,000,000" in output_faults(notebook_with(long))[0]
