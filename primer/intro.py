@@ -33,6 +33,9 @@ def read_flags(arguments=None):
     add_training_flags(parser, batch_size=3)
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (auto)")
     parser.add_argument(
+        "--threads", type=positive, default=1, help="cores that this device may use (1)"
+    )
+    parser.add_argument(
         "--like-ranks",
         type=positive,
         default=1,
@@ -49,6 +52,7 @@ def train(options, say=print):
     say(step, loss): called after each step.
     """
     device = pick(options.device)
+    torch.set_num_threads(options.threads)  # a device is one core, as each of several ranks is
     torch.manual_seed(options.seed)
     tokenizer = make_tokenizer(options)
     net = make_model(options, tokenizer, device)

@@ -21,6 +21,8 @@ from simplellm.stories import floor, story
 sys.path.insert(0, "../primer")
 import intro
 
+torch.set_num_threads(1)  # in this lab, one device is one core
+
 # %% [markdown]
 # ## The text
 #

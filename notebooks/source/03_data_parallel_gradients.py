@@ -27,6 +27,8 @@ from simplellm.stories import floor
 sys.path[:0] = ["../primer", "../DP/gradient_aggr"]
 import intro
 
+torch.set_num_threads(1)  # in this lab, one device is one core
+
 # %% [markdown]
 # ## One step on three ranks
 #
@@ -182,10 +184,11 @@ print(f"largest difference in a weight after {len(losses)} steps: {difference:.1
 
 # %%
 predict(
-    "Three ranks on your machine read the same number of windows as one device. Is the training "
-    "three times as fast?",
-    "yes, three times",
-    "no, about equal or slower",
+    "One device used one core. Three ranks read the same number of windows together. How much "
+    "faster is it on your machine?",
+    "three times: there are three ranks",
+    "at most as many times as the machine has cores",
+    "slower: they must also send",
 )
 
 # %%
@@ -197,9 +200,9 @@ few = [e for e in trace.events if marks[9] < e.start and e.end < marks[12] + 0.0
 show(Trace(few))
 
 # %% [markdown]
-# Three ranks share your two cores, so they cannot be faster than one device that uses both. On
-# three GPUs, each rank computes at full speed, and what remains is the price: every rank sends and
-# receives about the size of all gradients, in every step, and waits for the slowest.
+# Ranks that share a core take turns: on two cores, three ranks can be at most twice as fast as one
+# device. On three GPUs each rank computes at full speed, and what remains is the price: in every
+# step every rank sends and receives about the size of all gradients, and waits for the slowest.
 
 # %%
 size = sum(p.numel() for p in net.parameters())

@@ -120,8 +120,21 @@ class Lab:
             self.outside.append(url)
 
 
+@pytest.fixture
+def lab(running_lab: Lab) -> Iterator[Lab]:
+    """The JupyterLab of this module; the pages and kernels of a test end with it."""
+    running_lab.outside.clear()
+    yield running_lab
+    for page in running_lab.context.pages:
+        page.close()
+    ask, sessions = running_lab.context.request, f"{running_lab.url}/api/sessions"
+    headers = {"Authorization": f"token {running_lab.token}"}
+    for session in ask.get(sessions, headers=headers).json():
+        ask.delete(f"{sessions}/{session['id']}", headers=headers)
+
+
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def running_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """JupyterLab on a copy of the project, opened in Chromium; all of it ends with the module."""
     from playwright.sync_api import sync_playwright
 
