@@ -9,7 +9,7 @@ import os
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
-# Two threads that wait for each other on a busy machine take a hundred times as long as one.
+# Two threads that wait for each other on a busy machine can take many times as long as one.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 NOT_RUN = "a test did not run that should have"
