@@ -120,7 +120,7 @@ class TinyStories(_Batches):
         seed: Another seed is another series of stories. The hub has one order only.
         source: "stories" writes the stories here; "hub" streams the real TinyStories with the
             package datasets. Neither ever stands in for the other.
-        quiet: Do not say on stderr what is in use; SIMPLELLM_QUIET=1 does the same everywhere.
+        quiet: Do not say what is in use; SIMPLELLM_QUIET=1 does the same everywhere.
 
     Raises:
         ValueError, TypeError: A wrong argument.
@@ -262,4 +262,4 @@ def _whole(name: str, value: int, least: int, why: str = "") -> None:
 
 @cache
 def _say_once(line: str) -> None:
-    print(f"[data] {line}", file=sys.stderr, flush=True)
+    print(f"[data] {line}", flush=True)

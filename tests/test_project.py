@@ -88,9 +88,11 @@ def test_every_target_of_the_makefile_is_explained_and_runs_something_that_exist
 
 
 def test_every_notebook_has_its_row_in_the_doctors_list():
-    there = {path.name[:2] for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")}
-    listed = {lesson.number for lesson in LESSONS}
-    assert there <= listed, f"helpers/doctor/lessons.py lacks {sorted(there - listed)}"
+    listed = {lesson.number: lesson.title for lesson in LESSONS}
+    for source in sorted((ROOT / "notebooks" / "source").glob("[0-9][0-9]_*.py")):
+        title = re.search(r"^# # (.+)$", source.read_text(encoding="utf-8"), re.M).group(1)
+        said = f"helpers/doctor/lessons.py has another title for {source.name}, or none"
+        assert listed.get(source.name[:2]) == title, said
 
 
 # --- rooms ---------------------------------------------------------------------------------------

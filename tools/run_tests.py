@@ -38,7 +38,7 @@ class Part:
 
     name: str
     commands: tuple[tuple[str, ...], ...]
-    minutes: float = 10
+    minutes: float = 15
 
 
 def pytest(*arguments: str) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ PARTS = (
     Part("lint", (("-m", "ruff", "check"), ("-m", "ruff", "format", "--check")), minutes=2),
     Part("tests", (pytest("tests", *(f"--ignore={folder}" for folder in OWN_PROCESS)),)),
     Part("notebooks", (pytest("tests/notebooks"),), minutes=15),
-    Part("browser", (pytest("tests/browser"),)),
+    Part("browser", (pytest("tests/browser"),), minutes=15),
     Part("student edition", (("-m", "helpers.grade.student"),), minutes=3),
 )
 

@@ -153,7 +153,7 @@ def optional(facts: Facts) -> list[Finding]:
 
 def verdict(lesson: Lesson, facts: Facts, blocked: str = "") -> Verdict:
     """Whether one lesson runs. blocked: why none of those that need packages does."""
-    if lesson.torch and torch_problem(facts):
+    if torch_problem(facts):
         return Verdict(lesson, "no", "it needs torch")
     if blocked:
         return Verdict(lesson, "no", blocked)

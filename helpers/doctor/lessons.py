@@ -11,11 +11,10 @@ class Lesson:
     title: str
     ranks: int = 0
     gigabytes: float = 1.0
-    torch: bool = True
 
 
 LESSONS = (
-    Lesson("00", "Welcome, and a check of this machine", torch=False, gigabytes=0.5),
-    Lesson("01", "One device: batch, SGD, loss, floor, a story"),
-    Lesson("03", "Data parallel: average the gradients", ranks=3, gigabytes=2.0),
+    Lesson("00", "Welcome: what your machine can do", ranks=3, gigabytes=2.0),
+    Lesson("01", "One device: a small LLaMA learns to tell stories"),
+    Lesson("03", "Data parallel: many devices average their gradients", ranks=3, gigabytes=2.0),
 )

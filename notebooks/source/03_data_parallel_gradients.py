@@ -22,6 +22,7 @@ from helpers.lesson import answer, predict, show, show_diff
 from helpers.ranks import find_place, launch
 from helpers.trace import with_waits
 from simplellm.losses import causalLLMLoss
+from simplellm.options import make_stories
 from simplellm.stories import floor
 
 sys.path[:0] = ["../primer", "../DP/gradient_aggr"]
@@ -44,7 +45,7 @@ def own_gradient():
     tokenizer = intro.make_tokenizer(options)
     torch.manual_seed(0)
     net = intro.make_model(options, tokenizer)
-    ids = next(iter(intro.make_stories(options, tokenizer, dist.get_rank(), 3)))
+    ids = next(iter(make_stories(options, tokenizer, dist.get_rank(), 3)))
     loss = causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
     loss.backward()
     return loss.item(), torch.cat([p.grad.flatten() for p in net.parameters()])
@@ -145,12 +146,12 @@ show_diff("primer/intro.py", "DP/gradient_aggr/intro_DP_GA.py", context=1)
 # %% [markdown]
 # ## Training on three ranks
 #
-# One device and three ranks train, from the same weights on the same stories.
+# One device and three ranks train, from the same weights on the same stories, with SGD.
 
 # %%
 import intro_DP_GA
 
-steps = ["--steps", "60"]
+steps = ["--steps", "60", "--optimizer", "sgd", "--lr", "0.3"]
 torch.manual_seed(0)
 alone = intro.read_flags([*steps, "--batch-size", "3", "--like-ranks", "3"])
 losses, net, _ = intro.train(alone, say=lambda step, loss: None)
@@ -177,8 +178,9 @@ difference = max((mine[name] - theirs[name]).abs().max().item() for name in mine
 print(f"largest difference in a weight after {len(losses)} steps: {difference:.1e}")
 
 # %% [markdown]
-# The curves lie on each other. The weights differ a little: each step rounds in another order, and
-# Adam makes small differences larger.
+# The curves lie on each other, and the weights differ by rounding only: the sum of three gradients
+# is computed in another order. With Adam the weights would part: where a gradient is almost zero,
+# rounding may turn its sign, and Adam takes a full step in the wrong direction.
 #
 # ## Where the time goes
 

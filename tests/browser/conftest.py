@@ -15,6 +15,7 @@ import os
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -204,8 +205,10 @@ def _address(server: subprocess.Popen, home: Path) -> str:
     while time.monotonic() < deadline and server.poll() is None:
         for path in (home / "runtime").glob("jpserver-*.json"):
             try:
-                return f"http://127.0.0.1:{json.loads(path.read_text())['port']}"
-            except ValueError:  # half written
+                port = json.loads(path.read_text())["port"]
+                socket.create_connection(("127.0.0.1", port), timeout=5).close()
+                return f"http://127.0.0.1:{port}"
+            except (ValueError, OSError):  # half written, or not listening yet
                 pass
         time.sleep(0.1)
     log = (home / "log.txt").read_text(encoding="utf-8", errors="replace")

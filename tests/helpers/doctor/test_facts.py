@@ -44,7 +44,7 @@ def test_without_any_package_the_doctor_says_what_to_do(bare_python):
     assert done.returncode == 1 and done.stderr == ""
     assert "torch is not installed; the lessons need torch" in done.stdout
     assert "numpy missing" in done.stdout
-    assert "00 Welcome, and a check of this machine: no (numpy is missing)" in done.stdout
+    assert "00 Welcome: what your machine can do: no (it needs torch)" in done.stdout
 
 
 def test_here_everything_that_the_lessons_need_is_in_place():
