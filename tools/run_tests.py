@@ -38,7 +38,7 @@ class Part:
 
     name: str
     commands: tuple[tuple[str, ...], ...]
-    minutes: float = 15
+    minutes: float = 10
 
 
 def pytest(*arguments: str) -> tuple[str, ...]:

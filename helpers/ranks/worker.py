@@ -17,6 +17,8 @@ from types import FrameType
 from helpers.ranks import protocol
 from helpers.ranks.jobs import Call, Script, Surroundings
 
+CONNECT_S = 120.0  # how long the ranks may take to find each other
+
 
 def main() -> None:
     """Serve one job.  Called by `helpers.ranks.process` in a fresh interpreter."""
@@ -117,7 +119,9 @@ def _work(surroundings: Surroundings, job: Call | Script, news: int) -> dict:
         from helpers.ranks.place import find_place
 
         if surroundings.connect:
-            connect(find_place(), surroundings.backend, surroundings.timeout, surroundings.quiet)
+            # The launcher's own time-out comes first: it can say where every rank stands.
+            wait = surroundings.timeout + CONNECT_S
+            connect(find_place(), surroundings.backend, wait, surroundings.quiet)
         protocol.send(news, {"kind": "running"})
         value = job.run()
         message = {"kind": "result", "value": _pack_result(value)}

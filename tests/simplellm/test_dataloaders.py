@@ -173,6 +173,7 @@ def test_the_hub_is_streamed_and_shared(monkeypatch, capsys):
     )
     assert read(part) == "Ben sat.|Dog.|Ben sat.|D"  # of Ann, Ben, Cat, Dog, Eel; then again
     assert calls[0] == ("roneneldan/TinyStories", "validation", True)
+    iter(TinyStories(Letters(), source="hub"))
     assert "the real TinyStories, streamed from the hub" in capsys.readouterr().out
 
 
