@@ -33,7 +33,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--steps", type=int, default=200, help="training steps (200)")
+    parser.add_argument("--steps", type=int, default=100, help="training steps (100)")
     parser.add_argument("--batch", type=int, default=6, help="windows a step, over all ranks (6)")
     parser.add_argument(
         "--optimizer", choices=("adam", "sgd"), default="adam", help="adam or sgd (adam)"
