@@ -114,9 +114,11 @@ def test_wrong_arguments(arguments, sentence):
 
 
 PARENT = textwrap.dedent("""
-    import os, sys, time
-    import torch.distributed as dist
+    import os, signal, time
     from helpers.ranks import launch
+
+    # A shell lets what it starts in the background ignore Ctrl-C: a notebook does not.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def sleep():
         print("pid", os.getpid(), flush=True)
