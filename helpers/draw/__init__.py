@@ -7,10 +7,21 @@ Drawing code fills a `Canvas` with shapes; `Picture` makes files of it. `style` 
 that every picture and the interactive widget share.
 """
 
+from helpers.draw.arcs import Arrow, Row, arcs
 from helpers.draw.canvas import Canvas
 from helpers.draw.curves import curves
 from helpers.draw.picture import Picture
 from helpers.draw.timeline import compare, timeline
 from helpers.draw.words import found
 
-__all__ = ["Canvas", "Picture", "compare", "curves", "found", "timeline"]
+__all__ = [
+    "Arrow",
+    "Canvas",
+    "Picture",
+    "Row",
+    "arcs",
+    "compare",
+    "curves",
+    "found",
+    "timeline",
+]

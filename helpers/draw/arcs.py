@@ -1,0 +1,109 @@
+"""Rows of text with arrows between them: who waits for whom.
+
+A graph drawn in a circle leaves no room for words. Here each node is a row that can be read like
+a line of a table, and the arrows run in the margin on the left, each in a lane of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from helpers.draw.canvas import Canvas
+from helpers.draw.picture import Picture
+from helpers.draw.plot import PAD
+from helpers.draw.style import VERMILLION
+from helpers.draw.style import theme as theme_called
+from helpers.draw.text import shortened, width_of, wrapped
+
+ROW = 52.0  # pixels from row to row
+LANE = 16.0  # pixels from one arrow to the next
+
+
+@dataclass(frozen=True)
+class Row:
+    """One node. name: in the box. text, place: beside it. code: a line of source below."""
+
+    name: str
+    text: str = ""
+    place: str = ""
+    code: str = ""
+    faded: bool = False
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """From one row to another, by index. strong: it belongs to what the picture is about."""
+
+    source: int
+    target: int
+    strong: bool = False
+
+
+def arcs(
+    rows: Sequence[Row],
+    arrows: Sequence[Arrow],
+    title: str,
+    alt: str,
+    theme: str = "light",
+    width: int = 900,
+) -> Picture:
+    """Draw the rows from top to bottom, and the arrows on their left.
+
+    title: what was found. alt: the picture in words. theme: "light" or "dark".
+    """
+    canvas = Canvas(width, 0, theme_called(theme))
+    top = PAD
+    for line in wrapped(title, 15, width - 2 * PAD, bold=True):
+        canvas.text(PAD, top + 8, line, 15, bold=True)
+        top += 22
+    arrows = sorted(arrows, key=lambda a: (abs(a.source - a.target), a.source))
+    lanes = _lanes(arrows)
+    left = PAD + LANE * (max(lanes, default=0) + 1) + 18
+    box = max((width_of(row.name, 13, bold=True) for row in rows), default=0) + 20
+    for i, row in enumerate(rows):
+        _draw_row(canvas, row, left, top + 8 + i * ROW, box)
+    drawn = sorted(zip(arrows, lanes, strict=True), key=lambda pair: pair[0].strong)
+    for arrow, lane in drawn:  # the strong ones last, on top
+        _draw_arrow(canvas, arrow, left, top + 8, left - 14 - LANE * (lane + 0.5))
+    canvas.height = top + 8 + len(rows) * ROW
+    return Picture(canvas, title, alt)
+
+
+def _lanes(arrows: Sequence[Arrow]) -> list[int]:
+    """A lane for each arrow, so that no two that pass the same row share one."""
+    taken: list[list[tuple[int, int]]] = []
+    lanes = []
+    for arrow in arrows:
+        low, high = sorted((arrow.source, arrow.target))
+        for lane, spans in enumerate(taken):  # noqa: B007
+            if all(high <= a or b <= low for a, b in spans) and not any(
+                (low, high) == span for span in spans
+            ):
+                break
+        else:
+            lane = len(taken)
+            taken.append([])
+        taken[lane].append((low, high))
+        lanes.append(lane)
+    return lanes
+
+
+def _draw_row(canvas: Canvas, row: Row, left: float, y: float, box: float) -> None:
+    theme = canvas.theme
+    ink = theme.muted if row.faded else theme.text
+    canvas.rect(left, y, box, 26, theme.band if row.faded else theme.grid)
+    canvas.text(left + box / 2, y + 13, row.name, 13, ink, "middle", bold=not row.faded)
+    x, room = left + box + 14, canvas.width - PAD - left - box - 14
+    text = f"{row.text}, {row.place}" if row.place else row.text
+    canvas.text(x, y + (8 if row.code else 13), shortened(text, 13, room), 13, ink)
+    if row.code:
+        canvas.text(x, y + 27, shortened(row.code.strip(), 12, room), 12, theme.muted)
+
+
+def _draw_arrow(canvas: Canvas, arrow: Arrow, left: float, top: float, x: float) -> None:
+    """Out of the lower part of its row, along its lane, into the upper part of the other row."""
+    colour = VERMILLION if arrow.strong else canvas.theme.muted
+    size = 2.4 if arrow.strong else 1.2
+    start, end = top + arrow.source * ROW + 19, top + arrow.target * ROW + 7
+    dash = () if arrow.strong else (4, 3)
+    canvas.line([(left, start), (x, start), (x, end), (left - 8, end)], colour, size, dash)
+    canvas.arrow((left - 9, end), (left - 1, end), colour, size, head=8)

@@ -1,0 +1,100 @@
+"""The wait-for graph, and the part of it that can never move again."""
+
+from collections import deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Wait:
+    """One that cannot go on before others have done their part.
+
+    who: the one that waits, a rank in most cases.
+    needs: those whose part it waits for.
+    doing: what it waits in, as the words after "it": "sends 4 float32 to rank 1".
+    where: the place, as "line 4 of cell [7]"; "" where there is none.
+    line: the text of that line of code; "" where there is none.
+    any_of: one of `needs` is enough, as in a receive from any rank; else all of them are needed.
+    """
+
+    who: int
+    needs: tuple[int, ...]
+    doing: str
+    where: str = ""
+    line: str = ""
+    any_of: bool = False
+
+
+@dataclass(frozen=True)
+class Knot:
+    """Waits that nothing can end.
+
+    waits: all of them, in the order of their `who`.
+    cycle: the shortest round of waits, each for the next and the last for the first; () if none.
+    ended: those that are waited for, and have ended already: they will never answer.
+    """
+
+    waits: tuple[Wait, ...]
+    cycle: tuple[Wait, ...] = ()
+    ended: tuple[int, ...] = ()
+
+    @property
+    def core(self) -> tuple[Wait, ...]:
+        """The waits that explain the others: the cycle, or those for one that has ended."""
+        return self.cycle or tuple(w for w in self.waits if set(w.needs) & set(self.ended))
+
+
+def find_knot(waits: Sequence[Wait], ended: Collection[int] = ()) -> Knot | None:
+    """The waits that can never end, or None if every one of them still may.
+
+    waits: at most one for each `who`. Whoever has no wait, and has not ended, can still act.
+    ended: those that will do nothing any more.
+
+    A wait for all of its `needs` can end if every one of them can act; a wait for any of them, if
+    one can. What is left when no more can be ended is the knot (the "or" and "and" models of
+    Knapp, "Deadlock detection in distributed databases", 1987).
+    """
+    left = {wait.who: wait for wait in waits}
+    if len(left) < len(waits):
+        raise ValueError("one of them waits twice: give one Wait for each `who`")
+    gone = set(ended)
+    moved = True
+    while moved:
+        able = [who for who, wait in left.items() if _can_end(wait, left, gone)]
+        moved = bool(able)
+        for who in able:
+            del left[who]
+    if not left:
+        return None
+    stuck = tuple(left[who] for who in sorted(left))
+    needed = {who for wait in stuck for who in wait.needs}
+    return Knot(stuck, _shortest_cycle(left), tuple(sorted(needed & gone)))
+
+
+def _can_end(wait: Wait, left: dict[int, Wait], gone: set[int]) -> bool:
+    able = [who not in left and who not in gone for who in wait.needs]
+    return any(able) if wait.any_of else all(able)
+
+
+def _shortest_cycle(waits: dict[int, Wait]) -> tuple[Wait, ...]:
+    """The shortest round of waits; among several the one with the lowest rank. () if none."""
+    rounds = [path for who in sorted(waits) if (path := _path_back(who, waits))]
+    return tuple(waits[who] for who in min(rounds, key=len)) if rounds else ()
+
+
+def _path_back(start: int, waits: dict[int, Wait]) -> list[int]:
+    """The shortest way from `start` back to itself, breadth first; [] if there is none."""
+    before: dict[int, int] = {}
+    queue = deque([start])
+    while queue:
+        who = queue.popleft()
+        for needed in waits[who].needs:
+            if needed == start:
+                path = [who]
+                while path[-1] != start:
+                    path.append(before[path[-1]])
+                return path[::-1]
+            if needed in waits and needed not in before:
+                before[needed] = who
+                queue.append(needed)
+    return []

@@ -1,0 +1,121 @@
+"""Who waits for whom: the knot in it, the sentence, the picture."""
+
+import itertools
+import random
+
+import pytest
+
+from helpers.waits import Wait, find_knot, picture, sentence
+
+
+def wait(who, *needs, any_of=False):
+    return Wait(who, needs, f"sends to rank {needs[0]}", f"line {who}", any_of=any_of)
+
+
+def test_nobody_waits():
+    assert find_knot([]) is None
+
+
+def test_a_wait_for_one_that_can_act():
+    assert find_knot([wait(0, 1), wait(2, 0)]) is None
+
+
+def test_two_wait_for_each_other_and_a_third_for_them():
+    knot = find_knot([wait(0, 1), wait(1, 0), wait(2, 1)])
+    assert [w.who for w in knot.waits] == [0, 1, 2]
+    assert [w.who for w in knot.cycle] == [0, 1] == [w.who for w in knot.core]
+    assert sentence(knot) == (
+        "rank 0 waits for rank 1 (it sends to rank 1, line 0), and rank 1 waits for rank 0 "
+        "(it sends to rank 0, line 1): none of them can go first"
+    )
+
+
+def test_the_shortest_of_two_cycles():
+    knot = find_knot([wait(0, 1), wait(1, 2), wait(2, 0, 3), wait(3, 2)])
+    assert [w.who for w in knot.cycle] == [2, 3]
+
+
+def test_one_that_waits_for_itself():
+    assert "which is itself" in sentence(find_knot([wait(0, 0)]))
+
+
+def test_one_that_has_ended_never_answers():
+    knot = find_knot([wait(0, 2), wait(1, 0)], ended={2})
+    assert knot.ended == (2,) and [w.who for w in knot.core] == [0] and knot.cycle == ()
+    assert sentence(knot).endswith("which has ended already")
+
+
+def test_any_of_several_is_enough():
+    assert find_knot([wait(0, 1, 2, any_of=True), wait(1, 0)]) is None
+    assert find_knot([wait(0, 1, 2), wait(1, 0)]) is not None
+    assert find_knot([wait(0, 1, 2, any_of=True), wait(1, 0)], ended={2}) is not None
+
+
+def test_a_long_cycle_is_not_told_in_full():
+    said = sentence(find_knot([wait(i, (i + 1) % 20) for i in range(20)]), "stage")
+    assert "stage 0 waits for stage 1" in said and "so on through 17 more" in said
+
+
+def test_two_waits_of_one_rank_are_refused():
+    with pytest.raises(ValueError, match="one of them waits twice"):
+        find_knot([wait(0, 1), wait(0, 2)])
+
+
+def can_all_end(waits, ended):
+    """By trying: whoever waits for nobody that still waits, or has ended, stops waiting."""
+    left = {w.who: w for w in waits}
+    for _ in range(len(waits)):
+        for who, w in list(left.items()):
+            able = [n not in left and n not in ended for n in w.needs]
+            if any(able) if w.any_of else all(able):
+                del left[who]
+    return sorted(left)
+
+
+def test_against_trying_it_out():
+    draw = random.Random(0)
+    for _ in range(300):
+        ranks = draw.randint(1, 6)
+        waits = [
+            Wait(who, tuple(draw.sample(range(ranks), draw.randint(1, ranks))), "", any_of=how)
+            for who, how in zip(range(ranks), itertools.cycle([True, False]), strict=False)
+            if draw.random() < 0.8
+        ]
+        ended = {r for r in range(ranks) if r not in {w.who for w in waits} and draw.random() < 0.5}
+        knot = find_knot(waits, ended)
+        assert (
+            sorted(w.who for w in knot.waits if knot) == can_all_end(waits, ended)
+            if knot
+            else (can_all_end(waits, ended) == [])
+        )
+        if knot and knot.cycle:
+            for w, following in zip(knot.cycle, knot.cycle[1:] + knot.cycle[:1], strict=True):
+                assert following.who in w.needs
+
+
+def test_the_picture_says_it_all_in_words_too():
+    drawn = picture([wait(0, 1), wait(1, 0), wait(3, 0)], ended={2}, others={4: "is at work"})
+    assert drawn.title == "Deadlock: ranks 0 and 1 wait for each other in a circle"
+    assert "rank 3 sends to rank 0 line 3, and waits for rank 0" in drawn.alt
+    svg = drawn.svg()
+    for text in ("rank 0", "rank 4", "has ended", "is at work"):
+        assert text in svg
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_picture_of_a_wait_in_vain(theme):
+    drawn = picture([wait(1, 0)], ended={0}, theme=theme)
+    assert drawn.title == "rank 1 waits in vain"
+    assert drawn.png().startswith(b"\x89PNG")
+
+
+def test_no_two_arrows_lie_on_each_other():
+    from helpers.draw.arcs import Arrow, _lanes
+
+    arrows = [Arrow(a, b) for a in range(5) for b in range(5) if a != b]
+    placed = {}
+    for arrow, lane in zip(arrows, _lanes(arrows), strict=True):
+        low, high = sorted((arrow.source, arrow.target))
+        for other_low, other_high in placed.setdefault(lane, []):
+            assert high <= other_low or other_high <= low
+        placed[lane].append((low, high))
