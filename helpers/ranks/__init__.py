@@ -6,17 +6,19 @@
     find_place(), connect()        inside a script: who am I, and where are the others
 
 Files, from the ground up: `place` and `backend` decide, `connect` joins; `protocol`, `jobs`,
-`worker` are the inside of a rank; `process`, `pool`, `output`, `failure`, `packing`, `cells` are
-the notebook's side, which `launch` puts together.
+`worker` are the inside of a rank; `limits`, `forkserver`, `process`, `pool`, `output`, `failure`,
+`report` are the notebook's side, which `follow` puts together; `packing`, `cells`, `launch`,
+`magic` are what a notebook calls.
 """
 
 from helpers.ranks.backend import BACKENDS, BackendError
 from helpers.ranks.connect import ConnectError, connect, disconnect
 from helpers.ranks.failure import Failure, RankFailed
-from helpers.ranks.launch import Report, launch, run_script
+from helpers.ranks.launch import launch, run_script
 from helpers.ranks.packing import CannotSend
 from helpers.ranks.place import Place, PlaceError, find_place, usable_cores
 from helpers.ranks.pool import keep_warm
+from helpers.ranks.report import Report
 
 __all__ = [
     "BACKENDS",

@@ -4,7 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from helpers.ranks.launch import Report, run_script
+from helpers.ranks.launch import run_script
+from helpers.ranks.report import Report
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -13,13 +14,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("-n", "--ranks", type=int, default=3, help="how many ranks (3)")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds (3600)")
     parser.add_argument(
+        "--checked", action="store_true", help="refuse messages that do not fit (slower)"
+    )
+    parser.add_argument(
         "--logs", metavar="FOLDER", help="also leave what rank 0 printed in FOLDER/out0.txt, …"
     )
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args(arguments)
     try:
-        report = run_script(options.script, options.ranks, options.arguments, options.timeout)
+        report = run_script(
+            options.script,
+            options.ranks,
+            options.arguments,
+            options.timeout,
+            checked=options.checked,
+        )
     except KeyboardInterrupt:
         print("interrupted: every rank was stopped", file=sys.stderr)
         return 130

@@ -18,6 +18,7 @@ from helpers.ranks.place import Place, usable_cores
 if TYPE_CHECKING:
     import torch
 
+LINGER_S = 4.0  # how long rank 0 lets the others read what went wrong
 SAY_AFTER_S = 3.0  # after this long a waiting rank says for whom it waits
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -27,7 +28,11 @@ class ConnectError(RuntimeError):
 
 
 def connect(
-    place: Place, backend: str = "auto", timeout: float = 300.0, quiet: bool = False
+    place: Place,
+    backend: str = "auto",
+    timeout: float = 300.0,
+    quiet: bool = False,
+    checked: bool | None = None,
 ) -> "torch.device":
     """Join the process group of all ranks; give the device that this rank computes on.
 
@@ -35,6 +40,9 @@ def connect(
     backend: "auto" takes NCCL where each rank has a GPU of its own, gloo elsewhere.
     timeout: seconds to wait for the other ranks, and for any later message.
     quiet: do not say on rank 0 which backend was taken.
+    checked: compare what the ranks are about to do, before they do it, and refuse what does not
+        fit with an error that names it (`helpers.hang.agree`; over gloo only). None: where the
+        launcher asks for it (LAB_CHECKED=1).
 
     Sets the number of threads, so that the ranks of one machine share its cores.
     Raises ConnectError or BackendError, each with one sentence.  End with `disconnect()`.
@@ -59,7 +67,11 @@ def connect(
         dist.init_process_group(choice.backend, timeout=wait)
     else:
         store = _open_store(place, timeout)
-        _compare_notes(store, place, choice, timeout)
+        try:
+            _compare_notes(store, place, choice, timeout)
+        except ConnectError:
+            _let_others_read(store, place)
+            raise
         dist.init_process_group(
             choice.backend,
             store=dist.PrefixStore("group", store),
@@ -67,9 +79,23 @@ def connect(
             world_size=place.world_size,
             timeout=wait,
         )
+    if checked is None:
+        checked = os.environ.get("LAB_CHECKED") == "1"
+    if checked and choice.backend == "gloo":
+        _check_operations(place, timeout)
     if place.rank == 0 and not quiet:
         print(f"[ranks] {place.world_size} ranks over {choice.backend}: {choice.why}", flush=True)
     return rank_device()
+
+
+def _check_operations(place: Place, timeout: float) -> None:
+    from torch.distributed import distributed_c10d as c10d
+
+    from helpers.hang.watch import the_watch
+
+    if "LAB_RANK" not in os.environ:  # else the launcher has begun it already
+        the_watch().begin(place.rank)
+    the_watch().check(c10d._get_default_store(), timeout)
 
 
 def rank_device() -> "torch.device":
@@ -176,6 +202,7 @@ def _compare_notes(store, place: Place, choice: Choice, timeout: float) -> None:
         store.set("mistake", sentence)
         raise ConnectError(sentence)
 
+    store.add("arrived", 1)
     mine = f"{place.world_size} {choice.backend}"
     # The first to come writes it, the others read what the first one wrote.
     first = store.compare_set("terms", "", f"{mine} {place.rank}").decode()
@@ -211,6 +238,18 @@ def _compare_notes(store, place: Place, choice: Choice, timeout: float) -> None:
         time.sleep(0.01 if waited < 1 else 0.1)
     if store.check(["mistake"]):
         raise ConnectError(store.get("mistake").decode())
+
+
+def _let_others_read(store, place: Place) -> None:
+    """Rank 0 serves the store: it stays until the others have read what went wrong."""
+    store.add("told", 1)
+    begun = time.monotonic()
+    while place.rank == 0 and "LAB_STORE_PORT" not in os.environ:
+        waited = time.monotonic() - begun
+        all_know = store.add("told", 0) >= store.add("arrived", 0)
+        if waited > LINGER_S or (all_know and waited > LINGER_S / 4):
+            return
+        time.sleep(0.02)
 
 
 def _ranks(ranks: list[int]) -> str:

@@ -1,12 +1,13 @@
 """Which rank failed first, where, and how to say it."""
 
-import linecache
 import signal
-import sys
-import sysconfig
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+
+from helpers.draw import Picture
+from helpers.hang import Scene, Standing, tell
+from helpers.hang.places import locate
+from helpers.waits.words import names
 
 # What torch says on a rank whose partner has gone: the echo of a failure, not its cause.
 ECHOES = (
@@ -19,7 +20,11 @@ ECHOES = (
     "connection was likely closed",
 )
 
-Frames = Sequence[tuple[str, int, str]]
+OFTEN = {
+    "SIGKILL": " (often: the machine ran out of memory)",
+    "SIGABRT": " (often: a receive buffer is smaller than the message; checked=True, or --checked, "
+    "says which)",
+}
 
 
 @dataclass(frozen=True)
@@ -30,12 +35,14 @@ class Failure:
     sentence: what happened, in one sentence, with the line.
     details: the source line, what became of the other ranks.
     traceback: Python's own, of the rank that failed first.
+    picture: who waited for whom, where ranks stopped moving.
     """
 
     rank: int | None
     sentence: str
     details: str = ""
     traceback: str = ""
+    picture: Picture | None = None
 
     def __str__(self) -> str:
         return self.sentence + ("\n" + self.details if self.details else "")
@@ -62,7 +69,7 @@ class RankState:
     error: dict | None = None  # as `worker.describe` made it
     status: int | None = None  # exit status, once the process has ended
     running: bool = False  # whether the job itself has begun
-    stack: Frames = field(default_factory=list)
+    standing: Standing | None = None  # where it was when it was last asked
 
     @property
     def finished(self) -> bool:
@@ -94,73 +101,37 @@ def first_failure(states: Sequence[RankState], cells: Mapping[str, str]) -> Fail
     where = locate(error["frames"], cells)
     text = error["text"].strip()
     sentence = f"rank {state.rank} failed first{where.phrase}: {error['type']}: {text}"
+    if error["type"] == "Mismatch":  # several ranks together: the text names them all
+        sentence = text
     if error["type"] == "SystemExit":
         sentence = f"rank {state.rank} ended itself{where.phrase}, with exit status {text}"
     elif state in echoes and (gone := [s.rank for s in states if s.finished]):
         sentence = (
             f"rank {state.rank} lost its partner{where.phrase}: "
-            f"{rank_names(gone)} had returned already, and "
-            f"{'is' if len(gone) == 1 else 'are'} no longer there to answer"
+            f"{names(gone)} had returned already, and "
+            f"{'is' if len(gone) == 1 else 'are'} no longer there to answer: let every rank send, "
+            "receive and average as often as the others"
         )
     details = "\n".join(part for part in (where.line, others) if part)
     return Failure(state.rank, sentence, details, error["traceback"])
 
 
-def timed_out(states: Sequence[RankState], seconds: float, cells: Mapping[str, str]) -> Failure:
-    """The failure to show when the time was over: where each rank stood."""
-    lines = []
-    for state in states:
-        if state.finished:
-            lines.append(f"  rank {state.rank} had finished")
-        elif state.stack:
-            where = locate(state.stack, cells)
-            lines.append(f"  rank {state.rank} stood{where.phrase or ' outside of your code'}")
-            lines += [where.line] if where.line else []
-        else:
-            lines.append(f"  rank {state.rank} did not answer")
-    sentence = f"the ranks did not finish within {seconds:g} s, and were stopped"
-    return Failure(None, sentence, "\n".join(lines))
+def stopped(
+    states: Sequence[RankState], cells: Mapping[str, str], after: float | None = None
+) -> tuple[Failure, bool]:
+    """The failure to show where ranks no longer move, and whether they never will.
 
-
-def rank_names(ranks: Sequence[int]) -> str:
-    """[1] -> "rank 1"; [0, 2] -> "ranks 0 and 2"."""
-    if len(ranks) == 1:
-        return f"rank {ranks[0]}"
-    return f"ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"
-
-
-@dataclass(frozen=True)
-class Where:
-    """A place in the student's code: " at line 4 of cell [7], in train", and the line itself."""
-
-    phrase: str = ""
-    line: str = ""
-
-
-def locate(frames: Frames, cells: Mapping[str, str]) -> Where:
-    """The innermost frame that is the student's own code; else the innermost of any."""
-    frames = [f for f in frames if not f[0].startswith("<frozen")]
-    mine = [f for f in frames if f[0] in cells or not _is_library(f[0])]
-    if not mine:
-        return Where()
-    name, number, function = mine[-1]
-    place = cells.get(name, Path(name).name)
-    inside = f", in {function}" if function not in ("", "<module>") else ""
-    source = linecache.getline(name, number).rstrip()
-    line = f"  {number:>4} | {source}" if source.strip() else ""
-    return Where(f" at line {number} of {place}{inside}", line)
-
-
-def _is_library(name: str) -> bool:
-    """Whether a file belongs to Python, to an installed package, or to this lab's own library."""
-    path = Path(name)
-    if name.startswith("<"):
-        return True
-    home = Path(__file__).resolve().parents[2]
-    paths = sysconfig.get_paths()
-    library = [paths["stdlib"], paths["platstdlib"], paths["purelib"], paths["platlib"]]
-    library += [str(home / "helpers"), str(home / "simplellm"), sys.base_prefix + "/lib/python"]
-    return any(str(path).startswith(prefix) for prefix in library)
+    after: the seconds of a time-out that is over, or None where nobody has waited for it.
+    """
+    standings = [s.standing for s in states if s.standing and not s.finished]
+    ended = [s.rank for s in states if s.finished]
+    silent = [s.rank for s in states if not s.standing and not s.finished]
+    story = tell(Scene(standings, ended, cells, silent))
+    sentence = story.sentence
+    if after is not None:
+        late = f"the ranks did not finish within {after:g} s, and were stopped"
+        sentence = f"{late}: {sentence}"
+    return Failure(None, sentence, story.details, picture=story.picture), story.certain
 
 
 def _is_echo(error: Mapping) -> bool:
@@ -176,8 +147,7 @@ def _status(status: int | None) -> str:
             name = signal.Signals(-status).name
         except ValueError:
             name = f"signal {-status}"
-        more = " (often: the machine ran out of memory)" if name == "SIGKILL" else ""
-        return f"it was ended by {name}{more}"
+        return f"it was ended by {name}{OFTEN.get(name, '')}"
     return f"its process ended itself with exit status {status}"
 
 
@@ -186,4 +156,4 @@ def _others(states: Sequence[RankState], first: RankState) -> str:
     stopped = [s.rank for s in rest if not s.finished]
     if not stopped:
         return ""
-    return f"  ({rank_names(stopped)} {'was' if len(stopped) == 1 else 'were'} stopped)"
+    return f"  ({names(stopped)} {'was' if len(stopped) == 1 else 'were'} stopped)"

@@ -16,10 +16,12 @@ class Surroundings:
     import_path: list[str]
     environment: dict[str, str] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)  # notebook cells: file name -> text
+    cells: dict[str, str] = field(default_factory=dict)  # file name -> "cell [7]"
     connect: bool = True
     backend: str = "auto"
     timeout: float = 300.0
     quiet: bool = False
+    checked: bool = False
 
     def apply(self) -> None:
         """Take on the environment, the folder, the import path and the cells' texts."""

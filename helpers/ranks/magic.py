@@ -18,9 +18,10 @@ import sys
 from typing import Any
 
 from helpers.ranks.cells import notebook
-from helpers.ranks.failure import RankFailed
+from helpers.ranks.follow import run_job
 from helpers.ranks.jobs import Call, Surroundings
-from helpers.ranks.launch import _check, _write, run_job
+from helpers.ranks.launch import raise_failure, write_now
+from helpers.ranks.limits import check_limits
 from helpers.ranks.packing import pack_call
 
 USAGE = "write %%ranks 3 (or: %%ranks 3 --timeout 60 --out results)"
@@ -29,7 +30,7 @@ USAGE = "write %%ranks 3 (or: %%ranks 3 --timeout 60 --out results)"
 def ranks_cell(line: str, text: str, shell: Any) -> None:
     """Run the text of a cell on several ranks.  `line` is what stands behind %%ranks."""
     options = _options(line)
-    _check(options.ranks, options.timeout)
+    check_limits(options.ranks, options.timeout)
     number = getattr(shell, "execution_count", 0)
     file = f"<cell {number} on ranks>"
     # The first line of the cell is the magic itself: keep the notebook's line numbers.
@@ -48,15 +49,15 @@ def ranks_cell(line: str, text: str, shell: Any) -> None:
             folder=os.getcwd(),
             import_path=[p or os.getcwd() for p in sys.path],
             sources={**here.sources, file: text},
+            cells={**here.names, file: f"cell [{number}]"},
             backend=options.backend,
             timeout=options.timeout,
             quiet=True,
+            checked=not options.unchecked,
         ),
-        write=_write,
-        cells={**here.names, file: f"cell [{number}]"},
+        write=write_now,
     )
-    if report.failure:
-        raise RankFailed(report.failure)
+    raise_failure(report.failure)
     if options.out:
         shell.user_ns[options.out] = report.results
     for rank, value in enumerate(report.results):
@@ -97,6 +98,7 @@ def _options(line: str) -> argparse.Namespace:
     parser.add_argument("ranks", type=int, nargs="?", default=3)
     parser.add_argument("--timeout", type=float, default=300.0)
     parser.add_argument("--backend", default="auto")
+    parser.add_argument("--unchecked", action="store_true")
     parser.add_argument("--out")
     return parser.parse_args(shlex.split(line))
 

@@ -3,16 +3,19 @@
 Importing torch takes one to two seconds. In a notebook, and in the tests, the next launch is
 prepared while the person reads. A process of the pool takes one job and ends, so a launch never
 finds what an earlier one left behind. The pool ends with the process that holds it: each rank
-watches a pipe from there.
+watches a pipe from there. On Linux ranks are forked from one server (`forkserver`), so that even
+those that nobody has kept warm start at once.
 """
 
 import queue
 import sys
+import threading
 from functools import cache
 
-from helpers.ranks.process import News, RankProcess
+from helpers.ranks import forkserver
+from helpers.ranks.process import News, RankProcess, rank_environment
 
-MOST_WARM = 8  # a waiting process holds about 200 MB
+MOST_WARM = 8  # a waiting process that was not forked holds about 200 MB
 
 
 class Pool:
@@ -21,30 +24,45 @@ class Pool:
     def __init__(self) -> None:
         self.size = 0
         self._waiting: list[RankProcess] = []
+        self._server: forkserver.ForkServer | None = None
+        self._lock = threading.RLock()  # two launches may run at once, in two threads
 
     def take(self, count: int, news: queue.Queue[News]) -> list[RankProcess]:
         """`count` processes with the ranks 0, 1, …: warm ones first, new ones for the rest."""
-        self._forget_the_dead()
-        taken = self._waiting[:count]
-        self._waiting = self._waiting[count:]
-        taken += [RankProcess() for _ in range(count - len(taken))]
+        with self._lock:
+            self._forget_the_dead()
+            taken = self._waiting[:count]
+            self._waiting = self._waiting[count:]
+            taken += [self._new() for _ in range(count - len(taken))]
         for rank, process in enumerate(taken):
             process.join(rank, news)
         return taken
 
     def refill(self) -> None:
         """Start what is missing; gives at once, the processes get ready by themselves."""
-        self._forget_the_dead()
-        while len(self._waiting) < min(self.size, MOST_WARM):
-            self._waiting.append(RankProcess())
+        with self._lock:
+            self._forget_the_dead()
+            while len(self._waiting) < min(self.size, MOST_WARM):
+                self._waiting.append(self._new())
 
     def close(self) -> None:
-        """End every process that waits."""
-        self.size = 0
-        for process in self._waiting:
-            process.kill()
-            process.close()
-        self._waiting = []
+        """End every process that waits, and the server that they were forked from."""
+        with self._lock:
+            self.size = 0
+            for process in self._waiting:
+                process.kill()
+                process.close()
+            self._waiting = []
+            if self._server:
+                self._server.close()
+                self._server = None
+
+    def _new(self) -> RankProcess:
+        if not forkserver.possible():
+            return RankProcess()
+        if self._server is None or not self._server.alive:
+            self._server = forkserver.ForkServer(rank_environment())
+        return RankProcess(self._server)
 
     def _forget_the_dead(self) -> None:
         for process in self._waiting:

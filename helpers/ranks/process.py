@@ -11,8 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from helpers.ranks import protocol
+from helpers.ranks.forkserver import ForkServer
 
 ROOT = Path(__file__).resolve().parents[2]  # the folder that contains `helpers`
+
+
+def defaults() -> dict[str, str]:
+    """Environment variables of every rank, where the person has not set them."""
+    return {
+        # torch's own record of collectives: `helpers.hang.flight` reads it after a stop.
+        "TORCH_FR_BUFFER_SIZE": "256",
+        # C++ warns at length when a partner has gone; the failure that is shown says it in words.
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
+    }
 
 
 @dataclass(frozen=True)
@@ -28,27 +39,18 @@ class News:
 
 
 class RankProcess:
-    """A fresh interpreter that has torch imported and waits for one job.
+    """An interpreter that has torch imported and waits for one job.
 
+    server: where it is forked from; without one it is started anew.
     It is started before it is needed, and gets its rank, and the queue for its news, with the job.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, server: ForkServer | None = None) -> None:
         self.rank = -1
         self._early: list[tuple[str, Any]] = []  # news from before the job
         self._news: queue.Queue[News] | None = None
         self._lock = threading.Lock()
-        environment = os.environ | {"PYTHONPATH": _import_path(), "PYTHONUNBUFFERED": ""}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", "from helpers.ranks.worker import main; main()"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            env=environment,
-            # Its own group, so that the processes that a rank starts end with it.
-            start_new_session=os.name == "posix",
-        )
+        self.process = server.fork() if server else _fresh_interpreter()
         readers = [
             threading.Thread(target=target, daemon=True)
             for target in (self._read_text, self._read_messages)
@@ -114,6 +116,25 @@ class RankProcess:
                 self._early.append((kind, value))
                 return
         self._news.put(News(self.rank, kind, value))  # waits where the reader is slow
+
+
+def _fresh_interpreter() -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", "from helpers.ranks.worker import main; main()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        env=rank_environment(),
+        # Its own group, so that the processes that a rank starts end with it.
+        start_new_session=os.name == "posix",
+    )
+
+
+def rank_environment() -> dict[str, str]:
+    """The environment in which an interpreter for ranks starts."""
+    mine = {"PYTHONPATH": _import_path(), "PYTHONUNBUFFERED": ""}
+    return defaults() | os.environ | mine
 
 
 def _import_path() -> str:

@@ -5,6 +5,7 @@ its result or its error, waits until every rank has finished, and ends.
 """
 
 import atexit
+import functools
 import os
 import queue
 import signal
@@ -12,40 +13,46 @@ import sys
 import threading
 import time
 import traceback
-from types import FrameType
+from collections.abc import Callable
 
+from helpers.hang.places import Frame, locate
 from helpers.ranks import protocol
 from helpers.ranks.jobs import Call, Script, Surroundings
 
 CONNECT_S = 120.0  # how long the ranks may take to find each other
+LARGEST = 1 << 29  # bytes of a result that can be sent back
+
+Tell = Callable[[dict], None]
 
 
 def main() -> None:
     """Serve one job.  Called by `helpers.ranks.process` in a fresh interpreter."""
-    orders, news = _take_the_pipes()
+    orders, tell = _take_the_pipes()
     jobs: queue.Queue = queue.Queue()
-    threading.Thread(target=_listen, args=(orders, news, jobs), daemon=True).start()
+    threading.Thread(target=_listen, args=(orders, tell, jobs), daemon=True).start()
 
     try:
         import torch.distributed  # noqa: F401  the slow import, done before a job is there
+
+        import helpers.hang.watch  # noqa: F401
     except ImportError as error:
         sentence = f"torch cannot be imported ({error}): python -m helpers.doctor says what to do"
-        protocol.send(news, {"kind": "error", **describe(ImportError(sentence))})
+        tell({"kind": "error", **describe(ImportError(sentence))})
         return
-    protocol.send(news, {"kind": "ready"})
+    tell({"kind": "ready"})
     store = None  # served for as long as this variable holds it
     while (message := jobs.get())["kind"] == "serve":
         store = _serve_store()
-        protocol.send(news, {"kind": "port", "port": store.port})
+        tell({"kind": "port", "port": store.port})
     if message["kind"] == "exit":
         return
-    result = _work(message["surroundings"], message["job"], news)
+    result = _work(message["surroundings"], message["job"], tell)
     try:
-        protocol.send(news, result)
+        tell(result)
     except OSError:
         return  # the notebook is gone
     _flush()
-    jobs.get()  # "exit": other ranks may still need the store that this process serves
+    jobs.get()  # "exit": other ranks may still need this rank's store and connections
     _leave()
 
 
@@ -59,7 +66,7 @@ def _leave() -> None:
     os._exit(0)
 
 
-def _take_the_pipes() -> tuple[int, int]:
+def _take_the_pipes() -> tuple[int, Tell]:
     """Keep stdin and stdout for orders and news; let everything that is printed go to stderr."""
     orders, news = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -76,11 +83,17 @@ def _take_the_pipes() -> tuple[int, int]:
         )
         setattr(sys, name, text)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
-    return orders, news
+    lock = threading.Lock()  # several threads have news
+
+    def tell(message: dict) -> None:
+        with lock:
+            protocol.send(news, message)
+
+    return orders, tell
 
 
-def _listen(orders: int, news: int, jobs: queue.Queue) -> None:
-    """In a thread of its own: hand orders on; tell where the main thread stands; die at the end.
+def _listen(orders: int, tell: Tell, jobs: queue.Queue) -> None:
+    """In a thread of its own: hand orders on; tell where the rank stands; die at the end.
 
     The end of the pipe means that the notebook is gone, however it went: then this rank, and all
     that it started, must go too.
@@ -88,13 +101,31 @@ def _listen(orders: int, news: int, jobs: queue.Queue) -> None:
     while True:
         try:
             message = protocol.receive(orders)
+            if message["kind"] == "where":
+                tell({"kind": "where", "standing": _standing(), "round": message["round"]})
+            else:
+                jobs.put(message)
         except (EOFError, OSError):
             end_everything()
-        if message["kind"] == "stack":
-            frame = sys._current_frames().get(threading.main_thread().ident)
-            protocol.send(news, {"kind": "stack", "frames": frames_of(frame)})
-        else:
-            jobs.put(message)
+
+
+def _standing():
+    """Where the main thread stands, and what it waits for; None where that cannot be told."""
+    try:
+        from helpers.hang.watch import the_watch
+
+        return the_watch().standing(_frames_of(threading.main_thread()), _others_may_act())
+    except Exception:  # this thread must live: it ends the rank when the notebook is gone
+        traceback.print_exc()
+        return None
+
+
+def _others_may_act() -> bool:
+    """Whether the program has threads besides its main one."""
+
+    main = threading.main_thread()
+    ours = {main, threading.current_thread()}
+    return any(t not in ours and t.name != "agreement" for t in threading.enumerate())
 
 
 def end_everything() -> None:
@@ -111,38 +142,55 @@ def _serve_store():
     return dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
 
 
-def _work(surroundings: Surroundings, job: Call | Script, news: int) -> dict:
+def _work(surroundings: Surroundings, job: Call | Script, tell: Tell) -> dict:
     """Run the job; the message that tells how it went."""
     try:
         surroundings.apply()
-        from helpers.ranks.connect import connect, disconnect
+        from helpers.hang.watch import the_watch
+        from helpers.ranks.connect import connect
         from helpers.ranks.place import find_place
 
+        place = find_place()
+        the_watch().begin(
+            place.rank,
+            mistake=functools.partial(_mistake, tell),
+            phrase=lambda operation: locate([operation.place], surroundings.cells).phrase,
+        )
         if surroundings.connect:
             # The launcher's own time-out comes first: it can say where every rank stands.
             wait = surroundings.timeout + CONNECT_S
-            connect(find_place(), surroundings.backend, wait, surroundings.quiet)
-        protocol.send(news, {"kind": "running"})
-        value = job.run()
-        message = {"kind": "result", "value": _pack_result(value)}
-        disconnect()
-        return message
+            checked = surroundings.checked
+            connect(place, surroundings.backend, wait, surroundings.quiet, checked)
+        tell({"kind": "running"})
+        return {"kind": "result", "value": _pack_result(job.run(), place.rank)}
     except BaseException as error:  # SystemExit too: a rank must always say how it ended
         if isinstance(error, KeyboardInterrupt):
             _flush()
         return {"kind": "error", **describe(error)}
 
 
-def _pack_result(value: object) -> bytes:
+def _mistake(tell: Tell, error: Exception) -> None:
+    """A mistake that a thread has found, while the program itself does something else."""
+    tell({"kind": "error", **describe(error)})
+
+
+def _pack_result(value: object, rank: int) -> bytes:
     import cloudpickle
 
     try:
-        return cloudpickle.dumps(value)
+        packed = cloudpickle.dumps(value)
     except Exception as error:
         raise TypeError(
             f"the result, a {type(value).__name__}, cannot be sent back ({error}): "
             "return numbers, text, lists or tensors"
         ) from None
+    if len(packed) > LARGEST:
+        raise ValueError(
+            f"the result of rank {rank}, a {type(value).__name__}, takes {len(packed) / 1e6:,.0f} "
+            f"MB, and at most {LARGEST / 1e6:,.0f} MB can be sent back: return less of it, or "
+            "save it to a file"
+        )
+    return packed
 
 
 def describe(error: BaseException) -> dict:
@@ -160,9 +208,14 @@ def describe(error: BaseException) -> dict:
     }
 
 
-def frames_of(frame: FrameType | None) -> list[tuple[str, int, str]]:
-    """File, line and function of every frame, the outermost first."""
-    return [(f.filename, f.lineno, f.name) for f in traceback.extract_stack(frame)] if frame else []
+def _frames_of(thread: threading.Thread) -> list[Frame]:
+    """File, line and function of every frame of a thread, the outermost first."""
+    frame = sys._current_frames().get(thread.ident)
+    frames = []
+    while frame is not None:  # traceback.extract_stack reads the files too: slow, and not needed
+        frames.append((frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name))
+        frame = frame.f_back
+    return frames[::-1]
 
 
 def _flush() -> None:

@@ -171,7 +171,7 @@ MISTAKES = (
                     dist.all_reduce(p.grad)
                     p.grad /= world_size
         """,
-        says="had returned already",
+        says="left early",
         alone=True,
     ),
 )

@@ -2,7 +2,9 @@
 
 import linecache
 
-from helpers.ranks.failure import RankState, first_failure, locate, rank_names, timed_out
+from helpers.hang import Standing
+from helpers.hang.places import locate
+from helpers.ranks.failure import RankState, first_failure, stopped
 
 CELLS = {"<cell>": "cell [7]"}
 FRAMES = [("/usr/lib/python3/runpy.py", 3, "run"), ("<cell>", 2, "train")]
@@ -57,19 +59,25 @@ def test_a_rank_that_returned_before_its_partner():
 
 
 def test_a_time_out_says_where_each_rank_stood():
-    states = [RankState(0, result=b""), RankState(1, stack=FRAMES), RankState(2)]
-    text = str(timed_out(states, 5, CELLS))
-    assert "did not finish within 5 s" in text
-    assert "rank 0 had finished" in text
-    assert "rank 1 stood at line 2 of cell [7], in train" in text
-    assert "rank 2 did not answer" in text
+    states = [
+        RankState(0, result=b""),
+        RankState(1, standing=Standing(1, frames=FRAMES)),
+        RankState(2),
+    ]
+    failure, certain = stopped(states, CELLS, after=5)
+    assert failure.sentence.startswith("the ranks did not finish within 5 s, and were stopped")
+    assert "rank 0 has finished" in str(failure)
+    assert "rank 1 is at work at line 2 of cell [7], in train" in str(failure)
+    assert "rank 2 did not answer" in str(failure)
+    assert not certain
+
+
+def test_several_ranks_fail_together():
+    text = "different collectives meet: rank 0 …; rank 1 …"
+    states = [RankState(0, error=error(text, 1.0, "Mismatch")), RankState(1)]
+    assert first_failure(states, CELLS).sentence == text
 
 
 def test_library_frames_are_passed_over():
     inside = [("<cell>", 2, "train"), (linecache.__file__, 1, "getline")]
     assert locate(inside, CELLS).phrase == " at line 2 of cell [7], in train"
-
-
-def test_names():
-    assert rank_names([1]) == "rank 1"
-    assert rank_names([0, 2, 3]) == "ranks 0, 2 and 3"

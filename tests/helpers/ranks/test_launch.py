@@ -1,10 +1,12 @@
 """Real ranks, from a function: results, output, failures, and nothing left behind."""
 
+import inspect
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import pytest
@@ -52,16 +54,19 @@ def test_the_first_to_fail_is_named_with_its_line(capfd):
     assert 'raise KeyError("no such layer")' in str(caught.value)
 
 
-def test_a_hang_ends_and_says_where_each_rank_stood():
+def test_a_hang_ends_long_before_the_time_out():
     def both_send():
         dist.send(torch.ones(1), 1 - dist.get_rank())
 
-    report = launch(both_send, ranks=2, timeout=2, on_error="report", quiet=True)
+    report = launch(both_send, ranks=2, timeout=60, on_error="report", quiet=True)
     assert not report.ok
     text = str(report)
-    assert "did not finish within 2 s" in text
+    assert "both send first" in text
     assert text.count("in both_send") == 2
     assert "dist.send(torch.ones(1), 1 - dist.get_rank())" in text
+    assert report.seconds < 60
+    page = report._repr_html_()
+    assert "both send first" in page and '<img alt="Who waits for whom.' in page
 
 
 def test_a_rank_that_left_and_one_that_died():
@@ -73,11 +78,129 @@ def test_a_rank_that_left_and_one_that_died():
         dist.recv(torch.ones(1), 0)
 
     left = launch(leave, ranks=2, args=("return",), timeout=20, on_error="report", quiet=True)
-    assert "rank 0 had returned already" in left.failure.sentence
+    assert "rank 0 has finished without sending it" in left.failure.sentence
     died = launch(leave, ranks=2, args=("die",), timeout=20, on_error="report", quiet=True)
     assert died.failure.sentence == (
         "rank 0 ended without a word: its process ended itself with exit status 7"
     )
+
+
+def test_a_rank_that_is_killed():
+    def killed():
+        if dist.get_rank() == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        dist.barrier()
+
+    report = launch(killed, ranks=2, timeout=20, on_error="report", quiet=True)
+    assert "rank 1 ended without a word: it was ended by SIGKILL" in report.failure.sentence
+
+
+def test_without_checks_a_small_buffer_aborts_and_the_failure_says_how_to_find_it():
+    def short():
+        if dist.get_rank() == 0:
+            dist.send(torch.ones(8), 1)
+        else:
+            dist.recv(torch.ones(4), 0)
+
+    arguments = {"timeout": 20, "on_error": "report", "quiet": True}
+    unchecked = launch(short, 2, checked=False, **arguments)
+    assert "rank 1 ended without a word: it was ended by SIGABRT" in unchecked.failure.sentence
+    assert "checked=True, or --checked, says which" in unchecked.failure.sentence
+    assert "message too long" in launch(short, 2, **arguments).failure.sentence
+
+
+def test_a_flood_of_text_is_cut_and_said(capfd):
+    def flood():
+        for _ in range(300):
+            sys.stdout.write("x" * 99_999 + "\n")
+        print("the end")
+
+    report = launch(flood, ranks=2, on_error="report")
+    shown = capfd.readouterr().out
+    assert report.ok
+    assert shown.count("has printed more than 1,000,000 characters") == 2
+    assert len(shown) < 2_100_000
+    assert all("characters left out]" in text for text in report.texts)
+    assert all(text.endswith("the end\n") for text in report.texts)
+    assert all(len(text) < 5_000_000 for text in report.texts)
+
+
+def test_a_result_that_is_too_large(monkeypatch):
+    def large():
+        import helpers.ranks.worker
+
+        helpers.ranks.worker.LARGEST = 1000
+        return torch.ones(2000)
+
+    report = launch(large, ranks=1, on_error="report", quiet=True)
+    assert "the result of rank 0, a Tensor, takes 0 MB, and at most 0 MB" in str(report)
+    assert "save it to a file" in str(report)
+
+
+def test_two_launches_at_once():
+    def sum_of_ranks(start):
+        x = torch.tensor([float(start + dist.get_rank())])
+        dist.all_reduce(x)
+        return x.item()
+
+    found = {}
+
+    def run(start):
+        found[start] = launch(sum_of_ranks, ranks=2, args=(start,), quiet=True)
+
+    threads = [threading.Thread(target=run, args=(start,)) for start in (0, 10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {0: [1.0, 1.0], 10: [21.0, 21.0]}
+
+
+def test_ranks_draw_different_random_numbers():
+    """They are copies of one process."""
+
+    def draw():
+        import random
+
+        import numpy
+
+        return random.random(), numpy.random.rand(), os.getpid()
+
+    first, second = launch(draw, ranks=2, quiet=True)
+    (third,) = launch(draw, ranks=1, quiet=True)
+    for values in zip(first, second, third, strict=True):
+        assert len(set(values)) == 3
+
+
+def test_without_fork_the_same_happens(monkeypatch):
+    from helpers.ranks.pool import the_pool
+
+    def who():
+        x = torch.ones(1)
+        dist.all_reduce(x)
+        return x.item()
+
+    the_pool().close()
+    monkeypatch.setenv("LAB_FORK", "0")
+    assert launch(who, ranks=2, quiet=True) == [2.0, 2.0]
+    monkeypatch.delenv("LAB_FORK")
+    the_pool().size = 3
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux can take cores away")
+def test_a_machine_with_one_core():
+    def program():
+        x = torch.ones(1)
+        dist.all_reduce(x)
+        return x.item(), torch.get_num_threads()
+
+    script = "import os\nos.sched_setaffinity(0, {0})\n" + textwrap.dedent(
+        "import torch, torch.distributed as dist\nfrom helpers.ranks import launch\n"
+    )
+    script += textwrap.dedent(inspect.getsource(program))
+    script += "print(launch(program, ranks=3, quiet=True))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip() == "[(3.0, 1), (3.0, 1), (3.0, 1)]", done.stderr
 
 
 def test_ranks_cannot_start_ranks():
@@ -105,6 +228,8 @@ def test_a_result_that_cannot_be_sent_back():
         ({"ranks": 1000}, "ranks must be a whole number from 1 to 64, not 1000"),
         ({"ranks": 2.5}, "not 2.5"),
         ({"timeout": -1}, "timeout must be a number of seconds above 0, not -1"),
+        ({"timeout": float("nan")}, "timeout must be a number of seconds above 0, not nan"),
+        ({"timeout": float("inf")}, "timeout must be a number of seconds above 0, not inf"),
         ({"on_error": "ignore"}, "on_error must be 'raise' or 'report'"),
     ],
 )

@@ -41,6 +41,47 @@ def test_a_progress_bar_replaces_its_line():
     )
 
 
+def on_screen(text: str) -> list[str]:
+    """The rows that a reader sees: what follows a carriage return is written over the row."""
+    rows = []
+    for row in text.split("\n"):
+        seen = ""
+        for part in row.split("\r"):
+            seen = part + seen[len(part) :]
+        rows.append(seen.rstrip())
+    return rows
+
+
+def test_of_two_progress_bars_one_is_shown_and_nothing_of_it_is_left_over():
+    # As tqdm writes: the carriage return comes first.
+    bars = [(0, b"\r 10 % of much"), (1, b"\r 11 %"), (0, b"\r 20 %"), (1, b"\r 21 %"), (0, b"\r")]
+    text = shown(2, *bars, (1, b"\rhi\n"), (0, b"ok\n"))
+    assert on_screen(text) == ["[rank 1] hi", "[rank 0] ok", ""]
+    assert "11 %" not in text and "10 % of much" in text and "20 %" in text
+
+
+def test_a_bar_that_ends_stays_on_the_screen():
+    text = shown(2, (1, b"\r 50 %|##  |"), (1, b"\r100 %|####|\n"), (0, b"done\n"))
+    assert on_screen(text) == ["[rank 1] 100 %|####|", "[rank 0] done", ""]
+
+
+def test_very_much_text_is_cut():
+    output = Output(1, None)
+    for _ in range(100):
+        output.add(0, b"a" * 100_000)
+    output.add(0, b"end")
+    (text,) = output.texts
+    assert text.startswith("aaa") and text.endswith("end") and "characters left out]" in text
+    assert len(text) < 5_000_000
+
+
+def test_a_line_without_an_end_does_not_grow_for_ever():
+    output = Output(1, lambda text: None)
+    for _ in range(30):
+        output.add(0, b"a" * 100_000)
+    assert len(output._open[0]) <= 1_100_000
+
+
 def test_texts_are_kept_without_marks():
     output = Output(2, None)
     output.add(1, b"a\nb\n")

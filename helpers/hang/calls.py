@@ -1,0 +1,148 @@
+"""The functions of torch.distributed that are watched, and where each keeps its facts."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from helpers.hang.log import Log
+from helpers.hang.operation import NEW_GROUP, RECEIVES, SENDS, Operation
+from helpers.hang.places import Frame
+
+
+@dataclass(frozen=True)
+class Known:
+    """Which arguments of a function hold its facts.
+
+    tensor: the argument whose size must be the same on all ranks; "" if there is none.
+    root: "src" or "dst" where one rank is special. reduces: whether it has an `op`.
+    """
+
+    tensor: str = ""
+    root: str = ""
+    reduces: bool = False
+
+
+MESSAGES = {name: Known("tensor", "dst") for name in ("send", "isend")}
+MESSAGES |= {name: Known("tensor", "src") for name in ("recv", "irecv")}
+MESSAGES |= {"send_object_list": Known("", "dst"), "recv_object_list": Known("", "src")}
+COLLECTIVES = {
+    "all_reduce": Known("tensor", reduces=True),
+    "broadcast": Known("tensor", "src"),
+    "reduce": Known("tensor", "dst", reduces=True),
+    "all_gather": Known("tensor"),
+    "all_gather_into_tensor": Known("input_tensor"),
+    "gather": Known("tensor", "dst"),
+    "scatter": Known("tensor", "src"),
+    "reduce_scatter": Known("output", reduces=True),
+    "reduce_scatter_tensor": Known("output", reduces=True),
+    "all_to_all": Known(),
+    "all_to_all_single": Known(),
+    "barrier": Known(),
+    "monitored_barrier": Known(),
+    "all_gather_object": Known(),
+    "gather_object": Known(root="dst"),
+    "broadcast_object_list": Known(root="src"),
+    "scatter_object_list": Known(root="src"),
+}
+NAMES = (*MESSAGES, *COLLECTIVES, NEW_GROUP)
+
+
+def describe(
+    name: str, signature: inspect.Signature, args: tuple, kwargs: dict, log: Log, place: Frame
+) -> tuple[Operation | None, bool]:
+    """The operation that a call asks for, and whether it is asynchronous.
+
+    None for a call that torch itself will refuse, or that this rank takes no part in.
+    """
+    import torch.distributed as dist
+
+    try:
+        values = signature.bind(*args, **kwargs).arguments
+        if name == NEW_GROUP:
+            return _new_group(values, log, place), False
+        group = values.get("group") or dist.group.WORLD
+        if group == dist.GroupMember.NON_GROUP_MEMBER:
+            return None, False
+        known = MESSAGES.get(name) or COLLECTIVES[name]
+        peer = _global_rank(values, known.root, group) if known.root else None
+        if name in MESSAGES and peer is None and name in SENDS:
+            return None, False
+        tensor = values.get(known.tensor) if known.tensor else None
+        facts = {
+            "name": name,
+            "rank": log.rank,
+            "group": group.group_name,
+            "members": tuple(dist.get_process_group_ranks(group)),
+            "tag": values.get("tag", 0) if name in MESSAGES else 0,
+            "shape": tuple(tensor.shape) if tensor is not None else (),
+            "dtype": str(tensor.dtype).removeprefix("torch.") if tensor is not None else "",
+            "place": place,
+            "times": log.times(place),
+            "world": group is dist.group.WORLD,
+        }
+    except (TypeError, ValueError, AttributeError, RuntimeError):
+        return None, False
+    if name in MESSAGES:
+        operation = Operation(peer=peer, **facts)
+    else:
+        operation = Operation(detail=_detail(values, known, peer), **facts)
+    asynchronous = bool(values.get("async_op")) or name in ("isend", "irecv")
+    return _numbered(operation, log), asynchronous
+
+
+def _detail(values: dict[str, Any], known: Known, root: int | None) -> str:
+    """What the ranks must agree on besides the tensor: "SUM", "from rank 0"."""
+    parts = []
+    if known.reduces:
+        operation = values.get("op")
+        parts.append("SUM" if operation is None else str(operation).split(".")[-1])
+    if known.root:
+        parts.append(
+            f"{'from' if known.root == 'src' else 'to'} rank {0 if root is None else root}"
+        )
+    return ", ".join(parts)
+
+
+def _new_group(values: dict[str, Any], log: Log, place: Frame) -> Operation | None:
+    """torch wants every rank of the world to make every group."""
+    import torch.distributed as dist
+
+    if values.get("use_local_synchronization"):
+        return None
+    world = tuple(range(dist.get_world_size()))
+    ranks = values.get("ranks")
+    detail = f"ranks {', '.join(map(str, sorted(ranks if ranks is not None else world)))}"
+    group = dist.group.WORLD.group_name
+    operation = Operation(
+        NEW_GROUP,
+        log.rank,
+        group=group,
+        members=world,
+        detail=detail,
+        place=place,
+        times=log.times(place),
+    )
+    return _numbered(operation, log)
+
+
+def _numbered(operation: Operation, log: Log) -> Operation:
+    return replace(operation, index=log.next_index(operation.channel))
+
+
+def _global_rank(values: dict[str, Any], root: str, group) -> int | None:
+    import torch.distributed as dist
+
+    inside = values.get(f"group_{root}")
+    return values.get(root) if inside is None else dist.get_global_rank(group, inside)
+
+
+def signatures() -> dict[str, tuple[Callable, inspect.Signature]]:
+    """Of each watched function that this torch has: the function and its signature."""
+    from torch.distributed import distributed_c10d as c10d
+
+    functions = {name: getattr(c10d, name) for name in NAMES if hasattr(c10d, name)}
+    return {name: (function, inspect.signature(function)) for name, function in functions.items()}
+
+
+assert set(SENDS) | set(RECEIVES) == set(MESSAGES)

@@ -1,0 +1,68 @@
+"""Collectives that start inside C++, as torch's flight recorder saw them.
+
+DDP starts its all-reduces from C++, where no Python function can be wrapped. Torch's own flight
+recorder sees the collectives of every backend (not the messages, and not the lines of code). It
+records where TORCH_FR_BUFFER_SIZE is set before torch is imported.
+"""
+
+import json
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Flight:
+    """What the recorder knows. Groups are named as in `Operation.group`.
+
+    started: group -> how many collectives this rank has started.
+    open: group -> (number, from 1; name, "all_reduce"; shape; dtype) of the oldest one that has
+        not ended.
+    members: group -> its ranks.
+    """
+
+    started: dict[str, int] = field(default_factory=dict)
+    open: dict[str, tuple[int, str, tuple[int, ...], str]] = field(default_factory=dict)
+    members: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def read() -> Flight | None:
+    """What this process has recorded; None where this torch has no recorder."""
+    try:
+        from torch._C import _distributed_c10d
+
+        facts = json.loads(_distributed_c10d._dump_fr_trace_json())
+    except (ImportError, AttributeError, RuntimeError, ValueError):
+        return None
+    flight = Flight(members=_members())
+    for entry in facts.get("entries", []):
+        group, number = entry["process_group"][0], entry["collective_seq_id"]
+        if entry.get("is_p2p"):
+            continue
+        flight.started[group] = max(number, flight.started.get(group, 0))
+        if not entry["retired"] and group not in flight.open:
+            name = entry["profiling_name"].split(":")[-1]
+            shape = tuple(entry["input_sizes"][0]) if entry["input_sizes"] else ()
+            dtype = _DTYPES.get(entry["input_dtypes"][0], "") if entry["input_dtypes"] else ""
+            flight.open[group] = (number, name, shape, dtype)
+    return flight
+
+
+def _members() -> dict[str, tuple[int, ...]]:
+    from torch.distributed import distributed_c10d as c10d
+
+    return {
+        group.group_name: tuple(ranks)
+        for group, ranks in c10d._world.pg_group_ranks.items()
+        if isinstance(group, c10d.ProcessGroup)  # not one that this rank is no member of
+    }
+
+
+_DTYPES = {
+    "Float": "float32",
+    "Double": "float64",
+    "Half": "float16",
+    "BFloat16": "bfloat16",
+    "Long": "int64",
+    "Int": "int32",
+    "Byte": "uint8",
+    "Bool": "bool",
+}

@@ -1,0 +1,143 @@
+"""From where each rank stands to who waits for whom."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from helpers.hang.log import Standing
+from helpers.hang.match import collective_mismatch
+from helpers.hang.operation import Operation
+from helpers.hang.places import NO_CELLS, Where, locate
+from helpers.waits import Wait
+
+
+class Scene:
+    """All ranks at one moment, after nothing has moved for a while.
+
+    standings: of the ranks that answered. ended: the ranks that have finished.
+    cells: file name -> what to call it, for code that stands in a notebook.
+    silent: the ranks that did not answer: they may do anything.
+    """
+
+    def __init__(
+        self,
+        standings: Sequence[Standing],
+        ended: Collection[int] = (),
+        cells: Mapping[str, str] = NO_CELLS,
+        silent: Collection[int] = (),
+    ):
+        self.standings = {s.rank: _with_native(s) for s in standings}
+        self.ended = set(ended)
+        self.cells = cells
+        self.silent = set(silent)
+
+    def where(self, operation: Operation) -> Where:
+        """The place of an operation."""
+        return locate([operation.place], self.cells)
+
+    def phrase(self, operation: Operation) -> str:
+        """ " at line 4 of cell [7]" """
+        return self.where(operation).phrase
+
+    def waits(self) -> list[Wait]:
+        """Of each rank that waits for others: for whom."""
+        return [
+            Wait(
+                rank,
+                needs,
+                standing.waiting.doing,
+                self.place(standing),
+                locate([standing.since], self.cells).line,
+                any_of=standing.waiting.receives and standing.waiting.peer is None,
+            )
+            for rank, standing in sorted(self.standings.items())
+            if standing.waiting and (needs := self.needs(standing.waiting))
+        ]
+
+    def place(self, standing: Standing) -> str:
+        """Where a rank waits, without the "at": "line 4 of cell [7]"."""
+        return locate([standing.since], self.cells).phrase.removeprefix(" at ")
+
+    def needs(self, operation: Operation) -> tuple[int, ...]:
+        """The ranks that have not done their part of an operation yet."""
+        if operation.collective:
+            return tuple(
+                rank
+                for rank in operation.members
+                if rank != operation.rank and self.called(rank, operation) <= operation.index
+            )
+        if operation.peer is None:
+            others = tuple(rank for rank in operation.members if rank != operation.rank)
+            return () if any(self._sent_more(rank, operation) for rank in others) else others
+        return () if self._other_side(operation) > operation.index else (operation.peer,)
+
+    def called(self, rank: int, operation: Operation) -> int:
+        """How many collectives of the operation's group a rank has called."""
+        standing = self.standings.get(rank)
+        if standing is None:  # it has ended: what it had called is not known any more
+            return 0
+        if operation.name.startswith(NATIVE):
+            return standing.native.started.get(operation.group, 0) if standing.native else 0
+        return standing.posted.get(operation.channel, 0)
+
+    def met(self, operation: Operation) -> list[Operation]:
+        """The operations of all ranks that meet in one collective, as far as they are known."""
+        return [
+            other
+            for standing in self.standings.values()
+            for other in standing.collectives.get(operation.group, [])
+            if other.index == operation.index
+        ]
+
+    def mismatch(self) -> str | None:
+        """One sentence where ranks wait in a collective that is not the same on all of them."""
+        for standing in self.standings.values():
+            if standing.waiting and standing.waiting.collective:
+                mistake = collective_mismatch(self.met(standing.waiting), self.phrase)
+                if mistake:
+                    return mistake
+        return None
+
+    def _other_side(self, operation: Operation) -> int:
+        """How many matching operations the other rank of a message has posted."""
+        peer = self.standings.get(operation.peer)
+        if peer is None:
+            return 0
+        direction = "recv" if operation.sends else "send"
+        group, tag = operation.group, operation.tag
+        count = peer.posted.get((direction, operation.rank, group, tag), 0)
+        if operation.sends:
+            count += peer.posted.get(("recv", None, group, tag), 0)
+        return count
+
+    def _sent_more(self, rank: int, receive: Operation) -> bool:
+        """Whether a rank has sent something that a receive from any rank could take."""
+        peer, mine = self.standings.get(rank), self.standings[receive.rank]
+        if peer is None:
+            return False
+        sent = peer.posted.get(("send", receive.rank, receive.group, receive.tag), 0)
+        taken = mine.posted.get(("recv", rank, receive.group, receive.tag), 0)
+        return sent > taken + receive.index
+
+
+NATIVE = "C++ "
+
+
+def _with_native(standing: Standing) -> Standing:
+    """A rank that waits in C++ waits for the oldest collective that has not ended there."""
+    if standing.waiting or not standing.native or not standing.native.open:
+        return standing
+    group, (number, name, shape, dtype) = next(iter(standing.native.open.items()))
+    members = tuple(standing.native.members.get(group, ()))
+    operation = Operation(
+        NATIVE + name, standing.rank, None, group, members, number - 1, 0, shape, dtype
+    )
+    frames = [f for f in standing.frames if f[0]]
+    place = frames[-1] if frames else ("", 0, "")
+    return replace(standing, waiting=operation, since=_own(frames) or place)
+
+
+def _own(frames):
+    from helpers.hang.places import is_library
+
+    mine = [f for f in frames if not is_library(f[0]) and not f[0].startswith("<frozen")]
+    return mine[-1] if mine else None

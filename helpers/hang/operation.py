@@ -1,0 +1,97 @@
+"""One call of torch.distributed, as plain facts that can travel to another process."""
+
+import math
+from dataclasses import dataclass
+
+SENDS = ("send", "isend", "send_object_list")
+RECEIVES = ("recv", "irecv", "recv_object_list")
+NEW_GROUP = "new_group"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What one rank asked for.
+
+    name: as torch calls it: "send", "irecv", "all_reduce" …
+    rank: who asked. peer: the other rank of a message; None for a collective, and for a receive
+        from any rank.
+    group: the name of the process group; members: its ranks.
+    index: how many of its kind came before it on this rank: collectives of the group, or messages
+        of the same direction, peer, group and tag. The two sides of a message have the same index.
+    shape, dtype: of the tensor, as (4, 3) and "float32"; dtype "" where there is no tensor.
+    detail: what else all ranks must agree on: "SUM", "from rank 0".
+    place: file, line and function of the student's call; times: how often this rank has called
+        something there, with this call.
+    world: whether the group holds all ranks.
+    """
+
+    name: str
+    rank: int
+    peer: int | None = None
+    group: str = "0"
+    members: tuple[int, ...] = ()
+    index: int = 0
+    tag: int = 0
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    detail: str = ""
+    place: tuple[str, int, str] = ("", 0, "")
+    times: int = 1
+    world: bool = True
+
+    @property
+    def sends(self) -> bool:
+        return self.name in SENDS
+
+    @property
+    def receives(self) -> bool:
+        return self.name in RECEIVES
+
+    @property
+    def collective(self) -> bool:
+        return not (self.sends or self.receives)
+
+    @property
+    def count(self) -> int:
+        """How many numbers the tensor has."""
+        return math.prod(self.shape)
+
+    @property
+    def channel(self) -> tuple:
+        """What operations are counted over: those of one channel are matched in order."""
+        if self.collective:
+            return ("collective", self.group)
+        return ("send" if self.sends else "recv", self.peer, self.group, self.tag)
+
+    @property
+    def tensor(self) -> str:
+        """ "4x3 float32", or "" where there is no tensor."""
+        if not self.dtype:
+            return ""
+        return f"{'x'.join(map(str, self.shape)) or '1'} {self.dtype}"
+
+    @property
+    def doing(self) -> str:
+        """The words after "rank 0": "sends 4x3 float32 to rank 1"."""
+        what = self.tensor or "objects"
+        tag = f" with tag {self.tag}" if self.tag else ""
+        call = f" ({self.name})" if self.name not in ("send", "recv") else ""
+        if self.sends:
+            return f"sends {what} to rank {self.peer}{tag}{call}"
+        if self.receives:
+            source = "any rank" if self.peer is None else f"rank {self.peer}"
+            return f"receives {what} from {source}{tag}{call}"
+        group = "" if self.world else f" in the group of ranks {', '.join(map(str, self.members))}"
+        times = f" for the {_nth(self.times)} time" if self.times > 1 else ""
+        return f"calls {self.call}{group}{times}"
+
+    @property
+    def call(self) -> str:
+        """A collective with its facts: "all_reduce of 4 float32 (SUM)"."""
+        of = f" of {self.tensor}" if self.dtype else ""
+        return f"{self.name}{of}" + (f" ({self.detail})" if self.detail else "")
+
+
+def _nth(number: int) -> str:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number % 100 // 10 != 1 else 0, "th")
+    return f"{number}{ending}"

@@ -1,0 +1,68 @@
+"""Where code stands: the innermost line that the student wrote, and its text."""
+
+import linecache
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import FrameType
+
+Frame = tuple[str, int, str]  # file, line, function
+Frames = Sequence[Frame]
+NO_CELLS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Where:
+    """A place in the student's code: " at line 4 of cell [7], in train", and the line itself."""
+
+    phrase: str = ""
+    line: str = ""
+
+
+def locate(frames: Frames, cells: Mapping[str, str] = NO_CELLS) -> Where:
+    """The innermost frame that is the student's own code; else the innermost of any.
+
+    frames: the outermost first. cells: file name -> what to call it, for cells of a notebook.
+    """
+    frames = [f for f in frames if not f[0].startswith("<frozen")]
+    mine = [f for f in frames if f[0] in cells or not is_library(f[0])]
+    if not mine:
+        return Where()
+    name, number, function = mine[-1]
+    inside = f", in {function}" if function not in ("", "<module>") else ""
+    source = linecache.getline(name, number).rstrip()
+    line = f"  {number:>4} | {source}" if source.strip() else ""
+    return Where(f" at line {number} of {cells.get(name, Path(name).name)}{inside}", line)
+
+
+def caller(frame: FrameType | None) -> Frame:
+    """The innermost frame of the student's own, from `frame` outwards; else the outermost."""
+    found = ("", 0, "")
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith("<frozen"):
+            found = (name, frame.f_lineno, frame.f_code.co_name)
+            if not is_library(name):
+                return found
+        frame = frame.f_back
+    return found
+
+
+@cache
+def is_library(name: str) -> bool:
+    """Whether a file belongs to Python, to an installed package, or to this lab's own library."""
+    if name.startswith("<"):
+        return not name.startswith("<cell")  # a cell that runs on ranks
+    return any(str(Path(name)).startswith(prefix) for prefix in _libraries())
+
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    home = Path(__file__).resolve().parents[2]
+    paths = sysconfig.get_paths()
+    library = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
+    library += [str(home / "helpers"), str(home / "simplellm"), sys.base_prefix + "/lib/python"]
+    return tuple(library)

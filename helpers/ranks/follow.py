@@ -1,0 +1,224 @@
+"""Run one job on several ranks: give it out, follow the news, and leave nothing behind."""
+
+import os
+import pickle
+import queue
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from helpers.ranks.failure import Failure, RankState, first_failure, stopped
+from helpers.ranks.jobs import Call, Script, Surroundings
+from helpers.ranks.limits import not_inside_a_rank
+from helpers.ranks.output import Output
+from helpers.ranks.pool import in_notebook, the_pool
+from helpers.ranks.process import News, RankProcess, defaults
+from helpers.ranks.report import Report
+
+EXIT_S = 5.0  # how long a rank that has finished may take to end
+START_S = 120.0  # how long interpreters may take to start
+GRACE_S = 0.3  # after the first failure: time for the others to say what happened to them
+ASK_S = 0.5  # how often the ranks are asked where they stand
+STALL_S = 2.0  # nothing has moved for so long: look whether anything ever can
+ANSWER_S = 1.0  # how long a rank may take to say where it stands
+
+
+def run_job(
+    job: Call | Script,
+    ranks: int,
+    surroundings: Surroundings,
+    write: Callable[[str], object] | None,
+) -> Report:
+    """Start the processes, give each the job, follow them to the end, leave nothing behind."""
+    not_inside_a_rank()
+    begun = time.monotonic()
+    news: queue.Queue[News] = queue.Queue(maxsize=256)  # a flood of text waits in the rank
+    pool = the_pool()
+    run = _Run(job, surroundings, pool.take(ranks, news), news, Output(ranks, write))
+    try:
+        run.processes[0].order(kind="serve")
+        failure = run.follow()
+    finally:
+        run.end()
+        if in_notebook():
+            pool.size = max(pool.size, ranks)
+        pool.refill()
+    good = failure is None
+    results = [pickle.loads(s.result) if good and s.finished else None for s in run.states]
+    return Report(results, failure, run.output.texts, time.monotonic() - begun)
+
+
+class _Run:
+    """One job on its ranks."""
+
+    def __init__(
+        self,
+        job: Call | Script,
+        surroundings: Surroundings,
+        processes: list[RankProcess],
+        news: queue.Queue[News],
+        output: Output,
+    ):
+        self.job, self.surroundings, self.processes = job, surroundings, processes
+        self.news, self.output = news, output
+        self.states = [RankState(process.rank) for process in processes]
+        self._limit = time.monotonic() + START_S
+        self._late = False  # the time is over: the ranks were asked for the last time
+        self._round = 0  # how often the ranks were asked where they stand
+        self._answers: set[int] = set()  # who has answered in this round
+        self._ask_at = float("inf")  # when to ask next: not before all ranks run
+        self._still = _Stillness()
+
+    def follow(self) -> Failure | None:
+        """Handle the news until all have finished, one has failed, or the time is over."""
+        while not all(s.finished for s in self.states):
+            now = time.monotonic()
+            try:
+                item = self.news.get(timeout=max(0.0, min(self._limit, self._ask_at) - now))
+            except queue.Empty:
+                if any(s.failed for s in self.states):
+                    return first_failure(self.states, self.surroundings.cells)
+                if self._late:
+                    return self._stopped(self.surroundings.timeout)[0]
+                self._ask()
+                if time.monotonic() >= self._limit:
+                    self._late, self._limit = True, time.monotonic() + ANSWER_S
+                continue
+            self._take(item)
+            if self._answers >= self._unfinished():
+                if self._late and self._answers:
+                    return self._stopped(self.surroundings.timeout)[0]
+                if self._still.since(self.states) > STALL_S:
+                    failure, certain = self._stopped(None)
+                    if certain:
+                        return failure
+        return None
+
+    def end(self) -> None:
+        """End every process: those that finished by themselves, the others at once."""
+        well = all(s.finished for s in self.states)
+        for process in reversed(self.processes):  # rank 0 last: it serves the others' store
+            if well:
+                process.order(kind="exit")
+            else:
+                process.kill()
+        deadline = time.monotonic() + EXIT_S
+        running = {s.rank for s in self.states if s.status is None}
+        while running:
+            try:
+                item = self.news.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                for process in self.processes:  # some thread of the rank does not want to end
+                    process.kill()
+                deadline = time.monotonic() + EXIT_S
+                continue
+            self._note(item)
+            if item.kind == "ended":
+                running.discard(item.rank)
+        for process in self.processes:
+            process.kill()  # what the rank itself started, and left behind
+            process.close()
+            self.output.add(process.rank, b"", final=True)
+
+    def _take(self, item: News) -> None:
+        """One piece of news, and what follows from it."""
+        before = [(s.failed, s.running) for s in self.states]
+        self._note(item)
+        if item.kind == "message" and item.value["kind"] == "port":
+            self._give_out(item.value["port"])
+        if item.kind == "message" and item.value["kind"] == "where":
+            if item.value["round"] == self._round:
+                self._answers.add(item.rank)
+        if [(s.failed, s.running) for s in self.states] == before:
+            return
+        now = time.monotonic()
+        if any(s.failed for s in self.states):
+            self._limit = min(self._limit, now + GRACE_S)
+        elif all(s.running for s in self.states):  # the clock starts with the last
+            self._limit, self._ask_at = now + self.surroundings.timeout, now + ASK_S
+
+    def _note(self, item: News) -> None:
+        """Write one piece of news into the states and on the screen."""
+        state = self.states[item.rank]
+        if item.kind == "text":
+            self.output.add(item.rank, item.value)
+        elif item.kind == "ended":
+            state.status = item.value
+        elif item.value["kind"] == "result":
+            state.result = item.value["value"]
+        elif item.value["kind"] == "error" and state.error is None:
+            state.error = item.value
+        elif item.value["kind"] == "running":
+            state.running = True
+        elif item.value["kind"] == "where":
+            state.standing = item.value["standing"]
+
+    def _ask(self) -> None:
+        """Ask every rank that has not finished where it stands."""
+        self._round, self._answers = self._round + 1, set()
+        self._ask_at = time.monotonic() + ASK_S
+        for process in self.processes:
+            if not self.states[process.rank].finished:
+                process.order(kind="where", round=self._round)
+
+    def _unfinished(self) -> set[int]:
+        return {s.rank for s in self.states if not s.finished}
+
+    def _stopped(self, after: float | None) -> tuple[Failure, bool]:
+        for state in self.states:
+            if state.rank not in self._answers:
+                state.standing = None  # what it said earlier may no longer be so
+        return stopped(self.states, self.surroundings.cells, after)
+
+    def _give_out(self, port: int) -> None:
+        """The store is there: give each rank its place and the job."""
+        free_port = _free_port()
+        for process in self.processes:
+            place = _place(process.rank, len(self.processes), port, free_port)
+            place["LAB_CHECKED"] = str(int(self.surroundings.checked))
+            surroundings = replace(self.surroundings, environment=place)
+            process.order(kind="job", job=self.job, surroundings=surroundings)
+
+
+class _Stillness:
+    """Since when nothing has moved."""
+
+    def __init__(self):
+        self._facts: object = None
+        self._time = 0.0
+
+    def since(self, states: list[RankState]) -> float:
+        """Seconds in which every rank has stood where it stands now; 0 while one computes."""
+        facts = [(s.finished, s.standing and s.standing.moved) for s in states]
+        if facts != self._facts:
+            self._facts, self._time = facts, time.monotonic()
+        return time.monotonic() - self._time
+
+
+def _place(rank: int, ranks: int, store_port: int, free_port: int) -> dict[str, str]:
+    """The environment variables that tell a rank its place."""
+    facts = (
+        defaults()
+        | os.environ
+        | {  # the rank may have been started before a variable was set
+            "LAB_RANK": rank,
+            "LAB_WORLD_SIZE": ranks,
+            "LAB_STORE_PORT": store_port,
+            # What torch's own init_process_group reads, for scripts that call it themselves.
+            "RANK": rank,
+            "WORLD_SIZE": ranks,
+            "LOCAL_RANK": rank,
+            "LOCAL_WORLD_SIZE": ranks,
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": free_port,
+        }
+    )
+    return {name: str(value) for name, value in facts.items()}
+
+
+def _free_port() -> int:
+    """A port that nobody uses now, chosen by the system."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,219 @@
+"""One interpreter imports torch, and every rank is a copy of it: a start costs milliseconds.
+
+Importing torch takes one to two seconds of a core, for each rank of each launch. On Linux a process
+that has imported torch, and has done nothing else, can be forked as often as one likes (a process
+that has computed must not be: its threads do not come along). So the first launch starts this
+server, and each rank is forked from it. Elsewhere ranks are fresh interpreters.
+
+The server talks with its owner over one socket: a request carries the three pipes of the new rank;
+answers are (pid, None) for a rank that has begun and (pid, status) for one that has ended. When the
+owner is gone, the socket ends, and the server with it.
+"""
+
+import array
+import gc
+import os
+import random
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+IDLE_S = 1.0  # when nobody wants a rank for so long, import what most programs need later
+_ANSWER = struct.Struct("!qq?")  # pid, status, whether it has ended
+
+
+def possible() -> bool:
+    """Whether ranks can be forked here. LAB_FORK=0 forbids it."""
+    return sys.platform == "linux" and os.environ.get("LAB_FORK", "1") != "0"
+
+
+class ForkServer:
+    """The owner's side: start the server, and ask it for processes."""
+
+    def __init__(self, environment: dict[str, str]):
+        mine, theirs = socket.socketpair()
+        self._socket = mine
+        self._lock = threading.Lock()
+        self._began: list[int] = []
+        self._ended: dict[int, int] = {}
+        self._change = threading.Condition()
+        self._gone = False
+        program = f"from helpers.ranks.forkserver import serve; serve({theirs.fileno()})"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            env=environment,
+            start_new_session=True,  # Ctrl-C in a terminal is for the owner alone
+        )
+        theirs.close()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    @property
+    def alive(self) -> bool:
+        return not self._gone and self.process.poll() is None
+
+    def fork(self) -> "Forked":
+        """A new process that waits for its job. Raises OSError where the server has died."""
+        inner, outer = [], []
+        for reads in (True, False, False):  # its stdin, stdout, stderr
+            read, write = os.pipe()
+            inner.append(read if reads else write)
+            outer.append(write if reads else read)
+        try:
+            with self._lock:
+                rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", inner))
+                self._socket.sendmsg([b"f"], [rights])
+                with self._change:
+                    while not self._began and not self._gone:
+                        self._change.wait()
+                    if not self._began:
+                        raise OSError("the process that starts ranks has died")
+                    pid = self._began.pop(0)
+        except OSError:
+            for descriptor in outer:
+                os.close(descriptor)
+            raise
+        finally:
+            for descriptor in inner:
+                os.close(descriptor)
+        return Forked(self, pid, outer)
+
+    def status(self, pid: int, wait: bool) -> int | None:
+        """The exit status of a process, or None while it runs."""
+        with self._change:
+            while wait and pid not in self._ended and not self._gone:
+                self._change.wait()
+            gone = -signal.SIGKILL if self._gone else None
+            return self._ended.get(pid, gone)
+
+    def close(self) -> None:
+        """End the server; it leaves the ranks that it has started alone."""
+        self._socket.close()
+        self.process.kill()
+        self.process.wait()
+
+    def _listen(self) -> None:
+        try:
+            while data := self._socket.recv(_ANSWER.size, socket.MSG_WAITALL):
+                pid, status, ended = _ANSWER.unpack(data)
+                with self._change:
+                    if ended:
+                        self._ended[pid] = status
+                    else:
+                        self._began.append(pid)
+                    self._change.notify_all()
+        except (OSError, struct.error):
+            pass
+        with self._change:
+            self._gone = True
+            self._change.notify_all()
+
+
+class Forked:
+    """A forked process, with as much of `subprocess.Popen` as a rank needs."""
+
+    def __init__(self, server: ForkServer, pid: int, pipes: list[int]):
+        self.pid = pid
+        self._server = server
+        self.stdin = os.fdopen(pipes[0], "wb", buffering=0)
+        self.stdout = os.fdopen(pipes[1], "rb", buffering=0)
+        self.stderr = os.fdopen(pipes[2], "rb", buffering=0)
+
+    def poll(self) -> int | None:
+        return self._server.status(self.pid, wait=False)
+
+    def wait(self) -> int:
+        return self._server.status(self.pid, wait=True)
+
+    def kill(self) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def serve(descriptor: int) -> None:
+    """The server's side: import torch once, then fork whenever it is asked."""
+    import numpy  # noqa: F401
+    import torch.distributed  # noqa: F401
+
+    import helpers.hang.watch  # noqa: F401
+    import helpers.ranks.connect  # noqa: F401
+    import helpers.ranks.worker
+
+    gc.freeze()  # what is there now stays shared between all ranks
+    control = socket.socket(fileno=descriptor)
+    wake, signalled = os.pipe()
+    os.set_blocking(signalled, False)
+    signal.set_wakeup_fd(signalled)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    idle = False
+    while True:
+        ready, _, _ = select.select([control, wake], [], [], None if idle else IDLE_S)
+        if not ready:
+            idle = True
+            # The first optimizer of a process imports this, which takes seconds: once is enough.
+            import torch._dynamo  # noqa: F401
+
+            gc.freeze()
+        if wake in ready:
+            os.read(wake, 4096)
+            _tell_who_ended(control)
+        if control in ready:
+            data, rights, _, _ = control.recvmsg(1, socket.CMSG_SPACE(3 * 4))
+            if not data:
+                os._exit(0)
+            pipes = array.array("i")
+            pipes.frombytes(rights[0][2])
+            pid = os.fork()
+            if pid == 0:
+                _become_a_rank(control, wake, signalled, list(pipes), helpers.ranks.worker.main)
+            # A group of its own, so that the processes that a rank starts end with it. Set here,
+            # so that it is there before anybody can want to end the group.
+            os.setpgid(pid, pid)
+            for pipe in pipes:
+                os.close(pipe)
+            control.sendall(_ANSWER.pack(pid, 0, False))
+
+
+def _tell_who_ended(control: socket.socket) -> None:
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        control.sendall(_ANSWER.pack(pid, os.waitstatus_to_exitcode(status), True))
+
+
+def _become_a_rank(
+    control: socket.socket, wake: int, signalled: int, pipes: list[int], main: Callable[[], None]
+) -> None:
+    """In the new process: take the pipes, forget the server, work."""
+    code = 1
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for target, pipe in enumerate(pipes):
+            os.dup2(pipe, target)
+            os.close(pipe)
+        control.close()
+        os.close(wake)
+        os.close(signalled)
+        _draw_new_seeds()
+        main()
+        code = 0
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _draw_new_seeds() -> None:
+    """Copies of one process would all draw the same random numbers."""
+    random.seed()
+    sys.modules["numpy"].random.seed()

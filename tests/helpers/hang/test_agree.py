@@ -1,0 +1,217 @@
+"""Checked mode: what gloo would do in silence, or by ending the process, is refused before."""
+
+import time
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from helpers.ranks import launch
+
+
+def refused(program, ranks: int = 2, *args) -> str:
+    """The first line that a student reads."""
+    report = launch(program, ranks, args, timeout=30, on_error="report", quiet=True)
+    assert report.failure, "nothing was refused"
+    return report.failure.sentence
+
+
+def message(sent, received, how="plain"):
+    """Rank 0 sends one tensor, rank 1 receives into another."""
+    if dist.get_rank() == 0:
+        dist.send(sent, 1) if how == "plain" else dist.isend(sent, 1).wait()
+    else:
+        dist.recv(received, 0) if how == "plain" else dist.irecv(received, 0).wait()
+    return received.tolist()
+
+
+@pytest.mark.parametrize("how", ["plain", "asynchronous"])
+@pytest.mark.parametrize(
+    ("sent", "received", "sentence"),
+    [
+        (
+            torch.ones(8),
+            torch.ones(4),
+            "message too long: rank 0 sends 8 float32 to rank 1 at line",
+        ),
+        (torch.ones(4), torch.ones(2, 3), "message too short: rank 0 sends 4 float32 to rank 1"),
+        (torch.ones(4), torch.ones(4).int(), "message of another type: rank 0 sends 4 float32"),
+        (torch.ones(4), torch.ones(2).double(), "message of another type: rank 0 sends 4 float32"),
+    ],
+)
+def test_a_message_that_does_not_fit(sent, received, sentence, how):
+    said = refused(message, 2, sent, received, how)
+    assert sentence in said
+    assert "and rank 1 receives" in said and said.count("in message") == 2
+
+
+def test_a_message_of_another_shape_and_the_same_length_fits():
+    found = launch(message, 2, (torch.arange(4.0), torch.zeros(2, 2)), timeout=30, quiet=True)
+    assert found[1] == [[0.0, 1.0], [2.0, 3.0]]
+
+
+def test_an_isend_that_nobody_waits_for_is_refused_too():
+    def program():
+        x = torch.ones(8)
+        if dist.get_rank() == 0:
+            dist.isend(x, 1)  # its receive comes later, so a thread looks at it
+            time.sleep(30)
+        else:
+            time.sleep(0.3)
+            dist.recv(x[:4], 0)
+
+    assert "message too long" in refused(program)
+
+
+def call_collective(names):
+    rank, x = dist.get_rank(), torch.ones(4)
+    calls = {
+        "all_reduce": lambda: dist.all_reduce(x),
+        "all_reduce MAX": lambda: dist.all_reduce(x, op=dist.ReduceOp.MAX),
+        "all_reduce 5": lambda: dist.all_reduce(torch.ones(5)),
+        "all_reduce float64": lambda: dist.all_reduce(x.double()),
+        "all_reduce async": lambda: dist.all_reduce(torch.ones(6), async_op=True).wait(),
+        "broadcast 0": lambda: dist.broadcast(x, 0),
+        "broadcast 1": lambda: dist.broadcast(x, 1),
+        "barrier": lambda: dist.barrier(),
+        "group 01": lambda: dist.new_group([0, 1]),
+        "group 0": lambda: dist.new_group([0]),
+    }
+    for name in names[rank]:
+        calls[name]()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "sentence"),
+    [
+        (
+            "all_reduce",
+            "broadcast 0",
+            "different collectives meet: rank 0 calls all_reduce of 4 fl",
+        ),
+        ("all_reduce", "barrier", "rank 1 calls barrier at line"),
+        ("all_reduce", "all_reduce 5", "the tensors of a collective have different sizes: rank 0"),
+        ("all_reduce", "all_reduce async", "have different sizes: rank 0 calls all_reduce of 4"),
+        ("all_reduce", "all_reduce float64", "have different types: rank 0 calls all_reduce of 4"),
+        (
+            "all_reduce",
+            "all_reduce MAX",
+            "the ranks disagree about a collective: rank 0 calls all_",
+        ),
+        ("broadcast 0", "broadcast 1", "(from rank 0) at line"),
+        ("group 01", "group 0", "very rank must call dist.new_group"),
+        ("all_reduce, barrier", "barrier, all_reduce", "different collectives meet"),
+    ],
+)
+def test_collectives_that_do_not_meet(first, second, sentence):
+    said = refused(call_collective, 2, [first.split(", "), second.split(", ")])
+    assert sentence in said, said
+
+
+def test_a_step_that_one_rank_skips_is_told_with_its_count():
+    def program():
+        for step in range(3):
+            if step == 1 and dist.get_rank() == 1:
+                continue
+            dist.all_reduce(torch.ones(2))
+        dist.barrier()
+
+    said = refused(program)
+    assert "rank 0 calls all_reduce of 2 float32 (SUM) for the 3rd time at line" in said
+    assert "rank 1 calls barrier at line" in said and "a step that one of them skips" in said
+
+
+def everything():
+    """A program that uses much of torch.distributed, in forms that need care."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    following, previous = (rank + 1) % size, (rank - 1) % size
+    found = []
+    x, y = torch.full((3,), float(rank)), torch.zeros(3)
+    work = dist.isend(x, following)  # a ring: nobody receives yet
+    dist.recv(y, previous)
+    work.wait()
+    found.append(y.tolist())
+    works = [dist.isend(x + i, following, tag=i) for i in range(4)]
+    buffers = [torch.zeros(3) for _ in range(4)]
+    for i in (3, 1, 0, 2):  # in another order than they were sent
+        dist.recv(buffers[i], previous, tag=i)
+    for work in works:
+        work.wait()
+    found.append([b.tolist() for b in buffers])
+    batch = [dist.P2POp(dist.isend, x, following), dist.P2POp(dist.irecv, y, previous)]
+    for work in dist.batch_isend_irecv(batch):
+        work.wait()
+    sums = [torch.full((2,), float(rank + i)) for i in range(10)]
+    works = [dist.all_reduce(s, async_op=True) for s in sums]
+    dist.barrier()
+    for work in works:
+        work.wait()
+    found.append([s[0].item() for s in sums])
+    pair = dist.new_group([0, 1])
+    if rank < 2:
+        dist.all_reduce(y, group=pair)
+        dist.broadcast(y, group_src=1, group=pair)
+    found.append(y.tolist())
+    if rank == 0:  # from any rank, in whatever order they come
+        senders = []
+        for _ in range(size - 1):
+            senders.append(dist.recv(torch.zeros(1)))
+        found.append(sorted(senders))
+    else:
+        dist.send(torch.ones(1), 0)
+    everybody = [torch.zeros(3) for _ in range(size)]
+    dist.all_gather(everybody, x)
+    objects = [None] * size
+    dist.all_gather_object(objects, {"rank": rank, "text": "x" * rank})
+    parts = torch.zeros(1)
+    dist.reduce_scatter_tensor(parts, torch.arange(float(size)))
+    scattered = torch.zeros(2)
+    dist.scatter(scattered, [torch.ones(2) * i for i in range(size)] if rank == 0 else None, 0)
+    if rank == 1:
+        dist.send_object_list(["hello", 2], 0)
+    if rank == 0:
+        received = [None, None]
+        dist.recv_object_list(received, 1)
+        found.append(received)
+    dist.all_to_all_single(torch.zeros(size), torch.arange(float(size)))
+    found += [torch.stack(everybody).tolist(), objects, parts.item(), scattered.tolist()]
+    return found
+
+
+def test_checked_or_not_a_right_program_gives_the_same():
+    arguments = {"timeout": 60, "quiet": True}
+    checked = launch(everything, 3, checked=True, **arguments)
+    unchecked = launch(everything, 3, checked=False, **arguments)
+    assert checked == unchecked
+    assert checked[0][0] == [2.0] * 3 and checked[0][4] == [1, 2] and checked[0][5] == ["hello", 2]
+
+
+def test_notes_are_cleared_away():
+    """A long program must not fill the store."""
+
+    def program():
+        from torch.distributed import distributed_c10d as c10d
+
+        store = c10d._get_default_store()
+        x, other = torch.ones(2), 1 - dist.get_rank()
+        for _ in range(200):
+            dist.all_reduce(x)
+            work = dist.isend(x, other)
+            dist.recv(x.clone(), other)
+            work.wait()
+        return store.num_keys()
+
+    (keys, _) = launch(program, 2, timeout=60, quiet=True)
+    assert keys < 100
+
+
+def test_the_same_tensor_in_another_order_is_what_no_check_can_see():
+    """Two all_reduces of equal shape, swapped on one rank: their sums are of the wrong tensors."""
+
+    def program():
+        a, b = torch.full((2,), 1.0), torch.full((2,), 10.0)
+        for x in (a, b) if dist.get_rank() == 0 else (b, a):
+            dist.all_reduce(x)
+        return a.tolist()
+
+    assert launch(program, 2, timeout=30, quiet=True)[0] == [11.0, 11.0]

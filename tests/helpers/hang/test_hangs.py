@@ -1,0 +1,209 @@
+"""Real ranks that wait in vain: each case ends, says who waits for whom at which line, and cures.
+
+Every program runs on real processes; what is compared are the words that a student reads.
+"""
+
+import time
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from helpers.ranks import launch
+
+
+def both_send_first():
+    x, other = torch.ones(4), 1 - dist.get_rank()
+    dist.send(x, other)
+    dist.recv(x, other)
+
+
+def ring_of_sends():
+    x, rank, size = torch.ones(4), dist.get_rank(), dist.get_world_size()
+    dist.send(x, (rank + 1) % size)
+    dist.recv(x, (rank - 1) % size)
+
+
+def both_receive_first():
+    x, other = torch.ones(4), 1 - dist.get_rank()
+    dist.recv(x, other)
+    dist.send(x, other)
+
+
+def nobody_sends():
+    if dist.get_rank() == 0:
+        dist.recv(torch.ones(2, 3), 1)
+
+
+def sends_in_a_branch_that_is_not_taken():
+    x = torch.ones(4)
+    if dist.get_rank() == 0:
+        dist.recv(x, 1)
+    dist.barrier()
+    if dist.get_rank() == 1:
+        dist.send(x, 0)
+
+
+def crossed_tags():
+    x = torch.ones(4)
+    if dist.get_rank() == 0:
+        dist.send(x, 1, tag=1)
+    else:
+        dist.recv(x, 0, tag=2)
+
+
+def waits_for_an_isend_that_nobody_receives():
+    x = torch.ones(4)
+    if dist.get_rank() == 0:
+        work = dist.isend(x, 1)
+        work.wait()
+    dist.barrier()
+
+
+def leaves_early():
+    for _ in range(3 + (dist.get_rank() == 0)):
+        dist.all_reduce(torch.ones(3))
+
+
+def skips_a_step():
+    pair, x = dist.new_group([0, 1]), torch.ones(3)
+    for step in range(4):
+        if step == 2 and dist.get_rank() == 1:
+            continue
+        dist.all_reduce(x, group=pair)
+    if dist.get_rank() == 1:
+        dist.recv(x, 0)
+    else:
+        dist.send(x, 1)
+
+
+def groups_in_another_order():
+    rank = dist.get_rank()
+    pairs = [dist.new_group(pair) for pair in ([0, 1], [1, 2], [0, 2])]
+    order = {0: [0, 2], 1: [1, 0], 2: [2, 1]}[rank]
+    for number in order:
+        dist.all_reduce(torch.ones(2), group=pairs[number])
+
+
+def a_member_does_not_come():
+    group = dist.new_group([0, 1])
+    if dist.get_rank() == 0:
+        dist.all_reduce(torch.ones(2), group=group)
+
+
+def only_members_make_the_group():
+    if dist.get_rank() == 0:
+        dist.new_group([0, 1])
+
+
+def receives_from_anybody():
+    x = torch.ones(4)
+    if dist.get_rank() == 0:
+        dist.recv(x)
+
+
+HANGS = [
+    (both_send_first, 2, "ranks 0 and 1 both send first", "isend"),
+    (ring_of_sends, 3, "a ring of sends. Ranks 0, 1 and 2 all send first", "every second rank"),
+    (both_receive_first, 2, "ranks 0 and 1 both receive first", "let one of them send first"),
+    (nobody_sends, 2, "rank 0 receives 2x3 float32 from rank 1 at line", "let rank 1 send it"),
+    (sends_in_a_branch_that_is_not_taken, 2, "while rank 1 calls barrier at line", "before all"),
+    (crossed_tags, 2, "rank 0 sends to rank 1 with tag 1", "the same tag on both sides"),
+    (waits_for_an_isend_that_nobody_receives, 2, "sends 4 float32 to rank 1 (isend)", "collective"),
+    (
+        leaves_early,
+        3,
+        "left early: they have finished already, while rank 0 calls all_red",
+        "often",
+    ),
+    (skips_a_step, 2, "where rank 1 has been 3 times only; rank 1 receives 3", "continue, a break"),
+    (groups_in_another_order, 3, "collectives of their groups in another order", "same order"),
+    (a_member_does_not_come, 2, "rank 1 left early", "every rank of the group must call it"),
+    (
+        only_members_make_the_group,
+        2,
+        "rank 0 makes a group (ranks 0, 1)",
+        "also the ranks that do not",
+    ),
+    (receives_from_anybody, 2, "from any rank", "let rank 1 send it"),
+]
+
+
+@pytest.mark.parametrize(("program", "ranks", "sentence", "cure"), HANGS)
+@pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
+def test_a_hang_is_told(program, ranks, sentence, cure, checked):
+    report = launch(program, ranks, timeout=30, on_error="report", quiet=True, checked=checked)
+    said = str(report)
+    assert sentence in said.splitlines()[0], said
+    assert cure in said.split("Cure: ")[1], said
+    assert "did not finish within" not in said, "it was proven, not waited for"
+    source = [line.split("| ")[1].strip() for line in said.splitlines() if " | " in line]
+    assert any("dist." in line or ".wait()" in line for line in source), said
+    assert report.failure.picture.alt.startswith("Who waits for whom.")
+
+
+def test_ranks_that_compute_are_not_stuck():
+    """One computes for much longer than the judge waits, while the others wait for it."""
+
+    def slow():
+        if dist.get_rank() == 0:
+            time.sleep(1.5)
+        dist.all_reduce(torch.ones(3))
+        return "done"
+
+    assert launch(slow, 3, timeout=30, quiet=True) == ["done"] * 3
+
+
+def test_a_thread_that_will_send_is_waited_for():
+    import threading
+
+    def late():
+        x = torch.full((2,), 5.0)
+        if dist.get_rank() == 1:
+            dist.recv(x, 0)
+            return x.tolist()
+        send = threading.Timer(1.5, dist.send, (x, 1))
+        send.start()
+        dist.recv(torch.ones(1), 1, tag=9) if False else send.join()
+        return None
+
+    assert launch(late, 2, timeout=30, quiet=True) == [None, [5.0, 5.0]]
+
+
+def test_after_the_time_out_the_story_is_told_as_far_as_it_is_known():
+    def slow():
+        if dist.get_rank() == 0:
+            time.sleep(60)
+        dist.barrier()
+
+    report = launch(slow, 2, timeout=1.5, on_error="report", quiet=True)
+    said = str(report)
+    assert said.startswith("the ranks did not finish within 1.5 s, and were stopped: rank 1 waits")
+    assert "rank 0 is at work at line" in said and "time.sleep(60)" in said
+    assert "give the launch more time" in said
+
+
+def ddp(batches: list[int]):
+    torch.manual_seed(0)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 2))
+    for _ in range(batches[dist.get_rank()]):
+        model(torch.ones(4, 3)).sum().backward()
+
+
+@pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
+def test_an_all_reduce_that_starts_inside_cpp(checked):
+    """DDP: one rank has a batch more than the other, and waits in backward for ever."""
+    report = launch(ddp, 2, ([2, 3],), timeout=30, on_error="report", quiet=True, checked=checked)
+    said = str(report)
+    assert "rank 0 left early" in said.splitlines()[0], said
+    assert "all_reduce" in said and "started inside C++ by line" in said, said
+    assert ".sum().backward()" in said, said
+
+
+def test_ddp_with_equal_batches_goes_through():
+    assert launch(ddp, 2, ([2, 2],), timeout=30, quiet=True) == [None, None]
+
+
+def test_the_next_launch_runs():
+    launch(both_send_first, 2, timeout=30, on_error="report", quiet=True)
+    assert launch(dist.get_rank, 2, timeout=30, quiet=True) == [0, 1]
