@@ -16,6 +16,10 @@ TOLERANCES = {
     torch.float16: 2e-3,
 }
 
+# A tensor smaller than this part of the largest one is measured by that part: where the terms of a
+# sum cancel (the bias of an attention's keys, for one), what is left is rounding, not digits.
+SMALLEST = 0.01
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -42,8 +46,8 @@ def differences(
 
     A None stands for a tensor that does not exist, as `p.grad` does before the first backward.
     tolerance: the largest distance of an entry, relative to the largest entry of its tensor; by
-    default one for each dtype (`TOLERANCES`). Where a tensor should be all zeros, the largest
-    entry of all tensors counts.
+    default one for each dtype (`TOLERANCES`). A tensor that is nearly zero is measured by a
+    hundredth of the largest entry of all tensors, and one of zeros alone by that entry itself.
     """
     largest = max((_scale(t) for t in expected.values()), default=0.0)
     found = [
@@ -93,6 +97,24 @@ def explain(
     return None
 
 
+def same(expected: Tensors, actual: Tensors, tolerance: float | None = None) -> bool:
+    """Whether `differences` would find none; stops at the first."""
+    if any(tensor is not None and name not in expected for name, tensor in actual.items()):
+        return False
+    largest = max((_scale(t) for t in expected.values()), default=0.0)
+    return not any(
+        _difference(name, tensor, actual.get(name), tolerance, largest)
+        for name, tensor in expected.items()
+    )
+
+
+def distance(expected: torch.Tensor, actual: torch.Tensor) -> tuple[float, float]:
+    """The largest distance of an entry, and the largest entry expected. Shapes must agree."""
+    if expected.numel() == 0:
+        return 0.0, 0.0
+    return _apart(expected, actual), _scale(expected)
+
+
 def _difference(
     name: str,
     expected: torch.Tensor | None,
@@ -117,16 +139,23 @@ def _difference(
     if actual.numel() == 0:
         return None
     scale = _scale(expected)
-    error = float((actual.double() - expected.double()).abs().max())
+    error = _apart(expected, actual)
     allowed = TOLERANCES.get(expected.dtype, 0.0) if tolerance is None else tolerance
-    if error <= allowed * (scale or largest):
+    if error <= allowed * (max(scale, SMALLEST * largest) if scale else largest):
         return None
     text = f"differs by up to {error:.3g}, where the largest entry should be {scale:.3g}"
     return Difference(name, "value", text, error, scale)
+
+
+def _apart(expected: torch.Tensor, actual: torch.Tensor) -> float:
+    """The largest distance of an entry; float32 and float64 are exact enough as they are."""
+    if expected.dtype != actual.dtype or expected.dtype not in (torch.float32, torch.float64):
+        expected, actual = expected.double(), actual.double()
+    return float((actual - expected).abs().max())
 
 
 def _scale(tensor: torch.Tensor | None) -> float:
     """The largest entry, by its size; 0 for none."""
     if tensor is None or tensor.numel() == 0:
         return 0.0
-    return float(tensor.double().abs().max())
+    return float((tensor if tensor.is_floating_point() else tensor.double()).abs().max())

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from helpers.oracle import common_factor, differences, explain
+from helpers.oracle.compare import distance, same
 
 A = torch.tensor([[1.0, -2.0], [3.0, 4.0]])
 B = torch.tensor([0.5, 0.25])
@@ -52,6 +53,25 @@ def test_zeros_are_measured_by_the_largest_of_all():
     assert differences({"a": A, "zero": zero}, {"a": A, "zero": zero + 1e-6}) == []
     (found,) = differences({"a": A, "zero": zero}, {"a": A, "zero": zero + 1e-3})
     assert found.name == "zero"
+
+
+def test_what_is_left_of_a_sum_that_cancels_is_rounding():
+    noise = torch.tensor([3e-8, -1e-8])
+    assert differences({"a": A, "noise": noise}, {"a": A, "noise": -noise}) == []
+    assert len(differences({"noise": noise}, {"noise": -noise})) == 1
+    small = torch.tensor([1e-2, 2e-2])
+    assert len(differences({"a": A, "small": small}, {"a": A, "small": small + 1e-6})) == 1
+
+
+@pytest.mark.parametrize("actual", [{"a": A}, {"a": A + 1}, {}, {"a": A, "b": B}, {"a": None}])
+def test_same_is_no_differences(actual):
+    assert same({"a": A}, actual) == (not differences({"a": A}, actual))
+
+
+def test_distance():
+    assert distance(A, A + torch.tensor([0.5, -1.0])) == (1.0, 4.0)
+    assert distance(torch.empty(0), torch.empty(0)) == (0.0, 0.0)
+    assert distance(A.int(), A.int() + 2) == (2.0, 4.0)
 
 
 def test_tolerance_can_be_given():

@@ -1,0 +1,156 @@
+"""One training step as facts: weights before, gradients, weights after, by name."""
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from helpers.oracle.compare import Tensors
+from helpers.oracle.tensors import mean_of
+
+MakeOptimizer = Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one micro-batch gives alone: the gradients of its mean loss over its `tokens`."""
+
+    tokens: int
+    gradients: Tensors
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is known of one training step. An empty dict means: not known.
+
+    before, after: the weights by name, in the model's order. gradients: by name; None where a
+    parameter has none. state: the optimizer's tensors after the step, as "weight: exp_avg", without
+    its count of steps.
+    ties: for a tensor with several names the first name, and all of them.
+    parts, optimizer, make_optimizer: known of one device (`one_step`): they explain mistakes.
+    """
+
+    before: Tensors
+    gradients: Tensors
+    after: Tensors
+    state: Tensors = field(default_factory=dict)
+    ties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    parts: tuple[Part, ...] = ()
+    optimizer: str = ""
+    make_optimizer: MakeOptimizer | None = field(default=None, repr=False, compare=False)
+
+    def update(self, gradients: Tensors) -> tuple[dict[str, torch.Tensor], Tensors]:
+        """The weights and the optimizer's state that these gradients would have given."""
+        parameters = {}
+        for name, weight in self.before.items():
+            gradient = gradients.get(name)
+            parameters[name] = torch.nn.Parameter(weight.clone(), gradient is not None)
+            parameters[name].grad = None if gradient is None else gradient.clone()
+        optimizer = self.make_optimizer(list(parameters.values()))
+        optimizer.step()
+        return {n: p.detach() for n, p in parameters.items()}, _state(parameters, optimizer)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a model holds at one moment, as copies on the CPU: can be sent and kept."""
+
+    weights: Tensors
+    gradients: Tensors
+    state: Tensors
+    ties: Mapping[str, tuple[str, ...]]
+
+
+def snapshot(model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None) -> Snapshot:
+    """Copies of the weights, the gradients and the optimizer's state, by parameter name.
+
+    Take one before the step, and one after it and before `zero_grad`; `between` joins them.
+    """
+    parameters = dict(model.named_parameters())
+    return Snapshot(
+        {name: _copy(p) for name, p in parameters.items()},
+        {name: None if p.grad is None else _copy(p.grad) for name, p in parameters.items()},
+        {} if optimizer is None else _state(parameters, optimizer),
+        _ties(model),
+    )
+
+
+def between(before: Snapshot, after: Snapshot) -> Step:
+    """The step that happened between two snapshots of one rank."""
+    return Step(before.weights, after.gradients, after.weights, after.state, after.ties)
+
+
+def one_step(
+    model: torch.nn.Module,
+    loss_of: Callable[[torch.nn.Module, Any], Any],
+    micro_batches: Iterable[Any],
+    make_optimizer: MakeOptimizer,
+) -> Step:
+    """One device's step on all micro-batches; `model` itself is left alone.
+
+    loss_of(model, micro_batch): the mean loss of that micro-batch and the number of its tokens;
+    or the loss alone, where all micro-batches count alike. The gradient is that of
+    sum(loss * tokens) / all tokens. make_optimizer(parameters): a fresh optimizer.
+
+    Raises ValueError where there is no micro-batch, or one without tokens or a finite loss.
+    """
+    model = copy.deepcopy(model)
+    parameters = dict(model.named_parameters())
+    trained = {name: p for name, p in parameters.items() if p.requires_grad}
+    parts = []
+    for number, micro_batch in enumerate(micro_batches):
+        loss, tokens = _loss(loss_of(model, micro_batch), number)
+        found = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
+        gradients = dict.fromkeys(parameters)
+        gradients |= {n: None if g is None else _copy(g) for n, g in zip(trained, found)}  # noqa: B905
+        parts.append(Part(tokens, gradients))
+    if not parts:
+        raise ValueError("one_step got no micro-batches: give at least one")
+    step = Step(
+        before={name: _copy(p) for name, p in parameters.items()},
+        gradients=mean_of([p.gradients for p in parts], [p.tokens for p in parts]),
+        after={},
+        ties=_ties(model),
+        parts=tuple(parts),
+        optimizer=type(make_optimizer(list(parameters.values()))).__name__,
+        make_optimizer=make_optimizer,
+    )
+    after, state = step.update(step.gradients)
+    return Step(**{**vars(step), "after": after, "state": state})
+
+
+def _loss(answer: Any, number: int) -> tuple[torch.Tensor, int]:
+    loss, tokens = answer if isinstance(answer, Sequence) else (answer, 1)
+    if not tokens > 0:
+        raise ValueError(
+            f"micro-batch {number} has {tokens} tokens: loss_of must give (loss, tokens), and "
+            "leave out a micro-batch that has nothing to predict"
+        )
+    if loss.numel() != 1 or not bool(torch.isfinite(loss)):
+        raise ValueError(
+            f"the loss of micro-batch {number} is {loss.tolist()}: loss_of must give one finite "
+            "number, the mean over the tokens"
+        )
+    return loss, int(tokens)
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().cpu().clone()
+
+
+def _ties(model: torch.nn.Module) -> dict[str, tuple[str, ...]]:
+    names: dict[int, list[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name)
+    return {same[0]: tuple(same) for same in names.values() if len(same) > 1}
+
+
+def _state(parameters: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer) -> Tensors:
+    return {
+        f"{name}: {key}": _copy(value)
+        for name, parameter in parameters.items()
+        for key, value in optimizer.state.get(parameter, {}).items()
+        if isinstance(value, torch.Tensor) and key != "step"
+    }

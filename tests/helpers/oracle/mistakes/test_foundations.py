@@ -1,0 +1,78 @@
+"""Facts that cannot be compared, and weights that differ from the start."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from helpers.oracle import judge
+
+
+def test_different_weights_at_the_start(lab):
+    mistake = lab(seeds=(0, 7, 0)).judge().mistake
+    assert "the ranks start from different weights: those of rank 1 are not the one" in mistake
+    mistake = lab(seeds=(0, 7, 8)).judge().mistake
+    assert "the ranks start from different weights: those of ranks 1, 2 are" in mistake
+    mistake = lab(seeds=(7, 7, 7)).judge().mistake
+    assert "starts from other weights than the one device's" in mistake
+
+
+def test_no_gradient_at_all(lab):
+    here = lab()
+
+    def step(models):
+        here.step(models)
+        for model in models:
+            model.zero_grad()
+
+    mistake = here.judge(step=step).mistake
+    assert "no parameter has a gradient: call backward(), and take the snapshot before" in mistake
+
+
+def test_not_a_number(lab):
+    mistake = lab().judge(weight=lambda tokens: float("nan")).mistake
+    assert "the gradient of 'embed.weight' on rank 0 holds NaN or infinity" in mistake
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d: {f"module.{n}": t for n, t in d.items()}, "and the other side 'module."),
+        (lambda d: {n: t for n, t in d.items() if "head" not in n}, "'head.weight' is nowhere on"),
+        (lambda d: d | {"new": torch.ones(2)}, "the tensor 'new' on rank 0 is not in the one dev"),
+        (
+            lambda d: d | {"head.weight": torch.ones(4, 5)},
+            "has the shape (4, 5) in place of (11, 5",
+        ),
+        (
+            lambda d: d | {"head.weight": d["head.weight"].double()},
+            "has the dtype torch.float64 in",
+        ),
+    ],
+)
+def test_facts_that_cannot_be_compared(lab, change, words):
+    here = lab()
+    kinds = ("before", "gradients", "after")
+    steps = [replace(s, **{k: change(getattr(s, k)) for k in kinds}) for s in here.train()]
+    verdict = judge(here.right, steps)
+    assert words in verdict.mistake and "\n" not in verdict.mistake
+    assert "WRONG" in str(verdict) and "<table" in verdict._repr_html_()
+
+
+def test_a_rank_without_facts(lab):
+    here = lab()
+    steps = here.train()
+    steps[1] = replace(steps[1], before={}, gradients={}, after={})
+    assert judge(here.right, steps).mistake.startswith("rank 1 says nothing: its step has no w")
+
+
+def test_a_tied_tensor_that_is_nowhere(lab):
+    here = lab(tied=True)
+    kinds = ("before", "gradients", "after")
+    steps = [
+        replace(
+            s, **{k: {n: t for n, t in getattr(s, k).items() if "embed" not in n} for k in kinds}
+        )
+        for s in here.train()
+    ]
+    assert "'embed.weight' is nowhere on rank 0 (1 of 8 names" in judge(here.right, steps).mistake

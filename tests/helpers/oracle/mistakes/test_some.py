@@ -1,0 +1,142 @@
+"""Some tensors, ranks, micro-batches or digits are wrong."""
+
+import pytest
+import torch
+
+UNEQUAL = (3, 9, 4, 7, 12, 5)
+
+
+def test_frozen_parameter_moved(lab):
+    here = lab()
+
+    def step(models):
+        here.step(models)
+        with torch.no_grad():
+            for model in models:
+                for p in model.parameters():
+                    p *= 0.99 if not p.requires_grad else 1.0  # weight decay by hand
+
+    mistake = here.judge(step=step).mistake
+    assert mistake.startswith("the frozen parameter 'middle' moved by up to 0.01 on rank 0")
+    assert "leave it out of the optimizer" in mistake
+
+
+def test_frozen_parameter_got_a_gradient(lab, kit):
+    def average(models):
+        kit.mean_over_ranks(models)
+        for model in models:
+            model.middle.grad = torch.ones(5)
+
+    mistake = lab().judge(average=average).mistake
+    assert "'middle' moved by up to 0.5 on rank 0: a gradient was written to it" in mistake
+
+
+def test_zeros_for_a_frozen_gradient_are_right(lab, kit):
+    def average(models):
+        kit.mean_over_ranks(models)
+        for model in models:
+            model.middle.grad = torch.zeros(5)
+
+    assert lab().judge(average=average).ok
+
+
+def test_only_some_ranks_have_the_result(lab, kit):
+    def reduce(models):
+        own = [[None if p.grad is None else p.grad.clone() for p in m.parameters()] for m in models]
+        kit.mean_over_ranks(models)
+        for model, gradients in list(zip(models, own, strict=True))[1:]:
+            for p, gradient in zip(model.parameters(), gradients, strict=True):
+                p.grad = gradient
+
+    mistake = lab().judge(average=reduce).mistake
+    assert "only some ranks are right: rank 0 has the gradients of one device, ranks 1, 2" in (
+        mistake
+    )
+
+
+def test_wrong_group(lab, kit):
+    def average(models):
+        kit.mean_over_ranks(models, group=[0, 1])
+        kit.mean_over_ranks(models, group=[2, 3])
+
+    mistake = lab(4, (6,) * 8).judge(average=average).mistake
+    assert (
+        "over the wrong group: rank 0 has that of ranks 0, 1 alone, and ranks 0, 1, 2, 3" in mistake
+    )
+
+
+def test_a_micro_batch_left_out(lab, kit):
+    def one_too_few(batches, model, weight):
+        kit.backward(batches[:1] + batches[2:], model, weight)
+
+    mistake = lab(1, (6, 4, 5, 7)).judge(backward=one_too_few).mistake
+    assert "micro-batch 1 is left out" in mistake
+
+
+def test_a_micro_batch_used_twice(lab, kit):
+    def twice(batches, model, weight):
+        kit.backward([*batches, batches[2]], model, weight)
+
+    mistake = lab(1, (6, 4, 5, 7)).judge(backward=twice).mistake
+    assert "the micro-batches count 1, 1, 2, 1 times" in mistake
+
+
+@pytest.mark.parametrize("lengths", [(6,) * 6, UNEQUAL])
+def test_two_mistakes_at_once_are_read_off_the_counts(lab, kit, lengths):
+    def last(batches, model, weight):
+        kit.backward(batches[-1:], model, weight)
+
+    mistake = lab(3, lengths).judge(backward=last, average=lambda models: None).mistake
+    assert "count 0, 3, 0, 0, 0, 0 times in the gradients of rank 0, where each should" in mistake
+
+
+@pytest.mark.parametrize(
+    ("dtype", "short"),
+    [
+        (torch.float32, torch.bfloat16),
+        (torch.float32, torch.float16),
+        (torch.float64, torch.float32),
+    ],
+)
+def test_rounding_through_another_dtype(lab, kit, dtype, short):
+    def average(models):
+        for model in models:
+            for p in model.parameters():
+                if p.grad is not None:
+                    p.grad.copy_(p.grad.to(short))
+        for parameters in zip(*(m.parameters() for m in models), strict=True):
+            if parameters[0].grad is not None:
+                mean = (sum(p.grad.to(short) for p in parameters)).to(dtype) / len(parameters)
+                for p in parameters:
+                    p.grad.copy_(mean)
+
+    mistake = lab(dtype=dtype).judge(average=average).mistake
+    name = str(short).removeprefix("torch.")
+    assert f"the gradients have the digits of {name} alone" in mistake
+
+
+def test_backward_stops_at_a_layer(lab, kit):
+    here = lab()
+
+    def cut(model):
+        def forward(ids):
+            x = model.embed(ids)
+            for layer in model.layers:
+                x = x.detach() if layer is model.layers[1] else x
+                x = x + torch.tanh(layer(x)) * model.middle
+            return model.head(x)
+
+        return forward
+
+    for model in here.models:
+        model.forward = cut(model)
+    mistake = here.judge().mistake
+    assert "the backward stops before 'layers.1.weight' is passed on: 'layers.0.bias'" in mistake
+
+
+def test_a_layer_without_a_gradient(lab):
+    here = lab()
+    for model in here.models:
+        model.layers[1].requires_grad_(False)
+    mistake = here.judge().mistake
+    assert "no gradient for layers.1.weight, layers.1.bias, and every other is right" in mistake

@@ -1,0 +1,41 @@
+"""What is said where no known mistake explains the facts."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from helpers.oracle import judge
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "where"),
+    [
+        (("embed", "layers.0"), "; embed to layers.0 differ, from layers.1 on all is right"),
+        (("layers.2", "head"), "; all of embed to layers.1 is right, from layers.2 on they differ"),
+        (("layers.1",), "; only layers.1 is wrong: look at that layer"),
+    ],
+)
+def test_the_unknown_is_described(lab, spoiled, where):
+    here = lab(1)
+    draw = torch.Generator().manual_seed(3)
+
+    def average(models):
+        for name, p in models[0].named_parameters():
+            if name.startswith(spoiled):
+                p.grad += 0.01 * torch.randn(p.shape, generator=draw)
+
+    verdict = here.judge(average=average)
+    count = sum(1 for name in here.right.before if name.startswith(spoiled))
+    assert f"no known mistake explains it: {count} of 8 gradients differ" in verdict.mistake
+    assert f"{verdict.worst.name!r}, which differs by up to" in verdict.mistake
+    assert where in verdict.mistake and "on rank" not in verdict.mistake
+
+
+def test_the_optimizers_state_is_compared_too(lab, kit):
+    here = lab(make_optimizer=kit.adam)
+    steps = here.train()
+    state = steps[2].state | {"head.weight: exp_avg": 2 * steps[2].state["head.weight: exp_avg"]}
+    verdict = judge(here.right, [*steps[:2], replace(steps[2], state=state)])
+    assert "1 of 16 tensors of the optimizer differ" in verdict.mistake
+    assert "'head.weight: exp_avg' on rank 2" in verdict.mistake
