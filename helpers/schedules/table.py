@@ -1,0 +1,72 @@
+"""Schedules as CSV, the format of torch.distributed.pipelining: a row per rank, cells like 2F0.
+
+What `_dump_csv` of its schedules writes is read here, and what is written here it reads as
+"compute_only". Its cells for messages (3SEND_F1) and for sharded weights (1UNSHARD) are left out:
+here messages follow from the order. An empty cell is a place in which a rank does nothing.
+"""
+
+import csv
+import io
+import os
+import re
+from pathlib import Path
+
+from helpers.files import write_whole
+from helpers.schedules.action import Action, read_action
+from helpers.schedules.schedule import Schedule
+
+_NO_COMPUTE = re.compile(r"\d+(SEND_F|RECV_F|SEND_B|RECV_B|UNSHARD|RESHARD|REDUCE_GRAD)\d*")
+_PAIR = re.compile(r"\((.*)\)OVERLAP_F_B")  # a forward and a backward that may run together
+
+
+def to_csv(schedule: Schedule) -> str:
+    """The schedule as text, a row per rank."""
+    rows = io.StringIO(newline="")
+    csv.writer(rows).writerows(schedule.ranks)
+    return rows.getvalue()
+
+
+def from_csv(text: str, name: str = "from a CSV file") -> Schedule:
+    """Read such a text. ValueError, one sentence with row and column, where a cell is no action."""
+    table = list(csv.reader(io.StringIO(text, newline="")))
+    while table and not table[-1]:
+        table.pop()
+    if not table:
+        raise ValueError("the table is empty: write a row for each rank, with cells like 0F0")
+    ranks = []
+    for row, cells in enumerate(table, start=1):
+        actions: list[Action] = []
+        for column, cell in enumerate(cells, start=1):
+            try:
+                actions += _read(cell.strip())
+            except ValueError as error:
+                raise ValueError(f"row {row}, column {column}: {error}") from None
+        ranks.append(actions)
+    return Schedule(name, ranks)
+
+
+def _read(cell: str) -> list[Action]:
+    pair = _PAIR.fullmatch(cell)
+    if pair:
+        return [read_action(part.strip()) for part in pair.group(1).split(";")]
+    return [] if not cell or _NO_COMPUTE.fullmatch(cell) else [read_action(cell)]
+
+
+def save_csv(schedule: Schedule, path: str | os.PathLike) -> Path:
+    """Write the schedule to a file, whole or not at all."""
+    return write_whole(path, to_csv(schedule))
+
+
+def load_csv(path: str | os.PathLike) -> Schedule:
+    """Read a file; the schedule has the file's name. ValueError and OSError are one sentence."""
+    path = Path(path)
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise type(error)(f"cannot read the schedule {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no schedule: it is not text") from error
+    try:
+        return from_csv(text, path.stem)
+    except ValueError as error:
+        raise ValueError(f"{path}, {error}") from None

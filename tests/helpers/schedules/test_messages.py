@@ -1,0 +1,80 @@
+"""Messages follow from the order: none by hand, none on one rank, one tag each."""
+
+import pytest
+
+from helpers.schedules import (
+    Action,
+    breadth_first,
+    check,
+    crossed_links,
+    gpipe,
+    interleaved,
+    messages,
+    one_f_one_b,
+    parse,
+    source_of,
+    target_of,
+    zb_h1,
+    zb_v,
+)
+
+
+@pytest.mark.parametrize(
+    "schedule, count",
+    [
+        (gpipe(1, 5), 0),
+        (gpipe(4, 8), 2 * 8 * 3),
+        (one_f_one_b(4, 2), 2 * 2 * 3),
+        (zb_h1(4, 8), 2 * 8 * 3),
+        (interleaved(4, 8, 2), 2 * 8 * (4 * 2 - 1)),
+        (breadth_first(1, 3, 2), 0),
+    ],
+)
+def test_their_number_and_that_each_send_has_its_receive(schedule, count):
+    rows = messages(schedule)
+    sends = {(r, m.peer, m.tag) for r, row in enumerate(rows) for m in row if m.kind == "send"}
+    receives = {(m.peer, r, m.tag) for r, row in enumerate(rows) for m in row if m.kind == "recv"}
+    assert sends == receives and len(sends) == count == len({tag for _, _, tag in sends})
+    assert sum(map(len, rows)) == 2 * count
+
+
+def test_they_come_in_the_order_of_the_actions_and_receives_before_sends():
+    rows = messages(one_f_one_b(3, 1))
+    assert [(m.kind, m.peer, str(m.action), m.position) for m in rows[1]] == [
+        ("recv", 0, "1F0", 0),
+        ("send", 2, "1F0", 0),
+        ("recv", 2, "1B0", 1),
+        ("send", 0, "1B0", 1),
+    ]
+
+
+def test_stages_of_one_rank_send_each_other_nothing():
+    schedule = check(parse("0: 0F0 3F0 3B0 0B0\n1: 1F0 2F0 2B0 1B0"))  # a V
+    assert [(m.kind, str(m.action)) for m in messages(schedule)[1]] == [
+        ("recv", "1F0"),
+        ("send", "2F0"),
+        ("recv", "2B0"),
+        ("send", "1B0"),
+    ]
+
+
+def test_the_tag_is_the_same_where_one_stage_splits_its_backward_and_the_other_does_not():
+    first, second = messages(check(parse("0: F0 B0\n1: F0 I0 W0")))
+    assert [m.tag for m in first] == [m.tag for m in second]
+
+
+def test_who_gives_and_who_needs():
+    schedule = gpipe(3, 1)
+    assert [source_of(schedule, Action("F", s, 0)) for s in range(3)] == [None, 0, 1]
+    assert [source_of(schedule, Action("B", s, 0)) for s in range(3)] == [1, 2, None]
+    assert [target_of(schedule, Action("F", s, 0)) for s in range(3)] == [1, 2, None]
+    assert [target_of(schedule, Action("I", s, 0)) for s in range(3)] == [None, 0, 1]
+    assert source_of(schedule, Action("W", 1, 0)) is target_of(schedule, Action("W", 1, 0)) is None
+
+
+def test_only_the_v_needs_messages_in_another_order_than_they_are_sent():
+    for schedule in (gpipe(3, 4), one_f_one_b(4, 8), zb_h1(3, 6), interleaved(2, 4)):
+        assert crossed_links(schedule) == []
+    assert crossed_links(zb_v(2, 4)) == [(0, 1)]
+    swapped = check(parse("0: F0 F1 B0 B1\n1: F1 F0 B0 B1"))
+    assert crossed_links(swapped) == [(0, 1)]

@@ -1,0 +1,114 @@
+"""The CSV format of torch.distributed.pipelining, with torch itself as the judge."""
+
+from types import SimpleNamespace
+
+import pytest
+from torch.distributed.pipelining import schedules as torch_schedules
+
+from helpers.schedules import (
+    breadth_first,
+    from_csv,
+    gpipe,
+    interleaved,
+    load_csv,
+    one_f_one_b,
+    save_csv,
+    to_csv,
+    zb_h1,
+    zb_v,
+)
+
+ALL = [
+    gpipe(1, 2),
+    one_f_one_b(3, 4),
+    zb_h1(4, 6),
+    interleaved(2, 4),
+    breadth_first(2, 3),
+    zb_v(3, 6),
+]
+
+
+@pytest.mark.parametrize("schedule", ALL)
+def test_out_and_in_again(schedule, tmp_path):
+    again = load_csv(save_csv(schedule, tmp_path / "mine.csv"))
+    assert again.ranks == schedule.ranks and again.rank_of == schedule.rank_of
+    assert again.micro_batches == schedule.micro_batches and again.name == "mine"
+
+
+@pytest.mark.parametrize("schedule", ALL)
+def test_torch_reads_ours_and_finds_it_valid(schedule, tmp_path):
+    read = {}
+    reader = SimpleNamespace(pipeline_order=read, _validate_and_set_stage_mapping=lambda order: 0)
+    path = save_csv(schedule, tmp_path / "ours.csv")
+    torch_schedules.PipelineScheduleMulti._load_csv(reader, str(path))
+    assert [[repr(action) for action in row] for row in read.values()] == [
+        [str(action) for action in row] for row in schedule.ranks
+    ]
+    places = torch_schedules._validate_schedule(
+        read, schedule.size, schedule.stages, schedule.micro_batches
+    )
+    assert tuple(places[stage] for stage in range(schedule.stages)) == schedule.rank_of
+
+
+def torchs_order(name, p, m, v):
+    """The orders that torch builds, with its empty places, without stages of a real model."""
+    builder = object.__new__(getattr(torch_schedules, name))
+    builder.pp_group_size, builder.n_local_stages, builder._n_microbatches = p, v, m
+    builder.num_stages = p * v
+    builder.microbatches_per_round = m // max(1, m // p)
+    return {rank: builder._calculate_single_rank_operations(rank) for rank in range(p)}
+
+
+@pytest.mark.parametrize("p, m, v", [(2, 4, 2), (4, 8, 2), (4, 8, 3), (3, 2, 2), (4, 10, 2)])
+def test_interleaved_is_torchs_own_and_its_file_is_read(p, m, v, tmp_path):
+    order = torchs_order("ScheduleInterleaved1F1B", p, m, v)
+    path = tmp_path / "theirs.csv"
+    torch_schedules.PipelineScheduleMulti._dump_csv(SimpleNamespace(pipeline_order=order), path)
+    assert load_csv(path).ranks == interleaved(p, m, v).ranks
+
+
+@pytest.mark.parametrize("p, m", [(2, 4), (4, 8), (3, 9)])
+def test_zb_h1_is_torchs_own(p, m, tmp_path):
+    order = torchs_order("ScheduleInterleavedZeroBubble", p, m, 1)
+    path = tmp_path / "theirs.csv"
+    torch_schedules.PipelineScheduleMulti._dump_csv(SimpleNamespace(pipeline_order=order), path)
+    assert load_csv(path).ranks == zb_h1(p, m).ranks
+
+
+@pytest.mark.parametrize("p, m", [(2, 4), (4, 8), (3, 9)])
+def test_zb_v_is_torchs_own(p, m, tmp_path):
+    order = torchs_order("ScheduleZBVZeroBubble", p, m, 2)
+    path = tmp_path / "theirs.csv"
+    torch_schedules.PipelineScheduleMulti._dump_csv(SimpleNamespace(pipeline_order=order), path)
+    assert load_csv(path).ranks == zb_v(p, m).ranks
+
+
+def test_messages_and_sharded_weights_are_left_out():
+    text = "0UNSHARD,0F0,0SEND_F0,,0RECV_B0,0B0,0REDUCE_GRAD\r\n1RECV_F0,1F0,1B0,1SEND_B0\r\n"
+    assert from_csv(text).ranks == gpipe(2, 1).ranks
+    pair = from_csv("0F0,0F1,(0F2;0B0)OVERLAP_F_B,0B1,0B2\n")
+    assert [str(action) for action in pair.ranks[0]] == ["0F0", "0F1", "0F2", "0B0", "0B1", "0B2"]
+
+
+def test_what_is_no_table_is_refused_with_row_and_column(tmp_path):
+    with pytest.raises(ValueError, match="the table is empty: write a row for each rank"):
+        from_csv("\n\n")
+    with pytest.raises(ValueError, match="row 2, column 3: '1G0' is no action"):
+        from_csv("0F0\n1F0,,1G0\n")
+    with pytest.raises(ValueError, match="row 1, column 1: 'F0' names no stage"):
+        from_csv("F0\n")
+    path = tmp_path / "bad.csv"
+    path.write_text("0F0,what\n")
+    with pytest.raises(ValueError, match=r"bad\.csv, row 1, column 2: 'what' is no action"):
+        load_csv(path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match=r"bad\.csv is no schedule: it is not text"):
+        load_csv(path)
+    with pytest.raises(
+        FileNotFoundError, match="cannot read the schedule .*none.csv: No such file"
+    ):
+        load_csv(tmp_path / "none.csv")
+
+
+def test_a_table_has_a_row_for_each_rank():
+    assert to_csv(gpipe(2, 1)).split() == ["0F0,0B0", "1F0,1B0"]
