@@ -1,0 +1,105 @@
+"""The clock against what the papers derive and publish, wherever their forms hold."""
+
+import pytest
+
+from helpers.schedules import (
+    breadth_first,
+    gpipe,
+    interleaved,
+    naive,
+    one_f_one_b,
+    waves,
+    zb_h1,
+    zb_h2,
+    zb_v,
+)
+from helpers.simulate import Costs, simulate
+
+SIZES = [(1, 1), (1, 5), (2, 1), (3, 2), (4, 2), (4, 8), (5, 12), (8, 8)]
+COSTS = [Costs(), Costs(forward=2.5, input_grad=0.75, weight_grad=3.25)]
+
+
+@pytest.mark.parametrize("costs", COSTS)
+@pytest.mark.parametrize("p, m", SIZES)
+@pytest.mark.parametrize("build", [gpipe, one_f_one_b])
+def test_gpipe_and_1f1b(build, p, m, costs):
+    each = costs.forward + costs.input_grad + costs.weight_grad
+    done = simulate(build(p, m), costs)
+    assert done.step_time == pytest.approx((m + p - 1) * each)
+    assert done.bubble() == pytest.approx((p - 1) / (m + p - 1))
+    assert done.bubble("ideal") == pytest.approx((p - 1) / m)
+    assert done.messages == 2 * m * (p - 1)
+
+
+@pytest.mark.parametrize("p, m", SIZES)
+def test_naive_has_one_rank_at_work(p, m):
+    done = simulate(naive(p, m))
+    assert done.step_time == 3 * m * p
+    assert done.bubble() == pytest.approx((p - 1) / p)
+
+
+@pytest.mark.parametrize("p, m, count", [(2, 2, 3), (4, 8, 2)])
+def test_a_wave_of_gpipe_begins_when_the_one_before_has_ended(p, m, count):
+    assert simulate(waves(gpipe(p, m), count)).step_time == count * 3 * (m + p - 1)
+
+
+@pytest.mark.parametrize("build", [interleaved, breadth_first])
+@pytest.mark.parametrize("p, m, v", [(2, 2, 2), (2, 6, 3), (4, 8, 2), (4, 8, 4), (3, 9, 5)])
+def test_chunks_divide_the_bubble(build, p, m, v):
+    done = simulate(build(p, m, v), Costs(1 / v, 1 / v, 1 / v))
+    assert done.step_time == pytest.approx(3 * m + 3 * (p - 1) / v)
+    assert done.bubble() == pytest.approx((p - 1) / (v * m + p - 1))
+    assert done.messages == 2 * m * (p * v - 1)
+
+
+@pytest.mark.parametrize("costs", [Costs(), Costs(2, 1.5, 1)])
+@pytest.mark.parametrize("p, m", [(2, 2), (4, 4), (4, 8), (6, 13)])
+def test_zb_h1(p, m, costs):
+    f, i, w = costs.forward, costs.input_grad, costs.weight_grad
+    done = simulate(zb_h1(p, m), costs)
+    assert done.step_time == pytest.approx(m * (f + i + w) + (p - 1) * (f + i - w))
+    if f == i == w:
+        assert done.bubble() == pytest.approx((p - 1) / (3 * m + p - 1))
+
+
+@pytest.mark.parametrize("p, m", [(2, 3), (4, 8), (6, 13)])
+def test_zb_h2_has_no_bubble_between_a_ranks_first_and_last_action(p, m):
+    done = simulate(zb_h2(p, m))
+    assert done.span == 3 * m and done.bubble("span") == 0
+    assert done.step_time == 3 * m + p - 1
+
+
+@pytest.mark.parametrize("p, m", [(1, 1), (2, 4), (4, 7), (4, 8), (6, 13), (8, 24)])
+def test_zb_v_has_none_either_with_half_the_memory(p, m):
+    done = simulate(zb_v(p, m), Costs(0.5, 0.5, 0.5))
+    assert done.span == 3 * m and done.bubble("span") == 0
+    assert done.step_time == 3 * m + (p - 1) / 2
+    assert done.messages == 2 * m * (2 * p - 2)
+
+
+def test_step_times_of_four_ranks_and_eight_micro_batches():
+    thirds = {v: Costs(1 / v, 1 / v, 1 / v) for v in (2, 4)}
+    assert simulate(gpipe(4, 8)).step_time == simulate(one_f_one_b(4, 8)).step_time == 33
+    assert simulate(interleaved(4, 8, 2), thirds[2]).step_time == pytest.approx(28.5)
+    assert simulate(interleaved(4, 8, 4), thirds[4]).step_time == pytest.approx(26.25)
+    assert simulate(zb_h1(4, 8)).step_time == simulate(zb_h2(4, 8)).step_time == 27
+    assert simulate(zb_h2(4, 8)).span == 24
+
+
+# Zero bubble pipeline parallelism, arXiv 2401.10241, tables 9 and 5. Milliseconds; c: a message.
+#  m   F       I       W       c      1F1B   ZB-H1  ZB-H2
+PUBLISHED = [
+    (24, 18.522, 18.086, 9.337, 0.601, 0.2431, 0.1585, 0.1083),
+    (32, 18.513, 18.086, 9.331, 0.626, 0.1985, 0.1242, 0.0837),
+    (64, 18.546, 18.097, 9.321, 0.762, 0.1240, 0.0674, 0.0444),
+    (24, 29.718, 29.444, 19.927, 0.527, 0.2347, 0.1323, 0.0698),
+    (32, 29.802, 29.428, 19.530, 0.577, 0.1898, 0.1045, 0.0559),
+    (64, 29.935, 29.621, 19.388, 0.535, 0.1091, 0.0554, 0.0294),
+]
+
+
+@pytest.mark.parametrize("m, f, i, w, c, one, h1, h2", PUBLISHED)
+def test_the_published_bubble_rates_to_all_four_digits(m, f, i, w, c, one, h1, h2):
+    costs = Costs(f, i, w, latency=c)
+    found = [simulate(s(8, m), costs).bubble("span") for s in (one_f_one_b, zb_h1, zb_h2)]
+    assert [round(rate, 4) for rate in found] == [one, h1, h2]
