@@ -1,0 +1,75 @@
+"""The grid against numpy: a rank is an element of an array, a group is a slice of it."""
+
+import numpy as np
+import pytest
+
+from helpers.grid import DIMENSIONS, Coordinates, Grid
+
+SHAPES = [(1, 1, 1), (2, 3, 1), (2, 2, 2), (3, 1, 4), (1, 4, 2)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ranks_and_groups_are_elements_and_slices(shape):
+    grid, array = Grid(*shape), np.arange(np.prod(shape)).reshape(shape)
+    assert grid.size == array.size and grid.shape == shape
+    for rank in range(grid.size):
+        place = tuple(int(at[0]) for at in np.where(array == rank))
+        assert grid.coordinates(rank) == place == Coordinates(*place)
+        assert grid.rank(*place) == rank
+        for axis, dimension in enumerate(DIMENSIONS):
+            along = tuple(slice(None) if n == axis else at for n, at in enumerate(place))
+            assert grid.group(rank, dimension) == tuple(array[along])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+def test_each_rank_is_in_one_group_of_a_dimension(shape, dimension):
+    grid = Grid(*shape)
+    groups = grid.groups(dimension)
+    assert sorted(rank for group in groups for rank in group) == list(range(grid.size))
+    assert all(grid.group(rank, dimension) == group for group in groups for rank in group)
+
+
+def test_neighbours_in_the_pipeline():
+    grid = Grid(dp=2, pp=3, tp=2)
+    assert [grid.next(rank) for rank in (0, 1, 2, 4, 6)] == [2, 3, 4, None, 8]
+    assert [grid.previous(rank) for rank in (0, 3, 5, 6, 11)] == [None, 1, 3, None, 9]
+    assert [rank for rank in range(12) if grid.is_first(rank)] == [0, 1, 6, 7]
+    assert [rank for rank in range(12) if grid.is_last(rank)] == [4, 5, 10, 11]
+
+
+def test_its_picture_in_text():
+    assert str(Grid(2, 2, 2)).splitlines() == [
+        "            stage 0   stage 1",
+        "replica 0   0 1       2 3",
+        "replica 1   4 5       6 7",
+    ]
+    assert str(Grid(dp=11)).splitlines()[-1] == "replica 10   10"
+
+
+def test_as_many_ranks_as_there_are():
+    grid = Grid(2, 3, 1)
+    assert grid.require(6) is grid
+    with pytest.raises(ValueError) as caught:
+        grid.require(4)
+    assert str(caught.value) == (
+        "2 x 3 x 1 is 6 ranks, and there are 4: start 6 ranks, or choose dp x pp x tp = 4"
+    )
+    with pytest.raises(ValueError, match="1 x 2 x 1 is 2 ranks, and there is 1: start 2 ranks"):
+        Grid(pp=2).require(1)
+
+
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        (lambda: Grid(pp=0), r"Grid\(pp=0\): give a whole number, 1 or more"),
+        (lambda: Grid(tp=1.5), r"Grid\(tp=1.5\): give a whole number"),
+        (lambda: Grid(2, 2).coordinates(4), "no rank 4: this grid has 4 ranks, 0 to 3"),
+        (lambda: Grid(2, 2).rank(dp=2), "no place dp=2: dp goes from 0 to 1"),
+        (lambda: Grid(2, 2).rank(tp=1), "no place tp=1: tp goes from 0 only"),
+        (lambda: Grid(2, 2).group(0, "ep"), "no dimension 'ep': choose 'dp', 'pp' or 'tp'"),
+    ],
+)
+def test_what_is_not_there_is_refused(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        wrong()
