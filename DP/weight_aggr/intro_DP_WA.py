@@ -45,6 +45,7 @@ def average_weights(model, world_size):
 
     The weights travel as one flat tensor: one message costs less than many small ones.
     """
+    # BEGIN SOLUTION DP-2
     with torch.no_grad():
         weights = list(model.parameters())
         flat = torch.cat([weight.flatten() for weight in weights])
@@ -53,6 +54,7 @@ def average_weights(model, world_size):
         parts = flat.split([weight.numel() for weight in weights])
         for weight, part in zip(weights, parts, strict=True):
             weight.copy_(part.view_as(weight))  # into the weight itself, not into a new tensor
+    # END SOLUTION
 
 
 def train(options, place, device, say=print):

@@ -17,4 +17,5 @@ LESSONS = (
     Lesson("00", "Welcome: what your machine can do", ranks=3, gigabytes=2.0),
     Lesson("01", "One device: a small LLaMA learns to tell stories"),
     Lesson("03", "Data parallel: many devices average their gradients", ranks=3, gigabytes=2.0),
+    Lesson("04", "Data parallel: many devices average their weights", ranks=4, gigabytes=2.0),
 )

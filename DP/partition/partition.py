@@ -1,0 +1,81 @@
+"""Partition a data set: which rank reads which items. Nothing is lost, nothing is read twice.
+
+    python partition.py                        10 items, 4 ranks
+    python partition.py --length 3 --ranks 5   some ranks have nothing to read
+
+Prints what each rank reads in the first two epochs.
+"""
+
+import argparse
+import random
+
+
+def partition(length, rank, world_size):
+    """The indices of the items that `rank` reads, as a range.
+
+    length: how many items there are; they have the indices 0 to length - 1.
+
+    The parts of all ranks together are the whole data set, and no two share an item. Their sizes
+    differ by at most one, so no rank has much more to do than another. With fewer items than
+    ranks, some parts are empty.
+    Raises ValueError for a length below 0, and for a rank that world_size does not have.
+    """
+    check_place(length, rank, world_size)
+    # BEGIN SOLUTION DP-3
+    return range(length * rank // world_size, length * (rank + 1) // world_size)
+    # END SOLUTION
+
+
+def epoch_order(length, rank, world_size, seed, epoch):
+    """The indices of the items that `rank` reads in this epoch, in the order of reading: a list.
+
+    An epoch is one pass over the whole data set. Its items are shuffled, and then partitioned.
+    The shuffle depends on `seed` and `epoch` alone: so it is the same on every rank, another one
+    in each epoch, and the same again when the training is repeated.
+    Raises ValueError, as `partition` does.
+    """
+    check_place(length, rank, world_size)
+    # BEGIN SOLUTION DP-3
+    order = list(range(length))
+    random.Random(f"seed {seed}, epoch {epoch}").shuffle(order)
+    return [order[place] for place in partition(length, rank, world_size)]
+    # END SOLUTION
+
+
+def check_place(length, rank, world_size):
+    """Raise ValueError, with one sentence, where there is no such part."""
+    if length < 0:
+        raise ValueError(f"length is {length}, and a data set cannot have fewer than 0 items")
+    if world_size < 1:
+        raise ValueError(f"world_size is {world_size}, and there must be 1 rank or more")
+    if not 0 <= rank < world_size:
+        raise ValueError(
+            f"rank is {rank} and world_size is {world_size}: ranks go from 0 to {world_size - 1}"
+        )
+
+
+def read_flags(arguments=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--length", type=int, default=10, help="items in the data set (10)")
+    parser.add_argument("--ranks", type=int, default=4, help="how many ranks share it (4)")
+    parser.add_argument("--seed", type=int, default=0, help="another seed, other orders (0)")
+    options = parser.parse_args(arguments)
+    try:
+        check_place(options.length, 0, options.ranks)
+    except ValueError as wrong:
+        parser.error(str(wrong))
+    return options
+
+
+def main():
+    options = read_flags()
+    for epoch in range(2):
+        for rank in range(options.ranks):
+            order = epoch_order(options.length, rank, options.ranks, options.seed, epoch)
+            print(f"epoch {epoch}, rank {rank}:", *order)
+
+
+if __name__ == "__main__":
+    main()
