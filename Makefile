@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test demo notebooks student clean
+.PHONY: help setup lab test demo notebooks bench stress student clean
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -23,6 +23,8 @@ help:
 	@echo "make test       set everything up and run every test"
 	@echo "make demo       train the small model on one device, then on three ranks, and compare"
 	@echo "make notebooks  build and execute the notebooks whose source or code has changed"
+	@echo "make bench      measure: ours beside a rival, in turn (ONLY=launches: one file of bench/)"
+	@echo "make stress     repeat a hundred times what must leave nothing behind"
 	@echo "make student    write the student edition to build/student"
 	@echo "make setup      set everything up, no more"
 	@echo "make clean      remove what was built; .venv stays (python3 tools/clean.py --all: that too)"
@@ -41,6 +43,12 @@ demo: setup
 
 notebooks: setup
 	@$(VENV) tools/notebooks.py
+
+bench: setup
+	@OMP_NUM_THREADS=1 $(VENV) -m bench $(ONLY)
+
+stress: setup
+	@LAB_REPEAT=100 $(VENV) -m pytest -q -m stress tests
 
 student: setup
 	@$(VENV) -m helpers.grade.student

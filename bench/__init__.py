@@ -1,0 +1,1 @@
+"""Races: ours beside a rival, in turn. `make bench` runs them all."""

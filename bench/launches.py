@@ -1,0 +1,96 @@
+"""How long until three ranks have done their first all-reduce."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing
+
+from bench.race import Race
+from helpers.ranks import keep_warm, launch
+
+RANKS = 3
+SCRIPT = """
+import time, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+dist.all_reduce(torch.ones(3))
+print("at", time.time(), flush=True)
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+def races() -> list[Race]:
+    """Ours, cold and warm, beside torch's two launchers."""
+    name = f"{RANKS} ranks to their first all-reduce"
+    return [
+        Race(name, "launch(), warm", "torchrun", warm, torchrun),
+        Race(name, "launch(), warm", "multiprocessing.spawn", warm, spawn),
+        Race(name, "launch(), cold", "torchrun", cold, torchrun),
+        Race(name, "launch(), cold", "multiprocessing.spawn", cold, spawn),
+    ]
+
+
+def first_all_reduce() -> float:
+    """On a rank: when it was done."""
+    dist.all_reduce(torch.ones(3))
+    return time.time()
+
+
+def warm() -> float:
+    """As the second cell of a notebook finds it."""
+    keep_warm(RANKS)
+    launch(first_all_reduce, RANKS, quiet=True)
+    time.sleep(1.0)  # a person reads for longer than this
+    return timed()
+
+
+def cold() -> float:
+    """As the first cell of a notebook finds it: nothing has been prepared."""
+    keep_warm(0)
+    return timed()
+
+
+def timed() -> float:
+    begun = time.time()
+    return max(launch(first_all_reduce, RANKS, quiet=True)) - begun
+
+
+def torchrun() -> float:
+    """The launcher that comes with torch, for a script."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "first.py"
+        script.write_text(SCRIPT)
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+        begun = time.time()
+        done = subprocess.run(
+            [*command, f"--nproc-per-node={RANKS}", str(script)],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+    if done.returncode:
+        raise RuntimeError(f"torchrun failed: {done.stderr[-2000:]}")
+    words = done.stdout.split()
+    return max(float(word) for word in words if word.startswith(str(begun)[:4])) - begun
+
+
+def spawn() -> float:
+    """The launcher that comes with torch, for a function of a module."""
+    with tempfile.TemporaryDirectory() as folder:
+        begun = time.time()
+        torch.multiprocessing.spawn(_spawned, (folder,), nprocs=RANKS)
+        return max(float(path.read_text()) for path in Path(folder).glob("rank*")) - begun
+
+
+def _spawned(rank: int, folder: str) -> None:
+    dist.init_process_group(
+        "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=RANKS
+    )
+    Path(folder, f"rank{rank}").write_text(str(first_all_reduce()))
+    dist.destroy_process_group()

@@ -1,0 +1,149 @@
+"""A real notebook kernel: interrupt, restart, kill. The ranks go; the pool goes with the kernel."""
+
+import os
+import queue
+import signal
+import time
+
+import pytest
+from jupyter_client.manager import KernelManager
+
+SLEEP = """
+from helpers.ranks import launch
+
+def sleep():
+    import os, time
+    print("pid", os.getpid(), flush=True)
+    time.sleep(600)
+
+launch(sleep, ranks=2)
+"""
+SUM = """
+import torch, torch.distributed as dist
+
+def total():
+    x = torch.ones(1)
+    dist.all_reduce(x)
+    return x.item()
+
+print("sum", launch(total, ranks=2, quiet=True))
+"""
+POOL = """
+from helpers.ranks.pool import the_pool
+pool = the_pool()
+waiting = [p.process.pid for p in pool._waiting]
+print("pool", *waiting, *([pool._server.process.pid] if pool._server else []))
+"""
+
+
+class Kernel:
+    """A kernel and what its cells print."""
+
+    def __init__(self):
+        self.manager = KernelManager(kernel_name="python3")
+        self.manager.start_kernel()
+        self.connect()
+
+    def connect(self):
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=60)
+
+    def read(self, until) -> tuple[str, str]:
+        """What is printed, and the error, until `until(text, idle)` holds."""
+        text, error = "", ""
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            try:
+                message = self.client.get_iopub_msg(timeout=1)
+            except queue.Empty:
+                continue
+            content = message["content"]
+            text += content.get("text", "") if message["msg_type"] == "stream" else ""
+            error += content.get("ename", "")
+            idle = content.get("execution_state") == "idle"
+            if until(text, idle):
+                return text, error
+        raise AssertionError(f"the kernel did not come to it: {text!r} {error!r}")
+
+    def run(self, code: str) -> tuple[str, str]:
+        self.client.execute(code)
+        return self.read(lambda text, idle: idle)
+
+    def close(self):
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    kernel = Kernel()
+    yield kernel
+    kernel.close()
+
+
+def running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:  # no /proc: the signal has found it
+        return os.path.isdir("/proc") is False
+
+
+def wait_until_gone(pids: list[int]) -> None:
+    end = time.monotonic() + 30
+    while any(running(pid) for pid in pids):
+        assert time.monotonic() < end, [pid for pid in pids if running(pid)]
+        time.sleep(0.02)
+
+
+def start_sleeping(kernel) -> list[int]:
+    kernel.client.execute(SLEEP)
+    text, _ = kernel.read(lambda text, idle: text.count("pid ") == 2 and text.endswith("\n"))
+    return [int(line.split("pid ")[1]) for line in text.splitlines() if "pid " in line]
+
+
+def pool_of(kernel) -> list[int]:
+    text, _ = kernel.run(POOL)
+    return [int(word) for word in text.split()[1:]]
+
+
+def test_an_interrupt_ends_the_ranks_and_the_next_cell_runs(kernel):
+    pids = start_sleeping(kernel)
+    kernel.manager.interrupt_kernel()
+    _, error = kernel.read(lambda text, idle: idle)
+    assert error == "KeyboardInterrupt"
+    wait_until_gone(pids)
+    text, error = kernel.run(SUM)
+    assert (text, error) == ("sum [2.0, 2.0]\n", "")
+
+
+def test_a_hang_ends_and_the_kernel_lives(kernel):
+    text, error = kernel.run(
+        "def hang():\n    dist.recv(torch.ones(1), 1 - dist.get_rank())\n"
+        "print(launch(hang, ranks=2, timeout=30, on_error='report', quiet=True))"
+    )
+    assert error == "" and "both receive first" in text and "line 2 of cell [" in text
+    assert kernel.run(SUM) == ("sum [2.0, 2.0]\n", "")
+
+
+def test_a_restart_leaves_nothing(kernel):
+    kernel.run(SUM)
+    pids = pool_of(kernel) + start_sleeping(kernel)
+    assert len(pids) >= 4
+    kernel.manager.restart_kernel(now=True)
+    wait_until_gone(pids)
+    kernel.client.stop_channels()
+    kernel.connect()
+    assert kernel.run("from helpers.ranks import launch\n" + SUM) == ("sum [2.0, 2.0]\n", "")
+
+
+def test_a_killed_kernel_leaves_nothing(kernel):
+    kernel.run(SUM)
+    pids = pool_of(kernel) + start_sleeping(kernel)
+    os.kill(kernel.manager.provisioner.pid, signal.SIGKILL)
+    wait_until_gone(pids)
