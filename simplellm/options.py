@@ -67,6 +67,16 @@ def settle(options: argparse.Namespace) -> argparse.Namespace:
     return options
 
 
+def check_micro_batches(options: argparse.Namespace) -> argparse.Namespace:
+    """The flags themselves; ValueError where the micro-batches of a batch would not be equal."""
+    if options.batch_size % options.micro_batches:
+        raise ValueError(
+            f"a batch of {options.batch_size} cannot be cut into {options.micro_batches} equal "
+            "micro-batches: choose --micro-batches so that it divides --batch-size"
+        )
+    return options
+
+
 def make_tokenizer(options: argparse.Namespace) -> SPTokenizer:
     """The tokenizer that the flags ask for."""
     return SPTokenizer(options.tokenizer)
@@ -92,13 +102,18 @@ def make_stories(
     rank: int = 0,
     world_size: int = 1,
     batch_size: int | None = None,
+    quiet: bool = False,
 ) -> Iterable[Tensor]:
-    """The text that the flags ask for: int64 batches (batch_size, seq_l) of this rank's part."""
+    """The text that the flags ask for: int64 batches (batch_size, seq_l) of this rank's part.
+
+    quiet: do not say what is read; for ranks that read the same as another one.
+    """
     common = {
         "batch_size": batch_size or options.batch_size,
         "seq_l": options.seq_l,
         "rank": rank,
         "world_size": world_size,
+        "quiet": quiet,
     }
     if options.text:
         return TextFile(options.text, tokenizer, **common)

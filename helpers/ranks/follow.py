@@ -35,7 +35,8 @@ def run_job(
     begun = time.monotonic()
     news: queue.Queue[News] = queue.Queue(maxsize=256)  # a flood of text waits in the rank
     pool = the_pool()
-    run = _Run(job, surroundings, pool.take(ranks, news), news, Output(ranks, write))
+    taken = pool.take(ranks, news, trains=isinstance(job, Script))
+    run = _Run(job, surroundings, taken, news, Output(ranks, write))
     try:
         run.processes[0].order(kind="serve")
         failure = run.follow()

@@ -33,9 +33,12 @@ def possible() -> bool:
 
 
 class ForkServer:
-    """The owner's side: start the server, and ask it for processes."""
+    """The owner's side: start the server, and ask it for processes.
 
-    def __init__(self, environment: dict[str, str]):
+    trains: the ranks are known to train: import first what an optimizer needs.
+    """
+
+    def __init__(self, environment: dict[str, str], trains: bool = False):
         mine, theirs = socket.socketpair()
         self._socket = mine
         self._lock = threading.Lock()
@@ -43,7 +46,8 @@ class ForkServer:
         self._ended: dict[int, int] = {}
         self._change = threading.Condition()
         self._gone = False
-        program = f"from helpers.ranks.forkserver import serve; serve({theirs.fileno()})"
+        call = f"serve({theirs.fileno()}, {trains})"
+        program = f"from helpers.ranks.forkserver import serve; {call}"
         self.process = subprocess.Popen(
             [sys.executable, "-c", program],
             stdin=subprocess.DEVNULL,
@@ -136,7 +140,7 @@ class Forked:
             os.kill(self.pid, signal.SIGKILL)
 
 
-def serve(descriptor: int) -> None:
+def serve(descriptor: int, trains: bool) -> None:
     """The server's side: import torch once, then fork whenever it is asked."""
     import numpy  # noqa: F401
     import torch.distributed  # noqa: F401
@@ -145,20 +149,20 @@ def serve(descriptor: int) -> None:
     import helpers.ranks.connect  # noqa: F401
     import helpers.ranks.worker
 
+    if trains:
+        _import_for_optimizers()
     gc.freeze()  # what is there now stays shared between all ranks
     control = socket.socket(fileno=descriptor)
     wake, signalled = os.pipe()
     os.set_blocking(signalled, False)
     signal.set_wakeup_fd(signalled)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    idle = False
+    idle = trains
     while True:
         ready, _, _ = select.select([control, wake], [], [], None if idle else IDLE_S)
         if not ready:
             idle = True
-            # The first optimizer of a process imports this, which takes seconds: once is enough.
-            import torch._dynamo  # noqa: F401
-
+            _import_for_optimizers()
             gc.freeze()
         if wake in ready:
             os.read(wake, 4096)
@@ -178,6 +182,11 @@ def serve(descriptor: int) -> None:
             for pipe in pipes:
                 os.close(pipe)
             control.sendall(_ANSWER.pack(pid, 0, False))
+
+
+def _import_for_optimizers() -> None:
+    """What the first optimizer of a process imports, for seconds: once is enough for all ranks."""
+    import torch._dynamo  # noqa: F401
 
 
 def _tell_who_ended(control: socket.socket) -> None:

@@ -27,13 +27,16 @@ class Pool:
         self._server: forkserver.ForkServer | None = None
         self._lock = threading.RLock()  # two launches may run at once, in two threads
 
-    def take(self, count: int, news: queue.Queue[News]) -> list[RankProcess]:
-        """`count` processes with the ranks 0, 1, …: warm ones first, new ones for the rest."""
+    def take(self, count: int, news: queue.Queue[News], trains: bool = False) -> list[RankProcess]:
+        """`count` processes with the ranks 0, 1, …: warm ones first, new ones for the rest.
+
+        trains: it is known that they will make an optimizer.
+        """
         with self._lock:
             self._forget_the_dead()
             taken = self._waiting[:count]
             self._waiting = self._waiting[count:]
-            taken += [self._new() for _ in range(count - len(taken))]
+            taken += [self._new(trains) for _ in range(count - len(taken))]
         for rank, process in enumerate(taken):
             process.join(rank, news)
         return taken
@@ -57,11 +60,11 @@ class Pool:
                 self._server.close()
                 self._server = None
 
-    def _new(self) -> RankProcess:
+    def _new(self, trains: bool = False) -> RankProcess:
         if not forkserver.possible():
             return RankProcess()
         if self._server is None or not self._server.alive:
-            self._server = forkserver.ForkServer(rank_environment())
+            self._server = forkserver.ForkServer(rank_environment(), trains)
         return RankProcess(self._server)
 
     def _forget_the_dead(self) -> None:

@@ -1,0 +1,144 @@
+"""GPipe: the batch is cut into micro-batches, so that several stages work at the same time.
+
+    python intro_PP_microbatches.py 0       one process for each rank: 0, 1 and 2
+    ./run.sh                                all three at once (run.bat on Windows)
+    torchrun --nproc-per-node 3 intro_PP_microbatches.py
+
+All micro-batches go forward, then all go backward (Huang et al. 2019, arXiv 1811.06965).
+The last rank prints the loss of each step.
+"""
+
+import argparse
+
+import torch
+import torch.distributed as dist
+
+from helpers.plain_errors import plain_errors
+from helpers.ranks import connect, disconnect
+from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.trace import Recorder
+from simplellm.losses import causalLLMLoss, check_finite
+from simplellm.options import (
+    add_training_flags,
+    check_micro_batches,
+    make_model,
+    make_optimizer,
+    make_stories,
+    make_tokenizer,
+    positive,
+    settle,
+)
+from simplellm.slicing import slice_stage
+
+
+def read_flags(arguments=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_rank_flags(parser, ranks=3)
+    add_training_flags(parser, batch_size=3)
+    parser.add_argument("--micro-batches", type=positive, default=3, help="of a batch (3)")
+    parser.add_argument(
+        "--waves", type=positive, default=1, help="batches that go through before one update (1)"
+    )
+    parser.add_argument("--trace", metavar="FOLDER", help="leave a trace of each rank there")
+    return check_micro_batches(settle(parser.parse_args(arguments)))
+
+
+def forward_backward(stage, ids, micro_batches, place, recorder):
+    """Take one batch through this rank's stage in micro-batches: all forward, then all backward.
+
+    stage: rank 0 holds the first one, ids (B, S) -> (B, S, dmodel); the last one gives logits.
+    ids: the batch, the same on every rank. micro_batches: B must be a multiple of it.
+
+    Adds the gradients of the batch's mean loss to those in the stage's parameters. Gives that loss
+    on the last rank, None elsewhere.
+    """
+    rank, last = place.rank, place.world_size - 1
+    parts = ids.chunk(micro_batches)
+    shape = (*parts[0].shape, stage.config.dmodel)  # of what one stage sends to the next
+    inputs, outputs, losses = {}, {}, []
+    # BEGIN SOLUTION PP-2
+
+    def forward(k):
+        x = parts[k]
+        if rank > 0:
+            x = torch.empty(shape, device=ids.device)
+            with recorder.span("recv", peer=rank - 1, micro_batch=k):
+                dist.recv(x, rank - 1)
+            x.requires_grad_()  # so that backward leaves the gradient that the stage before needs
+        with recorder.span("F", stage=rank, micro_batch=k):
+            y = stage(x)
+            if rank == last:  # each micro-batch is one share of the batch's mean
+                y = causalLLMLoss(y, parts[k], stage.config.vocab_size) / micro_batches
+                losses.append(y.detach())
+        inputs[k], outputs[k] = x, y
+        if rank < last:
+            with recorder.span("send", peer=rank + 1, micro_batch=k):
+                dist.send(y.detach(), rank + 1)
+
+    def backward(k):
+        x, y, gradient = inputs.pop(k), outputs.pop(k), None  # not kept any longer
+        if rank < last:
+            gradient = torch.empty(shape, device=ids.device)
+            with recorder.span("recv", peer=rank + 1, micro_batch=k):
+                dist.recv(gradient, rank + 1)
+        with recorder.span("B", stage=rank, micro_batch=k):
+            y.backward(gradient)
+        if rank > 0:
+            with recorder.span("send", peer=rank - 1, micro_batch=k):
+                dist.send(x.grad, rank - 1)
+
+    for k in range(micro_batches):
+        forward(k)
+    for k in range(micro_batches):
+        backward(k)
+    return sum(losses) if rank == last else None
+    # END SOLUTION
+
+
+def train(options, place, device, say=print):
+    """Train for `options.steps` steps; give this rank's losses, its stage and the trace.
+
+    say(step, loss): called on the last rank after each step. Other ranks have no losses.
+    """
+    torch.manual_seed(options.seed)  # the same whole model on every rank, cut alike
+    tokenizer = make_tokenizer(options)
+    whole = make_model(options, tokenizer)
+    stage = slice_stage(whole, place.rank, place.world_size, device)
+    # The first stage reads the stories, and the last one compares with them.
+    stories = iter(make_stories(options, tokenizer, quiet=place.rank > 0))
+    optimizer = make_optimizer(options, stage)
+    recorder = Recorder(rank=place.rank)
+    losses = []
+    dist.barrier()  # all ranks begin together
+
+    for step in range(options.steps):
+        optimizer.zero_grad()
+        for _ in range(options.waves):
+            ids = next(stories).to(device)
+            loss = forward_backward(stage, ids, options.micro_batches, place, recorder)
+        with recorder.span("update"):
+            for p in stage.parameters():
+                p.grad /= options.waves  # the gradients of all waves were added up
+            optimizer.step()
+        if loss is not None:
+            losses.append(check_finite(loss, step))
+            say(step, losses[-1])
+
+    return losses, stage, recorder.trace()
+
+
+def main():
+    options = read_flags()
+    place = place_from(options)
+    device = connect(place, options.backend, options.timeout)
+    _, _, trace = train(options, place, device)
+    if options.trace:
+        trace.save(f"{options.trace}/rank{place.rank}.json")
+    disconnect()
+
+
+if __name__ == "__main__":
+    with plain_errors():
+        main()
