@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test demo notebooks bench stress student clean
+.PHONY: help setup lab test demo notebooks figures bench stress student clean
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -23,6 +23,7 @@ help:
 	@echo "make test       set everything up and run every test"
 	@echo "make demo       train the small model on one device, then on three ranks, and compare"
 	@echo "make notebooks  build and execute the notebooks whose source or code has changed"
+	@echo "make figures    draw imgs/ again, from the schedules themselves"
 	@echo "make bench      measure: ours beside a rival, in turn (ONLY=launches: one file of bench/)"
 	@echo "make stress     repeat a hundred times what must leave nothing behind"
 	@echo "make student    write the student edition to build/student"
@@ -43,6 +44,9 @@ demo: setup
 
 notebooks: setup
 	@$(VENV) tools/notebooks.py
+
+figures: setup
+	@$(VENV) tools/figures.py
 
 bench: setup
 	@OMP_NUM_THREADS=1 $(VENV) -m bench $(ONLY)

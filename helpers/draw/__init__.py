@@ -9,6 +9,7 @@ that every picture and the interactive widget share.
 
 from helpers.draw.arcs import Arrow, Row, arcs
 from helpers.draw.canvas import Canvas
+from helpers.draw.collectives import collectives
 from helpers.draw.curves import curves
 from helpers.draw.picture import Picture
 from helpers.draw.timeline import compare, timeline
@@ -20,6 +21,7 @@ __all__ = [
     "Picture",
     "Row",
     "arcs",
+    "collectives",
     "compare",
     "curves",
     "found",

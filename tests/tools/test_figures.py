@@ -1,0 +1,39 @@
+"""imgs/ holds what the code draws today, each with its alternative text, and nothing else."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import figures  # noqa: E402
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_a_figure_is_what_the_code_draws(name):
+    assert figures.fresh(name), f"imgs/{name}.svg is stale: make figures"
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_a_figure_can_be_read_without_eyes(name):
+    text = (figures.IMGS / f"{name}.svg").read_text(encoding="utf-8")
+    assert 'role="img"' in text and "<title>" in text
+    (description,) = re.findall("<desc>(.*?)</desc>", text, re.DOTALL)
+    assert len(description) > 60
+
+
+def test_there_is_no_other_figure():
+    files = {path.name for path in figures.IMGS.iterdir()}
+    assert files == {f"{name}.svg" for name in figures.FIGURES} | {"README.md"}
+    readme = (figures.IMGS / "README.md").read_text(encoding="utf-8")
+    assert all(f"({name}.svg)" in readme for name in figures.FIGURES)
+
+
+def test_a_stale_figure_is_named(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(figures, "IMGS", tmp_path)
+    assert figures.main(["--check"]) == 1
+    assert "imgs/gpipe.svg is stale: make figures" in capsys.readouterr().out
+    assert figures.main([]) == 0
+    assert figures.main(["--check"]) == 0
