@@ -52,9 +52,11 @@ def pytest(*arguments: str) -> tuple[str, ...]:
 OWN_PROCESS = ("tests/notebooks", "tests/browser")
 PARTS = (
     Part("lint", (("-m", "ruff", "check"), ("-m", "ruff", "format", "--check")), minutes=2),
-    Part("tests", (pytest("tests", *(f"--ignore={folder}" for folder in OWN_PROCESS)),)),
+    Part(
+        "tests", (pytest("tests", *(f"--ignore={folder}" for folder in OWN_PROCESS)),), minutes=16
+    ),
     Part("notebooks", (pytest("tests/notebooks"),), minutes=15),
-    Part("browser", (pytest("tests/browser"),), minutes=15),
+    Part("browser", (pytest("tests/browser"),), minutes=9),
     Part("student edition", (("-m", "helpers.grade.student"),), minutes=3),
 )
 

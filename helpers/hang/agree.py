@@ -10,6 +10,10 @@ So each rank first leaves a note about its operation in torch's key-value store:
 Neither waits for more than the operation itself waits for: a collective needs all its ranks, and
 a send of gloo waits for its receive. What was started asynchronously must not wait at all; where
 the notes of the others are not there yet, a thread starts it as soon as they are.
+
+Not checked: what starts inside C++, as DDP's buckets do. A program that starts collectives of its
+own asynchronously (async_op=True) in the group that DDP uses should run unchecked: a collective
+that waits for notes could begin later than DDP's on one rank, and earlier on another.
 """
 
 import pickle

@@ -103,7 +103,7 @@ class _Run:
             if well:
                 process.order(kind="exit")
             else:
-                process.kill()
+                process.strike()
         deadline = time.monotonic() + EXIT_S
         running = {s.rank for s in self.states if s.status is None}
         while running:

@@ -23,7 +23,6 @@ import sys
 import threading
 from collections.abc import Callable
 
-IDLE_S = 1.0  # when nobody wants a rank for so long, import what most programs need later
 _ANSWER = struct.Struct("!qq?")  # pid, status, whether it has ended
 
 
@@ -35,7 +34,7 @@ def possible() -> bool:
 class ForkServer:
     """The owner's side: start the server, and ask it for processes.
 
-    trains: the ranks are known to train: import first what an optimizer needs.
+    trains: import also what an optimizer needs, which takes as long again.
     """
 
     def __init__(self, environment: dict[str, str], trains: bool = False):
@@ -46,6 +45,8 @@ class ForkServer:
         self._ended: dict[int, int] = {}
         self._change = threading.Condition()
         self._gone = False
+        self.trains = trains
+        self.ready = False  # whether it has imported all, and answers at once
         call = f"serve({theirs.fileno()}, {trains})"
         program = f"from helpers.ranks.forkserver import serve; {call}"
         self.process = subprocess.Popen(
@@ -96,6 +97,10 @@ class ForkServer:
             gone = -signal.SIGKILL if self._gone else None
             return self._ended.get(pid, gone)
 
+    def retire(self) -> None:
+        """Start no more ranks; end when the last of those that it has started has ended."""
+        self._socket.shutdown(socket.SHUT_WR)
+
     def close(self) -> None:
         """End the server; it leaves the ranks that it has started alone."""
         self._socket.close()
@@ -107,7 +112,9 @@ class ForkServer:
             while data := self._socket.recv(_ANSWER.size, socket.MSG_WAITALL):
                 pid, status, ended = _ANSWER.unpack(data)
                 with self._change:
-                    if ended:
+                    if pid == 0:
+                        self.ready = True
+                    elif ended:
                         self._ended[pid] = status
                     else:
                         self._began.append(pid)
@@ -150,27 +157,26 @@ def serve(descriptor: int, trains: bool) -> None:
     import helpers.ranks.worker
 
     if trains:
-        _import_for_optimizers()
+        # The first optimizer of a process imports this, for seconds: once is enough for all ranks.
+        import torch._dynamo  # noqa: F401
     gc.freeze()  # what is there now stays shared between all ranks
     control = socket.socket(fileno=descriptor)
     wake, signalled = os.pipe()
     os.set_blocking(signalled, False)
     signal.set_wakeup_fd(signalled)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    idle = trains
-    while True:
-        ready, _, _ = select.select([control, wake], [], [], None if idle else IDLE_S)
-        if not ready:
-            idle = True
-            _import_for_optimizers()
-            gc.freeze()
+    control.sendall(_ANSWER.pack(0, 0, False))
+    sources, children = [control, wake], 0
+    while control in sources or children:  # without its owner it waits for the last rank
+        ready, _, _ = select.select(sources, [], [])
         if wake in ready:
             os.read(wake, 4096)
-            _tell_who_ended(control)
+            children -= _tell_who_ended(control)
         if control in ready:
             data, rights, _, _ = control.recvmsg(1, socket.CMSG_SPACE(3 * 4))
             if not data:
-                os._exit(0)
+                sources.remove(control)
+                continue
             pipes = array.array("i")
             pipes.frombytes(rights[0][2])
             pid = os.fork()
@@ -179,25 +185,28 @@ def serve(descriptor: int, trains: bool) -> None:
             # A group of its own, so that the processes that a rank starts end with it. Set here,
             # so that it is there before anybody can want to end the group.
             os.setpgid(pid, pid)
+            children += 1
             for pipe in pipes:
                 os.close(pipe)
             control.sendall(_ANSWER.pack(pid, 0, False))
+    os._exit(0)
 
 
-def _import_for_optimizers() -> None:
-    """What the first optimizer of a process imports, for seconds: once is enough for all ranks."""
-    import torch._dynamo  # noqa: F401
-
-
-def _tell_who_ended(control: socket.socket) -> None:
+def _tell_who_ended(control: socket.socket) -> int:
+    """Tell the owner which ranks have ended; give their number."""
+    count = 0
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return
+            return count
         if pid == 0:
-            return
-        control.sendall(_ANSWER.pack(pid, os.waitstatus_to_exitcode(status), True))
+            return count
+        count += 1
+        try:
+            control.sendall(_ANSWER.pack(pid, os.waitstatus_to_exitcode(status), True))
+        except OSError:
+            pass  # the owner is gone
 
 
 def _become_a_rank(

@@ -25,6 +25,7 @@ class Pool:
         self.size = 0
         self._waiting: list[RankProcess] = []
         self._server: forkserver.ForkServer | None = None
+        self._next: forkserver.ForkServer | None = None  # knows more, and is not ready yet
         self._lock = threading.RLock()  # two launches may run at once, in two threads
 
     def take(self, count: int, news: queue.Queue[News], trains: bool = False) -> list[RankProcess]:
@@ -47,6 +48,8 @@ class Pool:
             self._forget_the_dead()
             while len(self._waiting) < min(self.size, MOST_WARM):
                 self._waiting.append(self._new())
+            if self.size and self._server and not self._server.trains and not self._next:
+                self._next = forkserver.ForkServer(rank_environment(), trains=True)
 
     def close(self) -> None:
         """End every process that waits, and the server that they were forked from."""
@@ -56,13 +59,18 @@ class Pool:
                 process.kill()
                 process.close()
             self._waiting = []
-            if self._server:
-                self._server.close()
-                self._server = None
+            for server in (self._server, self._next):
+                if server:
+                    server.close()
+            self._server = self._next = None
 
     def _new(self, trains: bool = False) -> RankProcess:
         if not forkserver.possible():
             return RankProcess()
+        if self._next and self._next.ready and self._next.alive:
+            if self._server:
+                self._server.retire()
+            self._server, self._next = self._next, None
         if self._server is None or not self._server.alive:
             self._server = forkserver.ForkServer(rank_environment(), trains)
         return RankProcess(self._server)

@@ -78,7 +78,12 @@ class RankProcess:
             pass
 
     def kill(self) -> None:
-        """End the process, and the processes that it started, at once."""
+        """End the process, and the processes that it started, at once; wait until it has ended."""
+        self.strike()
+        self.process.wait()
+
+    def strike(self) -> None:
+        """End them without waiting: for the one who has several to end."""
         try:
             if os.name == "posix":
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -86,7 +91,6 @@ class RankProcess:
                 self.process.kill()
         except (ProcessLookupError, PermissionError):
             pass
-        self.process.wait()
 
     def close(self) -> None:
         """Let go of the pipes of a process that has ended."""

@@ -6,7 +6,14 @@ import pytest
 PICTURES = """pictures => pictures.map(picture => ({
     alt: picture.alt, width: picture.naturalWidth, shown: picture.checkVisibility()
 }))"""
-lessons = pytest.mark.parametrize("name", ["01_one_device", "03_data_parallel_gradients"])
+lessons = pytest.mark.parametrize(
+    "name", ["02_ranks_and_collectives", "03_data_parallel_gradients"]
+)
+# What must be seen after a run, besides that nothing failed.
+SEEN = {
+    "02_ranks_and_collectives": 'img[alt^="Who waits for whom."]',
+    "03_data_parallel_gradients": 'img[alt^="Curves of loss"]',
+}
 pytestmark = pytest.mark.timeout(500)
 
 
@@ -28,4 +35,5 @@ def test_a_lesson_runs_through_the_menu(lab, name):
     lab.run_all(page)
     lab.screenshot(page, name)
     assert lab.errors(page) == []
+    assert page.locator(SEEN[name]).count() >= 1
     assert lab.outside == []
