@@ -6,7 +6,7 @@ from helpers.grade import Mistake, Submission, Task, WorkFailed
 
 TASK = Task(
     id="RC-1",
-    title="build all-reduce as a ring",
+    title="build all-reduce as a ring of messages",
     file="primer/ring.py",
     function="ring_all_reduce",
     notebook="02",
@@ -63,20 +63,16 @@ def make_tensor(case, what, seed, rank):
 
 
 @contextlib.contextmanager
-def noted(alone=False):
-    """While the body runs, list this rank's calls: [operation, whether it was waited for].
-
-    alone: no call may begin, as nobody would answer it.
-    """
+def noted():
+    """While the body runs, list this rank's calls: [operation, whether it was waited for]."""
     from helpers.hang.watch import the_watch
 
-    log, calls = the_watch().log, []
-    note, waiting = log.note, log.waiting
+    watch, calls, begun = the_watch(), [], []
+    log = watch.log
+    note, waiting, remember = log.note, log.waiting, watch._remember
 
     def note_too(operation):
         calls.append([operation, False])
-        if alone:
-            raise RuntimeError(f"dist.{operation.name} was called")
         note(operation)
 
     def waiting_too(operation, since):
@@ -84,17 +80,43 @@ def noted(alone=False):
             call[1] = call[1] or call[0] is operation
         return waiting(operation, since)
 
-    log.note, log.waiting = note_too, waiting_too
+    def remember_too(work, operation):
+        begun.append((work, operation))  # or a message that nobody waits for might never arrive
+        return remember(work, operation)
+
+    log.note, log.waiting, watch._remember = note_too, waiting_too, remember_too
     try:
         yield calls
     finally:
-        del log.note, log.waiting
+        del log.note, log.waiting, watch._remember
+    for work, operation in begun:
+        if [operation, False] in [[call[0], call[-1]] for call in calls]:
+            work.wait()
+
+
+@contextlib.contextmanager
+def alone():
+    """While the body runs, no call may begin, as nobody would answer: list those that would."""
+    from helpers.hang.watch import the_watch
+
+    log, calls = the_watch().log, []
+
+    def refuse(channel):
+        calls.append(channel)
+        raise RuntimeError("a rank that is alone has nobody to talk to")
+
+    log.next_index = refuse  # asked for each operation, before anything of it begins
+    try:
+        with contextlib.suppress(RuntimeError):
+            yield calls
+    finally:
+        del log.next_index
 
 
 def work(module, seed, world):
     """On every rank, beside the student's code: for each case the tensor after, and the calls.
 
-    The last one is of a rank that is alone.
+    At the end rank 0 does it once more, as if it were alone.
     """
     import torch.distributed as dist
 
@@ -105,8 +127,10 @@ def work(module, seed, world):
         with noted() as calls:
             given = module.ring_all_reduce(tensor, rank, world)
         after.append((tensor, given, calls))
+    if rank > 0:
+        return after, None
     tensor, given = make_tensor(cases["digits"], "digits", seed, rank), None
-    with noted(alone=True) as calls, contextlib.suppress(RuntimeError):
+    with alone() as calls:
         given = module.ring_all_reduce(tensor, 0, 1)
     return after, (tensor, given, calls)
 
@@ -127,16 +151,17 @@ def verify(submission: Submission) -> None:
                 judge_digits([tensor for tensor, _, _ in ranks])
             judge_sum(before, [tensor for tensor, _, _ in ranks], what)
             judge_messages(before[0], ranks, what)
-        judge_alone([alone for _, alone in answers], cases["digits"][0])
+        judge_alone(*answers[0][1])
 
 
 def in_words(failed):
-    """A deadlock with its cure; any other failure as it is."""
-    _, found, cure = failed.details.partition("Cure: ")
+    """A deadlock in a sentence and its cure; any other failure as it is."""
+    rows, found, cure = failed.details.partition("  Cure: ")
     if failed.kind != "time-out" or not found:
         return failed
-    sentence = failed.sentence.removesuffix(": every rank must make the same calls, and end")
-    return Mistake(f"{sentence}. Cure: {cure.splitlines()[0]}")
+    sentence = failed.sentence.split(" (rank ")[0]
+    places = "; ".join(row.strip() for row in rows.splitlines() if row.startswith("  rank "))
+    return Mistake(f"{sentence} ({places}). Cure: {cure.splitlines()[0]}")
 
 
 def judge_calls(ranks):
@@ -251,8 +276,8 @@ def judge_messages(tensor, ranks, what):
         if counted > most and what == "a long tensor":
             raise Mistake(
                 f"rank {rank} sends {counted / tensor.nbytes:.2f} times the size of the tensor, "
-                f"and a ring of {world} needs {2 * (world - 1) / world:.2f}: in each step send one "
-                "part, not the whole tensor"
+                f"and a ring of {world} needs {2 * (world - 1) / world:.2f}: send one part in each "
+                f"of {2 * (world - 1)} steps"
             )
         if given is None:
             raise Mistake("ring_all_reduce gives None: return the bytes that this rank has sent")
@@ -263,10 +288,9 @@ def judge_messages(tensor, ranks, what):
             )
 
 
-def judge_alone(ranks, shape):
-    """Whether a rank that is alone keeps its tensor, and sends nothing. Raises Mistake."""
-    for rank, (tensor, given, calls) in enumerate(ranks):
-        if calls or given:
-            raise Mistake("with world_size 1 something is sent: a rank that is alone has the sum")
-        if tensor.shape != shape or bool((tensor != 10.0**rank).any()):
-            raise Mistake("with world_size 1 the tensor changes: a rank that is alone has the sum")
+def judge_alone(tensor, given, calls):
+    """Whether a rank that is alone, with ones, keeps them and sends nothing. Raises Mistake."""
+    if calls or given:
+        raise Mistake("with world_size 1 something is sent: a rank that is alone has the sum")
+    if bool((tensor != 1).any()):
+        raise Mistake("with world_size 1 the tensor changes: a rank that is alone has the sum")

@@ -21,6 +21,9 @@ from helpers.hang.operation import Operation
 from helpers.hang.places import Frame, caller
 
 
+MOST_KEPT = 256  # asynchronous operations that nobody has waited for
+
+
 @functools.cache
 def the_watch() -> "Watch":
     """The watch of this process: there is one torch.distributed to watch."""
@@ -37,6 +40,7 @@ class Watch:
         self._phrase = place_of
         self._inside = threading.local()  # torch's own calls of its own functions do not count
         self._works: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+        self._kept: dict[int, Any] = {}  # started, and not waited for
         self._begun = False
 
     def begin(
@@ -106,8 +110,16 @@ class Watch:
         return self.agreement.start(operation, call) if self.agreement else call()
 
     def _remember(self, work: Any, operation: Operation) -> Any:
+        """Note what a Work belongs to, and keep it until somebody waits for it.
+
+        gloo waits in the destructor of a Work that nobody kept, with Python's lock in its hand: the
+        rank would stand still and could not even say so.
+        """
         if work is not None:
             self._works[work] = operation
+            self._kept[id(work)] = work
+            if len(self._kept) > MOST_KEPT:
+                self._kept.pop(next(iter(self._kept)))
         return work
 
     def _plain(self, function: Callable, args: tuple, kwargs: dict) -> Any:
@@ -122,6 +134,7 @@ class Watch:
         @functools.wraps(wait)
         def watched(work, *args, **kwargs) -> Any:
             operation = self._works.get(work)
+            self._kept.pop(id(work), None)
             if operation is None or getattr(self._inside, "call", False):
                 return wait(work, *args, **kwargs)
             with self.log.waiting(operation, caller(sys._getframe(1))):

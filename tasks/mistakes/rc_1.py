@@ -85,7 +85,7 @@ MISTAKES = (
     PlantedMistake(
         "a step too many",
         RING.replace("for s in range(n - 1):", "for s in range(n):", 1),
-        says="twice",
+        says="send one part in each of 6 steps",
     ),
     PlantedMistake(
         "a step too few",
@@ -150,7 +150,6 @@ MISTAKES = (
         "nobody waits for the sends",
         but("    work.wait()\n", ""),
         says="never calls wait() on its result",
-        alone=True,
     ),
     PlantedMistake(
         "rounded on the way",
@@ -172,6 +171,11 @@ MISTAKES = (
         says="with world_size 1 the tensor changes",
     ),
     PlantedMistake(
+        "a rank that is alone sends to itself",
+        but("for s in range(n - 1):", "for s in range(max(1, n - 1)):"),
+        says="with world_size 1 something is sent",
+    ),
+    PlantedMistake(
         "all send first",
         but("work = dist.isend(mine, (rank + 1) % n)", "dist.send(mine, (rank + 1) % n)").replace(
             "    work.wait()\n", ""
@@ -191,7 +195,7 @@ MISTAKES = (
 
 ALSO_RIGHT = {
     "isend, recv, wait": RING,
-    "the other way round": but("rank + 1) % n)", "rank - 1 + 2 * 0) % n)")
+    "the other way round": but("isend(mine, (rank + 1)", "isend(mine, (rank + 0 - 1)")
     .replace("dist.recv(theirs, (rank - 1) % n)", "dist.recv(theirs, (rank + 1) % n)")
     .replace("(rank - s - 1) % n", "(rank + s + 1) % n")
     .replace("(rank - s) % n", "(rank + s) % n")

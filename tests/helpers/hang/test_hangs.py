@@ -207,3 +207,18 @@ def test_ddp_with_equal_batches_goes_through():
 def test_the_next_launch_runs():
     launch(both_send_first, 2, timeout=30, on_error="report", quiet=True)
     assert launch(dist.get_rank, 2, timeout=30, quiet=True) == [0, 1]
+
+
+@pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
+def test_an_isend_whose_work_is_dropped_does_not_silence_its_rank(checked):
+    """gloo would wait in the destructor, and nobody could say for what."""
+
+    def program():
+        x, other = torch.ones(4), 1 - dist.get_rank()
+        if dist.get_rank() == 0:
+            dist.isend(x, other)
+        dist.recv(x, other, tag=7)
+
+    report = launch(program, 2, timeout=30, on_error="report", quiet=True, checked=checked)
+    said = str(report)
+    assert "both receive first" in said and "did not answer" not in said, said

@@ -1,0 +1,131 @@
+"""Neighbours exchange tensors: a deadlock, and three ways out of it.
+
+    python -m helpers.ranks -n 3 exchange.py                     the three ways
+    python -m helpers.ranks -n 3 exchange.py --way deadlock      ends in words: who waits for whom
+
+The ranks stand in a ring. Each gives its tensor to its right neighbour, and gets that of its left
+one. Prints what each rank got.
+"""
+
+import argparse
+
+import torch
+import torch.distributed as dist
+
+from helpers.plain_errors import plain_errors
+from helpers.ranks import connect, disconnect, find_place
+
+
+def neighbours(rank, world_size):
+    """The rank on the left and the rank on the right of `rank`, in a ring.
+
+    Raises ValueError for a rank that is alone, or that the ring does not have.
+    """
+    if world_size < 2:
+        raise ValueError(f"world_size is {world_size}: a ring of neighbours needs 2 ranks or more")
+    if not 0 <= rank < world_size:
+        raise ValueError(
+            f"rank is {rank} and world_size is {world_size}: ranks go from 0 to {world_size - 1}"
+        )
+    return (rank - 1) % world_size, (rank + 1) % world_size
+
+
+def exchange_deadlock(mine, rank, world_size):
+    """How it does not work: every rank sends first. Nobody is left to receive.
+
+    dist.send returns when its receiver has begun to receive. All ranks wait in the first line,
+    and none comes to the second.
+    """
+    left, right = neighbours(rank, world_size)
+    theirs = torch.empty_like(mine)
+    dist.send(mine, right)
+    dist.recv(theirs, left)
+    return theirs
+
+
+def exchange_in_order(mine, rank, world_size):
+    """Give `mine` to the right neighbour; return the tensor of the left one, as a new tensor.
+
+    mine: a tensor without gaps in memory (contiguous), of the same shape and type on all ranks.
+    It stays as it is. world_size: 2 or more, even or odd.
+
+    Uses dist.send and dist.recv only. The even ranks send first, the odd ranks receive first.
+    """
+    left, right = neighbours(rank, world_size)
+    # BEGIN SOLUTION RC-2
+    theirs = torch.empty_like(mine)
+    if rank % 2 == 0:
+        dist.send(mine, right)
+        dist.recv(theirs, left)
+    else:  # with an odd number of ranks, two even ones are neighbours: the next odd one frees them
+        dist.recv(theirs, left)
+        dist.send(mine, right)
+    return theirs
+    # END SOLUTION
+
+
+def exchange_without_waiting(mine, rank, world_size):
+    """Give `mine` to the right neighbour; return the tensor of the left one: as above.
+
+    Uses dist.isend, which starts to send and returns at once. Its result has a method wait():
+    before that has returned, the message may be on its way still, and `mine` must not change.
+    """
+    left, right = neighbours(rank, world_size)
+    # BEGIN SOLUTION RC-2
+    theirs = torch.empty_like(mine)
+    message = dist.isend(mine, right)
+    dist.recv(theirs, left)
+    message.wait()
+    return theirs
+    # END SOLUTION
+
+
+def exchange_in_a_batch(mine, rank, world_size):
+    """Give `mine` to the right neighbour; return the tensor of the left one: as above.
+
+    Uses dist.batch_isend_irecv, which starts a list of dist.P2POp(dist.isend or dist.irecv,
+    tensor, other rank) together. This is the one way that NCCL, on GPUs, is sure to bring through.
+    """
+    left, right = neighbours(rank, world_size)
+    # BEGIN SOLUTION RC-2
+    theirs = torch.empty_like(mine)
+    both = [dist.P2POp(dist.isend, mine, right), dist.P2POp(dist.irecv, theirs, left)]
+    for message in dist.batch_isend_irecv(both):
+        message.wait()
+    return theirs
+    # END SOLUTION
+
+
+def ways():
+    """The functions by the name of the flag."""
+    return {
+        "order": exchange_in_order,
+        "no-wait": exchange_without_waiting,
+        "batch": exchange_in_a_batch,
+        "deadlock": exchange_deadlock,
+    }
+
+
+def read_flags(arguments=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--way", choices=[*ways()], help="only this one (all but the deadlock)")
+    parser.add_argument("--backend", default="auto", help="auto, gloo or nccl (auto)")
+    return parser.parse_args(arguments)
+
+
+def main():
+    options = read_flags()
+    place = find_place()
+    device = connect(place, options.backend)
+    mine = torch.full((4,), float(place.rank), device=device)
+    for way in [options.way] if options.way else ["order", "no-wait", "batch"]:
+        theirs = ways()[way](mine, place.rank, place.world_size)
+        print(f"{way}: rank {place.rank} got {theirs.tolist()}", flush=True)
+    disconnect()
+
+
+if __name__ == "__main__":
+    with plain_errors():
+        main()

@@ -1,0 +1,81 @@
+"""The exchange: the deadlock says so, and three ways bring the tensor of the left neighbour."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from helpers.grade.task import load_module
+from helpers.ranks import launch
+
+PRIMER = Path(__file__).resolve().parents[2] / "primer"
+TYPES = ("float32", "float64", "int64", "bfloat16")
+
+
+def the_script():
+    return load_module(PRIMER / "exchange.py", "the_exchange")
+
+
+def by_all_ways():
+    """For each way and each tensor: what came, and whether the own tensor stayed."""
+    script, rank, ranks = the_script(), dist.get_rank(), dist.get_world_size()
+    found = {}
+    for name, way in script.ways().items():
+        for number, dtype in enumerate(TYPES if name != "deadlock" else ()):
+            mine = torch.full((2, number), 10 * number + rank, dtype=getattr(torch, dtype))
+            before = mine.clone()
+            found[name, dtype] = way(mine, rank, ranks), torch.equal(mine, before)
+    return found
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 5])
+def test_three_ways_bring_the_tensor_of_the_left_neighbour(ranks):
+    everywhere = launch(by_all_ways, ranks, timeout=30, quiet=True)
+    assert len(everywhere[0]) == 3 * len(TYPES)
+    for rank, found in enumerate(everywhere):
+        for (name, dtype), (theirs, stayed) in found.items():
+            number = TYPES.index(dtype)
+            sent = torch.full((2, number), 10 * number + (rank - 1) % ranks)
+            assert torch.equal(theirs, sent.to(getattr(torch, dtype))), (name, rank)
+            assert stayed, (name, rank)
+
+
+def test_the_deadlock_ends_in_words():
+    def stuck():
+        mine = torch.ones(4)
+        the_script().exchange_deadlock(mine, dist.get_rank(), dist.get_world_size())
+
+    report = launch(stuck, 3, timeout=30, on_error="report", quiet=True)
+    said = str(report)
+    assert "a ring of sends. Ranks 0, 1 and 2 all send first" in said, said
+    assert "in exchange_deadlock" in said and "dist.send(mine, right)" in said
+
+
+@pytest.mark.parametrize(
+    ("rank", "world_size", "sentence"),
+    [
+        (0, 1, "a ring of neighbours needs 2 ranks or more"),
+        (3, 3, "rank is 3 and world_size is 3: ranks go from 0 to 2"),
+        (-1, 3, "ranks go from 0 to 2"),
+    ],
+)
+def test_no_such_neighbours(rank, world_size, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        the_script().neighbours(rank, world_size)
+
+
+def test_the_script_shows_each_way():
+    done = subprocess.run(
+        [sys.executable, "-m", "helpers.ranks", "-n", "2", "exchange.py"],
+        cwd=PRIMER,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    for way in ("order", "no-wait", "batch"):
+        assert f"{way}: rank 1 got [0.0, 0.0, 0.0, 0.0]" in done.stdout
+    assert "deadlock" not in done.stdout
