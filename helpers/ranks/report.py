@@ -30,6 +30,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the words, and who waited for whom."""
-        words = f'<pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
+        style = "font-family: monospace; white-space: pre-wrap; word-break: normal"
+        words = f'<pre style="{style}">{escape(str(self))}</pre>'
         picture = self.failure.picture if self.failure else None
         return words + (picture._repr_html_() if picture else "")

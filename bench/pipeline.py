@@ -1,0 +1,159 @@
+"""Our executor beside torch.distributed.pipelining: the same stages, ranks, threads and order."""
+
+import statistics
+import time
+from functools import partial
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from bench.race import Race
+from helpers.pipeline import Pace, Pipeline
+from helpers.ranks import launch
+from helpers.schedules import gpipe, interleaved, one_f_one_b, zb_h1
+from helpers.simulate import simulate
+from helpers.trace import Recorder
+
+VOCAB = 256
+# ranks, micro-batches, rows of a micro-batch, tokens of a row, width, blocks of a stage, steps
+COMPUTING = (2, 8, 2, 64, 256, 2, 6)
+OVERHEAD = (2, 16, 1, 8, 16, 1, 30)
+BUILDERS = {
+    "GPipe": gpipe,
+    "1F1B": one_f_one_b,
+    "Interleaved1F1B": interleaved,
+    "InterleavedZeroBubble": zb_h1,
+}
+
+
+def races() -> list[Race]:
+    """Ours beside torch's for each schedule where each cost dominates; the trace; the pace."""
+    rows = []
+    for where, sizes in (("computing dominates", COMPUTING), ("overhead dominates", OVERHEAD)):
+        for name in BUILDERS:
+            rows.append(_race(f"{name}, {where}", name, ("ours", "torch"), sizes))
+        rows.append(_race(f"1F1B with a trace, {where}", "1F1B", ("traced", "ours"), sizes))
+    return rows + [_paced(name, build) for name, build in PACED.items()]
+
+
+def _race(what: str, name: str, hows: tuple[str, str], sizes: tuple) -> Race:
+    """Both run in the same ranks, a step of each in turn: what slows one down slows the other."""
+    last: list[float] = []
+
+    def run_ours() -> float:
+        times = launch(timed, sizes[0], (name, hows, sizes), quiet=True, checked=False)
+        last[:] = [1e3 * max(both) for both in zip(*times, strict=True)]
+        return last[0]
+
+    return Race(f"{what}, {sizes[0]} ranks", *hows, run_ours, lambda: last[1], unit="ms")
+
+
+class Block(nn.Module):
+    """A feed-forward layer with its norm, and what it adds to."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.norm, self.up = nn.LayerNorm(width), nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
+
+
+def make_stage(number: int, count: int, width: int, blocks: int) -> nn.Module:
+    """A stage of a small model: token numbers go into the first, logits come from the last."""
+    torch.manual_seed(number)
+    parts: list[nn.Module] = [Block(width) for _ in range(blocks)]
+    parts = [nn.Embedding(VOCAB, width)] * (number == 0) + parts
+    return nn.Sequential(*parts, *[nn.Linear(width, VOCAB)] * (number == count - 1))
+
+
+def loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def timed(name: str, hows: tuple[str, str], sizes: tuple) -> list[float]:
+    """On a rank, of each way: the median of the seconds of a step, forward and backward."""
+    steps, ways = sizes[-1], [_way(name, how, sizes) for how in hows]
+    times: list[list[float]] = [[], []]
+    for number in range(steps + 3):
+        for (stages, step), mine in zip(ways, times, strict=True):
+            for stage in stages.values():
+                stage.zero_grad()
+            dist.barrier()
+            begun = time.perf_counter()
+            step()
+            if number >= 3:  # the first ones warm up
+                mine.append(time.perf_counter() - begun)
+    return [statistics.median(mine) for mine in times]
+
+
+def _way(name: str, how: str, sizes: tuple):
+    """The stages of this rank, and a function that does one step with them."""
+    size, m, rows, length, width, blocks, _ = sizes
+    rank, schedule = dist.get_rank(), BUILDERS[name](size, m)
+    torch.set_num_threads(1)
+    mine = schedule.stages_of(rank)
+    stages = {s: make_stage(s, schedule.stages, width, blocks) for s in mine}
+    ids = torch.randint(0, VOCAB, (m * rows, length))
+    if how == "torch":
+        return stages, _theirs(name, schedule, stages, ids, m)
+    recorder = Recorder(rank) if how == "traced" else None
+    return stages, partial(Pipeline(schedule, stages, loss=loss, recorder=recorder).step, ids, ids)
+
+
+def _theirs(name, schedule, stages, ids, m):
+    from torch.distributed import pipelining
+
+    parts = [
+        pipelining.PipelineStage(stage, s, schedule.stages, torch.device("cpu"))
+        for s, stage in stages.items()
+    ]
+    kind = getattr(pipelining, f"Schedule{name}")
+    runner = kind(parts[0] if name in ("GPipe", "1F1B") else parts, m, loss_fn=loss)
+    inputs = [ids] if 0 in stages else []
+    targets = {"target": ids} if schedule.stages - 1 in stages else {}
+    return partial(runner.step, *inputs, **targets)
+
+
+# --- a paced step beside its simulation ----------------------------------------------------------
+
+PACE = Pace(forward=0.02, input_grad=0.02, weight_grad=0.02)
+PACED = {
+    "1F1B": lambda: one_f_one_b(8, 16),
+    "ZB-H1": lambda: zb_h1(8, 16),
+    "interleaved": lambda: interleaved(8, 16),
+}
+
+
+def _paced(name: str, build) -> Race:
+    def real() -> float:
+        return 1e3 * max(launch(paced, 8, (name,), quiet=True, checked=False))
+
+    def simulated() -> float:
+        return 1e3 * simulate(build(), PACE.costs()).step_time
+
+    return Race(
+        f"{name}, 8 paced ranks beside the simulation",
+        "real",
+        "simulated",
+        real,
+        simulated,
+        "ms",
+        3,
+    )
+
+
+def paced(name: str) -> float:
+    """On a rank: the seconds of one paced step."""
+    rank, schedule = dist.get_rank(), PACED[name]()
+    torch.set_num_threads(1)
+    stages = {s: make_stage(s, schedule.stages, 8, 1) for s in schedule.stages_of(rank)}
+    ids = torch.randint(0, VOCAB, (schedule.micro_batches, 4))
+    Pipeline(schedule, stages, loss=loss).step(ids, ids)  # the first one warms up
+    pipeline = Pipeline(schedule, stages, loss=loss, pace=PACE)
+    dist.barrier()
+    begun = time.perf_counter()
+    pipeline.step(ids, ids)
+    return time.perf_counter() - begun

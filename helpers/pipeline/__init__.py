@@ -1,0 +1,28 @@
+"""The executor: any schedule, run for real.
+
+    schedule = one_f_one_b(stages=3, micro_batches=8)
+    pipeline = Pipeline(schedule, {rank: stage}, loss=cross_entropy)     on every rank
+    outcome = pipeline.step(inputs, targets)                             gradients are in .grad
+
+The same schedule can be simulated and drawn; `Pace(...).costs()` gives the costs of a paced run.
+
+Files, from the ground up: `batch` cuts and counts; `backward` is the backward pass, whole or in two
+halves; `memory` counts what is kept; `pace` lets stages take a chosen time; `peers` knows the other
+ranks; `mail` sends and receives; `step` does the actions of one step; `pipeline` puts them
+together. `tied` is for a weight that the first and the last stage share.
+"""
+
+from helpers.pipeline.batch import count_next_tokens, count_targets
+from helpers.pipeline.pace import Pace
+from helpers.pipeline.pipeline import Outcome, Pipeline
+from helpers.pipeline.tied import add_tied, make_tie
+
+__all__ = [
+    "Outcome",
+    "Pace",
+    "Pipeline",
+    "add_tied",
+    "count_next_tokens",
+    "count_targets",
+    "make_tie",
+]

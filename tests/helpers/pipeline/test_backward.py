@@ -1,0 +1,216 @@
+"""The two halves of the backward pass: together the whole one, and no work done twice."""
+
+import weakref
+
+import pytest
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from helpers.pipeline import Pipeline
+from helpers.pipeline.backward import input_grad, weight_grad, whole
+from helpers.pipeline.memory import saved_bytes
+from helpers.schedules import parse
+
+from .models import VOCAB, Block, Head, gradients_of
+
+
+class Twice(nn.Module):
+    """One weight at two places, with another weight between them."""
+
+    def __init__(self):
+        super().__init__()
+        self.shared, self.other = nn.Linear(12, 12), nn.Linear(12, 12)
+
+    def forward(self, x):
+        return self.shared(torch.tanh(self.other(torch.tanh(self.shared(x)))))
+
+
+class Deaf(nn.Module):
+    """Its output does not depend on its input."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3, 4, 12))
+
+    def forward(self, x):
+        return self.weight * 2
+
+
+class TwoTables(nn.Module):
+    """Tokens and positions, each with an embedding: two ways to the deepest place."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(VOCAB, 12), nn.Embedding(4, 12)
+        self.block = Block()
+
+    def forward(self, ids):
+        return self.block(self.tokens(ids) + self.places(torch.arange(4)))
+
+
+def half_frozen():
+    stage = nn.Sequential(nn.Linear(12, 12), nn.Tanh(), nn.Linear(12, 12))
+    stage[0].requires_grad_(False)
+    return stage
+
+
+STAGES = {
+    "blocks": lambda: nn.Sequential(Block(), Block(), Head()),
+    "first": lambda: nn.Sequential(nn.Embedding(VOCAB, 12), Block(), Block()),
+    "embedding alone": lambda: nn.Embedding(VOCAB, 12),
+    "two tables": TwoTables,
+    "shared weight": Twice,
+    "half frozen": half_frozen,
+    "deaf": Deaf,
+    "no weights": nn.Tanh,
+    "nothing at all": nn.Identity,
+    "first, of numbers": lambda: nn.Sequential(nn.Linear(12, 12), nn.Tanh(), nn.Linear(12, 5)),
+}
+OF_IDS = {"first", "embedding alone", "two tables"}
+
+
+def one_pass(name):
+    """A stage, its input, its output, a gradient for the output; always the same."""
+    torch.manual_seed(3)
+    stage = STAGES[name]().double()
+    x = torch.randint(0, VOCAB, (3, 4)) if name in OF_IDS else torch.randn(3, 4, 12).double()
+    if name not in OF_IDS and name != "first, of numbers":
+        x.requires_grad_()
+    y = stage(x)
+    return stage, x, y, torch.randn_like(y)
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_both_halves_together_are_the_whole(name):
+    stage, x, y, gradient = one_pass(name)
+    whole(y, gradient)
+    right = {n: p.grad for n, p in stage.named_parameters()} | {"x": x.grad}
+
+    stage, x, y, gradient = one_pass(name)
+    found, branches = input_grad(y, gradient, x)
+    assert all(p.grad is None for p in stage.parameters())
+    weight_grad(branches)
+    mine = {n: p.grad for n, p in stage.named_parameters()} | {"x": found}
+    for key, tensor in right.items():
+        if tensor is None:
+            assert mine[key] is None, key
+        else:
+            torch.testing.assert_close(mine[key], tensor, rtol=1e-12, atol=1e-12, msg=key)
+
+
+def test_gradients_add_up():
+    stage, x, y, gradient = one_pass("blocks")
+    whole(y, gradient)
+    once = gradients_of(stage)
+    weight_grad(input_grad(stage(x), gradient, x)[1])
+    for name, tensor in gradients_of(stage).items():
+        torch.testing.assert_close(tensor, 2 * once[name], rtol=1e-12, atol=1e-12)
+
+
+class Counted(torch.autograd.Function):
+    """Hands its input on, and counts how often its backward pass is run."""
+
+    runs = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        Counted.runs += 1
+        return gradient
+
+
+class Counting(nn.Module):
+    def forward(self, x):
+        return Counted.apply(x)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_the_way_back_to_the_input_is_gone_once_and_in_the_first_half(first):
+    start = nn.Embedding(VOCAB, 12) if first else nn.Identity()
+    stage = nn.Sequential(start, Counting(), Block(), Counting(), Head())
+    x = torch.randint(0, VOCAB, (2, 4)) if first else torch.randn(2, 4, 12, requires_grad=True)
+    y = stage(x)
+    Counted.runs = 0
+    branches = input_grad(y, torch.ones_like(y), x)[1]
+    assert Counted.runs == 2
+    weight_grad(branches)
+    assert Counted.runs == 2
+
+
+class Products(TorchDispatchMode):
+    """Counts the matrix products that are computed."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.count += "mm" in str(function)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("first, in_i", [(True, 1), (False, 2)])
+def test_no_matrix_product_is_computed_twice_or_in_the_wrong_half(first, in_i):
+    """Of two layers a first stage owes one gradient in I, that of what is between them."""
+    stage = nn.Sequential(nn.Linear(12, 12), nn.Tanh(), nn.Linear(12, 12))
+    x = torch.randn(3, 12, requires_grad=not first)
+    y = stage(x)
+    with Products() as products:
+        branches = input_grad(y, torch.ones_like(y), x)[1]
+        assert products.count == in_i
+        weight_grad(branches)
+        assert products.count == in_i + 2
+
+
+def test_bytes_that_a_stage_keeps():
+    stage = nn.Sequential(nn.Linear(10, 10), nn.Tanh())
+    x = torch.randn(4, 10, requires_grad=True)
+    with saved_bytes(stage) as so_many:
+        y = stage(x)
+    assert so_many() == 2 * 4 * 10 * 4  # the input of the Linear, the output of the Tanh
+    y.sum().backward()
+    assert x.grad is not None
+
+
+class Live(torch.autograd.Function):
+    """Counts the graphs that exist, and the most there were at one time."""
+
+    now = most = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        Live.now += 1
+        Live.most = max(Live.most, Live.now)
+        weakref.finalize(ctx, Live.gone)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+    @staticmethod
+    def gone():
+        Live.now -= 1
+
+
+class Lives(nn.Module):
+    def forward(self, x):
+        return Live.apply(x)
+
+
+@pytest.mark.parametrize(
+    "text, most",
+    [
+        ("rank 0: F0 F1 F2 F3 B0 B1 B2 B3", 4),
+        ("rank 0: F0 F1 B0 F2 B1 F3 B2 B3", 2),
+        ("rank 0: F0 I0 F1 I1 W0 W1 F2 I2 W2 F3 I3 W3", 2),
+    ],
+)
+def test_the_graph_of_a_micro_batch_is_gone_after_its_backward_pass(text, most):
+    stage = nn.Sequential(nn.Linear(4, 4), Lives(), nn.Linear(4, 4))
+    Live.now = Live.most = 0
+    x = torch.randn(4, 4)
+    Pipeline(parse(text), {0: stage}, loss=nn.functional.mse_loss).step(x, x)
+    assert (Live.most, Live.now) == (most, 0)

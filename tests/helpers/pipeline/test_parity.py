@@ -1,0 +1,119 @@
+"""Every schedule on real ranks: gradients and weights after SGD are those of one device.
+
+One launch for each number of ranks does all schedules in both dtypes, on a batch that the
+micro-batches do not divide and whose rows have different numbers of tokens.
+"""
+
+import functools
+from collections import OrderedDict
+
+import pytest
+import torch
+
+from helpers.oracle import between, gather, judge, one_step, snapshot
+from helpers.pipeline import Pipeline, count_targets
+from helpers.ranks import launch
+from helpers.schedules import (
+    breadth_first,
+    from_trace,
+    gpipe,
+    in_flight,
+    interleaved,
+    naive,
+    one_f_one_b,
+    waves,
+    zb_h1,
+    zb_h2,
+    zb_v,
+)
+from helpers.trace import Recorder
+
+from .models import cut_model, loss, make_batch, make_model
+
+M = 5
+BUILDERS = {
+    "naive": naive,
+    "gpipe": gpipe,
+    "1f1b": one_f_one_b,
+    "waves": lambda p, m: waves(gpipe(p, 2), 2),
+    "interleaved": interleaved,
+    "breadth first": breadth_first,
+    "zb-h1": zb_h1,
+    "zb-h2": zb_h2,
+    "zb-v": zb_v,
+    "fewer micro-batches than stages": lambda p, m: one_f_one_b(p, 1),
+}
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+CASES = [(name, dtype) for name in BUILDERS for dtype in DTYPES]
+
+
+def sgd(parameters):
+    return torch.optim.SGD(parameters, lr=0.5)
+
+
+def train():
+    """On every rank: one step of each schedule; the tensors, the order, what was kept."""
+    import torch.distributed as dist
+
+    rank, size, answers = dist.get_rank(), dist.get_world_size(), {}
+    for name, dtype in CASES:
+        schedule = BUILDERS[name](size, M)
+        parts = cut_model(make_model(DTYPES[dtype]), schedule.stages)
+        stages = {number: parts[number] for number in schedule.stages_of(rank)}
+        whole = torch.nn.Sequential(
+            OrderedDict(part for stage in stages.values() for part in stage.named_children())
+        )
+        recorder = Recorder(rank)
+        pipeline = Pipeline(schedule, stages, loss=loss, recorder=recorder)
+        before = snapshot(whole)
+        outcome = pipeline.step(*make_batch())
+        with torch.no_grad():  # SGD by hand: torch.optim takes two seconds to import
+            for p in whole.parameters():
+                p -= 0.5 * p.grad
+        answers[name, dtype] = between(before, snapshot(whole)), outcome, recorder.trace()
+    return answers
+
+
+@functools.cache
+def launched(ranks):
+    return launch(train, ranks=ranks, quiet=True)
+
+
+@functools.cache
+def one_device(dtype, micro_batches):
+    def loss_of(model, batch):
+        ids, targets = batch
+        return loss(model(ids), targets), count_targets(targets)
+
+    batches = zip(*(part.tensor_split(micro_batches) for part in make_batch()), strict=True)
+    return one_step(make_model(DTYPES[dtype]), loss_of, batches, sgd)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("name, dtype", CASES)
+def test_the_step_is_that_of_one_device(name, dtype, ranks):
+    right = one_device(dtype, BUILDERS[name](ranks, M).micro_batches)
+    parts = [answers[name, dtype][0] for answers in launched(ranks)]
+    verdict = judge(right, gather(parts, right.before))
+    assert verdict.ok and len(verdict.rows) == 2 * len(right.before), str(verdict)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("name", BUILDERS)
+def test_every_rank_does_what_the_schedule_says_and_keeps_no_more(name, ranks):
+    schedule = BUILDERS[name](ranks, M)
+    answers = [answers[name, "float32"] for answers in launched(ranks)]
+    traces = [trace for _, _, trace in answers]
+    assert from_trace(traces[0].merged(*traces[1:])).ranks == schedule.ranks
+    outcomes = [outcome for _, outcome, _ in answers]
+    assert [o.most_in_flight for o in outcomes] == in_flight(schedule)
+    assert [o.most_kept for o in outcomes] == in_flight(schedule, until="weights")
+
+
+def test_the_loss_is_that_of_the_whole_batch_and_only_the_last_rank_has_it():
+    ids, targets = make_batch()
+    whole = loss(make_model(torch.float64)(ids), targets)
+    first, _, last = (answers["1f1b", "float64"][1] for answers in launched(3))
+    assert torch.allclose(last.loss, whole, rtol=1e-12)
+    assert sum(last.tokens) == count_targets(targets) and len(last.losses) == M
+    assert (first.loss, first.losses, first.tokens) == (None, (), ())

@@ -1,0 +1,362 @@
+"""What a step promises, on one rank without a connection and on several with one."""
+
+import pytest
+import torch
+from torch import nn
+
+from helpers.pipeline import Pace, Pipeline, add_tied, count_next_tokens, count_targets, make_tie
+from helpers.ranks import RankFailed, launch
+from helpers.schedules import (
+    BadSchedule,
+    Schedule,
+    crossed_links,
+    gpipe,
+    interleaved,
+    naive,
+    one_f_one_b,
+    parse,
+    zb_v,
+)
+
+from .models import (
+    VOCAB,
+    WIDTH,
+    Head,
+    cut_model,
+    gradients_of,
+    loss,
+    make_batch,
+    make_model,
+    right_gradients,
+)
+
+TWO_ON_ONE = "rank 0: 0F0 1F0 0F1 1F1 1B1 0B1 1B0 0B0"
+
+
+def build(schedule, rank=0, model=None, **options):
+    """This rank's pipeline, and the model that its stages are parts of."""
+    model = model or make_model()
+    parts = cut_model(model, schedule.stages)
+    stages = {number: parts[number] for number in schedule.stages_of(rank)}
+    return Pipeline(schedule, stages, **{"loss": loss} | options), model
+
+
+def assert_same(found, right, factor=1.0):
+    assert found.keys() == right.keys()
+    for name, tensor in right.items():
+        torch.testing.assert_close(found[name], factor * tensor, rtol=1e-10, atol=1e-12, msg=name)
+
+
+# --- one rank, no connection ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [TWO_ON_ONE, "rank 0: F0 F1 F2 I1 B0 W1 B2", "rank 0: F0 B0"])
+def test_one_rank_alone_needs_no_connection(text):
+    pipeline, model = build(parse(text))
+    outcome = pipeline.step(*make_batch())
+    assert_same(gradients_of(model), right_gradients())
+    ids, targets = make_batch()
+    torch.testing.assert_close(outcome.loss, loss(model(ids), targets).detach())
+
+
+def test_two_steps_without_zero_grad_add_up():
+    pipeline, model = build(gpipe(1, 3))
+    pipeline.step(*make_batch(seed=1))
+    first = gradients_of(model)
+    pipeline.step(*make_batch(seed=2))
+    second = right_gradients(batch=make_batch(seed=2))
+    assert_same(gradients_of(model), {name: first[name] + second[name] for name in first})
+
+
+def test_a_micro_batch_without_tokens_adds_nothing():
+    ids, targets = make_batch()
+    targets[:4] = -100
+    pipeline, model = build(gpipe(1, 2))
+    outcome = pipeline.step(ids, targets)
+    assert_same(gradients_of(model), right_gradients(batch=(ids, targets)))
+    assert outcome.tokens[0] == 0 and outcome.losses[0] == 0 and torch.isfinite(outcome.loss)
+
+
+def test_micro_batches_of_any_size_as_a_list():
+    pipeline, model = build(gpipe(1, 3))
+    ids, targets = (part.split([1, 5, 2]) for part in make_batch())
+    pipeline.step(ids, targets)
+    assert_same(gradients_of(model), right_gradients())
+
+
+def test_tokens_are_counted():
+    ids, targets = make_batch()
+    assert count_targets(targets) == int((targets != -100).sum())
+    assert count_targets(torch.zeros(3, 2)) == 6
+    assert count_next_tokens(targets) == int((targets[:, 1:] != -100).sum())
+
+
+# --- wrong input: one sentence each --------------------------------------------------------------
+
+
+def said(call, error=ValueError):
+    with pytest.raises(error) as caught:
+        call()
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def test_a_batch_smaller_than_the_micro_batches():
+    pipeline, _ = build(gpipe(1, 5))
+    text = said(lambda: pipeline.step(*make_batch(rows=3)))
+    assert text == (
+        "the inputs have 3 rows and the schedule cuts the batch into 5 micro-batches: give at "
+        "least one row for each, or take a schedule with fewer micro-batches"
+    )
+
+
+def test_a_list_of_another_length():
+    pipeline, _ = build(gpipe(1, 3))
+    ids, targets = make_batch()
+    text = said(lambda: pipeline.step([ids, ids], targets))
+    assert "the inputs are a list of 2 and the schedule has 3 micro-batches" in text
+
+
+def test_inputs_and_targets_of_two_batches():
+    pipeline, _ = build(gpipe(1, 2))
+    text = said(lambda: pipeline.step(make_batch()[0], make_batch(rows=6)[1]))
+    assert "micro-batch 0 has 4 rows of inputs and 3 of targets" in text
+
+
+@pytest.mark.parametrize("what, end", [("inputs", "first"), ("targets", "last")])
+def test_a_batch_that_is_missing(what, end):
+    pipeline, _ = build(gpipe(1, 2))
+    batch = dict(zip(("inputs", "targets"), make_batch(), strict=True)) | {what: None}
+    text = said(lambda: pipeline.step(**batch))
+    assert f"rank 0 holds the {end} stage and step() got no {what}" in text
+
+
+def test_no_target_counts():
+    pipeline, _ = build(gpipe(1, 2))
+    ids, targets = make_batch()
+    text = said(lambda: pipeline.step(ids, torch.full_like(targets, -100)))
+    assert text == "no target of the batch counts: there is nothing to learn from"
+
+
+def test_a_stage_that_is_missing_or_superfluous():
+    schedule, stage = parse(TWO_ON_ONE), nn.Identity()
+    text = said(lambda: Pipeline(schedule, {0: stage}, loss=loss))
+    assert "on rank 0 stage 1 is missing: by hand puts stages 0, 1 on it, and it was" in text
+    text = said(lambda: Pipeline(schedule, {0: stage, 1: stage, 2: stage}, loss=loss))
+    assert "on rank 0 stage 2 does not belong here" in text and "given stages 0, 1, 2" in text
+
+
+def test_a_schedule_for_another_number_of_ranks():
+    text = said(lambda: Pipeline(gpipe(3, 2), {0: nn.Identity()}, loss=loss))
+    assert text == (
+        "the schedule GPipe is for 3 ranks and this group has 1: start 3, or build the schedule "
+        "for 1"
+    )
+
+
+def test_a_schedule_that_cannot_run():
+    wrong = Schedule("wrong", parse("rank 0: F0 B0 B1 F1").ranks)
+    text = said(lambda: Pipeline(wrong, {0: nn.Identity()}, loss=loss), BadSchedule)
+    assert "rank 0, position 2: 0B1 needs 0F1" in text
+
+
+def test_no_loss_and_a_loss_that_is_none():
+    assert "has no loss" in said(lambda: Pipeline(gpipe(1, 1), {0: nn.Identity()}))
+    pipeline, _ = build(gpipe(1, 2), loss=lambda output, target: output)
+    text = said(lambda: pipeline.step(*make_batch()))
+    assert "the loss gave float64 of shape (4, 6, 20) for micro-batch 0" in text
+
+
+@pytest.mark.parametrize(
+    "stage, words",
+    [
+        (lambda ids: (ids, ids), "stage 0 gives a tuple: what goes to the next stage must be one"),
+        (lambda ids: ids, "stage 0 gives int64 of shape (4, 6): what goes to the next stage"),
+        (lambda ids: ids[:1].double(), "and (4, 6) was expected: it must keep the rows"),
+    ],
+)
+def test_what_cannot_be_passed_on(stage, words):
+    class First(nn.Module):
+        def forward(self, ids):
+            return stage(ids)
+
+    pipeline = Pipeline(parse(TWO_ON_ONE), {0: First(), 1: nn.Identity()}, loss=loss)
+    assert words in said(lambda: pipeline.step(*make_batch()))
+
+
+def test_lengths_that_differ_within_a_batch():
+    pipeline, _ = build(parse(TWO_ON_ONE))
+    ids, targets = make_batch()
+    text = said(lambda: pipeline.step([ids, ids[:, :4]], [targets, targets[:, :4]]))
+    assert "stage 0 gives float64 of shape (8, 4, 12) for micro-batch 1, and (8, 6, 12) was" in text
+
+
+# --- several ranks -------------------------------------------------------------------------------
+
+# The second micro-batch is sent last and needed first: by tag it does not matter.
+CROSSED = parse("""
+rank 0: 0F0 0F1 0B1 0B0
+rank 1: 1F1 1B1 1F0 1B0
+""")
+
+
+def many_steps():
+    """On each of two ranks: what differs from one step to the next."""
+    import torch.distributed as dist
+
+    rank, answers = dist.get_rank(), {}
+    for name, schedule, batches in [
+        ("crossed", CROSSED, [make_batch()]),
+        ("another size each step", one_f_one_b(2, 3), [make_batch(n) for n in (9, 4, 5)]),
+        ("a list", interleaved(2, 3), [[part.split([1, 5, 2]) for part in make_batch()]]),
+        ("many micro-batches", gpipe(2, 8), [make_batch()]),
+    ]:
+        pipeline, model = build(schedule, rank)
+        for batch in batches:
+            pipeline.step(*batch)
+        mine = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+        answers[name] = mine, len(pipeline.mail.on_the_way)
+    return answers
+
+
+def test_steps_that_differ():
+    assert crossed_links(CROSSED)
+    answers = launch(many_steps, ranks=2, quiet=True)
+    right = right_gradients()
+    sum_of_three = [right_gradients(batch=make_batch(n)) for n in (9, 4, 5)]
+    for name in answers[0]:
+        found = {}
+        for answer in answers:
+            tensors, on_the_way = answer[name]
+            assert on_the_way == 0
+            found |= tensors
+        if name == "another size each step":
+            assert_same(found, {n: sum(one[n] for one in sum_of_three) for n in right})
+        else:
+            assert_same(found, right)
+
+
+def tied_model():
+    model = make_model()
+    model[-1].out.weight = model[0].weight
+    return model
+
+
+def tied():
+    """On each of three ranks, for a schedule with the ends apart and one with both on rank 0."""
+    import torch.distributed as dist
+
+    rank, answers = dist.get_rank(), []
+    for schedule in (one_f_one_b(3, 4), zb_v(3, 4)):
+        model = make_model()
+        model[-1].out.weight = nn.Parameter(model[0].weight.detach().clone())  # a copy each
+        pipeline, _ = build(schedule, rank, model)
+        tie = make_tie(schedule)
+        pipeline.step(*make_batch(seed=1))
+        pipeline.step(*make_batch(seed=2))
+        copies = {0: model[0].weight, schedule.stages - 1: model[-1].out.weight}
+        mine = [copies[stage] for stage in schedule.stages_of(rank) if stage in copies]
+        add_tied(mine, tie)
+        answers.append([copy.grad for copy in mine])
+    return answers
+
+
+def test_a_tied_weight_gets_the_sum_of_both_gradients():
+    right = 0
+    for seed in (1, 2):
+        model = tied_model()
+        ids, targets = make_batch(seed=seed)
+        loss(model(ids), targets).backward()
+        right = right + model[0].weight.grad
+    apart, together = zip(*launch(tied, ranks=3, quiet=True), strict=True)
+    assert [len(found) for found in apart] == [1, 0, 1]
+    assert [len(found) for found in together] == [2, 0, 0]
+    for found in (*apart, *together):
+        for gradient in found:
+            torch.testing.assert_close(gradient, right, rtol=1e-10, atol=1e-12)
+
+
+class Raises(nn.Module):
+    """Fails at its third micro-batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.calls = nn.Parameter(torch.ones(WIDTH).double()), 0
+
+    def forward(self, x):
+        self.calls += 1
+        if self.calls == 3:
+            raise ArithmeticError("the third one is too much")
+        return x * self.weight
+
+
+def failing():
+    import torch.distributed as dist
+
+    rank = dist.get_rank()
+    stages = [nn.Embedding(VOCAB, WIDTH).double(), Raises(), Head().double()]
+    Pipeline(one_f_one_b(3, 6), {rank: stages[rank]}, loss=loss).step(*make_batch())
+
+
+def test_a_stage_that_raises_in_the_middle_ends_all_and_is_named():
+    with pytest.raises(RankFailed) as caught:
+        launch(failing, ranks=3, quiet=True, timeout=60)
+    assert caught.value.failure.rank == 1
+    assert "ArithmeticError: the third one is too much" in str(caught.value)
+
+
+def disagreeing(what):
+    import torch.distributed as dist
+
+    rank = dist.get_rank()
+    schedule = naive(2, 4) if what == "schedule" and rank else gpipe(2, 4)
+    dtype = torch.float32 if what == "dtype" and rank else torch.float64
+    try:
+        build(schedule, rank, make_model(dtype))
+    except ValueError as error:
+        return str(error)
+
+
+def test_ranks_that_disagree_all_say_so():
+    assert set(launch(disagreeing, ranks=2, args=["schedule"], quiet=True)) == {
+        "rank 0 has the schedule (GPipe: 2 ranks, 2 stages, 4 micro-batches) and rank 1 another "
+        "one (naive: 2 ranks, 2 stages, 4 micro-batches): build the pipeline from one schedule "
+        "on all ranks"
+    }
+    assert set(launch(disagreeing, ranks=2, args=["dtype"], quiet=True)) == {
+        "the stages of rank 0 hold float64 and those of rank 1 hold float32: convert the whole "
+        "model before you cut it"
+    }
+
+
+def two_pipelines():
+    """Two replicas of two stages: each pipeline is a group of its own."""
+    import torch.distributed as dist
+
+    rank = dist.get_rank()
+    groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    pipeline, model = build(one_f_one_b(2, 4), rank % 2, group=groups[rank // 2])
+    pipeline.step(*make_batch(seed=rank // 2))
+    return {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+
+
+def test_two_pipelines_side_by_side():
+    found = launch(two_pipelines, ranks=4, quiet=True)
+    for replica in (0, 1):
+        joined = found[2 * replica] | found[2 * replica + 1]
+        assert_same(joined, right_gradients(batch=make_batch(seed=replica)))
+
+
+# --- pace ----------------------------------------------------------------------------------------
+
+
+def test_a_pace_gives_its_costs_and_refuses_what_is_wrong():
+    pace = Pace(forward=[0.1, 0.2], input_grad=0.3, weight_grad=0.4)
+    costs = pace.costs(latency=0.01)
+    assert (costs.forward, costs.weight_grad, costs.latency) == ([0.1, 0.2], 0.4, 0.01)
+    assert [pace.seconds(a) for a in parse(TWO_ON_ONE).ranks[0][:2]] == [0.1, 0.2]
+    assert pace.seconds(parse(TWO_ON_ONE).ranks[0][-1]) == pytest.approx(0.7)
+    assert "Pace(forward=...) holds -1" in said(lambda: Pace(forward=-1))
+    text = said(lambda: build(gpipe(1, 1), pace=pace))
+    assert "has 2 numbers, and the schedule needs 1" in text
