@@ -45,7 +45,7 @@ def read_flags(arguments=None):
 
 
 def forward_backward(stage, ids, micro_batches, pipeline, recorder):
-    """Take one batch through this rank's stage in micro-batches: one forward, one backward, ….
+    """Take one batch through this rank's stage in micro-batches: 1F1B inside one pipeline.
 
     stage: rank 0 holds the first one, ids (B, S) -> (B, S, dmodel); the last one gives logits.
     ids: the pipeline's batch, the same on its ranks. micro_batches: B must be a multiple of it.
@@ -59,6 +59,7 @@ def forward_backward(stage, ids, micro_batches, pipeline, recorder):
     parts = ids.chunk(micro_batches)
     shape = (*parts[0].shape, stage.config.dmodel)  # of what one stage sends to the next
     inputs, outputs, losses = {}, {}, []
+    # BEGIN SOLUTION PP-3
     sends = []
 
     def forward(k):
@@ -98,6 +99,7 @@ def forward_backward(stage, ids, micro_batches, pipeline, recorder):
     for work, _ in sends:  # a tensor must live until it has been sent
         work.wait()
     return sum(losses) if rank == last else None
+    # END SOLUTION
 
 
 def average_gradients(stage, group):

@@ -107,9 +107,9 @@ def _in_our_words(failure: Any) -> WorkFailed:
     sentence = failure.sentence
     details = "\n".join(part for part in (failure.details, failure.traceback) if part)
     if failure.rank is None:
-        places = [line.strip() for line in failure.details.splitlines() if " rank " in line]
-        if places:
-            sentence += f" ({'; '.join(places)}): every rank must make the same calls, and end"
+        lines = [line.strip() for line in failure.details.splitlines()]
+        cures = [line.removeprefix("Cure: ") for line in lines if line.startswith("Cure: ")]
+        sentence = ". ".join([sentence, *cures])
         return WorkFailed("time-out", sentence, details)
     _, stub, message = sentence.partition("NotImplementedError: Task ")
     if stub:

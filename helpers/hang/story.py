@@ -81,7 +81,7 @@ def sends_in_a_circle(scene: Scene, knot: Knot) -> tuple[str, str] | None:
     mine = _of_cycle(scene, knot)
     if not mine or not all(op.sends for op in mine):
         return None
-    ranks = names([op.rank for op in mine])
+    ranks = names(sorted(op.rank for op in mine))
     if len(mine) == 2:
         return (
             f"deadlock: {ranks} both send first. A send ends when its receive has begun, and "
@@ -102,7 +102,7 @@ def receives_in_a_circle(scene: Scene, knot: Knot) -> tuple[str, str] | None:
     mine = _of_cycle(scene, knot)
     if not mine or not all(op.receives for op in mine):
         return None
-    ranks = names([op.rank for op in mine])
+    ranks = names(sorted(op.rank for op in mine))
     both = "both" if len(mine) == 2 else "all"
     return (
         f"deadlock: {ranks} {both} receive first, and what each waits for is sent by a rank that "

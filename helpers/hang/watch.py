@@ -20,7 +20,6 @@ from helpers.hang.match import Mismatch, Phrase, place_of
 from helpers.hang.operation import Operation
 from helpers.hang.places import Frame, caller
 
-
 MOST_KEPT = 256  # asynchronous operations that nobody has waited for
 
 
