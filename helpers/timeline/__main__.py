@@ -1,0 +1,42 @@
+"""Make one HTML file of a trace: an interactive timeline that opens without Python.
+
+python -m helpers.timeline traces/ -o step.html
+python -m helpers.timeline predicted.json --measured traces/ -o both.html
+"""
+
+import argparse
+import sys
+
+from helpers.timeline import compare, timeline
+from helpers.trace import Trace
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.timeline",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("files", nargs="+", help="trace files, one for each rank, or their folder")
+    parser.add_argument(
+        "--measured", nargs="+", metavar="FILE", help="a second trace, laid below the first"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", default="timeline.html")
+    parser.add_argument("--title", help="what was found; left out, it is computed")
+    options = parser.parse_args(arguments)
+    try:
+        trace = Trace.load_all(options.files)
+        if options.measured:
+            widget = compare(trace, Trace.load_all(options.measured), options.title)
+        else:
+            widget = timeline(trace, options.title)
+        print(widget.title)
+        print(f"timeline: {widget.save(options.output)}")
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

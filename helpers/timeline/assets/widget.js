@@ -1,0 +1,54 @@
+import { readModel } from "./model.js";
+import { TimelineView } from "./view.js";
+import { buildPanel, oneAtATime } from "./explore.js";
+import { download } from "./save.js";
+
+// What a notebook calls: the traits of the Python widget on one side, the view on the other.
+
+const PATIENCE = 5000; // ms
+const SILENCE = "Python has not answered for 5 seconds: another cell may be running, or the kernel "
+  + "has stopped. Run the cell again.";
+
+function render({ model, el }) {
+  const modelNow = () => {
+    const { head, body } = model.get("data");
+    return readModel(head, body);
+  };
+  const view = new TimelineView(el, model.get("look"), modelNow(), (kind) => model.send({ save: kind }));
+  const controls = model.get("controls") ?? [];
+  let alarm = 0;
+  const questions = oneAtATime((id, settings) => {
+    model.set("request", { id, settings });
+    model.save_changes();
+    clearTimeout(alarm);
+    alarm = setTimeout(() => panel.say(SILENCE), PATIENCE);
+  });
+  const panel = controls.length ? buildPanel(view.panel, controls, questions.ask) : null;
+  let packed = model.get("data").body;
+  const changed = () => {
+    const { body, id, problem } = model.get("data");
+    clearTimeout(alarm);
+    panel?.say(problem ?? "");
+    view.root.classList.toggle("lab-stale", Boolean(problem));
+    if (body !== packed && !problem) {
+      packed = body;
+      view.setModel(modelNow());
+    }
+    const asked = questions.answered(id);
+    if (asked !== null) view.drawn.answer = performance.now() - asked;
+  };
+  const message = (content, buffers) => {
+    if (content.saved) download(content.saved, buffers[0]);
+    if (content.failed) view.status.textContent = `Not saved as ${content.failed}: ${content.why}`;
+  };
+  model.on("change:data", changed);
+  model.on("msg:custom", message);
+  return () => {
+    clearTimeout(alarm);
+    model.off("change:data", changed);
+    model.off("msg:custom", message);
+    view.destroy();
+  };
+}
+
+export default { render };

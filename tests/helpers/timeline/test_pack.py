@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+
+from helpers.timeline.pack import Body, Part, pack
+from helpers.timeline.table import table_of
+from helpers.trace import Counter, Event, Trace, messages
+from helpers.trace.examples import data_parallel, pipeline
+
+
+def packed(trace):
+    return pack([Part("", "", table_of(trace))], "title", "alt")
+
+
+def as_rows(trace):
+    """Each event as a dict, names and lists as the page shows them."""
+    rows = []
+    for e in trace.events:
+        row = {"rank": e.rank, "kind": e.kind, "lane": e.lane, "start": e.start, "end": e.end}
+        rows.append(row | e.info | ({"name": e.name} if e.name else {}))
+    return rows
+
+
+def in_any_order(rows):
+    return sorted(rows, key=lambda row: sorted(map(str, row.items())))
+
+
+@pytest.mark.parametrize("trace", [data_parallel(), pipeline()])
+def test_every_event_comes_through_with_all_its_facts(trace, unpacked):
+    (rows,) = unpacked(*packed(trace))
+    assert in_any_order(rows) == in_any_order(as_rows(trace))
+
+
+def test_each_type_of_fact_comes_through(unpacked):
+    infos = [
+        {"bytes": 5_000_000_000, "share": 0.5, "group": [0, 2], "deep": {"a": 1}, "mixed": 1},
+        {"step": -7, "mixed": "two", "on": True, "nothing": None, "name_of": "<b> & \0 ü"},
+        {},
+    ]
+    trace = Trace([Event(0, "F", i, i + 1, info=info) for i, info in enumerate(infos)])
+    (rows,) = unpacked(*packed(trace))
+    kept = [{k: v for k, v in row.items() if k in {**infos[0], **infos[1]}} for row in rows]
+    assert kept == [
+        {"bytes": 5e9, "share": 0.5, "group": "0, 2", "deep": '{"a": 1}', "mixed": "1"},
+        {"step": -7, "mixed": "two", "on": "true", "nothing": "null", "name_of": "<b> &   ü"},
+        {},
+    ]
+
+
+def test_events_stand_row_by_row_in_the_order_they_start_the_outer_before_the_inner(unpacked):
+    events = [
+        Event(1, "B", 0, 1),
+        Event(0, "inner", 2, 3),
+        Event(0, "outer", 2, 5),
+        Event(0, "send", 0, 1),
+        Event(0, "F", 1, 2),
+        Event(0, "nothing", 2, 2),
+    ]
+    (rows,) = unpacked(*packed(Trace(events)))
+    assert [row["kind"] for row in rows] == ["F", "nothing", "outer", "inner", "send", "B"]
+
+
+def test_messages_name_the_events_where_they_went(unpacked):
+    trace = pipeline()
+    head, body = packed(trace)
+    (rows,), part = unpacked(head, body), head["parts"][0]
+    ends = [
+        np.frombuffer(body, dtype=f"<{kind[0]}{int(kind[1:]) // 8}", count=count, offset=offset)
+        for kind, offset, count in (part["messages"]["send"], part["messages"]["recv"])
+    ]
+    seen = {
+        (rows[s]["rank"], rows[s]["start"], rows[r]["rank"], rows[r]["end"])
+        for s, r in zip(*ends, strict=True)
+    }
+    assert seen == {(s.rank, s.start, r.rank, r.end) for s, r in messages(trace)}
+
+
+def test_memory_is_the_only_counter_of_the_strip():
+    counters = [
+        Counter(1, "memory", 0, 1),
+        Counter(0, "memory", 1, 2),
+        Counter(0, "tokens", 1, 9),
+        Counter(1, "memory", 2, 0),
+    ]
+    head, body = packed(Trace([Event(0, "F", 0, 1)], {}, counters))
+    kind, offset, count = head["parts"][0]["memory"]["value"]
+    values = np.frombuffer(body, "<f8", count, offset)
+    assert (kind, list(values)) == ("f64", [2, 1, 0])
+
+
+@pytest.mark.parametrize("events", [[], [Event(3, "F", 7, 7)]])
+def test_no_event_and_one_event_are_timelines_too(events, unpacked):
+    head, body = packed(Trace(events))
+    assert len(unpacked(head, body)[0]) == len(events)
+    assert head["parts"][0]["ranks"] == [e.rank for e in events]
+
+
+def test_a_hundred_thousand_events_take_few_bytes_each():
+    events = [
+        Event(r, "FB"[i % 2], i, i + 0.9, info={"micro_batch": i})
+        for i in range(12_500)
+        for r in range(8)
+    ]
+    head, body = packed(Trace(events))
+    assert head["parts"][0]["columns"]["start"][2] == 100_000
+    assert len(body) <= 100_000 * 24
+
+
+def test_a_column_takes_the_narrowest_type_and_its_place_is_a_multiple_of_eight():
+    body = Body()
+    places = [body.put([0, 255]), body.put([-1, 5]), body.put([70_000]), body.put([])]
+    assert [kind for kind, _, _ in places] == ["u8", "i8", "i32", "i8"]
+    assert all(offset % 8 == 0 for _, offset, _ in places)
+    with pytest.raises(OverflowError, match="no column holds"):
+        body.put([2**40])

@@ -1,0 +1,27 @@
+from helpers.timeline.__main__ import main
+from helpers.trace.examples import pipeline
+
+
+def test_the_program_makes_a_page(tmp_path, capsys):
+    path = pipeline().save(tmp_path / "step.json")
+    page = tmp_path / "step.html"
+    assert main([str(path), "-o", str(page)]) == 0
+    out = capsys.readouterr().out
+    assert "GPipe, 4 stages, 6 micro-batches, 291 ms" in out and str(page) in out
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_it_lays_a_measured_trace_below_a_predicted_one(tmp_path, capsys):
+    one, two = (pipeline(4, m).save(tmp_path / f"{m}.json") for m in (6, 8))
+    flags = ["--measured", str(two), "-o", str(tmp_path / "both.html")]
+    assert main([str(one), *flags]) == 0
+    assert "Measured takes 22 % longer than predicted" in capsys.readouterr().out
+
+
+def test_a_file_that_is_no_trace_gets_one_sentence(tmp_path, capsys):
+    path = tmp_path / "step.json"
+    path.write_text("{}")
+    assert main([str(path)]) == 1
+    assert capsys.readouterr().err.startswith("error: ")
+    assert main([str(tmp_path / "missing.json")]) == 1
+    assert "cannot read the trace" in capsys.readouterr().err
