@@ -50,6 +50,8 @@ def forward_backward(stage, ids, micro_batches, place, recorder):
 
     stage: rank 0 holds the first one, ids (B, S) -> (B, S, dmodel); the last one gives logits.
     ids: the batch, the same on every rank. micro_batches: B must be a multiple of it.
+    recorder: each pass forward goes inside recorder.span("F", stage=rank, micro_batch=k), each
+    backward inside span("B", ...) with the same names: the trace shows the order.
 
     Adds the gradients of the batch's mean loss to those in the stage's parameters. Gives that loss
     on the last rank, None elsewhere.

@@ -44,8 +44,10 @@ def forward_backward(stage, ids, place, recorder):
     stage: rank 0 holds the first one, ids (B, S) -> (B, S, dmodel); the last one gives logits.
     ids: the batch, the same on every rank; the first stage reads it, the last one compares with it.
 
-    Leaves the gradients of the batch's mean loss in the stage's parameters. Gives the loss on the
-    last rank, None elsewhere.
+    recorder: each pass forward goes inside recorder.span("F"), each backward inside span("B").
+
+    Adds the gradients of the batch's mean loss to those in the stage's parameters. Gives the loss
+    on the last rank, None elsewhere.
     """
     rank, last = place.rank, place.world_size - 1
     shape = (*ids.shape, stage.config.dmodel)  # of what one stage sends to the next

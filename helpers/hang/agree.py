@@ -28,7 +28,8 @@ from typing import Any
 from helpers.hang.match import Mismatch, Phrase, collective_mismatch, message_mismatch, place_of
 from helpers.hang.operation import Operation
 
-LOOK_S = 0.0005  # how often the thread looks for the notes of the others
+LOOK_S = 0.0005  # how often the thread looks for the notes of the others: more and more seldom,
+LOOK_MOST_S = 0.005  # for ranks that share a core take it from each other by looking
 ANY_S = 0.02  # how often a sender looks whether its receiver takes from any rank
 
 
@@ -43,7 +44,7 @@ class Agreement:
     def __init__(
         self,
         store,
-        mistake: Callable[[Mismatch], None],
+        mistake: Callable[[Exception], None],
         timeout: float,
         phrase: Phrase = place_of,
     ):
@@ -61,7 +62,7 @@ class Agreement:
         if operation.receives:
             return
         self._let_pass(operation.channel)
-        notes = self._await_notes(operation)
+        notes = self._await_notes(self._store, operation)
         self._compare(operation, notes)
 
     def start(self, operation: Operation, call: Callable[[], Any]) -> Any:
@@ -72,7 +73,7 @@ class Agreement:
         with self._change:
             first = not any(p.operation.channel == operation.channel for p in self._later)
         if first and self._all_there(self._store, operation):
-            self._compare(operation, self._await_notes(operation))
+            self._compare(operation, self._await_notes(self._store, operation))
             return call()
         return self._postpone(operation, call)
 
@@ -89,15 +90,18 @@ class Agreement:
             else:
                 self._store.set(_message_key(operation.peer, operation.rank, operation), note)
 
-    def _await_notes(self, operation: Operation) -> Sequence[Operation]:
-        """The notes that an operation must fit to, as soon as they are there."""
+    def _await_notes(self, store, operation: Operation) -> Sequence[Operation]:
+        """The notes that an operation must fit to, as soon as they are there.
+
+        store: the calling thread's own, for a call that waits blocks all others of the same store.
+        """
         try:
             if operation.collective:
                 keys = [_collective_key(operation, rank) for rank in operation.members]
-                notes = [pickle.loads(note) for note in self._store.multi_get(keys)]
-                self._forget(operation, min(begun for _, begun in notes))
+                notes = [pickle.loads(note) for note in store.multi_get(keys)]
+                self._forget(store, operation, min(begun for _, begun in notes))
                 return [note for note, _ in notes]
-            return [self._await_receive(operation)]
+            return [self._await_receive(store, operation)]
         except RuntimeError as error:
             if "timeout" not in str(error).lower():
                 raise
@@ -106,27 +110,27 @@ class Agreement:
                 f"{self._phrase(operation)}, and the other side never came"
             ) from None
 
-    def _forget(self, operation: Operation, read: int) -> None:
+    def _forget(self, store, operation: Operation, read: int) -> None:
         """Delete the own notes about collectives that everyone has begun, and so has read."""
         group = operation.group
         self._begun[group] = operation.index + 1
         for index in range(self._forgotten[group], read):
-            self._store.delete_key(_collective_key(replace(operation, index=index), operation.rank))
+            store.delete_key(_collective_key(replace(operation, index=index), operation.rank))
         self._forgotten[group] = max(self._forgotten[group], read)
 
-    def _await_receive(self, send: Operation) -> Operation:
+    def _await_receive(self, store, send: Operation) -> Operation:
         key, any_key = _message_key(send.rank, send.peer, send), _any_key(send.peer, send)
         end = time.monotonic() + self._timeout
-        while not self._store.check([key]):
-            if self._store.check([any_key]):  # it takes from any rank: which one comes is open
-                return pickle.loads(self._store.get(any_key))
+        while not store.check([key]):
+            if store.check([any_key]):  # it takes from any rank: which one comes is open
+                return pickle.loads(store.get(any_key))
             try:
-                self._store.wait([key], timedelta(seconds=ANY_S))
+                store.wait([key], timedelta(seconds=ANY_S))
             except RuntimeError:
                 if time.monotonic() > end:
                     raise
-        note = pickle.loads(self._store.get(key))
-        self._store.delete_key(key)
+        note = pickle.loads(store.get(key))
+        store.delete_key(key)
         return note
 
     def _all_there(self, store, operation: Operation) -> bool:
@@ -166,25 +170,26 @@ class Agreement:
 
     def _work(self) -> None:
         """In a thread: start what waits for the notes of others, in order on each channel."""
-        store = self._store.clone()
+        store, pause = self._store.clone(), LOOK_S
         while True:
             with self._change:
                 while not self._later:
                     self._change.wait()
+                    pause = LOOK_S
                 first = {p.operation.channel: p for p in reversed(self._later)}
-            for pending in first.values():
-                if self._all_there(store, pending.operation):
-                    self._begin(pending)
-            time.sleep(LOOK_S)
+            ready = [p for p in first.values() if self._all_there(store, p.operation)]
+            for pending in ready:
+                self._begin(store, pending)
+            pause = LOOK_S if ready else min(1.3 * pause, LOOK_MOST_S)
+            time.sleep(pause)
 
-    def _begin(self, pending: "_Pending") -> None:
+    def _begin(self, store, pending: "_Pending") -> None:
         try:
-            self._compare(pending.operation, self._await_notes(pending.operation))
+            self._compare(pending.operation, self._await_notes(store, pending.operation))
             pending.work.begin(pending.call())
-        except Exception as error:
+        except Exception as error:  # torch's own too: nobody may ever wait for it
             pending.work.fail(error)
-            if isinstance(error, Mismatch):
-                self._mistake(error)
+            self._mistake(error)
         with self._change:
             self._later.remove(pending)
             self._change.notify_all()

@@ -69,6 +69,8 @@ def describe(
         if name in MESSAGES and peer is None and name in SENDS:
             return None, False
         tensor = values.get(known.tensor) if known.tensor else None
+        if known.tensor and not tensor.is_contiguous():
+            return None, False  # torch refuses it, at this line and not later
         facts = {
             "name": name,
             "rank": log.rank,

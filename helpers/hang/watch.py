@@ -16,7 +16,7 @@ from typing import Any
 from helpers.hang import calls, flight
 from helpers.hang.agree import Agreement
 from helpers.hang.log import Log, Standing
-from helpers.hang.match import Mismatch, Phrase, place_of
+from helpers.hang.match import Phrase, place_of
 from helpers.hang.operation import Operation
 from helpers.hang.places import Frame, caller
 
@@ -35,7 +35,7 @@ class Watch:
     def __init__(self):
         self.log = Log()
         self.agreement: Agreement | None = None  # checked mode, once the ranks are connected
-        self._mistake: Callable[[Mismatch], None] = _say
+        self._mistake: Callable[[Exception], None] = _say
         self._phrase = place_of
         self._inside = threading.local()  # torch's own calls of its own functions do not count
         self._works: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -45,7 +45,7 @@ class Watch:
     def begin(
         self,
         rank: int,
-        mistake: Callable[[Mismatch], None] | None = None,
+        mistake: Callable[[Exception], None] | None = None,
         phrase: Phrase = place_of,
     ) -> None:
         """From now on write down what this process, which is rank `rank`, asks of torch.
@@ -142,5 +142,5 @@ class Watch:
         return watched
 
 
-def _say(mistake: Mismatch) -> None:
+def _say(mistake: Exception) -> None:
     print(f"[ranks] {mistake}", file=sys.stderr, flush=True)

@@ -4,10 +4,12 @@ import base64
 import io
 import sys
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from pathlib import Path
 
 from helpers.lesson.shown import Shown, find_file, put, static
+from helpers.ranks.pool import in_notebook
 
 FORMATS = {".png": "image/png", ".svg": "image/svg+xml"}
 
@@ -19,10 +21,19 @@ def show(thing: object, alt: str = "", live: Callable[[], object] | None = None)
         .svg file (seen from the current folder or the top of the project).
     alt: what the picture says, in words: for readers who do not see it. A matplotlib figure and a
         file need it; a trace and a picture of `helpers.draw` bring their own.
-    live: makes the widget that a running kernel shows in place of the picture. It is not called
-        under LAB_STATIC=1: a saved widget without its kernel would show only an error.
+    live: makes the widget that a running kernel shows in place of the picture; a trace brings its
+        own, the interactive timeline. It is not called under LAB_STATIC=1: a saved widget without
+        its kernel would show only an error.
     """
+    if live is None and hasattr(thing, "events_of") and in_notebook():
+        live = partial(_interactive, thing)
     put(live() if live is not None and not static() else picture(thing, alt))
+
+
+def _interactive(trace: object) -> object:
+    from helpers.timeline import timeline
+
+    return timeline(trace)
 
 
 def picture(thing: object, alt: str = "") -> Shown:

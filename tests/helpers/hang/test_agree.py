@@ -63,6 +63,39 @@ def test_an_isend_that_nobody_waits_for_is_refused_too():
     assert "message too long" in refused(program)
 
 
+@pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
+@pytest.mark.parametrize("tensor", [None, torch.ones(4, 4).t()[1:]], ids=["None", "strided"])
+def test_what_torch_refuses_is_refused_at_its_line(tensor, checked):
+    """Also where the other side is not there yet, and the operation would have to wait."""
+
+    def program():
+        if dist.get_rank() == 0:
+            dist.isend(tensor, 1)
+        dist.recv(torch.ones(1), 1 - dist.get_rank(), tag=3)
+
+    arguments = {"timeout": 30, "on_error": "report", "quiet": True, "checked": checked}
+    report = launch(program, 2, **arguments)
+    assert report.failure.rank == 0 and "rank 0 failed first at line" in str(report)
+    assert "dist.isend(tensor, 1)" in str(report)
+
+
+def test_a_message_goes_on_while_its_rank_waits_in_a_collective():
+    def program():
+        x = torch.full((4,), 3.0)
+        if dist.get_rank() == 0:
+            work = dist.isend(x, 1)  # nobody receives yet
+            dist.barrier()
+            work.wait()
+        else:
+            time.sleep(0.3)
+            x.zero_()
+            dist.recv(x, 0)
+            dist.barrier()
+        return x.tolist()
+
+    assert launch(program, 2, timeout=30, quiet=True) == [[3.0] * 4] * 2
+
+
 def call_collective(names):
     rank, x = dist.get_rank(), torch.ones(4)
     calls = {
