@@ -53,7 +53,7 @@ OWN_PROCESS = ("tests/notebooks", "tests/browser")
 PARTS = (
     Part("lint", (("-m", "ruff", "check"), ("-m", "ruff", "format", "--check")), minutes=2),
     Part(
-        "tests", (pytest("tests", *(f"--ignore={folder}" for folder in OWN_PROCESS)),), minutes=16
+        "tests", (pytest("tests", *(f"--ignore={folder}" for folder in OWN_PROCESS)),), minutes=15
     ),
     Part("notebooks", (pytest("tests/notebooks"),), minutes=15),
     Part("browser", (pytest("tests/browser"),), minutes=9),

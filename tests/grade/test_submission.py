@@ -23,10 +23,11 @@ def failure(sentence, rank=0, details=""):
             "rank 1 failed first at line 3: NotImplementedError: later",
         ),
         (
-            failure("not within 5 s", None, "  rank 0 stood at line 3\n     3 | x\n  rank 1 had"),
+            failure(
+                "both wait", None, "  rank 0 sends at line 3\n     3 | x\n  Cure: turn one round"
+            ),
             "time-out",
-            "not within 5 s (rank 0 stood at line 3; rank 1 had): every rank must make the same "
-            "calls, and end",
+            "both wait. turn one round",
         ),
     ],
 )

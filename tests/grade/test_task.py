@@ -76,7 +76,9 @@ def test_every_solution_belongs_to_a_task_and_every_task_has_one():
         if name.endswith(".py") and not name.startswith("tests/grade/"):
             for region in find_regions((ROOT / name).read_text(encoding="utf-8"), name, IDS):
                 marked.setdefault(region.task, set()).add(name)
-    assert marked == {task_id: {load_task(task_id).task.file} for task_id in IDS}
+    assert set(marked) == set(IDS)
+    for task_id in IDS:  # a later script may carry the solution along, marked too
+        assert load_task(task_id).task.file in marked[task_id]
 
 
 @pytest.mark.parametrize("task_id", IDS)
