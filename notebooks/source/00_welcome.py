@@ -92,7 +92,12 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # |---|---|---|
 # | 00 | Welcome | what a rank is, and that your machine can be several |
 # | 01 | [One device](01_one_device.ipynb) | batch, loss, gradient, step; how good a model can get |
+# | 02 | [Ranks and collectives](02_ranks_and_collectives.ipynb) | how processes talk; deadlocks |
 # | 03 | [Data parallel: gradients](03_data_parallel_gradients.ipynb) | many devices, one model |
+# | 04 | [Data parallel: weights](04_data_parallel_weights.ipynb) | averaging less often |
+# | 05 | [The naive pipeline](05_naive_pipeline.ipynb) | one model on several devices |
+# | 06 | [Micro-batches](06_micro_batches.ipynb) | GPipe and 1F1B fill the pipeline |
+# | 08 | [DP x PP](08_dp_x_pp.ipynb) | both at once, and a plan of your own |
 #
 # Every lesson asks before it shows. Write your prediction down: being wrong is how one learns here.
 
