@@ -9,21 +9,23 @@ import torch.distributed as dist
 from torch import nn
 
 from bench.race import Race
+from helpers.hang.watch import the_watch
 from helpers.pipeline import Pace, Pipeline
 from helpers.ranks import launch
-from helpers.schedules import gpipe, interleaved, one_f_one_b, zb_h1
+from helpers.schedules import gpipe, interleaved, one_f_one_b, zb_h1, zb_v
 from helpers.simulate import simulate
 from helpers.trace import Recorder
 
 VOCAB = 256
 # ranks, micro-batches, rows of a micro-batch, tokens of a row, width, blocks of a stage, steps
 COMPUTING = (2, 8, 2, 64, 256, 2, 6)
-OVERHEAD = (2, 16, 1, 8, 16, 1, 30)
+OVERHEAD = (2, 16, 1, 8, 16, 0, 30)  # no block: one small layer
 BUILDERS = {
     "GPipe": gpipe,
     "1F1B": one_f_one_b,
     "Interleaved1F1B": interleaved,
     "InterleavedZeroBubble": zb_h1,
+    "ZBVZeroBubble": zb_v,
 }
 
 
@@ -65,6 +67,7 @@ def make_stage(number: int, count: int, width: int, blocks: int) -> nn.Module:
     """A stage of a small model: token numbers go into the first, logits come from the last."""
     torch.manual_seed(number)
     parts: list[nn.Module] = [Block(width) for _ in range(blocks)]
+    parts = parts or [nn.Linear(width, width), nn.GELU()]
     parts = [nn.Embedding(VOCAB, width)] * (number == 0) + parts
     return nn.Sequential(*parts, *[nn.Linear(width, VOCAB)] * (number == count - 1))
 
@@ -75,6 +78,7 @@ def loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 def timed(name: str, hows: tuple[str, str], sizes: tuple) -> list[float]:
     """On a rank, of each way: the median of the seconds of a step, forward and backward."""
+    the_watch().rest()  # as under torchrun: what explains hangs writes every message down
     steps, ways = sizes[-1], [_way(name, how, sizes) for how in hows]
     times: list[list[float]] = [[], []]
     for number in range(steps + 3):
@@ -119,7 +123,7 @@ def _theirs(name, schedule, stages, ids, m):
 
 # --- a paced step beside its simulation ----------------------------------------------------------
 
-PACE = Pace(forward=0.02, input_grad=0.02, weight_grad=0.02)
+PACE = Pace(forward=0.04, input_grad=0.04, weight_grad=0.04)
 PACED = {
     "1F1B": lambda: one_f_one_b(8, 16),
     "ZB-H1": lambda: zb_h1(8, 16),

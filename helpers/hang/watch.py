@@ -70,6 +70,10 @@ class Watch:
         """
         self.agreement = Agreement(store, self._mistake, timeout, self._phrase)
 
+    def rest(self) -> None:
+        """From now on write down nothing that this thread asks: in a race it would count."""
+        self._inside.call = True
+
     def _wrap(self) -> None:
         import torch.distributed as dist
         from torch.distributed import distributed_c10d as c10d

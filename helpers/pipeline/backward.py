@@ -6,7 +6,8 @@ waits for (I), and the gradients of its weights, which nobody waits for (W).
 Autograd keeps a graph of what the forward pass did. Its nodes lie on the way from the output back
 to the input (the trunk), or on a branch that ends in weights. `input_grad` runs the trunk alone,
 and notes the gradient that arrives at each node from which a branch leaves. `weight_grad` starts
-again at those nodes and runs the branches. So no work is done twice.
+again at those nodes and runs the branches. So no work is done twice. What the rest of the trunk has
+kept for its own backward is let go in between.
 
 The first stage reads token numbers: they have no gradient, and there is no input to walk to. There
 the trunk ends at the deepest operation, which for a language model is the embedding.
@@ -14,12 +15,13 @@ the trunk ends at the deepest operation, which for a language model is the embed
 The idea of the two halves: Qi et al., "Zero bubble pipeline parallelism", arXiv 2401.10241.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
 import torch
 from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
+
+from helpers.pipeline.saved import forget
 
 # A weight that is only seen in another form is still the weight: x @ W.T holds a "TBackward0".
 VIEWS = {
@@ -27,6 +29,7 @@ VIEWS = {
     for name in ("T", "Transpose", "Permute", "View", "Reshape", "Expand", "ToCopy", "Unsqueeze")
 }
 Gradients = tuple[torch.Tensor | None, ...]
+Graph = dict[Node, list[Node]]  # each node with its children; a node comes after all of them
 
 
 @dataclass
@@ -35,10 +38,12 @@ class Branches:
 
     arrived: for each node where branches leave, the gradients that arrived there.
     weights: the leaves at the ends of those branches.
+    nodes: all that W runs through.
     """
 
     arrived: dict[Node, Gradients]
     weights: set[Node]
+    nodes: set[Node]
 
 
 def whole(value: torch.Tensor, gradient: torch.Tensor) -> None:
@@ -60,11 +65,11 @@ def input_grad(
     if not value.requires_grad:
         return None, []
     start = get_gradient_edge(value)
-    nodes = _below(start.node)
+    graph = nodes_below(start.node)
     own = get_gradient_edge(x).node if x.requires_grad else None
-    end = own if own in nodes else _deepest(nodes)
-    trunk = _leading_to(end, nodes)
-    groups = _branches(nodes, trunk)
+    end = own if own in graph else _deepest(graph)
+    trunk = _leading_to(end, graph)
+    groups = _branches(graph, trunk)
     hooks = [
         node.register_prehook(partial(group.arrived.__setitem__, node))
         for group in groups
@@ -78,6 +83,7 @@ def input_grad(
     for group in groups:
         if end in group.arrived:
             group.arrived[end] = arrived
+    forget(trunk.difference(*(group.nodes for group in groups)))
     return (arrived[0] if end is own else None), groups
 
 
@@ -119,19 +125,21 @@ def _run_trunk(
     return tuple(by_number.get(number) for number in range(numbers[-1] + 1))
 
 
-def _below(root: Node) -> dict[Node, None]:
-    """All nodes of the graph, each after all those that it hands gradients to."""
-    order: dict[Node, None] = {}
-    seen, stack = {root}, [(root, iter(root.next_functions))]
+def nodes_below(root: Node) -> Graph:
+    """All nodes of the graph with their children; each after those that it hands gradients to."""
+    order: Graph = {}
+    mine = _children(root)
+    seen, stack = {root}, [(root, mine, iter(mine))]
     while stack:
-        node, rest = stack[-1]
-        for child, _ in rest:
-            if child is not None and child not in seen:
+        node, children, rest = stack[-1]
+        for child in rest:
+            if child not in seen:
                 seen.add(child)
-                stack.append((child, iter(child.next_functions)))
+                mine = _children(child)
+                stack.append((child, mine, iter(mine)))
                 break
         else:
-            order[node] = None
+            order[node] = children
             stack.pop()
     return order
 
@@ -140,44 +148,56 @@ def _children(node: Node) -> list[Node]:
     return [child for child, _ in node.next_functions if child is not None]
 
 
-def _leading_to(end: Node, nodes: Iterable[Node]) -> set[Node]:
+def _leading_to(end: Node, graph: Graph) -> set[Node]:
     """The nodes from which there is a way to `end`, itself among them."""
     trunk = {end}
-    for node in nodes:
-        if not trunk.isdisjoint(_children(node)):
+    for node, children in graph.items():
+        if not trunk.isdisjoint(children):
             trunk.add(node)
     return trunk
 
 
-def _deepest(nodes: dict[Node, None]) -> Node:
+def _deepest(graph: Graph) -> Node:
     """The operation that is furthest from the output; a weight, or a view of one, is none."""
     bare: set[Node] = set()
-    for node in nodes:
-        children = _children(node)
+    for node, children in graph.items():
         if not children or (node.name() in VIEWS and children[0] in bare):
             bare.add(node)
-    root = next(reversed(nodes))
+    root = next(reversed(graph))
     depth = {root: 0}
-    for node in reversed(nodes):
-        for child in _children(node):
+    for node in reversed(graph):
+        for child in graph[node]:
             depth[child] = max(depth.get(child, 0), depth[node] + 1)
-    return max((node for node in nodes if node not in bare), key=depth.__getitem__, default=root)
+    return max((node for node in graph if node not in bare), key=depth.__getitem__, default=root)
 
 
-def _branches(nodes: dict[Node, None], trunk: set[Node]) -> list[Branches]:
+def _branches(graph: Graph, trunk: set[Node]) -> list[Branches]:
     """The nodes of the trunk where branches leave; those that share a weight are together."""
-    leaves: dict[Node, set[Node]] = {}  # of what is not on the trunk
     groups: list[Branches] = []
-    for node in nodes:
-        children = _children(node)
-        mine = set().union(*(leaves[child] for child in children if child not in trunk))
-        if node not in trunk:
-            leaves[node] = mine or {node}
-        elif mine:
-            together = Branches({node: ()}, mine)
-            for other in [group for group in groups if group.weights & mine]:
-                groups.remove(other)
-                together.arrived |= other.arrived
-                together.weights |= other.weights
-            groups.append(together)
+    owner: dict[Node, Branches] = {}  # of each weight
+    for node in (node for node in graph if node in trunk):
+        leaves, nodes = _branch(node, graph, trunk)
+        if not leaves:
+            continue
+        together = Branches({node: ()}, leaves, nodes)
+        for other in {id(owner[leaf]): owner[leaf] for leaf in leaves if leaf in owner}.values():
+            groups.remove(other)
+            together.arrived |= other.arrived
+            together.weights |= other.weights
+            together.nodes |= other.nodes | trunk  # the gradient flows on between the two places
+        owner.update(dict.fromkeys(together.weights, together))
+        groups.append(together)
     return groups
+
+
+def _branch(node: Node, graph: Graph, trunk: set[Node]) -> tuple[set[Node], set[Node]]:
+    """The ends of the branches that leave the trunk at a node, and all nodes of them."""
+    leaves, nodes = set(), {node}
+    ahead = [child for child in graph[node] if child not in trunk]
+    while ahead:
+        child = ahead.pop()
+        nodes.add(child)
+        ahead += graph[child]
+        if not graph[child]:
+            leaves.add(child)
+    return leaves, nodes

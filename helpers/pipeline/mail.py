@@ -15,6 +15,7 @@ a rank proves that what that rank used before it sent has arrived; so sends are 
 and the rest at the end of the step.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ from helpers.trace import Recorder
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 DIMENSIONS = 8  # of one row of an activation, at most
+SMALL = 2**18  # bytes that may be posted ahead on a link, however many messages they are
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ class Letter:
 class Mail:
     """Sends and receives of one rank, for one step after the other.
 
-    ahead: how many receives are posted on a link before they are needed.
+    ahead: how many receives are posted on a link before they are needed. Of small messages more
+        are, up to SMALL bytes: there, what counts is not to wait for the other rank to be ready.
     """
 
     def __init__(self, schedule: Schedule, peers: Peers, recorder: Recorder, ahead: int = 3):
@@ -111,6 +114,7 @@ class Mail:
         self.posted: dict[int, tuple[Any, torch.Tensor, Letter]] = {}  # by tag
         self.next = dict.fromkeys(self.letters, 0)  # by peer: the letter to post next
         self.waiting = dict.fromkeys(self.letters, 0)  # by peer: posted, and not yet needed
+        self.room = dict.fromkeys(self.letters, 0)  # by peer: the bytes of those
         self.on_the_way: dict[int, Any] = {}  # own sends, by tag
         for peer in self.letters:
             self._post_ahead(peer)
@@ -155,11 +159,20 @@ class Mail:
 
     def _post_ahead(self, peer: int) -> None:
         """Post the next receives of a link, as far as their sizes are known."""
-        while self.waiting[peer] < self.ahead and self.next[peer] < len(self.letters[peer]):
+        while self.next[peer] < len(self.letters[peer]):
             letter = self.letters[peer][self.next[peer]]
             if not letter.announces and letter.stage not in self.sizes:
                 return
+            if self.waiting[peer] >= self.ahead and self.room[peer] + self._bytes(letter) > SMALL:
+                return
             self._post(peer)
+
+    def _bytes(self, letter: Letter) -> int:
+        """Of the buffer for a letter; an announcement is small."""
+        if letter.announces:
+            return 0
+        size = self.sizes[letter.stage]
+        return math.prod(size.shape(letter.micro_batch)) * size.dtype.itemsize
 
     def _post(self, peer: int) -> None:
         """Post the next receive of a link; where its size is not known, wait for that."""
@@ -182,8 +195,10 @@ class Mail:
         self.posted[letter.tag] = work, buffer, letter
         self.next[peer] += 1
         self.waiting[peer] += 1
+        self.room[peer] += buffer.nbytes
 
     def _take(self, peer: int, tag: int) -> tuple[Any, torch.Tensor, Letter]:
         """What was posted for a tag; from now on it counts no more."""
         self.waiting[peer] -= 1
+        self.room[peer] -= self.posted[tag][1].nbytes
         return self.posted.pop(tag)

@@ -51,7 +51,7 @@ class Pipeline:
         that the gradients are those of the mean over the whole batch.
     recorder: writes down F, B, I, W, send, recv, and what is kept.
     pace: lets each action take a chosen time (see `Pace`).
-    ahead: how many receives are posted on each link before they are needed.
+    ahead: how many receives are posted on each link before they are needed; of small messages more.
 
     Raises BadSchedule, or ValueError: a group of another size, a stage that is missing or does not
     belong here, ranks that disagree about the schedule or the dtype. Every rank must build it.

@@ -2,16 +2,16 @@
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import torch
 from torch import nn
 
-from helpers.pipeline.backward import Branches, input_grad, weight_grad, whole
+from helpers.pipeline.backward import Branches, input_grad, nodes_below, weight_grad, whole
 from helpers.pipeline.mail import DIMENSIONS, DTYPES, Mail, Size
-from helpers.pipeline.memory import Alive, saved_bytes
+from helpers.pipeline.memory import Alive
 from helpers.pipeline.pace import Metronome, Pace
+from helpers.pipeline.saved import saved_bytes
 from helpers.schedules import Action, needed_stage, target_of
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -115,15 +115,10 @@ class Step:
         x = given.detach().to(device_of(module, given.device))
         if stage > 0:
             x.requires_grad_()
-        measure = self.recorder.enabled and stage not in self.alive.row_bytes
-        with saved_bytes(module) if measure else nullcontext() as so_many:
-            y = module(x)
-            self.kept[stage, i] = kept = Kept(x, y)
-            if stage == self.schedule.stages - 1:
-                self.finish_forward(kept, i)
-        if measure:
-            self.alive.row_bytes[stage] = so_many() / max(1, len(x))
+        y = module(x)
+        self.kept[stage, i] = kept = Kept(x, y)
         if stage == self.schedule.stages - 1:
+            self.finish_forward(kept, i)
             return None
         self.note_size(stage, i, y)
         return y.detach()
@@ -185,8 +180,21 @@ class Step:
         else:
             self.alive.ends(kind, stage, i)
         if self.recorder.enabled:
+            self.measure(kind, stage, i)
             self.recorder.count("in flight", self.alive.in_flight)
             self.recorder.count("memory", self.alive.bytes())
+
+    def measure(self, kind: str, stage: int, i: int) -> None:
+        """The bytes that the first micro-batch of a stage keeps, after F and after I."""
+        known = {"F": self.alive.row_bytes, "I": self.alive.later_bytes}.get(kind)
+        if known is None or stage in known:
+            return
+        kept, rows = self.kept[stage, i], self.alive.kept[stage, i]
+        if kind == "I":
+            nodes = {node for group in kept.branches for node in group.nodes}
+        else:
+            nodes = nodes_below(kept.value.grad_fn) if kept.value.requires_grad else ()
+        known[stage] = saved_bytes(nodes, self.stages[stage]) / max(1, rows)
 
 
 def direction(kind: str) -> str:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from helpers.schedules import (
     Schedule,
     breadth_first,
+    check,
     gpipe,
     interleaved,
     naive,
@@ -81,7 +82,7 @@ class Settings:
 
     def simulated(self) -> Simulated:
         """One step. Raises as `simulate`."""
-        return simulate(self.made(), self.costs())
+        return simulate(self.made(), self.costs(), proven=True)
 
     def named(self) -> dict:
         """{name: value} of all fields."""
@@ -92,7 +93,7 @@ class Settings:
 def _made(name: str, ranks: int, micro_batches: int, chunks: int | None, count: int) -> Schedule:
     sizes = (ranks, micro_batches) if chunks is None else (ranks, micro_batches, chunks)
     schedule = SCHEDULES[name](*sizes)
-    return schedule if count == 1 else waves(schedule, count)
+    return check(schedule if count == 1 else waves(schedule, count))
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,7 @@ def step(schedule, pace):
 
 
 # %%
-pace = Pace(forward=0.02, input_grad=0.02, weight_grad=0.02)
+pace = Pace(forward=0.04, input_grad=0.04, weight_grad=0.04)
 for schedule in (naive(4), gpipe(4, 8), one_f_one_b(4, 8)):
     traces = launch(step, ranks=4, args=(schedule, pace), quiet=True, checked=False)
     real, plan = traces[0].merged(*traces[1:]), simulate(schedule, pace.costs())

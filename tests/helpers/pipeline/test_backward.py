@@ -8,8 +8,8 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.pipeline import Pipeline
-from helpers.pipeline.backward import input_grad, weight_grad, whole
-from helpers.pipeline.memory import saved_bytes
+from helpers.pipeline.backward import input_grad, nodes_below, weight_grad, whole
+from helpers.pipeline.saved import saved_bytes
 from helpers.schedules import parse
 
 from .models import VOCAB, Block, Head, gradients_of
@@ -167,11 +167,26 @@ def test_no_matrix_product_is_computed_twice_or_in_the_wrong_half(first, in_i):
 def test_bytes_that_a_stage_keeps():
     stage = nn.Sequential(nn.Linear(10, 10), nn.Tanh())
     x = torch.randn(4, 10, requires_grad=True)
-    with saved_bytes(stage) as so_many:
-        y = stage(x)
-    assert so_many() == 2 * 4 * 10 * 4  # the input of the Linear, the output of the Tanh
+    y = stage(x)
+    # The input of the Linear, the output of the Tanh.
+    assert saved_bytes(nodes_below(y.grad_fn), stage) == 2 * 4 * 10 * 4
     y.sum().backward()
     assert x.grad is not None
+
+
+def test_after_i_only_what_w_needs_is_kept():
+    """Of a Linear its input; of what has no weights nothing."""
+    stage = nn.Sequential(nn.Linear(10, 10), nn.GELU(), nn.Softmax(-1), nn.Linear(10, 10))
+    x = torch.randn(4, 10, requires_grad=True)
+    y = stage(x)
+    assert saved_bytes(nodes_below(y.grad_fn), stage) == 3 * 160  # x, into GELU, out of Softmax
+    found, branches = input_grad(y, torch.ones_like(y), x)
+    kept = {node for group in branches for node in group.nodes}
+    assert saved_bytes(kept, stage) == 2 * 160  # the inputs of the two Linears
+    with pytest.raises(RuntimeError, match="let go after I"):
+        y.sum().backward(retain_graph=True)
+    weight_grad(branches)
+    assert all(p.grad is not None for p in stage.parameters())
 
 
 class Live(torch.autograd.Function):

@@ -26,6 +26,8 @@ from helpers.schedules import (
     zb_h2,
     zb_v,
 )
+from helpers.search import Style, walk
+from helpers.simulate import Costs
 from helpers.trace import Recorder
 
 from .models import cut_model, loss, make_batch, make_model
@@ -37,12 +39,25 @@ BUILDERS = {
     "1f1b": one_f_one_b,
     "waves": lambda p, m: waves(gpipe(p, 2), 2),
     "interleaved": interleaved,
+    "interleaved, 1 chunk": lambda p, m: interleaved(p, m, 1),
+    "interleaved, 3 chunks": lambda p, m: interleaved(p, m, 3),
     "breadth first": breadth_first,
+    "breadth first, 1 chunk": lambda p, m: breadth_first(p, m, 1),
+    "breadth first, 3 chunks": lambda p, m: breadth_first(p, m, 3),
     "zb-h1": zb_h1,
     "zb-h2": zb_h2,
     "zb-v": zb_v,
+    "searched": lambda p, m: walk(range(p), m, *searching(p, m)),
     "fewer micro-batches than stages": lambda p, m: one_f_one_b(p, 1),
 }
+
+
+def searching(p, m):
+    """Costs and a style of which the greedy walk makes a schedule that has no name."""
+    costs = Costs(2, 1.5, 1, latency=0.1, activation_bytes=1, memory_limit=p + 1)
+    return costs.for_schedule(one_f_one_b(p, m)), Style((2 * p,) * p, (0.5,) * p)
+
+
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 CASES = [(name, dtype) for name in BUILDERS for dtype in DTYPES]
 

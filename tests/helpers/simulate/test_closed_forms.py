@@ -84,22 +84,3 @@ def test_step_times_of_four_ranks_and_eight_micro_batches():
     assert simulate(interleaved(4, 8, 4), thirds[4]).step_time == pytest.approx(26.25)
     assert simulate(zb_h1(4, 8)).step_time == simulate(zb_h2(4, 8)).step_time == 27
     assert simulate(zb_h2(4, 8)).span == 24
-
-
-# Zero bubble pipeline parallelism, arXiv 2401.10241, tables 9 and 5. Milliseconds; c: a message.
-#  m   F       I       W       c      1F1B   ZB-H1  ZB-H2
-PUBLISHED = [
-    (24, 18.522, 18.086, 9.337, 0.601, 0.2431, 0.1585, 0.1083),
-    (32, 18.513, 18.086, 9.331, 0.626, 0.1985, 0.1242, 0.0837),
-    (64, 18.546, 18.097, 9.321, 0.762, 0.1240, 0.0674, 0.0444),
-    (24, 29.718, 29.444, 19.927, 0.527, 0.2347, 0.1323, 0.0698),
-    (32, 29.802, 29.428, 19.530, 0.577, 0.1898, 0.1045, 0.0559),
-    (64, 29.935, 29.621, 19.388, 0.535, 0.1091, 0.0554, 0.0294),
-]
-
-
-@pytest.mark.parametrize("m, f, i, w, c, one, h1, h2", PUBLISHED)
-def test_the_published_bubble_rates_to_all_four_digits(m, f, i, w, c, one, h1, h2):
-    costs = Costs(f, i, w, latency=c)
-    found = [simulate(s(8, m), costs).bubble("span") for s in (one_f_one_b, zb_h1, zb_h2)]
-    assert [round(rate, 4) for rate in found] == [one, h1, h2]

@@ -1,0 +1,19 @@
+"""Find a schedule: from what actions, messages and memory cost, an order that beats the named ones.
+
+    costs = Costs(forward=2, input_grad=2, weight_grad=1, latency=0.1,
+                  activation_bytes=1, memory_limit=6)
+    found = search(4, 12, costs)
+    print(found)                     the named schedules beside it: step, bubble, memory
+    found.schedule                   `check` has passed it; it runs like any other
+
+A rank is greedy: it computes what it can, as soon as it can, and fills the time in which it would
+wait with W, the half of the backward pass that nobody waits for. How far it may run ahead, and how
+long a wait is worth a W, is tried out. So do Qi et al. in "Zero bubble pipeline parallelism", arXiv
+2401.10241, section 3.
+"""
+
+from helpers.search.greedy import Style, walk
+from helpers.search.rivals import rivals
+from helpers.search.search import GOALS, Found, search
+
+__all__ = ["GOALS", "Found", "Style", "rivals", "search", "walk"]

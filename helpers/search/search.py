@@ -1,0 +1,178 @@
+"""The search: many greedy walks, each with a style a little better than the one before."""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from helpers.draw.text import bytes_text, percent, time_text
+from helpers.schedules import Schedule, check
+from helpers.schedules.builders import checked, checked_sizes
+from helpers.search.greedy import Style, walk
+from helpers.search.rivals import one_at_a_time, rivals
+from helpers.simulate import Costs, OutOfMemory, Simulated, simulate
+
+GOALS = ("step", "span")
+TIMES = ("forward", "input_grad", "weight_grad")
+PATIENCE = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5)
+AHEAD = (1.0, 1.25, 1.5, 1.75, 2.0, 3.0)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search gave.
+
+    simulated: the best step. rivals: the named schedules that fit, best first. too_large: of those
+    that do not fit, the sentence that says why, by name. walks: how many orders were tried.
+    goal: what "best" means, "step" or "span".
+    """
+
+    simulated: Simulated
+    rivals: tuple[Simulated, ...]
+    too_large: dict[str, str]
+    walks: int
+    goal: str
+
+    @property
+    def schedule(self) -> Schedule:
+        """The best order of all."""
+        return self.simulated.schedule
+
+    def __str__(self) -> str:
+        new = () if self.simulated in self.rivals else (self.simulated,)
+        rows = [_row(each, self.goal) for each in (*new, *self.rivals)]
+        rows += [(name, "", "", "does not fit") for name in self.too_large]
+        whole = "step" if self.goal == "step" else "longest rank"
+        head = ("schedule", self.goal, f"bubble of the {whole}", "most memory")
+        widths = [max(len(row[n]) for row in (head, *rows)) for n in range(len(head))]
+        lines = [zip(row, widths, strict=True) for row in (head, *rows)]
+        return "\n".join("  ".join(f"{x:<{n}}" for x, n in line).rstrip() for line in lines)
+
+
+def search(
+    ranks: int,
+    micro_batches: int,
+    costs: Costs | None = None,
+    places: Sequence[int] | None = None,
+    walks: int = 300,
+    goal: str = "step",
+    seed: int = 0,
+) -> Found:
+    """The best schedule that it finds, never worse than a named one.
+
+    costs: of each stage, of messages, and the memory limit; left out: F = I = W = 1 s.
+    places: places[stage] is its rank; left out: one stage a rank. [0, 1, 1, 0] is a V.
+    walks: how many orders to try; a hundred walks over 8 ranks and 24 micro-batches take a second.
+    goal: "step": until the last rank has finished; "span": a rank's first action to its last, on
+        the rank where that is longest (as the zero-bubble paper counts).
+    The same arguments give the same schedule.
+
+    Raises ValueError for costs that are not above zero, and OutOfMemory for a limit that nothing
+    satisfies; each is one sentence.
+    """
+    checked_sizes(ranks, micro_batches)
+    places = tuple(range(ranks)) if places is None else _checked_places(places, ranks)
+    if goal not in GOALS:
+        raise ValueError(f"search(goal={goal!r}): choose 'step' or 'span'")
+    full = _checked(costs or Costs(), one_at_a_time(places, micro_batches))
+    named, too_large = _judged(places, micro_batches, full, goal)
+    best, champion, lowest = named[0], None, math.inf
+    starts, rng, tried = _starts(places, full), random.Random(seed), 0
+    for tried in range(1, checked(walks, "walks") + 1):
+        if tried > len(starts) and champion is None:
+            break  # each of them led to a dead end
+        style = starts[tried - 1] if tried <= len(starts) else _changed(champion, rng)
+        schedule = walk(places, micro_batches, full, style)
+        if schedule is None:
+            continue
+        done = simulate(schedule, full, proven=True)  # a walk does nothing that cannot be done
+        if score_of(done, goal) <= lowest:
+            champion, lowest = style, score_of(done, goal)
+            best = min(best, done, key=lambda each: score_of(each, goal))
+    check(best.schedule)
+    return Found(best, tuple(named), too_large, tried, goal)
+
+
+def score_of(done: Simulated, goal: str) -> float:
+    """Seconds; less is better."""
+    return done.step_time if goal == "step" else done.span
+
+
+def _starts(places: tuple[int, ...], costs: Costs) -> list[Style]:
+    """The styles to begin with: from as far ahead as 1F1B runs to three times that."""
+    size = max(places) + 1
+    chunks = len(places) // size
+    styles = []
+    for factor, patience in product(AHEAD, PATIENCE):
+        ahead = [round(factor * chunks * (size - 1 - r)) + chunks for r in range(size)]
+        if chunks > 1:  # in a V or a loop all ranks keep as much
+            ahead = [max(1, round(factor * chunks * size / 2))] * size
+        styles.append(Style(tuple(ahead), (patience,) * size))
+    return styles
+
+
+def _changed(style: Style, rng: random.Random) -> Style:
+    """The same but for one rank, or for a few."""
+    ahead, patience = list(style.ahead), list(style.patience)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        rank = rng.randrange(len(ahead))
+        if rng.random() < 0.6:
+            ahead[rank] = max(1, ahead[rank] + rng.choice((-2, -1, 1, 2)))
+        else:
+            patience[rank] = rng.choice(PATIENCE)
+    return Style(tuple(ahead), tuple(patience))
+
+
+def _judged(
+    places: tuple[int, ...], m: int, costs: Costs, goal: str
+) -> tuple[list[Simulated], dict[str, str]]:
+    """The named schedules that fit, best first; why the others do not."""
+    fit, too_large = [], {}
+    for schedule in rivals(places, m):
+        try:
+            fit.append(simulate(schedule, costs))
+        except OutOfMemory as error:
+            too_large[schedule.name] = str(error)
+    return sorted(fit, key=lambda done: score_of(done, goal)), too_large
+
+
+def _checked(costs: Costs, schedule: Schedule) -> Costs:
+    """The costs with a list in every field, if there is a schedule for them."""
+    full = costs.for_schedule(schedule)
+    for name in TIMES:
+        for stage, value in enumerate(getattr(full, name)):
+            if value <= 0:
+                raise ValueError(
+                    f"search: {name} of stage {stage} is {value}: give the seconds that it really "
+                    "takes, above 0, or the search would put it anywhere"
+                )
+    limit = full.memory_limit
+    for rank in range(schedule.size) if limit is not None else ():
+        needed = sum(full.activation_bytes[stage] for stage in schedule.stages_of(rank))
+        if needed > limit:
+            raise OutOfMemory(
+                f"rank {rank} keeps {bytes_text(needed)} of activations for a single micro-batch, "
+                f"and the limit is {bytes_text(limit)}: no schedule fits; make the micro-batches "
+                "smaller, or give each rank fewer layers"
+            )
+    return full
+
+
+def _checked_places(places: Sequence[int], ranks: int) -> tuple[int, ...]:
+    places = tuple(places)
+    if sorted(set(places)) != list(range(ranks)):
+        raise ValueError(
+            f"search(places={list(places)}): places[stage] is the rank of a stage, and each of the "
+            f"ranks 0 to {ranks - 1} must have one at least"
+        )
+    return places
+
+
+def _row(done: Simulated, goal: str) -> tuple[str, ...]:
+    return (
+        done.schedule.name,
+        time_text(score_of(done, goal)),
+        percent(done.bubble({"step": "total", "span": "span"}[goal])),
+        bytes_text(max(done.peak_memory)),
+    )

@@ -1,0 +1,116 @@
+"""The search: never worse than a named schedule, within the memory, and always one that runs."""
+
+import pytest
+
+from helpers.schedules import check, in_flight, interleaved, one_f_one_b, zb_h1, zb_v
+from helpers.search import rivals, search
+from helpers.simulate import Costs, OutOfMemory, simulate
+from helpers.simulate.published import ROWS
+
+ROOM = {"activation_bytes": 1, "memory_limit": 4}
+
+
+def ms(row, kept):
+    """The costs of a published row with room for 2p micro-batches, as its ZB-2p has."""
+    costs = {"activation_bytes": 1, "kept_for_weights": kept, "memory_limit": 2 * row.p}
+    return Costs(row.forward, row.input_grad, row.weight_grad, latency=row.latency, **costs)
+
+
+# 32h of 34h + 5as bytes stay for W: hidden 2304, 24 heads; hidden 4096, 32 heads; sequence 1024.
+KEPT = {"1.5B": 73728 / 201216, "6.2B": 131072 / 303104}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.model}-{row.m}")
+def test_it_reaches_the_summit_of_the_zero_bubble_paper(row):
+    """Its ZB-2p: searched too, with twice the memory of 1F1B."""
+    found = search(row.p, row.m, ms(row, KEPT[row.model]), goal="span", walks=120)
+    rate = found.simulated.bubble("span")
+    assert rate < row.rates["ZB-H2"] / 2 and rate <= row.rates["ZB-2p"] + 0.0016
+    if row.m > 24:
+        assert rate <= row.rates["ZB-2p"]
+    assert max(found.simulated.peak_memory) <= 2 * row.p * (1 + 1e-9)
+    check(found.schedule)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 7, None])
+@pytest.mark.parametrize(
+    "costs",
+    [Costs(), Costs(2, 1.5, 0.5, latency=0.2), Costs([1, 2, 1, 3], [2, 2, 1, 1], [1, 1, 2, 3])],
+)
+def test_it_beats_what_has_a_name_within_the_memory(costs, limit):
+    from dataclasses import replace
+
+    costs = replace(costs, activation_bytes=1, memory_limit=limit)
+    found = search(4, 9, costs, walks=80)
+    assert all(found.simulated.step_time <= done.step_time for done in found.rivals)
+    assert limit is None or max(found.simulated.peak_memory) <= limit + 1e-9
+    done = simulate(check(found.schedule), costs)
+    assert done.step_time == found.simulated.step_time
+    assert limit is None or max(in_flight(found.schedule, "weights")) <= limit
+
+
+def test_equal_halves_give_zb_h1_in_the_memory_of_1f1b_and_more_memory_helps():
+    small = search(4, 8, Costs(**ROOM))
+    assert small.simulated.step_time == simulate(zb_h1(4, 8)).step_time == 27
+    assert search(4, 8, Costs(activation_bytes=1, memory_limit=8), goal="span").simulated.span == 24
+
+
+def test_chunks_in_a_v_and_in_a_loop():
+    v = search(4, 8, Costs(0.5, 0.5, 0.5), places=[0, 1, 2, 3, 3, 2, 1, 0], walks=60)
+    assert v.simulated.step_time <= simulate(zb_v(4, 8), Costs(0.5, 0.5, 0.5)).step_time
+    loop = search(4, 8, Costs(0.5, 0.5, 0.5), places=[0, 1, 2, 3] * 2, walks=60)
+    one = simulate(interleaved(4, 8), Costs(0.5, 0.5, 0.5)).step_time
+    assert loop.simulated.step_time < one
+    assert {done.schedule.name for done in loop.rivals} == {
+        "naive",
+        "interleaved 1F1B, 2 chunks",
+        "breadth-first, 2 chunks",
+    }
+
+
+def test_the_same_arguments_give_the_same_schedule():
+    costs = Costs(3, 2, 1, latency=0.3, **ROOM)
+    assert search(4, 6, costs, walks=70).schedule == search(4, 6, costs, walks=70).schedule
+
+
+def test_one_rank_and_one_micro_batch():
+    assert search(1, 3, walks=5).simulated.step_time == 9
+    assert search(3, 1, walks=5).simulated.step_time <= simulate(one_f_one_b(3, 1)).step_time
+
+
+def test_the_table_says_who_is_beaten_and_who_does_not_fit():
+    text = str(search(4, 8, Costs(**ROOM)))
+    assert text.splitlines()[0].split() == "schedule step bubble of the step most memory".split()
+    assert "1F1B" in text and [line.split()[0] for line in text.splitlines()[-2:]] == [
+        "GPipe",
+        "ZB-H2",
+    ]
+    assert text.endswith("does not fit")
+
+
+def test_the_named_schedules_of_a_placement():
+    names = [schedule.name for schedule in rivals(range(3), 4)]
+    assert names == ["naive", "GPipe", "1F1B", "ZB-H1", "ZB-H2"]
+
+
+@pytest.mark.parametrize(
+    "error, arguments, words",
+    [
+        (ValueError, {"costs": Costs(forward=0)}, "forward of stage 0 is 0: give the seconds"),
+        (ValueError, {"costs": Costs(weight_grad=-1)}, "holds -1: it must be 0 or more"),
+        (
+            OutOfMemory,
+            {"costs": Costs(activation_bytes=2e6, memory_limit=1e6)},
+            "rank 0 keeps 2 MB of activations for a single micro-batch, and the limit is 1 MB: no "
+            "schedule fits",
+        ),
+        (ValueError, {"goal": "beauty"}, "choose 'step' or 'span'"),
+        (ValueError, {"places": [0, 0, 2]}, "each of the ranks 0 to 2 must have one at least"),
+        (ValueError, {"walks": 0}, "0 walks"),
+        (ValueError, {"micro_batches": 0}, "0 micro-batches: give a whole number"),
+    ],
+)
+def test_wrong_input_is_answered_in_one_sentence(error, arguments, words):
+    with pytest.raises(error) as caught:
+        search(**{"ranks": 3, "micro_batches": 4} | arguments)
+    assert words in str(caught.value) and "\n" not in str(caught.value)
