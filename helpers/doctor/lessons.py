@@ -21,5 +21,6 @@ LESSONS = (
     Lesson("04", "Data parallel: many devices average their weights", ranks=4, gigabytes=2.0),
     Lesson("05", "The naive pipeline: a model too large for one device", ranks=4, gigabytes=2.0),
     Lesson("06", "Micro-batches: GPipe and 1F1B fill the pipeline", ranks=4, gigabytes=2.0),
+    Lesson("07", "Beyond 1F1B: from smaller chunks to zero bubble", ranks=4, gigabytes=2.0),
     Lesson("08", "DP x PP: two pipelines, six ranks, one model", ranks=6, gigabytes=2.0),
 )

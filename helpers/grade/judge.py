@@ -40,7 +40,7 @@ def judge(order: dict) -> tuple[str, str, str]:
         found = load_task(order["task"], Path(order["folder"]))
         look_at(path, found.task)
         deadline = time.monotonic() + order["seconds"]
-        found.verify(Submission(found.task, path, found.path, order["seed"], deadline))
+        note = found.verify(Submission(found.task, path, found.path, order["seed"], deadline))
     except Mistake as mistake:
         return "mistake", str(mistake), ""
     except WorkFailed as failed:
@@ -50,7 +50,7 @@ def judge(order: dict) -> tuple[str, str, str]:
             f"the check itself failed, which is not your mistake: {type(error).__name__}: {error}"
         )
         return "check", sentence, traceback.format_exc()
-    return "pass", "", ""
+    return "pass", str(note or ""), ""
 
 
 if __name__ == "__main__":

@@ -84,11 +84,12 @@ class Task:
 class TaskFile:
     """A task, its check, and the file that both come from.
 
-    verify(submission): returns if the work is right, else raises Mistake.
+    verify(submission): returns if the work is right, else raises Mistake. What it returns may be a
+    sentence for the verdict, a score for example.
     """
 
     task: Task
-    verify: Callable[["Submission"], None]
+    verify: Callable[["Submission"], str | None]
     path: Path
 
 

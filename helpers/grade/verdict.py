@@ -16,7 +16,8 @@ class Verdict:
 
     kind: "pass"; or "mistake" (the check named one), "not done", "crash", "time-out", "no file",
     "syntax", "no function", "no verdict", "check" (the check itself is broken).
-    reason: one sentence; empty for a pass. details: Python's traceback, where there is one.
+    reason: one sentence; of a pass, a remark such as a score, or empty.
+    details: Python's traceback, where there is one.
     printed: the end of what the work printed. It counts for nothing.
     seconds: how long the check took.
     hint: which of the task's hints to show where it failed, from 1.
@@ -92,7 +93,7 @@ def table(verdicts: list[Verdict]) -> str:
     lines = [f"{'task':{wide}}  verdict    time  what"]
     for v in verdicts:
         lines.append(f"{v.task.id:{wide}}  {v.word:7}  {v.seconds:4.1f} s  {v.task.title}")
-        if not v.passed:
+        if v.reason:
             indent = " " * (wide + 2)
             lines.append(
                 textwrap.fill(v.reason, 98, initial_indent=indent, subsequent_indent=indent)

@@ -1,0 +1,127 @@
+"""Any schedule, for real: interleaved 1F1B, zero bubble, or one of your own.
+
+    python intro_PP_schedule.py 0       one process for each rank: 0, 1 and 2
+    ./run.sh --schedule ZB-V            all three at once (run.bat on Windows)
+    torchrun --nproc-per-node 3 intro_PP_schedule.py --schedule my_plan.txt
+
+Schedules: 1F1B, interleaved, mine (from orders.py), breadth-first, ZB-H1, ZB-H2, ZB-V, searched; or
+a file with a line for each rank: "rank 0: 0F0 0F1 0B0 0B1". The last stage's rank prints the loss.
+"""
+
+import argparse
+from pathlib import Path
+
+import orders
+import torch
+
+from helpers.pipeline import Pipeline
+from helpers.plain_errors import plain_errors
+from helpers.ranks import connect, disconnect
+from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.schedules import breadth_first, load_csv, one_f_one_b, parse, zb_h1, zb_h2, zb_v
+from helpers.search import search
+from helpers.trace import Recorder
+from simplellm.losses import causalLLMLoss, check_finite
+from simplellm.options import (
+    add_training_flags,
+    check_micro_batches,
+    make_model,
+    make_optimizer,
+    make_stories,
+    make_tokenizer,
+    positive,
+    settle,
+)
+from simplellm.slicing import slice_stage
+
+NAMED = {"1F1B": one_f_one_b, "ZB-H1": zb_h1, "ZB-H2": zb_h2, "ZB-V": zb_v}
+
+
+def read_flags(arguments=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_rank_flags(parser, ranks=3)
+    add_training_flags(parser, batch_size=6)
+    parser.add_argument("--micro-batches", type=positive, default=6, help="of a batch (6)")
+    parser.add_argument("--schedule", default="interleaved", help="a name, or a file (interleaved)")
+    parser.add_argument("--chunks", type=positive, default=2, help="stages of a rank (2)")
+    parser.add_argument("--trace", metavar="FOLDER", help="leave a trace of each rank there")
+    return check_micro_batches(settle(parser.parse_args(arguments)))
+
+
+def make_schedule(name, ranks, micro_batches, chunks):
+    """The schedule of a name, or of a file."""
+    if name in NAMED:
+        return NAMED[name](ranks, micro_batches)
+    if name == "interleaved":
+        if micro_batches % ranks:
+            raise ValueError(
+                f"interleaved 1F1B takes rounds of {ranks} micro-batches, and there are "
+                f"{micro_batches}: choose --micro-batches {ranks}, {2 * ranks}, {3 * ranks}, ..."
+            )
+        return to_schedule(orders.interleaved(ranks, micro_batches, chunks))
+    if name == "mine":
+        return to_schedule(orders.within_memory(ranks, micro_batches, room=ranks))
+    if name == "breadth-first":
+        return breadth_first(ranks, micro_batches, chunks)
+    if name == "searched":
+        return search(ranks, micro_batches).schedule
+    if not Path(name).is_file():
+        known = ", ".join([*NAMED, "interleaved", "mine", "breadth-first", "searched"])
+        raise ValueError(f"--schedule {name}: there is no such file; the names are {known}")
+    return load_csv(name) if name.endswith(".csv") else parse(Path(name).read_text("utf-8"))
+
+
+def to_schedule(rows):
+    """The orders of all ranks, as lists, as a schedule."""
+    return parse("\n".join(f"rank {r}: {' '.join(row)}" for r, row in enumerate(rows)))
+
+
+def train(options, place, device, say=print):
+    """Train for `options.steps` steps; give this rank's losses, its stages and the trace.
+
+    say(step, loss): called after each step on the rank of the last stage. Others have no losses.
+    """
+    torch.manual_seed(options.seed)  # the same whole model on every rank, cut alike
+    schedule = make_schedule(
+        options.schedule, place.world_size, options.micro_batches, options.chunks
+    )
+    tokenizer = make_tokenizer(options)
+    whole = make_model(options, tokenizer)
+    mine = schedule.stages_of(place.rank)
+    stages = {s: slice_stage(whole, s, schedule.stages, device) for s in mine}
+    stories = iter(make_stories(options, tokenizer, quiet=place.rank > 0))
+    optimizer = make_optimizer(options, torch.nn.ModuleList(stages.values()))
+    recorder = Recorder(rank=place.rank)
+    losses = []
+
+    def loss_of(logits, ids):
+        return causalLLMLoss(logits, ids, tokenizer.vocab_size)
+
+    pipeline = Pipeline(schedule, stages, loss=loss_of, recorder=recorder)
+    for step in range(options.steps):
+        ids = next(stories).to(device)
+        optimizer.zero_grad()
+        outcome = pipeline.step(ids, ids)
+        with recorder.span("update"):
+            optimizer.step()
+        if outcome.loss is not None:
+            losses.append(check_finite(outcome.loss, step))
+            say(step, losses[-1])
+    return losses, stages, recorder.trace()
+
+
+def main():
+    options = read_flags()
+    place = place_from(options)
+    device = connect(place, options.backend, options.timeout)
+    _, _, trace = train(options, place, device)
+    if options.trace:
+        trace.save(f"{options.trace}/rank{place.rank}.json")
+    disconnect()
+
+
+if __name__ == "__main__":
+    with plain_errors():
+        main()
