@@ -23,4 +23,6 @@ LESSONS = (
     Lesson("06", "Micro-batches: GPipe and 1F1B fill the pipeline", ranks=4, gigabytes=2.0),
     Lesson("07", "Beyond 1F1B: from smaller chunks to zero bubble", ranks=4, gigabytes=2.0),
     Lesson("08", "DP x PP: two pipelines, six ranks, one model", ranks=6, gigabytes=2.0),
+    Lesson("10", "Design your own: a model, a cluster, a layout"),
+    Lesson("12", "What training costs: parameters, operations, bytes"),
 )

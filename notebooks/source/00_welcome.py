@@ -99,6 +99,8 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # | 06 | [Micro-batches](06_micro_batches.ipynb) | GPipe and 1F1B fill the pipeline |
 # | 07 | [Beyond 1F1B](07_beyond_1f1b.ipynb) | chunks, zero bubble, and a search for a better order |
 # | 08 | [DP x PP](08_dp_x_pp.ipynb) | both at once, and a plan of your own |
+# | 10 | [Design your own](10_design_your_own.ipynb) | a model, a cluster, a layout |
+# | 12 | [What training costs](12_what_training_costs.ipynb) | parameters, operations, bytes |
 #
 # Every lesson asks before it shows. Write your prediction down: being wrong is how one learns here.
 

@@ -1,0 +1,57 @@
+"""How to spread the training of a model over so many devices: the fastest layout that fits.
+
+    python choose_layout.py --model_config llama_7b_config.json --gpus 64 --batch 128
+
+Times and memory are computed, nothing is run.
+"""
+
+import argparse
+
+from helpers.cluster import PRESETS, Layout, estimate, preset
+from helpers.cost import read_config
+from helpers.plain_errors import plain_errors
+
+
+def choose_layout(model, machine, gpus, batch):
+    """The `Layout` that takes the least time for a step, of those that fit into memory.
+
+    Try tp, pp, micro_batch and recompute; sequence_parallel where tp > 1; ZeRO 1 where dp > 1. The
+    sequence is the model's longest. estimate(model, layout, machine) gives .fits and .seconds, and
+    raises ValueError, as Layout(...) does, for what cannot be cut so.
+    """
+    # BEGIN SOLUTION CO-3
+    divisors = [d for d in range(1, gpus + 1) if gpus % d == 0]
+    best = None
+    for tp in (d for d in divisors if d <= machine.node):
+        for pp in (d for d in divisors if gpus // tp % d == 0):
+            dp = gpus // (tp * pp)
+            for micro in (1, 2, 4, 8, 16):
+                for how in ("none", "selective", "full"):
+                    try:
+                        layout = Layout(
+                            *(batch, model.positions, dp, pp, tp, 1, micro, how),
+                            sequence_parallel=tp > 1,
+                            zero=int(dp > 1),
+                        )
+                        done = estimate(model, layout, machine)
+                    except ValueError:
+                        continue
+                    if done.fits and (best is None or done.seconds < best.seconds):
+                        best = done
+    return best and best.layout
+    # END SOLUTION
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model_config", metavar="PATH", required=True, help="a config.json")
+    parser.add_argument("--gpus", type=int, default=8, help="how many devices (8)")
+    parser.add_argument("--batch", type=int, default=128, help="sequences of a step (128)")
+    parser.add_argument("--machine", default="A100", help=", ".join(PRESETS))
+    args = parser.parse_args()
+    with plain_errors():
+        model, machine = read_config(args.model_config), preset(args.machine)
+        layout = choose_layout(model, machine, args.gpus, args.batch)
+        print(estimate(model, layout, machine) if layout else "no layout fits")

@@ -1,0 +1,51 @@
+"""A training step on a cluster: model, layout and machine in; seconds, MFU, memory, trace out.
+
+    done = estimate(model, Layout(batch=64, pp=8, tp=8, chunks=3), preset("A100"))
+    done.seconds, done.utilisation.mfu, done.memory.total
+    done.causes                    what the time is for
+    done.simulated.trace           the step on a clock
+    search(model, machine, gpus=64, batch=64)[0]
+
+The model of the machine has ten constants with a meaning. They were set on measured iterations, and
+what it says about others stands, row by row, in docs/cluster_model.md.
+"""
+
+from helpers.cluster.bars import Group, bars, memory_group, time_group
+from helpers.cluster.calculon import read_system
+from helpers.cluster.estimate import Estimate, estimate
+from helpers.cluster.layout import Layout
+from helpers.cluster.local import measure
+from helpers.cluster.machine import Link, Machine
+from helpers.cluster.memory import Memory, memory
+from helpers.cluster.presets import PRESETS, preset
+from helpers.cluster.search import frontier, layouts, search
+
+
+def design(**settings):
+    """Sliders for a layout, with its memory and its time; see `helpers.cluster.sliders.design`."""
+    from helpers.cluster.sliders import design as made  # ipywidgets, where it is needed
+
+    return made(**settings)
+
+
+__all__ = [
+    "PRESETS",
+    "Estimate",
+    "Group",
+    "Layout",
+    "Link",
+    "Machine",
+    "Memory",
+    "bars",
+    "design",
+    "estimate",
+    "frontier",
+    "layouts",
+    "measure",
+    "memory",
+    "memory_group",
+    "preset",
+    "read_system",
+    "search",
+    "time_group",
+]

@@ -1,0 +1,111 @@
+"""What one layer takes on one device: matrix products, all other kernels, collectives, the host.
+
+Matrix products take operations; everything else reads and writes memory, and its bytes are counted
+by Megatron-LM's kernels.
+"""
+
+from helpers.cluster.layout import Layout
+from helpers.cluster.machine import Machine
+from helpers.cluster.network import all_gather_seconds, all_reduce_seconds
+from helpers.cluster.seconds import Seconds
+from helpers.cost import ModelConfig
+
+# Kernels that the host starts, forward and backward: norms, products, softmax, dropouts, copies.
+KERNELS, KERNELS_BACK, KERNELS_SCORES = 18, 36, 5
+# Bytes read and written, forward and backward, for each value ...
+NORMS = 22, 42  # ... of (tokens, hidden): two norms, two dropouts with their residual sums
+ACTIVATED = 4, 8  # ... inside the MLP: the activation function
+COPIED = 4, 4  # ... of Q, K, V and the attention's result: heads to the front and back
+SCORED = 9, 11  # ... of the attention scores: scale, mask and softmax; dropout
+
+
+def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[Seconds, Seconds]:
+    """Forward and backward of one layer and one micro-batch; what is recomputed counts as
+    backward."""
+    (go, back), scores = _products(model, layout, machine), _score_bytes(model, layout)
+    moved, moved_back = (_other_bytes(model, layout, i) + scores * SCORED[i] for i in (0, 1))
+    talk = _collectives(model, layout, machine)
+    wait = 2 * machine.straggle * (layout.tp - 1)
+    forward = Seconds(sum(go), machine.memory_seconds(moved), talk, machine.launch * KERNELS + wait)
+    backward = Seconds(
+        back,
+        machine.memory_seconds(moved_back),
+        talk * _exposed(layout),
+        machine.launch * KERNELS_BACK + wait,
+    )
+    if layout.recompute == "full":
+        backward += forward
+    elif layout.recompute == "selective" and not layout.flash:
+        again = machine.memory_seconds(scores * SCORED[0])
+        backward += Seconds(go[1] + go[2], again, 0.0, machine.launch * KERNELS_SCORES)
+    return forward, backward
+
+
+def _products(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[list[float], float]:
+    """Forward: Q K V, scores, times V, output projection, MLP. Backward: the sum.
+
+    Each product of the forward pass needs two in the backward pass, of the same three dimensions.
+    """
+    n, t, s = layout.tokens, layout.tp, layout.sequence
+    h, d, inner = model.hidden, model.head_size, model.intermediate / t
+    wide, query = (model.query_width + 2 * model.kv_width) / t, model.query_width / t
+    heads = layout.micro_batch * model.heads / t
+    masked = 0.5 if layout.flash else 1.0  # what the mask hides, fused attention leaves out
+    product = machine.matmul_seconds
+    ways = 2 if model.gated else 1
+    forward = [
+        product(n, wide, h),
+        masked * product(s, s, d, heads),
+        masked * product(s, d, s, heads),
+        product(n, h, query),
+        product(n, ways * inner, h) + product(n, h, inner),
+    ]
+    backward = (
+        product(n, h, wide)
+        + product(h, wide, n)
+        + masked * (product(s, s, d, heads) + 3 * product(s, d, s, heads))
+        + product(n, query, h)
+        + product(query, h, n)
+        + product(n, h, ways * inner)
+        + product(h, ways * inner, n)
+        + product(n, inner, h)
+        + product(inner, h, n)
+    )
+    if layout.flash:  # it computes the scores again from Q and K
+        backward += forward[1]
+    return forward, backward
+
+
+def _score_bytes(model: ModelConfig, layout: Layout) -> float:
+    """How many attention scores the device writes to memory."""
+    if layout.flash:
+        return 0.0
+    return layout.tokens * layout.sequence * model.heads / layout.tp
+
+
+def _other_bytes(model: ModelConfig, layout: Layout, way: int) -> float:
+    """Bytes of all kernels but products and attention scores; way: 0 forward, 1 backward."""
+    n, t = layout.tokens, layout.tp
+    norms = NORMS[way] * n * model.hidden / (t if layout.sequence_parallel else 1)
+    activated = ACTIVATED[way] * n * model.intermediate * (1.5 if model.gated else 1) / t
+    copied = COPIED[way] * n * 2 * (model.query_width + model.kv_width) / t
+    return norms + activated + copied
+
+
+def _collectives(model: ModelConfig, layout: Layout, machine: Machine) -> float:
+    """Two all-reduces, or two all-gathers and two reduce-scatters: one way through a layer."""
+    size, near = 2 * layout.tokens * model.hidden, layout.on_a_node("tp", machine.node)
+    if layout.sequence_parallel:
+        return 4 * all_gather_seconds(machine, size, layout.tp, near)
+    return 2 * all_reduce_seconds(machine, size, layout.tp, near)
+
+
+def _exposed(layout: Layout) -> float:
+    """The share of the backward collectives that no product hides.
+
+    An all-reduce of the gradient of a layer's input needs nothing of the gradients of its weights.
+    With sequence parallelism the reduce-scatter is hidden so, the all-gather before it is not.
+    """
+    if not layout.overlap_tp:
+        return 1.0
+    return 0.5 if layout.sequence_parallel else 0.0

@@ -1,0 +1,119 @@
+"""How a training step is spread over devices."""
+
+from dataclasses import dataclass
+
+from helpers.cost import ModelConfig
+from helpers.cost.flops import checked_recompute
+from helpers.cost.states import checked_zero
+
+SIZES = ("batch", "sequence", "dp", "pp", "tp", "chunks", "micro_batch")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One way to train: dp x pp x tp devices, and what each does.
+
+    batch: sequences of one step, over all replicas. sequence: tokens of each.
+    dp: replicas. pp: stages of the pipeline. tp: devices that share a layer.
+    chunks: stages of one device (interleaved 1F1B); 1 is plain 1F1B.
+    micro_batch: sequences that go through a stage together.
+    recompute: "none", "selective" (attention scores) or "full" (each layer goes forward twice).
+    sequence_parallel: the tensor-parallel ranks also share norms and dropouts.
+    flash: fused attention, which never writes the scores to memory.
+    zero: stage of ZeRO over the replicas. fp32_gradients: 4 bytes for each in place of 2.
+    overlap_tp: collectives of the backward pass run beside the products that give the gradients
+        of weights. overlap_dp: gradients are averaged, and weights gathered, while the device
+        computes. What is older than 2022 mostly does neither.
+
+    Neighbours first: ranks that share a layer stand side by side, then replicas, then stages.
+    Raises ValueError, one sentence, for sizes that make no layout.
+    """
+
+    batch: int
+    sequence: int = 2048
+    dp: int = 1
+    pp: int = 1
+    tp: int = 1
+    chunks: int = 1
+    micro_batch: int = 1
+    recompute: str = "full"
+    sequence_parallel: bool = False
+    flash: bool = False
+    zero: int = 0
+    fp32_gradients: bool = False
+    overlap_tp: bool = False
+    overlap_dp: bool = False
+
+    def __post_init__(self):
+        for name in SIZES:
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"Layout({name}={value!r}): give a whole number, 1 or more")
+        checked_recompute(self.recompute)
+        checked_zero(self.zero)
+        if self.batch % (self.dp * self.micro_batch):
+            raise ValueError(
+                f"a batch of {self.batch} cannot be cut into {self.dp} replicas x micro-batches "
+                f"of {self.micro_batch}: choose a multiple of {self.dp * self.micro_batch}"
+            )
+        if self.chunks > 1 and self.pp == 1:
+            raise ValueError(
+                f"{self.chunks} chunks need a pipeline: choose pp of 2 or more, or 1 chunk"
+            )
+
+    @property
+    def gpus(self) -> int:
+        """How many devices it takes."""
+        return self.dp * self.pp * self.tp
+
+    @property
+    def micro_batches(self) -> int:
+        """How many go through each pipeline in one step."""
+        return self.batch // (self.dp * self.micro_batch)
+
+    @property
+    def tokens(self) -> int:
+        """Of one micro-batch."""
+        return self.micro_batch * self.sequence
+
+    def on_a_node(self, dimension: str, node: int) -> int:
+        """How many ranks of one "tp", "dp" or "pp" group are on one node of `node` devices."""
+        stride = {"tp": 1, "dp": self.tp, "pp": self.tp * self.dp}[dimension]
+        return max(1, min(getattr(self, dimension), node // stride))
+
+    def for_model(self, model: ModelConfig, gpus: int | None = None) -> "Layout":
+        """The layout itself if the model can be cut so; ValueError, one sentence, if not.
+
+        gpus: how many there are; left out, as many as it takes.
+        """
+        if gpus is not None and gpus != self.gpus:
+            raise ValueError(
+                f"dp {self.dp} x pp {self.pp} x tp {self.tp} is {_devices(self.gpus)}, and there "
+                f"{'is' if gpus == 1 else 'are'} {gpus}: choose numbers whose product is {gpus}"
+            )
+        for count, what in ((model.heads, "heads"), (model.kv_heads, "heads of keys and values")):
+            if count % self.tp:
+                raise ValueError(
+                    f"tp {self.tp} does not divide {count} {what}: each device needs whole heads, "
+                    "so choose a divisor"
+                )
+        if model.layers % (self.pp * self.chunks):
+            chunks = f" x {self.chunks} chunks" if self.chunks > 1 else ""
+            raise ValueError(
+                f"pp {self.pp}{chunks} does not divide {model.layers} layers: choose a divisor"
+            )
+        return self
+
+    def __str__(self) -> str:
+        words = [f"dp {self.dp} x pp {self.pp} x tp {self.tp}", f"micro-batch {self.micro_batch}"]
+        if self.chunks > 1:
+            words.append(f"{self.chunks} chunks")
+        if self.zero:
+            words.append(f"ZeRO {self.zero}")
+        if self.sequence_parallel:
+            words.append("sequence parallel")
+        return ", ".join([*words, f"recompute {self.recompute}"])
+
+
+def _devices(count: int) -> str:
+    return f"{count} device{'' if count == 1 else 's'}"

@@ -1,0 +1,99 @@
+"""A cluster as a few numbers: devices, and two tiers of network."""
+
+from dataclasses import dataclass, replace
+
+Steps = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Link:
+    """One tier of the network, as seen by one device.
+
+    bandwidth: bytes a second that it can send, while it receives as many.
+    share: of it that arrives with large messages. latency: seconds of one step of a message.
+    """
+
+    bandwidth: float
+    share: float
+    latency: float
+
+    @property
+    def speed(self) -> float:
+        """Bytes a second that arrive."""
+        return self.bandwidth * self.share
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Nodes of equal devices.
+
+    name: for titles. peak: matrix operations a second of one device in 16 bits, dense.
+    memory: bytes of one device. memory_bandwidth: bytes a second of that memory.
+    node: devices of one node. inside, between: the network inside a node, and between nodes.
+
+    What a program gets out of it:
+    matmul: share of the peak that endless matrix products reach.
+    matmul_half: a dimension of a product (m, n or k) of this size costs as much again.
+    memory_share: of the memory's bandwidth that element-by-element work reaches.
+    launch: seconds that the host needs to start one kernel, all of Python around it included.
+    straggle: seconds that a collective inside a layer waits for each further rank.
+    step: seconds of a step that belong to no layer: reading data, clipping, writing the log.
+    matmul_steps, memory_steps: in place of the shares, a table from a file: (from how many
+        operations or bytes on, share of the peak), largest first.
+
+    How the constants were set stands in docs/cluster_model.md.
+    """
+
+    name: str
+    peak: float
+    memory: float
+    memory_bandwidth: float
+    node: int
+    inside: Link
+    between: Link
+    matmul: float
+    matmul_half: float
+    memory_share: float
+    launch: float
+    straggle: float
+    step: float
+    matmul_steps: Steps = ()
+    memory_steps: Steps = ()
+
+    def slower(self, factor: float) -> "Machine":
+        """The same machine with software that takes `factor` times as long for everything."""
+        return replace(
+            self,
+            peak=self.peak / factor,
+            memory_bandwidth=self.memory_bandwidth / factor,
+            inside=_slower(self.inside, factor),
+            between=_slower(self.between, factor),
+            launch=self.launch * factor,
+            straggle=self.straggle * factor,
+            step=self.step * factor,
+        )
+
+    def matmul_seconds(self, m: float, n: float, k: float, count: float = 1) -> float:
+        """Of `count` products (m, k) x (k, n) in 16 bits that start together.
+
+        Whatever takes longer: the operations, or reading both factors and writing the product.
+        """
+        work = 2 * m * n * k * count
+        if self.matmul_steps:
+            rate = self.peak * _share(self.matmul_steps, work)
+        else:
+            rate = self.peak * self.matmul / (1 + self.matmul_half * (1 / m + 1 / n + 1 / k))
+        return max(work / rate, self.memory_seconds(2 * count * (m * k + k * n + m * n)))
+
+    def memory_seconds(self, moved: float) -> float:
+        """Of work that does little but read and write `moved` bytes."""
+        share = _share(self.memory_steps, moved) if self.memory_steps else self.memory_share
+        return moved / (self.memory_bandwidth * share)
+
+
+def _slower(link: Link, factor: float) -> Link:
+    return Link(link.bandwidth / factor, link.share, link.latency * factor)
+
+
+def _share(steps: Steps, size: float) -> float:
+    return next((share for least, share in steps if size >= least), steps[-1][1])

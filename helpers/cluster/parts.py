@@ -1,0 +1,118 @@
+"""A training step in pieces, and the time of 1F1B in closed form."""
+
+from dataclasses import dataclass
+
+from helpers.cluster.ends import embedding_seconds, loss_seconds
+from helpers.cluster.layer import layer_seconds
+from helpers.cluster.layout import Layout
+from helpers.cluster.machine import Machine
+from helpers.cluster.network import all_gather_seconds, all_reduce_seconds, message_seconds
+from helpers.cluster.seconds import Seconds
+from helpers.cost import ModelConfig, parameters
+
+UPDATE = 56  # bytes that Adam moves for a parameter: unscale, norm, clip, update, copy to 16 bits
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The pieces of a step, in seconds.
+
+    forward, backward: of one micro-batch, for each stage (pp x chunks of them).
+    message: of one message between two stages, which nothing hides.
+    reduce: averaging the gradients over the replicas, after the last micro-batch. update: the
+    optimizer. step: what is left.
+    """
+
+    forward: list[Seconds]
+    backward: list[Seconds]
+    message: float
+    reduce: float
+    update: float
+    step: float
+
+    def rank_seconds(self, ranks: int) -> list[float]:
+        """What each rank of a pipeline needs for one micro-batch, messages among it."""
+        each = [
+            f.total + b.total + 2 * self.message
+            for f, b in zip(self.forward, self.backward, strict=True)
+        ]
+        return [sum(each[rank::ranks]) for rank in range(ranks)]
+
+    def fill(self, layout: Layout) -> float:
+        """The bubble: one micro-batch passes the other stages before the slowest rank begins, and
+        after it has ended; interleaved, one chunk of it."""
+        ranks = self.rank_seconds(layout.pp)
+        return (sum(ranks) - max(ranks)) / layout.chunks
+
+    def seconds(self, layout: Layout) -> float:
+        """The step by 1F1B: the slowest rank computes all micro-batches, and the bubble."""
+        slowest = max(self.rank_seconds(layout.pp))
+        rest = self.reduce + self.update + self.step
+        return layout.micro_batches * slowest + self.fill(layout) + rest
+
+
+def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:
+    """The pieces of a step. ValueError, one sentence, where the model cannot be cut so."""
+    layout.for_model(model)
+    stages = layout.pp * layout.chunks
+    go, back = (one * (model.layers // stages) for one in layer_seconds(model, layout, machine))
+    forward, backward = [go] * stages, [back] * stages
+    for end, work in ((0, embedding_seconds), (-1, loss_seconds)):
+        more, more_back = work(model, layout, machine)
+        forward[end] += more
+        backward[end] += more_back
+    weights = max(stage_parameters(model, layout))
+    return Parts(
+        forward,
+        backward,
+        _message(model, layout, machine),
+        _reduce(model, layout, machine, weights, backward[-1].total),
+        machine.memory_seconds(UPDATE * weights / (layout.dp if layout.zero else 1)),
+        machine.step,
+    )
+
+
+def stage_parameters(model: ModelConfig, layout: Layout) -> tuple[float, float]:
+    """Weights on a rank of the first stage, and of the last."""
+    count = parameters(model)
+    layers, table = count.layer * model.layers / layout.pp, count.embedding + count.positions
+    if layout.pp == 1:
+        return ((count.total) / layout.tp,) * 2
+    last = count.embedding + count.final_norm  # tied or not, the last matrix has this size
+    return (layers + table) / layout.tp, (layers + last) / layout.tp
+
+
+def _message(model: ModelConfig, layout: Layout, machine: Machine) -> float:
+    """From stage to stage: each tensor-parallel rank sends its share, then all gather them."""
+    if layout.pp == 1:
+        return 0.0
+    size = 2 * layout.tokens * model.hidden
+    sent = message_seconds(machine, size / layout.tp, layout.on_a_node("pp", machine.node) > 1)
+    if layout.sequence_parallel:  # the next stage works on shares too
+        return sent
+    near = layout.on_a_node("tp", machine.node)
+    return sent + all_gather_seconds(machine, size, layout.tp, near)
+
+
+def _reduce(
+    model: ModelConfig, layout: Layout, machine: Machine, weights: float, beside: float
+) -> float:
+    """Gradients over the replicas, and of a tied embedding over both ends of the pipeline.
+
+    beside: seconds of computing that can hide it: the backward pass of the last micro-batch. The
+    gradients of the last layer have nothing left to hide behind.
+    """
+    each, near = 4 if layout.fp32_gradients else 2, layout.on_a_node("dp", machine.node)
+    back = 2 if layout.zero else each  # with ZeRO, weights come back, not gradients
+    seconds = all_gather_seconds(machine, (each + back) * weights, layout.dp, near)
+    if layout.zero == 3:
+        gathers = 2 * layout.micro_batches - 1
+        seconds += gathers * all_gather_seconds(machine, 2 * weights, layout.dp, near)
+        beside *= 1.5 * layout.micro_batches  # weights are gathered beside every pass
+    if layout.overlap_dp:
+        seconds = max(seconds - beside, seconds * layout.pp / model.layers)
+    if model.tied and layout.pp > 1:
+        table = each * model.vocabulary * model.hidden / layout.tp
+        both = 2 if layout.gpus <= machine.node else 1
+        seconds += all_reduce_seconds(machine, table, 2, both)
+    return seconds

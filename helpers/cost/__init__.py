@@ -1,0 +1,70 @@
+"""What training costs, by closed forms: parameters, operations, bytes kept, bytes sent.
+
+    model = read_config("TP/llama_7b_config.json")
+    parameters(model).total                        6,738,415,616
+    flops(model, attention="causal").layer         863 billion: one layer, forward
+    states(parameters(model).total, zero=1, ranks=64).total
+    layer_activations(model, batch=1, sequence=2048, tp=4)
+
+Each number is one of several that circulate, so each result says which: `.convention`.
+What a machine makes of it (seconds) is in `helpers.cluster`.
+"""
+
+from helpers.cost.activations import (
+    Kept,
+    first_stage_activations,
+    kept_by_layer,
+    layer_activations,
+    layers_in_flight,
+)
+from helpers.cost.config import ModelConfig, gpt
+from helpers.cost.flops import ATTENTION, RECOMPUTE, Flops, Utilisation, flops, utilisation
+from helpers.cost.forward import ForwardPeak, forward_peak
+from helpers.cost.huggingface import read_config
+from helpers.cost.parameters import Parameters, parameters
+from helpers.cost.scaling import Optimum, ScalingLaw
+from helpers.cost.states import PRECISIONS, ZERO, Precision, States, states
+from helpers.cost.wire import (
+    Wire,
+    all_gather_bytes,
+    all_reduce_bytes,
+    bytes_on_the_wire,
+    data_parallel_bytes,
+    pipeline_bytes,
+    tensor_parallel_bytes,
+)
+
+__all__ = [
+    "ATTENTION",
+    "PRECISIONS",
+    "RECOMPUTE",
+    "ZERO",
+    "Flops",
+    "ForwardPeak",
+    "Kept",
+    "ModelConfig",
+    "Optimum",
+    "Parameters",
+    "Precision",
+    "ScalingLaw",
+    "States",
+    "Utilisation",
+    "Wire",
+    "all_gather_bytes",
+    "all_reduce_bytes",
+    "bytes_on_the_wire",
+    "data_parallel_bytes",
+    "first_stage_activations",
+    "flops",
+    "forward_peak",
+    "gpt",
+    "kept_by_layer",
+    "layer_activations",
+    "layers_in_flight",
+    "parameters",
+    "pipeline_bytes",
+    "read_config",
+    "states",
+    "tensor_parallel_bytes",
+    "utilisation",
+]

@@ -1,0 +1,83 @@
+"""The forward pass of one layer, step by step: which tensors live when, and where the peak is."""
+
+from dataclasses import dataclass
+
+from helpers.cost.activations import BYTES
+from helpers.cost.config import ModelConfig
+from helpers.cost.parameters import parameters
+
+# After each step: what it makes, and what nobody needs any more. "+" ends the name of a tensor
+# that only the next step needs; all others are kept for the backward pass.
+STEPS = (
+    ("the layer begins", ("its input",), ()),
+    ("first norm", ("first norm",), ()),
+    ("Q, K and V", ("Q", "K", "V"), ()),
+    ("attention scores", ("scores +",), ()),
+    ("softmax", ("attention",), ("scores +",)),
+    ("attention times V", ("context",), ()),
+    ("output projection", ("projection +",), ()),
+    ("first residual", ("first sum",), ("projection +",)),
+    ("second norm", ("second norm",), ()),
+    ("into the MLP", ("gate", "up"), ()),
+    ("activation function", ("activated",), ()),
+    ("gate times up", ("product",), ()),
+    ("out of the MLP", ("MLP's output +",), ()),
+    ("second residual", ("output",), ("MLP's output +",)),
+)
+WITHOUT_GATE = {"gate", "product"}  # a GPT-2 activates `up` itself
+
+
+@dataclass(frozen=True)
+class ForwardPeak:
+    """Memory of one layer's forward pass in training, at the moment when most is in use.
+
+    weights: bytes of the layer's parameters. activations: {tensor: bytes} of what lives then.
+    moment: the step at whose end it is so; tensors that it frees still count.
+    """
+
+    weights: float
+    activations: dict[str, float]
+    moment: str
+    convention: str
+
+    @property
+    def total(self) -> float:
+        """Bytes in all."""
+        return self.weights + sum(self.activations.values())
+
+
+def forward_peak(model: ModelConfig, batch: int = 1, sequence: int | None = None) -> ForwardPeak:
+    """Of one layer in 16 bits, with the whole matrix of attention scores, and no dropout.
+
+    What the backward pass needs is kept, as in training. Gradients and the optimizer's state take
+    no part in a forward pass.
+    """
+    sequence = model.positions if sequence is None else sequence
+    size = _sizes(model, batch, sequence)
+    live: dict[str, float] = {}
+    most: dict[str, float] = {}
+    moment = ""
+    for step, makes, frees in STEPS:
+        live |= {name: size[name] for name in makes if name in size}
+        if sum(live.values()) > sum(most.values()):
+            most, moment = dict(live), step
+        for name in frees:
+            del live[name]
+    words = (
+        f"batch {batch}, sequence {sequence}, 2 bytes a value, all s x s attention scores, "
+        "tensors that the backward pass needs are kept"
+    )
+    named = {name.removesuffix(" +"): size for name, size in most.items()}
+    return ForwardPeak(BYTES * parameters(model).layer, named, moment, words)
+
+
+def _sizes(model: ModelConfig, batch: int, sequence: int) -> dict[str, float]:
+    """Bytes of each tensor of `STEPS` that the model has."""
+    one = BYTES * batch * sequence
+    widths = dict.fromkeys((name for _, makes, _ in STEPS for name in makes), model.hidden)
+    widths |= dict.fromkeys(("gate", "up", "activated", "product"), model.intermediate)
+    widths |= {"Q": model.query_width, "K": model.kv_width, "V": model.kv_width}
+    widths |= {"context": model.query_width}
+    widths |= dict.fromkeys(("scores +", "attention"), model.heads * sequence)
+    left_out = set() if model.gated else WITHOUT_GATE
+    return {name: one * width for name, width in widths.items() if name not in left_out}

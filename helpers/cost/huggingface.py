@@ -1,0 +1,101 @@
+"""The sizes of a model from a Hugging Face config.json."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from helpers.cost.config import FAMILIES, ModelConfig
+
+
+def read_config(source: str | Path | Mapping) -> ModelConfig:
+    """The sizes that stand in a Hugging Face config.json: its path, or its content as a mapping.
+
+    Raises ValueError, one sentence, for a file that is not one, an unknown architecture, and a
+    field that is missing or no number.
+    """
+    where = "the config" if isinstance(source, Mapping) else str(source)
+    fields = source if isinstance(source, Mapping) else _load(Path(source))
+    family = fields.get("model_type")
+    if not isinstance(family, str):
+        raise ValueError(
+            f"{where} has no field 'model_type', so it is no config.json of a model: give the "
+            "file that stands beside the weights of a model on the Hugging Face hub"
+        )
+    if family not in FAMILIES:
+        raise ValueError(
+            f"{where}: model_type is {family!r}, and the architectures known here are "
+            f"{' and '.join(map(repr, FAMILIES))}"
+        )
+    return _llama(fields, where) if family == "llama" else _gpt2(fields, where)
+
+
+def _load(path: Path) -> Mapping:
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read ({error.strerror}): check the path") from None
+    except ValueError:
+        raise ValueError(f"{path} is not JSON: give a model's config.json") from None
+    if not isinstance(fields, dict):
+        raise ValueError(f"{path} holds no JSON object: give a model's config.json")
+    return fields
+
+
+def _number(fields: Mapping, where: str, *names: str, default: int | None = None) -> int:
+    """The first of the names that is there and not null; one field has two names in some files."""
+    for name in names:
+        value = fields.get(name)
+        if value is not None:
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{where}: {name} is {value!r}: a whole number, 1 or more, is due")
+            return value
+    if default is None:
+        raise ValueError(f"{where} lacks the field {names[0]!r}: add it, as the model has it")
+    return default
+
+
+def _width_of_head(hidden: int, heads: int, where: str) -> int:
+    if hidden % heads:
+        raise ValueError(f"{where}: hidden size {hidden} cannot be cut into {heads} heads")
+    return hidden // heads
+
+
+def _llama(fields: Mapping, where: str) -> ModelConfig:
+    hidden = _number(fields, where, "hidden_size")
+    heads = _number(fields, where, "num_attention_heads")
+    given = fields.get("head_dim")
+    return ModelConfig(
+        family="llama",
+        hidden=hidden,
+        layers=_number(fields, where, "num_hidden_layers"),
+        heads=heads,
+        kv_heads=_number(fields, where, "num_key_value_heads", default=heads),
+        head_size=_number(fields, where, "head_dim")
+        if given is not None
+        else _width_of_head(hidden, heads, where),
+        intermediate=_number(fields, where, "intermediate_size"),
+        vocabulary=_number(fields, where, "vocab_size"),
+        positions=_number(
+            fields, where, "max_position_embeddings", "max_sequence_length", default=2048
+        ),
+        tied=bool(fields.get("tie_word_embeddings", False)),
+        attention_bias=bool(fields.get("attention_bias", False)),
+        mlp_bias=bool(fields.get("mlp_bias", False)),
+    )
+
+
+def _gpt2(fields: Mapping, where: str) -> ModelConfig:
+    hidden = _number(fields, where, "n_embd", "hidden_size")
+    heads = _number(fields, where, "n_head", "num_attention_heads")
+    return ModelConfig(
+        family="gpt2",
+        hidden=hidden,
+        layers=_number(fields, where, "n_layer", "num_hidden_layers"),
+        heads=heads,
+        kv_heads=heads,
+        head_size=_width_of_head(hidden, heads, where),
+        intermediate=_number(fields, where, "n_inner", default=4 * hidden),
+        vocabulary=_number(fields, where, "vocab_size"),
+        positions=_number(fields, where, "n_positions", "max_position_embeddings"),
+        tied=bool(fields.get("tie_word_embeddings", True)),
+    )

@@ -1,0 +1,90 @@
+"""Scaling laws: how large a model, and how much text, for a budget of operations."""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ScalingLaw:
+    """Loss(N, D) = a / N^alpha + b / D^beta + floor, for N parameters and D tokens.
+
+    The form and these constants: Hoffmann et al., "Training compute-optimal large language
+    models", arXiv 2203.15556, approach 3, as published. Training costs C = 6 N D operations:
+    two for each weight and token forward, four backward.
+    """
+
+    a: float = 406.4
+    alpha: float = 0.34
+    b: float = 410.7
+    beta: float = 0.29
+    floor: float = 1.69
+
+    def __post_init__(self):
+        for name in ("a", "alpha", "b", "beta"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"ScalingLaw({name}={getattr(self, name)!r}): must be above 0")
+
+    def loss(self, parameters: float, tokens: float) -> float:
+        """The loss in nats a token that the law foretells."""
+        return self.a / parameters**self.alpha + self.b / tokens**self.beta + self.floor
+
+    @staticmethod
+    def checked(budget: float | str) -> float:
+        """The budget as a number; ValueError, one sentence, if nothing can be trained with it."""
+        try:
+            number = float("no number" if isinstance(budget, bool) else budget)
+        except (TypeError, ValueError):
+            number = math.nan
+        if math.isnan(number):
+            raise ValueError(f"the budget {budget!r} is no number: give operations, as 1.23e22")
+        if not 0 < number < math.inf:
+            raise ValueError(
+                f"a budget of {number:g} FLOPs trains nothing: give a finite number above 0, as "
+                "1.23e22"
+            )
+        return number
+
+    def best(self, budget: float) -> "Optimum":
+        """The N and D with N * D = budget / 6 whose loss is lowest, in closed form.
+
+        Where one more percent of parameters gains as much as one more percent of tokens,
+        alpha a / N^alpha = beta b / D^beta. Raises ValueError for a budget that is no number, not
+        above 0, or infinite.
+        """
+        product = self.checked(budget) / 6
+        exponent = 1 / (self.alpha + self.beta)
+        ratio = (self.alpha * self.a / (self.beta * self.b)) ** exponent
+        n = ratio * product ** (self.beta * exponent)
+        d = product / n
+        return Optimum(n, d, self.loss(n, d), budget)
+
+    def curve(self, budget: float, points: int = 61, factor: float = 30.0) -> dict[float, float]:
+        """{parameters: loss} at one budget: from the best size / factor to the best * factor.
+
+        Left of the lowest point the model is too small, right of it there are too few tokens.
+        """
+        best, product = self.best(budget), budget / 6
+        steps = (factor ** (2 * k / (points - 1) - 1) for k in range(points))
+        return {
+            best.parameters * s: self.loss(n := best.parameters * s, product / n) for s in steps
+        }
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best split of a budget. parameters: N. tokens: D. loss: nats a token. budget: C."""
+
+    parameters: float
+    tokens: float
+    loss: float
+    budget: float
+
+    @property
+    def tokens_per_parameter(self) -> float:
+        return self.tokens / self.parameters
+
+    def __str__(self) -> str:
+        return (
+            f"{self.parameters:.3g} parameters, {self.tokens:.3g} tokens "
+            f"({self.tokens_per_parameter:.1f} a parameter), loss {self.loss:.3f} (C = 6ND)"
+        )

@@ -1,0 +1,99 @@
+"""CO-3: a layout that fits and is fast."""
+
+from helpers.cluster import Layout, estimate, preset, search
+from helpers.cost import ModelConfig, gpt
+from helpers.draw.text import bytes_text, time_text
+from helpers.grade import Mistake, Submission, Task
+
+TASK = Task(
+    id="CO-3",
+    title="find a layout that fits and is fast",
+    file="TP/choose_layout.py",
+    function="choose_layout",
+    notebook="10",
+    points=20,
+    minutes=45,
+    hints=(
+        "estimate(model, layout, machine) takes less than a millisecond: you can try every layout. "
+        "Which numbers can tp be, if dp x pp x tp must be the number of devices? What does "
+        "Layout(...) do with numbers that do not go?",
+        "Loops inside each other: tp and pp over the divisors of `gpus`, dp = gpus // (tp * pp), "
+        "micro_batch over 1, 2, 4, 8 ..., recompute over its three words. Try each inside `try`, "
+        "and go on at a ValueError. Keep the fastest of those with .fits.",
+        "layout = Layout(batch, model.positions, dp, pp, tp, 1, micro_batch, recompute, "
+        "sequence_parallel=tp > 1, zero=int(dp > 1)); done = estimate(model, layout, machine); if "
+        "done.fits and done.seconds is less than the best so far, remember done.layout.",
+    ),
+)
+
+SLOWER = 1.1  # how much longer than the best plain 1F1B a step may take
+LLAMA_8B = ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192)
+# Model, machine, devices, batch. One that needs no cutting, one that needs much, one in between.
+CASES = {
+    "a GPT of 1.3B on 16 A100": (gpt(2048, 24, 16), "A100", 16, 256),
+    "a GPT of 175B on 512 A100": (gpt(12288, 96, 96), "A100", 512, 512),
+    "Llama 3 8B on 32 H100": (LLAMA_8B, "H100", 32, 64),
+}
+
+
+def work(module):
+    """On one rank, beside the student's code: what it chooses in each case."""
+    chosen = []
+    for model, machine, gpus, batch in CASES.values():
+        chosen.append(module.choose_layout(model, preset(machine), gpus, batch))
+    return chosen
+
+
+def verify(submission: Submission) -> None:
+    """Compare with a search. Raises Mistake or WorkFailed."""
+    (answers,) = submission.on_ranks(work, 1)
+    for name, answer in zip(CASES, answers, strict=True):
+        judge(name, answer)
+
+
+def judge(name, layout):
+    """Raises Mistake."""
+    model, machine, gpus, batch = CASES[name]
+    machine = preset(machine)
+    if layout is None:
+        raise Mistake(f"{name}: nothing was chosen, and there are layouts that fit")
+    if not isinstance(layout, Layout):
+        raise Mistake(f"{name}: give a Layout, and not {layout!r}")
+    if (layout.batch, layout.sequence) != (batch, model.positions):
+        raise Mistake(
+            f"{name}: the layout is for {layout.batch} sequences of {layout.sequence} tokens, and "
+            f"{batch} of {model.positions} are to be trained on"
+        )
+    try:
+        done = estimate(model, layout, machine, gpus)
+    except ValueError as error:
+        raise Mistake(f"{name}: {error}") from None
+    if layout.overlap_tp or layout.overlap_dp or layout.flash:
+        raise Mistake(f"{name}: other software is no layout: leave overlap and flash as they are")
+    if not done.fits:
+        raise Mistake(
+            f"{name}: {layout} does not fit: {bytes_text(done.memory.total)} a device, and there "
+            f"are {bytes_text(machine.memory)}"
+        )
+    best = fastest(name)
+    if done.seconds > SLOWER * best.seconds:
+        raise Mistake(
+            f"{name}: {layout} takes {time_text(done.seconds)}, and {time_text(best.seconds)} is "
+            f"possible: {advice(done, best)}"
+        )
+
+
+def fastest(name):
+    """The best without interleaving."""
+    model, machine, gpus, batch = CASES[name]
+    found = search(model, preset(machine), gpus, batch)
+    return next(e for e in found if e.layout.chunks == 1)
+
+
+def advice(done, best):
+    """Where the time goes that the best layout saves."""
+    lost = {
+        cause: done.causes[cause] - best.causes[cause] for cause in done.causes if cause != "rest"
+    }
+    cause = max(lost, key=lost.get)
+    return f"most of it is lost to {cause}, {time_text(lost[cause])} more"

@@ -1,0 +1,130 @@
+"""The script as a student runs it, and its functions as a grader calls them."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers.cluster import estimate, preset, search
+from helpers.cost import ScalingLaw, gpt, read_config
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "TP"
+SCRIPT = FOLDER / "model_training_cost_analysis.py"
+CHOOSE = FOLDER / "choose_layout.py"
+CONFIG = FOLDER / "llama_7b_config.json"
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def script():
+    return load(SCRIPT)
+
+
+def run(*arguments, script=SCRIPT):
+    """What a script printed, and its errors."""
+    command = [sys.executable, str(script), *arguments]
+    done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_llama_7b(script):
+    count, tflops, gigabytes = script.model_training_cost_analysis(str(CONFIG))
+    assert count == 6_738_415_616
+    assert tflops == pytest.approx(0.8976, abs=5e-5)
+    assert gigabytes == pytest.approx(0.404766720 + 5 * 0.016777216 + 2 * 0.268435456)
+
+
+def test_it_prints_the_lines_that_graders_look_for():
+    code, out, err = run("--model_config", "llama_7b_config.json")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "Number of parameters: 6738415616"
+    assert lines[1] == "Number of TFLOPs: 0.8976"
+    assert lines[2] == "Peak memory cost: 1.0255 GBs"
+    for convention in ("rotary", "sequence 2048", "2mnk", "2 bytes a value", "scores"):
+        assert convention in out
+    items = [line.rsplit(maxsplit=2) for line in lines if line.startswith("    ")]
+    megabytes = sum(float(size) for _, size, unit in items if unit == "MB")
+    assert megabytes / 1e3 == pytest.approx(1.0255, abs=0.001)
+
+
+def test_the_budget_of_the_exercise(script, tmp_path):
+    n, d = script.get_optimal_N_D(1.23e22)
+    assert f"{n:.2e} {d:.2e}" == "8.18e+09 2.51e+11"
+    code, out, _ = run("--training_budget", "1.23e22", "--curve", str(tmp_path / "c.svg"))
+    assert code == 0
+    assert out.startswith("Optimal N: 8.177e+09\nOptimal D: 2.507e+11\n")
+    assert "loss 2.066, 30.7 tokens a parameter" in out
+    assert (tmp_path / "c.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_another_law(script):
+    law = ScalingLaw(10, 0.5, 300, 0.2, 0)
+    best = law.best(1e20)
+    assert script.get_optimal_N_D(1e20, law) == pytest.approx((best.parameters, best.tokens))
+
+
+def test_a_layout_that_fits():
+    choose_layout = load(CHOOSE).choose_layout
+    model = gpt(8192, 48, 64)
+    layout = choose_layout(model, preset("A100"), 64, 128)
+    best = next(e for e in search(model, preset("A100"), 64, 128) if e.layout.chunks == 1)
+    done = estimate(model, layout, preset("A100"), gpus=64)
+    assert done.fits and done.seconds <= 1.001 * best.seconds
+    assert choose_layout(gpt(12288, 96, 96), preset("A100"), 8, 8) is None
+    code, out, _ = run("--model_config", CONFIG.name, "--gpus", "16", script=CHOOSE)
+    assert code == 0 and "on A100" in out
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("--model_config", CONFIG.name, "--machine", "V9"), "no machine 'V9': choose one of A100"),
+        (("--model_config", "nowhere.json"), "nowhere.json cannot be read"),
+    ],
+)
+def test_wrong_input_of_the_search_is_one_sentence(arguments, words):
+    code, _, err = run(*arguments, script=CHOOSE)
+    assert code != 0 and words in err and "Traceback" not in err
+
+
+def test_the_config_is_llama_7bs():
+    fields = json.loads(CONFIG.read_text(encoding="utf-8"))
+    wanted = dict(hidden_size=4096, intermediate_size=11008, num_attention_heads=32)
+    wanted |= dict(num_hidden_layers=32, vocab_size=32000, max_position_embeddings=2048)
+    assert wanted.items() <= fields.items() and fields["tie_word_embeddings"] is False
+    assert read_config(CONFIG).kv_heads == 32
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("--model_config", "nowhere.json"), "nowhere.json cannot be read"),
+        (("--model_config", SCRIPT.name), "is not JSON: give a model's config.json"),
+        (("--training_budget", "0"), "a budget of 0 FLOPs trains nothing"),
+        (("--training_budget=-1e22",), "a budget of -1e+22 FLOPs trains nothing"),
+        (("--training_budget", "much"), "the budget 'much' is no number"),
+        ((), "give --model_config PATH or --training_budget FLOPS"),
+    ],
+)
+def test_wrong_input_is_one_sentence(arguments, words):
+    code, out, err = run(*arguments)
+    assert code != 0 and words in err and "Traceback" not in err and "Optimal" not in out
+
+
+def test_a_gpt_2_is_refused_with_a_sentence(tmp_path):
+    path = tmp_path / "config.json"
+    fields = dict(model_type="gpt2", n_embd=64, n_head=4, n_layer=2, n_positions=32, vocab_size=9)
+    path.write_text(json.dumps(fields))
+    code, _, err = run("--model_config", str(path))
+    assert code != 0 and "config of a gpt2, and a llama is asked for" in err

@@ -1,0 +1,104 @@
+"""Bars: lengths and words. Sliders without a browser: each control, and what cannot be."""
+
+import pytest
+
+from helpers.cluster import Group, Layout, bars, design, estimate, memory_group, preset, time_group
+from helpers.cluster.sliders import LISTS, MODELS, START, STEPS, made
+from helpers.cost import gpt, parameters
+from helpers.draw.canvas import Line, Rect, Text
+
+
+def rects(picture):
+    return [shape for shape in picture.canvas.shapes if isinstance(shape, Rect)]
+
+
+def texts(picture):
+    return [shape.text for shape in picture.canvas.shapes if isinstance(shape, Text)]
+
+
+def test_the_same_size_is_the_same_length_in_every_row():
+    rows = {"one": {"a": 2.0, "b": 1.0}, "two": {"a": 1.0, "b": 4.0}}
+    picture = bars([Group(rows, text=str)], "found")
+    width = {rect.tip + str(i // 2): rect.width for i, rect in enumerate(rects(picture)[:4])}
+    assert width["a: 2.00"] == pytest.approx(2 * width["a: 1.01"])
+    assert width["b: 4.01"] == pytest.approx(4 * width["b: 1.00"])
+    assert {"one", "two", "3.0", "5.0", "a", "b", "found"} <= set(texts(picture))
+    assert all(rect.x + rect.width <= picture.canvas.width for rect in rects(picture))
+
+
+def test_the_limit_is_a_line_at_its_place():
+    picture = bars([Group({"row": {"a": 2.0}}, str, limit=4.0, limit_name="room:")], "t")
+    (bar, *_), (line,) = rects(picture), [s for s in picture.canvas.shapes if isinstance(s, Line)]
+    assert line.points[0][0] == pytest.approx(bar.x + 2 * bar.width)
+    assert "room: 4.0" in texts(picture) and "more than" not in picture.alt
+    beyond = bars([Group({"row": {"a": 5.0}}, str, limit=4.0)], "t")
+    assert "row: 5.0, more than the 4.0 there are; a 100 %." in beyond.alt
+
+
+def test_each_part_has_a_number_and_a_word():
+    """Colour is never the only sign."""
+    done = estimate(gpt(4096, 8, 32), Layout(16, dp=2, pp=2, tp=2), preset("A100"))
+    picture = bars([memory_group({"m": done}), time_group({"t": done})], "t")
+    assert {"weights", "optimizer", "matrix products", "bubble", "1", "2", "3"} <= set(
+        texts(picture)
+    )
+    assert "weights" in picture.alt and "matrix products" in picture.alt
+
+
+def test_no_rows():
+    with pytest.raises(ValueError, match="at least one row"):
+        bars([Group({})], "t")
+
+
+def test_every_control_changes_the_estimate():
+    sliders = design(model="GPT-3, 175B", dp=4, pp=8, tp=8, micro_batches=32)
+    first = sliders.page.value
+    changes = {"model": "Llama 3 70B", "machine": "H100", "recompute": "full", "flash": True}
+    changes |= {"dp": 8, "pp": 4, "tp": 4, "chunks": 2, "micro_batch": 2, "micro_batches": 64}
+    changes |= {"zero": 1, "sequence_parallel": True}
+    assert set(changes) == set(START)
+    for name, value in changes.items():
+        before = sliders.estimate
+        sliders.controls[name].value = value
+        assert sliders.problem == "" and sliders.estimate != before, name
+    assert sliders.page.value != first
+    assert sliders.settings == changes
+    assert sliders.estimate == made(changes)
+
+
+def test_what_cannot_be_is_said_and_the_picture_stays():
+    sliders = design(pp=2, chunks=2)
+    before = sliders.picture().alt
+    sliders.controls["pp"].value = 1
+    assert sliders.problem.startswith("2 chunks need a pipeline")
+    assert "2 chunks need a pipeline" in sliders.page.value
+    assert sliders.picture().alt == before
+    sliders.controls["chunks"].value = 1
+    assert sliders.problem == "" and "need a pipeline" not in sliders.page.value
+
+
+def test_the_models_are_those_that_their_names_say():
+    billions = {name: parameters(model).total / 1e9 for name, model in MODELS.items()}
+    sizes = (1.56, 6.74, 8.03, 70.6, 175, 1008)
+    assert list(billions.values()) == pytest.approx(sizes, rel=0.01)
+
+
+def test_every_value_of_a_slider_is_possible_somewhere():
+    for name, values in STEPS.items():
+        for value in values:
+            wide = {"model": "a GPT of 1T"} | ({"pp": 2} if name == "chunks" else {})
+            if name == "chunks" and value == 3:
+                wide |= {"model": "GPT-3, 175B"}
+            assert made(START | wide | {name: value}).seconds > 0
+    for name, values in LISTS.items():
+        for value in values:
+            assert made(START | {name: value}).seconds > 0
+
+
+def test_wrong_settings():
+    with pytest.raises(TypeError, match=r"design\(\) has no setting 'gpus': choose from dp"):
+        design(gpus=8)
+    with pytest.raises(ValueError, match="there is no model 'GPT-5': choose one of GPT-2 XL"):
+        design(model="GPT-5")
+    with pytest.raises(ValueError, match="there is no machine 'V100'"):
+        design(machine="V100")

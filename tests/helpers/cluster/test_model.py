@@ -1,0 +1,209 @@
+"""The pieces of the model: what must hold whatever the constants are."""
+
+from dataclasses import replace
+
+import pytest
+
+from helpers.cluster import Layout, Link, estimate, preset
+from helpers.cluster.network import all_gather_seconds, all_reduce_seconds, message_seconds
+from helpers.cluster.published import megatron, recomputation, vtrain
+from helpers.cluster.seconds import Seconds
+from helpers.cost import all_reduce_bytes, gpt, layer_activations, read_config, states
+from helpers.simulate import OutOfMemory
+
+A100 = preset("A100")
+MODEL = gpt(4096, 24, 32)
+IDEAL = replace(
+    A100,
+    inside=Link(1e30, 1.0, 0.0),
+    between=Link(1e30, 1.0, 0.0),
+    matmul=1.0,
+    matmul_half=0.0,
+    memory_bandwidth=1e30,
+    launch=0.0,
+    straggle=0.0,
+    step=0.0,
+)
+
+
+@pytest.mark.parametrize("recompute", ["none", "selective", "full"])
+@pytest.mark.parametrize("tp", [1, 2, 8])
+def test_an_ideal_machine_reaches_its_peak(recompute, tp):
+    """Every operation of `helpers.cost` is in the model, and none more."""
+    done = estimate(MODEL, Layout(8, tp=tp, micro_batch=2, recompute=recompute), IDEAL)
+    assert done.utilisation.hfu == pytest.approx(1.0)
+
+
+def test_a_gated_model_with_shared_heads_too():
+    llama = read_config(
+        dict(
+            model_type="llama",
+            hidden_size=4096,
+            intermediate_size=14336,
+            num_attention_heads=32,
+            num_key_value_heads=8,
+            num_hidden_layers=8,
+            vocab_size=128256,
+        )
+    )
+    done = estimate(llama, Layout(8, tp=4, recompute="none"), IDEAL)
+    assert done.utilisation.mfu == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("pp, chunks, m", [(4, 1, 8), (8, 1, 16), (4, 2, 8), (4, 6, 16)])
+def test_an_ideal_pipeline_has_the_papers_bubble(pp, chunks, m):
+    """(p-1)/(vm) of the ideal time (arXiv 2104.04473), for stages that are alike."""
+    tiny = gpt(4096, 24, 32, vocabulary=1)
+    done = estimate(tiny, Layout(m, pp=pp, chunks=chunks, recompute="none"), IDEAL)
+    bubble = done.causes["bubble"]
+    assert bubble / (done.seconds - bubble) == pytest.approx((pp - 1) / (chunks * m), rel=1e-3)
+
+
+@pytest.mark.parametrize("row", megatron()[4:] + recomputation()[2:6], ids=lambda row: row.name)
+def test_the_closed_form_is_the_simulation(row):
+    done = estimate(row.model, row.layout, A100)
+    same = 1e-9 if row.layout.chunks == 1 else 2e-3  # interleaved: ends that are longer
+    assert done.simulated.step_time == pytest.approx(done.seconds, rel=same)
+
+
+def test_closed_form_and_simulation_on_one_node():
+    for row in vtrain()[:120:7]:
+        done = estimate(row.model, row.layout, A100)
+        assert done.simulated.step_time == pytest.approx(done.seconds, rel=1e-9)
+
+
+def test_causes_add_up():
+    for row in [*megatron(), *recomputation(), *vtrain()[::10]]:
+        done = estimate(row.model, row.layout, A100)
+        assert sum(done.causes.values()) == pytest.approx(done.seconds)
+        assert min(done.causes.values()) >= 0
+
+
+def test_the_slower_of_device_and_host_decides():
+    assert Seconds(1, 1, 1, 0).total == pytest.approx(3)
+    assert Seconds(0.1, 0, 0, 5).total == pytest.approx(5)
+    assert 3 < Seconds(3, 0, 0, 3).total < 4
+    assert (Seconds(1, 2, 3, 4) * 2 + Seconds(1)).device == 13
+
+
+def test_two_tiers_of_network():
+    one = Link(100e9, 1.0, 0.0)
+    machine = replace(A100, inside=one, between=Link(10e9, 1.0, 0.0))
+    inside = all_reduce_seconds(machine, 1e9, 8, on_a_node=8)
+    assert inside == pytest.approx(all_reduce_bytes(1e9, 8) / 100e9)
+    alone = all_reduce_seconds(machine, 1e9, 8, on_a_node=1)  # eight nodes, one rank on each
+    assert alone == pytest.approx(10 * inside)
+    four = all_reduce_seconds(machine, 1e9, 8, on_a_node=4)  # four cards of a node side by side
+    assert four == pytest.approx(alone / 4)
+    assert all_gather_seconds(machine, 1e9, 1, 1) == 0
+    assert message_seconds(machine, 1e9, False) == 10 * message_seconds(machine, 1e9, True)
+
+
+def test_neighbours_first():
+    layout = Layout(64, dp=4, pp=2, tp=2)
+    assert [layout.on_a_node(d, 8) for d in ("tp", "dp", "pp")] == [2, 4, 1]
+    assert [layout.on_a_node(d, 16) for d in ("tp", "dp", "pp")] == [2, 4, 2]
+    assert Layout(64, tp=16).on_a_node("tp", 8) == 8
+
+
+def test_what_newer_software_hides():
+    base = Layout(64, dp=8, tp=8, recompute="none")
+    slow = replace(A100, between=Link(1e9, 1.0, 1e-5))
+
+    def seconds(**changes):
+        return estimate(MODEL, replace(base, **changes), slow).seconds
+
+    assert seconds(overlap_dp=True) < seconds()
+    assert seconds(overlap_tp=True) < seconds()
+    assert seconds(fp32_gradients=True) > seconds()
+    assert seconds(zero=3) > seconds(zero=1)
+    assert seconds(recompute="full") > seconds(recompute="selective") > seconds()
+
+
+def test_memory_by_component():
+    layout = Layout(64, dp=4, pp=4, tp=2, micro_batch=2, recompute="selective")
+    found = estimate(MODEL, layout, A100).memory
+    from helpers.cost import parameters
+
+    count = parameters(MODEL)
+    weights = (6 * count.layer + count.embedding + count.positions) / 2
+    kept = states(weights)
+    assert (found.weights, found.optimizer) == (kept.weights, kept.optimizer)
+    each = layer_activations(MODEL, 2, 2048, 2, False, "selective")
+    assert found.activations == 4 * 6 * each
+    assert found.total == sum(found.named().values())
+    cut = estimate(MODEL, replace(layout, zero=1), A100).memory
+    assert cut.optimizer == found.optimizer / 4 and cut.weights == found.weights
+    fewer = estimate(MODEL, replace(layout, batch=8), A100).memory
+    assert fewer.activations == found.activations / 4
+    full = estimate(MODEL, replace(layout, recompute="full"), A100).memory
+    assert full.activations == 4 * 6 * 2 * 2 * 2048 * 4096
+    assert full.working >= layer_activations(MODEL, 2, 2048, 2)
+
+
+def test_the_trace_is_the_step():
+    done = estimate(MODEL, Layout(16, pp=4, tp=2, dp=2), A100)
+    trace = done.simulated.trace
+    assert trace.duration == pytest.approx(done.seconds)
+    assert {e.kind for e in trace.events} >= {"F", "B", "send", "recv", "all-reduce", "update"}
+    assert max(done.simulated.peak_memory) == pytest.approx(done.memory.activations)
+
+
+def test_it_says_what_it_found():
+    done = estimate(MODEL, Layout(16, pp=4, tp=2, dp=2), A100, gpus=16)
+    assert repr(done).startswith("<dp 2 x pp 4 x tp 2, micro-batch 1, recompute full on A100: ")
+    assert done.tokens_per_second == pytest.approx(16 * 2048 / done.seconds)
+
+
+# --- wrong input ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "layout, gpus, words",
+    [
+        (dict(dp=2, pp=2), 8, "dp 2 x pp 2 x tp 1 is 4 devices, and there are 8: choose"),
+        (dict(tp=3), None, "tp 3 does not divide 32 heads: each device needs whole heads"),
+        (dict(pp=5), None, "pp 5 does not divide 24 layers: choose a divisor"),
+        (dict(pp=4, chunks=4), None, "pp 4 x 4 chunks does not divide 24 layers"),
+    ],
+)
+def test_a_layout_that_does_not_go(layout, gpus, words):
+    with pytest.raises(ValueError, match=words):
+        estimate(MODEL, Layout(240, **layout), A100, gpus)
+
+
+@pytest.mark.parametrize(
+    "fields, words",
+    [
+        (dict(batch=0), r"Layout\(batch=0\): give a whole number"),
+        (dict(batch=8, tp=2.0), r"Layout\(tp=2.0\): give a whole number"),
+        (dict(batch=8, dp=True), r"Layout\(dp=True\)"),
+        (dict(batch=9, dp=2, micro_batch=2), "a batch of 9 cannot be cut into 2 replicas"),
+        (dict(batch=8, chunks=2), "2 chunks need a pipeline"),
+        (dict(batch=8, recompute="some"), "recompute='some': choose one of"),
+        (dict(batch=8, zero=5), "zero=5: the stages are"),
+    ],
+)
+def test_a_layout_that_is_none(fields, words):
+    with pytest.raises(ValueError, match=words):
+        Layout(**fields)
+
+
+def test_kv_heads_that_are_too_few():
+    shared = replace(MODEL, kv_heads=4)
+    with pytest.raises(ValueError, match="tp 8 does not divide 4 heads of keys and values"):
+        estimate(shared, Layout(8, tp=8), A100)
+
+
+def test_what_does_not_fit_says_how_much_and_what_to_do():
+    done = estimate(gpt(12288, 96, 96), Layout(8, tp=8), A100)
+    assert not done.fits
+    with pytest.raises(OutOfMemory, match="GB a device, and the A100 has 80 GB: .* is optimizer"):
+        done.require_room()
+    small = estimate(gpt(1024, 4, 16), Layout(8), A100)
+    assert small.fits and small.require_room() is small
+
+
+def test_a_machine_that_there_is_not():
+    with pytest.raises(ValueError, match="no machine 'V100': choose one of A100, A100-4NIC, H100"):
+        preset("V100")

@@ -1,0 +1,86 @@
+"""The search against all layouts one by one, and its frontier."""
+
+import pytest
+
+from helpers.cluster import Layout, estimate, frontier, layouts, preset, search
+from helpers.cost import gpt
+from helpers.simulate import OutOfMemory
+
+A100 = preset("A100")
+MODEL = gpt(4096, 12, 32)
+
+
+def test_every_layout_goes_and_each_comes_once():
+    found = list(layouts(MODEL, A100, 32, 64))
+    assert len(found) == len(set(found)) > 200
+    for layout in found:
+        assert layout.for_model(MODEL, 32) is layout and layout.batch == 64
+        assert layout.tp <= 8
+        assert layout.chunks == 1 or layout.micro_batches % layout.pp == 0
+
+
+def test_nothing_that_goes_is_left_out():
+    """A loop that tries everything up to 32, with one recomputation and no ZeRO."""
+    found = {
+        (o.dp, o.pp, o.tp, o.micro_batch)
+        for o in layouts(MODEL, A100, 32, 64, recompute="full", zero=0)
+    }
+    expected = set()
+    for dp, pp, tp, micro in (
+        (d, p, t, b)
+        for d in range(1, 33)
+        for p in range(1, 33)
+        for t in (1, 2, 4, 8)
+        for b in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+    ):
+        if dp * pp * tp == 32 and 12 % pp == 0 and 64 % (dp * micro) == 0:
+            expected.add((dp, pp, tp, micro))
+    assert found == expected
+
+
+def test_the_fastest_that_fits_comes_first():
+    found = search(MODEL, A100, 32, 64)
+    tried = [estimate(MODEL, layout, A100) for layout in layouts(MODEL, A100, 32, 64)]
+    assert all(e.fits for e in found) and len(found) == sum(e.fits for e in tried)
+    assert found[0].seconds == min(e.seconds for e in tried if e.fits)
+    assert [e.seconds for e in found] == sorted(e.seconds for e in found)
+
+
+def test_the_best_can_be_put_on_the_clock():
+    found = search(MODEL, A100, 32, 64, simulated=10)
+    plain = search(MODEL, A100, 32, 64)
+    assert {e.layout for e in found[:10]} == {e.layout for e in plain[:10]}
+    times = [e.simulated.step_time for e in found[:10]]
+    assert times == sorted(times)
+
+
+def test_the_frontier():
+    found = search(MODEL, A100, 32, 64)
+    best = frontier(found)
+    assert best[0].seconds == found[0].seconds
+    for earlier, later in zip(best, best[1:], strict=False):
+        assert later.seconds >= earlier.seconds and later.memory.total < earlier.memory.total
+    for e in found:  # nobody beats one of them in both
+        assert not any(e.seconds < b.seconds and e.memory.total < b.memory.total for b in best)
+    assert frontier([]) == []
+
+
+def test_fields_that_all_share():
+    found = search(MODEL, A100, 8, 16, flash=True, recompute="none", zero=1)
+    assert all(e.layout.flash and e.layout.zero == 1 for e in found)
+    assert {e.layout.recompute for e in found} == {"none"}
+
+
+def test_nothing_goes_or_nothing_fits():
+    with pytest.raises(ValueError, match="a batch of 7 on 4096 devices: no layout cuts 12 layers"):
+        search(MODEL, A100, 4096, 7)
+    with pytest.raises(OutOfMemory, match="the A100 has 80 GB"):
+        search(gpt(12288, 96, 96), A100, 8, 8)
+    with pytest.raises(ValueError, match=r"search\(gpus=0\): give a whole number"):
+        search(MODEL, A100, 0, 8)
+
+
+def test_a_layout_says_itself():
+    assert str(Layout(8, dp=2, pp=2, chunks=2, zero=1, micro_batch=2)) == (
+        "dp 2 x pp 2 x tp 1, micro-batch 2, 2 chunks, ZeRO 1, recompute full"
+    )

@@ -1,0 +1,128 @@
+"""Megatron's formulas exactly, and what torch really keeps."""
+
+import pytest
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+from torch.nn import functional
+
+from helpers.cost import (
+    first_stage_activations,
+    forward_peak,
+    gpt,
+    kept_by_layer,
+    layer_activations,
+    layers_in_flight,
+    read_config,
+)
+from helpers.schedules import in_flight, interleaved, one_f_one_b
+
+CASES = [(6144, 64, 4, 2048, 8), (12288, 96, 1, 2048, 8), (1024, 16, 2, 512, 4)]
+
+
+@pytest.mark.parametrize("h, a, b, s, t", CASES)
+def test_the_formulas_of_table_2(h, a, b, s, t):
+    model, sbh = gpt(h, 4, a), s * b * h
+    scores = 5 * a * s / h
+
+    def found(*how):
+        return layer_activations(model, b, s, *how) / sbh
+
+    assert found() == pytest.approx(34 + scores, rel=1e-12)
+    assert found(t) == pytest.approx(10 + 24 / t + scores / t, rel=1e-12)
+    assert found(t, True) == pytest.approx((34 + scores) / t, rel=1e-12)
+    assert found(t, True, "selective") == pytest.approx(34 / t, rel=1e-12)
+    assert found(t, False, "selective") == pytest.approx(10 + 24 / t, rel=1e-12)
+    assert found(t, False, "full") == 2
+    assert found(t, True, "full") == 2 / t
+
+
+@pytest.mark.parametrize("p, m, v", [(8, 64, 3), (4, 8, 2), (35, 280, 3), (4, 32, 1), (1, 4, 1)])
+def test_layers_in_flight_are_those_of_the_schedule(p, m, v):
+    layers = 2 * p * v
+    schedule = interleaved(p, m, v) if v > 1 else one_f_one_b(p, m)
+    flying = in_flight(schedule)[0] * 2  # chunks of two layers
+    assert layers_in_flight(layers, p, v, m) == pytest.approx(flying, abs=2)
+    assert layers_in_flight(layers, p, v) == layers * (1 + (p - 1) / (p * v) if v > 1 else 1)
+
+
+def test_few_micro_batches_keep_less():
+    assert layers_in_flight(64, pp=8, micro_batches=2) == 16
+    model = gpt(1024, 8, 16)
+    all_of_it = first_stage_activations(model, 1, 512, pp=4)
+    assert all_of_it == 8 * layer_activations(model, 1, 512)
+    assert first_stage_activations(model, 1, 512, pp=4, micro_batches=1) == all_of_it / 4
+
+
+def test_175b_interleaved_keeps_more_than_the_memory_of_a_layer_times_layers():
+    model = gpt(12288, 96, 96)
+    plain = first_stage_activations(model, 1, 2048, 8, 8, 1, True, "selective")
+    assert plain == pytest.approx(34 * 2048 * 12288 / 8 * 96)
+    more = first_stage_activations(model, 1, 2048, 8, 8, 3, True, "selective")
+    assert more / plain == pytest.approx(1 + 7 / 24)
+
+
+def test_a_llama_layer_keeps_what_torch_keeps():
+    """A layer written out in torch: each tensor that autograd saves counts once, by its storage."""
+    b, s, h, a, i = 2, 32, 64, 4, 160
+    sizes = dict(
+        hidden_size=h,
+        intermediate_size=i,
+        num_attention_heads=a,
+        num_key_value_heads=2,
+        num_hidden_layers=1,
+        vocab_size=10,
+    )
+    model = read_config(sizes | {"model_type": "llama"})
+    saved = {}
+
+    def keep(tensor):
+        saved[tensor.untyped_storage().data_ptr()] = tensor  # and the storage stays alive
+        return tensor
+
+    matrices = {n: torch.randn(h, w, requires_grad=True) for n, w in (("q", h), ("o", h))}
+    matrices |= {n: torch.randn(h, h // 2, requires_grad=True) for n in "kv"}
+    matrices |= {n: torch.randn(h, i, requires_grad=True) for n in ("gate", "up")}
+    matrices["down"] = torch.randn(i, h, requires_grad=True)
+    x = torch.randn(b, s, h, requires_grad=True)
+    with saved_tensors_hooks(keep, lambda tensor: tensor):
+        _layer(x, matrices, a)
+    own = {m.untyped_storage().data_ptr() for m in matrices.values()}
+    values = sum(t.untyped_storage().nbytes() // 4 for p, t in saved.items() if p not in own)
+    expected = sum(row.size for row in kept_by_layer(model, b, s)) / 2
+    # K and V are repeated for the heads that share them; torch keeps the copies too
+    repeated = 2 * b * s * h - 2 * b * s * (h // 2)
+    small = 4 * b * s * a  # statistics of the norms
+    assert expected <= values <= expected + repeated + small
+
+
+def _layer(x, matrices, heads):
+    b, s, h = x.shape
+    normed = functional.rms_norm(x, (h,))
+    q, k, v = (normed @ matrices[n] for n in "qkv")
+    q = q.view(b, s, heads, -1).transpose(1, 2)
+    k, v = (y.view(b, s, 2, -1).transpose(1, 2).repeat_interleave(heads // 2, 1) for y in (k, v))
+    p = (q @ k.transpose(-1, -2)).softmax(-1)
+    x = x + (p @ v).transpose(1, 2).reshape(b, s, h) @ matrices["o"]
+    normed = functional.rms_norm(x, (h,))
+    gate, up = normed @ matrices["gate"], normed @ matrices["up"]
+    return x + (functional.silu(gate) * up) @ matrices["down"]
+
+
+def test_the_peak_of_a_forward_pass_of_llama_7b():
+    fields = dict(hidden_size=4096, intermediate_size=11008, num_attention_heads=32)
+    fields |= dict(model_type="llama", num_hidden_layers=32, vocab_size=32000)
+    peak = forward_peak(read_config(fields))
+    one, scores = 2 * 2048 * 4096, 2 * 32 * 2048**2
+    assert peak.weights == 2 * 202_383_360
+    assert peak.moment == "softmax"
+    assert list(peak.activations.values()) == [one] * 5 + [scores] * 2
+    assert peak.total == peak.weights + 5 * one + 2 * scores
+    short = forward_peak(read_config(fields), sequence=128)
+    assert short.moment == "second residual" and "scores" not in short.activations
+    parts = 10 * 4096 + 32 * 128 + 4 * 11008
+    assert sum(short.activations.values()) == 2 * 128 * parts
+
+
+def test_a_gpt_2_has_no_gate():
+    names = forward_peak(gpt(64, 2, 4), sequence=8).activations
+    assert "up" in names and "gate" not in names
