@@ -24,5 +24,8 @@ LESSONS = (
     Lesson("07", "Beyond 1F1B: from smaller chunks to zero bubble", ranks=4, gigabytes=2.0),
     Lesson("08", "DP x PP: two pipelines, six ranks, one model", ranks=6, gigabytes=2.0),
     Lesson("10", "Design your own: a model, a cluster, a layout"),
+    Lesson("11", "Tensor parallel: many devices share each layer", ranks=3, gigabytes=2.0),
     Lesson("12", "What training costs: parameters, operations, bytes"),
+    Lesson("13", "DDP from the inside: averaging while backward goes on", ranks=3, gigabytes=2.0),
+    Lesson("14", "Sharding: no rank keeps what another keeps", ranks=3, gigabytes=2.0),
 )

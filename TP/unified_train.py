@@ -1,0 +1,112 @@
+"""Train a network of two layers on digits: data parallel, tensor parallel, or both.
+
+    mpirun -n 8 python unified_train.py --mp_size 2 --dp_size 4                   naive
+    mpirun -n 8 python unified_train.py --mp_size 4 --dp_size 2 --megatron-mp     Megatron
+    python unified_train.py --mp_size 1 --dp_size 1                               one process
+
+All of them learn the same network, as one process does: only the order of additions differs.
+The data: data/MNISTdata.hdf5 where you have put it, else digits that are drawn here.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from data.data_parallel_preprocess import split_data
+from data.digits import make_digits, read_digits, write_digits
+from model.layers import Mlp, cross_entropy, draw_weights, make_grid, sum_over
+from mpi_wrapper.world import Flags, find_world, plain_errors
+
+HERE = Path(__file__).resolve().parent
+MNIST, DRAWN = HERE / "data" / "MNISTdata.hdf5", HERE / "build" / "digits.hdf5"
+CLASSES = 10
+
+
+def read_flags(arguments=None):
+    parser = Flags(__doc__)
+    add = parser.add_argument
+    add("--mp_size", type=int, default=1, help="ranks that share one copy of the model (1)")
+    add("--dp_size", type=int, default=1, help="copies of the model (1)")
+    add("--megatron-mp", action="store_true", help="cut the second layer along its inputs")
+    add("--epochs", type=int, default=3, help="times through the data (3)")
+    add("--batch_size", type=int, default=120, help="rows of all copies together (120)")
+    add("--lr", type=float, default=0.3, help="learning rate of the first epoch (0.3)")
+    add("--decay", type=float, default=0.8, help="factor on it after each epoch (0.8)")
+    add("--hidden", type=int, default=256, help="outputs of the first layer (256)")
+    add("--seed", type=int, default=0, help="of the weights and of the order (0)")
+    add("--data", type=Path, help="an HDF5 file with x_train, y_train, x_test, y_test")
+    options = parser.parse_args(arguments)
+    for name in ("mp_size", "dp_size", "epochs", "batch_size", "hidden"):
+        if getattr(options, name) < 1:
+            raise ValueError(f"--{name} is {getattr(options, name)}: give a whole number from 1")
+    if options.batch_size % options.dp_size:
+        raise ValueError(
+            f"a batch of {options.batch_size} rows cannot be divided among {options.dp_size} "
+            "copies of the model: choose a --batch_size that --dp_size divides"
+        )
+    return options
+
+
+def load_data(comm, path=None):
+    """The arrays of a file; without one, of digits that rank 0 draws the first time."""
+    path = path or (MNIST if MNIST.exists() else DRAWN)
+    if comm.Get_rank() == 0 and path == DRAWN and not path.exists():
+        write_digits(path, make_digits())
+    comm.Barrier()
+    return read_digits(path)
+
+
+def accuracy(net, x, y):
+    """The share of rows whose largest output is at their label."""
+    return float((net.forward(x).argmax(axis=1) == y).mean())
+
+
+def train(comm, options, data, say=print):
+    """Train, and give (losses of all steps, test accuracy, this rank's network).
+
+    say: called with a line after each epoch, on rank 0 alone.
+    """
+    x, y = data["x_train"], data["y_train"]
+    layout = (options.mp_size, options.dp_size, options.megatron_mp)
+    grid = make_grid(comm, *layout, x.shape[1], options.hidden, CLASSES)
+    weights = draw_weights(options.seed, x.shape[1], options.hidden, CLASSES, x.dtype)
+    net = Mlp(weights, grid)
+    order = np.random.default_rng(options.seed)  # the same on every rank: batches are shared
+    losses = []
+    for epoch in range(options.epochs):
+        rate = options.lr * options.decay**epoch  # by epochs, so dp_size does not change it
+        rows = order.permutation(len(x))
+        for begin in range(0, len(x) - options.batch_size + 1, options.batch_size):
+            batch = rows[begin : begin + options.batch_size]
+            mine = split_data(
+                x_train=x[batch],
+                y_train=y[batch],
+                mp_size=options.mp_size,
+                dp_size=options.dp_size,
+                rank=comm.Get_rank(),
+            )
+            loss, grad = cross_entropy(net.forward(mine[0]), mine[1], len(batch))
+            net.backward(grad)
+            net.step(rate)
+            losses.append(float(sum_over(np.array(loss), grid.dp_comm)))
+        right = accuracy(net, data["x_test"], data["y_test"])
+        if comm.Get_rank() == 0:
+            say(f"epoch {epoch}: loss {losses[-1]:.4f}, test accuracy {right:.3f}")
+    return losses, right, net
+
+
+def main():
+    options = read_flags()
+    comm = find_world()
+    _, _, net = train(comm, options, load_data(comm, options.data))
+    if comm.Get_rank() == 0:
+        grid = net.fc1.grid
+        for name, group in (("model-parallel", grid.mp_comm), ("data-parallel", grid.dp_comm)):
+            sent, course = group.bytes_sent, group.total_bytes_transferred
+            print(
+                f"{name} group: rank 0 sends {sent:,} bytes in rings (the course counts {course:,})"
+            )
+
+
+if __name__ == "__main__":
+    with plain_errors():
+        main()

@@ -1,0 +1,51 @@
+"""Tensor parallelism: every rank of a group holds a part of each layer, and all compute together.
+
+    cut(model, LLAMA, group)                  each rank keeps its part of one model, in place
+    loss = parallel_cross_entropy(logits, targets, group)
+    join(parts, LLAMA)                        the whole model's tensors, from those of all ranks
+
+A plan says of each module how it is cut: {"*.q_proj": "column", "*.o_proj": "row", …}. Column:
+along the outputs; row: along the inputs, and the ranks' terms are added up. So a column and a row
+after it need one all-reduce (Shoeybi et al. 2019, arXiv 1909.08053). With `sequence=True`, what
+lies between them is cut along the sequence (Korthikanti et al. 2022, arXiv 2205.05198).
+
+Files, from the ground up: `collectives` moves tensors, `operators` does so inside autograd;
+`linear` and `vocabulary` are the layers, `sequence` what stands between them; `plan` names parts,
+`cut` makes them.
+
+Every function takes the process group as an argument; None means all ranks.
+"""
+
+from helpers.parallel.cut import cut, require_heads
+from helpers.parallel.linear import ColumnParallelLinear, RowParallelLinear
+from helpers.parallel.operators import (
+    all_gather,
+    copy_to_group,
+    gather_from_group,
+    reduce_from_group,
+    reduce_scatter,
+    split_to_group,
+)
+from helpers.parallel.plan import LLAMA, PlanError, join
+from helpers.parallel.sequence import add_up_shared, sequence_parallel
+from helpers.parallel.vocabulary import VocabularyParallelEmbedding, parallel_cross_entropy
+
+__all__ = [
+    "LLAMA",
+    "ColumnParallelLinear",
+    "PlanError",
+    "RowParallelLinear",
+    "VocabularyParallelEmbedding",
+    "add_up_shared",
+    "all_gather",
+    "copy_to_group",
+    "cut",
+    "gather_from_group",
+    "join",
+    "parallel_cross_entropy",
+    "reduce_from_group",
+    "reduce_scatter",
+    "require_heads",
+    "sequence_parallel",
+    "split_to_group",
+]

@@ -1,0 +1,60 @@
+"""Collectives on plain tensors: each gives a new tensor and leaves its argument alone."""
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+
+def size_of(group: Any) -> int:
+    """How many ranks share the layers; 1 where no ranks are connected."""
+    return dist.get_world_size(group) if dist.is_initialized() else 1
+
+
+def place_in(group: Any) -> int:
+    """This rank's number in the group, from 0."""
+    return dist.get_rank(group) if dist.is_initialized() else 0
+
+
+def summed(x: torch.Tensor, group: Any) -> torch.Tensor:
+    """All-reduce: the sum of all ranks' x, on every rank."""
+    total = x.contiguous().clone()
+    if size_of(group) > 1:
+        dist.all_reduce(total, group=group)
+    return total
+
+
+def part_of(x: torch.Tensor, group: Any, dim: int) -> torch.Tensor:
+    """This rank's part of x: as many equal parts along `dim` as there are ranks. No message.
+
+    Raises ValueError where x cannot be cut so.
+    """
+    ranks = size_of(group)
+    if x.shape[dim] % ranks:
+        raise ValueError(
+            f"dimension {dim} of a tensor of shape {tuple(x.shape)} cannot be cut into {ranks} "
+            f"equal parts: take a number that {ranks} divides"
+        )
+    return x.chunk(ranks, dim)[place_in(group)].contiguous()
+
+
+def gathered(x: torch.Tensor, group: Any, dim: int) -> torch.Tensor:
+    """All-gather: all ranks' x, side by side along `dim`, on every rank."""
+    if size_of(group) == 1:
+        return x.clone()
+    parts = [
+        torch.empty_like(x, memory_format=torch.contiguous_format) for _ in range(size_of(group))
+    ]
+    dist.all_gather(parts, x.contiguous(), group=group)
+    return torch.cat(parts, dim)
+
+
+def summed_part(x: torch.Tensor, group: Any, dim: int) -> torch.Tensor:
+    """Reduce-scatter: this rank's part, along `dim`, of the sum of all ranks' x."""
+    mine = part_of(x, group, dim)
+    if size_of(group) == 1:
+        return mine.clone()
+    parts = [part.contiguous() for part in x.chunk(size_of(group), dim)]
+    found = torch.empty_like(mine)
+    dist.reduce_scatter(found, parts, group=group)
+    return found

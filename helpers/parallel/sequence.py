@@ -1,0 +1,56 @@
+"""Sequence parallelism: what lies between the cut layers is cut along the sequence.
+
+Norms, residuals and dropout would else be computed, and kept, whole on every rank. The messages
+are no more: an all-gather and a reduce-scatter send what an all-reduce sends.
+Korthikanti et al. 2022, arXiv 2205.05198.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import nn
+
+from helpers.parallel.collectives import summed
+from helpers.parallel.linear import SEQUENCE
+from helpers.parallel.operators import gather_from_group, split_to_group
+
+
+def sequence_parallel(
+    blocks: Iterable[nn.Module], group: Any = None, ends_here: bool = True
+) -> None:
+    """Cut the sequence before the first block; put it together after the last one.
+
+    blocks: modules whose first argument and whose result are hidden states (B, S, d), in order.
+    ends_here: what follows the last block needs the whole sequence, and computes the same on every
+        rank. False: a column-parallel layer follows, which gathers the sequence itself.
+
+    For blocks of a model that was cut with sequence=True; S must be a multiple of the ranks.
+    """
+    blocks = list(blocks)
+
+    def split(module: nn.Module, args: tuple) -> tuple:
+        return split_to_group(args[0], group, SEQUENCE), *args[1:]
+
+    def gather(module: nn.Module, args: tuple, y: torch.Tensor) -> torch.Tensor:
+        return gather_from_group(y, group, SEQUENCE)
+
+    blocks[0].register_forward_pre_hook(split)
+    if ends_here:
+        blocks[-1].register_forward_hook(gather)
+
+
+def add_up_shared(model: nn.Module, group: Any, between: Callable[[str], bool]) -> None:
+    """Give each weight that works on parts of the sequence the sum of all ranks' gradients.
+
+    A norm sees this rank's positions alone, so its gradient is one term of the sum. Without this
+    the copies on the ranks drift apart. Call it once, after backward and before the step.
+    between: says of a parameter's name whether it is such a weight: whole, and applied to parts.
+    """
+    gradients = [p.grad for name, p in model.named_parameters() if between(name)]
+    gradients = [gradient for gradient in gradients if gradient is not None]
+    if not gradients:
+        return
+    flat = summed(torch.cat([gradient.flatten() for gradient in gradients]), group)
+    for gradient, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+        gradient.copy_(part.view_as(gradient))

@@ -1,0 +1,60 @@
+"""Some parameters as one flat tensor, of which each rank owns one part."""
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+
+class Shards:
+    """The parameters of one unit of a model: a block, the embedding, the head.
+
+    whole: all of them, one after the other, padded so that the ranks' parts are equally long; the
+    parameters are views of it. mine: this rank's part, which its optimizer updates.
+    own_copy: `mine` has memory of its own, so that `whole` may be freed (ZeRO-3).
+    """
+
+    def __init__(self, parameters, recorder, own_copy=False):
+        self.parameters, self.recorder = list(parameters), recorder
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self.lengths = [p.numel() for p in self.parameters]
+        length = -(-sum(self.lengths) // self.size)  # of a part: rounded up
+        first = self.parameters[0]
+        self.whole = torch.zeros(length * self.size, dtype=first.dtype, device=first.device)
+        for p, view in zip(self.parameters, self.views(self.whole), strict=True):
+            view.copy_(p.data)
+            p.data = view
+        dist.broadcast(self.whole, 0)  # the same weights everywhere
+        self.bytes = self.whole.nbytes
+        part = self.whole.chunk(self.size)[self.rank]
+        self.mine = nn.Parameter(part.clone() if own_copy else part)
+
+    def views(self, flat):
+        """The places of the parameters in a flat tensor, each in the parameter's shape."""
+        parts = flat[: sum(self.lengths)].split(self.lengths)
+        return [part.view(p.shape) for part, p in zip(parts, self.parameters, strict=True)]
+
+    def average(self):
+        """Reduce-scatter: this rank's part of the ranks' mean gradient. The rest is let go."""
+        flat = torch.zeros_like(self.whole, device=self.mine.device)
+        for p, view in zip(self.parameters, self.views(flat), strict=True):
+            if p.grad is not None:
+                view.copy_(p.grad)
+                p.grad = None
+        part = torch.empty_like(self.mine)
+        with self.recorder.span("reduce-scatter", bytes=flat.nbytes):
+            dist.reduce_scatter(part, list(flat.chunk(self.size)), op=dist.ReduceOp.AVG)
+        self.mine.grad = part if self.mine.grad is None else self.mine.grad + part
+
+    def gather(self):
+        """All-gather: the whole of the parameters, from the parts of all ranks."""
+        self.whole.untyped_storage().resize_(self.bytes)  # where it was freed, take memory again
+        with self.recorder.span("all-gather", bytes=self.bytes):
+            dist.all_gather(list(self.whole.chunk(self.size)), self.mine.data)
+
+    def free(self):
+        """Give the memory of the whole back. The parameters stay, as empty frames."""
+        self.whole.untyped_storage().resize_(0)
+
+    @property
+    def is_whole(self):
+        return self.whole.untyped_storage().nbytes() > 0

@@ -1,0 +1,142 @@
+"""What the tasks on MPI share: mpi4py's communicator, as far as they need it, without MPI.
+
+The check runs on the ranks of this lab. `Comm` has the methods of mpi4py that the lab allows, with
+its rules: it reads memory, so an array must have no gaps, and both arrays one type.
+"""
+
+import numpy as np
+
+ALLOWED = "Allgather, Allreduce, Reduce_scatter, Alltoall, Split, Barrier, Get_rank and Get_size"
+
+
+class Comm:
+    """The ranks `members` of the world, in this order; by default all of them.
+
+    calls: the names of the collectives that were called, in order, Split not among them.
+    """
+
+    def __init__(self, members=None):
+        import torch.distributed as dist
+
+        self.here = dist.get_rank()
+        self.members = list(members or range(dist.get_world_size()))
+        self.calls = []
+
+    def Get_rank(self):
+        return self.members.index(self.here)
+
+    def Get_size(self):
+        return len(self.members)
+
+    rank, size = property(Get_rank), property(Get_size)
+
+    def Barrier(self):
+        self.exchange(np.zeros(1))
+
+    def Split(self, *places, color=0, key=0):
+        if places:
+            raise TypeError(
+                "Split was called without keywords: mpi4py wants the color first, and the lab's "
+                "Communicator the key, so write Split(color=…, key=…)"
+            )
+        found = [tuple(pair) for pair in self.exchange(np.array([color, key]))]
+        mine = [r for r, (its, _) in zip(self.members, found, strict=True) if its == color]
+        keys = dict(zip(self.members, (its for _, its in found), strict=True))
+        return Comm(sorted(mine, key=lambda rank: (keys[rank], rank)))
+
+    def Allgather(self, src, dst):
+        self.require("Allgather", src, dst, src.size * self.size == dst.size)
+        dst.reshape(-1)[:] = np.concatenate([part.reshape(-1) for part in self.exchange(src)])
+
+    def Allreduce(self, src, dst, op=None):
+        self.require("Allreduce", src, dst, src.size == dst.size, op)
+        dst.reshape(-1)[:] = sum(part.reshape(-1) for part in self.exchange(src))
+
+    def Reduce_scatter(self, src, dst, recvcounts=None, op=None):
+        self.require("Reduce_scatter", src, dst, dst.size * self.size == src.size, op)
+        total = sum(part.reshape(-1) for part in self.exchange(src))
+        dst.reshape(-1)[:] = np.split(total, self.size)[self.rank]
+
+    def Alltoall(self, src, dst):
+        self.require("Alltoall", src, dst, src.size == dst.size)
+        parts = [part.reshape(self.size, -1)[self.rank] for part in self.exchange(src)]
+        dst.reshape(-1)[:] = np.concatenate(parts)
+
+    def __getattr__(self, name):
+        raise AttributeError(f"this lab's communicators have no {name}: use {ALLOWED}")
+
+    def require(self, call, src, dst, fits, op=None):
+        """TypeError or ValueError for what MPI would read wrongly; then note the call."""
+        for name, array in (("first", src), ("second", dst)):
+            if not isinstance(array, np.ndarray):
+                raise TypeError(f"{call}: the {name} argument must be a NumPy array")
+            if not array.flags.c_contiguous:
+                raise ValueError(
+                    f"{call}: the {name} array has gaps in memory, and MPI sends memory: give "
+                    "np.ascontiguousarray(…) of it"
+                )
+        if src.dtype != dst.dtype:
+            raise ValueError(
+                f"{call}: the first array holds {src.dtype} and the second {dst.dtype}: make the "
+                "second with the dtype of the first"
+            )
+        if not fits:
+            raise ValueError(
+                f"{call}: arrays of {src.size} and {dst.size} numbers do not fit together on "
+                f"{self.size} ranks"
+            )
+        if op is not None and "SUM" not in str(getattr(op, "name", op)).upper():
+            raise ValueError(f"{call}: this lab adds up: leave op away, or give MPI.SUM")
+        self.calls.append(call)
+
+    def exchange(self, array):
+        """The arrays of all members, in their order; every member must call it."""
+        import torch
+        import torch.distributed as dist
+
+        mine = torch.from_numpy(np.ascontiguousarray(array).copy())
+        found = {
+            rank: mine if rank == self.here else torch.empty_like(mine) for rank in self.members
+        }
+        others = [rank for rank in self.members if rank != self.here]
+        messages = [dist.irecv(found[rank], rank) for rank in others]
+        messages += [dist.isend(mine, rank) for rank in others]
+        for message in messages:
+            message.wait()
+        return [found[rank].numpy() for rank in self.members]
+
+
+def draw(seed, rank, shape, dtype):
+    """Whole numbers, so that every order of additions gives the same; another draw each rank."""
+    rng = np.random.default_rng([seed, rank, *shape])
+    return rng.integers(-50, 50, shape).astype(dtype)
+
+
+def same(found, right):
+    """Whether it is this array: numbers, shape and type."""
+    is_array = isinstance(found, np.ndarray)
+    return is_array and found.dtype == right.dtype and np.array_equal(found, right)
+
+
+def told(found):
+    """What came back, in words."""
+    if isinstance(found, np.ndarray):
+        return f"an array {found.dtype} of shape {found.shape}"
+    return "nothing: end the function with return" if found is None else type(found).__name__
+
+
+def on_ranks(submission, work, ranks):
+    """As `submission.on_ranks`; a hang is told in the words of collectives. Raises WorkFailed."""
+    from helpers.grade import WorkFailed
+
+    try:
+        return submission.on_ranks(work, ranks, submission.seed)
+    except WorkFailed as failed:
+        if failed.kind != "time-out":
+            raise
+        raise WorkFailed(
+            failed.kind,
+            "a rank waits in a collective that another one never calls: every rank of the group "
+            f"must call it, all in the same order ({failed.sentence})",
+            failed.details,
+        ) from None

@@ -1,0 +1,86 @@
+"""The script of tensor parallelism is one device: losses and weights compared, with SGD."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from helpers.grade.task import ROOT, load_module
+from helpers.parallel import LLAMA, join
+from helpers.ranks import find_place, keep_warm, launch
+
+FLAGS = ["--dmodel", "24", "--heads", "6", "--layers", "2", "--seq-l", "16", "--steps", "4"]
+SGD = ["--optimizer", "sgd", "--lr", "0.5"]
+# Four steps of SGD in float32; only the order of additions differs.
+TOLERANCE = 1e-6
+BLOCKS = {name: way for name, way in LLAMA.items() if name.startswith("*.")}
+SCRIPT = "TP/llama/intro_TP.py"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm_ranks():
+    keep_warm(3)
+    yield
+    keep_warm(0)
+
+
+def be_silent(step, loss):
+    pass
+
+
+def train(flags):
+    script = load_module(ROOT / SCRIPT, "intro_TP")
+    losses, net, trace = script.train(script.read_flags(flags), find_place(), "cpu", be_silent)
+    return losses, net.state_dict(), [event.kind for event in trace.events]
+
+
+@pytest.fixture(scope="module")
+def one_device():
+    intro = load_module(ROOT / "primer/intro.py", "intro")
+    options = intro.read_flags([*FLAGS, *SGD, "--device", "cpu"])
+    losses, net, _ = intro.train(options, be_silent)
+    return losses, net.state_dict()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_it_is_one_device(one_device, ranks):
+    found = launch(train, ranks, ([*FLAGS, *SGD],), quiet=True, timeout=100)
+    for losses, _, kinds in found:
+        assert losses == pytest.approx(one_device[0], abs=1e-5)
+        assert {kind: kinds.count(kind) for kind in ("F", "B")} == {"F": 4, "B": 4}
+    whole = join([weights for _, weights, _ in found], BLOCKS)
+    assert set(whole) == set(one_device[1])
+    for name, weight in one_device[1].items():
+        assert (whole[name] - weight).abs().max() < TOLERANCE, name
+    for name in ("model.embed_tokens.weight", "model.norm.weight", "lm_head.weight"):
+        assert all(torch.equal(weights[name], whole[name]) for _, weights, _ in found)
+
+
+def test_heads_that_the_ranks_do_not_divide_are_one_sentence():
+    done = subprocess.run(
+        [sys.executable, "-m", "helpers.ranks", "-n", "4", SCRIPT, *FLAGS],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 1
+    assert "6 heads cannot be divided among 4 ranks: each has whole heads" in done.stderr
+
+
+def test_run_sh_leaves_what_each_rank_said_and_a_trace(tmp_path):
+    folder = tmp_path / "llama"
+    shutil.copytree(ROOT / "TP" / "llama", folder)
+    done = subprocess.run(
+        ["sh", folder / "run.sh", *FLAGS, "--trace", str(tmp_path / "traces")],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHON": sys.executable},
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len((folder / "out0.txt").read_text().splitlines()) >= 4
+    assert len(list((tmp_path / "traces").glob("rank*.json"))) == 3
