@@ -45,20 +45,27 @@ def idle_times(schedule: Schedule, costs: Costs, times: Times) -> list[Idle]:
     for rank, actions in enumerate(schedule.ranks):
         full = _full_from(schedule, costs, times, rank)
         before = 0.0
-        for position, action in enumerate(actions):
-            start = times.starts[rank][position]
+        rows = zip(actions, times.starts[rank], times.ends[rank], strict=True)
+        for position, (action, start, end) in enumerate(rows):
             if start > before:
                 given = min(max(before, _given(schedule, times, action)), start)
                 normal = min(before + usual[rank][position], given) if usual else given
-                edges = [before, normal, given, start]
                 until = source_of(schedule, action)
                 blocked = max(before, full[position]) if full else start
-                for cause, a, b in zip(CAUSES, edges, edges[1:], strict=False):
-                    if min(b, blocked) > a:
-                        found.append(Idle(rank, a, min(b, blocked), cause, action, until))
+                # What lasts no time is left out: most waits have one cause.
+                if min(normal, blocked) > before:
+                    found.append(
+                        Idle(rank, before, min(normal, blocked), "dependency", action, until)
+                    )
+                if min(given, blocked) > normal:
+                    found.append(
+                        Idle(rank, normal, min(given, blocked), "imbalance", action, until)
+                    )
+                if min(start, blocked) > given:
+                    found.append(Idle(rank, given, min(start, blocked), "message", action, until))
                 if blocked < start:
                     found.append(Idle(rank, blocked, start, "memory", action, until))
-            before = times.ends[rank][position]
+            before = end
     return found
 
 

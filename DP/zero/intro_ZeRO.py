@@ -1,0 +1,121 @@
+"""ZeRO: data parallel, but no rank keeps what another rank keeps already.
+
+    python intro_ZeRO.py 0                   one process for each rank: 0, 1 and 2
+    ./run.sh --stage 3                       all three at once (run.bat on Windows)
+    torchrun --nproc-per-node 3 intro_ZeRO.py --stage 2
+
+Stage 1 cuts the optimizer's state into one part a rank, stage 2 the gradients too, stage 3 the
+weights too; stage 0 is plain data parallelism. At the end each rank says what it kept.
+"""
+
+import argparse
+
+import torch
+import torch.distributed as dist
+from memory import expected, kept
+from torch import nn
+from zero1 import Zero1
+from zero2 import Zero2
+from zero3 import Zero3
+
+from helpers.plain_errors import plain_errors
+from helpers.ranks import connect, disconnect
+from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.trace import Recorder
+from simplellm.losses import causalLLMLoss, check_finite
+from simplellm.options import (
+    add_training_flags,
+    make_model,
+    make_optimizer,
+    make_stories,
+    make_tokenizer,
+    settle,
+)
+
+
+def read_flags(arguments=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_rank_flags(parser, ranks=3)
+    add_training_flags(parser, batch_size=1)
+    parser.add_argument("--stage", type=int, choices=(0, 1, 2, 3), default=1, help="of ZeRO (1)")
+    parser.add_argument("--trace", metavar="FOLDER", help="leave a trace of each rank there")
+    return settle(parser.parse_args(arguments))
+
+
+class Zero0:
+    """Plain data parallelism, with the same three methods."""
+
+    def __init__(self, units, make, recorder):
+        self.parameters = [p for unit in units for module in unit for p in module.parameters()]
+        self.optimizer, self.recorder = make(self.parameters), recorder
+
+    def zero_grad(self):
+        self.optimizer.zero_grad()
+
+    def step(self):
+        for p in self.parameters:
+            with self.recorder.span("all-reduce", bytes=p.grad.nbytes):
+                dist.all_reduce(p.grad, op=dist.ReduceOp.AVG)
+        self.optimizer.step()
+
+
+def units_of(net):
+    """What travels together: each block; the ends, as one where they share their weights."""
+    body = net.model
+    ends = [[body.embed_tokens], [net.lm_head]]
+    if net.lm_head.weight is body.embed_tokens.weight:
+        ends = [[body.embed_tokens, net.lm_head]]
+    return [ends[0], *([block] for block in body.layers), [body.norm], *ends[1:]]
+
+
+def train(options, place, device, say=print):
+    """Train for `options.steps` steps; give losses, the number of parameters, bytes, the trace.
+
+    say(step, loss): called after each step. The bytes are what this rank keeps before an update.
+    """
+    torch.manual_seed(options.seed)
+    tokenizer = make_tokenizer(options)
+    net = make_model(options, tokenizer, device)
+    count = sum(p.numel() for p in net.parameters())
+    recorder = Recorder(rank=place.rank)
+    trainer = (Zero0, Zero1, Zero2, Zero3)[options.stage](
+        units_of(net), lambda parts: make_optimizer(options, nn.ParameterList(parts)), recorder
+    )
+    stories = iter(make_stories(options, tokenizer, place.rank, place.world_size))
+    losses, most = [], {}
+    dist.barrier()  # all ranks begin together
+
+    for step in range(options.steps):
+        ids = next(stories).to(device)
+        trainer.zero_grad()
+        with recorder.span("F"):
+            loss = causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
+        with recorder.span("B"):
+            loss.backward()
+        most = kept(net, [trainer.optimizer])
+        with recorder.span("update"):
+            trainer.step()
+        losses.append(check_finite(loss, step))
+        say(step, losses[-1])
+
+    return losses, count, most, recorder.trace()
+
+
+def main():
+    options = read_flags()
+    place = place_from(options)
+    device = connect(place, options.backend, options.timeout)
+    _, count, most, trace = train(options, place, device)
+    for name, size in expected(count, options.stage, place.world_size).items():
+        found = most.get(name, 0)
+        print(f"{name:9}  {found / 1e6:7.2f} MB kept, {size / 1e6:7.2f} MB by the formula")
+    if options.trace:
+        trace.save(f"{options.trace}/rank{place.rank}.json")
+    disconnect()
+
+
+if __name__ == "__main__":
+    with plain_errors():
+        main()

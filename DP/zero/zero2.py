@@ -1,0 +1,43 @@
+"""ZeRO-2: each rank also keeps the gradients of its own part only.
+
+A unit whose gradients are complete is averaged at once, while backward goes on, and only this
+rank's part stays. So there is never more than one unit's gradients. Section 5.2 of the paper.
+"""
+
+from zero1 import Zero1
+
+
+class Zero2(Zero1):
+    """Trains a model whose every rank holds all weights, and its part of the rest."""
+
+    def __init__(self, units, make_optimizer, recorder):
+        super().__init__(units, make_optimizer, recorder)
+        self.missing = {}  # by unit: the parameters whose gradients are not complete
+        self.unit_of = {p: unit for unit in self.units for p in unit.parameters}
+        self.restart()
+        for p in self.unit_of:
+            p.register_post_accumulate_grad_hook(self.complete)
+
+    def restart(self):
+        for unit in self.units:
+            self.missing[unit] = set(unit.parameters)
+
+    def complete(self, p):
+        """Autograd calls this with a parameter whose gradient is complete."""
+        unit = self.unit_of[p]
+        self.missing[unit].discard(p)
+        if not self.missing[unit]:
+            unit.average()
+
+    def step(self):
+        """After backward: update this rank's parts, hand them round."""
+        for unit in self.units:
+            if self.missing[unit]:  # with a parameter that was not used
+                unit.average()
+        self.restart()
+        self.optimizer.step()
+        self.hand_round()
+
+    def hand_round(self):
+        for unit in self.units:
+            unit.gather()

@@ -1,0 +1,89 @@
+"""DP-5: the step of ZeRO-1."""
+
+from helpers.grade import Mistake, Submission, Task
+
+TASK = Task(
+    id="DP-5",
+    title="take a step in which each rank updates its own part",
+    file="DP/zero/zero1.py",
+    function="step",
+    notebook="14",
+    points=15,
+    minutes=25,
+    hints=(
+        "Each unit of the model can average its gradients, so that this rank has its part, and can "
+        "gather its weights from all ranks. In between stands the optimizer. In which order?",
+        "Every unit: average(). Then the optimizer, once: it knows the parts of all units. Then "
+        "every unit: gather().",
+        "for unit in self.units: unit.average(); self.optimizer.step(); for unit in self.units: "
+        "unit.gather().",
+    ),
+)
+RANKS, STEPS = 3, 3
+
+
+def work(module, seed):
+    """On a rank: the weights after some steps, one device's, the first ones, and what was sent."""
+    import torch
+    import torch.distributed as dist
+
+    from helpers.trace import Recorder
+
+    def make():
+        torch.manual_seed(seed)
+        width = 5 + seed % 3
+        return torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(3))).double()
+
+    def loss_of(net, rank, step):
+        draw = torch.Generator().manual_seed(seed + 10 * step + rank)
+        x = torch.randn(4, net[0].in_features, generator=draw, dtype=torch.float64)
+        return torch.tanh(net(x)).square().mean()
+
+    def adam(parameters):
+        return torch.optim.Adam(parameters, lr=1e-2)
+
+    net, alone, recorder = make(), make(), Recorder(dist.get_rank())
+    trainer = module.Zero1([[part] for part in net], adam, recorder)
+    optimizer = adam(alone.parameters())
+    for step in range(STEPS):
+        trainer.zero_grad()
+        loss_of(net, dist.get_rank(), step).backward()
+        trainer.step()
+        optimizer.zero_grad()
+        (sum(loss_of(alone, r, step) for r in range(RANKS)) / RANKS).backward()
+        optimizer.step()
+    kinds = [e.kind for e in recorder.trace().events]
+    both = [[p.detach() for p in each.parameters()] for each in (net, alone, make())]
+    return both, kinds
+
+
+def verify(submission: Submission) -> None:
+    """The weights decide; what was sent says why. Raises Mistake or WorkFailed."""
+    answers = submission.on_ranks(work, RANKS, submission.seed)
+    for rank, ((found, right, first), kinds) in enumerate(answers):
+        units = len(found) // 2
+        if all((a - b).abs().max() < 1e-10 for a, b in zip(found, right, strict=True)):
+            continue
+        count = {kind: kinds.count(kind) for kind in ("reduce-scatter", "all-gather")}
+        if not count["reduce-scatter"]:
+            raise Mistake("no unit averages its gradients: call unit.average() for each")
+        if not count["all-gather"]:
+            raise Mistake(
+                f"rank {rank} has its own part updated, and the parts of the others are old: call "
+                "unit.gather() for each unit"
+            )
+        if all((a - b).abs().max() < 1e-12 for a, b in zip(found, first, strict=True)):
+            raise Mistake(
+                "the weights have not changed: does the optimizer take its step, and after the "
+                "gradients have been averaged?"
+            )
+        if count["all-gather"] < STEPS * units or count["reduce-scatter"] < STEPS * units:
+            raise Mistake(f"a unit is left out: there are {units}, and {STEPS} steps gave {count}")
+        if kinds.index("all-gather") < max(
+            i for i, k in enumerate(kinds[: 2 * units]) if "red" in k
+        ):
+            raise Mistake("weights are gathered before all gradients are averaged")
+        raise Mistake(
+            f"the weights of rank {rank} are not those of one device: average first, then the "
+            "optimizer's step, then gather"
+        )

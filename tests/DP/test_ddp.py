@@ -1,0 +1,186 @@
+"""Four ways to average gradients: each is one device, whatever the model and the buckets."""
+
+import importlib.util
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from helpers.ranks import find_place, launch
+from helpers.trace import Recorder
+
+FOLDER = Path(__file__).resolve().parents[2] / "DP/ddp"
+RANKS, STEPS = 3, 3
+TOLERANCE = 1e-12  # float64; only the order of adding differs
+
+
+class Tied(nn.Module):
+    """An embedding that is the head too: its gradient is complete last of all."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 11, bias=False)
+        self.middle = nn.Linear(8, 8)
+
+    def forward(self, ids):
+        return self.head(torch.tanh(self.middle(self.head.weight[ids])))
+
+
+class Skipping(Tied):
+    """Only rank 1 uses one of its layers, and nobody uses another; one is frozen."""
+
+    def __init__(self):
+        super().__init__()
+        self.sometimes, self.never = nn.Linear(8, 8), nn.Linear(8, 8)
+        self.middle.bias.requires_grad_(False)
+
+    def forward(self, ids, rank=0):
+        x = torch.tanh(self.middle(self.head.weight[ids]))
+        return self.head(self.sometimes(x) if rank == 1 else x)
+
+
+def make(kind):
+    torch.manual_seed(0)
+    return kind().double()
+
+
+def batch(rank, step):
+    return torch.randint(0, 11, (2, 5), generator=torch.Generator().manual_seed(10 * step + rank))
+
+
+def loss_of(model, ids, rank):
+    logits = model(ids, rank) if isinstance(model, Skipping) else model(ids)
+    return nn.functional.cross_entropy(logits.flatten(0, 1), ids.roll(1, 1).flatten())
+
+
+def load(name):
+    if str(FOLDER) not in sys.path:
+        sys.path.insert(0, str(FOLDER))
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def ways():
+    flat, hooks, buckets = (load(name) for name in ("flat", "hooks", "buckets"))
+    sizes = {"one for each": 1e-9, "two or three": 400 / 2**20, "all in one": 25}
+    made = {"flat": flat.Flat, "hooks": hooks.Hooks}
+    for name, size in sizes.items():
+        made[f"buckets, {name}"] = partial(buckets.Buckets, megabytes=size, first=size)
+    return made
+
+
+NAMES = [
+    "flat",
+    "hooks",
+    *(f"buckets, {n}" for n in ("one for each", "two or three", "all in one")),
+]
+# Where ranks use different layers, only buckets know what to do: the others average what is there.
+CASES = [(name, Tied) for name in NAMES] + [(name, Skipping) for name in NAMES[2:]]
+
+
+def step_all(set_to_none):
+    """On a rank: the weights after some steps of SGD, by way and model; two windows a step."""
+    rank, made, answers = find_place().rank, ways(), {}
+    for name, kind in CASES:
+        model = make(kind)
+        averager = made[name](model, Recorder(rank))
+        for step in range(STEPS):
+            model.zero_grad(set_to_none=set_to_none)
+            loss_of(model, batch(rank, step), rank).backward()
+            averager.finish()
+            with torch.no_grad():
+                for p in model.parameters():
+                    if p.grad is not None:
+                        p -= 0.5 * p.grad
+        answers[name, kind.__name__] = model.state_dict()
+    return answers
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return {flag: launch(step_all, RANKS, (flag,), quiet=True) for flag in (True, False)}
+
+
+def one_device(kind):
+    model = make(kind)
+    for step in range(STEPS):
+        model.zero_grad()
+        losses = [loss_of(model, batch(rank, step), rank) for rank in range(RANKS)]
+        (sum(losses) / RANKS).backward()
+        with torch.no_grad():
+            for p in model.parameters():
+                if p.grad is not None:
+                    p -= 0.5 * p.grad
+    return model.state_dict()
+
+
+@pytest.mark.parametrize("set_to_none", [True, False])
+@pytest.mark.parametrize("name, kind", CASES, ids=lambda x: getattr(x, "__name__", x))
+def test_each_way_is_one_device(name, kind, set_to_none, answers):
+    expected = one_device(kind)
+    for rank in answers[set_to_none]:
+        for key, weight in rank[name, kind.__name__].items():
+            assert (weight - expected[key]).abs().max() < TOLERANCE, key
+
+
+def accumulate():
+    """On a rank: two backwards before one averaging."""
+    rank, model = find_place().rank, make(Tied)
+    averager = ways()["buckets, two or three"](model, Recorder(rank))
+    for step in range(2):
+        model.zero_grad()
+        for part in range(2):
+            averager.active = part == 1
+            loss_of(model, batch(rank, 2 * step + part), rank).backward()
+        averager.finish()
+    return {name: p.grad for name, p in model.named_parameters()}, [
+        [averager.numbers[p] for p in bucket.parameters] for bucket in averager.buckets
+    ]
+
+
+def test_gradients_add_up_where_it_is_told_to_wait_and_tied_weights_come_last():
+    model = make(Tied)
+    losses = [loss_of(model, batch(r, s), r) for s in (2, 3) for r in range(RANKS)]
+    (sum(losses) / RANKS).backward()
+    for gradients, order in launch(accumulate, RANKS, quiet=True):
+        for name, p in model.named_parameters():
+            assert (gradients[name] - p.grad).abs().max() < TOLERANCE, name
+        # head.weight is parameter 0; reversed it came last, and so it does in the graph.
+        assert sum(order, [])[-1] == 0
+
+
+def train(flags):
+    script = load("intro_DDP")
+    answers = {}
+    for way in script.WAYS:
+        options = script.read_flags([*flags, "--average", way])
+        losses, net, trace = script.train(options, find_place(), "cpu", lambda step, loss: None)
+        answers[way] = losses, net.state_dict(), trace
+    return answers
+
+
+def test_the_script_trains_alike_in_all_four_ways_and_shows_its_buckets():
+    sizes = ["--dmodel", "48", "--heads", "2", "--layers", "2", "--seq-l", "16", "--steps", "3"]
+    flags = [*sizes, "--optimizer", "sgd", "--lr", "0.5", "--bucket-mb", "0.5"]
+    for rank in launch(train, 2, (flags,), quiet=True):
+        losses, weights, trace = rank["flat"]
+        for way in ("hooks", "buckets", "ddp"):
+            assert rank[way][0] == pytest.approx(losses, abs=1e-6)
+            for key, weight in weights.items():
+                assert (rank[way][1][key] - weight).abs().max() < 1e-6, (way, key)
+        assert sum(e.kind == "all-reduce" for e in trace.events) == 3
+        for way in ("buckets", "ddp"):
+            events = [e for e in rank[way][2].events if e.kind == "all-reduce"]
+            assert {"bucket 0", "bucket 1"} <= {e.name for e in events}
+            backward = [e for e in rank[way][2].events if e.kind == "B"][-1]
+            assert any(backward.start < e.start < backward.end for e in events), way
+
+
+def test_a_bucket_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="--bucket-mb 0: a bucket holds more than 0 MB"):
+        load("intro_DDP").read_flags(["--bucket-mb", "0"])

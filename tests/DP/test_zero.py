@@ -1,0 +1,159 @@
+"""ZeRO by hand: one device's weights, FSDP2's weights, and the memory that the formulas say."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from helpers.ranks import find_place, launch
+from helpers.trace import Recorder
+from simplellm.llama import CausalLLama, LLama
+
+FOLDER = Path(__file__).resolve().parents[2] / "DP/zero"
+RANKS, STEPS = 3, 3
+TOLERANCE = 1e-11  # float64, relative to weights below 1; Adam divides by small gradients
+KINDS = ("plain", "tied", "a weight that is not used")
+OPTIMIZERS = {"sgd": (torch.optim.SGD, 0.5), "adam": (torch.optim.Adam, 1e-2)}
+
+
+def script(name):
+    if str(FOLDER) not in sys.path:
+        sys.path.insert(0, str(FOLDER))
+    return importlib.import_module(name)
+
+
+def make(kind):
+    torch.manual_seed(0)
+    sizes = {"dmodel": 12, "num_heads": 2, "n_layers": 2, "ctx_size": 8, "padding_idx": 0}
+    net = LLama(CausalLLama, 50, **sizes, device="cpu").double()
+    if kind == "tied":
+        net.tie()
+    if kind == "a weight that is not used":
+        net.model.layers[0].spare = nn.Parameter(torch.ones(5).double())
+    return net
+
+
+def loss_of(net, rank, step):
+    draw = torch.Generator().manual_seed(10 * step + rank)
+    ids = torch.randint(0, 50, (2, 8), generator=draw)
+    return nn.functional.cross_entropy(net(ids).flatten(0, 1), ids.roll(-1, 1).flatten())
+
+
+def zero_all():
+    """On a rank: for each stage, model and optimizer: the weights, the bytes, what was sent."""
+    rank, answers = find_place().rank, {}
+    for stage in (1, 2, 3):
+        trainer_of = getattr(script(f"zero{stage}"), f"Zero{stage}")
+        for kind in KINDS:
+            for name, (optimizer, lr) in OPTIMIZERS.items():
+                net, recorder = make(kind), Recorder(rank)
+                units = script("intro_ZeRO").units_of(net)
+                trainer = trainer_of(
+                    units, lambda parts, o=optimizer, lr=lr: o(parts, lr=lr), recorder
+                )
+                for step in range(STEPS):
+                    trainer.zero_grad()
+                    loss_of(net, rank, step).backward()
+                    kept = script("memory").kept(net, [trainer.optimizer])
+                    trainer.step()
+                sent = [(e.kind, e.info["bytes"]) for e in recorder.trace().events]
+                for unit in trainer.units:
+                    unit.gather()
+                weights = {n: p.detach().clone() for n, p in net.named_parameters()}
+                answers[stage, kind, name] = weights, kept, sent
+    return answers
+
+
+def fsdp():
+    """On a rank: the same with torch's own FSDP2."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    rank, net = find_place().rank, make("plain")
+    mesh = init_device_mesh("cpu", (RANKS,))
+    for block in net.model.layers:
+        fully_shard(block, mesh=mesh)
+    fully_shard(net, mesh=mesh)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        loss_of(net, rank, step).backward()
+        optimizer.step()
+    return {name: p.full_tensor() for name, p in net.named_parameters()}
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return launch(zero_all, RANKS, quiet=True, timeout=120)
+
+
+def one_device(kind, name):
+    net = make(kind)
+    optimizer, lr = OPTIMIZERS[name]
+    trainer = optimizer(net.parameters(), lr=lr)
+    for step in range(STEPS):
+        trainer.zero_grad()
+        (sum(loss_of(net, rank, step) for rank in range(RANKS)) / RANKS).backward()
+        trainer.step()
+    return {n: p.detach() for n, p in net.named_parameters()}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_each_stage_is_one_device(stage, kind, name, answers):
+    expected = one_device(kind, name)
+    for rank in answers:
+        weights = rank[stage, kind, name][0]
+        assert weights.keys() == expected.keys()
+        for key, weight in weights.items():
+            assert (weight - expected[key]).abs().max() < TOLERANCE, key
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["plain", "tied"])
+def test_a_rank_keeps_what_the_formula_says(stage, kind, answers):
+    count = sum(p.numel() for p in make(kind).parameters())
+    expected = script("memory").expected(count, stage, RANKS, bytes_each=8)
+    for rank in answers:
+        kept = rank[stage, kind, "adam"][1]
+        for name, size in expected.items():
+            padding = 2 * 8 * RANKS * 5  # five units, each padded by less than a number a rank
+            assert size <= kept[name] + 1 and kept[name] <= size + padding, (name, kept, size)
+
+
+@pytest.mark.parametrize("stage, volume", [(1, 2), (2, 2), (3, 3)])
+def test_what_travels_is_the_papers_volume(stage, volume, answers):
+    """In units of the model's bytes a step: 2 for stages 1 and 2, 3 for stage 3."""
+    count = sum(p.numel() for p in make("plain").parameters())
+    sent = sum(size for _, size in answers[0][stage, "plain", "sgd"][2]) / STEPS
+    assert sent == pytest.approx(volume * 8 * count, rel=0.02)
+
+
+def test_torchs_own_gives_the_same_weights(answers):
+    for rank, theirs in enumerate(launch(fsdp, RANKS, quiet=True, checked=False, timeout=100)):
+        ours = answers[rank][3, "plain", "adam"][0]
+        for name, weight in theirs.items():
+            assert (weight - ours[name]).abs().max() < TOLERANCE, name
+
+
+def train(flags):
+    intro, found = script("intro_ZeRO"), []
+    for stage in ("0", "1", "2", "3"):
+        options = intro.read_flags([*flags, "--stage", stage])
+        losses, count, kept, trace = intro.train(options, find_place(), "cpu", lambda *_: None)
+        found.append((losses, kept, {e.kind for e in trace.events}))
+    return found
+
+
+def test_the_script_trains_alike_in_all_stages():
+    sizes = ["--dmodel", "12", "--heads", "2", "--layers", "2", "--seq-l", "16", "--steps", "3"]
+    for rank in launch(train, 2, (sizes,), quiet=True):
+        for losses, _, kinds in rank[1:]:
+            assert losses == pytest.approx(rank[0][0], abs=1e-5)
+            assert {"F", "B", "update", "all-gather", "reduce-scatter"} <= kinds
+        totals = [sum(kept.values()) for _, kept, _ in rank]
+        assert totals == sorted(totals, reverse=True) and totals[3] < 0.55 * totals[0]
