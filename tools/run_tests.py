@@ -46,17 +46,17 @@ def pytest(*arguments: str) -> tuple[str, ...]:
     return ("-m", "pytest", "-q", "--continue-on-collection-errors", *arguments)
 
 
-# A lab folder with top-level names of its own is a part of its own, one line each:
-#     Part("puzzles", (pytest("tests/puzzles"),)),
-# and is left out of "tests" by one more entry in OWN_PROCESS.
-OWN_PROCESS = ("tests/notebooks", "tests/browser")
+# A lab folder with top-level names of its own is a part of its own, one line each, and is left out
+# of "tests" by one more entry in OWN_PROCESS.
+OWN_PROCESS = ("tests/notebooks", "tests/browser", "tests/puzzles")
 PARTS = (
     Part("lint", (("-m", "ruff", "check"), ("-m", "ruff", "format", "--check")), minutes=2),
     Part(
         "tests", (pytest("tests", *(f"--ignore={folder}" for folder in OWN_PROCESS)),), minutes=15
     ),
+    Part("puzzles", (pytest("tests/puzzles"),), minutes=3),
     Part("notebooks", (pytest("tests/notebooks"),), minutes=15),
-    Part("browser", (pytest("tests/browser"),), minutes=9),
+    Part("browser", (pytest("tests/browser"),), minutes=6),
     Part("student edition", (("-m", "helpers.grade.student"),), minutes=3),
 )
 

@@ -23,6 +23,7 @@ LESSONS = (
     Lesson("06", "Micro-batches: GPipe and 1F1B fill the pipeline", ranks=4, gigabytes=2.0),
     Lesson("07", "Beyond 1F1B: from smaller chunks to zero bubble", ranks=4, gigabytes=2.0),
     Lesson("08", "DP x PP: two pipelines, six ranks, one model", ranks=6, gigabytes=2.0),
+    Lesson("09", "Training puzzles: a cluster that you can program"),
     Lesson("10", "Design your own: a model, a cluster, a layout"),
     Lesson("11", "Tensor parallel: many devices share each layer", ranks=3, gigabytes=2.0),
     Lesson("12", "What training costs: parameters, operations, bytes"),

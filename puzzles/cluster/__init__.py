@@ -1,0 +1,38 @@
+"""A cluster that is simulated: a student's training step runs on it, rank by rank.
+
+    models = run(step, 4, 16, 2048)      `step(model)` on 4 ranks, 16 layers, 2048 samples
+    print(outcome(models))               is it right, and what did it take?
+    trace_of(models)                     for helpers.timeline, helpers.draw and Perfetto
+
+There is no scheduler that could be unfair: each rank has a clock of its own, and ranks meet only
+in messages and collectives, which are matched by their order. So a step gives the same times in
+whatever order Python runs the ranks (a Kahn process network: G. Kahn, 1974).
+
+Files, from the ground up: `errors`; `facts` (what is known of a value); `machine`, `profile`,
+`profiles` (what things cost); `value`, `values`; `storage`, `rank` (the books); `compute`,
+`pending`, `messages`, `collectives`; `deadlock`, `watch`, `driver`; `dist`, `group`, `event`,
+`model`; `judge`, `memory`, `outcome`; `run`; `trace`; `script`; `tape`, `submission` (do it again
+in another process); `board`, `leaderboard`.
+"""
+
+from cluster.dist import Dist
+from cluster.errors import PuzzleError
+from cluster.event import Event
+from cluster.group import Group
+from cluster.model import Model
+from cluster.outcome import Outcome, outcome, score
+from cluster.run import run
+from cluster.trace import trace_of
+
+__all__ = [
+    "Dist",
+    "Event",
+    "Group",
+    "Model",
+    "Outcome",
+    "PuzzleError",
+    "outcome",
+    "run",
+    "score",
+    "trace_of",
+]

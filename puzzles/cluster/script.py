@@ -1,0 +1,122 @@
+"""`python part1.py`: run a step on the default cluster or another, print what it took."""
+
+import argparse
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from cluster.errors import PuzzleError
+from cluster.outcome import outcome
+from cluster.profiles import PROFILES
+from cluster.run import run
+from cluster.trace import trace_of
+
+HERE = Path(__file__).resolve().parent
+
+
+def main_of_part(
+    step: Callable,
+    ranks: int,
+    layers: int,
+    batch: int,
+    micro_batch: int | None,
+    arguments: list[str] | None = None,
+) -> None:
+    """Run one part; its trace goes to ./debug_traces/partN.json. Ends with code 2 for an error.
+
+    The four numbers are the default case; each has a flag. micro_batch: None where the step takes
+    no micro-batch.
+    """
+    name = Path(step.__code__.co_filename).stem
+    parser = _parser(f"{name}.py", step.__module__)
+    parser.add_argument("--ranks", type=int, default=ranks, help=f"ranks ({ranks})")
+    parser.add_argument("--layers", type=int, default=layers, help=f"layers ({layers})")
+    parser.add_argument("--batch", type=int, default=batch, help=f"samples in all ({batch})")
+    if micro_batch is not None:
+        parser.add_argument(
+            "--micro-batch", type=int, default=micro_batch, help=f"samples at once ({micro_batch})"
+        )
+    flags = parser.parse_args(arguments)
+    more = () if micro_batch is None else (flags.micro_batch,)
+    case = flags.ranks, flags.layers, flags.batch
+    with_sentence(lambda: _part(step, name, case, more, flags))
+
+
+def _part(step, name, case, more, flags) -> None:
+    models = run(step, *case, *more, profile=flags.profile, machine=flags.machine)
+    found = outcome(models)
+    print(found)
+    if name == "part4":
+        points, speed, room = found.points
+        print(f"score {points:g} of 5: {speed} for the MFU, {room} for the memory")
+    print(f"trace: {trace_of(models).save(f'./debug_traces/{name}.json')}")
+
+
+def main_of_puzzles(names: dict, cases: dict, arguments: list[str] | None = None) -> None:
+    """Run puzzles and print a line for each. Ends with code 2 if one of them is wrong."""
+    parser = _parser("eight.py", names["basic"].__module__)
+    parser.set_defaults(profile="steps")
+    parser.add_argument("puzzles", nargs="*", metavar="PUZZLE", help=f"of: {', '.join(cases)}")
+    flags = parser.parse_args(arguments)
+    unknown = [name for name in flags.puzzles if name not in cases]
+    if unknown:
+        parser.error(f"there is no puzzle {unknown[0]!r}; they are: {', '.join(cases)}")
+    for name in flags.puzzles or cases:
+        with_sentence(lambda name=name: _puzzle(name, names[name], cases[name], flags))
+
+
+def _puzzle(name, step, case, flags) -> None:
+    ranks, layers, samples, steps, memory = case
+    models = run(step, ranks, layers, samples, profile=flags.profile, machine=flags.machine)
+    found = outcome(models)
+    print(
+        f"{name}: {found.time:g} {found.unit} (target {steps:g}), memory {found.memory:,.0f} "
+        f"{found.memory_unit} (target {memory:,})"
+    )
+    trace_of(models).save(f"./debug_traces/{name}.json")
+
+
+def _parser(name: str, module: str) -> argparse.ArgumentParser:
+    text = sys.modules[module].__doc__ if module in sys.modules else ""
+    parser = argparse.ArgumentParser(
+        prog=f"python {name}",
+        description=text,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--profile", help=f"what things cost: {', '.join(PROFILES)}")
+    parser.add_argument("--machine", help="a name in machines/, or a Calculon system file (.json)")
+    return parser
+
+
+def with_sentence(work: Callable[[], None]) -> None:
+    """Call `work`; where the cluster refuses something, print the sentence and end with code 2."""
+    try:
+        work()
+    except (PuzzleError, NotImplementedError, OSError) as error:
+        sys.stdout.flush()
+        print(f"error: {error}", file=sys.stderr)
+        if place := where(error):
+            print(f"  at {place}", file=sys.stderr)
+        sys.exit(2)
+
+
+def where(error: BaseException, path: Path | None = None) -> str:
+    """The line of the step in which an error arose: "part1.py, line 30: x = …"; "" if none.
+
+    path: the file of the step; left out, whatever is not the cluster's own.
+    """
+    steps = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if _is_of(Path(frame.filename).resolve(), path)
+    ]
+    if not steps or (steps[-1].line or "").strip().startswith("main_of_"):
+        return ""
+    return f"{Path(steps[-1].filename).name}, line {steps[-1].lineno}: {steps[-1].line}"
+
+
+def _is_of(file: Path, path: Path | None) -> bool:
+    if path is not None:
+        return file == path.resolve()
+    return HERE not in file.parents and file.name not in ("lib.py", "utils.py")

@@ -1,0 +1,135 @@
+"""What each rank did, as plain data, and the same done again.
+
+A step runs in one process with the cluster, and in Python nothing can hide from it there. So who
+judges it takes the tape of each rank, and does all of it again on a cluster of its own, where no
+line of the step has ever run: a tape that claims too much is refused there.
+"""
+
+import json
+from collections.abc import Callable
+
+from cluster.collectives import NEEDS
+from cluster.errors import PuzzleError
+from cluster.judge import cluster_of
+from cluster.model import Model
+from cluster.rank import NAMES
+from cluster.run import run
+
+VERSION = 1
+
+
+def tape_of(models) -> str:
+    """The tape of a run that was started with keep_tape=True, as JSON."""
+    cluster = cluster_of(models)
+    first = cluster.ranks[0]
+    if any(rank.tape is None for rank in cluster.ranks):
+        raise PuzzleError("this run kept no tape: start it with keep_tape=True")
+    ranks = [[_plain(row) for row in rank.tape] for rank in cluster.ranks]
+    case = [cluster.world_size, first.layers, first.batch]
+    return json.dumps({"version": VERSION, "case": case, "ranks": ranks})
+
+
+def replay(tape: str, case: tuple[int, int, int], **settings) -> list[Model]:
+    """Do again what a tape says, on a new cluster, and give its models.
+
+    case: ranks, layers, samples, which the tape must be of. settings: as for `run`.
+    Raises PuzzleError: the tape is broken, or it does what no cluster would do.
+    """
+    try:
+        table = json.loads(tape)
+        ranks, found = table["ranks"], tuple(table["case"])
+        if table["version"] != VERSION or len(ranks) != case[0]:
+            raise ValueError
+    except (ValueError, KeyError, TypeError):
+        raise PuzzleError("this is no tape of a run") from None
+    if found != tuple(case):
+        raise PuzzleError(f"the tape is of {found} (ranks, layers, samples), not of {tuple(case)}")
+    return run(_again, *case, ranks, **settings)
+
+
+async def _again(model: Model, tapes: list) -> Model:
+    """The step that a tape describes."""
+    player = Player(model)
+    for row in tapes[model.rank]:
+        try:
+            player.play(row)
+            if row[0] == "take":
+                player.keep(await player.pending.pop(row[1]))
+        except PuzzleError:
+            raise
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+            raise PuzzleError(f"rank {model.rank}: a row of the tape makes no sense") from None
+    return model
+
+
+class Player:
+    """values, pending, groups: what is there, by the numbers of the tape."""
+
+    def __init__(self, model: Model):
+        self.model, self.values, self.pending, self.groups = model, {}, {}, []
+
+    def keep(self, *made) -> None:
+        for value in made:
+            if value is not None:
+                self.values[value._number] = value
+
+    def play(self, row: list) -> None:
+        """Do one row."""
+        op, *rest = row
+        if op == "free":
+            self.values.pop(rest[0], None)
+        elif op in PLAIN:
+            self.keep(*PLAIN[op](self.model, self.values, *rest))
+        elif op in ("send", "receive", "collective"):
+            pending = self.start(op, rest)
+            self.pending[pending.number] = pending
+        elif op == "group":
+            self.groups.append(self.model.group(rest[0]))
+        elif op in ("put", "drop"):
+            place = self.model.storage()[NAMES.index(rest[0])]
+            if op == "put":
+                place[rest[1]] = self.values[rest[2]]
+            else:
+                del place[rest[1]]
+        elif op != "take":
+            raise KeyError(op)
+
+    def start(self, op: str, rest: list):
+        """Start a message or a collective."""
+        if op == "send":
+            return self.model.send(rest[0], self.values[rest[1]])
+        if op == "receive":
+            return self.model.receive(rest[0])
+        kind, number, group = rest
+        if kind not in NEEDS:
+            raise KeyError(kind)
+        return getattr(self.groups[group], kind)(self.values[number])
+
+
+def _samples(mask: str, batch: int) -> list[int]:
+    bits = int(mask, 16)
+    if bits >> batch:
+        raise ValueError(mask)
+    return [i for i in range(bits.bit_length()) if bits >> i & 1]
+
+
+PLAIN: dict[str, Callable] = {
+    "load": lambda m, v, *which: m.load_weights(*which),
+    "input": lambda m, v, mask: (m.get_input_activation(_samples(mask, m.global_batch_size)),),
+    "empty": lambda m, v, layer: (m.empty_grad(layer),),
+    "forward": lambda m, v, layer, x, w: (m.forward(layer, v[x], v[w]),),
+    "loss": lambda m, v, x: (m.loss(v[x]),),
+    "backward": lambda m, v, layer, x, g, w: m.backward(layer, v[x], v[g], v[w]),
+    "update": lambda m, v, layer, g, w, s: m.update(layer, v[g], v[w], v[s]),
+    "final": lambda m, v, layer, w: (m.set_final_weight(layer, v[w]),),
+    "add": lambda m, v, a, b: (v[a] + v[b],),
+    "combine": lambda m, v, a, b: (v[a].combine(v[b]),),
+    "shard": lambda m, v, a, shard, parts: (v[a].shard(shard, parts),),
+}
+
+
+def _plain(row: tuple) -> list:
+    """A row in the kinds that JSON has; a mask of samples in hexadecimal."""
+    if row[0] == "input":
+        return ["input", f"{row[1]:x}"]
+    return list(row)

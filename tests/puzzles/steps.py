@@ -1,0 +1,53 @@
+"""Training steps for the tests, in a short style of their own."""
+
+
+def layers_of(m):
+    return range(m.num_layers)
+
+
+def share(m):
+    """The samples of this rank."""
+    n = m.global_batch_size // m.world_size
+    return range(n * m.rank, n * (m.rank + 1))
+
+
+def there_and_back(m, samples, key=None, weights=None):
+    """Forward and backward of some samples; the gradient of layer l goes to G[l] or is added."""
+    W, _, A, E, G = m.storage()
+    A[0] = m.get_input_activation(samples)
+    for i in layers_of(m):
+        A[i + 1] = m.forward(i, A[i], W[i])
+    E["e"] = m.loss(A[m.num_layers])
+    del A[m.num_layers]
+    for i in reversed(layers_of(m)):
+        g, e = m.backward(i, A[i], E["e"], W[i])
+        E["e"] = e
+        G[i] = G[i] + g if i in G else g
+        del A[i]
+    del E["e"]
+
+
+def load_all(m):
+    W, S, *_ = m.storage()
+    for i in layers_of(m):
+        W[i], S[i] = m.load_weights(i)
+
+
+def finish(m, which=None):
+    W, S, _, _, G = m.storage()
+    for i in which or layers_of(m):
+        W[i], S[i] = m.update(i, G[i], W[i], S[i])
+        m.set_final_weight(i, W[i])
+
+
+async def data_parallel(m, micro=None):
+    """DDP with accumulation: the smallest right step on any number of ranks."""
+    load_all(m)
+    mine = share(m)
+    for i in range(0, len(mine), micro or len(mine)):
+        there_and_back(m, mine[i : i + (micro or len(mine))])
+    G = m.storage()[4]
+    for i in layers_of(m):
+        G[i] = await m.all_reduce(G[i], i)
+    finish(m)
+    return m

@@ -1,0 +1,182 @@
+"""The classic profile: the lab's arithmetic, computed here once more from its published rates."""
+
+import json
+
+import part0
+import part1
+import part2
+import part4
+import pytest
+from cluster import Dist, outcome, run
+from cluster.facts import Facts
+from cluster.machine import read_machine
+from lib import Activation, Model, WeightGrad
+from steps import data_parallel, layers_of
+from utils import get_model_theoretical_best_time, get_training_stats
+
+H, BLOCK = 4096, 1024
+WEIGHT = 2 * H * H  # bytes
+
+
+def forward_by_hand(n):
+    flops, moved = 2 * H * H * n * BLOCK, 2 * (H * H + 2 * n * BLOCK * H)
+    share = 0.95 if flops >= 128e9 else 0.9 if flops >= 16e9 else 0.6 if flops >= 1e9 else 0.1
+    room = 0.9 if moved >= 100e6 else 0.75 if moved >= 10e6 else 0.6 if moved >= 1e6 else 0.3
+    return max(flops / (1e15 * share), moved / (3072e9 * room))
+
+
+def profile(ranks):
+    return Dist(ranks, "classic").profile
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 8, 64, 2048])
+def test_forward_and_backward(n):
+    assert profile(4).forward(n) == forward_by_hand(n) == profile(4).backward(n)
+
+
+def test_times_that_are_published():
+    p = profile(16)
+    assert f"{p.forward(1):.6e}" == "3.817749e-05"
+    assert f"{p.forward(64):.6e}" == "2.314761e-03"
+    assert f"{p.update(1, 1):.6e}" == "3.640889e-05"
+    assert f"{p.load(1, 1):.6e}" == "8.285045e-05"
+    for ranks in (16, 32):
+        p = profile(ranks)
+        whole = Facts("weight gradient", 0, 1)
+        for op in ("all_reduce", "all_gather", "reduce_scatter"):
+            assert f"{p.collective(op, [], whole, (0, 1)):.6e}" == "7.656540e-04"
+        assert f"{p.message(Facts('activation', 0, 1), 0, 1):.6e}" == "2.064135e-04"
+    assert profile(8).message(Facts("activation", 0, 1), 0, 1) == pytest.approx(
+        2 * H * BLOCK / (450e9 * 0.65) + 1e-5, rel=1e-12
+    )
+
+
+def test_naive_pipeline_and_zero_as_published(capsys):
+    models = run(part2.part2_training_loop, 4, 16, 2048, profile="classic")
+    found = outcome(models)
+    assert f"{found.time:.6f}" == "2.723224" and f"{100 * found.mfu:.2f}" == "20.67"
+    found = outcome(run(part1.part1_training_loop, 32, 64, 256, 8, profile="classic"))
+    assert f"{found.time:.6f}" == "0.184362" and f"{100 * found.mfu:.2f}" == "19.08"
+    time, memory, rank = get_training_stats(models)
+    best = get_model_theoretical_best_time(models[0])
+    assert f"{100 * best / time:.2f}" == "20.67" and rank == 0
+    assert f"Execution time: {time}" in capsys.readouterr().out
+
+
+def test_naive_pipeline_event_by_event():
+    """The critical path by hand: load, forward, messages that both ends pay at once, updates."""
+    batch = 2 * 2048 * H * BLOCK / (450e9 * 0.65) + 1e-5
+    load, update = WEIGHT / (450e9 * 0.9), 3 * WEIGHT / (3072e9 * 0.9)
+    by_hand = 4 * load + 32 * forward_by_hand(2048) + 6 * batch + 3 * update
+    found = outcome(run(part2.part2_training_loop, 4, 16, 2048, profile="classic"))
+    assert found.time == pytest.approx(by_hand, rel=1e-12)
+    assert found.end == pytest.approx(by_hand + update, rel=1e-12)
+
+
+def test_memory_is_what_lies_in_storage_in_elements():
+    models = run(data_parallel, 4, 3, 32, profile="classic")
+    found = outcome(models)
+    # The last backward but two: 3 weights, 3 states; activations 0, 1, 2 and one gradient of them.
+    first = 6 * H * H + 4 * 8 * H * BLOCK
+    # The update: weights, states and gradients of all layers.
+    assert found.memory == max(first, 9 * H * H, 8 * H * H + 2 * 8 * H * BLOCK)
+    assert max(event.memory for event in models[0].log) == found.memory
+
+
+def test_memory_counts_a_value_for_each_key_it_lies_under():
+    async def step(model):
+        weights, *_ = model.storage()
+        weights[0], _ = model.load_weights(0)
+        one = model.memory()
+        weights["again"] = weights[0]
+        two = model.memory()
+        local = weights.pop("again")
+        assert (one, two, model.memory()) == (H * H, 2 * H * H, H * H) and local is weights[0]
+        weights.clear()
+        assert model.memory() == 0
+        return model
+
+    run(step, 1, 1, 1, profile="classic")
+
+
+def test_ddp_demo_of_the_lab_done_right():
+    found = outcome(run(part0.train_ddp, 8, 36, 32, 2, profile="classic"))
+    load, update = WEIGHT / (450e9 * 0.9), 3 * WEIGHT / (3072e9 * 0.9)
+    reduce = WEIGHT / (450e9 * 0.65) + 1e-5
+    by_hand = 36 * (load + reduce) + 35 * update + 2 * 2 * 36 * forward_by_hand(2)
+    assert found.time == pytest.approx(by_hand, rel=1e-12)
+
+
+@pytest.mark.parametrize("layers", [16, 32, 64])
+def test_part_4_has_full_score_on_32_ranks(layers):
+    found = outcome(run(part4.part4_training_loop, 32, layers, 2048, 64, profile="classic"))
+    assert found.points == (5.0, 5, 5)
+    assert found.mfu >= 0.80 and found.memory <= 60e9
+
+
+def test_part_4_on_64_ranks_is_as_good_as_whole_layer_collectives_allow():
+    """0.695: 64 layers are reduced while each rank computes 32 samples. Without any other cost than
+    loading whole weights it would be 0.6952."""
+    found = outcome(run(part4.part4_training_loop, 64, 64, 2048, 64, profile="classic"))
+    bound = 64 * (2 * forward_by_hand(32) + WEIGHT / 45e9 + 2e-5 + WEIGHT / (450e9 * 0.9))
+    assert found.best / bound == pytest.approx(0.6952, abs=5e-5)
+    assert found.mfu == pytest.approx(0.6950, abs=5e-5)
+    assert found.points == (3.5, 3, 5)
+
+
+def test_overlap_and_groups_cost_what_whole_collectives_cost():
+    async def waits_late(model):
+        books = model.storage()
+        for i in layers_of(model):
+            books[0][i], books[1][i] = model.load_weights(i)
+        group = model.group([0, 1]) if model.rank < 2 else model.group([2, 3])
+        started = [group.all_reduce(model.empty_grad(i)) for i in layers_of(model)]
+        begun = model.time
+        for each in started:
+            await each
+        assert model.time - begun == pytest.approx(2 * (WEIGHT / (450e9 * 0.65) + 1e-5))
+        return model
+
+    run(waits_late, 4, 2, 4, profile="classic")
+
+
+def test_values_built_by_hand_can_be_looked_at():
+    grad = WeightGrad(3, 8, [0, 1], 4) + WeightGrad(3, 8, [2], 4)
+    assert (grad.layer, grad.samples, grad.total_samples) == (3, {0, 1, 2}, 4)
+    assert grad.memory() == H * H and grad.shard(1, 4).memory() == H * H / 4
+    assert not grad.shard(1, 4).is_complete()
+    parts = grad.shard(0, 2).combine(grad.shard(1, 2))
+    assert parts.is_complete() and parts.num_shards == 2
+    assert Activation(0, 8, [5], 8).memory() == H * BLOCK
+
+
+def test_log_has_the_events_of_the_lab():
+    models = run(data_parallel, 2, 1, 4, profile="classic")
+    assert [event.typ for event in models[1].log] == [
+        "load_weights", "forward", "loss", "backward", "all_reduce", "update",
+    ]  # fmt: skip
+    event = models[1].log[1]
+    assert (event.layer, event.rank, event.samples) == (0, 1, {2, 3})
+    assert event.duration == forward_by_hand(2)
+
+
+def test_a_calculon_file_with_offsets(tmp_path):
+    table = json.loads((read_machine.__globals__["FOLDER"] / "h100.json").read_text())
+    for network in table["networks"]:
+        network["ops"] = {"p2p": [1.0, None], "all_reduce": [2.0, -1], "all_gather": [1.0, -1]}
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(table))
+    network = read_machine(path).network(32)
+    assert network.seconds("all_reduce", 45e9, 4) == pytest.approx(1.5 + 2e-5)
+    assert network.seconds("p2p", 45e9, 2) == pytest.approx(1 + 2e-5)
+    table["networks"][1]["ops"] = {"p2p": 1.0, "all_reduce": 1.0}
+    table["networks"][1]["collective_minus1_scalar"] = True
+    path.write_text(json.dumps(table))
+    network = read_machine(path).network(32)
+    assert network.seconds("all_reduce", 45e9, 4) == pytest.approx(0.75 + 2e-5)
+    assert network.seconds("p2p", 45e9, 4) == pytest.approx(1 + 2e-5)
+
+
+def test_the_whole_model_default_arguments_of_the_lab():
+    model = Model()
+    assert (model.rank, model.world_size, model.num_layers, model.global_batch_size) == (0, 1, 2, 1)

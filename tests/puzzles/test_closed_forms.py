@@ -1,0 +1,73 @@
+"""Whole steps beside other computations of them: closed forms, and the lab's schedule simulator."""
+
+import json
+
+import eight
+import part2
+import part3
+import pytest
+from cluster import outcome, run
+from cluster.machine import FOLDER, read_machine
+from cluster.profiles import Honest
+
+from helpers.schedules import gpipe, naive, one_f_one_b
+from helpers.simulate import Costs, simulate
+
+
+@pytest.fixture
+def fast(tmp_path):
+    """A machine whose messages and loads cost (nearly) nothing."""
+    table = json.loads((FOLDER / "h100.json").read_text())
+    table["mem2"]["GBps"] = 1e15
+    for network in table["networks"]:
+        network |= {"bandwidth": 1e15, "latency": 0.0}
+    path = tmp_path / "fast.json"
+    path.write_text(json.dumps(table))
+    return str(path)
+
+
+def costs_of(machine, layers, samples):
+    """The schedule simulator's costs for a stage of so many layers, and one update of it."""
+    profile = Honest(read_machine(machine), 1)
+    forward, update = layers * profile.forward(samples), layers * profile.update(1, 1)
+    return Costs(forward=forward, input_grad=forward, weight_grad=forward), update
+
+
+@pytest.mark.parametrize(("ranks", "micro_batches"), [(2, 3), (4, 8), (4, 2), (8, 16)])
+def test_1f1b_beside_the_schedule_simulator(fast, ranks, micro_batches):
+    layers, samples = 2 * ranks, 4
+    case = ranks, layers, samples * micro_batches, samples
+    found = outcome(run(part3.part3_training_loop, *case, profile="honest", machine=fast))
+    costs, update = costs_of(fast, 2, samples)
+    expected = simulate(one_f_one_b(ranks, micro_batches), costs).step_time + update
+    assert found.time == pytest.approx(expected, rel=1e-6)
+    closed = (micro_batches + ranks - 1) * 3 * costs.forward + update
+    assert found.time == pytest.approx(closed, rel=1e-6)
+
+
+def test_naive_pipeline_beside_the_schedule_simulator(fast):
+    found = outcome(run(part2.part2_training_loop, 4, 8, 16, profile="honest", machine=fast))
+    costs, update = costs_of(fast, 2, 16)
+    assert found.time == pytest.approx(simulate(naive(4), costs).step_time + update, rel=1e-6)
+
+
+def test_gpipe_beside_the_schedule_simulator(fast):
+    found = outcome(run(eight.gpipe, 4, 8, 6, profile="honest", machine=fast))
+    costs, update = costs_of(fast, 2, 1)
+    assert found.time == pytest.approx(simulate(gpipe(4, 6), costs).step_time + update, rel=1e-6)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_1f1b_keeps_as_many_micro_batches_as_the_schedule_says(ranks):
+    """Rank r keeps p - r micro-batches: measured in activations of the classic profile."""
+    models = run(part3.part3_training_loop, ranks, ranks, 32, 2, profile="classic")
+    activation = 2 * 4096 * 1024
+    for model in models:
+        most = 0
+        kept = 0
+        for event in model.log:
+            kept += {"forward": 1, "backward": -1}.get(event.typ, 0)
+            most = max(most, kept)
+        assert most == ranks - model.rank
+        peak = max(event.memory for event in model.log)
+        assert peak >= most * activation + 3 * 4096 * 4096

@@ -1,0 +1,180 @@
+"""Steps as students of the lab write them, with the lab's own names, driver and script."""
+
+import asyncio
+from typing import List  # noqa: UP035
+
+import pytest
+from cluster.errors import Doubled, Forged
+from lib import BLOCK_SIZE, BYTES_PER_ELEMENT, DATATYPE, HIDDEN_SIZE, Dist, Model, WeightGrad
+from utils import (
+    get_global_batch_list,
+    get_model_theoretical_best_time,
+    get_next_microbatch,
+    get_training_stats,
+    to_chrome_trace,
+)
+
+
+def train(loop, world_size, num_layers, global_batch_size, *more):
+    """The `main` of the lab's files: (time, memory, rank), MFU in percent, models."""
+
+    async def main():
+        dist = Dist(world_size)
+        models: List[Model] = [  # noqa: UP006
+            Model(num_layers=num_layers, global_batch_size=global_batch_size, rank=i, dist=dist)
+            for i in range(world_size)
+        ]
+        theoretical = get_model_theoretical_best_time(models[0])
+        out = await asyncio.gather(*[loop(model, *more) for model in models])
+        stats = get_training_stats(out)
+        return stats, theoretical / stats[0] * 100, out
+
+    return asyncio.run(main())
+
+
+@pytest.fixture(autouse=True, params=["classic", "honest"])
+def profile(request, monkeypatch):
+    monkeypatch.setenv("PUZZLES_PROFILE", request.param)
+    return request.param
+
+
+async def sharded_with_local_dicts(model, batch_size):
+    """Shards kept in local containers, gradients summed with +=, `== None`."""
+    weights, opt_states, acts, grads, grad_weights = model.storage()
+    my_shards, my_grads = {}, [None] * model.num_layers
+    for l in range(model.num_layers):  # noqa: E741
+        my_shards[l], opt_states[l] = model.load_weights(
+            l, shard=model.rank, num_shards=model.world_size
+        )
+    for mb in get_next_microbatch(
+        model.global_batch_size, model.world_size, batch_size, model.rank
+    ):
+        acts[0] = model.get_input_activation(mb)
+        for l in range(model.num_layers):  # noqa: E741
+            weights[l] = await model.all_gather(my_shards[l], l)
+            acts[l + 1] = model.forward(l, acts[l], weights[l])
+            del weights[l]
+        grads[model.num_layers] = model.loss(acts[model.num_layers])
+        for l in range(model.num_layers - 1, -1, -1):  # noqa: E741
+            weights[l] = await model.all_gather(my_shards[l], l)
+            grad_weights[l], grads[l] = model.backward(l, acts[l], grads[l + 1], weights[l])
+            del grads[l + 1], acts[l], weights[l]
+            piece = await model.reduce_scatter(grad_weights[l], l)
+            if my_grads[l] == None:  # noqa: E711
+                my_grads[l] = piece
+            else:
+                my_grads[l] += piece
+            del grad_weights[l]
+    for l in range(model.num_layers):  # noqa: E741
+        weights[l], grad_weights[l] = my_shards[l], my_grads[l]
+        weights[l], opt_states[l] = model.update(l, grad_weights[l], weights[l], opt_states[l])
+        model.set_final_weight(l, weights[l])
+    return model
+
+
+async def one_f_one_b_with_copies(model, batch_size):
+    """Each micro-batch's activations in a copy of the dictionary, put back for its backward."""
+    weights, opt_states, acts, grads, grad_weights = model.storage()
+    per = model.num_layers // model.world_size
+    lo, hi = model.rank * per, (model.rank + 1) * per
+    for l in range(lo, hi):  # noqa: E741
+        weights[l], opt_states[l] = model.load_weights(l)
+    batches = get_global_batch_list(model.global_batch_size, batch_size)
+    kept = {}
+
+    async def fwd(i):
+        acts[lo] = (
+            model.get_input_activation(batches[i])
+            if model.rank == 0
+            else await model.receive(source=model.rank - 1)
+        )
+        for l in range(lo, hi):  # noqa: E741
+            acts[l + 1] = model.forward(l, acts[l], weights[l])
+        if model.rank != model.world_size - 1:
+            await model.send(model.rank + 1, acts[hi])
+        kept[i] = acts.copy()
+
+    async def bwd(i):
+        for key, value in kept.pop(i).items():
+            acts[key] = value
+        if model.rank != model.world_size - 1:
+            grads[hi] = await model.receive(model.rank + 1)
+        else:
+            grads[hi] = model.loss(acts[hi])
+        for l in range(hi - 1, lo - 1, -1):  # noqa: E741
+            gw, grads[l] = model.backward(l, acts[l], grads[l + 1], weights[l])
+            grad_weights[l] = gw if l not in grad_weights.keys() else grad_weights[l] + gw
+        if model.rank != 0:
+            await model.send(dest=model.rank - 1, v=grads[lo])
+
+    ahead = min(model.world_size - model.rank, len(batches))
+    for i in range(ahead):
+        await fwd(i)
+    for i in range(ahead, len(batches)):
+        await bwd(i - ahead)
+        await fwd(i)
+    for i in range(len(batches) - ahead, len(batches)):
+        await bwd(i)
+    for l in range(lo, hi):  # noqa: E741
+        weights[l], opt_states[l] = model.update(l, grad_weights[l], weights[l], opt_states[l])
+        model.set_final_weight(l, weights[l])
+    return model
+
+
+async def demo_of_the_lab(model, batch_size):
+    """Its all-reduce adds the reduced gradient to the local one, after every micro-batch."""
+    weights, opt_states, acts, grads, grad_weights = model.storage()
+    for l in range(model.num_layers):  # noqa: E741
+        weights[l], opt_states[l] = model.load_weights(l)
+    for mb in get_next_microbatch(
+        model.global_batch_size, model.world_size, batch_size, model.rank
+    ):
+        acts[0] = model.get_input_activation(mb)
+        for l in range(model.num_layers):  # noqa: E741
+            acts[l + 1] = model.forward(l, acts[l], weights[l])
+        grads[model.num_layers] = model.loss(acts[model.num_layers])
+        for l in range(model.num_layers - 1, -1, -1):  # noqa: E741
+            grad_weights[l], grads[l] = model.backward(l, acts[l], grads[l + 1], weights[l])
+        for l in range(model.num_layers):  # noqa: E741
+            grad_weights[l] += await model.all_reduce(grad_weights[l], l)
+    return model
+
+
+async def metadata_filled_in(model):
+    """What real submissions did: a gradient that claims the samples of all ranks."""
+    weights, opt_states, _, _, grad_weights = model.storage()
+    everything = frozenset(range(model.global_batch_size))
+    for l in range(model.num_layers):  # noqa: E741
+        weights[l], opt_states[l] = model.load_weights(l)
+        grad = grad_weights.get(l)
+        if grad is None or grad.samples != everything:
+            grad_weights[l] = WeightGrad(l, model.num_layers, everything, model.global_batch_size)
+    return model
+
+
+def test_sharded(profile, capsys):
+    (time, memory, _), mfu, out = train(sharded_with_local_dicts, 32, 64, 256, 8)
+    if profile == "classic":
+        assert f"{time:.6f}" == "0.184362" and f"{mfu:.2f}" == "19.08"
+    assert memory > 0 and to_chrome_trace(out)["traceEvents"]
+    assert "Execution time" in capsys.readouterr().out
+
+
+def test_pipeline(profile):
+    (time, _, _), mfu, out = train(one_f_one_b_with_copies, 4, 8, 64, 8)
+    assert time > 0 and 0 < mfu < 100
+    assert to_chrome_trace(out, get_global_batch_list(64, 8))["traceEvents"]
+
+
+def test_the_demo_is_refused_with_its_mistake():
+    with pytest.raises(Doubled, match="would count twice in the gradient of layer 0"):
+        train(demo_of_the_lab, 8, 36, 32, 2)
+
+
+def test_forgery_is_refused():
+    with pytest.raises(Forged, match="was built by hand, and nobody has computed it"):
+        train(metadata_filled_in, 4, 2, 16)
+
+
+def test_constants():
+    assert (HIDDEN_SIZE, BLOCK_SIZE, DATATYPE, BYTES_PER_ELEMENT) == (4096, 1024, "float16", 2)

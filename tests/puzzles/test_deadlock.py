@@ -1,0 +1,178 @@
+"""Ranks that wait in vain are told at once, by the cluster's own driver and under asyncio."""
+
+import asyncio
+import time
+
+import pytest
+from cluster import Dist, Model, PuzzleError, outcome, run
+from cluster.errors import Deadlock, Mismatch
+from steps import data_parallel, load_all
+
+
+def own(step, ranks, profile):
+    run(step, ranks, 2, 4, profile=profile)
+
+
+def by_asyncio(step, ranks, profile):
+    """As the lab's own scripts do it."""
+
+    async def main():
+        dist = Dist(ranks, profile)
+        models = [Model(rank, dist, 2, 4) for rank in range(ranks)]
+        await asyncio.gather(*(step(model) for model in models))
+
+    asyncio.run(main())
+
+
+async def both_receive_first(m):
+    await m.receive(1 - m.rank)
+    await m.send(1 - m.rank, m.get_input_activation([0]))
+
+
+async def round_of_three(m):
+    await m.receive((m.rank + 1) % 3)
+
+
+async def one_has_returned(m):
+    if m.rank == 2:
+        return m
+    await m.all_reduce(m.empty_grad(1), 1)
+    return m
+
+
+async def receive_without_a_send(m):
+    if m.rank == 0:
+        await m.receive(1)
+    return m
+
+
+async def collective_and_message(m):
+    if m.rank == 0:
+        await m.all_reduce(m.empty_grad(0), 0)
+        await m.send(1, m.get_input_activation([0]))
+    else:
+        await m.receive(0)
+        await m.all_reduce(m.empty_grad(0), 0)
+
+
+async def returned_after_a_collective(m):
+    await m.all_reduce(m.empty_grad(0), 0)
+    if m.rank == 0:
+        return m
+    await m.all_reduce(m.empty_grad(0), 0)
+
+
+async def groups_in_two_orders(m):
+    if m.rank == 2:
+        await m.all_reduce(m.empty_grad(1))
+        return m
+    groups = {1: m.group([0, 1, 2]), 0: m.group([0, 1])}
+    order = [0, 1] if m.rank == 0 else [1, 0]
+    for started in [groups[i].all_reduce(m.empty_grad(i)) for i in order]:
+        await started
+
+
+CASES = [
+    (both_receive_first, 2, "deadlock: rank 0 waits for rank 1 (it receives from rank 1), and rank "
+     "1 waits for rank 0 (it receives from rank 0): none of them can go first"),
+    (round_of_three, 3, "rank 0 waits for rank 1 (it receives from rank 1), rank 1 waits for rank "
+     "2 (it receives from rank 2), and rank 2 waits for rank 0"),
+    (one_has_returned, 4, "deadlock: rank 0 waits for rank 2 (it is in all_reduce of the weight "
+     "gradient of layer 1), which has ended already"),
+    (receive_without_a_send, 2, "rank 0 waits for rank 1 (it receives from rank 1), which has "
+     "ended already"),
+    (collective_and_message, 2, "rank 0 waits for rank 1 (it is in all_reduce of the weight "
+     "gradient of layer 0), and rank 1 waits for rank 0 (it receives from rank 0)"),
+    (returned_after_a_collective, 3, "rank 1 waits for rank 0 (it is in all_reduce of the weight "
+     "gradient of layer 0), which has ended already"),
+    (groups_in_two_orders, 3, "rank 0 waits for rank 1 (it is in all_reduce of the weight gradient "
+     "of layer 0), and rank 1 waits for rank 0 (it is in all_reduce of the weight gradient of "
+     "layer 1)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", ["honest", "classic", "steps"])
+@pytest.mark.parametrize("drive", [own, by_asyncio])
+@pytest.mark.parametrize(("step", "ranks", "says"), CASES, ids=[c[0].__name__ for c in CASES])
+def test_deadlock(step, ranks, says, drive, profile):
+    with pytest.raises(Deadlock) as caught:
+        drive(step, ranks, profile)
+    assert says in str(caught.value)
+    assert caught.value.knot is not None
+
+
+def test_one_message_has_room_in_classic_and_any_number_in_honest():
+    async def step(m):
+        for _ in range(2):
+            await m.send(1 - m.rank, m.get_input_activation([0]))
+        for _ in range(2):
+            await m.receive(1 - m.rank)
+
+    with pytest.raises(Deadlock, match="rank 0 waits for rank 1 .it sends to rank 1., and rank 1"):
+        own(step, 2, "classic")
+    own(step, 2, "honest")
+
+
+@pytest.mark.parametrize("drive", [own, by_asyncio])
+def test_mismatched_collectives_stop_at_once(drive):
+    async def kinds(m):
+        grad = m.empty_grad(0)
+        await (m.all_reduce(grad, 0) if m.rank else m.reduce_scatter(grad, 0))
+
+    async def layers(m):
+        await m.all_reduce(m.empty_grad(m.rank), 0)
+
+    async def things(m):
+        load_all(m)
+        await m.all_gather(m.storage()[m.rank][0].shard(m.rank, 2), 0)
+
+    for step, says in (
+        (kinds, "rank 1 calls all_reduce of the weight gradient of layer 0, and rank 0 "
+         "reduce_scatter of the weight gradient of layer 0, both as collective number 1"),
+        (layers, "rank 1 calls all_reduce of the weight gradient of layer 1, and rank 0 "
+         "all_reduce of the weight gradient of layer 0"),
+        (things, "rank 1 calls all_gather of the optimizer state of layer 0, and rank 0 "
+         "all_gather of the weight of layer 0"),
+    ):  # fmt: skip
+        with pytest.raises(Mismatch) as caught:
+            drive(step, 2, "honest")
+        assert says in str(caught.value)
+
+
+def test_asyncio_with_other_tasks_beside_the_ranks():
+    """They might still wake a rank; after a moment without any move the ranks are told."""
+
+    async def main():
+        dist = Dist(2)
+        models = [Model(rank, dist, 2, 4) for rank in range(2)]
+        other = asyncio.create_task(asyncio.sleep(60))
+        try:
+            await asyncio.gather(*(both_receive_first(model) for model in models))
+        finally:
+            other.cancel()
+
+    begun = time.monotonic()
+    with pytest.raises(Deadlock):
+        asyncio.run(main())
+    assert time.monotonic() - begun < 30
+
+
+def test_a_rank_that_sleeps_a_little_is_no_deadlock():
+    async def step(m):
+        if m.rank == 1:
+            await asyncio.sleep(0.3)
+        return await data_parallel(m)
+
+    async def main():
+        dist = Dist(2)
+        return await asyncio.gather(*(step(Model(rank, dist, 2, 4)) for rank in range(2)))
+
+    assert outcome(asyncio.run(main())) == outcome(run(data_parallel, 2, 2, 4))
+
+
+def test_the_own_driver_takes_only_the_clusters_own_waits():
+    async def step(m):
+        await asyncio.sleep(0)
+
+    with pytest.raises(PuzzleError, match="rank 0 awaits something that is not the cluster's"):
+        run(step, 2, 2, 4)

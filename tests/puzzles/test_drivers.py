@@ -1,0 +1,117 @@
+"""The same step gives the same numbers whoever drives the ranks, in whatever order."""
+
+import asyncio
+import random
+
+import eight
+import part1
+import part3
+import part4
+import pytest
+from cluster import Dist, Model, PuzzleError, outcome, run
+from cluster.driver import Driver
+from cluster.tape import replay, tape_of
+from steps import data_parallel
+
+STEPS = [
+    (part1.part1_training_loop, (8, 6, 16, 1)),
+    (part3.part3_training_loop, (4, 8, 32, 2)),
+    (part4.part4_training_loop, (8, 6, 64, 3)),
+    (eight.pipeline_sharded, (16, 4, 4)),
+    (eight.gpipe, (4, 8, 4)),
+]
+PROFILES = ["honest", "classic", "steps"]
+
+
+def by_asyncio(step, ranks, layers, samples, *more, profile, wrap=lambda coroutine: coroutine):
+    async def main():
+        dist = Dist(ranks, profile)
+        models = [Model(rank, dist, layers, samples) for rank in range(ranks)]
+        return await asyncio.gather(*(wrap(step(model, *more)) for model in models))
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(("step", "case"), STEPS, ids=lambda x: getattr(x, "__name__", ""))
+def test_asyncio_and_the_own_driver_agree(step, case, profile):
+    expected = outcome(run(step, *case, profile=profile))
+    assert outcome(by_asyncio(step, *case, profile=profile)) == expected
+    tasks = by_asyncio(step, *case, profile=profile, wrap=lambda c: asyncio.ensure_future(c))
+    assert outcome(tasks) == expected
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(("step", "case"), STEPS, ids=lambda x: getattr(x, "__name__", ""))
+def test_any_order_of_the_ranks_gives_the_same_times(step, case, profile, monkeypatch):
+    expected = run(step, *case, profile=profile)
+    for seed in range(5):
+        chance = random.Random(seed)
+        monkeypatch.setattr(
+            Driver,
+            "wake",
+            lambda self, rank, chance=chance: self.line.insert(
+                chance.randint(0, len(self.line)), rank
+            ),
+        )
+        models = run(step, *case, profile=profile)
+        assert outcome(models) == outcome(expected)
+        assert [model.log for model in models] == [model.log for model in expected]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(("step", "case"), STEPS, ids=lambda x: getattr(x, "__name__", ""))
+def test_a_tape_played_again_gives_the_same(step, case, profile):
+    models = run(step, *case, profile=profile, keep_tape=True)
+    again = replay(tape_of(models), case[:3], profile=profile)
+    assert outcome(again) == outcome(models)
+    assert [model.log for model in again] == [model.log for model in models]
+
+
+def test_communication_as_tasks_of_asyncio():
+    """Some write create_task or gather around messages, so that neither comes first."""
+
+    async def step(m):
+        x = m.get_input_activation([m.rank])
+        _, got = await asyncio.gather(m.send(1 - m.rank, x), m.receive(1 - m.rank))
+        task = asyncio.create_task(m.receive(1 - m.rank))
+        await m.send(1 - m.rank, got)
+        assert (await task).samples == {m.rank}
+        return m
+
+    for profile in PROFILES:
+        by_asyncio(step, 2, 1, 2, profile=profile)
+
+
+def test_awaited_twice():
+    async def step(m):
+        started = m.all_reduce(m.empty_grad(0))
+        await started
+        await started
+
+    with pytest.raises(PuzzleError, match="rank 0 awaits the same thing twice: it was in a coll"):
+        run(step, 1, 1, 1)
+
+
+def test_a_notebook_runs_a_loop_of_its_own():
+    async def cell():
+        return outcome(run(data_parallel, 2, 2, 4))
+
+    assert asyncio.run(cell()) == outcome(run(data_parallel, 2, 2, 4))
+
+
+def test_names_of_the_lab_below_the_model():
+    async def step(m):
+        if m.rank == 0:
+            await m.dist.send(0, 1, (m.get_input_activation([0]), m.time))
+        else:
+            x, when = await m.dist.receive(0, 1)
+            assert x.samples == {0} and when == m.time
+        grad, when = await m.dist.all_reduce(m.rank, m.empty_grad(0), m.time)
+        assert when == m.time > 0 and grad.layer == 0
+        grad, _ = await m.dist.reduce_scatter(m.rank, grad, m.time)
+        grad, _ = await m.dist.all_gather(m.rank, grad, m.time)
+        assert grad.is_complete()
+        return m
+
+    run(step, 2, 1, 1)

@@ -1,0 +1,259 @@
+"""The honest profile, against closed forms."""
+
+import part1
+import part4
+import pytest
+from cluster import Dist, outcome, run
+from cluster.errors import OutOfMemory
+from cluster.memory import fullest
+from steps import data_parallel, layers_of, load_all, there_and_back
+from test_classic_profile import forward_by_hand
+
+H, BLOCK = 4096, 1024
+WEIGHT = 2 * H * H
+NVLINK, BETWEEN = 450e9 * 0.65, 45e9
+
+
+def communication(models, *kinds):
+    """Seconds of rank 0 in events of these kinds."""
+    return sum(event.duration for event in models[0].log if event.typ in kinds)
+
+
+def test_backward_takes_twice_as_long_and_the_last_event_counts():
+    models = run(data_parallel, 1, 3, 8, profile="honest")
+    log = models[0].log
+    assert {e.duration for e in log if e.typ == "forward"} == {forward_by_hand(8)}
+    assert {e.duration for e in log if e.typ == "backward"} == {2 * forward_by_hand(8)}
+    assert outcome(models).time == log[-1].time + log[-1].duration
+
+
+def test_zero_3_moves_one_and_a_half_times_what_data_parallel_does():
+    async def dp(model, micro):
+        return await data_parallel(model, micro)
+
+    ops = ("all_reduce", "all_gather", "reduce_scatter")
+    plain = communication(run(dp, 32, 64, 256, 8, profile="honest"), *ops)
+    zero = communication(run(part1.part1_training_loop, 32, 64, 256, 8, profile="honest"), *ops)
+    ring = 64 * 2 * (31 / 32 * WEIGHT / BETWEEN + 2e-5)
+    assert plain == pytest.approx(ring, rel=1e-9)
+    assert zero / plain == pytest.approx(1.5, rel=1e-9)
+
+
+def test_an_uneven_number_of_shards_weighs_the_same():
+    async def step(model):
+        for i in layers_of(model):
+            weight, _ = model.load_weights(i, model.rank, model.world_size)
+            before = model.time
+            whole = await model.all_gather(weight)
+            assert whole.is_complete()
+            assert model.time - before == pytest.approx(2 / 3 * WEIGHT / NVLINK + 1e-5)
+        return model
+
+    run(step, 3, 2, 3, profile="honest")
+
+
+def test_inside_a_node_is_faster_than_between_nodes():
+    async def step(model):
+        load_all(model)
+        there_and_back(model, [model.rank])
+        grad = model.storage()[4]
+        node = model.group(range(8) if model.rank < 8 else range(8, 16))
+        across = model.group([model.rank % 8, model.rank % 8 + 8])
+        times = []
+        for group, i in ((node, 0), (across, 1)):
+            await model.all_reduce(model.empty_grad(i))  # all clocks together
+            before = model.time
+            grad[i] = await group.all_reduce(grad[i])
+            times.append(model.time - before)
+        assert times[0] == pytest.approx(2 * (7 / 8 * WEIGHT / NVLINK + 1e-5))
+        assert times[1] == pytest.approx(2 * (1 / 2 * WEIGHT / BETWEEN + 2e-5))
+        return model
+
+    run(step, 16, 2, 16, profile="honest")
+
+
+def test_messages_are_paid_once_and_know_the_node():
+    async def step(model):
+        hops = [(0, 1), (7, 8)]
+        for source, target in hops:
+            if model.rank == source:
+                before = model.time
+                await model.send(target, model.get_input_activation([0]))
+                sent = model.time - before
+                rate, latency = (NVLINK, 1e-5) if target == 1 else (BETWEEN, 2e-5)
+                assert sent == pytest.approx(2 * H * BLOCK / rate + latency)
+            elif model.rank == target:
+                await model.receive(source)
+                assert model.time > 0
+        return model
+
+    run(step, 9, 1, 1, profile="honest")
+
+
+def test_memory_in_bytes_with_adam_as_it_is():
+    async def step(model):
+        weight, state = model.load_weights(0)
+        assert model.memory() == (2 + 12) * H * H
+        del state
+        assert model.memory() == 2 * H * H
+        kept = model.get_input_activation([0, 1])
+        assert model.memory() == WEIGHT + kept.memory() == WEIGHT + 2 * 2 * H * BLOCK
+        return model
+
+    run(step, 1, 1, 2, profile="honest")
+
+
+def test_local_variables_count():
+    async def hoards(model):
+        kept = [model.load_weights(i) for i in layers_of(model)]
+        assert model.memory() == len(kept) * 14 * H * H
+        elsewhere = {"a": [(kept.pop()[0], 1)]}
+        assert model.memory() == len(kept) * 14 * H * H + WEIGHT
+        del elsewhere
+        assert model.memory() == len(kept) * 14 * H * H
+        return model
+
+    run(hoards, 2, 4, 2, profile="honest")
+
+
+def test_a_message_that_nobody_took_yet_lies_in_the_receivers_memory():
+    async def step(model, early):
+        if model.rank == 0:
+            for i in range(3):
+                await model.send(1, model.get_input_activation([i]))
+        else:
+            weight = model.load_weights(0)[0]  # the messages come meanwhile
+            if early:
+                for _ in range(3):
+                    await model.receive(0)
+            model.forward(0, model.get_input_activation(range(64)), weight)
+            model.forward(0, model.get_input_activation(range(64)), weight)
+            if not early:
+                for _ in range(3):
+                    await model.receive(0)
+        return model
+
+    late = fullest(run(step, 2, 1, 64, False, profile="honest")[0].dist)
+    soon = fullest(run(step, 2, 1, 64, True, profile="honest")[0].dist)
+    assert late[1] == soon[1] == 1
+    assert late[0] - soon[0] == pytest.approx(3 * 2 * H * BLOCK)
+
+
+def test_out_of_memory_is_an_event_with_a_name():
+    seen = {}
+
+    async def step(model):
+        seen["model"] = model
+        weight, _ = model.load_weights(0)
+        kept = []
+        while True:
+            x = model.get_input_activation(range(1000))
+            kept.append(model.forward(0, x, weight))
+
+    with pytest.raises(OutOfMemory) as caught:
+        run(step, 1, 1, 1000, profile="honest")
+    sentence = str(caught.value)
+    assert "rank 0 runs out of memory at" in sentence and "activations" in sentence
+    assert "and the card has 85.9 GB" in sentence
+    assert seen["model"].log[-1].typ == "out_of_memory"
+
+
+def test_computing_and_communication_overlap():
+    async def step(model, overlap):
+        load_all(model)
+        there_and_back(model, [model.rank] * 1)
+        G = model.storage()[4]
+        weight, x = model.storage()[0][0], model.get_input_activation(range(32))
+        begun = model.time
+        started = model.all_reduce(G[0])
+        if not overlap:
+            G[0] = await started
+        model.forward(0, x, weight)
+        if overlap:
+            G[0] = await started
+        reduce = 2 * (31 / 32 * WEIGHT / BETWEEN + 2e-5)
+        both = max(reduce, forward_by_hand(32)) if overlap else reduce + forward_by_hand(32)
+        assert model.time - begun == pytest.approx(both)
+        return model
+
+    for overlap in (True, False):
+        run(step, 32, 1, 32, overlap, profile="honest")
+
+
+def test_what_a_collective_brings_and_gives_is_held_until_its_end():
+    async def step(model):
+        load_all(model)
+        there_and_back(model, [model.rank])
+        before, grad = model.memory(), model.storage()[4]
+        started = model.reduce_scatter(grad.pop(0))
+        assert model.memory() == before + WEIGHT / 2
+        grad[0] = await started
+        assert model.memory() == before - WEIGHT / 2
+        started = model.all_gather(grad.pop(0))
+        assert model.memory() == before - WEIGHT / 2 + WEIGHT
+        await started
+        return model
+
+    run(step, 2, 1, 2, profile="honest")
+
+
+def test_collectives_of_a_rank_run_one_after_the_other():
+    async def step(model):
+        begun = model.time
+        started = [model.all_reduce(model.empty_grad(i)) for i in layers_of(model)]
+        for each in started:
+            await each
+        one = 2 * (1 / 2 * WEIGHT / NVLINK + 1e-5)
+        assert model.time - begun == pytest.approx(3 * one)
+        return model
+
+    run(step, 2, 3, 2, profile="honest")
+
+
+def test_part_4_hides_its_communication():
+    found = outcome(run(part4.part4_training_loop, 32, 64, 2048, 64, profile="honest"))
+    compute = 64 * 3 * forward_by_hand(64)
+    # What cannot be hidden: the first gather, the last reduce, loading and updating the shards.
+    assert compute < found.time < compute + 0.004
+    assert found.mfu > 0.94 and found.memory < 60e9
+
+
+def test_data_parallel_times_pipeline():
+    """Two pipelines of two stages on four ranks: a stage's gradients are summed in its group."""
+
+    async def step(model):
+        W, S, A, E, G = model.storage()
+        replica, stage = divmod(model.rank, 2)
+        same_stage = model.group([stage, 2 + stage])
+        mine = range(2 * stage, 2 * stage + 2)
+        samples = range(4 * replica, 4 * replica + 4)
+        for i in mine:
+            W[i], S[i] = model.load_weights(i)
+        A[2 * stage] = (
+            await model.receive(model.rank - 1) if stage else model.get_input_activation(samples)
+        )
+        for i in mine:
+            A[i + 1] = model.forward(i, A[i], W[i])
+        if stage:
+            E[3] = model.loss(A[4])
+        else:
+            await model.send(model.rank + 1, A[2])
+            E[1] = await model.receive(model.rank + 1)
+        for i in reversed(mine):
+            G[i], E[i - 1] = model.backward(i, A[i], E[i], W[i])
+        if stage:
+            await model.send(model.rank - 1, E[1])
+        for i in mine:
+            G[i] = await same_stage.all_reduce(G[i], i)
+            W[i], S[i] = model.update(i, G[i], W[i], S[i])
+            model.set_final_weight(i, W[i])
+        assert same_stage.size == 2 and same_stage.index == replica
+        return model
+
+    for profile in ("honest", "classic", "steps"):
+        assert outcome(run(step, 4, 4, 8, profile=profile)).time > 0
+
+
+def test_best_time_counts_backward_twice():
+    classic, honest = (Dist(4, name).profile.best(16, 2048) for name in ("classic", "honest"))
+    assert honest == 1.5 * classic == pytest.approx(6 * H * H * 2048 * BLOCK * 16 / 4e15)

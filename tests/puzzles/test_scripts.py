@@ -1,0 +1,186 @@
+"""`cd puzzles && python part1.py`, and the leaderboard, each as a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cluster.board import in_html, places
+from cluster.leaderboard import judge, main, submissions
+
+ROOT = Path(__file__).resolve().parents[2]
+PUZZLES = ROOT / "puzzles"
+
+
+def python(*arguments, cwd):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment.pop("PUZZLES_PROFILE", None)
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=cwd, env=environment, capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("part", "flags", "says"),
+    [
+        (0, ["--profile", "classic"], "8 ranks, 36 layers, 32 samples, classic"),
+        (1, ["--profile", "classic"], "0.184362 s, MFU 19.08 %"),
+        (2, ["--profile", "classic"], "2.723224 s, MFU 20.67 %"),
+        (3, [], "16 ranks, 32 layers, 2048 samples, honest"),
+        (4, ["--profile", "classic"], "score 5 of 5: 5 for the MFU, 5 for the memory"),
+    ],
+)
+def test_part(part, flags, says, tmp_path):
+    done = python(PUZZLES / f"part{part}.py", *flags, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert says in done.stdout
+    trace = json.loads((tmp_path / "debug_traces" / f"part{part}.json").read_text())
+    assert trace["traceEvents"]
+
+
+@pytest.mark.parametrize(
+    ("script", "flags", "says"),
+    [
+        ("part2.py", [], "error: rank 0 runs out of memory at"),
+        ("part0.py", ["--ranks", "5"], "error: a batch of 32 samples cannot be divided by 5 ranks"),
+        ("part1.py", ["--profile", "fast"], "error: there is no profile 'fast'"),
+        ("part3.py", ["--machine", "tpu"], "error: there is no machine 'tpu'"),
+        ("part4.py", ["--ranks", "0"], "error: Dist(0): a cluster has 1 rank or more"),
+        ("eight.py", ["nine"], "there is no puzzle 'nine'; they are: basic, accumulation, ddp"),
+    ],
+)
+def test_wrong_flags_end_with_a_sentence_and_code_2(script, flags, says, tmp_path):
+    done = python(PUZZLES / script, *flags, cwd=tmp_path)
+    assert done.returncode == 2 and says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_error_names_the_line_of_the_step(tmp_path):
+    done = python(PUZZLES / "part2.py", cwd=tmp_path)
+    assert "\n  at part2.py, line " in done.stderr
+
+
+def test_eight(tmp_path):
+    done = python(PUZZLES / "eight.py", cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.count("target") == 16
+    assert "ddp: 5.6 steps (target 5.6)" in done.stdout
+    assert len(list((tmp_path / "debug_traces").glob("*.json"))) == 8
+
+
+# --- the leaderboard -----------------------------------------------------------------------------
+
+GOOD = """
+from lib import Model
+
+async def part4_training_loop(model, batch_size):
+    w, s, a, e, g = model.storage()
+    own = model.global_batch_size // model.world_size
+    for i in range(model.num_layers):
+        w[i], s[i] = model.load_weights(i)
+    a[0] = model.get_input_activation(range(own * model.rank, own * model.rank + own))
+    for i in range(model.num_layers):
+        a[i + 1] = model.forward(i, a[i], w[i])
+    e["e"] = model.loss(a[model.num_layers])
+    for i in range(model.num_layers - 1, -1, -1):
+        g[i], e["e"] = model.backward(i, a[i], e["e"], w[i])
+    for i in range(model.num_layers):
+        g[i] = await model.all_reduce(g[i], i)
+        w[i], s[i] = model.update(i, g[i], w[i], s[i])
+        model.set_final_weight(i, w[i])
+    return model
+"""
+SUBMISSIONS = {
+    "twin": GOOD,
+    "wasteful": GOOD.replace("g[i] = await", "await model.all_reduce(model.empty_grad(i), i)\n"
+                             "        g[i] = await"),
+    "forger": GOOD.replace("await model.all_reduce(g[i], i)", "g[i]"),
+    "cook": GOOD.replace("    return model", "    model._books.now = 0\n"
+                         "    model._books.log[:] = model._books.log[:1]\n    return model"),
+    "crash": "1/0",
+    "exits": "import os\nos._exit(0)",
+    "says_so_itself": "import os\nfor fd in range(3, 20):\n    try:\n        os.write(fd, "
+                      "b'[\"tape\", \"{}\"]')\n    except OSError:\n        pass\nos._exit(0)",
+    "loops": "async def part4_training_loop(m, b):\n    while True:\n        pass",
+    "eats": "x = bytearray(10**11)",
+    "nothing": "",
+    "<b>html": GOOD + "\nraise RuntimeError('<i>')",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("submissions")
+    (folder / "ada").mkdir()
+    (folder / "ada" / "part4.py").write_text(GOOD)
+    for name, text in SUBMISSIONS.items():
+        (folder / f"{name}.py").write_text(text)
+    settings = {"profile": "classic", "machine": None}
+    entries = [
+        judge(name, path, 4, [(4, 6, 64, 16)], settings, 20 if name != "loops" else 5)
+        for name, path in submissions(folder, 4).items()
+    ]
+    return folder, places(entries)
+
+
+def test_places_ties_and_reasons(board):
+    _, found = board
+    by_name = {entry.name: (place, entry) for place, entry in found}
+    assert [by_name[name][0] for name in ("ada", "cook", "twin", "wasteful")] == [1, 1, 1, 4]
+    reasons = {name: entry.reason for name, (place, entry) in by_name.items() if place is None}
+    says = {
+        "forger": "rank 0, update of layer 0: samples 16 to 63 are missing in the gradient",
+        "crash": "ZeroDivisionError: division by zero (at crash.py, line 1: 1/0)",
+        "exits": "its process ended without an answer, with exit status 0",
+        "says_so_itself": "its process gave an answer that makes no sense",
+        "loops": "did not end within 5 s",
+        "nothing": "nothing.py has no function part4_training_loop: keep its name",
+        "<b>html": "RuntimeError: <i>",
+    }
+    assert set(reasons) == {*says, "eats"}
+    for name, words in says.items():
+        assert words in reasons[name]
+    if os.name == "posix":
+        assert "MemoryError" in reasons["eats"]
+
+
+def test_a_submission_imports_what_lies_beside_it_and_no_solution_of_ours(tmp_path):
+    settings = {"profile": "classic", "machine": None}
+    borrowed = "from part1 import part1_training_loop as part4_training_loop"
+    for name in ("thief", "own"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part4.py").write_text(borrowed)
+    (tmp_path / "own" / "part1.py").write_text(GOOD.replace("part4_training", "part1_training"))
+    (tmp_path / "own" / "lib.py").write_text("1/0")
+    found = submissions(tmp_path, 4)
+    entry = judge("thief", found["thief"], 4, [(2, 2, 16, 4)], settings, 20)
+    assert entry.reason.startswith("ModuleNotFoundError: No module named 'part1'")
+    assert judge("own", found["own"], 4, [(2, 2, 16, 4)], settings, 20).outcomes
+
+
+def test_page_is_safe(board):
+    _, found = board
+    page = in_html(found, "Part 4")
+    assert "<b>html" not in page and "&lt;b&gt;html" in page and "&lt;i&gt;" in page
+    assert page.count("<tr>") == len(found) + 1
+
+
+def test_program(tmp_path, capsys):
+    (tmp_path / "ada.py").write_text(GOOD)
+    page = tmp_path / "out" / "board.html"
+    case = ["--case", "4,2,16,4", "--case", "2,2,16,4"]
+    assert main([str(tmp_path), *case, "--page", str(page)]) == 0
+    shown = capsys.readouterr().out
+    assert "place  name  score" in shown and "\n1      ada" in shown
+    assert page.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_program_asked_wrongly(tmp_path, capsys):
+    assert main([str(tmp_path / "none")]) == 2
+    assert main([str(tmp_path)]) == 2
+    assert main([str(tmp_path), "--case", "4,2"]) == 2
+    said = capsys.readouterr().err
+    assert "there is no folder" in said and "holds no submission" in said
+    assert "--case 4,2: part 4 needs 4 whole numbers with commas" in said
