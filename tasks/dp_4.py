@@ -17,8 +17,9 @@ TASK = Task(
         "Take the gradient into its bucket, and count that one less is missing. Then look at "
         "self.buckets[self.next], and not at the bucket of p: as long as nothing is missing there, "
         "it leaves and self.next moves on.",
-        "bucket = self.bucket_of[p]; bucket.take(p); bucket.left -= 1; then while self.next < "
-        "len(self.buckets) and self.buckets[self.next].left == 0: leave(…), and self.next += 1.",
+        "Look up the bucket of p in self.bucket_of, let it take p, and count one less in its left. "
+        "Then a loop: as long as there is a bucket number self.next, and its left is 0, it leaves, "
+        "and self.next grows by 1.",
     ),
 )
 RANKS, STEPS = 3, 3
@@ -89,7 +90,7 @@ def judge_mean(ranks, step):
                 continue
             where = f"step {step}, rank {rank}: the gradient of {name}"
             if (found[name] - mine[name]).abs().max() < 1e-9:
-                raise Mistake(f"{where} is still the rank's own: did bucket.take(p) take it?")
+                raise Mistake(f"{where} is still the rank's own: did its bucket take it?")
             raise Mistake(
                 f"{where} is not the mean of the ranks': a bucket that leaves before its last "
                 "gradient is there sends what was there before"

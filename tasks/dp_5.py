@@ -15,8 +15,8 @@ TASK = Task(
         "gather its weights from all ranks. In between stands the optimizer. In which order?",
         "Every unit: average(). Then the optimizer, once: it knows the parts of all units. Then "
         "every unit: gather().",
-        "for unit in self.units: unit.average(); self.optimizer.step(); for unit in self.units: "
-        "unit.gather().",
+        "One loop over self.units that averages each; then one call of the optimizer's step; then "
+        "one more loop that gathers each.",
     ),
 )
 RANKS, STEPS = 3, 3

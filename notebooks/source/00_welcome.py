@@ -97,7 +97,7 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # | 04 | [Data parallel: weights](04_data_parallel_weights.ipynb) | averaging less often |
 # | 05 | [The naive pipeline](05_naive_pipeline.ipynb) | one model on several devices |
 # | 06 | [Micro-batches](06_micro_batches.ipynb) | GPipe and 1F1B fill the pipeline |
-# | 07 | [Beyond 1F1B](07_beyond_1f1b.ipynb) | chunks, zero bubble, and a search for a better order |
+# | 07 | [Beyond 1F1B](07_beyond_1f1b.ipynb) | chunks, zero bubble, a search for a better order |
 # | 08 | [DP x PP](08_dp_x_pp.ipynb) | both at once, and a plan of your own |
 # | 09 | [Training puzzles](09_training_puzzles.ipynb) | a cluster that you can program |
 # | 10 | [Design your own](10_design_your_own.ipynb) | a model, a cluster, a layout |

@@ -28,7 +28,7 @@ MISTAKES = (
         says="one complete gradient may set several free",
     ),
     PlantedMistake("never leaves", complete(when="while False:"), says="0 of"),
-    PlantedMistake("not taken", complete(take="pass"), says="did bucket.take(p) take it?"),
+    PlantedMistake("not taken", complete(take="pass"), says="did its bucket take it?"),
     PlantedMistake(
         "leaves too early",
         complete(
