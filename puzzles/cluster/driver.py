@@ -1,7 +1,7 @@
 """The cluster's own driver: runs all ranks in turn, without asyncio."""
 
-import _thread
 import asyncio
+import ctypes
 import gc
 import threading
 from collections import deque
@@ -70,26 +70,30 @@ def drive(cluster, steps: list, seconds: float | None = SECONDS) -> list:
             gc.enable()
 
 
+class _TimeIsUp(BaseException):
+    """Raised in the middle of a step; `except Exception` does not hold it."""
+
+
 @contextmanager
 def _alarm(seconds: float | None):
-    """Interrupt the main thread after some seconds, whatever it does."""
-    if not seconds or threading.current_thread() is not threading.main_thread():
+    """Interrupt this thread after some seconds, whatever Python it runs.
+
+    No signal does it: a program that a shell has started in the background ignores interrupts.
+    """
+    if not seconds:
         yield
         return
-    fired = threading.Event()
+    thread = ctypes.c_ulong(threading.get_ident())
 
     def stop():
-        fired.set()
-        _thread.interrupt_main()
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(_TimeIsUp))
 
     timer = threading.Timer(seconds, stop)
     timer.daemon = True
     timer.start()
     try:
         yield
-    except KeyboardInterrupt:
-        if not fired.is_set():
-            raise
+    except _TimeIsUp:
         raise NeverEnds(
             f"the step did not end within {seconds:g} s: is there a loop that never ends?"
         ) from None
