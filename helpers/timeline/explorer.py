@@ -19,13 +19,11 @@ class Explorer(Timeline):
     """The widget that `explore` makes. settings: what the sliders say now."""
 
     controls = traitlets.List().tag(sync=True)
-    request = traitlets.Dict().tag(sync=True)  # {"id": number, "settings": {...}}, from the page
 
     def __init__(self, settings: Settings):
         self.settings = settings
         self.simulated = settings.simulated()
         super().__init__({}, controls=controls(settings))
-        self.observe(self._asked, "request")
 
     @property
     def trace(self) -> Trace:
@@ -40,19 +38,32 @@ class Explorer(Timeline):
     def _packed(self, title: str | None) -> dict:
         return answer(self.simulated)
 
-    def _asked(self, change: dict) -> None:
-        """Answer a slider. What cannot run is answered with its sentence; the picture stays."""
-        number = change["new"].get("id", 0)
+    def ask(self, number: int, settings: dict) -> dict:
+        """Take other settings and send the page what comes of them, under the question's number.
+
+        What cannot run is answered with its sentence; the picture stays. Gives `.data`, which has
+        the answer already: as a trait it would go to the page a second time.
+        """
+        said, buffers = {"id": number, "problem": ""}, []
         try:
             with no_collection():
-                settings = checked(change["new"]["settings"])
-                simulated = settings.simulated()
-                data = answer(simulated)
+                chosen = checked(settings)
+                simulated = chosen.simulated()
+                said |= answer(simulated)
         except (ValueError, TypeError) as error:
-            self.data = self.data | {"id": number, "problem": str(error)}
-            return
-        self.settings, self.simulated = settings, simulated
-        self.data = data | {"id": number}
+            said["problem"] = str(error)
+        else:
+            self.settings, self.simulated = chosen, simulated
+            buffers = [said["body"]]
+        self.data.update(said)
+        self.send({"answer": {key: said[key] for key in said if key != "body"}}, buffers)
+        return self.data
+
+    def _heard(self, widget, content: dict, buffers: list) -> None:
+        if "ask" in content:
+            self.ask(content["ask"]["id"], content["ask"]["settings"])
+        else:
+            super()._heard(widget, content, buffers)
 
 
 @contextmanager

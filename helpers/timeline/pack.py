@@ -86,7 +86,7 @@ def _order(table: Table, found: dict[str, np.ndarray]) -> np.ndarray:
 
     What takes no time comes before what starts with it: so actions keep their order.
     """
-    if not table.start:
+    if not len(table.start):
         return np.empty(0, dtype=np.int64)
     start, end = found["start"], found["end"]
     drawn = np.asarray(table.goes_to)[found["lane"]]
@@ -96,8 +96,10 @@ def _order(table: Table, found: dict[str, np.ndarray]) -> np.ndarray:
 
 def _pack_all_facts(named: dict[str, Facts], place: np.ndarray, body: Body) -> dict:
     """Two names may have the same facts: they are packed once."""
-    packed = {id(facts): _pack_facts(facts, place, body) for facts in named.values() if facts.at}
-    return {key: packed[id(facts)] for key, facts in named.items() if facts.at}
+    packed = {
+        id(facts): _pack_facts(facts, place, body) for facts in named.values() if len(facts.at)
+    }
+    return {key: packed[id(facts)] for key, facts in named.items() if len(facts.at)}
 
 
 def _pack_facts(facts: Facts, place: np.ndarray, body: Body) -> dict:
@@ -106,7 +108,7 @@ def _pack_facts(facts: Facts, place: np.ndarray, body: Body) -> dict:
     "int" and "text" have a value that means: this event has no such fact; "float" has NaN.
     """
     at, count = place[facts.at], len(place)
-    types = set(map(type, facts.values))
+    types = _types(facts.values)
     if types == {int} and (values := np.asarray(facts.values)).dtype.kind == "i" and _small(values):
         missing = int(values.min()) - 1
         column = np.full(count, missing, dtype=np.int64)
@@ -114,7 +116,7 @@ def _pack_facts(facts: Facts, place: np.ndarray, body: Body) -> dict:
         return {"type": "int", "missing": missing, "at": body.put(column)}
     if types <= {int, float}:
         column = np.full(count, np.nan)
-        column[at] = [float(value) for value in facts.values]
+        column[at] = np.asarray(facts.values, dtype=float)
         return {"type": "float", "at": body.put(column, "f64")}
     words: dict[str, int] = {}
     column = np.full(count, -1, dtype=np.int64)
@@ -123,6 +125,13 @@ def _pack_facts(facts: Facts, place: np.ndarray, body: Body) -> dict:
     joined = END.join(word.replace(END, " ") for word in words)
     joined = np.frombuffer(joined.encode(), dtype=np.uint8)
     return {"type": "text", "missing": -1, "words": body.put(joined), "at": body.put(column)}
+
+
+def _types(values) -> set[type]:
+    """The types of a list's values; an array has one."""
+    if isinstance(values, np.ndarray):
+        return {{"i": int, "f": float, "U": str}[values.dtype.kind]}
+    return set(map(type, values))
 
 
 def _small(values: np.ndarray) -> bool:

@@ -4,7 +4,7 @@ A slider must be answered while the hand still moves. To build thousands of `Eve
 apart again would take longer than the simulation. A test holds that both ways give one table.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,19 +17,53 @@ KINDS = ["F", "B", "I", "W", "send", "recv", "wait"]
 NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 SEND, RECV, WAIT = NUMBER["send"], NUMBER["recv"], NUMBER["wait"]
 COMPUTE, COMMUNICATION = LANES.index("compute"), LANES.index("communication")
-FACTS = ("stage", "micro_batch", "peer", "tag", "bytes", "cause", "for", "until", "name")
+COLUMNS = ("rank", "kind", "lane", "start", "end")
+
+
+@dataclass
+class Columns:
+    """The table as it grows: each column a list of arrays, which are joined once, at the end.
+
+    facts: for each, the arrays of the events that have it, and the arrays of its values.
+    """
+
+    events: dict[str, list] = field(default_factory=lambda: {name: [] for name in COLUMNS})
+    facts: dict[str, tuple[list, list]] = field(default_factory=dict)
+    count: int = 0
+
+    def put(self, start, end, facts: dict, **same) -> range:
+        """Append events, give their numbers. same, facts: one value for all, or one for each."""
+        here = range(self.count, self.count + len(start))
+        for name, values in {"start": start, "end": end, **same}.items():
+            self.events[name].append(_for_each(values, len(here)))
+        for key, values in facts.items():
+            at, known = self.facts.setdefault(key, ([], []))
+            at.append(np.arange(here.start, here.stop))
+            known.append(_for_each(values, len(here)))
+        self.count = here.stop
+        return here
+
+    def fill(self, table: Table) -> None:
+        """Put all of it into a table."""
+        for name, pieces in self.events.items():
+            setattr(table, name, np.concatenate(pieces) if pieces else np.empty(0))
+        for key, (at, values) in self.facts.items():
+            table.facts[key] = Facts(np.concatenate(at), np.concatenate(values))
 
 
 def simulated_table(done: Simulated) -> Table:
-    """The same as ``table_of(done.trace)``, up to the order of the events."""
+    """The same as ``table_of(done.trace)``, up to the order of events; in arrays."""
     if any(done.costs.update) or any(done.costs.all_reduce):
         return table_of(with_waits(done.trace))
     table = Table(list(range(done.schedule.size)), list(KINDS), list(LANES))
-    table.facts = {key: Facts() for key in FACTS}
-    _put_actions(table, done)
-    _put_messages(table, done)
-    _put_waits(table, done)
-    talks = len(table.start) > sum(map(len, done.schedule.ranks))
+    columns = Columns()
+    _put_actions(columns, done)
+    table.pairs = _put_messages(columns, done)
+    _put_waits(columns, done)
+    columns.fill(table)
+    if "cause" in table.facts:
+        table.facts["name"] = table.facts["cause"]
+    talks = columns.count > sum(map(len, done.schedule.ranks))
     table.drawn = ["compute", "communication"] if talks else ["compute"]
     table.goes_to = [0, 1 if talks else -1, 0]
     for rank in table.ranks:
@@ -40,20 +74,25 @@ def simulated_table(done: Simulated) -> Table:
     return table
 
 
-def _put_actions(table: Table, done: Simulated) -> None:
+def _put_actions(columns: Columns, done: Simulated) -> None:
     for rank, actions in enumerate(done.schedule.ranks):
-        _put(table, rank, 0, COMPUTE, done.times.starts[rank], done.times.ends[rank])
-        if actions:
-            table.kind[-len(actions) :] = [NUMBER[action[0]] for action in actions]
-        _note(table, "stage", [action[1] for action in actions])
-        _note(table, "micro_batch", [action[2] for action in actions])
+        kinds, stages, micro_batches = zip(*actions, strict=True) if actions else ((), (), ())
+        columns.put(
+            done.times.starts[rank],
+            done.times.ends[rank],
+            {"stage": stages, "micro_batch": micro_batches},
+            rank=rank,
+            kind=[NUMBER[kind] for kind in kinds],
+            lane=COMPUTE,
+        )
 
 
-def _put_messages(table: Table, done: Simulated) -> None:
+def _put_messages(columns: Columns, done: Simulated) -> np.ndarray:
     """Both ends of each message, from when it leaves until it arrives; a link at a time."""
     schedule, times, m = done.schedule, done.times, done.schedule.micro_batches
     latency, bandwidth, sizes = done.costs.latency, done.costs.bandwidth, done.costs.message_bytes
     given, arrived = map(np.array, times.given), map(np.array, times.arrived)
+    pairs = [np.empty((0, 2), dtype=np.int64)]
     for back, (left, came) in enumerate(zip(given, arrived, strict=True)):
         for low in range(schedule.stages - 1):
             source, target = (low + 1, low) if back else (low, low + 1)
@@ -66,56 +105,48 @@ def _put_messages(table: Table, done: Simulated) -> None:
             kind = "B" if back else "F"
             first = tag_of(schedule, Action(kind, target, 0))
             step = tag_of(schedule, Action(kind, target, 1)) - first
-            tags = range(first, first + m * step, step)
-            sends = len(table.start)
-            table.pairs += zip(
-                range(sends, sends + m), range(sends + m, sends + 2 * m), strict=True
-            )
+            ends = []
             for rank, number, stage, peer in (
                 (sender, SEND, source, receiver),
                 (receiver, RECV, target, sender),
             ):
-                _put(table, rank, number, COMMUNICATION, start.tolist(), end.tolist())
-                _note(table, "stage", [stage] * m)
-                _note(table, "micro_batch", range(m))
-                _note(table, "peer", [peer] * m)
-                _note(table, "tag", tags)
-                _note(table, "bytes", [int(sizes[low])] * m)
+                facts = {
+                    "stage": stage,
+                    "micro_batch": np.arange(m),
+                    "peer": peer,
+                    "tag": first + step * np.arange(m),
+                    "bytes": int(sizes[low]),
+                }
+                same = {"rank": rank, "kind": number, "lane": COMMUNICATION}
+                ends.append(columns.put(start, end, facts, **same))
+            pairs.append(np.transpose([np.arange(each.start, each.stop) for each in ends]))
+    return np.concatenate(pairs)
 
 
-def _put_waits(table: Table, done: Simulated) -> None:
-    """What waits for an action comes first: it has facts that the rest has not."""
+def _put_waits(columns: Columns, done: Simulated) -> None:
+    """What waits for an action has facts that the rest has not."""
     idle = [each for each in done.idle if each.cause != "all-reduce"]
     waits = [each for each in idle if each.action is not None]
     rest = [each for each in idle if each.action is None]
     for some in (waits, rest):
-        table.rank += [each.rank for each in some]
-        table.kind += [WAIT] * len(some)
-        table.lane += [COMMUNICATION] * len(some)
-        table.start += [each.start for each in some]
-        table.end += [each.end for each in some]
-        facts = {"cause": [each.cause for each in some]}
-        if some is waits:
+        facts = {"cause": [each.cause for each in some]} if some else {}
+        if facts and some is waits:
             facts["stage"] = [each.action.stage for each in some]
             facts["micro_batch"] = [each.action.micro_batch for each in some]
             facts["for"] = [str(each.action) for each in some]
             facts["until"] = [each.until for each in some]
-        for key, values in facts.items():
-            _note(table, key, values)
-    table.facts["name"] = table.facts["cause"]
+        columns.put(
+            [each.start for each in some],
+            [each.end for each in some],
+            facts,
+            rank=[each.rank for each in some],
+            kind=WAIT,
+            lane=COMMUNICATION,
+        )
 
 
-def _put(table: Table, rank: int, kind: int, lane: int, start: list, end: list) -> None:
-    """Append events that share a rank, a kind and a lane."""
-    table.rank += [rank] * len(start)
-    table.kind += [kind] * len(start)
-    table.lane += [lane] * len(start)
-    table.start += start
-    table.end += end
-
-
-def _note(table: Table, key: str, values: Sequence) -> None:
-    """Append a fact of the last events: one value for each of them."""
-    end = len(table.start)
-    table.facts[key].at += range(end - len(values), end)
-    table.facts[key].values += values
+def _for_each(values, count: int) -> np.ndarray:
+    """One value for each of `count` events; numbers without a point stay so."""
+    whole = isinstance(values, int) or (not np.isscalar(values) and not len(values))
+    array = np.asarray(values, dtype=np.int64 if whole else None)
+    return np.full(count, array) if array.ndim == 0 else array

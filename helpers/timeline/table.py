@@ -1,4 +1,4 @@
-"""The events of a trace as a table: a list for each fact, an entry for each event.
+"""The events of a trace as a table: a column for each fact, an entry for each event.
 
 A browser draws a hundred thousand events from columns. As many small objects it could not.
 """
@@ -37,7 +37,7 @@ class Memory:
 
 @dataclass
 class Table:
-    """Events as columns, in any order.
+    """Events as columns (lists, or arrays where a simulation made them), in any order.
 
     ranks: the ranks, one row of the picture each. kinds, lanes: the words that occur.
     rank, kind, lane: of each event, as a position in these three. start, end: seconds from 0.

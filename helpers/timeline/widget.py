@@ -37,7 +37,7 @@ class Timeline(anywidget.AnyWidget):
     def __init__(self, traces: dict[str, Trace], title: str | None = None, **more):
         self._traces = traces
         super().__init__(look=look_table(), data=self._packed(title), **more)
-        self.on_msg(self._answer)
+        self.on_msg(self._heard)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}>"
@@ -94,7 +94,7 @@ class Timeline(anywidget.AnyWidget):
             return write_whole(path, self.html())
         raise ValueError(f"cannot save a timeline as {path}: the name must end in {ENDINGS}")
 
-    def _answer(self, _, content: dict, buffers: list) -> None:
+    def _heard(self, _, content: dict, buffers: list) -> None:
         """A button of the page wants a file: make it in memory and send it there."""
         kind = content.get("save")
         try:

@@ -3,6 +3,12 @@ import { sharp } from "./paint.js";
 
 // The line that says which letter, colour and texture is which.
 
+/** The same for two models whose legends are the same. */
+export function legendKey(model) {
+  return model.parts.flatMap((part) =>
+    part.kinds.filter((_, number) => part.occurs[number]).map((look) => look.kind)).join();
+}
+
 /** A swatch and a word for each kind that occurs, in a fixed order. */
 export function legendOf(model, theme, brush) {
   const kinds = new Map(model.parts.flatMap((part) =>

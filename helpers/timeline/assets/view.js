@@ -8,7 +8,7 @@ import { OVERVIEW, drawOverview } from "./overview.js";
 import { drawMarks } from "./marks.js";
 import { showNumbers } from "./numbers.js";
 import { button, element } from "./dom.js";
-import { legendOf } from "./legend.js";
+import { legendKey, legendOf } from "./legend.js";
 import { ARROW_WORDS, buildPage } from "./page.js";
 import { Player } from "./player.js";
 import { listenToKeys, listenToOverview, listenToRows } from "./interact.js";
@@ -48,7 +48,10 @@ export class TimelineView {
   // --- the page ---------------------------------------------------------------------------------
 
   watch() {
-    this.observer = new ResizeObserver(() => this.resize());
+    this.observer = new ResizeObserver(() => {
+      this.measureWidth();
+      this.resize();
+    });
     this.observer.observe(this.root);
     this.themes = new MutationObserver(() => this.setTheme());
     this.themes.observe(document.body, {
@@ -103,12 +106,15 @@ export class TimelineView {
     this.showSaving();
     this.showLegend();
     this.showStatus();
+    if (!this.width) this.measureWidth();
     this.resize(true);
   }
 
   showSaving() {
     const kinds = this.save ? Object.keys(NAMES) : ["png"];
     const able = kinds.filter((kind) => kind !== "json" || this.model.parts.length === 1);
+    if (this.able?.join() === able.join()) return;
+    this.able = able;
     this.saveButtons.replaceChildren("save ", ...able.map((kind) =>
       button(`save as ${NAMES[kind]}`, "", () => this.saveAs(kind), NAMES[kind])));
   }
@@ -120,17 +126,24 @@ export class TimelineView {
   }
 
   showLegend() {
+    const key = `${this.theme.name}: ${legendKey(this.model)}`;
+    if (this.legendIs === key) return;
+    this.legendIs = key;
     this.legend.replaceChildren(...legendOf(this.model, this.theme, this.brush));
   }
 
   // --- drawing ----------------------------------------------------------------------------------
 
-  resize(now = false) {
+  /** Kept, because to ask for it after a change makes the browser lay out the whole notebook. */
+  measureWidth() {
     const style = getComputedStyle(this.root);
     const padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
-    const width = Math.floor(this.root.clientWidth - padding);
-    if (width < 60 || !this.model) return; // not on the page yet
-    this.layout = layOut(this.model, width, (text, size) => this.brush.width(text, size));
+    this.width = Math.max(0, Math.floor(this.root.clientWidth - padding));
+  }
+
+  resize(now = false) {
+    if (this.width < 60 || !this.model) return; // not on the page yet
+    this.layout = layOut(this.model, this.width, (text, size) => this.brush.width(text, size));
     this.sheet.style.height = `${this.layout.height}px`;
     if (now) this.draw();
     else this.redraw();

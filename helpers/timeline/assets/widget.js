@@ -18,8 +18,7 @@ function render({ model, el }) {
   const controls = model.get("controls") ?? [];
   let alarm = 0;
   const questions = oneAtATime((id, settings) => {
-    model.set("request", { id, settings });
-    model.save_changes();
+    model.send({ ask: { id, settings } }); // a trait would come back as an echo, and cost as much again
     clearTimeout(alarm);
     alarm = setTimeout(() => panel.say(SILENCE), PATIENCE);
   });
@@ -39,6 +38,11 @@ function render({ model, el }) {
   };
   const message = (content, buffers) => {
     if (content.saved) download(content.saved, buffers[0]);
+    // All views of the widget hear it: the first of them passes it on to all.
+    if (content.answer && model.get("data").answer !== content.answer) {
+      const body = buffers[0] ?? model.get("data").body;
+      model.set("data", { ...model.get("data"), ...content.answer, body, answer: content.answer });
+    }
     if (content.failed) view.status.textContent = `Not saved as ${content.failed}: ${content.why}`;
   };
   model.on("change:data", changed);

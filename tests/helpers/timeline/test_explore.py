@@ -7,8 +7,7 @@ from helpers.timeline.settings import CONTROLS, SCHEDULES, Settings, controls
 
 def ask(explorer, number, **changes):
     """What the page does when a slider moves."""
-    explorer.request = {"id": number, "settings": explorer.settings.named() | changes}
-    return explorer.data
+    return dict(explorer.ask(number, explorer.settings.named() | changes))
 
 
 def test_it_starts_with_what_it_is_given_and_shows_the_simulated_step(unpacked):

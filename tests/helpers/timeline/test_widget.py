@@ -80,8 +80,8 @@ def test_a_button_gets_its_file_and_a_failure_its_sentence(monkeypatch):
     monkeypatch.setattr(
         Timeline, "send", lambda self, content, buffers=(): sent.append((content, *buffers))
     )
-    widget._answer(widget, {"save": "svg"}, [])
-    widget._answer(widget, {"save": "json"}, [])
+    widget._heard(widget, {"save": "svg"}, [])
+    widget._heard(widget, {"save": "json"}, [])
     (saved, data), (failed,) = sent
     assert saved == {"saved": "svg"} and data.startswith(b"<svg")
     assert failed["failed"] == "json" and "a Chrome trace holds one run" in failed["why"]
