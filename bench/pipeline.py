@@ -10,7 +10,7 @@ from torch import nn
 
 from bench.race import Race
 from helpers.hang.watch import the_watch
-from helpers.pipeline import Pace, Pipeline
+from helpers.pipeline import Pace, Pipeline, message_latency
 from helpers.ranks import launch
 from helpers.schedules import gpipe, interleaved, one_f_one_b, zb_h1, zb_v
 from helpers.simulate import simulate
@@ -138,10 +138,11 @@ def _paced(name: str, build) -> Race:
         return 1e3 * max(launch(paced, 8, (name,), quiet=True, checked=False))
 
     def simulated() -> float:
-        return 1e3 * simulate(build(), PACE.costs()).step_time
+        latency = launch(message_latency, 8, quiet=True, checked=False)[0]
+        return 1e3 * simulate(build(), PACE.costs(latency)).step_time
 
     return Race(
-        f"{name}, 8 paced ranks beside the simulation",
+        f"{name}, 8 paced ranks beside the simulation, with the latency measured just before",
         "real",
         "simulated",
         real,

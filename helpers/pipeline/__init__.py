@@ -7,12 +7,14 @@
 The same schedule can be simulated and drawn; `Pace(...).costs()` gives the costs of a paced run.
 
 Files, from the ground up: `batch` cuts and counts; `backward` is the backward pass, whole or in two
-halves; `memory` counts what is kept; `pace` lets stages take a chosen time; `peers` knows the other
-ranks; `mail` sends and receives; `step` does the actions of one step; `pipeline` puts them
-together. `tied` is for a weight that the first and the last stage share.
+halves; `memory` counts what is kept; `pace` lets stages take a chosen time, `latency` measures what
+a message costs then; `peers` knows the other ranks; `mail` sends and receives; `step` does the
+actions of one step; `pipeline` puts them together. `tied` is for a weight that the first and the
+last stage share.
 """
 
 from helpers.pipeline.batch import count_next_tokens, count_targets
+from helpers.pipeline.latency import message_latency
 from helpers.pipeline.pace import Pace
 from helpers.pipeline.pipeline import Outcome, Pipeline
 from helpers.pipeline.tied import add_tied, make_tie
@@ -25,4 +27,5 @@ __all__ = [
     "count_next_tokens",
     "count_targets",
     "make_tie",
+    "message_latency",
 ]

@@ -13,8 +13,6 @@ from helpers.schedules import Action, Schedule
 from helpers.simulate import Costs
 
 Seconds = float | Sequence[float]
-
-
 PROMPT_S = 0.0005  # what was received within so short a time has been there before
 
 
@@ -40,7 +38,10 @@ class Pace:
                     raise ValueError(f"Pace({name}=...) holds {seconds}: give seconds, 0 or more")
 
     def costs(self, latency: float = 0.0) -> Costs:
-        """The costs with which `simulate` foretells the paced step. latency: of a message."""
+        """The costs with which `simulate` foretells the paced step.
+
+        latency: seconds of a message; `message_latency` measures it.
+        """
         times = self.forward, self.input_grad, self.weight_grad
         return Costs(*times, latency=latency)
 
