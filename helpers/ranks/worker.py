@@ -121,11 +121,10 @@ def _standing():
 
 
 def _others_may_act() -> bool:
-    """Whether the program has threads besides its main one."""
-
-    main = threading.main_thread()
-    ours = {main, threading.current_thread()}
-    return any(t not in ours and t.name != "agreement" for t in threading.enumerate())
+    """Whether the program has threads besides its main one; a progress bar's own sends nothing."""
+    ours = {threading.main_thread(), threading.current_thread()}
+    others = [t for t in threading.enumerate() if t not in ours and t.name != "agreement"]
+    return any(type(t).__module__.partition(".")[0] != "tqdm" for t in others)
 
 
 def end_everything() -> None:

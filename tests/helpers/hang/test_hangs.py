@@ -170,6 +170,21 @@ def test_a_thread_that_will_send_is_waited_for():
     assert launch(late, 2, timeout=30, quiet=True) == [None, [5.0, 5.0]]
 
 
+def with_a_progress_bar():
+    """tqdm starts a thread of its own, which sends nothing."""
+    import io
+
+    import tqdm
+
+    tqdm.tqdm(total=3, file=io.StringIO()).update()
+    leaves_early()
+
+
+def test_a_progress_bar_does_not_silence_its_rank():
+    report = launch(with_a_progress_bar, 3, timeout=60, on_error="report", quiet=True)
+    assert str(report.failure).startswith("ranks 1 and 2 left early"), report.failure
+
+
 def test_after_the_time_out_the_story_is_told_as_far_as_it_is_known():
     def slow():
         if dist.get_rank() == 0:
