@@ -48,17 +48,18 @@ def pytest(*arguments: str) -> tuple[str, ...]:
 
 # A lab folder with top-level names of its own is a part of its own, one line each, and is left out
 # of "tests" by one more entry in OWN_PROCESS.
-OWN_PROCESS = ("tests/notebooks", "tests/browser", "tests/grade", "tests/puzzles")
+OWN_PROCESS = ("tests/notebooks", "tests/browser", "tests/grade", "tests/puzzles", "tests/gpt2")
 PARTS = (
     Part("lint", (("-m", "ruff", "check"), ("-m", "ruff", "format", "--check")), minutes=2),
     Part(
-        "tests", (pytest("tests", *(f"--ignore={folder}" for folder in OWN_PROCESS)),), minutes=13
+        "tests", (pytest("tests", *(f"--ignore={folder}" for folder in OWN_PROCESS)),), minutes=12
     ),
     Part("exercises", (pytest("tests/grade"),), minutes=8),
     Part("puzzles", (pytest("tests/puzzles"),), minutes=2),
-    Part("notebooks", (pytest("tests/notebooks"),), minutes=12),
-    Part("browser", (pytest("tests/browser"),), minutes=5),
-    Part("student edition", (("-m", "helpers.grade.student"),), minutes=3),
+    Part("gpt2", (pytest("tests/gpt2"), pytest("gpt2/tests")), minutes=4),
+    Part("notebooks", (pytest("tests/notebooks"),), minutes=11),
+    Part("browser", (pytest("tests/browser"),), minutes=4),
+    Part("student edition", (("-m", "helpers.grade.student"),), minutes=2),
 )
 
 

@@ -29,4 +29,5 @@ LESSONS = (
     Lesson("12", "What training costs: parameters, operations, bytes"),
     Lesson("13", "DDP from the inside: averaging while backward goes on", ranks=3, gigabytes=2.0),
     Lesson("14", "Sharding: no rank keeps what another keeps", ranks=3, gigabytes=2.0),
+    Lesson("16", "GPT-2: two ways to split it", ranks=3, gigabytes=3.0),
 )

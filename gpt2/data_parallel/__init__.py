@@ -1,0 +1,1 @@
+"""Data parallelism: each rank trains on a part of the data."""

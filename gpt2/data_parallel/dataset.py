@@ -1,0 +1,87 @@
+"""Which rank trains on which samples."""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch.utils.data import DataLoader
+from wrong_input import WrongInput
+
+
+class Partition:
+    """Some samples of a data set, seen as a data set. index: their numbers in `data`."""
+
+    def __init__(self, data: Sequence, index: Sequence[int]):
+        self.data, self.index = data, index
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.data[self.index[index]]
+
+
+class DataPartitioner:
+    """Cuts a data set into parts, after a shuffle by `seed`.
+
+    sizes: the share of each part; every sample is in one part where they add up to 1.
+    partitions: the numbers of the samples of each part.
+
+    Raises WrongInput for a share below 0, and for shares that add up to more than 1.
+    """
+
+    def __init__(self, data: Sequence, sizes: Sequence[float] = (0.7, 0.2, 0.1), seed: int = 1234):
+        if min(sizes, default=0) < 0 or sum(sizes) > 1 + 1e-9:
+            raise WrongInput(
+                f"the shares {list(sizes)} do not fit into one data set: give numbers from 0 on "
+                "that add up to 1"
+            )
+        self.data = data
+        self.partitions = cut(len(data), sizes, seed)
+
+    def use(self, partition: int) -> Partition:
+        """The samples of one part."""
+        return Partition(self.data, self.partitions[partition])
+
+
+def cut(samples: int, sizes: Sequence[float], seed: int) -> list[list[int]]:
+    """The numbers 0 to samples - 1, shuffled and cut by `sizes`: one list for each.
+
+    The ends of the parts are rounded, and not their lengths: so no sample is lost between two.
+    """
+    # BEGIN SOLUTION GP-1
+    index = list(range(samples))
+    random.Random(seed).shuffle(index)
+    ends = [round(samples * sum(sizes[: k + 1])) for k in range(len(sizes))]
+    return [index[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    # END SOLUTION
+
+
+def partition_dataset(
+    rank: int,
+    world_size: int,
+    dataset: Sequence,
+    batch_size: int = 128,
+    collate_fn: Callable[[list], Any] | None = None,
+) -> DataLoader:
+    """The batches of one rank: its part of the data, `batch_size // world_size` samples at a time.
+
+    The parts differ by one sample at most, so one rank may have one batch more than another.
+
+    Raises WrongInput for a rank that does not exist, for more ranks than samples, and for a batch
+    that does not have one sample for each rank.
+    """
+    if not 0 <= rank < world_size:
+        raise WrongInput(f"rank {rank} of {world_size}: the ranks are 0 to {world_size - 1}")
+    if world_size > len(dataset):
+        raise WrongInput(
+            f"{world_size} ranks and {len(dataset)} samples: a rank would have nothing to train "
+            f"on; take {len(dataset)} ranks or fewer, or more data"
+        )
+    if batch_size < world_size:
+        raise WrongInput(
+            f"a batch of {batch_size} for {world_size} ranks: each needs one sample of it; take a "
+            f"batch of {world_size} or more"
+        )
+    parts = DataPartitioner(dataset, [1 / world_size] * world_size)
+    return DataLoader(parts.use(rank), batch_size=batch_size // world_size, collate_fn=collate_fn)

@@ -1,0 +1,1 @@
+"""Pipeline parallelism by threads: each part of the model on a device of its own."""

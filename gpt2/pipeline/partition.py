@@ -1,0 +1,75 @@
+"""Where a sequence of layers is cut: wherever the device changes."""
+
+import torch
+from torch import nn
+from wrong_input import WrongInput
+
+
+class WithDevice(nn.Module):
+    """A module, and the device that it belongs to: for one without parameters, such as dropout.
+
+    On a machine without GPUs it makes several devices of one: "cpu:0", "cpu:1". A tensor on
+    either is an ordinary one, but the marks differ, and each gets a worker thread of its own.
+    """
+
+    def __init__(self, module: nn.Module, device: torch.device | str):
+        super().__init__()
+        self._module = module
+        self._device = torch.device(device)
+
+    def forward(self, *args, **kwargs):
+        return self._module(*args, **kwargs)
+
+    @property
+    def module(self) -> nn.Module:
+        return self._module
+
+    @property
+    def device(self) -> torch.device:
+        return self._device
+
+
+def _retrieve_device(module: nn.Module) -> torch.device:
+    """The device of a layer: its mark, or where its parameters are, or the CPU without any.
+
+    Raises WrongInput for parameters on two devices.
+    """
+    if isinstance(module, WithDevice):
+        return module.device
+    devices = {tensor.device for tensor in (*module.parameters(), *module.buffers())}
+    if len(devices) > 1:
+        raise WrongInput(
+            f"the layer {type(module).__name__} has parameters on "
+            f"{' and '.join(sorted(map(str, devices)))}: put all of a layer on one device"
+        )
+    return devices.pop() if devices else torch.device("cpu")
+
+
+def _assemble_partition(modules: list[nn.Module]) -> nn.Sequential:
+    """The layers of one part, without their marks."""
+    plain = [module.module if isinstance(module, WithDevice) else module for module in modules]
+    return nn.Sequential(*plain)
+
+
+def _split_module(modules: nn.Sequential) -> tuple[nn.ModuleList, list[torch.device]]:
+    """The parts, each a Sequential, and the device of each. A device may have several parts.
+
+    Raises WrongInput for what is not an nn.Sequential, and for one without layers.
+    """
+    if not isinstance(modules, nn.Sequential):
+        raise WrongInput(
+            f"a pipeline is made of an nn.Sequential, not of a {type(modules).__name__}: its "
+            "layers must follow each other"
+        )
+    if len(modules) == 0:
+        raise WrongInput("a pipeline of an empty nn.Sequential: give it one layer or more")
+    # BEGIN SOLUTION GP-3
+    parts, devices = [], []
+    for layer in modules:
+        device = _retrieve_device(layer)
+        if not devices or device != devices[-1]:
+            parts.append([])
+            devices.append(device)
+        parts[-1].append(layer)
+    return nn.ModuleList(_assemble_partition(part) for part in parts), devices
+    # END SOLUTION

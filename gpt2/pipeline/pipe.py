@@ -1,0 +1,140 @@
+"""A sequence of layers as a pipeline: a batch goes through in micro-batches, part after part.
+
+Huang et al., "GPipe" (arXiv 1811.06965); the threads and queues are those of Kim et al.,
+"torchgpipe" (arXiv 2004.09910).
+"""
+
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+
+import torch
+from torch import nn
+from wrong_input import WrongInput
+
+from helpers.trace import Recorder, Trace
+from pipeline.partition import _split_module
+from pipeline.worker import Task, create_workers, end_workers
+
+Batch = torch.Tensor | tuple[torch.Tensor | None, ...]
+
+
+def _clock_cycles(num_batches: int, num_partitions: int) -> Iterator[list[tuple[int, int]]]:
+    """Of each clock cycle: which (micro-batch, partition) are computed, all at the same time.
+
+    Micro-batch i is in partition j at cycle i + j: there are `num_batches + num_partitions - 1`.
+    """
+    # BEGIN SOLUTION GP-4
+    for cycle in range(num_batches + num_partitions - 1):
+        yield [(cycle - j, j) for j in range(num_partitions) if 0 <= cycle - j < num_batches]
+    # END SOLUTION
+
+
+class Pipe(nn.Module):
+    """An nn.Sequential as a pipeline.
+
+    split_size: samples in a micro-batch; the last one may have fewer.
+    partitions, devices, in_queues, out_queues: of each part, in order.
+    recorders: one for each part; the forward of each micro-batch is written down as "F".
+
+    The threads end with `close()`, at the end of `with Pipe(…) as pipe`, or with the pipe.
+    Raises WrongInput for a split size below 1, and as `_split_module`.
+    """
+
+    def __init__(
+        self,
+        module: nn.Sequential,
+        split_size: int = 1,
+        recorders: Sequence[Recorder] | None = None,
+    ):
+        super().__init__()
+        if not isinstance(split_size, int) or split_size < 1:
+            raise WrongInput(
+                f"a split size of {split_size!r}: it is the number of samples in a micro-batch; "
+                "give a whole number, 1 or more"
+            )
+        self.split_size = split_size
+        self.partitions, self.devices = _split_module(module)
+        self.recorders = recorders
+        self.in_queues, self.out_queues = create_workers(self.devices)
+        self.close = weakref.finalize(self, end_workers, self.in_queues)
+
+    def __enter__(self) -> "Pipe":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def forward(self, x: Batch) -> Batch:
+        """What the layers give for `x`, one after the other; on the last device.
+
+        x: [samples, …]; or a tuple of such tensors, for layers that take and give tuples. None in
+        a tuple stays None.
+        """
+        if not self.close.alive:
+            raise WrongInput("this pipe is closed, its threads have ended: make a new one")
+        if len(_first(x)) == 0:
+            raise WrongInput("a batch without samples cannot go through a pipeline: give it some")
+        # BEGIN SOLUTION GP-6
+        batches = split(x, self.split_size)
+        for schedule in _clock_cycles(len(batches), len(self.partitions)):
+            self.compute(batches, schedule)
+        return join(batches)
+        # END SOLUTION
+
+    def compute(self, batches: list[Batch], schedule: list[tuple[int, int]]) -> None:
+        """Compute what one clock cycle asks for, in the workers; put each result into `batches`.
+
+        Returns when all are done. Raises what the first of them has raised.
+        """
+        # BEGIN SOLUTION GP-5
+        for i, j in schedule:
+            self.in_queues[j].put(Task(partial(self.one, j, i, batches[i])))
+        answers = [self.out_queues[j].get() for _, j in schedule]
+        for (i, _), (done, answer) in zip(schedule, answers, strict=True):
+            if not done:
+                raise answer[1].with_traceback(answer[2])
+            batches[i] = answer[1]
+        # END SOLUTION
+
+    def one(self, j: int, i: int, batch: Batch) -> Batch:
+        """Partition j on micro-batch i, on its device; runs in its worker."""
+        batch = to_device(batch, self.devices[j])
+        recorder = self.recorders[j] if self.recorders else None
+        span = recorder.span("F", stage=j, micro_batch=i) if recorder else nullcontext()
+        with span:
+            return self.partitions[j](batch)
+
+    def trace(self) -> Trace:
+        """What the recorders have, as one trace: a rank for each part."""
+        first, *more = (recorder.trace() for recorder in self.recorders)
+        return first.merged(*more)
+
+
+def _first(x: Batch) -> torch.Tensor:
+    return x[0] if isinstance(x, tuple) else x
+
+
+def split(x: Batch, size: int) -> list[Batch]:
+    """Micro-batches of `size` samples, in order; the last may have fewer."""
+    if not isinstance(x, tuple):
+        return list(x.split(size))
+    count = len(x[0].split(size))
+    columns = [[None] * count if part is None else part.split(size) for part in x]
+    return list(zip(*columns, strict=True))
+
+
+def join(batches: list[Batch]) -> Batch:
+    """The micro-batches as one batch."""
+    if not isinstance(batches[0], tuple):
+        return torch.cat(batches)
+    columns = zip(*batches, strict=True)
+    return tuple(None if column[0] is None else torch.cat(column) for column in columns)
+
+
+def to_device(batch: Batch, device: torch.device) -> Batch:
+    """The batch there; on a CPU it stays as it is, whatever its mark."""
+    if isinstance(batch, tuple):
+        return tuple(part if part is None else part.to(device) for part in batch)
+    return batch.to(device)

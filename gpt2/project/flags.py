@@ -1,0 +1,47 @@
+"""The flags that both programs have, and what follows from them."""
+
+import argparse
+
+from wrong_input import WrongInput
+
+from project.data import GENERATED, IWSLT
+from project.models import SIZES
+
+
+def whole(text: str) -> int:
+    """A whole number, 1 or more."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+    return int(text)
+
+
+def truth(text: str) -> bool:
+    """ "True" or "False", so that --pytest False means no."""
+    if text.lower() not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"{text!r}: write True or False")
+    return text.lower() == "true"
+
+
+def common(description: str) -> argparse.ArgumentParser:
+    """A parser with the flags of both programs."""
+    parser = argparse.ArgumentParser(description=description)
+    add = parser.add_argument
+    add("--dataset", default=GENERATED, help=f"{GENERATED!r}, or one on the hub: {IWSLT}")
+    add("--model_max_length", type=whole, default=128, help="tokens of a sentence with its answer")
+    add("--n_epochs", type=whole, default=10)
+    add("--batch_size", type=whole, default=128, help="sentences in a step, of all ranks together")
+    add("--learning_rate", type=float, help="default: what fits the model")
+    add("--model", choices=SIZES, default="tiny", help="gpt2: the shape with 124M parameters")
+    add("--n_train", type=whole, default=4000, help="sentences to train on")
+    add("--n_held_out", type=whole, default=200, help="sentences to validate, and to test")
+    add("--workdir", default="workdir", help="folder of the results")
+    add("--seed", type=int, default=0)
+    return parser
+
+
+def learning_rate(flags: argparse.Namespace) -> float:
+    """The one that was asked for, or the one that fits the model."""
+    rate = flags.learning_rate
+    if rate is not None and not rate > 0:
+        raise WrongInput(f"--learning_rate {rate:g}: give a number above 0, such as 1e-3")
+    return SIZES[flags.model].learning_rate if rate is None else rate

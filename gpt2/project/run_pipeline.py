@@ -1,0 +1,86 @@
+"""GPT-2 learns to translate with its blocks on two devices: one after the other, or as a pipeline.
+
+    cd gpt2
+    python project/run_pipeline.py --model_parallel_mode model_parallel
+    python project/run_pipeline.py --model_parallel_mode pipeline_parallel
+
+Without GPUs the two devices are two threads. They overlap in forward; backward is done by the one
+thread that autograd has for the CPU. On GPUs autograd has one for each.
+"""
+
+import argparse
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import torch
+from pipeline.model_parallel import GPT2LMHeadModelParallel
+from wrong_input import WrongInput, plain_words
+
+from helpers.trace import Recorder
+from project import flags, results, utils
+from project.data import load
+from project.judge import judge
+from project.models import SIZES, make_config, make_model
+from project.text import get_tokenizer
+
+MODES = ("model_parallel", "pipeline_parallel")
+
+
+def run_pp(told: argparse.Namespace) -> None:
+    """Train; writes workdir/{mode}_results_epoch{e}.json. Raises WrongInput."""
+    torch.set_num_threads(1)  # one for each part: else one part alone would use all cores
+    if told.n_chunk > told.batch_size:
+        raise WrongInput(
+            f"--n_chunk {told.n_chunk} of a batch of {told.batch_size}: a micro-batch would have "
+            "no sample; take fewer chunks"
+        )
+    rows = load(told.dataset, told.n_train, told.n_held_out, told.seed)
+    tokenizer = get_tokenizer(rows.train, SIZES[told.model].vocab, "de", "en")
+    config = make_config(told.model, len(tokenizer), told.model_max_length)
+    model = make_model(config, told.seed, GPT2LMHeadModelParallel)
+    model.parallelize()
+    device = next(model.parameters()).device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=flags.learning_rate(told))
+    collate = partial(
+        utils.collate_batch, src_key="de", tgt_key="en", tokenizer=tokenizer,
+        model_max_length=told.model_max_length, device=device,
+    )  # fmt: skip
+    results.forget(told.workdir, told.model_parallel_mode)
+    for epoch in range(told.n_epochs):
+        result = one_epoch(model, optimizer, rows, tokenizer, collate, told, epoch)
+        result.save(results.path_of(told.workdir, epoch, told.model_parallel_mode))
+        print(f"epoch {epoch}: {result}", flush=True)
+
+
+def one_epoch(model, optimizer, rows, tokenizer, collate, told, epoch) -> results.Result:
+    """Train on all sentences once, then judge on one device after the other, with a cache."""
+    parts = len(set(model.transformer.devices))
+    recorders = [Recorder(part) for part in range(parts)] if told.trace else None
+    if told.model_parallel_mode == "pipeline_parallel":
+        model._prepare_pipeline_parallel(-(-told.batch_size // told.n_chunk), recorders)
+    begun = time.perf_counter()
+    rate, _ = utils.train(model, optimizer, rows.train, told.batch_size, collate, f"epoch {epoch}")
+    took = time.perf_counter() - begun
+    if told.trace and model.transformer.h_pp is not None:
+        model.transformer.h_pp.trace().save(told.trace)
+    model._finalize_pipeline_parallel()
+    return results.Result(*judge(model, rows, tokenizer, collate, told.batch_size), took, rate)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = flags.common("GPT-2 learns to translate with its blocks on two devices.")
+    parser.set_defaults(batch_size=64)
+    parser.add_argument("--n_chunk", type=flags.whole, default=4, help="micro-batches in a batch")
+    parser.add_argument("--model_parallel_mode", choices=MODES, default=MODES[0])
+    parser.add_argument("--trace", help="a file for the trace of the last epoch's pipeline")
+    with plain_words():
+        run_pp(parser.parse_args(arguments))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

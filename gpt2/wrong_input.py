@@ -1,0 +1,23 @@
+"""What is said to a person who gave something that cannot work."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class WrongInput(ValueError):
+    """One sentence: what was wrong, where, what to do."""
+
+
+@contextmanager
+def plain_words(speaks: bool = True) -> Iterator[None]:
+    """End the program with the sentence and code 2 where the input was wrong.
+
+    speaks: False ends it without the sentence: of several ranks one says it.
+    """
+    try:
+        yield
+    except WrongInput as error:
+        if speaks:
+            print(f"error: {error}", file=sys.stderr, flush=True)
+        sys.exit(2)

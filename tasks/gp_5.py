@@ -1,0 +1,105 @@
+"""GP-5 (problem 2.2): one tick of the clock, in the workers."""
+
+from pathlib import Path
+
+from helpers.grade import Mistake, Submission, Task
+from helpers.grade.task import load_module
+
+gp = load_module(Path(__file__).with_name("_gp.py"), "lab_task_gp")
+
+TASK = Task(
+    id="GP-5",
+    title="compute what one tick of the clock asks for, in the worker threads",
+    file="gpt2/pipeline/pipe.py",
+    function="compute",
+    notebook="16",
+    points=15,
+    minutes=30,
+    hints=(
+        "Two things must happen for each (micro-batch, part) of a tick: ask its worker, and take "
+        "its answer. If you take the first answer before you ask the second worker, who waits?",
+        "First a loop that puts a Task into the in-queue of each part; then a loop that takes from "
+        "the out-queues. A worker answers (True, (task, result)) or (False, exc_info).",
+        "in_queues[j].put(Task(partial(self.one, j, i, batches[i]))) for all of the tick; then for "
+        "each: done, answer = out_queues[j].get(); batches[i] = answer[1]; where not done, raise "
+        "answer[1]. A lambda in the loop would see the last i and j only: use partial.",
+    ),
+)
+TOGETHER_S = 5.0  # how long one part waits to see the other at work
+
+
+def work(module, seed):
+    """What ticks make of the micro-batches; who was at work together; what an error does."""
+    import threading
+
+    import torch
+
+    module._split_module = gp.split_by_hand
+    torch.manual_seed(seed)
+    marked, plain = gp.two_layers(torch)
+    x = list(torch.randn(3, 2, 3))
+    with module.Pipe(marked, 2) as pipe:
+        batches = list(x)
+        for tick in gp.clock_by_hand(3, 2):
+            pipe.compute(batches, tick)
+        truth = [plain(one) for one in x]
+        half = [plain[0](one) for one in x]
+        values = [[t.detach() for t in each] for each in (batches, truth, half)]
+    with module.Pipe(marked, 2) as pipe:
+        meeting, met = threading.Barrier(2), []
+
+        def one(j, i, batch):
+            try:
+                meeting.wait(TOGETHER_S)
+                met.append(j)
+            except threading.BrokenBarrierError:
+                pass
+            return batch
+
+        pipe.one = one
+        pipe.compute(list(x), [(1, 0), (0, 1)])
+    return values, sorted(met), of_errors(module, marked, x)
+
+
+def of_errors(module, marked, x):
+    """What comes out where the layer of a worker raises."""
+    with module.Pipe(marked, 2) as pipe:
+
+        def one(j, i, batch):
+            raise KeyError("a layer has failed")
+
+        pipe.one = one
+        try:
+            pipe.compute(list(x), [(0, 0)])
+        except BaseException as error:
+            return f"{type(error).__name__}: {error}"
+        return "nothing"
+
+
+def verify(submission: Submission) -> None:
+    """Raises Mistake or WorkFailed."""
+    ((values, met, error),) = submission.on_ranks(work, 1, submission.seed)
+    batches, truth, half = values
+    for i, (found, right) in enumerate(zip(batches, truth, strict=True)):
+        if near(found, right):
+            continue
+        if near(found, half[i]):
+            raise Mistake(f"micro-batch {i} has gone through part 0 only")
+        raise Mistake(
+            f"micro-batch {i} is not what the layers make of it: put each result into batches[i], "
+            "and let each task keep its own i and j"
+        )
+    if met != [0, 1]:
+        raise Mistake(
+            "the parts work one after the other: ask all workers of a tick first, then take the "
+            "answers"
+        )
+    if "a layer has failed" not in error:
+        raise Mistake(
+            f"a layer raises KeyError in a worker, and out of compute comes {error}: raise the "
+            "worker's error where done is False"
+        )
+
+
+def near(found, right):
+    return found.shape == right.shape and (found - right).abs().max() < 1e-5

@@ -1,0 +1,117 @@
+"""Ranks with uneven data and uneven tokens train as one device does."""
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from project import utils
+from project.models import make_config, make_model
+from wrong_input import WrongInput
+
+sys.path.insert(0, str(Path(__file__).parent))
+import ranks_of_it
+
+GPT2 = str(Path(__file__).resolve().parents[2] / "gpt2")
+
+
+def test_weights_after_several_uneven_steps_are_one_devices():
+    # 10 samples on 3 ranks, one at a time: 3, 4 and 3 steps, and rows of very different lengths.
+    answers = ranks_of_it.on_ranks(ranks_of_it.steps, 3, GPT2, 10, 3, 3)
+    expected, _ = ranks_of_it.steps(GPT2, 10, 0, 3)
+    assert [len(counts) for _, counts in answers] == [4, 4, 4]
+    assert [sum(n == 0 for n in counts) for _, counts in answers] == [1, 0, 1]
+    for found, _ in answers:
+        for name, weight in expected.items():
+            torch.testing.assert_close(found[name], weight, rtol=1e-4, atol=1e-6, msg=name)
+
+
+@pytest.fixture(scope="module")
+def small():
+    data = ranks_of_it.rows(12)
+    tokenizer = utils.get_tokenizer(data, 300, "de", "en")
+    model = make_model(make_config("tiny", len(tokenizer), 64))
+    return data, tokenizer, model
+
+
+def collate_with(tokenizer, longest=64):
+    return partial(
+        utils.collate_batch, src_key="de", tgt_key="en", tokenizer=tokenizer,
+        model_max_length=longest,
+    )  # fmt: skip
+
+
+def test_a_batch_says_what_counts(small):
+    data, tokenizer, _ = small
+    batch = collate_with(tokenizer)(data[:3])
+    for number, row in enumerate(data[:3]):
+        counts = batch["label_token_weights"][number].bool()
+        text = tokenizer.decode(batch["labels"][number][counts])
+        assert text == row["en"] + "<eos_en>"
+        assert batch["labels"][number][:-1].tolist() == batch["input_ids"][number][1:].tolist()
+        read = batch["input_ids"][number][batch["attention_mask"][number].bool()]
+        assert tokenizer.decode(read).startswith(row["de"] + "<eos_de>" + row["en"])
+    assert batch["input_ids"].shape[1] <= 64
+
+
+def test_padding_changes_no_loss(small):
+    data, tokenizer, model = small
+    collate = collate_with(tokenizer)
+    whole = utils.loss_fn(collate(data), model)
+    each = [utils.token_losses(collate([row]), model) for row in data]
+    total, count = (sum(part) for part in zip(*each, strict=True))
+    torch.testing.assert_close(whole, total / count)
+    loss = utils.evaluate_loss(model, data, 5, collate, "")
+    assert loss == pytest.approx(whole.item(), rel=1e-5)
+
+
+def test_tokens_are_counted_without_padding(small):
+    data, tokenizer, model = small
+    collate = collate_with(tokenizer)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    rate, counts = utils.train(model, optimizer, data, 4, collate, "")
+    alone = [len(collate([row])["input_ids"][0]) for row in data]
+    assert counts == [sum(alone[k : k + 4]) for k in (0, 4, 8)] and rate > 0
+
+
+def test_a_rank_with_no_token_that_counts_is_named(small):
+    data, tokenizer, model = small
+    cut = collate_with(tokenizer, longest=3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(WrongInput, match="no token of this batch counts"):
+        utils.loss_fn(cut(data[:2]), model)
+    with pytest.raises(WrongInput, match="take a larger --model_max_length"):
+        utils.train(model, optimizer, data, 4, cut, "")
+
+
+def test_a_rank_without_a_token_gets_the_gradients_of_the_others():
+    # At 16 tokens the long sentences are cut off before their translation begins.
+    answers = ranks_of_it.on_ranks(ranks_of_it.steps, 2, GPT2, 2, 2, 2, 16)
+    expected, _ = ranks_of_it.steps(GPT2, 2, 0, 2, 16)
+    for found, _ in answers:
+        for name, weight in expected.items():
+            torch.testing.assert_close(found[name], weight, rtol=1e-4, atol=1e-6, msg=name)
+
+
+def test_translations_with_a_cache_are_those_without(small):
+    data, tokenizer, model = small
+    with_cache = utils.generate(model, data, "de", "en", tokenizer, 64, "cpu", "")
+    for row, said in zip(data[:4], with_cache, strict=False):
+        ids = tokenizer(row["de"] + "<eos_de>")["input_ids"]
+        start = len(ids)
+        with torch.no_grad():
+            while len(ids) < 64:
+                best = int(model(torch.tensor([ids])).logits[0, -1].argmax())
+                if best == tokenizer.convert_tokens_to_ids("<eos_en>"):
+                    break
+                ids.append(best)
+        assert said == tokenizer.decode(ids[start:])
+
+
+def test_bleu_of_the_truth_is_100():
+    data = [{"en": "The old man has sought a horse today."}] * 2
+    assert utils.evaluate_bleu(data, [row["en"] for row in data], "en")["bleu"] == pytest.approx(
+        100
+    )
+    assert utils.evaluate_bleu(data, ["No word fits here at all."] * 2, "en")["bleu"] < 10
