@@ -1,5 +1,6 @@
 """The script of one device: it learns, and refuses nonsense in one sentence."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -30,20 +31,41 @@ def test_it_prints_the_step_and_the_loss_and_leaves_a_trace(tmp_path):
     assert (tmp_path / "trace.json").exists()
 
 
+@pytest.fixture
+def refused(monkeypatch, capsys):
+    """refused(flags) -> what the script says as it ends, without the start of another process."""
+
+    def run_here(*flags: str) -> tuple[object, str]:
+        monkeypatch.chdir(PRIMER)
+        monkeypatch.setattr(sys, "argv", ["intro.py", *flags])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path("intro.py", run_name="__main__")
+        code, said = ended.value.code, capsys.readouterr().err
+        return (1, f"{said}{code}") if isinstance(code, str) else (code, said)
+
+    return run_here
+
+
+def test_a_process_ends_with_the_sentence_and_code_1():
+    ended = run(*SMALL, "--heads", "7")
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("error: ") and "7" in line
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
         (["--text", "nowhere.txt"], "nowhere.txt"),
-        (["--heads", "7"], "7"),
         (["--batch-size", "4", "--like-ranks", "3"], "cannot be divided among 3 ranks"),
         (["--tokenizer", "nowhere.model"], "nowhere.model"),
         (["--optimizer", "sgd", "--lr", "1e30", "--steps", "9"], "the loss became nan at step"),
     ],
 )
-def test_wrong_input_ends_with_one_sentence(flags, sentence):
-    ended = run(*SMALL, *flags)
-    assert ended.returncode == 1
-    (line,) = ended.stderr.splitlines()
+def test_wrong_input_ends_with_one_sentence(flags, sentence, refused):
+    code, said = refused(*SMALL, *flags)
+    assert code == 1
+    (line,) = said.splitlines()
     assert line.startswith("error: ")
     assert sentence in line
 
@@ -51,7 +73,7 @@ def test_wrong_input_ends_with_one_sentence(flags, sentence):
 @pytest.mark.parametrize(
     "flags", [["--steps", "-1"], ["--batch-size", "0"], ["--lr", "fast"], ["--size", "huge"]]
 )
-def test_flags_that_make_no_sense(flags):
-    ended = run(*flags)
-    assert ended.returncode == 2
-    assert flags[0] in ended.stderr.splitlines()[-1]
+def test_flags_that_make_no_sense(flags, refused):
+    code, said = refused(*flags)
+    assert code == 2
+    assert flags[0] in said.splitlines()[-1]
