@@ -5,14 +5,16 @@
     run_script(path, ranks=3)      a script          (python -m helpers.ranks -n 3 SCRIPT)
     find_place(), connect()        inside a script: who am I, and where are the others
 
-Files, from the ground up: `place` and `backend` decide, `connect` joins; `protocol`, `jobs`,
-`worker` are the inside of a rank; `limits`, `forkserver`, `process`, `pool`, `output`, `failure`,
-`report` are the notebook's side, which `follow` puts together; `packing`, `cells`, `launch`,
-`magic` are what a notebook calls.
+Files, from the ground up: `slurm`, `launchers`, `rendezvous`, `discover` read what a launcher left;
+`place` and `backend` decide, `interface` and `connect` join; `protocol`, `jobs`, `worker` are the
+inside of a rank; `limits`, `forkserver`, `process`, `pool`, `output`, `failure`, `report` are the
+notebook's side, which `follow` puts together; `packing`, `cells`, `launch`, `magic` are what a
+notebook calls.
 """
 
-from helpers.ranks.backend import BACKENDS, BackendError
+from helpers.ranks.backend import BACKENDS, BackendError, gpu_of
 from helpers.ranks.connect import ConnectError, connect, disconnect
+from helpers.ranks.discover import SOURCES, discover
 from helpers.ranks.failure import Failure, RankFailed
 from helpers.ranks.launch import launch, run_script
 from helpers.ranks.packing import CannotSend
@@ -30,9 +32,12 @@ __all__ = [
     "PlaceError",
     "RankFailed",
     "Report",
+    "SOURCES",
     "connect",
     "disconnect",
+    "discover",
     "find_place",
+    "gpu_of",
     "keep_warm",
     "launch",
     "run_script",

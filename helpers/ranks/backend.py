@@ -1,4 +1,4 @@
-"""Which library carries the messages: NCCL between GPUs, gloo between everything else."""
+"""Which library carries the messages (NCCL between GPUs, gloo elsewhere), and which GPU it is."""
 
 from dataclasses import dataclass
 
@@ -52,3 +52,20 @@ def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> Choice:
     if gpus < ranks:
         return Choice("gloo", f"NCCL needs a GPU for each rank, and there are {here}")
     return Choice("nccl", "each rank has a GPU of its own")
+
+
+def gpu_of(place: Place, gpus: int) -> int:
+    """Which of the `gpus` GPUs of its machine a rank takes: the one with its local rank.
+
+    Raises BackendError where there is none with that number.
+    """
+    if place.local_rank < gpus:
+        return place.local_rank
+    there = "there is one GPU, number 0" if gpus == 1 else f"the GPUs are 0 to {gpus - 1}"
+    if gpus == 0:
+        there = "there is no GPU"
+    raise BackendError(
+        f"rank {place.rank} has LOCAL_RANK {place.local_rank} on its machine, and {there} here: "
+        "start at most one rank for each GPU of a machine; if each rank is shown one GPU of its "
+        "own (CUDA_VISIBLE_DEVICES), let it see all of them; or use --backend gloo"
+    )

@@ -12,7 +12,8 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from helpers.ranks.backend import Choice, choose_backend
+from helpers.ranks.backend import Choice, choose_backend, gpu_of
+from helpers.ranks.interface import interface_to
 from helpers.ranks.place import Place, usable_cores
 
 if TYPE_CHECKING:
@@ -56,15 +57,24 @@ def connect(
     choice = choose_backend(backend, place, gpus, dist.is_nccl_available())
     share = max(1, usable_cores() // place.local_world_size)
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", share)))
-    if gpus:
-        torch.cuda.set_device(place.local_rank % gpus)
+    if gpus:  # NCCL wants one for each rank; over gloo they may share
+        local = gpu_of(place, gpus) if choice.backend == "nccl" else place.local_rank % gpus
+        torch.cuda.set_device(local)
     if place.address in LOOPBACK:
         _stay_on_loopback()
+    elif (name := interface_to(place.address)) and not name.startswith("lo"):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
 
     wait = timedelta(seconds=timeout)
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
-        # torchrun holds the store itself, and has counted the ranks.
-        dist.init_process_group(choice.backend, timeout=wait)
+        # torchrun has counted the ranks already.
+        dist.init_process_group(
+            choice.backend,
+            store=_store_of_this_attempt(place, timeout),
+            rank=place.rank,
+            world_size=place.world_size,
+            timeout=wait,
+        )
     else:
         store = _open_store(place, timeout)
         try:
@@ -133,6 +143,7 @@ def _open_store(place: Place, timeout: float):
     if "LAB_STORE_PORT" in os.environ:  # helpers.ranks serves it already, on a free port
         port, serves = int(os.environ["LAB_STORE_PORT"]), False
     where = f"{place.address}:{port}"
+    _look_up(place.address)
     if not serves:
         _await_rank_0(place, port, timeout)
     try:
@@ -159,6 +170,48 @@ def _open_store(place: Place, timeout: float):
         ) from None
 
 
+def _store_of_this_attempt(place: Place, timeout: float):
+    """A store that no attempt before has written into: rank 0 serves it, and tells its port.
+
+    torchrun keeps one store for all attempts. After a restart gloo would find in it the addresses
+    of the ranks that have died, and call them (pytorch issue 135712). TORCHELASTIC_RESTART_COUNT
+    does not tell the attempts apart: each machine counts for itself.
+    """
+    import torch.distributed as dist
+
+    wait, begun = timedelta(seconds=timeout), time.monotonic()
+    kept = dist.TCPStore(place.address, place.port, is_master=False, timeout=wait)
+    if place.rank == 0:
+        store = dist.TCPStore(
+            place.address, 0, is_master=True, wait_for_workers=False, timeout=wait
+        )
+        kept.set("lab/port", str(store.port))
+        return store
+    while True:
+        port = int(kept.get("lab/port"))
+        try:
+            socket.create_connection((place.address, port), timeout=5).close()
+            return dist.TCPStore(place.address, port, is_master=False, timeout=wait)
+        except (OSError, dist.DistError) as error:  # that of the attempt before: it is gone
+            if time.monotonic() - begun > timeout:
+                raise ConnectError(
+                    f"rank {place.rank} waited {timeout:.0f} s for the store of rank 0 at "
+                    f"{place.address}:{port}: {_first_line(error)}"
+                ) from None
+        time.sleep(0.05)
+
+
+def _look_up(address: str) -> None:
+    """ConnectError where the name of rank 0's machine does not lead to a number."""
+    try:
+        socket.getaddrinfo(address, None)
+    except (socket.gaierror, UnicodeError):
+        raise ConnectError(
+            f"the address {address!r} of rank 0 is not known on this machine: set MASTER_ADDR to "
+            "a name or number that is, the same for every rank"
+        ) from None
+
+
 def _await_rank_0(place: Place, port: int, timeout: float) -> None:
     """Return as soon as something listens where rank 0 should."""
     begun, said = time.monotonic(), False
@@ -168,11 +221,6 @@ def _await_rank_0(place: Place, port: int, timeout: float) -> None:
             return
         except ConnectionRefusedError:
             pass
-        except socket.gaierror:
-            raise ConnectError(
-                f"the address {place.address!r} of rank 0 is not known on this machine: "
-                "set MASTER_ADDR to a name or number that is"
-            ) from None
         except OSError as error:
             if time.monotonic() - begun > timeout:
                 raise ConnectError(

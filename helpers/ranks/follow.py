@@ -3,7 +3,6 @@
 import os
 import pickle
 import queue
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +13,7 @@ from helpers.ranks.limits import not_inside_a_rank
 from helpers.ranks.output import Output
 from helpers.ranks.pool import in_notebook, the_pool
 from helpers.ranks.process import News, RankProcess, defaults
+from helpers.ranks.rendezvous import free_port
 from helpers.ranks.report import Report
 
 EXIT_S = 5.0  # how long a rank that has finished may take to end
@@ -174,9 +174,9 @@ class _Run:
 
     def _give_out(self, port: int) -> None:
         """The store is there: give each rank its place and the job."""
-        free_port = _free_port()
+        master_port = free_port()
         for process in self.processes:
-            place = _place(process.rank, len(self.processes), port, free_port)
+            place = _place(process.rank, len(self.processes), port, master_port)
             place["LAB_CHECKED"] = str(int(self.surroundings.checked))
             surroundings = replace(self.surroundings, environment=place)
             process.order(kind="job", job=self.job, surroundings=surroundings)
@@ -197,7 +197,7 @@ class _Stillness:
         return time.monotonic() - self._time
 
 
-def _place(rank: int, ranks: int, store_port: int, free_port: int) -> dict[str, str]:
+def _place(rank: int, ranks: int, store_port: int, master_port: int) -> dict[str, str]:
     """The environment variables that tell a rank its place."""
     facts = (
         defaults()
@@ -212,14 +212,7 @@ def _place(rank: int, ranks: int, store_port: int, free_port: int) -> dict[str, 
             "LOCAL_RANK": rank,
             "LOCAL_WORLD_SIZE": ranks,
             "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": free_port,
+            "MASTER_PORT": master_port,
         }
     )
     return {name: str(value) for name, value in facts.items()}
-
-
-def _free_port() -> int:
-    """A port that nobody uses now, chosen by the system."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

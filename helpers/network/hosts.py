@@ -1,0 +1,171 @@
+"""Two hosts on one machine, each with a network of its own and a cable between them.
+
+A host is a Linux network namespace: it has its own addresses, ports and interfaces, and sees
+nothing of the machine around it. What runs in it must find the other host as it would on a
+cluster. Needs root, or a system that lets each user have namespaces, and the program `ip`.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from helpers.network.link import Link
+
+PROGRAMS = {"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2", "tc": "iproute2"}
+BURST = 64 * 1024  # bytes: the kernel hands over packets of up to so many at once
+# Holds a namespace open until its standard input ends, however this process goes.
+HOLDER = (
+    "import socket, subprocess, sys; socket.sethostname(sys.argv[1]); "
+    "subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True); "
+    "print('ready', flush=True); sys.stdin.read()"
+)
+
+
+class NoHosts(OSError):
+    """This machine cannot be two hosts; the message says why."""
+
+
+def why_not() -> str:
+    """Why this machine cannot be two hosts, as one sentence; empty where it can."""
+    if not sys.platform.startswith("linux"):
+        return "network namespaces are a part of Linux, and this is another system"
+    for name, package in PROGRAMS.items():
+        if not shutil.which(name, path=_path()):
+            return f"the program {name} is not here: install the package {package}"
+    tried = subprocess.run(
+        [*_unshare(), "true"], capture_output=True, text=True, env=_environment()
+    )
+    if tried.returncode:
+        said = tried.stderr.strip() or f"code {tried.returncode}"
+        return f"this user may not make a network namespace ({said}): try it as root"
+    return ""
+
+
+class TwoHosts:
+    """Two hosts, `node0` and `node1`, until the `with` block ends.
+
+    Raises NoHosts where the machine cannot do it.
+    """
+
+    names = ("node0", "node1")
+    addresses = ("10.77.0.1", "10.77.0.2")
+    interface = "eth0"
+
+    def __init__(self):
+        if why := why_not():
+            raise NoHosts(why)
+        self._holders: list[subprocess.Popen] = []
+        self._started: list[subprocess.Popen] = []
+
+    def __enter__(self) -> "TwoHosts":
+        try:
+            for name in self.names:
+                self._holders.append(self._hold(name))
+            second = str(self._holders[1].pid)
+            cable = ["type", "veth", "peer", "name", self.interface, "netns", second]
+            self.run(0, ["ip", "link", "add", "name", self.interface, *cable])
+            for host, address in enumerate(self.addresses):
+                self.run(host, ["ip", "address", "add", f"{address}/24", "dev", self.interface])
+                self.run(host, ["ip", "link", "set", self.interface, "up"])
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for process in self._started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+        for process in [*self._started, *self._holders]:
+            if process in self._holders:
+                process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe:
+                    pipe.close()
+        self._started, self._holders = [], []
+
+    def start(self, host: int, command: Sequence[str], **options: Any) -> subprocess.Popen:
+        """Start a command on host 0 or 1; options as for `subprocess.Popen`.
+
+        It is ended, with all that it started, when the `with` block ends.
+        """
+        options.setdefault("env", _environment())
+        enter = ["nsenter", "--target", str(self._holders[host].pid), "--net", "--uts"]
+        process = subprocess.Popen(
+            [*enter, *_as_root(), "--", *command], start_new_session=True, **options
+        )
+        self._started.append(process)
+        return process
+
+    def run(self, host: int, command: Sequence[str], timeout: float = 60.0) -> str:
+        """Run a command on host 0 or 1 to its end; give what it printed. Raises NoHosts."""
+        process = self.start(
+            host, command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        said, _ = process.communicate(timeout=timeout)
+        if process.returncode:
+            raise NoHosts(f"'{' '.join(command)}' failed on {self.names[host]}: {said.strip()}")
+        return said
+
+    def slow(self, link: Link) -> Link:
+        """Make the cable as slow as `link`, both ways; give the link that it now is.
+
+        Where the kernel has no `netem` the cable gets the bandwidth only, and no delay.
+        """
+        rate = f"{link.megabits:g}mbit"
+        exact = ["netem", "rate", rate, "delay", f"{link.milliseconds:g}ms", "limit", "100000"]
+        plain = ["tbf", "rate", rate, "burst", str(BURST), "latency", "1s"]
+        try:
+            self._shape(exact)
+            return link
+        except NoHosts:
+            self._shape(plain)
+            return Link(link.megabits)
+
+    def _shape(self, discipline: list[str]) -> None:
+        for host in (0, 1):
+            self.run(host, ["tc", "qdisc", "replace", "dev", self.interface, "root", *discipline])
+
+    def _hold(self, name: str) -> subprocess.Popen:
+        """A process in a new namespace. A user's second one is made inside the user's first."""
+        inside = []
+        if self._holders and _as_root():
+            inside = ["nsenter", "--target", str(self._holders[0].pid), *_as_root(), "--"]
+        unshare = ["unshare", "--net", "--uts"] if inside else _unshare()
+        process = subprocess.Popen(
+            [*inside, *unshare, sys.executable, "-c", HOLDER, name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=_environment(),
+        )
+        if process.stdout.readline().strip() != "ready":
+            said = process.stderr.read().strip().splitlines()[-1:] or ["no reason given"]
+            process.kill()
+            raise NoHosts(f"the host {name} cannot be made: {said[0]}")
+        return process
+
+
+def _as_root() -> list[str]:
+    """What nsenter needs where this user is root only inside the namespace."""
+    return [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
+
+
+def _unshare() -> list[str]:
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    return ["unshare", *user, "--net", "--uts"]
+
+
+def _path() -> str:
+    """Where to look: `ip` and `tc` often lie where only root looks."""
+    return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+
+
+def _environment() -> dict[str, str]:
+    return os.environ | {"PATH": _path()}

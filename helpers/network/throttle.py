@@ -1,0 +1,146 @@
+"""A slow link inside a process: what a rank asks of torch.distributed comes as late as on it.
+
+A message travels at full speed, and is handed over when the slow link would have brought it. Its
+time begins when all who take part are there. Each rank has one way out and one way in, and what
+goes one way goes one after the other.
+"""
+
+import functools
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from helpers.network.link import Link
+
+
+def _parts(link: Link, size: float, ranks: int) -> float:
+    """All parts but one's own, one after the other: half of a ring all-reduce."""
+    return link.seconds(size * (ranks - 1) / ranks, ranks - 1)
+
+
+def _message(link: Link, size: float, ranks: int) -> float:
+    return link.seconds(size)
+
+
+# Of each operation: which argument holds the bytes that all have in the end, or had at the
+# beginning, and the seconds of so many bytes.
+COSTS: dict[str, tuple[int, Callable[[Link, float, int], float]]] = {
+    "all_reduce": (0, Link.all_reduce_seconds),
+    "all_gather": (0, _parts),
+    "all_gather_into_tensor": (0, _parts),
+    "reduce_scatter": (1, _parts),
+    "reduce_scatter_tensor": (1, _parts),
+    "broadcast": (0, _message),
+    "send": (0, _message),
+    "isend": (0, _message),
+    "recv": (0, _message),
+    "irecv": (0, _message),
+}
+# Not slowed, but refused: a number that is half slow means nothing.
+REFUSED = ("all_to_all", "all_to_all_single", "batch_isend_irecv", "gather", "reduce", "scatter")
+
+
+@contextmanager
+def slow_link(link: Link, sleep: Callable[[float], object] = time.sleep) -> Iterator[None]:
+    """Inside the block, messages of this rank take at least as long as on `link`.
+
+    Works on every system, for what is called as `dist.all_reduce(…)` and so on, its first two
+    arguments by their places. The C++ inside of DistributedDataParallel is not slowed, unless it
+    has a communication hook that calls these functions.
+    sleep: what lets so many seconds pass.
+
+    Raises NotImplementedError for an operation that it cannot slow, TypeError for tensors that
+    are given by name.
+    """
+    import torch.distributed as dist
+
+    before = {name: getattr(dist, name) for name in (*COSTS, *REFUSED)}
+    with ThreadPoolExecutor(1, "link-out") as out, ThreadPoolExecutor(1, "link-in") as into:
+        for name, function in before.items():
+            way = _Way(link, sleep, into if name in ("recv", "irecv") else out)
+            late = _refused(name) if name in REFUSED else _late(name, function, way)
+            setattr(dist, name, late)
+        try:
+            yield
+        finally:
+            for name, function in before.items():
+                setattr(dist, name, function)
+
+
+class _Way:
+    """One way of a link, which carries one message after the other: its thread is the queue."""
+
+    def __init__(self, link: Link, sleep: Callable, thread: ThreadPoolExecutor):
+        self.link, self.sleep, self.thread = link, sleep, thread
+
+
+class _LateWork:
+    """What an asynchronous operation gives: done when it is done, and the link has brought it."""
+
+    def __init__(self, work: Any, way: _Way, seconds: float):
+        import torch
+
+        self.future: torch.futures.Future = torch.futures.Future()
+        self.done = way.thread.submit(self._finish, work, way.sleep, seconds)
+
+    def _finish(self, work: Any, sleep: Callable, seconds: float) -> None:
+        try:
+            work.wait()
+            sleep(seconds)
+        except BaseException as error:  # who waits for the future must hear of it too
+            self.future.set_exception(error)
+            raise
+        self.future.set_result(_value(work))
+
+    def wait(self, timeout: Any = None) -> bool:
+        self.done.result()  # an error of the operation comes up here
+        return True
+
+    def is_completed(self) -> bool:
+        return self.done.done()
+
+    def get_future(self) -> Any:
+        return self.future
+
+
+def _value(work: Any) -> Any:
+    """What the future of an operation gives: of a collective its tensors, of a message nothing."""
+    try:
+        return work.get_future().value()
+    except RuntimeError:  # gloo's messages have no future
+        return None
+
+
+def _late(name: str, function: Callable, way: _Way) -> Callable:
+    import torch.distributed as dist
+
+    position, cost = COSTS[name]
+
+    @functools.wraps(function)
+    def late(*args: Any, **kwargs: Any) -> Any:
+        if len(args) <= position:
+            raise TypeError(f"inside slow_link give dist.{name} its tensors first, without names")
+        seconds = cost(way.link, _bytes(args[position]), dist.get_world_size(kwargs.get("group")))
+        found = function(*args, **kwargs)
+        if hasattr(found, "wait"):
+            return _LateWork(found, way, seconds)
+        way.thread.submit(way.sleep, seconds).result()
+        return found
+
+    return late
+
+
+def _bytes(tensors: Any) -> float:
+    """The bytes of a tensor, or of a list of them."""
+    return sum(t.nbytes for t in tensors) if isinstance(tensors, (list, tuple)) else tensors.nbytes
+
+
+def _refused(name: str) -> Callable:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise NotImplementedError(
+            f"slow_link cannot slow dist.{name}: inside its block use {', '.join(sorted(COSTS))}"
+        )
+
+    return refuse

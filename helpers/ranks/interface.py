@@ -1,0 +1,42 @@
+"""Through which network interface this machine reaches another one."""
+
+import socket
+import struct
+import sys
+
+
+def interface_to(address: str) -> str | None:
+    """The name of the interface, as "eth0"; None where this system does not tell it (not Linux).
+
+    gloo would take the one to which the machine's own name leads. On many laptops this is the
+    loopback, which no other machine can reach.
+    """
+    own = address_towards(address)
+    if own is None or not sys.platform.startswith("linux"):
+        return None
+    for _, name in socket.if_nameindex():
+        if _address_of(name) == own:
+            return name
+    return None
+
+
+def address_towards(address: str) -> str | None:
+    """The address that this machine has in the network of another one; None where it has none."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, 9))  # sends nothing: it only chooses the way
+            return probe.getsockname()[0]
+    except OSError:
+        return None
+
+
+def _address_of(interface: str) -> str | None:
+    import fcntl
+
+    request = struct.pack("256s", interface.encode()[:15])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            answer = fcntl.ioctl(probe.fileno(), 0x8915, request)  # SIOCGIFADDR
+        except OSError:
+            return None
+    return socket.inet_ntoa(answer[20:24])

@@ -1,0 +1,177 @@
+"""What each launcher leaves in the environment of a process, read as four numbers.
+
+The variables are documented by torchrun, Open MPI, Intel MPI and MPICH (Hydra), MVAPICH, HPE's
+Parallel Application Launch Service (PALS) and Slurm's srun.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from helpers.ranks import slurm
+
+
+class PlaceError(ValueError):
+    """The rank or the world size makes no sense; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """The variables in which one launcher tells a process its place; the first one set counts.
+
+    source: the name under which a person asks for it.
+    """
+
+    name: str
+    source: str
+    rank: tuple[str, ...]
+    world_size: tuple[str, ...]
+    local_rank: tuple[str, ...]
+    local_world_size: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What one launcher says. The local size is None where it says none.
+
+    told: the variable, with its value, that gave the rank, as "RANK=3".
+    """
+
+    name: str
+    source: str
+    told: str
+    rank: int
+    world_size: int
+    local_rank: int
+    local_world_size: int | None
+
+
+RANKS = Launcher(
+    "helpers.ranks",
+    "ranks",
+    ("LAB_RANK",),
+    ("LAB_WORLD_SIZE",),
+    ("LAB_RANK",),
+    ("LAB_WORLD_SIZE",),
+)
+TORCHRUN = Launcher(
+    "torchrun", "env", ("RANK",), ("WORLD_SIZE",), ("LOCAL_RANK",), ("LOCAL_WORLD_SIZE",)
+)
+SLURM = Launcher(
+    "Slurm",
+    "slurm",
+    ("SLURM_PROCID",),
+    ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"),
+    ("SLURM_LOCALID",),
+    ("SLURM_STEP_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"),
+)
+# It starts what MPICH has built, so it leaves MPICH's variables too.
+PALS = Launcher(
+    "PALS",
+    "pals",
+    ("PALS_RANKID",),
+    ("PALS_SIZE", "PMI_SIZE", "WORLD_SIZE"),
+    ("PALS_LOCAL_RANKID",),
+    ("PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE", "LOCAL_WORLD_SIZE"),
+)
+# The order matters: torchrun may itself run below srun, so the innermost launcher comes first.
+LAUNCHERS = (
+    RANKS,
+    TORCHRUN,
+    Launcher(
+        "MPI",
+        "mpi",
+        ("OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK"),
+        ("OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE"),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK"),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE"),
+    ),
+    PALS,
+    Launcher(
+        "MPI",
+        "mpi",
+        ("PMI_RANK",),
+        ("PMI_SIZE",),
+        ("MPI_LOCALRANKID", "PMI_LOCAL_RANK"),
+        ("MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"),
+    ),
+    SLURM,
+)
+
+
+def read(launcher: Launcher, environ: Mapping[str, str]) -> Counts | None:
+    """What a launcher says in this environment; None where it did not start this process.
+
+    Raises PlaceError where what it says cannot be.
+    """
+    rank, size = (_first(names, environ) for names in (launcher.rank, launcher.world_size))
+    if not (rank and size) or (launcher is SLURM and not slurm.is_step(environ)):
+        return None
+    name = launcher.name
+    if launcher is TORCHRUN and not environ.get("TORCHELASTIC_RUN_ID"):
+        name = "the environment"  # anybody may have set these variables
+    world_size = whole(environ[size], size)
+    number = in_range(environ[rank], world_size, rank)
+    local = _first(launcher.local_rank, environ)
+    local_number = whole(environ[local], local) if local else number
+    local_size = _local_size(launcher, environ)
+    if launcher is SLURM and local_size is not None:
+        local_size = max(local_size, local_number + 1)  # it counts nodes of the job, not of a step
+    if local and local_size is not None and not 0 <= local_number < local_size <= world_size:
+        which = _first(launcher.local_world_size, environ)
+        raise PlaceError(
+            f"{local}={local_number}, {which}={environ[which]} and {size}={world_size} contradict "
+            "each other: the ranks of one machine count from 0, and they are a part of all; let "
+            f"the launcher set them, and type 'unset {local} {which}' before it starts"
+        )
+    told = f"{rank}={environ[rank]}"
+    return Counts(name, launcher.source, told, number, world_size, local_number, local_size)
+
+
+def refuse_one_half(environ: Mapping[str, str]) -> None:
+    """PlaceError where somebody has set the rank without the world size, or the other way."""
+    for launcher in LAUNCHERS:
+        rank, size = (_first(names, environ) for names in (launcher.rank, launcher.world_size))
+        if launcher in (TORCHRUN, PALS) and rank and not size:
+            raise PlaceError(
+                f"{rank}={environ[rank]} is set, and {launcher.world_size[-1]} is not, so this "
+                f"process does not know how many there are: set WORLD_SIZE, or type 'unset {rank}'"
+            )
+        if launcher is TORCHRUN and size and not rank:
+            raise PlaceError(
+                f"WORLD_SIZE={environ[size]} is set, and RANK is not, so this process does not "
+                "know which one it is: set RANK, or type 'unset WORLD_SIZE'"
+            )
+
+
+def whole(text: str | int, what: str) -> int:
+    """`text` as a whole number; PlaceError, which names `what`, where it is none."""
+    try:
+        return int(str(text))
+    except ValueError:
+        raise PlaceError(f"{what} must be a whole number, not {str(text)!r}") from None
+
+
+def in_range(text: str | int, size: int, what: str) -> int:
+    """`text` as a rank from 0 to size - 1; PlaceError, which names `what`, where it is none."""
+    rank = whole(text, what)
+    if not 0 <= rank < size:
+        last = f"a whole number from 0 to {size - 1}" if size > 1 else "0"
+        raise PlaceError(f"{what} must be {last}, because the world size is {size}; it is {text!s}")
+    return rank
+
+
+def _first(names: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
+    return next((name for name in names if environ.get(name)), None)
+
+
+def _local_size(launcher: Launcher, environ: Mapping[str, str]) -> int | None:
+    name = _first(launcher.local_world_size, environ)
+    if name is None:
+        return None
+    if launcher is not SLURM:
+        return whole(environ[name], name)
+    counts = slurm.tasks_of_each_node(environ[name])
+    if not counts:
+        raise PlaceError(f"{name} must be like 4, 4(x2) or 4(x2),3, not {environ[name]!r}")
+    node = whole(environ.get("SLURM_NODEID") or 0, "SLURM_NODEID")
+    return counts[min(node, len(counts) - 1)]

@@ -1,0 +1,119 @@
+"""A slow link inside a rank: by a clock of our own, so that no test depends on how fast we are."""
+
+import threading
+import time
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from helpers.network import Link, slow_link
+from helpers.ranks import launch
+
+LINK = Link(megabits=8, milliseconds=1)  # a million bytes a second
+
+
+class Clock:
+    """Time that passes only while somebody sleeps; each way of a link has a thread of its own."""
+
+    def __init__(self):
+        self.spent = {"out": 0.0, "in": 0.0}
+        self.sleepers: list[str] = []
+        self.crowded = False
+
+    def sleep(self, seconds):
+        way = threading.current_thread().name.split("_")[0].removeprefix("link-")
+        self.crowded |= way in self.sleepers  # two messages on one way at one time
+        self.sleepers.append(way)
+        time.sleep(0.01)  # long enough for another one to come, if it could
+        self.sleepers.remove(way)
+        self.spent[way] += seconds
+
+
+@pytest.mark.parametrize(
+    ("link", "size", "messages", "seconds"),
+    [(LINK, 1e6, 1, 1.001), (LINK, 0, 3, 0.003), (Link(1000), 125e6, 2, 1.0)],
+)
+def test_what_a_link_takes(link, size, messages, seconds):
+    assert link.seconds(size, messages) == pytest.approx(seconds)
+
+
+def test_a_ring_sends_twice_all_but_one_part():
+    # Of three ranks each sends 4 messages of a third.
+    assert LINK.all_reduce_seconds(3e6, 3) == pytest.approx(4 * (1e-3 + 1.0))
+
+
+@pytest.mark.parametrize("link", [(0,), (-1,), (float("inf"),), (float("nan"),)])
+def test_a_link_through_which_nothing_comes(link):
+    with pytest.raises(ValueError, match="give a number above 0"):
+        Link(*link)
+    with pytest.raises(ValueError, match="give 0 or more"):
+        Link(1, -1)
+
+
+def in_ranks():
+    """Seconds that each operation takes of the ways out and in, on each of three ranks."""
+    clock, found, said = Clock(), {}, []
+    rank, x = dist.get_rank(), torch.full((300_000,), 1.0 + dist.get_rank())  # 1.2 million bytes
+    whole, part, before = torch.empty(300_000), torch.empty(100_000), dist.all_reduce
+
+    def timed(name, function):
+        begun = dict(clock.spent)
+        function()
+        found[name] = clock.spent["out"] - begun["out"], clock.spent["in"] - begun["in"]
+
+    def to_the_next_and_from_the_last():
+        going = dist.isend(x, (rank + 1) % 3), dist.irecv(whole, (rank + 2) % 3)
+        for message in going:
+            message.wait()
+
+    def two_at_once():
+        works = [dist.all_reduce(t, async_op=True) for t in x.chunk(2)]
+        works[0].get_future().wait()
+        works[1].wait()
+        found["finished"] = works[1].is_completed()
+
+    with slow_link(LINK, clock.sleep):
+        timed("all_reduce", lambda: dist.all_reduce(x))
+        timed("broadcast", lambda: dist.broadcast(x, 0))
+        timed("reduce_scatter", lambda: dist.reduce_scatter(part, list(x.chunk(3))))
+        timed("reduce_scatter_tensor", lambda: dist.reduce_scatter_tensor(part, x))
+        timed("all_gather", lambda: dist.all_gather(list(whole.chunk(3)), part))
+        timed("all_gather_into_tensor", lambda: dist.all_gather_into_tensor(whole, part))
+        if rank < 2:
+            timed("message", lambda: dist.send(x, 1) if rank == 0 else dist.recv(x, 0))
+        timed("both ways", to_the_next_and_from_the_last)
+        timed("two at once", two_at_once)
+        for wrong in (lambda: dist.reduce(x, 0), lambda: dist.all_reduce(tensor=x)):
+            try:
+                wrong()
+            except (NotImplementedError, TypeError) as error:
+                said.append(str(error))
+    found["crowded"] = clock.crowded
+    found["restored"] = dist.all_reduce is before
+    return found, said, x[0].item()
+
+
+def test_operations_are_as_late_as_the_link_says():
+    answers = launch(in_ranks, ranks=3, quiet=True)
+    # The bytes that one rank sends, at a million a second, and a millisecond for each message.
+    expected = {
+        "all_reduce": (1.604, 0),
+        "broadcast": (1.201, 0),
+        "reduce_scatter": (0.802, 0),
+        "reduce_scatter_tensor": (0.802, 0),
+        "all_gather": (0.802, 0),
+        "all_gather_into_tensor": (0.802, 0),
+        "both ways": (1.201, 1.201),  # out and in at one time
+        "two at once": (1.608, 0),  # one way: the second goes when the first has gone
+    }
+    for rank, (found, said, value) in enumerate(answers):
+        for name, seconds in expected.items():
+            assert found[name] == pytest.approx(seconds), (rank, name)
+        assert found["finished"] and found["restored"] and not found["crowded"]
+        assert "slow_link cannot slow dist.reduce: inside its block use all_gather" in said[0]
+        assert "give dist.all_reduce its tensors first" in said[1]
+        # 1 + 2 + 3 everywhere, and that is what all have in the end, three times.
+        assert value == 18.0
+    assert answers[0][0]["message"] == pytest.approx((1.201, 0))
+    assert answers[1][0]["message"] == pytest.approx((0, 1.201))

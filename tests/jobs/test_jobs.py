@@ -1,0 +1,221 @@
+"""Each job script, started for real, or below a launcher that leaves the variables of the real one.
+
+There is no Slurm and no PALS here: small programs of their names stand in for them.
+"""
+
+import functools
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers.grade.task import load_module
+from helpers.network import Link, TwoHosts, why_not
+from helpers.ranks import run_script
+from helpers.ranks.rendezvous import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+JOBS = sorted((ROOT / "jobs").glob("*.sh"))
+ENVIRONMENT = {
+    name: value
+    for name, value in os.environ.items()
+    if not name.startswith(("SLURM_", "PALS_", "PMI_", "OMPI_"))
+} | {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
+WINDOWS = pytest.mark.skipif(sys.platform == "win32", reason="the job scripts are for bash")
+pytestmark = WINDOWS
+
+
+def start(job: str, *flags: str, popen=subprocess.Popen, **variables: str) -> subprocess.Popen:
+    return popen(
+        [str(ROOT / "jobs" / job), *flags],
+        env=ENVIRONMENT | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen) -> str:
+    """What it printed; it must have ended well."""
+    out, err = process.communicate(timeout=100)
+    assert process.returncode == 0, out + err
+    return out
+
+
+# --- what they are -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda path: path.name)
+def test_a_job_script_is_right_bash_and_starts_a_script_that_is_there(job):
+    checked = subprocess.run(["bash", "-n", str(job)], capture_output=True, text=True)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    text = job.read_text(encoding="utf-8")
+    named = set(re.findall(r"[\w/]+\.py\b", text))
+    assert "jobs/hello.py" in named
+    for script in named:
+        assert (ROOT / script).is_file(), f"{job.name} names {script}, which is not there"
+    assert os.access(job, os.X_OK)
+
+
+def test_the_table_lists_every_job_script():
+    listed = re.findall(r"\]\((\w+\.sh)\)", (ROOT / "jobs/README.md").read_text(encoding="utf-8"))
+    assert sorted(set(listed)) == [job.name for job in JOBS]
+
+
+# --- started for real ----------------------------------------------------------------------------
+
+
+def test_torchrun_on_two_machines():
+    """Two hosts with addresses of their own; where the system has none, two on this one."""
+    link, flags = Link(200), ("jobs/hello.py", "--megabytes", "2", "--repeat", "2")
+    nodes = ({"NODE": "0"}, {"NODE": "1"})
+    said = on_two("torchrun_several_nodes.sh", flags, nodes, link)
+    for rank in (0, 1):
+        assert f"rank {rank} of 2: number 0 of 1 on " in said[rank]
+    if not why_not():
+        for rank in (0, 1):
+            assert f"on node{rank}, says torchrun; rank 0 is at 10.77.0.1" in said[rank]
+        # No more goes through the cable, however fast or slow this machine is; 64 kB are a burst.
+        rate = float(re.search(r"(\d+) megabits a second from each rank", said[0]).group(1))
+        assert rate < 1.1 * link.megabits
+
+
+def test_torchrun_starts_again_what_has_failed():
+    """A rank on one of two hosts; where the system has none, one of two ranks on this one."""
+    flags = ("jobs/hello.py", "--fail", "1", "--megabytes", "0.1")
+    if why_not():
+        said = finish(start("torchrun_elastic.sh", *flags))
+    else:
+        said = "".join(on_two("torchrun_elastic.sh", flags, ({"NODES": "2", "RANKS": "1"},) * 2))
+    for rank in (0, 1):  # before the failure, and after it; machines may change their numbers
+        assert len(re.findall(rf"rank {rank} of 2: number . of . on \S+, says torchrun", said)) == 2
+    assert said.count("all-reduce of 0.1 MB") == 1
+
+
+def on_two(job: str, flags, nodes, link: Link | None = None) -> list[str]:
+    """What a job script printed on each of two hosts, each with variables of its own."""
+    if why_not():
+        meet = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        return [finish(p) for p in [start(job, *flags, **meet, **node) for node in nodes]]
+    with TwoHosts() as hosts:
+        if link:
+            hosts.slow(link)
+        started = [
+            start(
+                job,
+                *flags,
+                popen=functools.partial(hosts.start, host),
+                MASTER_ADDR=hosts.addresses[0],
+                **node,
+            )
+            for host, node in enumerate(nodes)
+        ]
+        return [finish(process) for process in started]
+
+
+def test_mpi():
+    mpirun = load_module(ROOT / "TP/mpirun.py", "jobs_mpirun")
+    as_root = {k: v for k, v in mpirun.settings().items() if "ALLOW" in k}
+    settings = {**as_root, "MPIRUN": str(mpirun.find_mpirun())}
+    out = finish(start("mpi.sh", "jobs/hello.py", "--only-say", RANKS="3", **settings))
+    for rank in range(3):
+        assert f"rank {rank} of 3: number {rank} of 3 on " in out
+    assert out.count("says mpi4py; rank 0 is at localhost") == 3
+
+
+def test_the_script_of_the_exercises():
+    report = run_script(ROOT / "jobs/count_ranks.py", ranks=2, quiet=True)
+    assert report.ok, report
+    for rank, text in enumerate(report.texts):
+        assert f"the environment: rank {rank} of 2, local rank {rank}\n" in text
+        assert f"the host names: local rank {rank} of 2, on machine 0 of 1\n" in text
+    # 14 steps of 12.5 MB; in turn four of them share each host's cable of 1000 megabits.
+    assert "side by side (aaaabbbb): 1.40 s" in report.texts[0]
+    assert "in turn (abababab): 5.60 s" in report.texts[0]
+
+
+def test_flags_that_make_no_sense():
+    command = [sys.executable, str(ROOT / "jobs/hello.py"), "--megabytes", "0"]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert said.returncode == 2
+    assert "--megabytes must be above 0" in said.stderr
+
+
+# --- below a launcher that is not here -----------------------------------------------------------
+
+
+LAUNCHER = """#!{python}
+import os, subprocess, sys
+
+ranks, each = {ranks}, {each}
+command = sys.argv[sys.argv.index(os.environ["PYTHON"]):]
+for rank in range(ranks):
+    node, local = divmod(rank, each)
+    facts = {facts}
+    environment = os.environ | {{name: str(value) for name, value in facts.items()}}
+    code = subprocess.run(command, env=environment).returncode
+    if code:
+        sys.exit(code)
+"""
+SRUN = """{
+        "SLURM_PROCID": rank, "SLURM_NTASKS": ranks, "SLURM_STEP_NUM_TASKS": ranks,
+        "SLURM_LOCALID": local, "SLURM_NODEID": node, "SLURM_STEP_ID": 0, "SLURM_JOB_ID": 7,
+        "SLURM_STEP_TASKS_PER_NODE": "2(x2)", "SLURM_STEP_NODELIST": "node[07,09]"}"""
+PALS = """{
+        "PALS_RANKID": rank, "PALS_LOCAL_RANKID": local, "PALS_NODEID": node,
+        "PMI_RANK": rank, "PMI_SIZE": ranks, "PMI_LOCAL_RANK": local, "PMI_LOCAL_SIZE": each}"""
+
+
+@pytest.fixture
+def launcher(tmp_path, monkeypatch):
+    """Puts a stand-in for a launcher on the path."""
+
+    def put(name: str, facts: str, ranks: str, each: str) -> None:
+        path = tmp_path / name
+        path.write_text(LAUNCHER.format(python=sys.executable, facts=facts, ranks=ranks, each=each))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setitem(ENVIRONMENT, "PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+    return put
+
+
+def four_ranks_on_two_nodes(launcher: str, first: str) -> str:
+    return "".join(
+        f"rank {rank} of 4: number {rank % 2} of 2 on HOST, says {launcher}; rank 0 is at {first}\n"
+        for rank in range(4)
+    )
+
+
+def test_slurm(launcher):
+    launcher("srun", SRUN, "4", "2")
+    out = finish(start("slurm.sh", "jobs/hello.py", "--only-say", SLURM_SUBMIT_DIR=str(ROOT)))
+    assert re.sub(r" on \S+,", " on HOST,", out) == four_ranks_on_two_nodes("Slurm", "node07")
+
+
+def test_pals(launcher, tmp_path):
+    nodes = tmp_path / "nodes"
+    nodes.write_text("x1000\nx1001\n")
+    number = 'int(sys.argv[sys.argv.index("{}") + 1])'
+    launcher("mpiexec", PALS, number.format("-n"), number.format("--ppn"))
+    variables = {"PBS_NODEFILE": str(nodes), "RANKS": "2", "PBS_O_WORKDIR": str(ROOT)}
+    out = finish(start("pbs_pals.sh", SCRIPT="jobs/hello.py --only-say", **variables))
+    assert re.sub(r" on \S+,", " on HOST,", out) == four_ranks_on_two_nodes("PALS", "x1000")
+
+
+@pytest.mark.parametrize("job", ["torchrun_elastic.sh", "torchrun_several_nodes.sh"])
+def test_a_machine_to_which_there_is_no_way(job):
+    process = start(job, NODE="1", MASTER_ADDR="no-such-host.invalid")
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert err == "error: there is no way from this machine to 'no-such-host.invalid'\n"
+
+
+def test_what_a_person_must_say_first():
+    said = start("torchrun_several_nodes.sh")
+    _, err = said.communicate(timeout=20)
+    assert said.returncode != 0
+    assert "set NODE to the number of this machine" in err
