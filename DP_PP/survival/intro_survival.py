@@ -1,0 +1,120 @@
+"""Survival: a training that is saved, killed, and goes on, on the same layout or another one.
+
+    python intro_survival.py 0                one process for each rank: 0 to 5
+    ./run.sh --die-at 13                      all six; rank 1 is killed in the middle of step 13
+    ./run.sh                                  again: goes on after the last save
+    ./run.sh --stages 2 --steps 30            … as three pipelines of two stages
+    python intro_survival.py --world-size 1 --stages 1 --steps 40       … on one device
+    torchrun --nproc-per-node 6 --max-restarts 1 intro_survival.py --die-at 13
+
+Every layout learns from the same batches: --batch-size is that of all pipelines together. The last
+rank of the first pipeline prints the loss of the whole batch.
+"""
+
+import argparse
+import os
+import signal
+from itertools import islice
+
+import torch
+import torch.distributed as dist
+
+from helpers.checkpoint import Training, resume, save
+from helpers.grid import Grid, make_groups
+from helpers.pipeline import Pipeline
+from helpers.plain_errors import plain_errors
+from helpers.ranks import connect, disconnect
+from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.schedules import one_f_one_b
+from simplellm.losses import causalLLMLoss, check_finite
+from simplellm.options import (
+    add_training_flags,
+    make_model,
+    make_optimizer,
+    make_stories,
+    make_tokenizer,
+    positive,
+    settle,
+)
+from simplellm.slicing import slice_stage, whole_name
+
+
+def read_flags(arguments=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_rank_flags(parser, ranks=6)
+    add_training_flags(parser, batch_size=6)
+    parser.set_defaults(steps=20)
+    add = parser.add_argument_group("survival").add_argument
+    add("--stages", type=positive, default=3, help="of each pipeline (3)")
+    add("--micro-batches", type=positive, default=2, help="of each pipeline's batch (2)")
+    add("--checkpoints", metavar="FOLDER", default="runs/checkpoints", help="(runs/checkpoints)")
+    add("--every", type=positive, default=5, help="steps from one save to the next (5)")
+    add("--die-at", type=int, metavar="STEP", help="kill rank 1 in this step of a run that began")
+    return settle(parser.parse_args(arguments))
+
+
+def train(options, place, device, say=print):
+    """Train until `options.steps` steps are done; give the losses by step, and where it began.
+
+    say(step, loss): called after each step on the last rank of the first pipeline.
+    """
+    grid = Grid(max(1, place.world_size // options.stages), options.stages)
+    grid.require(place.world_size)
+    if options.batch_size % grid.dp:
+        raise ValueError(f"choose a --batch-size that the {grid.dp} pipelines can divide")
+    here, groups = grid.coordinates(place.rank), make_groups(grid)
+    torch.manual_seed(options.seed)  # the same whole model on every rank, cut alike
+    tokenizer = make_tokenizer(options)
+    stage = slice_stage(make_model(options, tokenizer), here.pp, grid.pp, device)
+    optimizer = make_optimizer(options, stage)
+    pipeline = Pipeline(
+        one_f_one_b(grid.pp, options.micro_batches),
+        {here.pp: stage},
+        groups.pp,
+        loss=lambda logits, ids: causalLLMLoss(logits, ids, tokenizer.vocab_size),
+    )
+
+    # Names of the whole model: they say nothing of how the ranks have cut it.
+    first = getattr(stage, "first_layer", 0)
+    training = Training(stage, optimizer, name=lambda name: whole_name(name, first))
+    done = resume(options.checkpoints, training)
+    if place.rank == 0 and done.path:
+        print(f"goes on after step {done.step - 1} from {done.path}", flush=True)
+    # All ranks read all stories, so that a position means the same on every layout.
+    stories = iter(make_stories(options, tokenizer, quiet=place.rank > 0))
+    batches = islice(stories, done.position or 0, options.steps)
+    losses = {}
+
+    for step, batch in enumerate(batches, done.step):
+        optimizer.zero_grad()
+        ids = batch.chunk(grid.dp)[here.dp].to(device)
+        outcome = pipeline.step(ids, ids)
+        if step == options.die_at and place.rank == 1 and not done.path:
+            os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+        for p in stage.parameters():
+            dist.all_reduce(p.grad, dist.ReduceOp.AVG, groups.dp)
+        optimizer.step()
+        if outcome.loss is not None:
+            dist.all_reduce(outcome.loss, dist.ReduceOp.AVG, groups.dp)
+            losses[step] = check_finite(outcome.loss, step)
+            if here.dp == 0:
+                say(step, losses[step])
+        if (step + 1) % options.every == 0:
+            save(options.checkpoints, training, step + 1, position=step + 1)
+
+    return losses, done.step
+
+
+def main():
+    options = read_flags()
+    place = place_from(options)
+    device = connect(place, options.backend, options.timeout)
+    train(options, place, device)
+    disconnect()
+
+
+if __name__ == "__main__":
+    with plain_errors():
+        main()

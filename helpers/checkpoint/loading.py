@@ -1,0 +1,125 @@
+"""Read a checkpoint: every rank its part, on the layout that it was written on or another one."""
+
+import os
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.api import CheckpointException
+
+from helpers.checkpoint import folder as folders
+from helpers.checkpoint.agreement import held
+from helpers.checkpoint.errors import CheckpointError, NoCheckpoint, read_error
+from helpers.checkpoint.fits import require_all_used, require_optimizer, require_same, tensors_in
+from helpers.checkpoint.optimizer import empty_state, wanted_settings
+from helpers.checkpoint.saving import random_state
+from helpers.checkpoint.together import by_all, by_first, here
+from helpers.checkpoint.training import WEIGHT, Training
+from helpers.checkpoint.whole import read_facts, why_not_the_same, why_not_whole
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """Where a training goes on.
+
+    step: how many steps are done: the number of the next one, counted from 0.
+    position: as it was given to `save`; None at the beginning.
+    path: what was read; None: nothing, the training begins.
+    random: whether random numbers go on where they stopped. They do where every rank holds what
+        the rank of its number held before; on another layout they are left as they are.
+    """
+
+    step: int = 0
+    position: Any = None
+    path: Path | None = None
+    random: bool = False
+
+
+def load(folder: str | os.PathLike, training: Training, step: int | None = None) -> Resumed:
+    """Read a checkpoint into the training, in place; all ranks call it together.
+
+    step: which one; None: the last whole one. The layout may be another than when it was saved:
+    more ranks or fewer, other stages, layers cut or whole. The optimizer gets its state and its
+    settings (learning rate and so on) back.
+
+    Raises NoCheckpoint or CheckpointError, the same on all ranks: none there, half written, a file
+    missing, another model or optimizer. Then nothing has changed, unless the disk failed in the
+    middle of reading.
+    """
+    folder = Path(folder)
+    path = Path(by_first(lambda: str(folders.choose(folder, step))))
+    facts = by_all(lambda: _facts_seen(path))[0]
+    wanted: dict[str, torch.Tensor] = {}
+    states: dict = {}
+    settings: list = []
+
+    def prepare() -> set[str]:
+        """What to read; the names of all tensors that this rank holds."""
+        require_optimizer(path, facts, training)
+        there = tensors_in(path)
+        weights = training.weights()
+        require_same(path, there, weights)
+        wanted.update({WEIGHT + name: tensor for name, tensor in weights.items()})
+        dtypes = {key: found.properties.dtype for key, found in there.items()}
+        sizes = {key: found.size for key, found in there.items()}
+        room, found = empty_state(training, dtypes, sizes)
+        wanted.update(room)
+        states.update(found)
+        settings.extend(wanted_settings(training, facts["settings"]))
+        return set(weights)
+
+    names = set().union(*by_all(prepare))
+    by_first(lambda: require_all_used(path, names))
+    mine = held(wanted)
+    goes_on = by_all(lambda: mine) == facts["held"]
+    random = random_state() if goes_on else {}
+    by_all(lambda: _read(path, wanted, random))
+    for key, state in random.items():
+        (torch.cuda if key.endswith("cuda") else torch).set_rng_state(state)
+    if training.optimizer is not None:
+        training.optimizer.state.clear()
+        training.optimizer.state.update(states)
+    for group, found in settings:
+        group.update(found)
+    return Resumed(facts["step"], facts["position"], path, goes_on)
+
+
+def resume(folder: str | os.PathLike, training: Training) -> Resumed:
+    """Go on from the last whole checkpoint, or from the beginning where the folder holds none.
+
+    So a script that calls it can be started again after whatever has happened. Raises as `load`
+    does: where there are checkpoints and none is whole, it does not begin again in silence.
+    """
+    try:
+        return load(folder, training)
+    except NoCheckpoint:
+        return Resumed()
+
+
+def _facts_seen(path: Path) -> dict:
+    """The facts as this rank sees them: each machine must see all files."""
+    reason = why_not_whole(path)
+    if reason is not None:
+        raise CheckpointError(
+            f"this rank does not see all of {path}: {reason}; the folder must be one that all "
+            "machines share"
+        )
+    reason = why_not_the_same(path, *here())
+    if reason is not None:
+        raise CheckpointError(f"{path} is damaged: {reason}")
+    return read_facts(path)
+
+
+def _read(path: Path, wanted: dict[str, torch.Tensor], random: dict[str, torch.Tensor]) -> None:
+    """Fill the tensors with what stands in the checkpoint."""
+    for key in random.keys() - tensors_in(path).keys():
+        del random[key]  # a GPU that was not used before
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that each rank reads for itself is meant so
+            dcp.load(wanted | random, storage_reader=dcp.FileSystemReader(path), no_dist=True)
+    except (CheckpointException, OSError, RuntimeError) as error:
+        raise CheckpointError(read_error(error, path)) from error

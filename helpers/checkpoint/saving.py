@@ -1,0 +1,123 @@
+"""Write a checkpoint: every rank its part, all of it or nothing."""
+
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.api import CheckpointException
+
+from helpers.checkpoint import folder as folders
+from helpers.checkpoint.agreement import report, require_agreement
+from helpers.checkpoint.errors import CheckpointError, explained
+from helpers.checkpoint.optimizer import pack_settings, state_of
+from helpers.checkpoint.together import by_all, by_first, here
+from helpers.checkpoint.training import WEIGHT, Training
+from helpers.checkpoint.whole import FORMAT, sums_of
+
+RANDOM = "random/"
+
+
+def save(
+    folder: str | os.PathLike,
+    training: Training,
+    step: int,
+    position: Any = None,
+    keep: int = 2,
+) -> Path:
+    """Save the training after `step` steps; all ranks call it together. Gives the new path.
+
+    folder: one for each training, which all ranks see. What stands in it: see
+        `helpers.checkpoint.folder`.
+    training: what this rank holds. Tensors that several ranks hold are written once, by the rank
+        that has least to write.
+    step: how many steps are done; more than at the last save.
+    position: where the data goes on, on any layout; what JSON can hold, the same on all ranks.
+    keep: how many checkpoints stay; older ones are removed when the new one is whole.
+
+    Also saved: the state of each rank's random numbers (torch's). It ends when the checkpoint is on
+    the disk and has its name; what stops a rank before leaves the earlier ones as they are.
+
+    Raises CheckpointError, the same on all ranks: a folder that cannot be used, a full disk, ranks
+    that disagree. Then nothing has changed, and the draft is removed.
+    """
+    folder = Path(folder)
+    rank, size = here()
+    tensors: dict[str, torch.Tensor] = {}
+
+    def prepare() -> dict:
+        _require_plain(step, position, keep)
+        tensors.update({WEIGHT + name: tensor for name, tensor in training.weights().items()})
+        tensors.update(state_of(training) | random_state())
+        return report(training, tensors, step)
+
+    reports = by_all(prepare)
+    require_agreement(reports)
+    draft = Path(by_first(lambda: str(folders.begin(folder, step))))
+    sums: dict[str, int] = {}
+
+    def finish() -> str:
+        facts = {
+            "format": FORMAT,
+            "step": step,
+            "position": position,
+            "ranks": size,
+            "optimizer": reports[0]["optimizer"],
+            "settings": pack_settings({n: s for r in reports for n, s in r["settings"].items()}),
+            "held": [each["held"] for each in reports],
+            "sums": sums,
+        }
+        return str(folders.finish(draft, folder, facts, keep))
+
+    try:
+        _write(tensors, draft)
+        for found in by_all(lambda: sums_of(draft, rank)):
+            sums.update(found)
+        return Path(by_first(finish))
+    except BaseException:
+        if rank == 0:
+            shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def random_state() -> dict[str, torch.Tensor]:
+    """The state of torch's random numbers on this rank, of the processor and of its GPU."""
+    rank, _ = here()
+    states = {f"{RANDOM}{rank}/cpu": torch.get_rng_state()}
+    if torch.cuda.is_initialized():
+        states[f"{RANDOM}{rank}/cuda"] = torch.cuda.get_rng_state()
+    return states
+
+
+def _write(tensors: Mapping[str, torch.Tensor], draft: Path) -> None:
+    """Write all tensors into the draft, each once."""
+    connected = here()[1] > 1
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that one process alone is no mistake
+            writer = dcp.FileSystemWriter(draft)
+            dcp.save(dict(tensors), storage_writer=writer, no_dist=not connected)
+    except CheckpointException as error:
+        rank, (cause, _) = min(error.failures.items())
+        where = f"rank {rank}: " if connected else ""
+        raise CheckpointError(where + explained(cause, draft)) from error
+    except OSError as error:
+        raise CheckpointError(explained(error, draft)) from error
+
+
+def _require_plain(step: int, position: Any, keep: int) -> None:
+    for name, value, least in (("step", step, 0), ("keep", keep, 1)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise CheckpointError(f"{name} must be a whole number, {least} or more, not {value!r}")
+    try:
+        json.dumps(position)
+    except (TypeError, ValueError):
+        raise CheckpointError(
+            f"position is a {type(position).__name__}, which JSON cannot hold: give numbers, "
+            "words, and lists or dictionaries of them"
+        ) from None

@@ -1,0 +1,175 @@
+"""One process: what stands on the disk, what is whole, and a save that ends at every moment."""
+
+import json
+import os
+import shutil
+
+import pytest
+import torch
+from torch import nn
+
+from helpers.checkpoint import CheckpointError, Training, latest, load, resume, save, steps
+
+
+def make(seed=0):
+    torch.manual_seed(seed)
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    model(torch.ones(4, 3)).sum().backward()
+    optimizer.step()
+    return Training(model, optimizer)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_last_ones_stay(tmp_path):
+    folder = tmp_path / "not" / "there"
+    assert (latest(folder), steps(folder)) == (None, [])
+    for step in (1, 2, 5, 7):
+        path = save(folder, make(), step, keep=3)
+        assert path.name == f"step-{step:08d}" and latest(folder) == step
+    assert steps(folder) == [2, 5, 7]
+    assert names(path) == [".metadata", "__0_0.distcp", "checkpoint.json"]
+
+
+def test_weights_momenta_settings_position_and_random_numbers_come_back(tmp_path):
+    training = make()
+    training.optimizer.param_groups[0]["lr"] = 0.025
+    save(tmp_path, training, 4, position={"story": 17})
+    drawn = torch.rand(3)
+    other = make(seed=1)
+    done = load(tmp_path, other)
+    assert (done.step, done.position, done.random) == (4, {"story": 17}, True)
+    assert torch.equal(torch.rand(3), drawn)
+    assert other.optimizer.param_groups[0]["lr"] == 0.025
+    for mine, theirs in zip(training.model.parameters(), other.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+        (buffer,) = other.optimizer.state[theirs].values()
+        assert torch.equal(training.optimizer.state[mine]["momentum_buffer"], buffer)
+
+
+def test_groups_of_parameters_keep_their_own_settings(tmp_path):
+    def grouped(rates):
+        model = nn.Linear(3, 2)
+        groups = [{"params": [p], "lr": r} for p, r in zip(model.parameters(), rates, strict=True)]
+        return Training(model, torch.optim.Adam(groups, betas=(0.5, 0.75)))
+
+    save(tmp_path, grouped((0.1, 0.2)), 1)
+    other = grouped((0.3, 0.3))
+    load(tmp_path, other)
+    assert [group["lr"] for group in other.optimizer.param_groups] == [0.1, 0.2]
+    assert other.optimizer.param_groups[0]["betas"] == (0.5, 0.75)
+    model = nn.Linear(3, 2)
+    with pytest.raises(CheckpointError, match="were in different groups"):
+        load(tmp_path, Training(model, torch.optim.Adam(model.parameters())))
+
+
+def test_nothing_there_is_a_beginning_and_a_draft_is_nothing(tmp_path):
+    assert resume(tmp_path / "none", make()).step == 0
+    (tmp_path / ".step-00000005.draft").mkdir()
+    assert resume(tmp_path, make()).path is None
+    save(tmp_path, make(), 6)
+    assert names(tmp_path) == ["step-00000006"]  # the draft of a run that was killed is gone
+
+
+def damage(path, how):
+    file = path / "__0_0.distcp"
+    if how == "facts":
+        (path / "checkpoint.json").unlink()
+    elif how == "file":
+        file.unlink()
+    elif how == "cut":
+        file.write_bytes(file.read_bytes()[:-100])
+    elif how == "words":
+        (path / "checkpoint.json").write_text("{")
+    elif how == "format":
+        facts = json.loads((path / "checkpoint.json").read_text())
+        (path / "checkpoint.json").write_text(json.dumps(facts | {"format": 9}))
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("facts", "checkpoint.json, which is written last, is missing"),
+        ("file", "__0_0.distcp, what rank 0 wrote, is missing"),
+        ("cut", "__0_0.distcp, what rank 0 wrote, has"),
+        ("words", "checkpoint.json cannot be read"),
+        ("format", "has format 9 and this program reads 1"),
+    ],
+)
+def test_what_is_not_whole_is_not_taken_for_whole(how, says, tmp_path, capsys):
+    save(tmp_path, make(), 1)
+    damage(save(tmp_path, make(), 2), how)
+    assert steps(tmp_path) == [1]
+    with pytest.raises(CheckpointError, match=says):
+        load(tmp_path, make(), step=2)
+    assert resume(tmp_path, make()).step == 1
+    assert says in capsys.readouterr().out  # it is said that one was passed over
+    save(tmp_path, make(), 2)  # and its place can be taken
+    assert steps(tmp_path) == [1, 2]
+    for step in (1, 2):
+        damage(tmp_path / f"step-{step:08d}", how)
+    with pytest.raises(CheckpointError, match=says):  # no beginning in silence
+        resume(tmp_path, make())
+
+
+@pytest.mark.parametrize("name", ["__0_0.distcp", ".metadata"])
+def test_one_bit_that_has_turned_is_found(name, tmp_path):
+    file = save(tmp_path, make(), 1) / name
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(CheckpointError, match=f"is damaged: {name}.* holds other bytes than were"):
+        load(tmp_path, make())
+
+
+# Every call by which a save changes the disk.
+CALLS = [(os, "fsync"), (os, "rename"), (os, "replace"), (os, "mkdir"), (os, "rmdir")]
+CALLS += [(os, "unlink"), (shutil, "rmtree")]
+
+
+def save_until(number, folder, step):
+    """In a process of its own: save, and end in the `number`th of those calls, without a word."""
+    pid = os.fork()
+    if pid == 0:
+        count = 0
+
+        def ending(call):
+            def counted(*args, **kwargs):
+                nonlocal count
+                count += 1
+                if count > number:
+                    os._exit(9)
+                return call(*args, **kwargs)
+
+            return counted
+
+        for module, name in CALLS:
+            setattr(module, name, ending(getattr(module, name)))
+        save(folder, make(step), step)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes that end in the middle are forked")
+def test_a_save_that_ends_at_any_moment_leaves_a_whole_checkpoint(tmp_path):
+    for step in (1, 2):
+        save(tmp_path, make(step), step)
+    last, number, ended = 2, 0, 9
+    seen = set()
+    while ended == 9:
+        ended = save_until(number, tmp_path, last + 1)
+        assert latest(tmp_path) in (last, last + 1)
+        named = [name for name in names(tmp_path) if not name.startswith(".")]
+        assert named == [f"step-{step:08d}" for step in steps(tmp_path)]  # all of them are whole
+        seen.add((ended, latest(tmp_path) - last))
+        last = latest(tmp_path)
+        right, found = make(last), make()
+        assert load(tmp_path, found).step == last
+        assert torch.equal(found.model.weight, right.model.weight)
+        number += 1
+    assert ended == 0 and number > 8
+    assert seen == {(9, 0), (9, 1), (0, 1)}  # before its name, after it, and to the end
+    assert len(names(tmp_path)) == len(steps(tmp_path)) == 2

@@ -1,0 +1,167 @@
+"""Saved on one layout, loaded into another: the next losses are those of a run without a break.
+
+All layouts see the same global batch. In float64 they differ only by the order of additions.
+"""
+
+import functools
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from helpers.checkpoint import Training, load, save, steps
+from helpers.grid import Grid
+from helpers.ranks import launch
+
+from .layouts import ONE, Trainer, batch_of, causal_loss, make_whole, optimizer_for
+
+TOLERANCE = 1e-12  # on losses of about 3
+# From one device through these; two steps on each, and two on one device after the last.
+SIX_RANKS, TWO_RANKS = (Grid(2, 3), Grid(3, 2)), (Grid(tp=2), Grid(dp=2))
+PLAIN, TIED = ("sgd", False), ("adam", True)
+CASES = [
+    (grid, kind, number)
+    for chain in (SIX_RANKS, TWO_RANKS)
+    for kind in (PLAIN, TIED)
+    for number, grid in enumerate(chain, 1)
+]
+
+
+def folder_of(root, kind, grid):
+    return f"{root}/{kind[0]}-{'x'.join(map(str, grid.shape))}"
+
+
+def walk(root, chain):
+    """On every rank: each layout begins where the one before has stopped; the losses of each."""
+    losses = {}
+    for kind in (PLAIN, TIED):
+        for before, grid in zip((ONE, *chain), chain, strict=False):
+            trainer = Trainer(grid, *kind)
+            done = load(folder_of(root, kind, before), trainer.training)
+            losses[kind, grid] = trainer.steps(done.step, done.step + 2)
+            step = done.step + 2
+            save(folder_of(root, kind, grid), trainer.training, step, [step, "stories"])
+    return losses
+
+
+def walk_and_shard(root, chain):
+    """The same, and then torch's FSDP2, whose tensors are cut over the ranks along their rows."""
+    from torch.distributed.fsdp import fully_shard
+
+    losses, model = walk(root, chain), make_whole()
+    fully_shard(model)
+    optimizer = optimizer_for("sgd", model)
+    training = Training(model, optimizer)
+    step = load(folder_of(root, PLAIN, ONE), training).step
+    optimizer.zero_grad()
+    loss = causal_loss(model, batch_of(step).chunk(2)[dist.get_rank()])
+    loss.backward()
+    optimizer.step()
+    save(f"{root}/fsdp", training, step + 1)
+    dist.all_reduce(loss)
+    return losses | {"fsdp": loss.item() / 2, "uneven": save_uneven(f"{root}/uneven")}
+
+
+def make_uneven():
+    """Rows that two ranks cannot share alike (one gets none), half precision, a frozen tensor."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.Linear(1, 3)).bfloat16()
+    model[1].bias.requires_grad_(False)
+    return model
+
+
+def save_uneven(folder):
+    from torch.distributed.fsdp import fully_shard
+
+    model = make_uneven()
+    fully_shard(model)
+    optimizer = optimizer_for("adam", model)
+    model(torch.ones(2, 4).bfloat16()).square().sum().backward()
+    optimizer.step()
+    save(folder, Training(model, optimizer), 1)
+    return {name: p.full_tensor().detach() for name, p in model.named_parameters()}
+
+
+@functools.cache
+def without_a_break(kind):
+    return Trainer(ONE, *kind).steps(0, 8)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """Where one device has saved after two steps of each kind."""
+    root = tmp_path_factory.mktemp("checkpoints")
+    for kind in (PLAIN, TIED):
+        trainer = Trainer(ONE, *kind)
+        trainer.steps(0, 2)
+        save(folder_of(root, kind, ONE), trainer.training, 2, [2, "stories"])
+    return root
+
+
+@pytest.fixture(scope="module")
+def ranks(root):
+    """What each rank of the two launches gave."""
+    two = launch(walk_and_shard, 2, (str(root), TWO_RANKS), quiet=True, timeout=100)
+    return [*two, *launch(walk, 6, (str(root), SIX_RANKS), quiet=True, timeout=100)]
+
+
+@pytest.mark.parametrize(("grid", "kind", "number"), CASES)
+def test_another_layout_goes_on_with_the_same_losses(grid, kind, number, ranks):
+    found = [rank[kind, grid] for rank in ranks if rank.get((kind, grid))]
+    assert len(found) == grid.dp * grid.tp  # on the ranks of the last stage
+    for losses in found:
+        right = without_a_break(kind)[2 * number : 2 * number + 2]
+        assert losses == pytest.approx(right, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize(("grid", "kind", "number"), CASES)
+def test_one_device_goes_on_from_every_layout(grid, kind, number, ranks, root):
+    trainer = Trainer(ONE, *kind)
+    done = load(folder_of(root, kind, grid), trainer.training)
+    assert (done.step, done.position) == (2 * number + 2, [2 * number + 2, "stories"])
+    losses = trainer.steps(done.step, done.step + 2)
+    right = without_a_break(kind)[done.step : done.step + 2]
+    assert losses == pytest.approx(right, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("kind", [PLAIN, TIED])
+def test_a_fresh_optimizer_would_be_seen(kind, root, ranks):
+    """So that the tests above say something of the momenta."""
+    trainer = Trainer(ONE, *kind)
+    load(folder_of(root, kind, SIX_RANKS[0]), Training(trainer.stage))
+    losses = trainer.steps(4, 6)
+    assert losses[0] == pytest.approx(without_a_break(kind)[4], abs=TOLERANCE)
+    assert abs(losses[1] - without_a_break(kind)[5]) > 1e-4
+
+
+def test_fully_sharded_goes_on_and_one_device_after_it(root, ranks):
+    right = without_a_break(PLAIN)
+    for rank in ranks[:2]:
+        assert rank["fsdp"] == pytest.approx(right[2], abs=TOLERANCE)
+    trainer = Trainer(ONE, *PLAIN)
+    assert load(root / "fsdp", trainer.training).step == 3
+    assert trainer.steps(3, 5) == pytest.approx(right[3:5], abs=TOLERANCE)
+
+
+def test_shards_that_are_not_alike(root, ranks):
+    model = make_uneven()
+    optimizer = optimizer_for("adam", model)
+    load(root / "uneven", Training(model, optimizer))
+    for name, p in model.named_parameters():
+        assert torch.equal(p, ranks[0]["uneven"][name])
+        assert set(optimizer.state[p]) == (
+            {"step", "exp_avg", "exp_avg_sq"} if p.requires_grad else set()
+        )
+
+
+def test_every_rank_writes_and_nothing_is_written_twice(root, ranks):
+    folder = folder_of(root, PLAIN, SIX_RANKS[0])
+    assert steps(folder) == [4]
+    (path,) = root.glob("sgd-2x3x1/*")
+    parts = sorted(path.glob("*.distcp"))
+    assert [part.name for part in parts] == [f"__{rank}_0.distcp" for rank in range(6)]
+    parameters = list(make_whole().parameters())
+    # Weights and momenta once, 8 bytes each, and what torch.save adds to each tensor.
+    content = 2 * 8 * sum(p.numel() for p in parameters) + 6 * torch.get_rng_state().numel()
+    written = sum(part.stat().st_size for part in parts)
+    assert content < written < content + 2000 * (2 * len(parameters) + 6)
