@@ -2,13 +2,14 @@
 
 python -m helpers.timeline traces/ -o step.html
 python -m helpers.timeline predicted.json --measured traces/ -o both.html
+python -m helpers.timeline profiles/ --lanes       of torch.profiler: its steps, in three lanes
 """
 
 import argparse
 import sys
 
 from helpers.timeline import compare, timeline
-from helpers.trace import Trace
+from helpers.trace import Trace, in_lanes
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,13 +22,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--measured", nargs="+", metavar="FILE", help="a second trace, laid below the first"
     )
+    parser.add_argument(
+        "--lanes", action="store_true", help="of a profile: computing, communication, input alone"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", default="timeline.html")
     parser.add_argument("--title", help="what was found; left out, it is computed")
     options = parser.parse_args(arguments)
     try:
-        trace = Trace.load_all(options.files)
+        shown = in_lanes if options.lanes else lambda trace: trace
+        trace = shown(Trace.load_all(options.files))
         if options.measured:
-            widget = compare(trace, Trace.load_all(options.measured), options.title)
+            measured = shown(Trace.load_all(options.measured))
+            widget = compare(trace, measured, options.title)
         else:
             widget = timeline(trace, options.title)
         print(widget.title)

@@ -19,6 +19,7 @@ from helpers.trace.measure import (
     waiting,
 )
 from helpers.trace.recorder import Recorder
+from helpers.trace.shares import Shares, in_lanes, shares
 from helpers.trace.waits import with_waits
 
 __all__ = [
@@ -28,15 +29,18 @@ __all__ = [
     "Counter",
     "Event",
     "Recorder",
+    "Shares",
     "Trace",
     "bubble",
     "busy",
     "collectives",
     "idle",
     "idle_by_cause",
+    "in_lanes",
     "lane_of",
     "messages",
     "peak",
+    "shares",
     "time_by_kind",
     "tokens",
     "tokens_per_second",

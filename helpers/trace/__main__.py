@@ -8,15 +8,30 @@ Open the file at https://ui.perfetto.dev, or read it again with `Trace.load`.
 import argparse
 import sys
 
-from helpers.trace import Trace, idle_by_cause, time_by_kind, with_waits
+from helpers.trace import Trace, idle_by_cause, in_lanes, shares, time_by_kind, with_waits
 
+SHARES = ("computing", "communication", "input", "idle")
 CAUSES = ("wait", "communication", "input", "nothing")
 
 
+def share_table(trace: Trace) -> str:
+    """A line per rank: how long its steps took, and what had which share of that."""
+    lines = ["share of the steps:", f"{'rank':>6}{'ms':>10}" + "".join(f"{s:>15}" for s in SHARES)]
+    for rank, found in shares(trace).items():
+        parts = "".join(f"{getattr(found, name):>15.1%}" for name in SHARES)
+        lines.append(f"{rank:>6}{1e3 * found.seconds:>10.1f}{parts}")
+    return "\n".join(lines)
+
+
 def table(trace: Trace) -> str:
-    """A line per rank: the share of the time it computed, and what it did otherwise."""
+    """A line per rank: the share of the time it computed, and what it did otherwise.
+
+    A trace with marked steps (torch.profiler's) gives the table of their shares in its place.
+    """
     if not trace.duration:
         return f"{len(trace.events)} events, no time between them."
+    if any(e.kind == "step" for e in trace.events):
+        return share_table(trace)
     split = with_waits(trace)
     lines = [
         f"{len(trace.events):,} events on {len(trace.ranks)} ranks in {trace.duration:.6g} s",
@@ -49,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
             # The pictures' room stands above this one: it is opened only for this flag.
             from helpers.draw import timeline
 
-            print(f"picture: {timeline(trace).save(options.picture)}")
+            print(f"picture: {timeline(in_lanes(trace)).save(options.picture)}")
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -15,7 +15,7 @@ _BACKEND = re.compile(r"^(?:gloo|nccl|mpi|ucc|xccl):_?(\w+)|^nccl(?:Dev)?Kernel_
 _WORDS = {
     "forward": "F", "fwd": "F", "f": "F", "backward": "B", "bwd": "B", "b": "B",
     "optimizer": "update", "update": "update", "input": "input", "dataloader": "input",
-    "wait": "wait",
+    "wait": "wait", "profilerstep": "step",
 }  # fmt: skip
 _COLLECTIVE = {kind.replace("-", ""): kind for kind in COLLECTIVES | MESSAGES} | {
     "allgatherbase": "all-gather",
@@ -27,6 +27,8 @@ _COLLECTIVE = {kind.replace("-", ""): kind for kind in COLLECTIVES | MESSAGES} |
 # Which of torch's categories is the computing: the first of these that is there.
 _COMPUTING = ("gpu_user_annotation", "kernel", "user_annotation", "cpu_op")
 _LANES = {"cpu_op": "operators", "python_function": "python", "kernel": "kernels"}
+_LANES |= {"user_annotation": "marks", "gpu_user_annotation": "marks"}
+_WORK = frozenset({"F", "B", "update"})
 
 
 def read_foreign(rows: list[dict], content: object) -> Trace:
@@ -54,6 +56,8 @@ def kind_of(name: str) -> str:
     if match:
         word = (match[1] or match[2]).replace("_", "").lower()
         return _COLLECTIVE.get(word, name)
+    if name.startswith("Optimizer.zero_grad"):
+        return name  # torch marks it like a step, and it updates nothing
     word = re.split(r"[^a-z]", name.lower().removeprefix("enumerate("))[0]
     return _WORDS.get(word, _COLLECTIVE.get(name.replace("_", "").replace("-", "").lower(), name))
 
@@ -95,17 +99,22 @@ def _from_torch(spans: list[dict], content: dict) -> list[Event]:
         category = row["cat"]
         if category != "kernel" and _BACKEND.match(row["name"]) and kernels:
             continue  # the same transfer as its kernel, seen from the processor
-        lane = "compute" if category == computing else _LANES.get(category, category)
+        works = category == computing and _stands_for_work(row)
+        lane = "compute" if works else _LANES.get(category, category)
         events.append(_event(row, rank, lane))
     return events
 
 
 def _has_work(spans: list[dict], category: str) -> bool:
-    """Whether the category can stand for computing: of annotations, only known words can."""
-    names = (row["name"] for row in spans if row["cat"] == category)
-    if "annotation" in category:
-        return any(kind_of(name) in ("F", "B", "update") for name in names)
-    return any(not _BACKEND.match(name) for name in names)
+    """Whether the category can stand for computing."""
+    return any(_stands_for_work(row) for row in spans if row["cat"] == category)
+
+
+def _stands_for_work(row: dict) -> bool:
+    """Whether it is computing: of annotations, only known words are (a whole step is not)."""
+    if "annotation" in row["cat"]:
+        return kind_of(row["name"]) in _WORK
+    return not _BACKEND.match(row["name"])
 
 
 def _from_threads(spans: list[dict], rows: list[dict]) -> list[Event]:

@@ -15,14 +15,19 @@ Interval = tuple[float, float]
 
 def union(events: Iterable[Event]) -> list[Interval]:
     """The times (start, end) in seconds in which at least one of the events goes on."""
-    joined: list[Interval] = []
-    for e in sorted(events, key=lambda e: e.start):
-        if joined and e.start <= joined[-1][1]:
-            if e.end > joined[-1][1]:
-                joined[-1] = (joined[-1][0], e.end)
+    return joined((e.start, e.end) for e in events)
+
+
+def joined(intervals: Iterable[Interval]) -> list[Interval]:
+    """The times that lie in at least one of the intervals, sorted and free of overlap."""
+    whole: list[Interval] = []
+    for start, end in sorted(intervals):
+        if whole and start <= whole[-1][1]:
+            if end > whole[-1][1]:
+                whole[-1] = (whole[-1][0], end)
         else:
-            joined.append((e.start, e.end))
-    return joined
+            whole.append((start, end))
+    return whole
 
 
 def length(intervals: Iterable[Interval]) -> float:

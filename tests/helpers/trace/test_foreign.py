@@ -129,6 +129,8 @@ def test_begin_and_end_make_an_event(tmp_path):
         ("B1", "B"),
         ("backward", "B"),
         ("Optimizer.step#AdamW.step", "update"),
+        ("Optimizer.zero_grad#AdamW.zero_grad", "Optimizer.zero_grad#AdamW.zero_grad"),
+        ("ProfilerStep#2", "step"),
         ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "input"),
         ("gloo:all_gather_into_tensor", "all-gather"),
         ("nccl:_reduce_scatter_base", "reduce-scatter"),

@@ -1,0 +1,59 @@
+"""From a data set to the batches of one rank."""
+
+from pathlib import Path
+
+import torch.distributed as dist
+from inputs import FromMemory, open_input
+from torch.utils.data import DataLoader, DistributedSampler
+from vectors import default_path, make_vectors, write_vectors
+
+
+def make_data(options, place):
+    """The data set. The first rank of each machine makes the file; the others wait for it."""
+    if options.input == "memory":
+        return FromMemory(make_vectors(options.shapes, options.seed))
+    path = options.data or default_path("data", options.input, options.shapes)
+    refused = None
+    if place.local_rank == 0 and not Path(path).exists():
+        try:
+            write_vectors(path, options.input, options.shapes, options.seed)
+        except OSError as error:
+            refused = error
+    for error in of_all_ranks(refused):
+        if error:
+            raise error
+    return open_input(options.input, path, options.shapes)
+
+
+def of_all_ranks(fact):
+    """What each rank knows, on every rank; one device knows it alone."""
+    if not dist.is_initialized():
+        return [fact]
+    facts = [None] * dist.get_world_size()
+    dist.all_gather_object(facts, fact)
+    return facts
+
+
+def make_loader(options, place, data, device):
+    """Batches of this rank's part of the data: another part in each epoch (`set_epoch`).
+
+    Each rank has as many items as the others, or they would wait in vain for its gradients; so the
+    few that are left over wait for another epoch. Raises ValueError where a rank has none.
+    """
+    if len(data) < place.world_size:
+        raise ValueError(
+            f"{len(data)} item(s) cannot be shared by {place.world_size} ranks: rank {len(data)} "
+            "has no data, and the others would wait for its gradients; take more items (the first "
+            "number of --src-shape and --tgt-shape), or fewer ranks"
+        )
+    sampler = DistributedSampler(
+        data, place.world_size, place.rank, seed=options.seed, drop_last=True
+    )
+    return DataLoader(
+        data,
+        options.batch_size,
+        sampler=sampler,
+        num_workers=options.workers,
+        persistent_workers=options.workers > 0,
+        pin_memory=device.type == "cuda",
+    )

@@ -1,0 +1,80 @@
+"""torch.profiler, and what it leaves: a trace and a table for each rank."""
+
+import os
+import secrets
+from contextlib import nullcontext, suppress
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch.profiler import ProfilerActivity, profile, schedule
+
+from helpers.files import write_whole
+
+OPTIONS = {
+    "record_shapes": "the shapes that each operator was given",
+    "profile_memory": "what each operator took of memory, and gave back",
+    "with_stack": "the line of Python that called each operator (slow, and large)",
+    "with_flops": "how many operations the products took (needs the shapes, and takes them)",
+}
+
+
+def add_profiler_flags(parser):
+    add = parser.add_argument_group("profiler").add_argument
+    add("--profile", action="store_true", help="leave a trace and a table of each rank")
+    add("--trace-dir", "--trace_dir", default="./traces/", help="where (./traces/)")
+    add("--wait", type=int, default=1, help="first steps without the profiler (1)")
+    add("--warmup", type=int, default=1, help="steps that it sees and forgets: it is slow (1)")
+    add("--active", type=int, default=2, help="steps that it keeps (2)")
+    for name, what in OPTIONS.items():
+        add(f"--{name.replace('_', '-')}", f"--{name}", action="store_true", help=what)
+
+
+def make_profiler(options, place, device, steps):
+    """The profiler of this rank, for a `with`; call step() of it after each step. None without.
+
+    steps: that the run will take. Raises ValueError where they are too few for the schedule, and
+    OSError where nothing can be written: now, and not after the training.
+    """
+    if not options.profile:
+        return nullcontext()
+    asked = f"--wait {options.wait} --warmup {options.warmup} --active {options.active}"
+    if min(options.wait, options.warmup) < 0 or options.active < 1:
+        raise ValueError(f"{asked}: the profiler keeps 1 step or more, and skips 0 or more")
+    needed = options.wait + options.warmup + options.active
+    if steps < needed:
+        raise ValueError(
+            f"{asked} takes {needed} steps, and the run has {steps}: raise --epochs, or lower "
+            "--batch-size"
+        )
+    activities = [ProfilerActivity.CPU]
+    if device.type == "cuda":
+        activities.append(ProfilerActivity.CUDA)
+    name = f"{device.type}-{options.input}-{place.rank}-of-{place.world_size}"
+    stem = Path(options.trace_dir) / name
+    write_whole(f"{stem}.txt", "the run has not come so far\n")
+    return profile(
+        activities=activities,
+        schedule=schedule(
+            wait=options.wait, warmup=options.warmup, active=options.active, repeat=1
+        ),
+        on_trace_ready=partial(write, stem, device.type),
+        record_shapes=options.record_shapes or options.with_flops,
+        profile_memory=options.profile_memory,
+        with_stack=options.with_stack,
+        with_flops=options.with_flops,
+    )
+
+
+def write(stem, kind, profiler):
+    """Write STEM.json, the trace, and STEM.txt, the table; each whole or not at all."""
+    by = "device_time_total" if kind == "cuda" else "cpu_time_total"
+    table = profiler.key_averages().table(sort_by=by, row_limit=-1, max_name_column_width=60)
+    write_whole(f"{stem}.txt", f"sorted by {by}, in which an operator's parts count too\n{table}")
+    unfinished = stem.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        profiler.export_chrome_trace(str(unfinished))
+        os.replace(unfinished, f"{stem}.json")
+    finally:
+        with suppress(FileNotFoundError):
+            unfinished.unlink()

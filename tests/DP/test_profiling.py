@@ -1,0 +1,255 @@
+"""The profiling lab: DDP is one device, the data is shared out, and traces say what happened."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers.ranks import Place, find_place, keep_warm, launch
+from helpers.trace import Trace, in_lanes, shares
+
+FOLDER = Path(__file__).resolve().parents[2] / "DP/ddp"
+RANKS = 2
+
+
+def lab(name="profile_ddp"):
+    if str(FOLDER) not in sys.path:
+        sys.path.insert(0, str(FOLDER))
+    return importlib.import_module(name)
+
+
+def flags(*arguments):
+    return lab("profile_flags").read_flags("", [str(a) for a in arguments])
+
+
+def prepared(*arguments):
+    """What training takes on one device."""
+    return lab().prepare(flags(*arguments), Place(0, 1, 0, 1), torch.device("cpu"))
+
+
+TINY = ("--src-shape", 64, 2, 16, "--tgt-shape", 64, 5, 16, "--batch-size", 8)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm_ranks():
+    keep_warm(RANKS)
+    yield
+    keep_warm(0)
+
+
+def sgd_step(arguments):
+    """On a rank: its items, its weights before and after a step of SGD, and what it dropped."""
+    script, place = lab(), find_place()
+    options = flags(*arguments)
+    training = script.prepare(options, place, torch.device("cpu"))
+    dropped = torch.rand(3)  # what dropout would draw next
+    training.net.eval()
+    before = {name: w.clone() for name, w in training.net.state_dict().items()}
+    optimizer = torch.optim.SGD(training.model.parameters(), lr=0.5)
+    source, target = next(iter(training.loader))
+    script.train_step(
+        training.model, optimizer, training.scaler, source, target, options.shapes.torch_dtype
+    )
+    return list(training.loader.sampler), before, training.net.state_dict(), dropped
+
+
+@pytest.fixture(scope="module")
+def ranks():
+    return launch(sgd_step, RANKS, (TINY,), quiet=True)
+
+
+def test_a_step_of_ddp_is_a_step_of_one_device(ranks):
+    training = prepared(*TINY)
+    net, data = training.net.eval(), training.loader.dataset
+    for name, weight in net.state_dict().items():
+        assert torch.equal(weight, ranks[0][1][name]), name
+    items = [i for part, *_ in ranks for i in part[:8]]
+    source, target = (torch.stack(x) for x in zip(*(data[i] for i in items), strict=True))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+    lab().train_step(net, optimizer, training.scaler, source, target, torch.float32)
+    moved = 0.0
+    for name, weight in net.state_dict().items():
+        moved = max(moved, (weight - ranks[0][1][name]).abs().max().item())
+        for rank in ranks:
+            assert (weight - rank[2][name]).abs().max() < 1e-6, name
+    assert moved > 1e-3  # so that the lines above say something
+
+
+def test_each_item_is_read_by_one_rank_and_each_rank_drops_others(ranks):
+    parts = [part for part, *_ in ranks]
+    assert sorted(sum(parts, [])) == list(range(64))
+    assert not torch.equal(ranks[0][3], ranks[1][3])
+
+
+def test_items_that_are_left_over_wait_for_another_epoch():
+    def part(rank, epoch):
+        options = flags("--src-shape", 7, 1, 16, "--batch-size", 2)
+        data = lab("loading").make_data(options, Place(0, 1, 0, 1))
+        place = Place(rank, 3, rank, 3)
+        loader = lab("loading").make_loader(options, place, data, torch.device("cpu"))
+        loader.sampler.set_epoch(epoch)
+        return list(loader.sampler)
+
+    epochs = [[part(rank, epoch) for rank in range(3)] for epoch in range(4)]
+    for parts in epochs:
+        assert [len(p) for p in parts] == [2, 2, 2]
+        assert len(set(sum(parts, []))) == 6
+    assert {i for parts in epochs for p in parts for i in p} == set(range(7))
+    assert epochs[0] != epochs[1]
+
+
+def test_the_model_has_the_parameters_of_the_closed_form():
+    transformer = lab("transformer")
+    for size, count in transformer.SIZES.items():
+        with torch.device("meta"):
+            net = transformer.Forecaster(count)
+        found = sum(p.numel() for p in net.parameters())
+        assert found == transformer.count_parameters(count.width, count.layers, count.hidden), size
+    assert found == 44_140_544
+    shapes = flags("--size", "lab").shapes
+    assert (shapes.src, shapes.tgt) == ((2048, 1, 512), (2048, 20, 512))
+
+
+def test_the_decoder_does_not_see_what_it_predicts():
+    net = prepared(*TINY).net.eval()
+    source, target = torch.randn(3, 2, 16), torch.randn(3, 5, 16)
+    first = net(source, target)
+    for t in range(5):
+        other = target.clone()
+        other[:, t:] += 1.0
+        then = net(source, other)
+        assert torch.allclose(first[:, : t + 1], then[:, : t + 1], atol=1e-6)
+        assert t == 4 or not torch.allclose(first[:, t + 1 :], then[:, t + 1 :], atol=1e-2)
+
+
+def test_it_learns_more_than_a_model_that_says_0():
+    small = ("--src-shape", 64, 1, 16, "--tgt-shape", 64, 3, 16, "--batch-size", 16)
+    options = flags(*small, "--lr", 1e-2, "--epochs", 20)
+    training = lab().prepare(options, Place(0, 1, 0, 1), torch.device("cpu"))
+    target = torch.stack([item[1] for item in training.loader.dataset])
+    assert target.square().mean() == pytest.approx(1, abs=0.01)  # the loss of always 0
+    losses = lab().train(options, training, torch.device("cpu"), lambda *_: None)
+    assert losses[0] > 1 > losses[-1] + 0.1
+
+
+def test_each_epoch_has_its_own_order():
+    training, orders = prepared(*TINY), []
+    options = flags(*TINY, "--epochs", 2)
+    lab().train(
+        options,
+        training,
+        torch.device("cpu"),
+        lambda *_: orders.append(list(training.loader.sampler)),
+    )
+    assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
+
+
+def test_the_same_seed_gives_the_same_losses():
+    losses = {seed: [alone(*TINY, "--seed", seed), alone(*TINY, "--seed", seed)] for seed in (0, 1)}
+    assert losses[0][0] == losses[0][1] != losses[1][0]
+
+
+def alone(*arguments):
+    return lab().train(
+        flags(*arguments), prepared(*arguments), torch.device("cpu"), lambda *_: None
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+def test_each_type_of_numbers_trains_with_weights_that_are_not_half(dtype):
+    options = flags(*TINY, "--dtype", dtype)
+    training = lab().prepare(options, Place(0, 1, 0, 1), torch.device("cpu"))
+    before = [p.clone() for p in training.net.parameters()]
+    (loss,) = lab().train(options, training, torch.device("cpu"), lambda *_: None)
+    wide = torch.float64 if dtype == "float64" else torch.float32
+    assert 0 < loss < 3 and {p.dtype for p in training.net.parameters()} == {wide}
+    moved = [(p - q).abs().max() for p, q in zip(before, training.net.parameters(), strict=True)]
+    assert all(0 < m < 0.1 for m in moved)
+
+
+@pytest.mark.parametrize("rule, factor", [("none", 1), ("sqrt", 2), ("linear", 4)])
+def test_the_learning_rate_follows_the_rule(rule, factor):
+    options = flags(*TINY, "--lr-rule", rule, "--lr", 0.01)
+    training = lab().prepare(options, Place(1, 4, 1, 4), torch.device("cpu"))
+    assert training.optimizer.param_groups[0]["lr"] == pytest.approx(0.01 * factor)
+
+
+# --- the profiler ---------------------------------------------------------------------------------
+
+
+def profiled(folder):
+    """On a rank: the whole script, with a profile and data in a file that must first be made."""
+    script, place = lab(), find_place()
+    options = flags(*TINY, "--hdf5", "--data", f"{folder}/data/x.h5", "--workers", 1)
+    options.profile, options.trace_dir, options.epochs = True, f"{folder}/traces", 2
+    training = script.prepare(options, place, script.join(options, place))
+    script.train(options, training, torch.device("cpu"), lambda *_: None)
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("profiled")
+    launch(profiled, RANKS, (str(folder),), quiet=True)
+    return folder / "traces"
+
+
+def test_each_rank_leaves_a_trace_and_a_table(traces):
+    names = [f"cpu-hdf5-{rank}-of-2.{end}" for rank in range(2) for end in ("json", "txt")]
+    assert sorted(path.name for path in traces.iterdir()) == names
+    assert [p.name for p in (traces.parent / "data").iterdir()] == ["x.h5"]
+    lines = (traces / names[1]).read_text().splitlines()
+    assert lines[0].startswith("sorted by cpu_time_total")
+    units = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+    column = lines[2].split("  ")
+    column = [c.strip() for c in column if c.strip()].index("CPU total")
+    totals = []
+    for line in lines[4:-3]:
+        cell = [c.strip() for c in line.split("  ") if c.strip()][column]
+        number = cell.rstrip("mus")
+        totals.append(float(number) * units[cell[len(number) :] or "s"])
+    assert len(totals) > 20 and totals == sorted(totals, reverse=True)
+
+
+def test_the_traces_of_two_ranks_are_a_timeline_with_three_lanes(traces):
+    trace = Trace.load_all(traces)
+    steps = [e for e in trace.events if e.kind == "step"]
+    assert trace.ranks == [0, 1] and len(steps) == 4  # two of each rank: wait, warm up, keep two
+    for found in shares(trace).values():
+        four = (found.computing, found.communication, found.input, found.idle)
+        assert sum(four) == pytest.approx(1) and min(four) >= 0
+        assert found.computing > 0.05 and found.input > 0
+    lanes = in_lanes(trace)
+    for rank in (0, 1):
+        kinds = {lane: {e.kind for e in lanes.events_of(rank, lane)} for lane in trace_lanes(lanes)}
+        assert kinds["input"] == {"input"} and kinds["communication"] == {"all-reduce"}
+        assert kinds["compute"] == {"F", "B", "update"}
+        assert sum(e.kind == "update" for e in lanes.events_of(rank)) == 2
+
+
+def trace_lanes(trace):
+    return {e.lane for e in trace.events}
+
+
+def test_torchrun_starts_the_script_and_two_traces_come_out(tmp_path):
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    script = ["--nproc-per-node", "2", FOLDER / "profile_ddp.py", *map(str, TINY)]
+    ended = subprocess.run(
+        [*torchrun, *script, "--rank-source", "env", "--profile", "--batch_size", "4"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("epoch 0: loss") == 1
+    assert Trace.load_all(tmp_path / "traces").ranks == [0, 1]  # where it says, if nobody does
+
+
+def test_the_flags_of_the_profiler_reach_it(tmp_path):
+    options = flags(*TINY, "--profile", "--trace_dir", tmp_path, "--with-flops", "--profile_memory")
+    profiler = lab("profiler").make_profiler(options, Place(0, 1, 0, 1), torch.device("cpu"), 4)
+    assert profiler.with_flops and profiler.record_shapes and profiler.profile_memory
+    assert not profiler.with_stack

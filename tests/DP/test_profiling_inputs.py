@@ -1,0 +1,248 @@
+"""The inputs of the profiling lab: five are one, and what cannot be read is said in a sentence."""
+
+import importlib
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from helpers.ranks import Place
+
+FOLDER = Path(__file__).resolve().parents[2] / "DP/ddp"
+SHAPE = ("--src-shape", 12, 2, 8, "--tgt-shape", 12, 3, 8)
+ALONE = Place(0, 1, 0, 1)
+FILES = ("hdf5", "pt", "safetensors", "memmap")
+
+
+def lab(name="profile_ddp"):
+    if str(FOLDER) not in sys.path:
+        sys.path.insert(0, str(FOLDER))
+    return importlib.import_module(name)
+
+
+def flags(*arguments):
+    return lab("profile_flags").read_flags("", [str(a) for a in (*SHAPE, *arguments)])
+
+
+def data_of(*arguments, place=ALONE):
+    return lab("loading").make_data(flags(*arguments), place)
+
+
+def equal(one, other):
+    return len(one) == len(other) and all(
+        torch.equal(a, b) for i in range(len(one)) for a, b in zip(one[i], other[i], strict=True)
+    )
+
+
+CASES = [(k, t) for k in FILES for t in ("float32", "float64", "float16")]
+CASES += [("pt", "bfloat16"), ("safetensors", "bfloat16")]
+
+
+@pytest.mark.parametrize("kind, dtype", CASES)
+def test_every_file_gives_what_memory_gives(kind, dtype, tmp_path):
+    memory = data_of("--dtype", dtype)
+    found = data_of("--dtype", dtype, "--input", kind, "--data", tmp_path / "new" / "x")
+    assert equal(memory, found) and found[0][0].dtype == getattr(torch, dtype)
+    assert [p.name for p in (tmp_path / "new").iterdir()] == ["x"]  # nothing half written beside it
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_workers_read_the_same_even_after_their_rank_has_read(kind, tmp_path):
+    found = data_of("--input", kind, "--data", tmp_path / "x")
+    first = found[0]
+    loader = torch.utils.data.DataLoader(found, 4, num_workers=1)
+    source, target = (torch.cat(parts) for parts in zip(*loader, strict=True))
+    memory = data_of()
+    for i in range(12):
+        assert torch.equal(source[i], memory[i][0]) and torch.equal(target[i], memory[i][1])
+    assert torch.equal(first[0], source[0])
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_an_open_file_does_not_travel(kind, tmp_path):
+    found = data_of("--input", kind, "--data", tmp_path / "x")
+    first = found[0]
+    assert found.file is not None
+    arrived = pickle.loads(pickle.dumps(found))  # as to a worker on Windows and macOS
+    assert arrived.file is None and torch.equal(arrived[0][0], first[0])
+
+
+def test_a_file_that_is_there_is_read_and_not_made_anew(tmp_path):
+    path = tmp_path / "x"
+    data_of("--hdf5", "--data", path)
+    before = path.stat().st_mtime_ns, path.read_bytes()
+    data_of("--hdf5", "--data", path, "--seed", 5)
+    assert before == (path.stat().st_mtime_ns, path.read_bytes())
+
+
+def test_only_the_first_rank_of_a_machine_makes_the_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        data_of("--hdf5", "--data", tmp_path / "x", place=Place(1, 2, 1, 2))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_file_is_named_by_what_is_in_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data_of("--input", "memmap")
+    assert [str(p) for p in Path("data").iterdir()] == [
+        os.path.join("data", "12x2x8-12x3x8-float32.npy")
+    ]
+
+
+# --- wrong input ----------------------------------------------------------------------------------
+
+
+def written(path, **arrays):
+    with h5py.File(path, "w") as file:
+        for name, shape in arrays.items():
+            file[name] = np.zeros(shape, "f4")
+
+
+def test_an_hdf5_file_with_other_shapes(tmp_path):
+    written(tmp_path / "x", src=(12, 2, 8), tgt=(12, 9, 8))
+    with pytest.raises(ValueError, match=r"x holds tgt as \(12, 9, 8\) float32, and \(12, 3, 8\)"):
+        data_of("--hdf5", "--data", tmp_path / "x")
+
+
+def test_an_hdf5_file_without_one_of_its_data_sets(tmp_path):
+    written(tmp_path / "x", src=(12, 2, 8), labels=(3,))
+    with pytest.raises(ValueError, match="no data set 'tgt'; what it has is: labels, src"):
+        data_of("--hdf5", "--data", tmp_path / "x")
+
+
+def test_an_hdf5_file_with_a_group_in_place_of_a_data_set(tmp_path):
+    with h5py.File(tmp_path / "x", "w") as file:
+        file.create_group("src")
+        file["tgt"] = np.zeros((12, 3, 8), "f4")
+    with pytest.raises(ValueError, match="holds src as .* Group, and"):
+        data_of("--hdf5", "--data", tmp_path / "x")
+
+
+@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("content", [b"", b"no numbers", b"\x89HDF\r\n\x1a\nand then nothing"])
+def test_a_file_that_is_of_no_such_kind(kind, content, tmp_path):
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(ValueError, match=f"x is no {kind} file, or is damaged"):
+        data_of("--input", kind, "--data", tmp_path / "x")
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_half_a_file(kind, tmp_path):
+    data_of("--input", kind, "--data", tmp_path / "x")
+    content = (tmp_path / "x").read_bytes()
+    (tmp_path / "x").write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match="or is damaged"):
+        data_of("--input", kind, "--data", tmp_path / "x")
+
+
+def test_a_rank_with_no_data():
+    options = flags()
+    place = Place(12, 13, 12, 13)
+    sentence = "12 item.* cannot be shared by 13 ranks: rank 12 has no data"
+    with pytest.raises(ValueError, match=sentence):
+        lab("loading").make_loader(options, place, data_of(), torch.device("cpu"))
+
+
+def test_a_folder_for_traces_that_cannot_be_made_is_said_before_the_training(tmp_path):
+    (tmp_path / "file").write_text("")
+    options = flags("--profile", "--trace-dir", tmp_path / "file/traces", "--batch-size", 3)
+    sentence = "cannot write .*: a part of the path is a file, not a folder"
+    with pytest.raises(OSError, match=sentence):
+        lab().prepare(options, ALONE, torch.device("cpu"))
+
+
+@pytest.mark.parametrize(
+    "extra, sentence",
+    [
+        ((), "--wait 1 --warmup 1 --active 2 takes 4 steps, and the run has 1: raise --epochs"),
+        (("--active", 0), "keeps 1 step or more"),
+        (("--wait", -1), "keeps 1 step or more"),
+    ],
+)
+def test_a_profile_of_more_steps_than_there_are(extra, sentence, tmp_path):
+    options = flags("--profile", "--trace-dir", tmp_path, *extra)
+    with pytest.raises(ValueError, match=sentence):
+        lab().prepare(options, ALONE, torch.device("cpu"))
+
+
+def test_local_rank_beyond_the_gpus():
+    choose = lab("devices").choose_device
+    assert [choose(r, 2, "nccl") for r in (None, 0, "1")] == ["cuda:0", "cuda:0", "cuda:1"]
+    assert [choose(r, 2, "gloo") for r in range(4)] == ["cuda:0", "cuda:1", "cuda:0", "cuda:1"]
+    assert choose(3, 0, "gloo") == choose(None, 0, "gloo") == "cpu"
+    with pytest.raises(ValueError, match="LOCAL_RANK is 4, and this machine has 4 GPU"):
+        choose(4, 4, "nccl")
+
+
+@pytest.mark.parametrize(
+    "gpus, place, sentence",
+    [
+        (0, Place(0, 2, 0, 2), "NCCL moves data between GPUs and there is none: use --backend"),
+        (1, Place(0, 2, 0, 2), "NCCL needs a GPU for each rank, but there are 2 ranks and 1 GPU"),
+        (1, Place(1, 2, 1, 1), "LOCAL_RANK is 1, and this machine has 1 GPU"),
+    ],
+)
+def test_nccl_where_it_cannot_work(gpus, place, sentence, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: True)
+    with pytest.raises(ValueError, match=sentence):
+        lab().join(flags("--backend", "nccl"), place)
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (("--hdf5", "--input", "pt"), "--hdf5 and --input pt contradict each other"),
+        (("--tgt-shape", 11, 3, 8), "differ in the items, 12 and 11: make them equal"),
+        (("--tgt-shape", 12, 3, 4), "differ in the numbers in a vector, 8 and 4"),
+        (("--src-shape", 12, 0, 8), "--src-shape 12 0 8: give three whole numbers above 0"),
+        (("--dtype", "bfloat16", "--hdf5"), "numpy has no such type"),
+        (("--dtype", "int8"), "invalid choice: 'int8'"),
+        (("--workers", -1), "--workers -1: there are 0 or more"),
+        (("--bucket-mb", 0), "--bucket-mb 0: a bucket holds more than 0 MB"),
+        (("--batch_size", 0), "must be a whole number, 1 or more"),
+    ],
+)
+def test_flags_that_do_not_fit(arguments, sentence, capsys):
+    with pytest.raises(SystemExit) as ended:
+        flags(*arguments)
+    assert ended.value.code == 2 and sentence in capsys.readouterr().err
+
+
+def test_one_shape_follows_from_the_other():
+    read = lab("profile_flags").read_flags
+    found = [read("", [f"--{name}-shape", "9", "3", "8"]).shapes for name in ("src", "tgt")]
+    assert [(s.src, s.tgt) for s in found] == [((9, 3, 8), (9, 20, 8)), ((9, 1, 8), (9, 3, 8))]
+
+
+def test_vectors_that_the_heads_cannot_share():
+    options = flags("--src-shape", 12, 2, 10, "--tgt-shape", 12, 3, 10)
+    with pytest.raises(ValueError, match="vectors of 10 numbers cannot be cut into 4 heads"):
+        lab().prepare(options, ALONE, torch.device("cpu"))
+
+
+def test_without_a_compiler_there_is_one_line_and_the_model_as_it_was(monkeypatch, capsys):
+    compiled, net = lab("compiling").compiled, torch.nn.Linear(2, 2)
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert compiled(net, torch.device("cpu")) is net
+    assert capsys.readouterr().out.count("\n") == 1
+    monkeypatch.setattr(torch, "compile", lambda model: ("compiled", model))
+    monkeypatch.setenv("CXX", sys.executable)  # anything that is there
+    assert compiled(net, torch.device("cpu"), pytest.fail) == ("compiled", net)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert compiled(net, torch.device("cuda"), pytest.fail)[0] == "compiled"  # that writes Triton
+
+
+def test_the_script_ends_with_the_sentence_and_code_2(tmp_path):
+    (tmp_path / "x").write_text("no numbers")
+    script = [sys.executable, FOLDER / "profile_ddp.py", "--hdf5", "--data", tmp_path / "x"]
+    ended = subprocess.run(script, capture_output=True, text=True, timeout=100)
+    assert ended.returncode == 2 and ended.stdout == ""
+    assert ended.stderr.startswith("error: ") and ended.stderr.count("\n") == 1

@@ -1,0 +1,113 @@
+"""What share of a step was what: traces by hand, with answers that were counted on paper."""
+
+import json
+from dataclasses import astuple
+
+import pytest
+
+from helpers.trace import Event, Trace, in_lanes, shares
+from helpers.trace.__main__ import main, table
+
+
+def x(name, cat, start, end, tid=1):
+    """An event of torch.profiler; microseconds."""
+    return {"ph": "X", "name": name, "cat": cat, "ts": start, "dur": end - start, "pid": 1} | {
+        "tid": tid
+    }
+
+
+def profile_of(rows, rank=0):
+    info = {"rank": rank, "world_size": 2, "backend": "gloo"}
+    return {"schemaVersion": 1, "distributedInfo": info, "traceEvents": rows}
+
+
+def load(rows, tmp_path, rank=0):
+    path = tmp_path / f"step-{rank}-of-2.json"
+    path.write_text(json.dumps(profile_of(rows, rank)))
+    return Trace.load(path)
+
+
+def parts(trace, rank=0):
+    return pytest.approx(astuple(shares(trace)[rank])[1:])
+
+
+PROCESSOR = [
+    x("gloo:all_reduce", "user_annotation", -30, -10, tid=9),  # before the step: not of it
+    x("ProfilerStep#2", "user_annotation", 0, 100),
+    x("input", "user_annotation", 0, 20),
+    x("aten::stack", "cpu_op", 5, 15),  # inside of the input: it belongs there
+    x("forward", "user_annotation", 20, 50),
+    x("DistributedDataParallel.forward", "user_annotation", 20, 49),
+    x("aten::linear", "cpu_op", 20, 30),  # to 50 Python works between operators
+    x("backward", "user_annotation", 50, 90),
+    x("AddmmBackward0", "cpu_op", 50, 70),
+    x("c10d::allreduce_", "cpu_op", 70, 74),  # only starts the all-reduce
+    x("gloo:all_reduce", "user_annotation", 60, 85, tid=9),
+    x("update", "user_annotation", 90, 95),
+    x("Optimizer.step#Adam.step", "user_annotation", 91, 94),
+]
+
+
+def test_a_step_on_a_processor(tmp_path):
+    trace = load(PROCESSOR, tmp_path)
+    # Computing: 20 to 70 (from 60 on an operator hides the all-reduce), and 85 to 95.
+    assert (0.60, 0.15, 0.20, 0.05) == parts(trace)
+    assert shares(trace)[0].seconds == pytest.approx(100e-6)
+
+
+def test_the_lanes_of_that_step_have_a_hole_where_the_rank_only_waits(tmp_path):
+    trace = in_lanes(load(PROCESSOR, tmp_path)).from_zero()
+    assert [(e.lane, e.kind, round(e.start * 1e6), round(e.end * 1e6)) for e in trace.events] == [
+        ("input", "input", 0, 20),
+        ("compute", "F", 20, 50),
+        ("compute", "B", 50, 70),
+        ("communication", "all-reduce", 60, 85),
+        ("compute", "B", 85, 90),
+        ("compute", "update", 90, 95),
+    ]
+
+
+def test_a_step_on_a_gpu_is_what_its_kernels_did(tmp_path):
+    rows = [
+        x("ProfilerStep#2", "user_annotation", 0, 100),
+        x("forward", "user_annotation", 0, 8),  # the processor only starts the kernels
+        x("aten::mm", "cpu_op", 2, 7),
+        x("forward", "gpu_user_annotation", 10, 45, tid=7),
+        x("ampere_sgemm", "kernel", 10, 40, tid=7),
+        x("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "kernel", 30, 60, tid=20),
+        x("input", "user_annotation", 50, 80),
+    ]
+    trace = load(rows, tmp_path)
+    assert (0.30, 0.20, 0.20, 0.30) == parts(trace)
+    without_marks = load([r for r in rows if r["name"] != "forward"], tmp_path)
+    assert (0.30, 0.20, 0.20, 0.30) == parts(without_marks)
+
+
+def test_our_own_trace_without_steps_counts_from_its_first_event_to_its_last():
+    trace = Trace(
+        [
+            Event(0, "input", 0, 1),
+            Event(0, "F", 1, 4),
+            Event(0, "all-reduce", 3, 6),  # the mark hides the first third of it
+            Event(1, "F", 0, 8),
+        ]
+    )
+    assert (3 / 8, 2 / 8, 1 / 8, 2 / 8) == parts(trace)
+    assert (1, 0, 0, 0) == parts(trace, rank=1)
+    assert in_lanes(trace).events_of(0) == trace.events_of(0)
+
+
+def test_nothing_has_no_shares():
+    assert shares(Trace([])) == {}
+    assert (0, 0, 0, 0) == pytest.approx(astuple(shares(Trace([Event(0, "F", 1, 1)]))[0])[1:])
+
+
+def test_the_program_prints_the_shares_of_a_profile(tmp_path, capsys):
+    load(PROCESSOR, tmp_path)
+    load(PROCESSOR, tmp_path, rank=1)
+    assert main([str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "share of the steps:"
+    assert lines[1].split() == "rank ms computing communication input idle".split()
+    assert lines[3].split() == "1 0.1 60.0% 15.0% 20.0% 5.0%".split()
+    assert "share of the steps" not in table(Trace([Event(0, "F", 0, 1)]))
