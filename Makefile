@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test demo notebooks figures bench stress student clean
+.PHONY: help setup lab test demo notebooks figures bench stress student tasks handin progress clean
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -27,6 +27,9 @@ help:
 	@echo "make bench      measure: ours beside a rival, in turn (ONLY=launches: one file of bench/)"
 	@echo "make stress     repeat a hundred times what must leave nothing behind"
 	@echo "make student    write the student edition to build/student"
+	@echo "make handin     pack a lab's work: make handin LAB=DP (a lab, a lesson or a task)"
+	@echo "make progress   show the way through the lessons, and what is done of it"
+	@echo "make tasks      write docs/tasks.md from the tasks"
 	@echo "make setup      set everything up, no more"
 	@echo "make clean      remove what was built; .venv stays (python3 tools/clean.py --all: that too)"
 
@@ -56,6 +59,15 @@ stress: setup
 
 student: setup
 	@$(VENV) -m helpers.grade.student
+
+handin: setup
+	@$(VENV) -m helpers.grade.handin $(LAB)
+
+progress: setup
+	@$(VENV) -m helpers.grade.progress
+
+tasks: setup
+	@$(VENV) -m helpers.grade.page
 
 clean:
 	@"$(PYTHON)" tools/clean.py

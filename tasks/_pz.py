@@ -8,6 +8,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from helpers.grade import Mistake, Submission, WorkFailed
 from helpers.grade.task import ROOT
@@ -46,6 +47,13 @@ class Case:
         return f"{ranks}, {self.layers} layers, {self.samples} samples{micro}"
 
 
+def run_cases(path: str, function: str, orders: list) -> list[tuple[str, str]]:
+    """In the work's own process: for each order the tape of the step, or why there is none."""
+    load_cluster()
+    runs = importlib.import_module("cluster.submission")
+    return runs.ask(Path(path), function, [runs.Case(*order) for order in orders], SECONDS)
+
+
 def verify_cases(
     submission: Submission,
     function: str,
@@ -58,12 +66,9 @@ def verify_cases(
     slow, large: what to think of then. Raises WorkFailed for a stub.
     """
     cluster = load_cluster()
-    runs = importlib.import_module("cluster.submission")
     tapes = importlib.import_module("cluster.tape")
-    orders = [
-        runs.Case(c.ranks, c.layers, c.samples, c.more, {"profile": c.profile}) for c in cases
-    ]
-    answers = runs.ask(submission.path, function, orders, SECONDS)
+    orders = [[c.ranks, c.layers, c.samples, c.more, {"profile": c.profile}] for c in cases]
+    answers = submission.apart(run_cases, function, orders)
     for case, (kind, text) in zip(cases, answers, strict=True):
         if kind == "todo":
             raise WorkFailed("not done", f"not done yet: {text}")

@@ -27,7 +27,8 @@ LESSONS = (
     Lesson("10", "Design your own: a model, a cluster, a layout"),
     Lesson("11", "Tensor parallel: many devices share each layer", ranks=3, gigabytes=2.0),
     Lesson("12", "What training costs: parameters, operations, bytes"),
-    Lesson("13", "DDP from the inside: averaging while backward goes on", ranks=3, gigabytes=2.0),
+    Lesson("13", "DDP, profiler and input: where the time of a step goes", ranks=3, gigabytes=2.0),
     Lesson("14", "Sharding: no rank keeps what another keeps", ranks=3, gigabytes=2.0),
+    Lesson("15", "Beyond one machine: launchers, slow links, failures", ranks=3, gigabytes=2.0),
     Lesson("16", "GPT-2: two ways to split it", ranks=3, gigabytes=3.0),
 )

@@ -1,52 +1,131 @@
-"""`python -m helpers.grade [TASK …] [--root FOLDER] [--seconds N] [--json]`."""
+"""`python -m helpers.grade [TASK …] [--root FOLDER] [--json] [--junit]`, or `--all FOLDER`."""
 
 import argparse
 import json
 import sys
+import time
 from pathlib import Path
 
+from helpers.files import write_whole
+from helpers.grade.html import html_of
+from helpers.grade.labs import tasks_of
+from helpers.grade.limits import Limits
+from helpers.grade.many import Graded, Grades, grade_all, write_json
 from helpers.grade.notebook import find_root
+from helpers.grade.record import remember
 from helpers.grade.run import grade
+from helpers.grade.submitted import SubmissionError, opened, submissions
+from helpers.grade.tables import csv_of, junit_of, text_of, verdicts_csv_of
 from helpers.grade.task import TaskError, load_task, task_ids
-from helpers.grade.verdict import table
+from helpers.grade.verdict import Verdict, table
+from helpers.ranks import usable_cores
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 if every task passed, 1 if one failed, 2 if the question was wrong."""
+    """0 if every task passed (or all submissions were graded), 1 if not, 2 if the question was
+    wrong, 130 if it was stopped by hand."""
+    options = _options(arguments)
+    try:
+        _refuse(options)
+        ids = tasks_of(options.tasks) if options.tasks else task_ids()
+        if options.all is not None:
+            return _grade_all(options, ids)
+        return _grade_one(options, ids)
+    except (TaskError, SubmissionError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade",
         description="Check tasks. The checks are those beside this program; the work is in ROOT.",
     )
-    parser.add_argument("tasks", nargs="*", metavar="TASK", help="such as DP-1; all by default")
-    parser.add_argument("--root", type=Path, help="the repository to grade; this one by default")
-    parser.add_argument("--seconds", type=float, help="time limit for each task")
-    parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
-    options = parser.parse_args(arguments)
-    root = options.root or find_root()
-    try:
-        if not root.is_dir():
-            raise TaskError(f"there is no folder {root}: give --root the repository to grade")
-        if options.seconds is not None and not options.seconds > 0:
-            raise TaskError(f"--seconds must be above 0, not {options.seconds:g}")
-        asked = options.tasks or task_ids()
-        for task_id in asked:
-            load_task(task_id)
-        verdicts = []
-        for task_id in asked:
-            if sys.stderr.isatty():
-                print(f"checking {task_id} …", end="\r", file=sys.stderr, flush=True)
-            verdicts.append(grade(task_id, root, options.seconds))
-    except TaskError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return 130
+    add = parser.add_argument
+    add("tasks", nargs="*", metavar="TASK", help="DP-1, a lab (DP) or a lesson (03); default: all")
+    add("--root", type=Path, help="the repository or zip to grade; this one by default")
+    add("--all", type=Path, metavar="FOLDER", help="grade each folder and zip in FOLDER")
+    add("--out", type=Path, help="where the tables of --all go (default: build/grades)")
+    add("--jobs", type=int, help="checks at once, with --all (default: half of the cores)")
+    add("--seconds", type=float, help="time limit for each task")
+    add("--memory", type=float, default=Limits.gigabytes, help="gigabytes for each task")
+    add("--seed", type=int, help="make the inputs from this number (default: a new one)")
+    add("--json", action="store_true", help="print the verdicts as JSON")
+    add("--junit", action="store_true", help="print the verdicts as JUnit's XML")
+    return parser.parse_args(arguments)
+
+
+def _refuse(options: argparse.Namespace) -> None:
+    """Raise ValueError for what cannot be, before anything runs."""
+    if options.json and options.junit:
+        raise ValueError("give --json or --junit, not both: each fills the whole output")
+    if options.all and options.root:
+        raise ValueError("give --all or --root, not both: --all has the folders to grade")
+    if options.root and not options.root.exists():
+        raise ValueError(f"there is no folder {options.root}: give --root the repository to grade")
+    if options.seconds is not None and not options.seconds > 0:
+        raise ValueError(f"--seconds must be above 0, not {options.seconds:g}")
+    if options.jobs is not None and options.jobs < 1:
+        raise ValueError(f"--jobs must be at least 1, not {options.jobs}")
+    Limits(gigabytes=options.memory)
+
+
+def _grade_one(options: argparse.Namespace, ids: list[str]) -> int:
+    files = [load_task(task_id).task.file for task_id in ids]
+    verdicts: list[Verdict] = []
+    with opened(options.root or find_root(), files) as root:
+        try:
+            for task_id in ids:
+                if sys.stderr.isatty():
+                    print(f"checking {task_id} …", end="\r", file=sys.stderr, flush=True)
+                verdicts.append(
+                    grade(task_id, root, options.seconds, seed=options.seed,
+                          gigabytes=options.memory)
+                )  # fmt: skip
+                if options.root is None:
+                    remember(verdicts[-1])
+        except KeyboardInterrupt:
+            print(f"stopped after {len(verdicts)} of {len(ids)} tasks", file=sys.stderr)
     if options.json:
         print(json.dumps([v.as_dict() for v in verdicts], indent=1))
-    else:
+    elif options.junit:
+        print(junit_of({root.name: verdicts}), end="")
+    elif verdicts:
         print(table(verdicts))
+    if len(verdicts) < len(ids):
+        return 130
     return 0 if all(v.passed for v in verdicts) else 1
+
+
+def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
+    paths = submissions(options.all)
+    out = options.out or Path("build", "grades")
+    begun = time.monotonic()
+
+    def save(grades: Grades, one: Graded | None = None) -> None:
+        grades.seconds = time.monotonic() - begun
+        write_whole(out / "grades.csv", csv_of(grades))
+        write_whole(out / "verdicts.csv", verdicts_csv_of(grades))
+        write_whole(out / "grades.json", write_json(grades))
+        write_whole(out / "grades.html", html_of(grades, f"Grades: {options.all.name}"))
+        if one:
+            left = sum(not other.verdicts for other in grades.graded)
+            print(f"{one.name}: {one.points} of {grades.of} points ({left} to go)", file=sys.stderr)
+
+    grades = grade_all(
+        paths, ids, options.jobs or max(1, usable_cores() // 2), options.seed, save,
+        seconds=options.seconds, gigabytes=options.memory,
+    )  # fmt: skip
+    save(grades)
+    if options.json:
+        print(write_json(grades), end="")
+    elif options.junit:
+        print(junit_of({one.name: list(one.verdicts.values()) for one in grades.graded}), end="")
+    else:
+        print(text_of(grades))
+        done = f"{len(paths)} submissions in {grades.seconds:.0f} s"
+        print(f"{'stopped by hand: ' if grades.interrupted else ''}{done}; see {out}/grades.html")
+    return 130 if grades.interrupted else 0
 
 
 if __name__ == "__main__":

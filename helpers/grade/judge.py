@@ -1,10 +1,11 @@
 """The process that checks one task: reads an order on stdin, writes one verdict on stdout.
 
-    {"task": "DP-1", "path": …, "folder": …, "seed": …, "seconds": …, "token": …}
-    -> {"token": …, "kind": "pass", "sentence": "", "details": ""}
+    {"task": "DP-1", "place": …, "checks": …, "seed": …, "seconds": …, "gigabytes": …, "token": …}
+    -> {"token": …, "kind": "pass", "sentence": "", "details": "", "picture": [], "limits": {…}}
 
-Nothing that is printed while the check runs can be taken for the verdict: the pipe of the verdict
-is kept aside first, and everything else goes to stderr. The token is told to this process alone.
+No line of the work ever runs here. Nothing that is printed while the check runs can be taken for
+the verdict: the pipe of the verdict is kept aside first, and everything else goes to stderr. The
+token is told to this process alone, after the workshop has been made.
 """
 
 import json
@@ -14,43 +15,63 @@ import time
 import traceback
 from pathlib import Path
 
+from helpers.grade.limits import Held, Limits
 from helpers.grade.look import look_at
 from helpers.grade.submission import Submission, WorkFailed
 from helpers.grade.task import Mistake, load_task
+from helpers.grade.workshop import Order
+from helpers.grade.workshop_client import Workshop
 
 
 def main() -> None:
-    """Serve one order. Called by `helpers.grade.run` in a fresh interpreter."""
+    """Serve one order. Called in a process of its own."""
+    workshop = Workshop()  # may be a copy of this process: so before anything is known
     answer = os.dup(1)  # not inherited by any process that the check starts
-    order = json.load(sys.stdin)
+    with open(0, "rb", closefd=False) as pipe:
+        order = json.load(pipe)
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    kind, sentence, details = judge(order)
+    verdict = judge(order, workshop)
     sys.stdout.flush()
-    verdict = {"token": order["token"], "kind": kind, "sentence": sentence, "details": details}
     with open(answer, "wb") as pipe:
-        pipe.write(json.dumps(verdict).encode())
+        pipe.write(json.dumps({"token": order["token"], **verdict}).encode())
 
 
-def judge(order: dict) -> tuple[str, str, str]:
-    """Kind of the verdict, its sentence, and details."""
-    path = Path(order["path"])
+def judge(order: dict, workshop: Workshop) -> dict:
+    """Kind of the verdict, its sentence, details, a picture, and the limits."""
+    found = {"kind": "pass", "sentence": "", "details": "", "picture": []}
+    held = Held()
     try:
-        found = load_task(order["task"], Path(order["folder"]))
-        look_at(path, found.task)
-        deadline = time.monotonic() + order["seconds"]
-        note = found.verify(Submission(found.task, path, found.path, order["seed"], deadline))
+        checks = Path(order["checks"])
+        task_file = load_task(order["task"], checks)
+        task = task_file.task
+        path = Path(order["place"], "work", task.file)
+        look_at(path, task)
+        limits = Limits(order["seconds"], order["gigabytes"])
+        wanted = Order(order["place"], str(checks), limits)
+        try:
+            held = workshop.open(wanted)
+        except WorkFailed:  # this system does not let it have a world of its own
+            workshop.close()
+            workshop = Workshop(fork=False)
+            held = workshop.open(Order(order["place"], str(checks), limits, alone=False))
+        deadline = time.monotonic() + limits.seconds
+        submission = Submission(task, path, task_file.path, order["seed"], deadline, workshop)
+        found["sentence"] = str(task_file.verify(submission) or "")
     except Mistake as mistake:
-        return "mistake", str(mistake), ""
+        found |= {"kind": "mistake", "sentence": str(mistake)}
     except WorkFailed as failed:
-        return failed.kind, failed.sentence, failed.details
+        found |= {"kind": failed.kind, "sentence": failed.sentence, "details": failed.details}
+        found["picture"] = list(failed.picture)
     except BaseException as error:
         sentence = (
             f"the check itself failed, which is not your mistake: {type(error).__name__}: {error}"
         )
-        return "check", sentence, traceback.format_exc()
-    return "pass", str(note or ""), ""
+        found |= {"kind": "check", "sentence": sentence, "details": traceback.format_exc()}
+    finally:
+        workshop.close()
+    return found | {"limits": {"held": held.held, "open": held.open}}
 
 
 if __name__ == "__main__":

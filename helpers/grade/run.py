@@ -1,21 +1,19 @@
-"""Grade one task: one process, one time limit, one verdict."""
+"""Grade one task: one process, its limits, one verdict."""
 
 import json
-import os
 import secrets
-import subprocess
-import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
+from helpers.grade.copy import CopyError, copy_lab, copy_work
+from helpers.grade.judges import Tail, start_judge
+from helpers.grade.limits import Held, Limits
+from helpers.grade.signs import signs
 from helpers.grade.task import ROOT, TaskFile, load_task
-from helpers.grade.tree import end_tree
 from helpers.grade.verdict import Verdict
 
 BACKSTOP_S = 30.0  # the check stops slow ranks itself, with the line; after this it is stopped too
-KEEP = 1 << 16  # of what the work prints, the last so many bytes are kept
 
 
 def grade(
@@ -24,103 +22,93 @@ def grade(
     seconds: float | None = None,
     backstop: float = BACKSTOP_S,
     folder: Path | None = None,
+    seed: int | None = None,
+    gigabytes: float = Limits.gigabytes,
 ) -> Verdict:
     """Check one task in the repository at `root`, by default the one that contains this grader.
 
-    The checks are those beside this grader, whatever tasks the graded repository holds.
-    seconds: the time limit, by default the task's own. folder: where the checks are.
+    The checks are those beside this grader, whatever tasks the graded repository holds; the work
+    is a copy, so that nothing it does can change the original.
+    seconds, gigabytes: the limits; by default the task's own time. folder: where the checks are.
+    seed: what the inputs are made from, by default drawn anew.
     Raises TaskError for an unknown task; everything that the work does wrong is a verdict.
     """
-    folder = folder or ROOT / "tasks"
+    folder = (folder or ROOT / "tasks").resolve()
     found = load_task(task_id, folder)
-    seconds = found.task.seconds if seconds is None else seconds
-    path = (root or ROOT).resolve() / found.task.file
+    limits = Limits(found.task.seconds if seconds is None else seconds, gigabytes)
     begun = time.monotonic()
-    answer, printed = _ask_judge(found, path, folder, seconds, backstop)
-    kind, reason, details = answer
-    took = time.monotonic() - begun
-    return Verdict(found.task, kind, reason, details, printed, took)
-
-
-def _ask_judge(
-    found: TaskFile, path: Path, folder: Path, seconds: float, backstop: float
-) -> tuple[tuple[str, str, str], str]:
-    """Kind, reason and details from the judge's process; and what was printed meanwhile."""
-    order = {
-        "task": found.task.id,
-        "path": str(path),
-        "folder": str(folder.resolve()),
-        "seed": secrets.randbits(31),
-        "seconds": seconds,
-        "token": secrets.token_hex(16),
-    }
-    with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as place:
-        process = subprocess.Popen(
-            # -P: what the work leaves in the current folder does not take a module's place.
-            [sys.executable, "-P", "-m", "helpers.grade.judge"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=place,
-            env=_environment(),
-            start_new_session=os.name == "posix",
-        )
-        answer, printed = _Tail(process.stdout), _Tail(process.stderr)
+    with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as name:
+        place = Path(name).resolve()
         try:
-            try:
-                process.stdin.write(json.dumps(order).encode())
-                process.stdin.close()
-            except BrokenPipeError:
-                pass  # it ended at once: its last words say why
-            process.wait(timeout=seconds + backstop)
-            ended = f"with exit status {process.returncode}"
-        except subprocess.TimeoutExpired:
-            ended = ""
-        finally:
-            end_tree(process)
-        text = printed.text()
-        verdict = _read(answer.text(), order["token"])
-    if verdict is None and not ended:
-        sentence = f"the check did not end within {seconds + backstop:g} s, and was stopped"
-        verdict = ("time-out", sentence, "")
-    return verdict or ("no verdict", f"the check ended {ended} before it had a verdict", ""), text
+            copy_work((root or ROOT).resolve(), found.task, place / "work")
+            copy_lab(found.task, place / "lab")
+            look_at = tuple(signs(place / "work" / found.task.file))
+        except CopyError as error:
+            return Verdict(found.task, "no file", str(error))
+        order = {
+            "task": found.task.id,
+            "place": str(place),
+            "checks": str(folder),
+            "seed": secrets.randbits(31) if seed is None else seed,
+            "seconds": limits.seconds,
+            "gigabytes": limits.gigabytes,
+            "token": secrets.token_hex(16),
+        }
+        said, printed = _ask_judge(order, limits.seconds + backstop, found.task.libraries)
+    return _verdict(found, said, printed, time.monotonic() - begun, look_at)
 
 
-def _environment() -> dict[str, str]:
-    """This process's environment; `helpers` is the one that is running now."""
-    # Inside a rank, or under torchrun, these would tell the judge's ranks a wrong place.
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("LAB_")}
-    before = [p for p in (os.environ.get("PYTHONPATH"),) if p]
-    return kept | {"PYTHONPATH": os.pathsep.join([str(ROOT), *before]), "PYTHONUTF8": "1"}
+def _verdict(
+    found: TaskFile, said: dict, printed: str, seconds: float, look_at: tuple[str, ...]
+) -> Verdict:
+    limits = said.get("limits", {"held": {}, "open": []})
+    return Verdict(
+        task=found.task,
+        kind=said["kind"],
+        reason=said["sentence"],
+        details=said["details"],
+        printed=printed,
+        seconds=seconds,
+        limits=Held(limits["held"], limits["open"]),
+        picture=tuple(said.get("picture", ())),
+        look_at=look_at,
+    )
 
 
-def _read(text: str, token: str) -> tuple[str, str, str] | None:
+def _ask_judge(order: dict, seconds: float, libraries: tuple[str, ...]) -> tuple[dict, str]:
+    """What the judge says, and what was printed meanwhile."""
+    judge = start_judge(order["place"], libraries)
+    answer, printed = Tail(judge.stdout), Tail(judge.stderr)
+    try:
+        try:
+            judge.stdin.write(json.dumps(order).encode())
+            judge.stdin.close()
+        except BrokenPipeError:
+            pass  # it ended at once: its last words say why
+        status = judge.wait(seconds)
+    finally:
+        judge.end()
+    text, said = printed.text(), _read(answer.text(), order["token"])
+    if said:
+        return said, text
+    if status is None:
+        return _no_verdict(
+            "time-out", f"the check did not end within {seconds:g} s, and was stopped"
+        ), text
+    sentence = f"the check ended with exit status {status} before it had a verdict"
+    return _no_verdict("no verdict", sentence), text
+
+
+def _no_verdict(kind: str, sentence: str) -> dict:
+    return {"kind": kind, "sentence": sentence, "details": ""}
+
+
+def _read(text: str, token: str) -> dict | None:
     """The verdict, or None where there is none that carries the token."""
     try:
         verdict = json.loads(text)
         if verdict["token"] != token:
             return None
-        return verdict["kind"], verdict["sentence"], verdict["details"]
+        return {"kind": verdict["kind"], "sentence": verdict["sentence"], **verdict}
     except (ValueError, KeyError, TypeError):
         return None
-
-
-class _Tail:
-    """Reads a pipe to its end, in a thread; keeps the last bytes."""
-
-    def __init__(self, pipe):
-        self._pipe, self._data = pipe, bytearray()
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        while part := self._pipe.read1(KEEP):
-            self._data += part
-            del self._data[:-KEEP]
-
-    def text(self) -> str:
-        """What was kept. Waits a moment for the end of the pipe."""
-        self._thread.join(timeout=2)
-        if not self._thread.is_alive():
-            self._pipe.close()
-        return bytes(self._data).decode(errors="replace")

@@ -37,6 +37,8 @@ class Task:
     points; minutes: about how long it takes.
     hints: three, from a nudge to nearly the answer.
     seconds: how long a check may take before it is stopped.
+    libraries: modules that the work imports and that take seconds, torch not among them: they are
+    imported once for all ranks, where ranks can be forked.
     """
 
     id: str
@@ -48,6 +50,7 @@ class Task:
     minutes: int
     hints: tuple[str, str, str]
     seconds: float = 60.0
+    libraries: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not TASK_ID.fullmatch(self.id):

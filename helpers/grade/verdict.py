@@ -1,9 +1,11 @@
 """What a check found, for a person: as text, as a box in a notebook, as JSON."""
 
+import base64
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 
+from helpers.grade.limits import Held
 from helpers.grade.task import Task
 
 # Blue and vermilion of Okabe and Ito's colour-blind-safe set; the word says the same.
@@ -14,13 +16,17 @@ COLOURS = {True: "#0072B2", False: "#D55E00"}
 class Verdict:
     """The result of one check.
 
-    kind: "pass"; or "mistake" (the check named one), "not done", "crash", "time-out", "no file",
-    "syntax", "no function", "no verdict", "check" (the check itself is broken).
+    kind: "pass"; or "mistake" (the check named one), "not done", "crash", "time-out", "limit" (it
+    took too much), "no file", "syntax", "no function", "no verdict", "check" (the check itself is
+    broken).
     reason: one sentence; of a pass, a remark such as a score, or empty.
     details: Python's traceback, where there is one.
     printed: the end of what the work printed. It counts for nothing.
     seconds: how long the check took.
     hint: which of the task's hints to show where it failed, from 1.
+    limits: which limits were held while the work ran, and which this system cannot hold.
+    picture: where ranks waited for each other, an SVG of that and its words; else empty.
+    look_at: what a person should look at: work that names the check, or the inside of Python.
     """
 
     task: Task
@@ -30,6 +36,9 @@ class Verdict:
     printed: str = ""
     seconds: float = 0.0
     hint: int = 1
+    limits: Held = field(default_factory=Held)
+    picture: tuple[str, ...] = ()
+    look_at: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -50,13 +59,15 @@ class Verdict:
             "points": self.task.points if self.passed else 0,
             "of": self.task.points,
             "seconds": round(self.seconds, 1),
+            "look at": list(self.look_at),
+            "limits": {"held": self.limits.held, "not held": self.limits.open},
         }
 
     def __repr__(self) -> str:
         lines = [f"{self.task.id}  {self.word}  {self.task.title}  ({self.seconds:.1f} s)"]
         lines += [
             textwrap.fill(text, 96, initial_indent="  ", subsequent_indent="  ")
-            for text in (self.reason, self._hint, self._more)
+            for text in (self.reason, self._size, self._hint, self._more)
             if text
         ]
         return "\n".join(lines)
@@ -71,10 +82,18 @@ class Verdict:
         ]
         rows += [
             f'<div style="margin-top: 6px">{escape(text)}</div>'
-            for text in (self.reason, self._hint, self._more)
+            for text in (self.reason, self._size, self._hint, self._more)
             if text
         ]
+        rows += [image(*self.picture)] if self.picture else []
         return f'<div style="{box}">{"".join(rows)}</div>'
+
+    @property
+    def _size(self) -> str:
+        """What a task that is not begun will take."""
+        if self.kind != "not done":
+            return ""
+        return f"{self.task.points} points, about {self.task.minutes} minutes."
 
     @property
     def _hint(self) -> str:
@@ -87,17 +106,28 @@ class Verdict:
         return f'More help: check("{self.task.id}", hint={self.hint + 1})'
 
 
+def image(svg: str, alt: str) -> str:
+    """A picture that came from where the work ran: as an image, in which no script can run."""
+    data = base64.b64encode(svg.encode()).decode()
+    return (
+        f'<div style="margin-top: 6px"><img alt="{escape(alt)}" style="max-width: 100%" '
+        f'src="data:image/svg+xml;base64,{data}"></div>'
+    )
+
+
 def table(verdicts: list[Verdict]) -> str:
     """A line for each verdict, the reasons below them, and the sum."""
     wide = max(len("task"), *(len(v.task.id) for v in verdicts))
     lines = [f"{'task':{wide}}  verdict    time  what"]
     for v in verdicts:
         lines.append(f"{v.task.id:{wide}}  {v.word:7}  {v.seconds:4.1f} s  {v.task.title}")
-        if v.reason:
-            indent = " " * (wide + 2)
-            lines.append(
-                textwrap.fill(v.reason, 98, initial_indent=indent, subsequent_indent=indent)
-            )
+        indent = " " * (wide + 2)
+        look_at = "look at it yourself: " + "; ".join(v.look_at) if v.look_at else ""
+        lines += [
+            textwrap.fill(text, 98, initial_indent=indent, subsequent_indent=indent)
+            for text in (v.reason, look_at)
+            if text
+        ]
     passed = [v for v in verdicts if v.passed]
     points, of = (sum(v.task.points for v in group) for group in (passed, verdicts))
     lines.append(f"{len(passed)} of {len(verdicts)} passed, {points} of {of} points")

@@ -103,8 +103,10 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # | 10 | [Design your own](10_design_your_own.ipynb) | a model, a cluster, a layout |
 # | 11 | [Tensor parallel](11_tensor_parallel.ipynb) | many devices share each layer |
 # | 12 | [What training costs](12_what_training_costs.ipynb) | parameters, operations, bytes |
-# | 13 | [DDP from the inside](13_ddp.ipynb) | gradients travel while backward goes on |
+# | 13 | [DDP, profiler, input](13_ddp.ipynb) | where the time of a step goes |
 # | 14 | [Sharding](14_sharding.ipynb) | no rank keeps what another keeps |
+# | 15 | [Beyond one machine](15_beyond_one_machine.ipynb) | launchers, slow links, failures |
+# | 16 | [GPT-2](16_gpt2_two_ways.ipynb) | a translator, split in two ways |
 #
 # Every lesson asks before it shows. Write your prediction down: being wrong is how one learns here.
 

@@ -1,14 +1,24 @@
 """A small repository with one task, and many wrong solutions on one set of ranks."""
 
+import importlib
+import json
+import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from helpers.grade.marks import replace_regions
-from helpers.grade.submission import Job, WorkFailed, run_on_ranks
+from helpers.grade.parcel import pack, unpack
+from helpers.grade.run import grade
+from helpers.grade.submission import WorkFailed
 from helpers.grade.task import ROOT, Mistake, Task, load_task
+from helpers.grade.workshop import Job
+from helpers.ranks import launch
+
+AT_ONCE = 4  # checks
 
 TASK = textwrap.dedent("""
     from helpers.grade import Mistake, Task
@@ -71,6 +81,12 @@ class Small:
         return path
 
 
+@pytest.fixture(autouse=True)
+def no_record(monkeypatch):
+    """What tests grade is nobody's progress."""
+    monkeypatch.setenv("LAB_PROGRESS", "off")
+
+
 @pytest.fixture
 def small(tmp_path) -> Small:
     repository = Small(tmp_path / "repository")
@@ -83,6 +99,23 @@ def small(tmp_path) -> Small:
 @pytest.fixture
 def task(small) -> Task:
     return load_task("T-1", small.tasks).task
+
+
+def load_cluster_submission():
+    """The puzzles' own way to run a step in another process."""
+    sys.path.insert(0, str(ROOT / "puzzles"))
+    try:
+        for name in ("lib", "utils"):
+            importlib.import_module(name)  # what a step imports; nothing else of that folder
+        return importlib.import_module("cluster.submission")
+    finally:
+        sys.path.remove(str(ROOT / "puzzles"))
+
+
+def served_here(path, function, cases, seconds):
+    """What `cluster.submission.ask` gives, without a process of its own for each step."""
+    cases = json.loads(json.dumps(cases))  # as they travel
+    return load_cluster_submission().serve(path, function, cases, seconds)
 
 
 @dataclass
@@ -103,6 +136,15 @@ class Replay:
         if isinstance(answer, WorkFailed):
             raise answer
         return answer
+
+    def apart(self, function, *args):
+        """In this process: what is planted is our own, and its time is watched here too."""
+        runs = load_cluster_submission()
+        ask, runs.ask = runs.ask, served_here
+        try:
+            return unpack(pack(function(str(self.path), *args)))
+        finally:
+            runs.ask = ask
 
 
 class Ask(Exception):
@@ -161,23 +203,63 @@ def run_together(jobs: list[Job], ranks: int) -> list:
         answers = []
         for job in jobs:
             try:
-                answers.append((job.run(), ""))
+                answers.append((pack(job.run()), ""))
             except Exception as error:
                 answers.append((None, f"{type(error).__name__}: {error}"))
         return answers
 
-    by_rank = run_on_ranks(run_each, ranks, seconds=60)
+    by_rank = launch(run_each, ranks, timeout=60, quiet=True)
     together = []
     for answers in zip(*by_rank, strict=True):
         errors = [f"rank {rank} failed first: {e}" for rank, (_, e) in enumerate(answers) if e]
         failed = WorkFailed("crash", errors[0]) if errors else None
-        together.append(failed or [value for value, _ in answers])
+        together.append(failed or [unpack(value) for value, _ in answers])
     return together
 
 
+@pytest.fixture(scope="session")
+def ahead(request, tmp_path_factory):
+    """Grade what the chosen tests will ask for, several at once, before they ask.
+
+    Most of such a check is waiting: for ranks to start, and to be seen to stand still.
+    """
+    root = tmp_path_factory.mktemp("alone")
+    asked = {}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for item in request.session.items:
+            given = getattr(item, "callspec", None)
+            if "ahead" in item.fixturenames and given:
+                task_id, mistake = given.params["task_id"], given.params.get("mistake")
+                key = (task_id, mistake and mistake.name)
+                folder = root / str(len(asked)) if mistake else None
+                body = mistake and mistake.body
+                asked[key] = pool.submit(grade_planted, task_id, body, folder)
+        yield lambda task_id, mistake=None: asked[task_id, mistake and mistake.name].result()
+        pool.shutdown(cancel_futures=True)
+
+
 @pytest.fixture
-def plant():
-    return planted
+def each(tmp_path):
+    """As `many`, each on ranks of its own: for work that imports what takes seconds, which the
+    grader does once for all."""
+
+    def check_each(task_id: str, bodies: list[str]) -> list[str]:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            folders = [tmp_path / str(number) for number in range(len(bodies))]
+            found = list(pool.map(grade_planted, [task_id] * len(bodies), bodies, folders))
+        return ["" if verdict.passed else verdict.reason for verdict in found]
+
+    return check_each
+
+
+def grade_planted(task_id: str, body: str | None, folder: Path | None):
+    """The verdict on the solution, or on a file with another body in its place."""
+    if body is not None:
+        task = load_task(task_id).task
+        path = folder / task.file
+        path.parent.mkdir(parents=True)
+        path.write_text(planted(task, body), encoding="utf-8")
+    return grade(task_id, folder)
 
 
 @pytest.fixture

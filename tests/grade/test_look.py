@@ -1,6 +1,6 @@
 import pytest
 
-from helpers.grade.look import look_at
+from helpers.grade.look import has_stub, look_at
 from helpers.grade.submission import WorkFailed
 
 STUB = 'raise NotImplementedError("Task T-1: add one. " "Write it.")'
@@ -63,3 +63,17 @@ def test_a_folder_in_its_place(small, task):
     with pytest.raises(WorkFailed) as caught:
         look_at(small.work, task)
     assert caught.value.kind == "no file"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"class A:\n    def add_one(self):\n        {STUB}\n", True),
+        (f"def add_one(n):\n    return n + 1\n    {STUB}\n", True),
+        ("def add_one(n):\n    raise NotImplementedError('Task T-2: x')\n", False),
+        ("raise ValueError\n", False),
+        ("def broken(:\n", False),
+    ],
+)
+def test_a_stub_anywhere(small, task, text, found):
+    assert has_stub(small.write("lab/work.py", text), task) == found

@@ -39,7 +39,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_work_fails_with_its_reason(small, name):
     body, kind, reason = HOSTILE[name]
-    found = verdict(small, body, seconds=8 if name == "endless" else 60)
+    found = verdict(small, body, seconds=4 if name == "endless" else 60)
     assert not found.passed
     assert found.kind == kind
     assert reason in found.reason

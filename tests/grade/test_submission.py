@@ -2,11 +2,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from helpers.grade.submission import _in_our_words
+from helpers.grade.workshop import _in_our_words
 
 
 def failure(sentence, rank=0, details=""):
-    return SimpleNamespace(sentence=sentence, rank=rank, details=details, traceback="Traceback …")
+    return SimpleNamespace(
+        sentence=sentence, rank=rank, details=details, traceback="Traceback …", picture=None
+    )
 
 
 @pytest.mark.parametrize(
@@ -33,5 +35,5 @@ def failure(sentence, rank=0, details=""):
 )
 def test_failure_of_ranks_in_the_words_of_a_verdict(failed, kind, sentence):
     found = _in_our_words(failed)
-    assert (found.kind, found.sentence) == (kind, sentence)
-    assert "Traceback …" in found.details
+    assert (found["kind"], found["sentence"]) == (kind, sentence)
+    assert "Traceback …" in found["details"]

@@ -1,0 +1,106 @@
+"""Take a submission's file, and what lies beside it, to a place where nobody can lose anything."""
+
+import os
+import stat
+from pathlib import Path
+
+from helpers.grade.marks import replace_regions
+from helpers.grade.task import ROOT, Task
+
+MOST_FILES, MOST_BYTES = 500, 20_000_000
+OWN_ROOTS = ("gpt2",)  # labs with top-level names of their own, which checks import
+SKIPPED = {"__pycache__", "build", "runs", "node_modules"}
+
+
+class CopyError(OSError):
+    """The file cannot be taken; the message says why and what to do."""
+
+
+def copy_work(root: Path, task: Task, to: Path) -> None:
+    """Copy the task's file and the Python files beside and below it from `root` to `to`.
+
+    A link is not followed, so what is graded is what was handed in, and no file from elsewhere. A
+    file that is not there is not copied: whoever looks for it will say so. Raises CopyError.
+    """
+    to.mkdir(parents=True)
+    _no_links(root, task.file)
+    parts = task.file.split("/")
+    folder = root.joinpath(*parts[:-1])
+    names = _beside(folder) if len(parts) > 1 else []
+    size = 0
+    for name in dict.fromkeys([parts[-1], *names]):
+        target = to.joinpath(*parts[:-1], name)
+        data = _read(folder / name, MOST_BYTES - size)
+        if data is None:
+            continue
+        size += len(data)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+
+
+def copy_lab(task: Task, to: Path, lab: Path = ROOT) -> None:
+    """Copy what stands around the task's file in the grader's lab, where checks import it.
+
+    The solution of the task is not in the copy: its stub is.
+    """
+    top = task.file.split("/")[0]
+    if top not in OWN_ROOTS:
+        return
+    for name in _beside(lab / top):
+        data = (lab / top / name).read_bytes()
+        if name.endswith(".py") and task.id.encode() in data:
+            data = replace_regions(
+                data.decode(),
+                lambda region: task.stub() if region.task == task.id else region.body,
+                name,
+            ).encode()
+        target = to / top / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+
+
+def read_file(root: Path, name: str, most: int) -> bytes | None:
+    """The bytes of a file below `root`, or None where it is not there. Raises CopyError."""
+    _no_links(root, name)
+    if (root / name).is_file() and (root / name).stat().st_size > most:
+        raise CopyError(f"{name} has more than {most / 1e6:g} MB: is this the right file?")
+    return _read(root / name, most)
+
+
+def _no_links(root: Path, name: str) -> None:
+    parts = name.split("/")
+    for count in range(1, len(parts) + 1):
+        if root.joinpath(*parts[:count]).is_symlink():
+            raise CopyError(
+                f"{'/'.join(parts[:count])} is a link, and links are not followed: hand in the "
+                "file itself"
+            )
+
+
+def _beside(folder: Path) -> list[str]:
+    """The names of the Python files in a folder and below it, few enough to be somebody's work."""
+    found: list[str] = []
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(f for f in folders if f not in SKIPPED and not f.startswith("."))
+        found += [
+            Path(here, name).relative_to(folder).as_posix()
+            for name in sorted(files)
+            if name.endswith((".py", ".json"))
+        ]
+        if len(found) > MOST_FILES:
+            return found[:MOST_FILES]
+    return found
+
+
+def _read(path: Path, most: int) -> bytes | None:
+    """The bytes of a plain file, or None where it is none or is too large."""
+    try:
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        data = file.read(most + 1)
+    return data if len(data) <= most else None

@@ -1,0 +1,86 @@
+"""`python -m helpers.grade.handin LAB [--out FILE]`: pack what is to be handed in, and no more.
+
+The zip holds the files of the lab's tasks, each at its place in the repository, and `handin.json`:
+the tasks, what each file's SHA-256 is, and what is not done. The same files give the same zip, to
+the byte. `python -m helpers.grade --root FILE.zip` and `--all` take it as it is.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+from helpers.files import write_whole
+from helpers.grade.copy import CopyError, read_file
+from helpers.grade.labs import tasks_of
+from helpers.grade.look import has_stub, look_at
+from helpers.grade.notebook import find_root
+from helpers.grade.submission import WorkFailed
+from helpers.grade.task import Task, TaskError, load_task
+
+WHEN = (1980, 1, 1, 0, 0, 0)  # zip's first day: when it was packed says nothing about the work
+MOST_BYTES = 5_000_000
+
+
+def pack(root: Path, tasks: list[Task]) -> tuple[bytes, dict[str, str]]:
+    """The zip's bytes; and of each task that is not done, or cannot be run, why.
+
+    Raises CopyError for a file that is a link or too large.
+    """
+    undone, files = {}, {}
+    for task in tasks:
+        try:
+            look_at(root / task.file, task)
+            if has_stub(root / task.file, task):
+                undone[task.id] = f"not done yet: {task.not_done}"
+        except WorkFailed as failed:
+            undone[task.id] = failed.sentence
+        data = read_file(root, task.file, MOST_BYTES)
+        if data is not None:
+            files[task.file] = data
+    facts = {
+        "tasks": [task.id for task in tasks],
+        "not done": undone,
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())},
+    }
+    files["handin.json"] = (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode()
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, WHEN)
+            entry.create_system, entry.external_attr = 3, 0o100644 << 16  # alike on all systems
+            archive.writestr(entry, data)
+    return out.getvalue(), undone
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 if it was packed, 2 if the question was wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.grade.handin", description="Pack the files of a lab's tasks."
+    )
+    parser.add_argument("lab", nargs="*", help="a lab (DP), a lesson (03) or a task (DP-1)")
+    parser.add_argument("--out", type=Path, help="the zip to write (default: build/handin/LAB.zip)")
+    options = parser.parse_args(arguments)
+    root = find_root()
+    try:
+        if not options.lab:
+            raise TaskError("which lab? Name one: make handin LAB=DP, a lesson (03) or a task")
+        tasks = [load_task(task_id).task for task_id in tasks_of(options.lab)]
+        data, undone = pack(root, tasks)
+        out = options.out or root / "build" / "handin" / f"{'-'.join(options.lab).upper()}.zip"
+        write_whole(out, data)
+    except (TaskError, CopyError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(f"packed {len(tasks) - len(undone)} of {len(tasks)} tasks' work in {out}")
+    for task_id, reason in undone.items():
+        print(f"  {task_id}: {reason}")
+    print("This says only that they can be run. What they are worth: python -m helpers.grade")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""Grade many submissions, several checks at once; nothing that one does stops the rest."""
+
+import json
+import os
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from helpers.grade.judges import stop_judges
+from helpers.grade.run import grade
+from helpers.grade.submitted import SubmissionError, opened
+from helpers.grade.task import Task, load_task
+from helpers.grade.verdict import Verdict
+
+
+@dataclass
+class Graded:
+    """One submission: its name, and a verdict for each task that has been graded."""
+
+    name: str
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+    @property
+    def points(self) -> int:
+        return sum(v.task.points for v in self.verdicts.values() if v.passed)
+
+
+@dataclass
+class Grades:
+    """What came of many submissions. interrupted: it was stopped, and some verdicts are missing."""
+
+    tasks: list[Task]
+    graded: list[Graded]
+    seeds: dict[str, int]
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def of(self) -> int:
+        return sum(task.points for task in self.tasks)
+
+    def as_dict(self) -> dict:
+        """The facts, for JSON. The seeds make the same inputs again (`--seed`, one task)."""
+        return {
+            "interrupted": self.interrupted,
+            "seconds": round(self.seconds, 1),
+            "seeds": self.seeds,
+            "submissions": [
+                {
+                    "name": one.name,
+                    "points": one.points,
+                    "of": self.of,
+                    "verdicts": [one.verdicts[t.id].as_dict() for t in self.tasks
+                                 if t.id in one.verdicts],
+                }
+                for one in self.graded
+            ],
+        }  # fmt: skip
+
+
+def grade_all(
+    paths: Sequence[Path],
+    ids: Sequence[str],
+    jobs: int = 1,
+    seed: int | None = None,
+    done: Callable[[Grades, Graded], None] = lambda grades, one: None,
+    **limits,
+) -> Grades:
+    """Grade the tasks `ids` of every submission, `jobs` checks at once.
+
+    seed: for every task; by default each task has one of its own, the same for everybody.
+    done: called when all of one submission is graded; what it raises stops the grading.
+    limits: `seconds`, `gigabytes`, `folder` of `grade`.
+    An interrupt ends the checks that run, and gives what there is.
+    """
+    tasks = [load_task(task_id, limits.get("folder")).task for task_id in ids]
+    seeds = {t.id: secrets.randbits(31) if seed is None else seed for t in tasks}
+    grades = Grades(tasks, [Graded(path.name.removesuffix(".zip")) for path in paths], seeds)
+    stop = threading.Event()
+    pool = ThreadPoolExecutor(jobs)
+    waiting: set[Future] = set()
+    try:
+        for one, path in zip(grades.graded, paths, strict=True):
+            waiting.add(pool.submit(_whole, one, path, grades, stop, limits))
+        while waiting:
+            ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in ready:
+                done(grades, future.result())
+    except KeyboardInterrupt:
+        grades.interrupted = True
+    finally:
+        stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+        if grades.interrupted:
+            stop_judges()
+        pool.shutdown(wait=True)
+    return grades
+
+
+def _whole(one: Graded, path: Path, grades: Grades, stop: threading.Event, limits: dict) -> Graded:
+    """All tasks of one submission; whatever goes wrong is a verdict."""
+    try:
+        with opened(path, [task.file for task in grades.tasks]) as root:
+            for task in grades.tasks:
+                if stop.is_set():
+                    return one
+                verdict = _one(task, root, grades.seeds[task.id], limits)
+                if not stop.is_set():  # else it says only that it was interrupted
+                    one.verdicts[task.id] = verdict
+    except (SubmissionError, OSError) as error:
+        for task in grades.tasks:
+            one.verdicts.setdefault(task.id, Verdict(task, "no file", str(error)))
+    return one
+
+
+def _one(task: Task, root: Path, seed: int, limits: dict) -> Verdict:
+    try:
+        return grade(task.id, root, seed=seed, **limits)
+    except Exception as error:
+        return Verdict(task, "check", f"the grader failed: {type(error).__name__}: {error}")
+
+
+def write_json(grades: Grades) -> str:
+    """The text of a JSON file with everything."""
+    return json.dumps(grades.as_dict(), indent=1, ensure_ascii=False) + os.linesep.replace("\r", "")

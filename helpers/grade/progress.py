@@ -1,0 +1,64 @@
+"""`python -m helpers.grade.progress`: the way through the lessons, and what is done of it."""
+
+import argparse
+import json
+import sys
+
+from helpers.doctor.lessons import LESSONS
+from helpers.grade.labs import all_tasks
+from helpers.grade.record import progress_file, read_record
+from helpers.grade.task import Task
+
+BAR = 20
+
+
+def overview(tasks: list[Task], record: dict[str, dict]) -> str:
+    """The lessons in order, each with its tasks; what is done, and what comes next."""
+    done = {t.id for t in tasks if record.get(t.id, {}).get("passed")}
+    lines = []
+    for lesson in LESSONS:
+        here = [task for task in tasks if task.notebook == lesson.number]
+        lines.append(f"{lesson.number}  {lesson.title}")
+        for task in here:
+            facts = record.get(task.id, {"tries": 0, "passed": None})
+            tries = f", {facts['tries']} tries" if facts["tries"] > 1 else ""
+            state = f"done on {facts['passed']}{tries}" if task.id in done else (
+                f"begun{tries}" if facts["tries"] else f"about {task.minutes} min"
+            )  # fmt: skip
+            mark = "[x]" if task.id in done else "[ ]"
+            lines.append(f"    {mark} {task.id:8} {task.points:2d} points  {task.title} ({state})")
+    points, of = sum(t.points for t in tasks if t.id in done), sum(t.points for t in tasks)
+    filled = round(BAR * points / of) if of else 0
+    minutes = sum(task.minutes for task in tasks if task.id not in done)
+    lines += ["", f"{'#' * filled}{'.' * (BAR - filled)}  {points} of {of} points, "
+              f"{len(done)} of {len(tasks)} tasks"]  # fmt: skip
+    following = next((task for task in tasks if task.id not in done), None)
+    if following:
+        lines.append(
+            f"next: lesson {following.notebook}, task {following.id} ({following.title}), about "
+            f"{following.minutes} minutes; all that is left: about {minutes / 60:.0f} hours"
+        )
+    else:
+        lines.append("everything is done. What will you build?")
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Show the way and the record. 0."""
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.grade.progress", description="Show what is done, and what is next."
+    )
+    parser.add_argument("--json", action="store_true", help="print the record as JSON")
+    options = parser.parse_args(arguments)
+    path = progress_file()
+    record = read_record(path)
+    if options.json:
+        print(json.dumps(record, indent=1))
+        return 0
+    print(overview(all_tasks(), record))
+    print(f"kept in {path}" if path else "no record is kept (LAB_PROGRESS=off)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""What a person should look at: work that reaches for the check, or for the inside of Python.
+
+No judgement: a right answer that was made by calling the check's own computation cannot be told
+from one that was thought of. But such work has to name what it calls, and honest work for these
+tasks names none of it.
+"""
+
+import ast
+from pathlib import Path
+
+MODULES = {
+    "lab_task": "the check",
+    "tasks": "the checks",
+    "helpers.grade": "the grader",
+    "helpers.oracle": "the judge of layouts",
+    "inspect": "the frames of its caller",
+    "gc": "all objects of its process",
+    "ctypes": "the machine",
+    "subprocess": "other programs",
+    "importlib": "modules by name",
+}
+NAMES = {"_getframe", "modules", "f_locals", "f_back", "tb_frame", "__reduce__", "__globals__"}
+CALLS = {"exec", "eval", "compile", "__import__"}
+
+
+def signs(path: Path) -> list[str]:
+    """One short remark for each sign, with its line; empty where there is none, or no Python."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    found = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                found += [(node.lineno, alias.name) for alias in names if _module(alias.name)]
+            case ast.ImportFrom(module=str(module), names=names):
+                full = [module, *(f"{module}.{alias.name}" for alias in names)]
+                found += [(node.lineno, name) for name in full if _module(name)][:1]
+            case ast.Attribute(attr=name) if name in NAMES and not _is_modules_method(node):
+                found.append((node.lineno, name))
+            case ast.FunctionDef(name=name) if name in NAMES:
+                found.append((node.lineno, name))
+            case ast.Call(func=ast.Name(id=name)) if name in CALLS:
+                found.append((node.lineno, f"{name}()"))
+            case ast.Constant(value=str(text)) if text.split(".")[0].startswith("lab_task"):
+                found.append((node.lineno, text[:30]))
+    return [_remark(line, name) for line, name in dict.fromkeys(sorted(found))]
+
+
+def _module(name: str) -> str:
+    """What a module that should not be named gives access to, or an empty string."""
+    parts = name.split(".")
+    parts[0] = "lab_task" if parts[0].startswith("lab_task") else parts[0]
+    heads = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+    return next((MODULES[head] for head in heads if head in MODULES), "")
+
+
+def _is_modules_method(node: ast.Attribute) -> bool:
+    """`model.modules()` of torch is no sign; `sys.modules` is."""
+    return node.attr == "modules" and not (
+        isinstance(node.value, ast.Name) and node.value.id == "sys"
+    )
+
+
+def _remark(line: int, name: str) -> str:
+    reach = _module(name)
+    return f"line {line} names {name}" + (f", which reaches {reach}" if reach else "")

@@ -1,0 +1,94 @@
+"""Verdicts on many submissions, as tables: CSV, JUnit, and text for a terminal."""
+
+import csv
+import io
+import re
+from xml.sax.saxutils import escape, quoteattr
+
+from helpers.grade.many import Grades
+from helpers.grade.verdict import Verdict
+
+# What XML cannot hold, and a terminal would obey.
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
+
+
+def csv_of(grades: Grades) -> str:
+    """One row for each submission: name, points, of, and the points of each task.
+
+    A task that was not graded, because somebody stopped the grading, has an empty field.
+    """
+    rows = [["submission", "points", "of", *(task.id for task in grades.tasks)]]
+    for one in grades.graded:
+        points = [_points(one.verdicts.get(task.id)) for task in grades.tasks]
+        rows.append([_safe(one.name), one.points, grades.of, *points])
+    return _csv(rows)
+
+
+def verdicts_csv_of(grades: Grades) -> str:
+    """One row for each verdict, with its reason."""
+    rows = [["submission", "task", "verdict", "kind", "points", "of", "seconds", "reason"]]
+    for one in grades.graded:
+        for v in one.verdicts.values():
+            rows.append(
+                [_safe(one.name), v.task.id, v.word, v.kind, v.task.points if v.passed else 0,
+                 v.task.points, f"{v.seconds:.1f}", _safe(v.reason)]
+            )  # fmt: skip
+    return _csv(rows)
+
+
+def junit_of(suites: dict[str, list[Verdict]]) -> str:
+    """JUnit's XML: a suite for each submission, a case for each task."""
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
+    for name, verdicts in suites.items():
+        failed = sum(not v.passed for v in verdicts)
+        seconds = sum(v.seconds for v in verdicts)
+        lines.append(
+            f'<testsuite name={_attribute(name)} tests="{len(verdicts)}" failures="{failed}" '
+            f'errors="0" time="{seconds:.1f}">'
+        )
+        for v in verdicts:
+            case = f"<testcase classname={_attribute(name)} name={_attribute(v.task.id)}"
+            case += f' time="{v.seconds:.1f}"'
+            if v.passed:
+                lines.append(f"{case}/>")
+                continue
+            text = escape(_CONTROL.sub("?", v.details))
+            reason = f"type={_attribute(v.kind)} message={_attribute(v.reason)}"
+            lines.append(f"{case}><failure {reason}>{text}</failure></testcase>")
+        lines.append("</testsuite>")
+    return "\n".join([*lines, "</testsuites>", ""])
+
+
+def text_of(grades: Grades) -> str:
+    """A line for each submission: its points, and the tasks that failed."""
+    wide = max([len("submission"), *(len(one.name) for one in grades.graded)])
+    lines = [f"{'submission':{wide}}  points  not passed"]
+    for one in grades.graded:
+        missing = len(grades.tasks) - len(one.verdicts)
+        failed = [v.task.id for v in one.verdicts.values() if not v.passed]
+        words = ", ".join(failed) + (f" ({missing} not graded)" if missing else "")
+        name = _CONTROL.sub("?", one.name)
+        lines.append(f"{name:{wide}}  {one.points:3d}/{grades.of:<3d} {words}".rstrip())
+    return "\n".join(lines)
+
+
+def _points(verdict: Verdict | None) -> int | str:
+    if verdict is None:
+        return ""
+    return verdict.task.points if verdict.passed else 0
+
+
+def _safe(text: str) -> str:
+    """Text that a spreadsheet shows and does not compute."""
+    text = _CONTROL.sub("?", text)
+    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def _csv(rows: list[list]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_CONTROL.sub("?", text))

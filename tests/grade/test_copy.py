@@ -1,0 +1,53 @@
+import os
+
+import pytest
+
+from helpers.grade.copy import MOST_FILES, CopyError, copy_lab, copy_work
+from helpers.grade.marks import find_regions
+from helpers.grade.task import ROOT, load_task
+
+
+def names(folder):
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
+def test_takes_the_file_and_the_python_beside_and_below_it(small, task, tmp_path):
+    for name in ("lab/beside.py", "lab/deep/er.py", "lab/sizes.json", "lab/big.bin", "other.py"):
+        small.write(name, "x")
+    small.write("lab/__pycache__/work.py", "x")
+    small.write("lab/.hidden/work.py", "x")
+    copy_work(small.root, task, tmp_path / "to")
+    kept = ["lab/beside.py", "lab/deep/er.py", "lab/sizes.json", "lab/work.py"]
+    assert names(tmp_path / "to") == kept
+
+
+@pytest.mark.parametrize("where", ["lab", "lab/work.py"])
+def test_follows_no_link(small, task, tmp_path, where):
+    small.root.joinpath(where).rename(tmp_path / "real")
+    small.root.joinpath(where).symlink_to(tmp_path / "real")
+    with pytest.raises(CopyError, match=f"^{where} is a link, and links are not followed"):
+        copy_work(small.root, task, tmp_path / "to")
+
+
+def test_leaves_out_links_pipes_and_floods_beside_it(small, task, tmp_path, monkeypatch):
+    small.root.joinpath("lab/secret.py").symlink_to(ROOT / "demo.py")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(small.root / "lab" / "pipe.py")  # reading it would wait for ever
+    for number in range(MOST_FILES + 9):
+        small.write(f"lab/many/f{number}.py", "")
+    small.write("lab/a_large.py", "x" * 3000)
+    monkeypatch.setattr("helpers.grade.copy.MOST_BYTES", 2000)
+    copy_work(small.root, task, tmp_path / "to")
+    found = names(tmp_path / "to")
+    assert "lab/work.py" in found and len(found) <= MOST_FILES + 1
+    assert not {"lab/secret.py", "lab/pipe.py", "lab/a_large.py"} & set(found)
+
+
+def test_the_lab_around_a_task_is_shown_without_its_solution(tmp_path):
+    task = load_task("GP-4").task
+    copy_lab(task, tmp_path)
+    text = (tmp_path / task.file).read_text(encoding="utf-8")
+    assert find_regions((ROOT / task.file).read_text(encoding="utf-8"))
+    assert "Task GP-4: " in text and "GP-4" not in str(find_regions(text))
+    copy_lab(load_task("DP-1").task, tmp_path / "none")
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,80 @@
+import json
+import struct
+
+import numpy as np
+import pytest
+import torch
+
+from helpers.cluster.layout import Layout
+from helpers.grade.parcel import ParcelError, pack, unpack
+from helpers.hang.operation import Operation
+
+
+def same(one, other):
+    if isinstance(one, torch.Tensor):
+        return one.dtype == other.dtype and torch.equal(one, other)
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    return type(one) is type(other) and one == other
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, True, 3, -(2**70), 2.5, float("inf"), "é\ud800", b"\0\xff", [1, [2]], (1, "a"),
+        {1, 2}, {"a": 1, 5: (1, 2), (0, 1): None}, torch.randn(2, 3), torch.tensor(3.0),
+        torch.empty(0, 4),
+        torch.ones(3, dtype=torch.bfloat16), torch.tensor([True, False]), torch.arange(4)[::2],
+        torch.ones(2, dtype=torch.complex64).conj(), torch.float64, np.arange(6).reshape(2, 3).T,
+        np.float32(2), np.zeros((0, 2)), np.array(5),
+        Layout(8, dp=2), Operation("send", 1, 2, shape=(4, 3), dtype="float32"),
+    ],
+    ids=lambda value: f"{type(value).__name__}",
+)  # fmt: skip
+def test_comes_back_as_it_was(value):
+    assert same(value, unpack(pack(value)))
+
+
+def test_only_the_numbers_of_a_parameter_travel():
+    class Sneaky(torch.Tensor):
+        def __eq__(self, other):
+            return True
+
+    for made in (torch.nn.Parameter(torch.ones(2)), torch.ones(2).as_subclass(Sneaky)):
+        assert type(unpack(pack(made))) is torch.Tensor
+
+
+@pytest.mark.parametrize("value", [object(), len, 1j, np.array([object()]), [lambda: 1]])
+def test_what_cannot_travel(value):
+    with pytest.raises(ParcelError, match="cannot be given to the check: it takes numbers, text"):
+        pack(value)
+
+
+def test_what_contains_itself():
+    value = []
+    value.append(value)
+    with pytest.raises(ParcelError, match="contains itself"):
+        pack(value)
+
+
+def forged(plain, tail=b""):
+    head = json.dumps(plain).encode()
+    return struct.pack(">Q", len(head)) + head + tail
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"123", b"\xff" * 8, pack(torch.ones(3))[:-1], forged([1]), forged({"exec": "1"}),
+        forged({"dict": 3}), forged({"tensor": ["float32", [2], 4]}, b"1234"),
+        forged({"tensor": ["float32", [-1, -1], 4]}, b"1234"), forged({"bytes": -1}, b"1"),
+        forged({"tensor": ["__class__", [1], 1]}, b"1"), forged({"dtype": "load"}),
+        forged({"array": ["|O8", [1], 8]}, b"12345678"), forged({}), forged({"a": 1, "b": 2}),
+        forged({"bytes": 1 << 60}), forged({"facts": ["Popen", {"dict": []}]}),
+        forged({"facts": ["Layout", {"dict": [["batch", -1]]}]}), forged({"set": [{"list": []}]}),
+        b"\0\0\0\0\0\0\1\0" + b"[" * 100_000,
+    ],
+)  # fmt: skip
+def test_what_is_no_parcel(data):
+    with pytest.raises(ParcelError, match="what came back is no result"):
+        unpack(data)
