@@ -1,8 +1,9 @@
 """Average gradients in buckets, while backward goes on: few messages, and they overlap.
 
 This is what torch's DistributedDataParallel does (Li et al. 2020, arXiv 2006.15704, section 3). A
-bucket is one flat tensor; the gradients of its parameters are views of it, so nothing is copied. A
-bucket whose gradients are all complete leaves at once.
+bucket is one flat tensor; the gradients of its parameters become views of it. Where they stay so
+(`zero_grad(set_to_none=False)`) nothing is copied, else each of them is, once. A bucket whose
+gradients are all complete leaves at once.
 
 All ranks must start their all-reduces in the same order. So buckets leave in their own order: one
 that is complete waits for those before it. Backward computes the last layers first; so the first

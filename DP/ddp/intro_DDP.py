@@ -5,7 +5,8 @@
     torchrun --nproc-per-node 3 intro_DDP.py --average ddp
 
 flat: all at once, after backward. hooks: each as soon as it is complete. buckets: some together,
-while backward goes on. ddp: torch's DistributedDataParallel. The four train alike.
+while backward goes on. ddp: torch's DistributedDataParallel. The four train alike. On a GPU the
+trace shows when work was started, not when it was done: to wait for it would end the overlap.
 """
 
 import argparse
@@ -43,7 +44,7 @@ def read_flags(arguments=None):
     add_rank_flags(parser, ranks=3)
     add_training_flags(parser, batch_size=1)
     parser.add_argument("--average", choices=WAYS, default="buckets", help="how (buckets)")
-    parser.add_argument("--bucket-mb", type=float, default=1.0, help="of a bucket, at most (1)")
+    parser.add_argument("--bucket-mb", type=float, default=1.0, help="of a bucket, about (1)")
     parser.add_argument("--trace", metavar="FOLDER", help="leave a trace of each rank there")
     options = settle(parser.parse_args(arguments))
     if not options.bucket_mb > 0:

@@ -1,7 +1,9 @@
 """ZeRO-2: each rank also keeps the gradients of its own part only.
 
 A unit whose gradients are complete is averaged at once, while backward goes on, and only this
-rank's part stays. So there is never more than one unit's gradients. Section 5.2 of the paper.
+rank's part stays. So there are never the gradients of all units at one time: those of one, and a
+flat copy of them. One backward for each step: a second one would add to what has been averaged.
+Section 5.2 of the paper.
 """
 
 from zero1 import Zero1
@@ -25,7 +27,12 @@ class Zero2(Zero1):
     def complete(self, p):
         """Autograd calls this with a parameter whose gradient is complete."""
         unit = self.unit_of[p]
-        self.missing[unit].discard(p)
+        if p not in self.missing[unit]:
+            raise RuntimeError(
+                "a second backward before step(): its gradients would meet what was averaged "
+                "already; call step() after each backward, or add the losses up before it"
+            )
+        self.missing[unit].remove(p)
         if not self.missing[unit]:
             unit.average()
 

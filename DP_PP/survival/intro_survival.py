@@ -51,7 +51,7 @@ def read_flags(arguments=None):
     add("--micro-batches", type=positive, default=2, help="of each pipeline's batch (2)")
     add("--checkpoints", metavar="FOLDER", default="runs/checkpoints", help="(runs/checkpoints)")
     add("--every", type=positive, default=5, help="steps from one save to the next (5)")
-    add("--die-at", type=int, metavar="STEP", help="kill rank 1 in this step of a run that began")
+    add("--die-at", type=int, metavar="STEP", help="kill rank 1 in this step, unless resumed")
     return settle(parser.parse_args(arguments))
 
 

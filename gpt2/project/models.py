@@ -9,18 +9,24 @@ from wrong_input import WrongInput
 
 @dataclass(frozen=True)
 class Size:
-    """What a size means. learning_rate: what it learns well with (AdamW, batches of 64)."""
+    """What a size means. learning_rate: what it learns well with (AdamW, batches of 64).
+
+    vocab: pieces of the tokenizer, at most. rows, positions: of the embeddings; None: what the
+    tokenizer and the sentences need.
+    """
 
     layers: int
     heads: int
     width: int
     vocab: int
     learning_rate: float
+    rows: int | None = None
+    positions: int | None = None
 
 
 SIZES = {
     "tiny": Size(layers=4, heads=4, width=128, vocab=600, learning_rate=2e-3),
-    "gpt2": Size(layers=12, heads=12, width=768, vocab=10_000, learning_rate=1e-4),
+    "gpt2": Size(12, 12, 768, vocab=10_000, learning_rate=1e-4, rows=50_257, positions=1024),
 }
 
 
@@ -30,7 +36,8 @@ def make_config(size: str, vocab_size: int, model_max_length: int) -> GPT2Config
         raise WrongInput(f"there is no model {size!r}: take one of {', '.join(SIZES)}")
     shape = SIZES[size]
     return GPT2Config(
-        vocab_size=vocab_size, n_positions=model_max_length,
+        vocab_size=max(vocab_size, shape.rows or 0),
+        n_positions=max(model_max_length, shape.positions or 0),
         n_layer=shape.layers, n_head=shape.heads, n_embd=shape.width,
         resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
         bos_token_id=None, eos_token_id=None, use_cache=False,

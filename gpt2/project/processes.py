@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from torch.multiprocessing import Process
 
 POLL_S = 0.05
+SPEAKS_S = 10  # until rank 0 has said its sentence
 
 
 def run_ranks(target: Callable, jobs: Sequence[tuple]) -> int:
@@ -32,7 +33,9 @@ def _wait(processes: list[Process]) -> int:
     while any(process.exitcode is None for process in processes):
         for rank, process in enumerate(processes):
             if process.exitcode:
-                if process.exitcode != 2:  # 2: it has said its sentence itself
+                if process.exitcode == 2:  # a wrong input: rank 0 found it too, and says so
+                    processes[0].join(SPEAKS_S)
+                else:
                     print(
                         f"error: rank {rank} failed with code {process.exitcode}; the others were "
                         "ended",

@@ -108,8 +108,10 @@ def run_dp(
         took = time.perf_counter() - begun
         if pytest:
             utils.save_grad_weights(model, rank)
-            continue
-        loss, bleu = judge(model, rows, tokenizer, collate, batch_size, rank, world_size)
+            break
+        loss, bleu = judge(
+            model, rows, tokenizer, collate, batch_size, rank, world_size, model_max_length
+        )
         result = results.Result(loss, bleu, took, rate)
         for folder in (workdir, kept):  # the second one: the next world size overwrites the first
             result.save(results.path_of(folder, epoch, f"rank{rank}"))

@@ -68,7 +68,9 @@ def one_epoch(model, optimizer, rows, tokenizer, collate, told, epoch) -> result
     if told.trace and model.transformer.h_pp is not None:
         model.transformer.h_pp.trace().save(told.trace)
     model._finalize_pipeline_parallel()
-    return results.Result(*judge(model, rows, tokenizer, collate, told.batch_size), took, rate)
+    longest = told.model_max_length
+    found = judge(model, rows, tokenizer, collate, told.batch_size, longest=longest)
+    return results.Result(*found, took, rate)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -30,6 +30,7 @@ def generate(
     model_max_length: int,
     device: str | torch.device,
     desc: str,
+    rank: int = 0,
 ) -> list[str]:
     """A translation of each example: the likeliest token each time, until the sentence ends.
 
@@ -47,7 +48,8 @@ def generate(
         for start in range(0, len(numbers), TOGETHER)
     ]
     end, found = tokenizer.convert_tokens_to_ids(end_of(tgt_key)), [""] * len(prompts)
-    for numbers in tqdm(groups, desc=f"translate {desc}", leave=False, disable=None):
+    quiet = None if rank == 0 else True  # a bar in a terminal, on one rank
+    for numbers in tqdm(groups, desc=f"translate {desc}", leave=False, disable=quiet):
         ids = torch.tensor([prompts[n] for n in numbers], device=device)
         for number, row in zip(numbers, greedy(model, ids, end, model_max_length), strict=True):
             found[number] = tokenizer.decode(row)

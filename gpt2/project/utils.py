@@ -54,7 +54,12 @@ def _some(count: float) -> float:
 
 
 def evaluate_loss(
-    model: nn.Module, examples: Iterable, batch_size: int, collate_fn: Callable, desc: str
+    model: nn.Module,
+    examples: Iterable,
+    batch_size: int,
+    collate_fn: Callable,
+    desc: str,
+    rank: int = 0,
 ) -> float:
     """The mean loss (nats per token) over all tokens that count, of all batches and all ranks.
 
@@ -63,7 +68,7 @@ def evaluate_loss(
     model.eval()
     sums = torch.zeros(2, dtype=torch.float64)
     with torch.no_grad():
-        for batch in _bar(_batches(examples, batch_size, collate_fn), f"evaluate {desc}"):
+        for batch in _bar(_batches(examples, batch_size, collate_fn), f"evaluate {desc}", rank):
             sums += torch.stack(token_losses(batch, model)).cpu()
     total, count = across_ranks(sums).tolist()
     return total / _some(count)
@@ -100,7 +105,7 @@ def train(
     device, rates, counts = next(model.parameters()).device, [], []
     source = iter(batches)
     for _ in _bar(range(steps), f"train {desc}", rank):
-        batch, begun = next(source, None), _now(device)
+        begun, batch = _now(device), next(source, None)  # the input counts, as in the seconds
         optimizer.zero_grad(set_to_none=False)
         total, count = (torch.tensor(0.0), 0.0) if batch is None else token_losses(batch, model)
         everywhere = torch.tensor(float(count))

@@ -6,6 +6,7 @@ goes one way goes one after the other.
 """
 
 import functools
+import inspect
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -117,12 +118,14 @@ def _late(name: str, function: Callable, way: _Way) -> Callable:
     import torch.distributed as dist
 
     position, cost = COSTS[name]
+    signature = inspect.signature(function)
 
     @functools.wraps(function)
     def late(*args: Any, **kwargs: Any) -> Any:
         if len(args) <= position:
             raise TypeError(f"inside slow_link give dist.{name} its tensors first, without names")
-        seconds = cost(way.link, _bytes(args[position]), dist.get_world_size(kwargs.get("group")))
+        group = signature.bind(*args, **kwargs).arguments.get("group")
+        seconds = cost(way.link, _bytes(args[position]), dist.get_world_size(group))
         found = function(*args, **kwargs)
         if hasattr(found, "wait"):
             return _LateWork(found, way, seconds)

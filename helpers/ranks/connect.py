@@ -65,11 +65,13 @@ def connect(
     elif (name := interface_to(place.address)) and not name.startswith("lo"):
         os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
 
+    # A tensor of the processor travels by gloo, also where those of GPUs travel by NCCL.
+    backends = "cpu:gloo,cuda:nccl" if choice.backend == "nccl" else choice.backend
     wait = timedelta(seconds=timeout)
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         # torchrun has counted the ranks already.
         dist.init_process_group(
-            choice.backend,
+            backends,
             store=_store_of_this_attempt(place, timeout),
             rank=place.rank,
             world_size=place.world_size,
@@ -83,7 +85,7 @@ def connect(
             _let_others_read(store, place)
             raise
         dist.init_process_group(
-            choice.backend,
+            backends,
             store=dist.PrefixStore("group", store),
             rank=place.rank,
             world_size=place.world_size,

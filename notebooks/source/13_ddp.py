@@ -115,7 +115,8 @@ ways = ("flat", "hooks", "buckets", "ddp")
 ranks = launch(lambda: {way: train(way) for way in ways}, 3, quiet=True)
 for way in ways:
     losses, trace = ranks[0][way]
-    calls = sum(e.kind == "all-reduce" for e in trace.events) // 8
+    *_, before, last = sorted(e.end for e in trace.events if e.kind == "update")
+    calls = sum(e.kind == "all-reduce" and before < e.start < last for e in trace.events)
     print(f"{way:8} loss {losses[-1]:.6f}, {calls} all-reduces a step")
 
 # %% [markdown]
@@ -134,7 +135,7 @@ def one_step(way, number=5):
 show(one_step("buckets"))
 
 # %% [markdown]
-# And torch's own. Its first bucket is smaller, so that it leaves early.
+# And torch's own. It closes a bucket when that has passed its size, so there are fewer of them.
 
 # %%
 show(one_step("ddp"))
@@ -226,9 +227,9 @@ def profiles(*runs, ranks):
 # %%
 predict(
     "Two ranks train by DDP on your cores. What has the largest share of a step after computing?",
-    "communication: the all-reduces",
-    "waiting for the other rank",
+    "communication: the all-reduces, and the waiting in them",
     "input: making the batches",
+    "idle: nothing of all this",
 )
 
 # %%

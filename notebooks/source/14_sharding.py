@@ -192,7 +192,7 @@ lines = {}
 for stage in range(4):
     sizes = [states(6.74e9, "mixed", stage, n).total / 1e9 for n in ranks]
     lines[f"stage {stage}"] = dict(zip(ranks, sizes, strict=True))
-title = "LLaMA-7B: with stage 1, eight devices of 40 GB are enough"
+title = "LLaMA-7B: with stage 1 the states fit into eight devices of 40 GB"
 show(curves(lines, title, x="data-parallel ranks", y="GB on each rank"))
 
 # %% [markdown]

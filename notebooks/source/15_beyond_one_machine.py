@@ -52,8 +52,9 @@ for environ in (torchrun, slurm, pals):
 # GPU number 5 on a machine with four. And one machine must be known to all: there rank 0 listens
 # while the ranks find each other. This is the **rendezvous**.
 #
-# `discover` is the function behind every script of this course. So one script runs under all
-# launchers. The folder `jobs` has a short job script for each. This one is for several machines:
+# `discover` is the function behind the scripts of this course that run on ranks (those of lesson
+# 11 ask MPI, GPT-2 starts its own). So one script runs under all launchers. The folder `jobs` has
+# a short job script for each. This one is for several machines:
 
 # %%
 print(open("../jobs/torchrun_several_nodes.sh", encoding="utf-8").read())
@@ -182,7 +183,7 @@ def on_two_hosts(link):
             hosts.start(node, [*call, f"--node-rank={node}", "../jobs/hello.py"], **options)
             for node in (0, 1)
         ]
-        return "\n".join(node.communicate()[0] for node in nodes)
+        return "\n".join(node.communicate(timeout=100)[0] for node in nodes)
 
 
 print(on_two_hosts(Link(megabits=100)))

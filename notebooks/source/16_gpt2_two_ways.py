@@ -1,7 +1,7 @@
 # %% [markdown]
 # # GPT-2: two ways to split it
 #
-# **Needs:** two cores, no network. **Takes:** about a minute.
+# **Needs:** two cores, no network. **Takes:** one to two minutes.
 #
 # GPT-2 is the model that many courses begin with. Here a small one learns to translate German
 # into English. Then it is split over two devices, in two ways: each device has a part of the
@@ -225,7 +225,7 @@ show(both.picture(), live=lambda: both)
 #
 # - Data parallel: the whole model everywhere, a part of the data each, the mean of the gradients.
 # - A mean of means is wrong where ranks have different numbers of tokens. Add up sums and counts.
-# - Ranks need the same weights at the start, and the same number of steps. Check both.
+# - Ranks need the same weights at the start: check it. A rank without data goes on with zeros.
 # - Pipeline: a part of the layers each. Micro-batch `i` is in part `j` at tick `i + j`.
 # - A thread for each device is enough for GPUs. On a CPU backward has one thread.
 # - A process for each device overlaps backward everywhere, and pays with messages.

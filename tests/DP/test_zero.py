@@ -157,3 +157,24 @@ def test_the_script_trains_alike_in_all_stages():
             assert {"F", "B", "update", "all-gather", "reduce-scatter"} <= kinds
         totals = [sum(kept.values()) for _, kept, _ in rank]
         assert totals == sorted(totals, reverse=True) and totals[3] < 0.55 * totals[0]
+
+
+def two_backwards():
+    """On a rank: what a second backward before `step` is told, in stages 2 and 3."""
+    said = []
+    for stage in (2, 3):
+        net, recorder = make("plain"), Recorder(find_place().rank)
+        units = script("intro_ZeRO").units_of(net)
+        kind = getattr(script(f"zero{stage}"), f"Zero{stage}")
+        kind(units, lambda parts: torch.optim.SGD(parts, lr=0.1), recorder)
+        loss_of(net, 0, 0).backward()
+        try:
+            loss_of(net, 0, 1).backward()
+        except RuntimeError as error:
+            said.append(str(error))
+    return said
+
+
+def test_a_second_backward_before_the_step_is_refused():
+    for said in launch(two_backwards, 2, quiet=True):
+        assert len(said) == 2 and all("call step() after each backward" in each for each in said)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from project import utils
 from project.models import make_config, make_model
+from transformers import GPT2LMHeadModel
 from wrong_input import WrongInput
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -53,6 +54,12 @@ def test_a_batch_says_what_counts(small):
         read = batch["input_ids"][number][batch["attention_mask"][number].bool()]
         assert tokenizer.decode(read).startswith(row["de"] + "<eos_de>" + row["en"])
     assert batch["input_ids"].shape[1] <= 64
+
+
+def test_gpt2_has_the_published_number_of_parameters():
+    with torch.device("meta"):
+        model = GPT2LMHeadModel(make_config("gpt2", 600, 128))
+    assert sum(p.numel() for p in model.parameters()) == 124_439_808  # Radford et al., 2019
 
 
 def test_padding_changes_no_loss(small):

@@ -121,10 +121,11 @@ def test_mpi():
     mpirun = load_module(ROOT / "TP/mpirun.py", "jobs_mpirun")
     as_root = {k: v for k, v in mpirun.settings().items() if "ALLOW" in k}
     settings = {**as_root, "MPIRUN": str(mpirun.find_mpirun())}
-    out = finish(start("mpi.sh", "jobs/hello.py", "--only-say", RANKS="3", **settings))
+    out = finish(start("mpi.sh", "jobs/hello.py", RANKS="3", **settings))
     for rank in range(3):
         assert f"rank {rank} of 3: number {rank} of 3 on " in out
     assert out.count("says mpi4py; rank 0 is at localhost") == 3
+    assert "all-reduce of 1 MB:" in out
 
 
 def test_the_script_of_the_exercises():

@@ -73,6 +73,7 @@ def in_ranks():
         works[1].wait()
         found["finished"] = works[1].is_completed()
 
+    two = dist.new_group([0, 1])
     with slow_link(LINK, clock.sleep):
         timed("all_reduce", lambda: dist.all_reduce(x))
         timed("broadcast", lambda: dist.broadcast(x, 0))
@@ -84,6 +85,8 @@ def in_ranks():
             timed("message", lambda: dist.send(x, 1) if rank == 0 else dist.recv(x, 0))
         timed("both ways", to_the_next_and_from_the_last)
         timed("two at once", two_at_once)
+        if rank < 2:
+            timed("of two", lambda: dist.all_reduce(torch.ones_like(x), dist.ReduceOp.SUM, two))
         for wrong in (lambda: dist.reduce(x, 0), lambda: dist.all_reduce(tensor=x)):
             try:
                 wrong()
@@ -115,5 +118,6 @@ def test_operations_are_as_late_as_the_link_says():
         assert "give dist.all_reduce its tensors first" in said[1]
         # 1 + 2 + 3 everywhere, and that is what all have in the end, three times.
         assert value == 18.0
+    assert answers[0][0]["of two"] == pytest.approx((1.202, 0))  # not what three would take
     assert answers[0][0]["message"] == pytest.approx((1.201, 0))
     assert answers[1][0]["message"] == pytest.approx((0, 1.201))
