@@ -2,10 +2,22 @@
 
 import nbformat
 import pytest
+import torch
+from torch.profiler import record_function
 
 from helpers.simulate import simulate
+from helpers.timeline.__main__ import main
 from helpers.timeline.settings import Settings
-from helpers.trace import bubble, busy, idle_by_cause, peak, utilisation, with_waits
+from helpers.trace import (
+    Trace,
+    bubble,
+    busy,
+    idle_by_cause,
+    in_lanes,
+    peak,
+    utilisation,
+    with_waits,
+)
 from helpers.trace.examples import pipeline
 
 pytestmark = pytest.mark.timeout(300)
@@ -166,6 +178,33 @@ def test_a_saved_page_needs_no_python_and_no_network(pages, running_lab, tmp_pat
         assert_same(numbers(page, 0, number), trace.from_zero())
     page.close()
     assert running_lab.outside == []
+
+
+def test_a_profile_of_torch_opens_in_three_lanes(running_lab, tmp_path):
+    net, x = torch.nn.Linear(64, 64), torch.ones(256, 64)
+    schedule = torch.profiler.schedule(wait=0, warmup=1, active=2)
+
+    def write(profiler):
+        profiler.export_chrome_trace(str(tmp_path / "profile.json"))
+
+    with torch.profiler.profile(schedule=schedule, on_trace_ready=write) as profiler:
+        for _ in range(3):
+            with record_function("forward"):
+                loss = net(x).sum()
+            with record_function("backward"):
+                loss.backward()
+            profiler.step()
+    flags = ["--lanes", "-o", str(tmp_path / "profile.html")]
+    assert main([str(tmp_path / "profile.json"), *flags]) == 0
+    page = running_lab.context.new_page()
+    page.goto((tmp_path / "profile.html").as_uri())
+    page.wait_for_selector(".lab-numbers td")
+    shown = in_lanes(Trace.load(tmp_path / "profile.json"))
+    seen = numbers(page, 0)
+    assert seen["duration"] == pytest.approx(shown.duration)
+    assert seen["busy"] == pytest.approx(list(busy(shown).values()))
+    assert "forward" in page.locator(".lab-legend").inner_text()
+    page.close()
 
 
 # --- what the tests do on a page -----------------------------------------------------------------
