@@ -9,13 +9,32 @@ if str(ROOT / "gpt2") not in sys.path:
     sys.path.append(str(ROOT / "gpt2"))
 
 
-def two_layers(torch):
-    """Two linear layers that are marked as on two devices, and what they are without marks."""
+def two_layers(seed, *shape):
+    """Two linear layers drawn by the seed, one after the other, and a tensor to give them.
+
+    The work and the check both call it: what is right is computed where no line of the work runs.
+    """
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return torch.nn.Sequential(*(torch.nn.Linear(3, 3) for _ in range(2))), torch.randn(shape)
+
+
+def marked(layers):
+    """The layers, marked as on two devices."""
+    import torch
     from pipeline.partition import WithDevice
 
-    plain = [torch.nn.Linear(3, 3) for _ in range(2)]
-    marked = [WithDevice(layer, f"cpu:{number}") for number, layer in enumerate(plain)]
-    return torch.nn.Sequential(*marked), torch.nn.Sequential(*plain)
+    pairs = enumerate(layers)
+    return torch.nn.Sequential(*(WithDevice(layer, f"cpu:{number}") for number, layer in pairs))
+
+
+def near(found, right, tolerance=1e-5):
+    """Whether a tensor came back, of this shape and with these numbers; NaN is no number."""
+    if getattr(found, "shape", None) != right.shape:
+        return False
+    return bool(((found - right).abs() <= tolerance).all())
 
 
 def split_by_hand(modules):

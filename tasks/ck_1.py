@@ -26,8 +26,19 @@ RANKS = 3
 SLOW = 0.15  # seconds: enough for the other ranks to run ahead of a slow one
 
 
+def state_of(seed, rank):
+    """What a rank saves."""
+    import torch
+
+    return {"weights": torch.full((5,), float(seed + rank)), "rank": rank}
+
+
 def work(module, seed):
-    """On a rank: what is there while others write, at the return, and after a run was killed."""
+    """On a rank: what is there while others write, at the return, and after a run was killed; and
+    what was read at last.
+
+    When a name appears, and what was synced, can only be seen here.
+    """
     import os
     import shutil
     import tempfile
@@ -73,7 +84,7 @@ def work(module, seed):
 
         return after_a_while
 
-    state = {"weights": torch.full((5,), float(seed + rank)), "rank": rank}
+    state = state_of(seed, rank)
     patches = [mock.patch.object(torch, "save", save), mock.patch.object(os, "fsync", sync)]
     names = ((os, "mkdir"), (os, "rename"), (os, "replace"))
     patches += [mock.patch.object(on, name, slowly(getattr(on, name))) for on, name in names]
@@ -98,9 +109,9 @@ def work(module, seed):
     facts["parts"] = sorted(path.name for path in whole.glob("*"))
     try:
         found = module.load_part(folder, seed)
-        facts["same"] = found["rank"] == rank and torch.equal(found["weights"], state["weights"])
+        facts["loaded"] = int(found["rank"]), found["weights"].detach().clone()
     except Exception:
-        facts["same"] = False
+        facts["loaded"] = None
     dist.barrier()
     if rank == 0:
         shutil.rmtree(folder, ignore_errors=True)
@@ -143,13 +154,22 @@ def verify(submission: Submission) -> None:
                 f"the folder holds {fact['parts']} and should hold {expected}: one part for each "
                 "rank, with its number"
             )
-        if not fact["same"]:
+        if not same(fact["loaded"], state_of(submission.seed, rank)):
             raise Mistake(f"rank{rank}.pt does not hold the state that rank {rank} has saved")
         if fact["synced"] < 2:
             raise Mistake(
                 f"rank {rank} does not call os.fsync in every save: when the power fails, a name "
                 "can be on the disk and the bytes below it not"
             )
+
+
+def same(loaded, state):
+    """Whether this is the state that was saved."""
+    import torch
+
+    if loaded is None or not isinstance(loaded[1], torch.Tensor):
+        return False
+    return loaded[0] == state["rank"] and torch.equal(loaded[1], state["weights"])
 
 
 def explain(sentence: str) -> None:

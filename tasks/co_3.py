@@ -1,6 +1,7 @@
 """CO-3: a layout that fits and is fast."""
 
 import functools
+import random
 
 from helpers.cluster import Layout, estimate, preset, search
 from helpers.cost import ModelConfig, gpt
@@ -38,10 +39,19 @@ CASES = {
 }
 
 
-def work(module):
+def cases_of(seed):
+    """The known cases, and one that is drawn."""
+    draw = random.Random(seed)
+    heads, layers, gpus = draw.choice((16, 24)), draw.choice((24, 32, 36)), 8
+    machine, batch = draw.choice(("A100", "H100")), draw.choice((32, 64, 128))
+    name = f"a GPT of {layers} layers with {heads} heads on {gpus} {machine}, batches of {batch}"
+    return CASES | {name: (gpt(128 * heads, layers, heads), machine, gpus, batch)}
+
+
+def work(module, seed):
     """On one rank, beside the student's code: what it chooses in each case."""
     chosen = []
-    for model, machine, gpus, batch in CASES.values():
+    for model, machine, gpus, batch in cases_of(seed).values():
         found = module.choose_layout(model, preset(machine), gpus, batch)
         plain = found is None or isinstance(found, Layout)
         chosen.append(found if plain else repr(found)[:200])
@@ -50,14 +60,14 @@ def work(module):
 
 def verify(submission: Submission) -> None:
     """Compare with a search. Raises Mistake or WorkFailed."""
-    (answers,) = submission.on_ranks(work, 1)
-    for name, answer in zip(CASES, answers, strict=True):
-        judge(name, answer)
+    (answers,) = submission.on_ranks(work, 1, submission.seed)
+    for (name, case), answer in zip(cases_of(submission.seed).items(), answers, strict=True):
+        judge(name, case, answer)
 
 
-def judge(name, layout):
+def judge(name, case, layout):
     """Raises Mistake."""
-    model, machine, gpus, batch = CASES[name]
+    model, machine, gpus, batch = case
     machine = preset(machine)
     if layout is None:
         raise Mistake(f"{name}: nothing was chosen, and there are layouts that fit")
@@ -79,7 +89,7 @@ def judge(name, layout):
             f"{name}: {layout} does not fit: {bytes_text(done.memory.total)} a device, and there "
             f"are {bytes_text(machine.memory)}"
         )
-    best = fastest(name)
+    best = fastest(*case)
     if done.seconds > SLOWER * best.seconds:
         raise Mistake(
             f"{name}: {layout} takes {time_text(done.seconds)}, and {time_text(best.seconds)} is "
@@ -88,9 +98,8 @@ def judge(name, layout):
 
 
 @functools.cache
-def fastest(name):
+def fastest(model, machine, gpus, batch):
     """The best without interleaving."""
-    model, machine, gpus, batch = CASES[name]
     found = search(model, preset(machine), gpus, batch)
     return next(e for e in found if e.layout.chunks == 1)
 

@@ -66,7 +66,7 @@ def gradients_of(model):
 
 def work(module, seed):
     """On every rank, beside the student's code. For each dtype: the weights and gradients after,
-    and the names of the parameters that another object has replaced."""
+    and the names of the parameters that another object has replaced: that shows only here."""
     import torch.distributed as dist
 
     after = []

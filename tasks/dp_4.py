@@ -25,36 +25,49 @@ TASK = Task(
 RANKS, STEPS = 3, 3
 
 
-def work(module, seed):
-    """On a rank: gradients before and after averaging, and when each bucket left, step by step."""
+def make_model(seed):
+    """Three layers between a table that is tied: it is used first and last."""
     import torch
+
+    width = 6 + seed % 3
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        table = torch.nn.Parameter(torch.randn(width, width))
+        middle = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(3)))
+    tied = torch.nn.ParameterDict({"table": table})  # the last one: its bucket is the first
+    return torch.nn.ModuleDict({"middle": middle, "tied": tied})
+
+
+def loss_of(model, rank, step):
+    """The loss of a rank's own samples in one step."""
+    import torch
+
+    table = model["tied"]["table"]
+    own = torch.Generator().manual_seed(100 * step + rank)
+    x = torch.randn(4, len(table), generator=own)
+    return (torch.tanh(model["middle"](x @ table)) @ table.T).square().mean()
+
+
+def work(module, seed):
+    """On a rank, step by step: gradients after averaging, and how many buckets had left when
+    backward ended. When a bucket leaves can only be seen here."""
     import torch.distributed as dist
 
     from helpers.trace import Recorder
 
-    torch.manual_seed(seed)
-    rank, width = dist.get_rank(), 6 + seed % 3
-    table = torch.nn.Parameter(torch.randn(width, width))  # tied: it is used first and last
-    middle = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(3)))
-    tied = torch.nn.ParameterDict({"table": table})  # the last one: its bucket is the first
-    model = torch.nn.ModuleDict({"middle": middle, "tied": tied})
-    recorder = Recorder(rank)
+    model, rank = make_model(seed), dist.get_rank()
+    recorder, width = Recorder(rank), len(model["tied"]["table"])
     size = 4 * (width * width + width) / 2**20  # of one layer, so that each is a bucket
     averager = module.Buckets(model, recorder, megabytes=size, first=size)
     steps = []
     for step in range(STEPS):
         model.zero_grad()
-        x = torch.randn(4, width, generator=torch.Generator().manual_seed(100 * step + rank))
-        loss = (torch.tanh(middle(x @ table)) @ table.T).square().mean()
-        own = torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
-        loss.backward()
+        loss_of(model, rank, step).backward()
         left = averager.next
         count = len(averager.buckets)
         averager.finish()
-        names = [n for n, _ in model.named_parameters()]
-        mine = dict(zip(names, own, strict=True))
         found = {n: p.grad.clone() for n, p in model.named_parameters()}
-        steps.append((mine, found, left, count))
+        steps.append((found, left, count))
     dist.barrier()
     return steps, [e.name for e in recorder.trace().events if e.kind == "all-reduce"]
 
@@ -63,16 +76,16 @@ def verify(submission: Submission) -> None:
     """The mean first, then when it began. Raises Mistake or WorkFailed."""
     answers = submission.on_ranks(work, RANKS, submission.seed)
     names = answers[0][1]
-    total = sum(count for _, _, _, count in answers[0][0])
+    total = sum(count for _, _, count in answers[0][0])
     if len(names) != total:
         raise Mistake(
             f"{len(names)} all-reduces in {STEPS} steps, and {total} buckets: each leaves once; "
             "does self.next move on when one has left?"
         )
     for step in range(STEPS):
-        judge_mean([steps[step] for steps, _ in answers], step)
+        judge_mean([steps[step][0] for steps, _ in answers], submission.seed, step)
     for step in range(STEPS):
-        _, _, left, count = answers[0][0][step]
+        _, left, count = answers[0][0][step]
         if left < count:
             raise Mistake(
                 f"step {step}: when backward ends, {left} of {count} buckets have left, and "
@@ -81,11 +94,22 @@ def verify(submission: Submission) -> None:
             )
 
 
-def judge_mean(ranks, step):
+def gradients_of(seed, step):
+    """Of each rank: the gradients of its own loss, by name."""
+    import torch
+
+    model = make_model(seed)
+    names, weights = zip(*model.named_parameters(), strict=True)
+    losses = [loss_of(model, rank, step) for rank in range(RANKS)]
+    return [dict(zip(names, torch.autograd.grad(loss, weights), strict=True)) for loss in losses]
+
+
+def judge_mean(ranks, seed, step):
     """Whether every rank has the mean of all ranks' gradients. Raises Mistake."""
-    for name in ranks[0][0]:
-        mean = sum(mine[name] for mine, *_ in ranks) / RANKS
-        for rank, (mine, found, *_) in enumerate(ranks):
+    own = gradients_of(seed, step)
+    for name in own[0]:
+        mean = sum(mine[name] for mine in own) / RANKS
+        for rank, (mine, found) in enumerate(zip(own, ranks, strict=True)):
             if (found[name] - mean).abs().max() <= 1e-5 * mean.abs().max():
                 continue
             where = f"step {step}, rank {rank}: the gradient of {name}"

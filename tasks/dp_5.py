@@ -23,45 +23,64 @@ TASK = Task(
 RANKS, STEPS = 3, 3
 
 
-def work(module, seed):
-    """On a rank: the weights after some steps, one device's, the first ones, and what was sent."""
+def make(seed):
     import torch
+
+    width = 5 + seed % 3
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(3))).double()
+
+
+def loss_of(net, seed, rank, step):
+    import torch
+
+    draw = torch.Generator().manual_seed(seed + 10 * step + rank)
+    x = torch.randn(4, net[0].in_features, generator=draw, dtype=torch.float64)
+    return torch.tanh(net(x)).square().mean()
+
+
+def adam(parameters):
+    import torch
+
+    return torch.optim.Adam(parameters, lr=1e-2)
+
+
+def weights_of(net):
+    return [p.detach() for p in net.parameters()]
+
+
+def work(module, seed):
+    """On a rank: the weights after some steps, and what was sent."""
     import torch.distributed as dist
 
     from helpers.trace import Recorder
 
-    def make():
-        torch.manual_seed(seed)
-        width = 5 + seed % 3
-        return torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(3))).double()
-
-    def loss_of(net, rank, step):
-        draw = torch.Generator().manual_seed(seed + 10 * step + rank)
-        x = torch.randn(4, net[0].in_features, generator=draw, dtype=torch.float64)
-        return torch.tanh(net(x)).square().mean()
-
-    def adam(parameters):
-        return torch.optim.Adam(parameters, lr=1e-2)
-
-    net, alone, recorder = make(), make(), Recorder(dist.get_rank())
+    net, recorder = make(seed), Recorder(dist.get_rank())
     trainer = module.Zero1([[part] for part in net], adam, recorder)
-    optimizer = adam(alone.parameters())
     for step in range(STEPS):
         trainer.zero_grad()
-        loss_of(net, dist.get_rank(), step).backward()
+        loss_of(net, seed, dist.get_rank(), step).backward()
         trainer.step()
+    return weights_of(net), [e.kind for e in recorder.trace().events]
+
+
+def truth(seed):
+    """The weights after the same steps on one device."""
+    net = make(seed)
+    optimizer = adam(net.parameters())
+    for step in range(STEPS):
         optimizer.zero_grad()
-        (sum(loss_of(alone, r, step) for r in range(RANKS)) / RANKS).backward()
+        (sum(loss_of(net, seed, rank, step) for rank in range(RANKS)) / RANKS).backward()
         optimizer.step()
-    kinds = [e.kind for e in recorder.trace().events]
-    both = [[p.detach() for p in each.parameters()] for each in (net, alone, make())]
-    return both, kinds
+    return weights_of(net)
 
 
 def verify(submission: Submission) -> None:
     """The weights decide; what was sent says why. Raises Mistake or WorkFailed."""
     answers = submission.on_ranks(work, RANKS, submission.seed)
-    for rank, ((found, right, first), kinds) in enumerate(answers):
+    right, first = truth(submission.seed), weights_of(make(submission.seed))
+    for rank, (found, kinds) in enumerate(answers):
         units = len(found) // 2
         if all((a - b).abs().max() < 1e-10 for a, b in zip(found, right, strict=True)):
             continue

@@ -28,44 +28,60 @@ TASK = Task(
 RANKS = 3
 
 
-def work(module, seed):
-    """On a rank: gradients before and after, and whether the weights have changed."""
+def make_model(seed, rank):
+    """Two layers, alike on all ranks; the first has gradients, others on every rank."""
     import torch
-    import torch.distributed as dist
 
-    torch.manual_seed(seed)
-    model = torch.nn.ModuleList([torch.nn.Linear(4, 3), torch.nn.Linear(2, 2)])
-    before = [p.detach().clone() for p in model.parameters()]
-    own = torch.Generator().manual_seed(seed + dist.get_rank())
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = torch.nn.ModuleList([torch.nn.Linear(4, 3), torch.nn.Linear(2, 2)])
+    own = torch.Generator().manual_seed(seed + rank)
     for p in model[0].parameters():
         p.grad = torch.randn(p.shape, generator=own)
-    mine = {n: p.grad.clone() for n, p in model[0].named_parameters()}
+    return model
+
+
+def gradients_of(model):
+    return {n: p.grad for n, p in model[0].named_parameters()}
+
+
+def weights_of(model):
+    return {n: p.detach() for n, p in model.named_parameters()}
+
+
+def work(module, seed):
+    """On a rank: gradients and weights after."""
+    import torch.distributed as dist
+
+    model = make_model(seed, dist.get_rank())
     module.average_gradients(model)
-    found = {n: p.grad for n, p in model[0].named_parameters()}
-    same = all(torch.equal(p, q) for p, q in zip(before, model.parameters(), strict=True))
-    return mine, found, same
+    return gradients_of(model), weights_of(model)
 
 
 def verify(submission: Submission) -> None:
     """Raises Mistake or WorkFailed."""
+    from helpers.oracle import differences
+
     answers = submission.on_ranks(work, RANKS, submission.seed)
-    for rank, (mine, found, same) in enumerate(answers):
-        for name in mine:
-            total = sum(gradients[name] for gradients, *_ in answers)
+    models = [make_model(submission.seed, rank) for rank in range(RANKS)]
+    own = [gradients_of(model) for model in models]
+    for rank, (found, weights) in enumerate(answers):
+        for name, mine in own[rank].items():
+            total = sum(gradients[name] for gradients in own)
             known = {
-                "is still the rank's own: write the mean into p.grad itself": mine[name],
+                "is still the rank's own: write the mean into p.grad itself": mine,
                 "is the sum over the ranks: divide it by their number": total,
                 "was divided twice": total / RANKS**2,
             }
-            if near(found[name], total / RANKS):
+            if near(found.get(name), total / RANKS):
                 continue
             for sentence, wrong in known.items():
-                if near(found[name], wrong):
+                if near(found.get(name), wrong):
                     raise Mistake(f"rank {rank}: the gradient of {name} {sentence}")
             raise Mistake(f"rank {rank}: the gradient of {name} is not the mean over the ranks")
-        if not same:
+        if differences(weights_of(models[rank]), weights, tolerance=0.0):
             raise Mistake(f"rank {rank}: a weight has changed: average the gradients alone")
 
 
 def near(found, expected):
-    return found is not None and (found - expected).abs().max() <= 1e-5 * expected.abs().max()
+    return gp.near(found, expected, 1e-5 * float(expected.abs().max()))

@@ -39,6 +39,7 @@ def work(module, seed):
         marked = [module.WithDevice(layer, f"cpu:{mark}") for layer, mark in pairs]
         parts, devices = module._split_module(torch.nn.Sequential(*marked))
         number = {id(layer): n for n, layer in enumerate(layers)}
+        # Which layer it is can only be seen here: that it is the same object.
         inside = [[number.get(id(layer), "a mark") for layer in part] for part in parts]
         kinds = {type(part).__name__ for part in parts} | {type(parts).__name__}
         found.append((inside, sorted(kinds), [str(device) for device in devices]))

@@ -1,5 +1,7 @@
 """PF-3: a file format that workers can read."""
 
+import random
+
 from helpers.grade import Mistake, Submission, Task
 
 TASK = Task(
@@ -21,16 +23,24 @@ TASK = Task(
 )
 
 
-def work(module):
-    """Which file each call gave, and how often one was opened, in a rank and in a forked worker."""
+def files_of(seed):
+    """The numbers of the files that are opened, in order; nobody can know them before."""
+    return random.Random(seed).sample(range(10**6, 10**9), 9)
+
+
+def work(module, seed):
+    """Which file each call gave, and how often one was opened, in a rank and in a forked worker.
+
+    That a file was opened can only be seen here; whether it is the one that was given, outside.
+    """
     import os
 
-    opened = []
+    numbers, opened = files_of(seed), []
 
     class Counted(module.FromFile):
         def open_file(self):
-            opened.append(len(opened) + 1)
-            return {"number": len(opened)}
+            opened.append(numbers[len(opened)])
+            return {"number": opened[-1]}
 
     data = Counted("a file that is not there", 4)
     seen = [("made", None, len(opened))]
@@ -50,7 +60,8 @@ def work(module):
 
 def verify(submission: Submission) -> None:
     """Raises Mistake or WorkFailed."""
-    (seen,) = submission.on_ranks(work, 1)
+    (seen,) = submission.on_ranks(work, 1, submission.seed)
+    files = files_of(submission.seed)
     rank, worker = seen[1:4], seen[4:]
     for who, given, _ in seen[1:]:
         if not isinstance(given, int):
@@ -69,3 +80,5 @@ def verify(submission: Submission) -> None:
         raise Mistake("a worker opens the file again for each item: does self.owner change too?")
     if len({given for _, given, _ in rank}) > 1 or len({given for _, given, _ in worker}) > 1:
         raise Mistake("handle() gives another file the second time: give self.file")
+    if (rank[0][1:], worker[0][1:]) != ((files[0], 1), (files[1], 2)):
+        raise Mistake("handle() gives a file that open_file() has not opened: give self.file")

@@ -38,8 +38,54 @@ TORCH = {
 }
 
 
+def start(name, seed):
+    """Of a type: a layer, and a source and a target for each step, drawn by the seed."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layer, data = torch.nn.Linear(6, 6), torch.randn(STEPS, 2, 5, 3, 6)
+    layer = layer.double() if name == "float64" else layer
+    return layer, data.to(getattr(torch, name))
+
+
+class Descent:
+    """SGD; torch's own takes seconds to import."""
+
+    def __init__(self, parameters):
+        self.param_groups = [{"params": list(parameters)}]
+
+    def zero_grad(self):
+        for p in self.param_groups[0]["params"]:
+            p.grad = None
+
+    def step(self):
+        for p in self.param_groups[0]["params"]:
+            p.data -= RATE * p.grad
+
+
+def truth(name, seed):
+    """Losses and weights of the same steps without a scaler: in float64 from the output."""
+    import torch
+
+    (layer, data), losses = start(name, seed), []
+    optimizer = Descent(layer.parameters())
+    for source, target in data:
+        with torch.autocast("cpu", data.dtype, enabled=data.dtype.itemsize == 2):
+            y = torch.tanh(layer(source))
+        loss = (y.double() - target.double()).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(loss.item())
+    return losses, [p.detach().double() for p in layer.parameters()]
+
+
 def work(module, seed):
-    """Of each type: losses, what the model computed in, weights, calls of the scaler, marks."""
+    """Of each type: losses, what the model computed in, weights, calls of the scaler, marks.
+
+    The calls, marks and types in between can only be seen here; the numbers are judged outside.
+    """
     import torch
 
     marks, mark = set(), torch.profiler.record_function
@@ -51,27 +97,14 @@ def work(module, seed):
     module.record_function = torch.profiler.record_function = seen_mark
 
     class Net(torch.nn.Module):
-        def __init__(self):
+        def __init__(self, layer):
             super().__init__()
-            self.one, self.seen = torch.nn.Linear(6, 6), []
+            self.one, self.seen = layer, []
 
         def forward(self, source, target):
             y = torch.tanh(self.one(source))
             self.seen.append(str(y.dtype))
             return y
-
-    class Descent:  # SGD; torch's own takes seconds to import
-        def __init__(self, parameters):
-            self.param_groups = [{"params": list(parameters)}]
-
-        def zero_grad(self):
-            for p in self.param_groups[0]["params"]:
-                p.grad = None
-
-        def step(self):
-            with torch.no_grad():
-                for p in self.param_groups[0]["params"]:
-                    p -= RATE * p.grad
 
     class Scaler(torch.amp.GradScaler):
         def __init__(self, **flags):
@@ -90,47 +123,24 @@ def work(module, seed):
             self.calls.append("update")
             return super().update(new_scale)
 
-    def start(name):
-        torch.manual_seed(seed)
-        net = Net().double() if name == "float64" else Net()
-        return net, Descent(net.parameters())
-
-    def plain(net, optimizer, x, y, dtype):  # the same without a scaler: in float64 from the output
-        with torch.autocast("cpu", dtype, enabled=dtype.itemsize == 2):
-            found = net(x, y)
-        loss = (found.double() - y.double()).square().mean()
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        return loss.item()
-
     answers = {}
     for name in TYPES:
-        dtype = getattr(torch, name)
-        (net, optimizer), (other, rule) = start(name), start(name)
+        layer, data = start(name, seed)
+        net, optimizer = Net(layer), Descent(layer.parameters())
         scaler, losses = Scaler(enabled=name == "float16"), []
-        for _ in range(STEPS):
-            x, y = torch.randn(2, 5, 3, 6).to(
-                dtype if dtype.itemsize == 2 else net.one.weight.dtype
-            )
+        for x, y in data:
             try:
-                found = module.train_step(net, optimizer, scaler, x, y, dtype)
+                found = module.train_step(net, optimizer, scaler, x, y, data.dtype)
             except (RuntimeError, AssertionError, ValueError) as error:
                 sentence = next((why for words, why in TORCH.items() if words in str(error)), None)
                 if sentence is None:
                     raise
                 return f"{name}: torch says {str(error)!r}. {sentence}"
             is_tensor = isinstance(found, torch.Tensor)
-            losses.append(
-                (
-                    found.item() if is_tensor else repr(found),
-                    plain(other, rule, x, y, dtype),
-                    is_tensor and found.requires_grad,
-                )
-            )
+            value = found.item() if is_tensor else repr(found)
+            losses.append((value, is_tensor and found.requires_grad))
         weights = [(p.detach().double(), str(p.dtype)) for p in net.parameters()]
-        right = [p.detach().double() for p in other.parameters()]
-        answers[name] = losses, net.seen, weights, right, scaler.calls, sorted(marks)
+        answers[name] = losses, net.seen, weights, scaler.calls, sorted(marks)
     torch.profiler.record_function = mark
     return answers
 
@@ -141,19 +151,20 @@ def verify(submission: Submission) -> None:
     if isinstance(answers, str):
         raise Mistake(answers)
     for name in TYPES:
-        judge(name, *answers[name])
+        judge(name, truth(name, submission.seed), *answers[name])
 
 
-def judge(name, losses, seen, weights, right, calls, marks):
+def judge(name, right, losses, seen, weights, calls, marks):
+    """Of one type. right: losses and weights. Raises Mistake."""
     wide = "torch.float64" if name == "float64" else "torch.float32"
     if any(dtype != wide for _, dtype in weights):
         raise Mistake(f"{name}: the weights are {weights[0][1]}: they must stay {wide}")
-    for loss, expected, graph in losses:
+    for (loss, graph), expected in zip(losses, right[0], strict=True):
         if isinstance(loss, str):
             raise Mistake(f"the step gives {loss}, and must give the loss, a tensor")
         if graph:
             raise Mistake("the loss that is given carries its graph: detach it, or memory fills")
-        if abs(loss - expected) > 1e-4 * expected:
+        if not abs(loss - expected) <= 1e-4 * expected:  # so that NaN is wrong
             if loss > 100 * expected:
                 raise Mistake(f"{name}: the loss that is given is the scaled one: give it plain")
             if name in TYPES[2:] and abs(loss - expected) < 0.05 * expected:
@@ -172,8 +183,8 @@ def judge(name, losses, seen, weights, right, calls, marks):
         for call, why in (("scale", SCALE), ("step", STEP), ("update", UPDATE)):
             if calls.count(call) != STEPS:
                 raise Mistake(f"float16: {why}")
-    for (found, _), expected in zip(weights, right, strict=True):
-        if (found - expected).abs().max() > 2e-3 * expected.abs().max():
+    for (found, _), expected in zip(weights, right[1], strict=True):
+        if not (found - expected).abs().max() <= 2e-3 * expected.abs().max():
             raise Mistake(f"{name}: after {STEPS} steps the weights are not those of plain SGD")
     missing = {"forward", "backward", "update"} - set(marks)
     if missing:

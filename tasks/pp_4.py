@@ -1,5 +1,7 @@
 """PP-4: interleaved 1F1B, several stages on each rank."""
 
+import random
+
 from helpers.grade import Mistake, Submission, Task
 
 TASK = Task(
@@ -24,17 +26,24 @@ TASK = Task(
 SIZES = ((2, 4, 2), (3, 6, 2), (4, 8, 3), (2, 2, 1), (4, 4, 2), (3, 3, 4))
 
 
-def work(module):
+def sizes_of(seed):
+    """(ranks, micro-batches, chunks): the known ones, and two that are drawn."""
+    draw = random.Random(seed)
+    ranks = draw.sample(range(2, 7), 2)
+    return [*SIZES, *((r, r * draw.randint(1, 4), draw.randint(2, 5)) for r in ranks)]
+
+
+def work(module, seed):
     """The orders that the student's function gives, by size, as text."""
-    return [[list(map(str, row)) for row in module.interleaved(*size)] for size in SIZES]
+    return [[list(map(str, row)) for row in module.interleaved(*size)] for size in sizes_of(seed)]
 
 
 def verify(submission: Submission) -> None:
     """Each order by itself, then all of them together. Raises Mistake or WorkFailed."""
     from helpers.schedules import interleaved
 
-    (answers,) = submission.on_ranks(work, 1)
-    for size, rows in zip(SIZES, answers, strict=True):
+    (answers,) = submission.on_ranks(work, 1, submission.seed)
+    for size, rows in zip(sizes_of(submission.seed), answers, strict=True):
         right = [[str(action) for action in row] for row in interleaved(*size).ranks]
         if rows != right:
             raise Mistake(f"interleaved{size}: {why(size, rows, right)}")

@@ -1,5 +1,6 @@
 """TP-2: the place of a rank, its two groups, and the size of its part of a layer."""
 
+import random
 from pathlib import Path
 
 from helpers.grade import Mistake, Submission, Task
@@ -31,12 +32,16 @@ TASK = Task(
 RANKS = 6
 LAYOUTS = ((2, 3), (3, 2), (6, 1), (1, 6))
 LAYERS = ((True, False), (False, False), (True, True), (False, True))
-IN, OUT = 48, 36
+
+
+def dims_of(seed):
+    """in_dim and out_dim: drawn, never alike, and divided by every mp_size."""
+    return [12 * n for n in random.Random(seed).sample(range(2, 40), 2)]
 
 
 def work(module, seed):
     """On every rank, beside the student's code: for each layout and layer what it gives."""
-    comm, found = mpi.Comm(), []
+    (in_dim, out_dim), comm, found = dims_of(seed), mpi.Comm(), []
     for mp, dp in LAYOUTS:
         for is_fc1, megatron in LAYERS:
             facts = module.get_info(
@@ -46,8 +51,8 @@ def work(module, seed):
                 dp_size=dp,
                 is_fc1=is_fc1,
                 is_megatron_mp=megatron,
-                in_dim=IN,
-                out_dim=OUT,
+                in_dim=in_dim,
+                out_dim=out_dim,
             )
             if isinstance(facts, tuple | list):
                 facts = [x.members if isinstance(x, mpi.Comm) else x for x in facts]
@@ -68,9 +73,10 @@ def verify(submission: Submission) -> None:
         if not isinstance(facts, list) or len(facts) != 6:
             raise Mistake(f"{where}: give six things, as the docstring lists them")
     judge_indices(told)
-    for judge in (judge_groups, judge_sizes):  # the causes before their effects
-        for one in told:
-            judge(*one)
+    for one in told:  # the causes before their effects
+        judge_groups(*one)
+    for one in told:
+        judge_sizes(*one, *dims_of(submission.seed))
 
 
 def judge_indices(told):
@@ -121,11 +127,11 @@ def judge_groups(where, rank, case, facts):
             raise Mistake(f"{where}: {name} is the ranks {group}; it should be {ranks}")
 
 
-def judge_sizes(where, rank, case, facts):
+def judge_sizes(where, rank, case, facts, in_dim, out_dim):
     """The sizes of the part. Raises Mistake."""
     (mp, _, is_fc1, megatron), found = case, facts[4:]
     layer = f"{where}, {'fc1' if is_fc1 else 'fc2'}, {'Megatron' if megatron else 'naive'}"
-    by_outputs, by_inputs = [IN, OUT // mp], [IN // mp, OUT]
+    by_outputs, by_inputs = [in_dim, out_dim // mp], [in_dim // mp, out_dim]
     right, other = by_outputs, by_inputs
     if megatron and not is_fc1:
         right, other = by_inputs, by_outputs
@@ -137,9 +143,9 @@ def judge_sizes(where, rank, case, facts):
             f"{layer}: this layer is cut along its {cut}, and the sizes are those of a "
             "cut along the others"
         )
-    if list(found) == [IN, OUT]:
+    if list(found) == [in_dim, out_dim]:
         raise Mistake(f"{layer}: these are the sizes of the whole layer: a part is mp_size smaller")
-    if list(found) == [IN // mp, OUT // mp]:
+    if list(found) == [in_dim // mp, out_dim // mp]:
         raise Mistake(f"{layer}: both sizes are divided: a layer is cut along one of them")
     raise Mistake(
         f"{layer}: the part is {found[0]} x {found[1]}; it should be {right[0]} x "

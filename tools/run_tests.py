@@ -5,6 +5,9 @@
     python tools/run_tests.py --list          the names of the parts
 
 Ends with a table and with one line in pytest's own form. Needs only Python's own library to start.
+
+In the student edition it checks the exercises, as `python -m helpers.grade` does: the tests of the
+lab need the solutions.
 """
 
 import subprocess
@@ -25,6 +28,7 @@ from run_limited import run_limited
 from stamp import venv_python
 
 RESULTS = ROOT / "build" / "tests"
+STUDENT = ".student-edition"  # stands in the student edition; see helpers/grade/tracked.py
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,19 @@ def earlier(text: str) -> list[Result]:
     return [Result(name, seconds=float(seconds)) for name, _, seconds in pairs]
 
 
+def check_exercises(root: Path, python: Path) -> int:
+    """What stands for the tests in the student edition: 0 if all is done, 1 if not."""
+    print(
+        "\nThis is the student edition: make test checks your exercises, all of them. (The tests "
+        "of the lab need the solutions.) One alone: python -m helpers.grade DP-1",
+        flush=True,
+    )
+    code = run_limited([str(python), "-m", "helpers.grade"], root, 60 * 60)
+    if code is None:
+        print("stopped after 60 minutes", file=sys.stderr)
+    return 1 if code is None else code
+
+
 def main(arguments: list[str] | None = None) -> int:
     names = [part.name for part in PARTS]
     parser = argparse.ArgumentParser(description="Set the lab up and run its tests.")
@@ -127,6 +144,8 @@ def main(arguments: list[str] | None = None) -> int:
     interrupted = False
     try:
         results.append(set_up(flags))
+        if (ROOT / STUDENT).exists() and not (flags.parts or results[-1].errors):
+            return check_exercises(ROOT, venv_python(ROOT / ".venv"))
         if not results[-1].errors:
             for part in PARTS:
                 if not flags.parts or part.name in flags.parts:

@@ -7,16 +7,18 @@ import time
 from pathlib import Path
 
 from helpers.files import write_whole
+from helpers.grade.held import show_limits
 from helpers.grade.html import html_of
-from helpers.grade.labs import tasks_of
+from helpers.grade.labs import all_tasks, tasks_of
 from helpers.grade.limits import Limits
 from helpers.grade.many import Graded, Grades, grade_all, write_json
 from helpers.grade.notebook import find_root
 from helpers.grade.record import remember
 from helpers.grade.run import grade
+from helpers.grade.submission import WorkFailed
 from helpers.grade.submitted import SubmissionError, opened, submissions
 from helpers.grade.tables import csv_of, junit_of, text_of, verdicts_csv_of
-from helpers.grade.task import TaskError, load_task, task_ids
+from helpers.grade.task import TaskError, load_task
 from helpers.grade.verdict import Verdict, table
 from helpers.ranks import usable_cores
 
@@ -27,11 +29,13 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     try:
         _refuse(options)
-        ids = tasks_of(options.tasks) if options.tasks else task_ids()
+        if options.limits:
+            return show_limits(Limits(gigabytes=options.memory))
+        ids = tasks_of(options.tasks) if options.tasks else [task.id for task in all_tasks()]
         if options.all is not None:
             return _grade_all(options, ids)
         return _grade_one(options, ids)
-    except (TaskError, SubmissionError, ValueError) as error:
+    except (TaskError, SubmissionError, WorkFailed, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
 
@@ -50,6 +54,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--seconds", type=float, help="time limit for each task")
     add("--memory", type=float, default=Limits.gigabytes, help="gigabytes for each task")
     add("--seed", type=int, help="make the inputs from this number (default: a new one)")
+    add("--limits", action="store_true", help="say which limits this system holds work to")
     add("--json", action="store_true", help="print the verdicts as JSON")
     add("--junit", action="store_true", help="print the verdicts as JUnit's XML")
     return parser.parse_args(arguments)
@@ -83,7 +88,7 @@ def _grade_one(options: argparse.Namespace, ids: list[str]) -> int:
                           gigabytes=options.memory)
                 )  # fmt: skip
                 if options.root is None:
-                    remember(verdicts[-1])
+                    remember(verdicts[-1], root=root)
         except KeyboardInterrupt:
             print(f"stopped after {len(verdicts)} of {len(ids)} tasks", file=sys.stderr)
     if options.json:

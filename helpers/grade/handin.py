@@ -1,20 +1,22 @@
 """`python -m helpers.grade.handin LAB [--out FILE]`: pack what is to be handed in, and no more.
 
-The zip holds the files of the lab's tasks, each at its place in the repository, and `handin.json`:
-the tasks, what each file's SHA-256 is, and what is not done. The same files give the same zip, to
-the byte. `python -m helpers.grade --root FILE.zip` and `--all` take it as it is.
+The zip holds the files of the lab's tasks and the Python files beside and below them, which a check
+may import; each at its place in the repository. `handin.json` says the tasks, what each file's
+SHA-256 is, and what is not done. The same files give the same zip, to the byte.
+`python -m helpers.grade --root FILE.zip` and `--all` take it as it is.
 """
 
 import argparse
 import hashlib
 import json
 import sys
+import tempfile
 import zipfile
 from io import BytesIO
 from pathlib import Path
 
 from helpers.files import write_whole
-from helpers.grade.copy import CopyError, read_file
+from helpers.grade.copy import CopyError, copy_work, read_file
 from helpers.grade.labs import tasks_of
 from helpers.grade.look import has_stub, look_at
 from helpers.grade.notebook import find_root
@@ -38,9 +40,8 @@ def pack(root: Path, tasks: list[Task]) -> tuple[bytes, dict[str, str]]:
                 undone[task.id] = f"not done yet: {task.not_done}"
         except WorkFailed as failed:
             undone[task.id] = failed.sentence
-        data = read_file(root, task.file, MOST_BYTES)
-        if data is not None:
-            files[task.file] = data
+        read_file(root, task.file, MOST_BYTES)  # raises for what could not be graded either
+        files |= _taken(root, task)
     facts = {
         "tasks": [task.id for task in tasks],
         "not done": undone,
@@ -54,6 +55,15 @@ def pack(root: Path, tasks: list[Task]) -> tuple[bytes, dict[str, str]]:
             entry.create_system, entry.external_attr = 3, 0o100644 << 16  # alike on all systems
             archive.writestr(entry, data)
     return out.getvalue(), undone
+
+
+def _taken(root: Path, task: Task) -> dict[str, bytes]:
+    """The files that a check of `task` would have, by name: just those, so that both agree."""
+    with tempfile.TemporaryDirectory(prefix="handin-") as name:
+        place = Path(name, "work")
+        copy_work(root, task, place)
+        found = [path for path in place.rglob("*") if path.is_file()]
+        return {path.relative_to(place).as_posix(): path.read_bytes() for path in found}
 
 
 def main(arguments: list[str] | None = None) -> int:

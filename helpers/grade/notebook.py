@@ -14,14 +14,15 @@ def check(task_id: str, hint: int = 1) -> Verdict:
     """Check one task in the repository that contains this notebook; show the result.
 
     hint: which hint to show if it failed: 1 is a nudge, 3 nearly the answer.
-    What has passed is remembered (`make progress` shows it).
+    What has passed is remembered (`make progress` shows it), except in the edition with solutions.
     A task that fails gives a verdict and raises nothing, so the notebook goes on. Raises
     TaskError for a task that does not exist, ValueError for a hint that does not.
     """
     if hint not in range(1, HINTS + 1):
         raise ValueError(f"hint must be a number from 1 to {HINTS}, not {hint!r}")
-    verdict = grade(task_id, find_root())
-    remember(verdict)
+    root = find_root()
+    verdict = grade(task_id, root)
+    remember(verdict, root=root)
     if verdict.passed:
         forget_missing(task_id)
     return replace(verdict, hint=hint)

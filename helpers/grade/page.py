@@ -45,10 +45,13 @@ def page() -> str:
             lines += [_row(task) for task in here]
             lines += [""] + [_hints(task) for task in here]
     lines += ["", "## Labs of other courses", ""]
-    lines.append("What labs on distributed training usually ask for, and the task that asks it.")
+    lines.append(
+        "What labs on distributed training usually ask for, the task that asks it here, and what "
+        "is given ready."
+    )
     for course, problems in PROBLEMS:
-        lines += ["", f"**{course}**", "", "| problem | task |", "|---|---|"]
-        lines += [f"| {problem} | {', '.join(ids)} |" for problem, ids in problems]
+        lines += ["", f"**{course}**", "", "| problem | task | given ready |", "|---|---|---|"]
+        lines += [f"| {asked} | {', '.join(ids)} | {ready} |" for asked, ids, ready in problems]
     return "\n".join([*lines, ""])
 
 

@@ -6,7 +6,8 @@ import sys
 
 from helpers.doctor.lessons import LESSONS
 from helpers.grade.labs import all_tasks
-from helpers.grade.record import progress_file, read_record
+from helpers.grade.notebook import find_root
+from helpers.grade.record import holds_solution, progress_file, read_record
 from helpers.grade.task import Task
 
 BAR = 20
@@ -55,8 +56,15 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         print(json.dumps(record, indent=1))
         return 0
-    print(overview(all_tasks(), record))
+    tasks = all_tasks()
+    print(overview(tasks, record))
     print(f"kept in {path}" if path else "no record is kept (LAB_PROGRESS=off)")
+    root = find_root()
+    if any(holds_solution(root, task) for task in tasks):
+        print(
+            "This folder holds the solutions: a task that passes with its solution in its file is "
+            "not counted. `make student` writes a folder without them, to work in"
+        )
     return 0
 
 

@@ -7,13 +7,16 @@ nothing. LAB_PROGRESS names another file; LAB_PROGRESS=off keeps none.
 import datetime
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
 from helpers.files import write_whole
+from helpers.grade.task import Task
 from helpers.grade.verdict import Verdict
 
 NAME = "distributed-ml-lab"
+MARK = re.compile(r"^\s*#\s*BEGIN SOLUTION\s+(\S+)\s*$", re.MULTILINE)
 
 
 def progress_file() -> Path | None:
@@ -42,12 +45,24 @@ def read_record(path: Path | None) -> dict[str, dict]:
         return {}  # no record yet, or one that somebody has broken: start a new one
 
 
-def remember(verdict: Verdict, path: Path | None = None) -> None:
+def holds_solution(root: Path, task: Task) -> bool:
+    """Whether the task's file below `root` has the marks of the edition with solutions."""
+    try:
+        text = (root / task.file).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return task.id in MARK.findall(text)
+
+
+def remember(verdict: Verdict, path: Path | None = None, root: Path | None = None) -> None:
     """Note a verdict. A task that has passed stays passed; what cannot be written is let go.
 
-    Not while lessons are built or tests run: that is nobody's progress.
+    root: what was graded, where it is known. A file that came with its solution is nobody's work,
+    and is not noted. Nor is anything while lessons are built or tests run.
     """
     if os.environ.get("LAB_STATIC") == "1" or verdict.kind in ("not done", "no file"):
+        return
+    if root is not None and holds_solution(root, verdict.task):
         return
     path = path or progress_file()
     if path is None:

@@ -1,11 +1,13 @@
 import json
 import zipfile
+from pathlib import Path
 
 import pytest
 
 from helpers.grade import handin
-from helpers.grade.copy import CopyError
+from helpers.grade.copy import CopyError, copy_work
 from helpers.grade.labs import lab_of, tasks_of
+from helpers.grade.submitted import opened
 from helpers.grade.task import TaskError, load_task, task_ids
 
 
@@ -14,6 +16,9 @@ def test_labs_by_letters_lessons_and_tasks():
     assert tasks_of(["pp-2", "PP-1"]) == ["PP-2", "PP-1"]
     assert tasks_of(["DP"]) == [t for t in task_ids() if lab_of(t) == "DP"]
     assert tasks_of(["06"]) == [t for t in task_ids() if load_task(t).task.notebook == "06"]
+    assert tasks_of(["02"]) == ["RC-2", "RC-1"]  # as the lesson asks for them
+    assert [t for t in tasks_of(["PZ"]) if t in ("PZ-8", "PZ-P0")] == ["PZ-8", "PZ-P0"]
+    assert tasks_of(["15"])[-1] == "CK-1"
     with pytest.raises(TaskError, match="there is no task 'QQ': .* a lab .*PZ.* or the number"):
         tasks_of(["QQ"])
 
@@ -28,6 +33,26 @@ def test_packs_the_files_of_the_tasks_and_nothing_else(small, task, tmp_path):
         assert archive.read("lab/work.py") == small.work.read_bytes()
         facts = json.loads(archive.read("handin.json"))
     assert facts["tasks"] == ["T-1"] and list(facts["files"]) == ["lab/work.py"]
+
+
+def test_a_module_of_ones_own_travels_along(small, task, tmp_path):
+    """What is graded after handing in is what is graded at home, to the byte."""
+    small.write("lab/deep/mine.py", "def plus_one(number):\n    return number + 1\n")
+    data, _ = handin.pack(small.root, [task])
+    (tmp_path / "ada.zip").write_bytes(data)
+    copy_work(small.root, task, tmp_path / "home")
+    with opened(tmp_path / "ada.zip", [task.file]) as root:
+        copy_work(root, task, tmp_path / "collected")
+    home, collected = (
+        {path.relative_to(tmp_path / name): path.read_bytes() for path in files_in(tmp_path / name)}
+        for name in ("home", "collected")
+    )
+    assert collected == home
+    assert Path("lab", "deep", "mine.py") in collected
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def test_the_same_work_gives_the_same_zip(small, task):

@@ -4,7 +4,10 @@ import re
 import pytest
 
 from helpers.grade import __main__ as program
-from helpers.grade.task import load_task, task_ids
+from helpers.grade import held
+from helpers.grade.labs import all_tasks
+from helpers.grade.limits import Held, Limits
+from helpers.grade.task import load_task
 from helpers.grade.verdict import Verdict
 
 
@@ -24,7 +27,7 @@ def graded(monkeypatch):
 
 def test_all_tasks_of_a_folder(graded, tmp_path, capsys):
     assert program.main(["--root", str(tmp_path), "--seconds", "5"]) == 0
-    assert graded == [(task_id, tmp_path, 5) for task_id in task_ids()]
+    assert graded == [(task.id, tmp_path, 5) for task in all_tasks()]
     assert re.search(r"^DP-1 +PASS", capsys.readouterr().out, re.MULTILINE)
 
 
@@ -88,5 +91,22 @@ def test_what_a_student_checks_is_remembered_and_what_a_teacher_grades_is_not(
     monkeypatch.setenv("LAB_PROGRESS", str(tmp_path / "progress.json"))
     program.main(["DP-1", "--root", str(tmp_path)])
     assert not (tmp_path / "progress.json").exists()
+    (tmp_path / "student").mkdir()
+    monkeypatch.setattr(program, "find_root", lambda: tmp_path / "student")
     program.main(["DP-1"])
     assert "DP-1" in (tmp_path / "progress.json").read_text()
+
+
+def test_the_limits_of_this_system_are_shown_before_anything_is_graded(monkeypatch, capsys):
+    """As the verdicts say them; and what to do where some do not hold."""
+    shown = held.held_here(Limits())[0]
+    assert program.main(["--limits"]) == (1 if shown.open else 0)
+    said = capsys.readouterr().out
+    assert "held      time: 60 s\n" in said
+    assert all(f"NOT HELD  {name}\n" in said for name in shown.open)
+    monkeypatch.setattr(held, "held_here", lambda limits: (Held({"time": "60 s"}, ["files"]), "no"))
+    assert program.main(["--limits"]) == 1
+    said = capsys.readouterr().out
+    assert (
+        "NOT HELD  files\nWork would run as you, and could read and change your files (no)" in said
+    )

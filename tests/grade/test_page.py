@@ -5,7 +5,8 @@ import re
 import pytest
 
 from helpers.grade import page
-from helpers.grade.labs import all_tasks
+from helpers.grade.labs import all_tasks, tasks_of
+from helpers.grade.marks import replace_regions
 from helpers.grade.task import ROOT, load_task, task_ids
 
 TASKS = all_tasks()
@@ -36,10 +37,56 @@ def test_every_task_of_a_listed_lesson_stands_on_the_page_once():
         assert text.count(f"Hints for {task.id}<") == count
 
 
-def test_labs_of_other_courses_name_tasks_that_exist():
-    named = {task_id for _, problems in page.PROBLEMS for _, ids in problems for task_id in ids}
+ROWS = [row for _, problems in page.PROBLEMS for row in problems]
+
+
+def test_labs_of_other_courses_name_what_exists():
+    named = {task_id for _, ids, _ in ROWS for task_id in ids}
     lessons = {f"lesson {path.name[:2]}" for path in (ROOT / "notebooks" / "source").glob("*.py")}
     assert named <= {*task_ids(), *lessons}
+    paths = [p for _, _, ready in ROWS for p in re.findall(r"`([^`]*/[^`]*)`", ready)]
+    assert len(paths) > 10
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    text = page.page()
+    assert [
+        ask for ask, ids, ready in ROWS if f"| {ask} | {', '.join(ids)} | {ready}" not in text
+    ] == []
+
+
+@pytest.mark.parametrize("lab", ["PZ", "GP", "PF", "LA"])
+def test_what_came_with_other_courses_stands_in_their_list(lab):
+    """Each task of these labs; and a row without a task of its own says what is given in place."""
+    named = {task_id for _, ids, _ in ROWS for task_id in ids}
+    assert set(tasks_of([lab])) <= named
+    for asked, ids, ready in ROWS:
+        assert ready or not all(name.startswith("lesson") for name in ids), asked
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("gpt2/data_parallel/dataset.py", ["def partition_dataset", "class DataPartitioner"]),
+        ("gpt2/project/run_data_parallel.py", ["def setup"]),
+        ("gpt2/project/processes.py", ["Process("]),
+        ("DP/ddp/inputs.py", ["h5py", "safetensors", "memmap"]),
+        ("DP/ddp/profile_flags.py", ["--compile", "-shape", "--dtype"]),
+        ("TP/mpi-test.py", ["allreduce", "allgather", "reduce_scatter", "split"]),
+        ("notebooks/source/13_ddp.py", ["a model of a million million parameters"]),
+    ],
+)
+def test_what_is_given_ready_is_there_and_is_no_solution(path, words):
+    text = (ROOT / path).read_text(encoding="utf-8")
+    kept = replace_regions(text, lambda region: "pass", path)
+    assert [word for word in words if word not in kept] == []
+
+
+def test_tasks_stand_in_the_order_of_their_lesson():
+    for text in (page.page(), page.teaching(f"{page.BEGIN}{page.END}")):
+        for first, second in (("RC-2", "RC-1"), ("PZ-8", "PZ-P0"), ("LA-3", "CK-1")):
+            assert re.search(rf"{first}\b.*\b{second}\b", text, re.DOTALL)
+    heads = re.findall(r"^\| \*\*(\S+)\*\*", page.page(), re.MULTILINE)
+    assert heads == [task.id for task in TASKS if task.notebook in LISTED]
+    assert heads.index("RC-2") < heads.index("RC-1")
 
 
 @pytest.mark.parametrize("task_id", [t.id for t in TASKS if t.notebook in LISTED])
@@ -57,3 +104,39 @@ def test_its_lesson_asks_for_the_task(task_id):
     assert re.search(rf"\b{task_id}\b|{lab}\d to {lab}\d", text)
     file = re.escape(re.sub(r"\d", "#", task.file)).replace("\\#", r"\d")  # part0.py to part4.py
     assert re.search(file, text) or "same file" in text or f"{task.file.split('/')[-1]}`" in text
+
+
+TEACHING = (ROOT / page.TEACHING).read_text(encoding="utf-8")
+
+
+def rows_of(plan: str) -> list[list[str]]:
+    """The cells of the table after the line that begins with **plan**."""
+    lines = TEACHING.partition(f"**{plan}**")[2].splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("|---"))
+    rows = lines[start + 1 : lines.index("", start)]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def test_the_plan_of_a_term_has_every_lesson_and_every_task_once():
+    rows = rows_of("A term")
+    lessons = re.findall(r"\b\d\d\b", " ".join(row[1] for row in rows))
+    assert sorted(lessons) == sorted(LISTED)
+    text = " ".join(row[2] for row in rows)
+    for lab, first, last in re.findall(r"([A-Z]+-P?)(\d) to [A-Z]+-P?(\d)", text):
+        text += "".join(f" {lab}{number}" for number in range(int(first) + 1, int(last)))
+    assert sorted(re.findall(r"\b[A-Z]+(?:-[A-Z]+)?-P?\d\b", text)) == task_ids_sorted()
+    weeks = [int(row[0]) for row in rows]
+    assert weeks == list(range(1, 13))
+    assert max(int(row[0]) for row in rows if "PZ" in row[2]) < 11  # not only in the last weeks
+
+
+def task_ids_sorted() -> list[str]:
+    return sorted(task.id for task in TASKS)
+
+
+def test_the_plans_of_a_lesson_and_of_a_day_fill_their_time():
+    for plan, minutes in (("Ninety minutes", 90), ("A day", 360)):
+        assert sum(int(row[0]) for row in rows_of(plan)) == minutes
+    for row in rows_of("A day"):  # no task that cannot be done in its time
+        ids = re.findall(r"\b(?:RC|DP|PP)-\d\b", row[1].partition("(")[0])
+        assert sum(task.minutes for task in TASKS if task.id in ids) <= int(row[0])

@@ -28,6 +28,17 @@ def test_a_stub_is_no_try_and_building_lessons_is_nobodys_progress(path, task, m
     assert not path.exists()
 
 
+def test_a_solution_that_came_with_the_edition_is_nobodys_work(path, small, task, capsys):
+    record.remember(Verdict(task, "pass"), root=small.root)
+    assert not path.exists()
+    text = small.work.read_text().replace("SOLUTION T-1", "SOLUTION T-12")
+    small.work.write_text(text)  # another task's marks
+    record.remember(Verdict(task, "pass"), root=small.root)
+    assert record.read_record(path)["T-1"]["passed"]
+    assert progress.main([]) == 0  # this repository is the edition with solutions
+    assert "This folder holds the solutions" in capsys.readouterr().out
+
+
 def test_a_check_in_a_cell_is_remembered(path, task, monkeypatch):
     monkeypatch.setattr(notebook, "grade", lambda *given: Verdict(task, "pass"))
     notebook.check("T-1")

@@ -157,3 +157,20 @@ def test_an_unknown_part_is_named(capsys):
 def test_the_names_of_the_parts_can_be_listed(capsys):
     assert run_tests.main(["--list"]) == 0
     assert capsys.readouterr().out.split("\n")[:2] == ["lint", "tests"]
+
+
+def test_the_student_edition_checks_exercises_in_place_of_the_tests(tmp_path, monkeypatch, capfd):
+    """Its tests/grade is not there, and its stubs would fail the others."""
+    (tmp_path / ".student-edition").touch()
+    room = tmp_path / "helpers" / "grade"
+    room.mkdir(parents=True)
+    (room / "__init__.py").touch()
+    (room / "__main__.py").write_text("print('graded', __file__)\nraise SystemExit(1)\n")
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
+    monkeypatch.setattr(run_tests, "RESULTS", tmp_path / "build")
+    monkeypatch.setattr(run_tests, "set_up", lambda flags: Result("set-up"))
+    monkeypatch.setattr(run_tests, "venv_python", lambda folder: PYTHON)
+    assert run_tests.main([]) == 1
+    said = capfd.readouterr().out
+    assert "This is the student edition: make test checks your exercises" in said
+    assert f"graded {room / '__main__.py'}" in said
