@@ -103,7 +103,8 @@ def _build(place: Path, checks: Path) -> None:
     for name in (name for name in names if not Path(name).is_relative_to(ROOT)):
         _show(Path(name), new)
     if _inside(new, ROOT).exists():  # the lab lies below a folder that is shown whole
-        _mount("tmpfs", _inside(new, ROOT), "tmpfs", NOSUID | NODEV, "mode=755")
+        size = f"size={MEGABYTES}m,mode=755"
+        _mount("tmpfs", _inside(new, ROOT), "tmpfs", NOSUID | NODEV, size)
     for name in (name for name in names if Path(name).is_relative_to(ROOT)):
         _show(Path(name), new)
     for folder in [*(ROOT / name for name in HIDDEN), checks / "mistakes"]:

@@ -4,11 +4,14 @@ import os
 import stat
 from pathlib import Path
 
-from helpers.grade.marks import replace_regions
+from helpers.grade.marks import Region, replace_regions
 from helpers.grade.task import ROOT, Task
 
 MOST_FILES, MOST_BYTES = 500, 20_000_000
+MOST_SOURCE = 500_000  # bytes of the task's own file, which is read as Python
 OWN_ROOTS = ("gpt2",)  # labs with top-level names of their own, which checks import
+# Tasks whose check runs the solutions of others: the pipeline of GPT-2 is built from these.
+NEEDED = {"GP-7": ("GP-3", "GP-4", "GP-5", "GP-6")}
 SKIPPED = {"__pycache__", "build", "runs", "node_modules"}
 
 
@@ -26,6 +29,7 @@ def copy_work(root: Path, task: Task, to: Path) -> None:
     _no_links(root, task.file)
     parts = task.file.split("/")
     folder = root.joinpath(*parts[:-1])
+    _no_flood(folder / parts[-1], task.file)
     names = _beside(folder) if len(parts) > 1 else []
     size = 0
     for name in dict.fromkeys([parts[-1], *names]):
@@ -41,22 +45,28 @@ def copy_work(root: Path, task: Task, to: Path) -> None:
 def copy_lab(task: Task, to: Path, lab: Path = ROOT) -> None:
     """Copy what stands around the task's file in the grader's lab, where checks import it.
 
-    The solution of the task is not in the copy: its stub is.
+    Solutions are not in the copy: a stub is in the place of each. One check alone, that of GP-7,
+    runs the solutions of other tasks (`NEEDED`), so work on GP-7 can read those.
     """
     top = task.file.split("/")[0]
     if top not in OWN_ROOTS:
         return
     for name in _beside(lab / top):
         data = (lab / top / name).read_bytes()
-        if name.endswith(".py") and task.id.encode() in data:
-            data = replace_regions(
-                data.decode(),
-                lambda region: task.stub() if region.task == task.id else region.body,
-                name,
-            ).encode()
+        if name.endswith(".py") and b"SOLUTION" in data:
+            data = replace_regions(data.decode(), lambda r: _shown(r, task), name).encode()
         target = to / top / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
+
+
+def _shown(region: Region, task: Task) -> str:
+    """What stands in the place of a solution while `task` is checked."""
+    if region.task in NEEDED.get(task.id, ()):
+        return region.body
+    if region.task == task.id:
+        return task.stub()
+    return f'raise NotImplementedError("the solution of {region.task} is not shown here")'
 
 
 def read_file(root: Path, name: str, most: int) -> bytes | None:
@@ -75,6 +85,14 @@ def _no_links(root: Path, name: str) -> None:
                 f"{'/'.join(parts[:count])} is a link, and links are not followed: hand in the "
                 "file itself"
             )
+
+
+def _no_flood(path: Path, name: str) -> None:
+    if path.is_file() and path.stat().st_size > MOST_SOURCE:
+        raise CopyError(
+            f"{name} has {path.stat().st_size / 1000:,.0f} kB, and a task's file has at most "
+            f"{MOST_SOURCE / 1000:,.0f}: hand in the file that was to be written"
+        )
 
 
 def _beside(folder: Path) -> list[str]:

@@ -1,7 +1,8 @@
 """The process that checks one task: reads an order on stdin, writes one verdict on stdout.
 
     {"task": "DP-1", "place": …, "checks": …, "seed": …, "seconds": …, "gigabytes": …, "token": …}
-    -> {"token": …, "kind": "pass", "sentence": "", "details": "", "picture": [], "limits": {…}}
+    -> {"token": …, "kind": "pass", "sentence": "", "details": "", "picture": [], "look_at": [],
+        "limits": {…}}
 
 No line of the work ever runs here. Nothing that is printed while the check runs can be taken for
 the verdict: the pipe of the verdict is kept aside first, and everything else goes to stderr. The
@@ -17,10 +18,15 @@ from pathlib import Path
 
 from helpers.grade.limits import Held, Limits
 from helpers.grade.look import look_at
+from helpers.grade.signs import signs_of
 from helpers.grade.submission import Submission, WorkFailed
 from helpers.grade.task import Mistake, load_task
 from helpers.grade.workshop import Order
 from helpers.grade.workshop_client import Workshop
+
+# Characters of what a verdict says. Work chooses some of it: `raise ValueError(str(a_list))`.
+MOST = {"sentence": 2_000, "details": 8_000}
+MOST_PICTURE = 40_000
 
 
 def main() -> None:
@@ -39,14 +45,16 @@ def main() -> None:
 
 
 def judge(order: dict, workshop: Workshop) -> dict:
-    """Kind of the verdict, its sentence, details, a picture, and the limits."""
-    found = {"kind": "pass", "sentence": "", "details": "", "picture": []}
+    """Kind of the verdict, its sentence, details, a picture, what to look at, and the limits."""
+    found = {"kind": "pass", "sentence": "", "details": "", "picture": [], "look_at": []}
     held = Held()
     try:
         checks = Path(order["checks"])
         task_file = load_task(order["task"], checks)
         task = task_file.task
-        path = Path(order["place"], "work", task.file)
+        path_of_work = Path(order["place"], "work")
+        path = path_of_work / task.file
+        found["look_at"] = [cut(sign, 200) for sign in signs_of(path_of_work, task.file)]
         look_at(path, task)
         limits = Limits(order["seconds"], order["gigabytes"])
         wanted = Order(order["place"], str(checks), limits)
@@ -71,7 +79,19 @@ def judge(order: dict, workshop: Workshop) -> dict:
         found |= {"kind": "check", "sentence": sentence, "details": traceback.format_exc()}
     finally:
         workshop.close()
+    found |= {name: cut(found[name], most) for name, most in MOST.items()}
+    if found["picture"] and len(found["picture"][0]) > MOST_PICTURE:
+        found["picture"] = []
+    found["picture"] = [*found["picture"][:1], *(cut(alt, 2_000) for alt in found["picture"][1:])]
     return found | {"limits": {"held": held.held, "open": held.open}}
+
+
+def cut(text: str, most: int) -> str:
+    """The text, or its beginning and its end, with at most `most` characters."""
+    if len(text) <= most:
+        return text
+    left = most - len(" […] ")
+    return f"{text[: left - left // 2]} […] {text[len(text) - left // 2 :]}"
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from helpers.grade.judges import stop_judges
 from helpers.grade.run import grade
-from helpers.grade.submitted import SubmissionError, opened
+from helpers.grade.submitted import SubmissionError, names, opened, refused
 from helpers.grade.task import Task, load_task
 from helpers.grade.verdict import Verdict
 
@@ -78,7 +78,7 @@ def grade_all(
     """
     tasks = [load_task(task_id, limits.get("folder")).task for task_id in ids]
     seeds = {t.id: secrets.randbits(31) if seed is None else seed for t in tasks}
-    grades = Grades(tasks, [Graded(path.name.removesuffix(".zip")) for path in paths], seeds)
+    grades = Grades(tasks, [Graded(name) for name in names(paths)], seeds)
     stop = threading.Event()
     pool = ThreadPoolExecutor(jobs)
     waiting: set[Future] = set()
@@ -103,6 +103,8 @@ def grade_all(
 def _whole(one: Graded, path: Path, grades: Grades, stop: threading.Event, limits: dict) -> Graded:
     """All tasks of one submission; whatever goes wrong is a verdict."""
     try:
+        if reason := refused(path):
+            raise SubmissionError(reason)
         with opened(path, [task.file for task in grades.tasks]) as root:
             for task in grades.tasks:
                 if stop.is_set():

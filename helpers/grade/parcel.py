@@ -16,6 +16,7 @@ import struct
 from typing import Any
 
 _LENGTH = struct.Struct(">Q")
+MOST_HEAD = 1 << 24  # bytes of JSON: reading it takes many times as much memory
 _NUMBERS = re.compile(r"[<>=|][biufc]\d{1,2}")  # NumPy's names of plain numbers
 _DTYPES = (
     "float64 float32 float16 bfloat16 complex64 complex128 int64 int32 int16 int8 uint8 bool"
@@ -36,6 +37,10 @@ def pack(value: Any) -> bytes:
         head = json.dumps(_plain(value, blobs)).encode()
     except RecursionError:
         raise ParcelError("the result contains itself, or is nested too deep") from None
+    if len(head) > MOST_HEAD:
+        raise ParcelError(
+            f"the result has more than {MOST_HEAD >> 20} MB beside its tensors and arrays"
+        )
     return b"".join([_LENGTH.pack(len(head)), head, *blobs])
 
 
@@ -43,6 +48,8 @@ def unpack(data: bytes) -> Any:
     """The value that `pack` was given. Raises ParcelError for anything else."""
     try:
         (length,) = _LENGTH.unpack_from(data)
+        if length > MOST_HEAD:
+            raise ParcelError("what came back is no result (it says too much)")
         end = _LENGTH.size + length
         return _Reader(memoryview(data), end).value(json.loads(bytes(data[_LENGTH.size : end])))
     except ParcelError:

@@ -9,11 +9,13 @@ from pathlib import Path
 from helpers.grade.copy import CopyError, copy_lab, copy_work
 from helpers.grade.judges import Tail, start_judge
 from helpers.grade.limits import Held, Limits
-from helpers.grade.signs import signs
 from helpers.grade.task import ROOT, TaskFile, load_task
 from helpers.grade.verdict import Verdict
 
 BACKSTOP_S = 30.0  # the check stops slow ranks itself, with the line; after this it is stopped too
+
+# Bytes of a verdict: the judge's own limits on its texts (`judge.MOST`), at most 12 bytes each.
+MOST_VERDICT = 1 << 20
 
 
 def grade(
@@ -42,7 +44,6 @@ def grade(
         try:
             copy_work((root or ROOT).resolve(), found.task, place / "work")
             copy_lab(found.task, place / "lab")
-            look_at = tuple(signs(place / "work" / found.task.file))
         except CopyError as error:
             return Verdict(found.task, "no file", str(error))
         order = {
@@ -55,12 +56,10 @@ def grade(
             "token": secrets.token_hex(16),
         }
         said, printed = _ask_judge(order, limits.seconds + backstop, found.task.libraries)
-    return _verdict(found, said, printed, time.monotonic() - begun, look_at)
+    return _verdict(found, said, printed, time.monotonic() - begun)
 
 
-def _verdict(
-    found: TaskFile, said: dict, printed: str, seconds: float, look_at: tuple[str, ...]
-) -> Verdict:
+def _verdict(found: TaskFile, said: dict, printed: str, seconds: float) -> Verdict:
     limits = said.get("limits", {"held": {}, "open": []})
     return Verdict(
         task=found.task,
@@ -71,14 +70,14 @@ def _verdict(
         seconds=seconds,
         limits=Held(limits["held"], limits["open"]),
         picture=tuple(said.get("picture", ())),
-        look_at=look_at,
+        look_at=tuple(said.get("look_at", ())),
     )
 
 
 def _ask_judge(order: dict, seconds: float, libraries: tuple[str, ...]) -> tuple[dict, str]:
     """What the judge says, and what was printed meanwhile."""
     judge = start_judge(order["place"], libraries)
-    answer, printed = Tail(judge.stdout), Tail(judge.stderr)
+    answer, printed = Tail(judge.stdout, MOST_VERDICT), Tail(judge.stderr)
     try:
         try:
             judge.stdin.write(json.dumps(order).encode())

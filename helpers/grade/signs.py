@@ -1,13 +1,17 @@
 """What a person should look at: work that reaches for the check, or for the inside of Python.
 
-No judgement: a right answer that was made by calling the check's own computation cannot be told
-from one that was thought of. But such work has to name what it calls, and honest work for these
-tasks names none of it.
+No judgement, and no fence: a right answer that was made by calling the check's own computation
+cannot be told from one that was thought of. This shows the plain ways of it, not all: who wants to
+hide a name can. Honest work for these tasks uses none of these names.
 """
 
 import ast
 from pathlib import Path
 
+from helpers.grade.task import ROOT
+
+MOST_BYTES = 2_000_000  # of all files of a submission that are looked through
+MOST_REMARKS = 20
 MODULES = {
     "lab_task": "the check",
     "tasks": "the checks",
@@ -23,8 +27,36 @@ NAMES = {"_getframe", "modules", "f_locals", "f_back", "tb_frame", "__reduce__",
 CALLS = {"exec", "eval", "compile", "__import__"}
 
 
+def signs_of(root: Path, file: str) -> list[str]:
+    """The remarks on all Python files below `root`; first those on `file`, the task's own.
+
+    A file beside it may name what the lab's file of that name does. Remarks on other files begin
+    with their name. This parses what others have written: not for a process that must live.
+    """
+    own = root / file
+    others = sorted(path for path in root.rglob("*.py") if path != own and path.is_file())
+    found, left = signs(own), MOST_BYTES
+    for path in others:
+        left -= path.stat().st_size
+        if left < 0:
+            found.append(f"not all files were looked through: they have more than {MOST_BYTES:,} B")
+            break
+        if seen := _found(path):
+            name = path.relative_to(root)
+            usual = {sign for _, sign in _found(ROOT / name)}
+            new = [(line, sign) for line, sign in seen if sign not in usual]
+            found += [f"{name.as_posix()}, {_remark(line, sign)}" for line, sign in new]
+    more = len(found) - MOST_REMARKS
+    return found[:MOST_REMARKS] + ([f"and {more} more"] if more > 0 else [])
+
+
 def signs(path: Path) -> list[str]:
     """One short remark for each sign, with its line; empty where there is none, or no Python."""
+    return [_remark(line, name) for line, name in _found(path)]
+
+
+def _found(path: Path) -> list[tuple[int, str]]:
+    """Line and name of each sign in a file, in their order."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -45,7 +77,7 @@ def signs(path: Path) -> list[str]:
                 found.append((node.lineno, f"{name}()"))
             case ast.Constant(value=str(text)) if text.split(".")[0].startswith("lab_task"):
                 found.append((node.lineno, text[:30]))
-    return [_remark(line, name) for line, name in dict.fromkeys(sorted(found))]
+    return list(dict.fromkeys(sorted(found)))
 
 
 def _module(name: str) -> str:

@@ -5,7 +5,8 @@ import os
 import stat
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 MOST_FILES, MOST_BYTES = 2_000, 100_000_000
@@ -17,22 +18,48 @@ class SubmissionError(OSError):
 
 
 def submissions(folder: Path) -> list[Path]:
-    """The submissions in a folder, by name: each folder and each zip file is one.
+    """What lies in a folder, by name: each folder and each zip file is a submission.
 
-    Raises SubmissionError where there is none.
+    Whatever else is there comes too, so that nobody is forgotten: `refused` says why it is none.
+    Names that begin with "." or "__" are left to the system that made them. Raises SubmissionError
+    where there is no submission.
     """
     if not folder.is_dir():
         raise SubmissionError(f"there is no folder {folder}: name the one that holds submissions")
     found = [
         path
         for path in sorted(folder.iterdir(), key=lambda path: path.name.lower())
-        if not path.name.startswith((".", "__")) and (path.is_dir() or path.suffix == ".zip")
+        if not path.name.startswith((".", "__"))
     ]
-    if not found:
+    if all(map(refused, found)):
         raise SubmissionError(
             f"{folder} holds no submission: put a folder or a zip file for each person into it"
         )
     return found
+
+
+def refused(path: Path) -> str:
+    """Why an entry of a folder of submissions is not graded, or an empty string."""
+    if path.is_symlink():
+        return f"not graded: {path.name} is a link, and links are not followed"
+    if not path.is_dir() and not _is_zip(path):
+        return f"not graded: {path.name} is not a folder or a .zip"
+    return ""
+
+
+def names(paths: Iterable[Path]) -> list[str]:
+    """A name for each: without ".zip", but where two would be the same ("ada", "ada.zip")."""
+    paths = list(paths)
+    short = [path.stem if _is_zip(path) else path.name for path in paths]
+    often = Counter(name.lower() for name in short)
+    return [
+        path.name if often[name.lower()] > 1 else name
+        for path, name in zip(paths, short, strict=True)
+    ]
+
+
+def _is_zip(path: Path) -> bool:
+    return path.suffix.lower() == ".zip" and path.is_file()
 
 
 @contextlib.contextmanager
@@ -49,10 +76,12 @@ def opened(path: Path, files: list[str]) -> Iterator[Path]:
                 unzip(path, Path(name))
                 path = Path(name)
             root, count = _root(path, files)
-            zips = sorted(path.glob("*.zip")) if not count else []
+            zips = sorted(filter(_is_zip, path.iterdir())) if not count else []
             if len(zips) != 1:
                 break
             path = zips[0]
+            if path.is_symlink():  # to somebody else's work, perhaps
+                raise SubmissionError(f"{path.name} is a link, and links are not followed")
         yield root
 
 
@@ -71,11 +100,16 @@ def unzip(path: Path, to: Path) -> None:
                 kind = stat.S_IFMT(entry.external_attr >> 16)
                 if kind not in (0, stat.S_IFREG):
                     continue  # a link, or stranger: not followed
-                if ".." in parts or parts[0] in ("", "~") or ":" in parts[0]:
+                if any(":" in part for part in parts[1:]):  # Windows would leave the folder for it
+                    raise SubmissionError(
+                        f"{path.name} holds a name with ':' ({entry.filename!r}): rename that file"
+                    )
+                target = to.joinpath(*parts)
+                leaves = ".." in parts or parts[0] in ("", "~") or ":" in parts[0]
+                if leaves or not target.resolve().is_relative_to(to.resolve()):
                     raise SubmissionError(
                         f"{path.name} wants to write outside of its folder ({entry.filename!r})"
                     )
-                target = to.joinpath(*parts)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with archive.open(entry) as source:
                     target.write_bytes(source.read(MOST_BYTES))

@@ -6,38 +6,46 @@ import re
 from xml.sax.saxutils import escape, quoteattr
 
 from helpers.grade.many import Grades
-from helpers.grade.verdict import Verdict
+from helpers.grade.verdict import Verdict, not_held
 
 # What XML cannot hold, and a terminal would obey.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 
 
 def csv_of(grades: Grades) -> str:
-    """One row for each submission: name, points, of, and the points of each task.
+    """One row for each submission: name, points, of, the points of each task; then the tasks
+    whose work a person should look at (⚑ on the page), and the limits.
 
     A task that was not graded, because somebody stopped the grading, has an empty field.
     """
-    rows = [["submission", "points", "of", *(task.id for task in grades.tasks)]]
+    rows = [
+        ["submission", "points", "of", *(task.id for task in grades.tasks), "look at", "limits"]
+    ]
     for one in grades.graded:
         points = [_points(one.verdicts.get(task.id)) for task in grades.tasks]
-        rows.append([_safe(one.name), one.points, grades.of, *points])
+        flags = " ".join(v.task.id for v in one.verdicts.values() if v.look_at)
+        limits = "; ".join(dict.fromkeys(filter(None, map(_limits, one.verdicts.values()))))
+        rows.append([_safe(one.name), one.points, grades.of, *points, flags, limits])
     return _csv(rows)
 
 
 def verdicts_csv_of(grades: Grades) -> str:
-    """One row for each verdict, with its reason."""
+    """One row for each verdict, with its reason, what a person should look at, and the limits."""
     rows = [["submission", "task", "verdict", "kind", "points", "of", "seconds", "reason"]]
+    rows[0] += ["look at", "limits"]
     for one in grades.graded:
         for v in one.verdicts.values():
             rows.append(
                 [_safe(one.name), v.task.id, v.word, v.kind, v.task.points if v.passed else 0,
-                 v.task.points, f"{v.seconds:.1f}", _safe(v.reason)]
+                 v.task.points, f"{v.seconds:.1f}", _safe(v.reason), _safe("; ".join(v.look_at)),
+                 _limits(v)]
             )  # fmt: skip
     return _csv(rows)
 
 
 def junit_of(suites: dict[str, list[Verdict]]) -> str:
-    """JUnit's XML: a suite for each submission, a case for each task."""
+    """JUnit's XML: a suite for each submission, a case for each task; what a person should look at
+    and the limits are properties of the case."""
     lines = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
     for name, verdicts in suites.items():
         failed = sum(not v.passed for v in verdicts)
@@ -49,12 +57,12 @@ def junit_of(suites: dict[str, list[Verdict]]) -> str:
         for v in verdicts:
             case = f"<testcase classname={_attribute(name)} name={_attribute(v.task.id)}"
             case += f' time="{v.seconds:.1f}"'
-            if v.passed:
-                lines.append(f"{case}/>")
-                continue
-            text = escape(_CONTROL.sub("?", v.details))
-            reason = f"type={_attribute(v.kind)} message={_attribute(v.reason)}"
-            lines.append(f"{case}><failure {reason}>{text}</failure></testcase>")
+            inside = _properties(v)
+            if not v.passed:
+                text = escape(_CONTROL.sub("?", v.details))
+                reason = f"type={_attribute(v.kind)} message={_attribute(v.reason)}"
+                inside += f"<failure {reason}>{text}</failure>"
+            lines.append(f"{case}>{inside}</testcase>" if inside else f"{case}/>")
         lines.append("</testsuite>")
     return "\n".join([*lines, "</testsuites>", ""])
 
@@ -69,6 +77,8 @@ def text_of(grades: Grades) -> str:
         words = ", ".join(failed) + (f" ({missing} not graded)" if missing else "")
         name = _CONTROL.sub("?", one.name)
         lines.append(f"{name:{wide}}  {one.points:3d}/{grades.of:<3d} {words}".rstrip())
+    all_verdicts = [v for one in grades.graded for v in one.verdicts.values()]
+    lines += [text] if (text := not_held(all_verdicts)) else []
     return "\n".join(lines)
 
 
@@ -76,6 +86,23 @@ def _points(verdict: Verdict | None) -> int | str:
     if verdict is None:
         return ""
     return verdict.task.points if verdict.passed else 0
+
+
+def _limits(verdict: Verdict) -> str:
+    """The limits of one check, or nothing where the work was not run."""
+    limits = verdict.limits
+    return str(limits) if limits.held or limits.open else ""
+
+
+def _properties(verdict: Verdict) -> str:
+    """The remarks on one check, as JUnit's properties."""
+    found = {"look at": "; ".join(verdict.look_at), "limits": _limits(verdict)}
+    lines = [
+        f'<property name="{name}" value={_attribute(text)}/>'
+        for name, text in found.items()
+        if text
+    ]
+    return f"<properties>{''.join(lines)}</properties>" if lines else ""
 
 
 def _safe(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import base64
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
 
@@ -67,7 +68,7 @@ class Verdict:
         lines = [f"{self.task.id}  {self.word}  {self.task.title}  ({self.seconds:.1f} s)"]
         lines += [
             textwrap.fill(text, 96, initial_indent="  ", subsequent_indent="  ")
-            for text in (self.reason, self._size, self._hint, self._more)
+            for text in (self.reason, self._size, self._hint, self._more, not_held([self]))
             if text
         ]
         return "\n".join(lines)
@@ -115,6 +116,12 @@ def image(svg: str, alt: str) -> str:
     )
 
 
+def not_held(verdicts: Iterable[Verdict]) -> str:
+    """The limits that this system could not hold the work to, in one clause, or an empty string."""
+    found = dict.fromkeys(name for verdict in verdicts for name in verdict.limits.open)
+    return f"not held here: {', '.join(found)}" if found else ""
+
+
 def table(verdicts: list[Verdict]) -> str:
     """A line for each verdict, the reasons below them, and the sum."""
     wide = max(len("task"), *(len(v.task.id) for v in verdicts))
@@ -131,4 +138,5 @@ def table(verdicts: list[Verdict]) -> str:
     passed = [v for v in verdicts if v.passed]
     points, of = (sum(v.task.points for v in group) for group in (passed, verdicts))
     lines.append(f"{len(passed)} of {len(verdicts)} passed, {points} of {of} points")
+    lines += [text] if (text := not_held(verdicts)) else []
     return "\n".join(lines)

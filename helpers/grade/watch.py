@@ -27,60 +27,97 @@ class Watch:
         self._over.set()
 
     def _look(self) -> None:
+        most = self._limits.gigabytes * 2**30
         while not self._over.wait(EVERY_S):
-            count, used = size_of_tree(self._pid)
-            if used > self._limits.gigabytes * 2**30:
-                self.reason = (
-                    f"it used more than {self._limits.gigabytes:g} GB of memory, and was stopped"
-                )
-            elif count > self._limits.processes:
+            found = tree(self._pid)
+            if len(found) > self._limits.processes:
                 self.reason = (
                     f"it started more than {self._limits.processes} processes, and was stopped"
+                )
+            elif memory_of(found, most) > most:
+                self.reason = (
+                    f"it used more than {self._limits.gigabytes:g} GB of memory, and was stopped"
                 )
             if self.reason:
                 end_below(self._pid)
                 return
 
 
-def size_of_tree(pid: int) -> tuple[int, int]:
-    """How many processes there are from `pid` down, and the bytes that they hold for themselves."""
-    used, found = 0, _tree(pid)
-    for process in found:
-        try:
-            memory = process.memory_info()
-            used += memory.rss - getattr(memory, "shared", 0)
-        except Exception:  # it has ended, or may not be read
-            continue
-    return len(found), used
+def memory_of(processes: list, most: float = 0) -> int:
+    """The bytes of memory that processes hold together, not closer than it takes to compare them
+    with `most`.
+
+    What each holds for itself is quickly known, and all that it can see. Where `most` lies between
+    the two sums, the system is asked for the share of each in what several hold, such as a shared
+    map (Linux: the proportional set size): that is slow.
+    """
+    seen = [found for process in processes if (found := _seen(process))]
+    own, whole = (sum(numbers) for numbers in zip(*seen, strict=True)) if seen else (0, 0)
+    if own > most or whole <= most:
+        return own if own > most else whole
+    return sum(map(_share, processes))
+
+
+def _seen(process) -> tuple[int, int] | None:
+    """The bytes that a process holds for itself, and all that it can see."""
+    try:
+        memory = process.memory_info()
+        return memory.rss - getattr(memory, "shared", 0), memory.rss
+    except Exception:  # it has ended, or may not be read
+        return None
+
+
+def _share(process) -> int:
+    """What a process holds with its share of the rest; where nobody tells, all that it can see."""
+    try:
+        return process.memory_full_info().pss
+    except Exception:  # no such number on this system, or it may not be read
+        return (_seen(process) or (0, 0))[1]
 
 
 def end_below(pid: int, itself: bool = True) -> None:
     """Kill a process and all that came from it; or only what came from it.
 
-    Several times: what is started meanwhile goes too.
+    First all are stopped, several times, since some are started meanwhile: whoever has lost its
+    parent could not be found any more.
     """
+    known: dict = {}
     for _ in range(5):
-        found = _tree(pid)[0 if itself else 1 :]
-        for process in found:
+        new = [process for process in tree(pid, itself) if process not in known]
+        for process in new:
             try:
                 os.kill(process.pid, signal.SIGSTOP if hasattr(signal, "SIGSTOP") else 9)
             except OSError:
                 continue
-        for process in reversed(found):
-            try:
-                process.kill()
-            except Exception:
-                continue
-        if not found:
-            return
+        known |= dict.fromkeys(new)
+        if not new:
+            break
+    for process in reversed(known):
+        try:
+            process.kill()
+        except Exception:
+            continue
 
 
-def _tree(pid: int) -> list:
+def tree(pid: int, itself: bool = True) -> list:
+    """The processes from `pid` down, or below it, that have not ended."""
     import psutil
 
     try:
-        process = psutil.Process(pid)
-        below = process.children(recursive=True)
-        return [p for p in (process, *below) if p.status() != psutil.STATUS_ZOMBIE]
+        first = psutil.Process(pid)
+        below = first.children(recursive=True)
     except psutil.Error:
         return []
+    return [process for process in [*([first] if itself else []), *below] if _lives(process)]
+
+
+def _lives(process) -> bool:
+    """Of one alone: that a process ends meanwhile says nothing about the others."""
+    import psutil
+
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:  # it may not be read, and may still be ended
+        return True

@@ -49,7 +49,9 @@ class Workshop:
             )
             self._pid, self._orders = self._process.pid, self._process.stdin.fileno()
             answers = self._process.stdout.fileno()
-        self._answers: queue.Queue[bytes | None] = queue.Queue()
+        # One answer for one order: who sends more wants to fill this process's memory.
+        self._answers: queue.Queue[bytes | None] = queue.Queue(maxsize=1)
+        self._flood = ""
         self._reader = threading.Thread(target=self._read, args=(answers,), daemon=True)
         self._reader.start()
         self._watch: Watch | None = None
@@ -86,6 +88,7 @@ class Workshop:
                 pass
 
     def _ask(self, message: Order | Job, seconds: float) -> dict:
+        self._refuse_a_flood()
         try:
             send(self._orders, pickle.dumps(message))
             data = self._answers.get(timeout=seconds)
@@ -95,6 +98,7 @@ class Workshop:
             raise WorkFailed(
                 "time-out", "the process in which the work lives does not answer any more"
             ) from None
+        self._refuse_a_flood()
         if self._watch and self._watch.reason:
             raise WorkFailed("limit", self._watch.reason)
         if data is None:
@@ -107,16 +111,27 @@ class Workshop:
         except ParcelError as error:
             raise WorkFailed("crash", str(error)) from None
 
+    def _refuse_a_flood(self) -> None:
+        if self._flood:
+            raise WorkFailed("crash", self._flood)
+
     def _read(self, descriptor: int) -> None:
         """In a thread: take the answers from the pipe."""
         with open(descriptor, "rb", closefd=False) as pipe:
-            while head := pipe.read(LENGTH.size):
-                (length,) = LENGTH.unpack(head) if len(head) == LENGTH.size else (MOST_BYTES + 1,)
-                data = pipe.read(length) if length <= MOST_BYTES else b""
+            while len(head := pipe.read(LENGTH.size)) == LENGTH.size:
+                (length,) = LENGTH.unpack(head)
+                if length > MOST_BYTES:
+                    self._flood = f"what came back has more than {MOST_BYTES >> 20} MB"
+                    break
+                data = pipe.read(length)
                 if len(data) != length:
                     break
-                self._answers.put(data)
-        self._answers.put(None)
+                try:
+                    self._answers.put_nowait(data)
+                except queue.Full:
+                    self._flood = "what came back is more than was asked for"
+                    break
+        self._answers.put(None)  # waits where there is no room
 
 
 def _forked() -> tuple[int, int, int]:

@@ -21,6 +21,16 @@ def test_takes_the_file_and_the_python_beside_and_below_it(small, task, tmp_path
     assert names(tmp_path / "to") == kept
 
 
+def solutions_in(folder):
+    """The tasks of which a solution can be read below a folder that was copied from the lab."""
+    found = set()
+    for path in folder.rglob("*.py"):
+        own = (ROOT / path.relative_to(folder)).read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
+        found |= {r.task for r in find_regions(own) if r.body.splitlines()[0] in text}
+    return found
+
+
 @pytest.mark.parametrize("where", ["lab", "lab/work.py"])
 def test_follows_no_link(small, task, tmp_path, where):
     small.root.joinpath(where).rename(tmp_path / "real")
@@ -48,6 +58,14 @@ def test_the_lab_around_a_task_is_shown_without_its_solution(tmp_path):
     copy_lab(task, tmp_path)
     text = (tmp_path / task.file).read_text(encoding="utf-8")
     assert find_regions((ROOT / task.file).read_text(encoding="utf-8"))
-    assert "Task GP-4: " in text and "GP-4" not in str(find_regions(text))
+    assert "Task GP-4: " in text
+    assert solutions_in(tmp_path) == set()  # those of other tasks are not shown either
+    copy_lab(load_task("GP-7").task, tmp_path / "seven")
+    bodies = [r.body for r in find_regions((ROOT / "gpt2/pipeline/pipe.py").read_text("utf-8"))]
+    shown = (tmp_path / "seven" / "gpt2" / "pipeline" / "pipe.py").read_text(encoding="utf-8")
+    assert bodies and all(body.splitlines()[0] in shown for body in bodies)  # its check runs them
+    for name in ("data_parallel/dataset.py", "project/run_data_parallel.py"):
+        there = (tmp_path / "seven" / "gpt2" / name).read_text(encoding="utf-8")
+        assert "is not shown here" in there
     copy_lab(load_task("DP-1").task, tmp_path / "none")
     assert not (tmp_path / "none").exists()

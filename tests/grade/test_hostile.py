@@ -4,9 +4,12 @@ Where this system lets the grader make namespaces, all of it is held. Elsewhere 
 what is not held; nothing more can be asked of it then.
 """
 
+import mmap
 import os
 import shutil
 import socket
+import subprocess
+import sys
 import textwrap
 import time
 
@@ -15,6 +18,7 @@ import pytest
 
 from helpers.grade.run import grade
 from helpers.grade.task import ROOT
+from helpers.grade.watch import end_below, memory_of, tree
 
 
 @pytest.fixture
@@ -123,14 +127,64 @@ def test_a_fork_bomb_ends_with_its_check(run):
                 os.pause() if hasattr(os, "pause") else __import__("signal").pause()
         __import__("signal").pause()
         """,
+        # No process holds this for itself.
+        """
+        import mmap, signal
+        kept = mmap.mmap(-1, 3 << 29)
+        for _ in range(96):
+            kept.write(bytes(1 << 24))
+        signal.pause()
+        """,
     ],
-    ids=["list", "tensor", "together"],
+    ids=["list", "tensor", "together", "shared"],
 )
 def test_a_hog_is_stopped(run, body):
     found = run(body, gigabytes=1.2)
     assert found.kind in ("crash", "limit")
     words = ("MemoryError", "memory", "SIGKILL")
     assert any(word in found.reason for word in words), found.reason
+
+
+def test_memory_that_is_shared_counts():
+    me = psutil.Process()
+
+    def used():  # `most` a little above what it holds for itself: so the system is asked
+        return memory_of([me], memory_of([me]) + (1 << 20))
+
+    before = used()
+    with mmap.mmap(-1, 60 << 20) as shared:
+        shared.write(os.urandom(60 << 20))
+        assert 55 << 20 < used() - before < 65 << 20
+
+
+@pytest.mark.parametrize("error", [psutil.NoSuchProcess, psutil.AccessDenied])
+def test_one_process_that_cannot_be_seen_hides_no_other(monkeypatch, error):
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    sleepers = [subprocess.Popen(sleep) for _ in range(2)]
+    first = sorted(child.pid for child in sleepers)[0]
+    status = psutil.Process.status
+
+    def vanishes(process):
+        if process.pid == first:
+            raise error(process.pid)
+        return status(process)
+
+    try:
+        monkeypatch.setattr(psutil.Process, "status", vanishes)
+        assert next(c.pid for c in sleepers if c.pid != first) in [p.pid for p in tree(os.getpid())]
+        mine = {child.pid for child in sleepers}
+        known = psutil.Process.children
+        monkeypatch.setattr(  # nobody else's children: other tests keep ranks warm
+            psutil.Process,
+            "children",
+            lambda process, recursive: [c for c in known(process) if c.pid in mine],
+        )
+        end_below(os.getpid(), itself=False)
+        assert next(c for c in sleepers if c.pid != first).wait(10) != 0
+    finally:
+        for child in sleepers:
+            child.kill()
+            child.wait()
 
 
 def test_a_full_disk_is_its_own(run):
@@ -250,6 +304,15 @@ def test_a_link_to_somebody_elses_work_is_refused(small, tmp_path, run):
     assert (found.kind, found.passed) == ("no file", False)
     assert found.reason == (
         "lab/work.py is a link, and links are not followed: hand in the file itself"
+    )
+
+
+def test_a_file_too_large_to_be_read_as_python_is_refused(run):
+    found = run("return number + 1", before="\n#" * 300_000)
+    assert (found.kind, found.reason) == (
+        "no file",
+        "lab/work.py has 600 kB, and a task's file has at most 500: hand in the file that was to "
+        "be written",
     )
 
 

@@ -13,8 +13,9 @@ import pytest
 from helpers.grade import __main__ as program
 from helpers.grade import many
 from helpers.grade.html import html_of
+from helpers.grade.limits import Held
 from helpers.grade.many import Graded, Grades, grade_all
-from helpers.grade.submitted import SubmissionError, opened, submissions, unzip
+from helpers.grade.submitted import SubmissionError, names, opened, refused, submissions, unzip
 from helpers.grade.tables import csv_of, junit_of, text_of, verdicts_csv_of
 from helpers.grade.verdict import Verdict
 
@@ -63,12 +64,14 @@ def test_every_submission_gets_a_verdict_whatever_the_others_are(class_of, small
         "grace": "pass",
         "mallory": "no file",
         "nobody": "no file",
+        "notes.txt": "no file",
     }
     assert sorted(told) == list(kinds) and not grades.interrupted
     assert grades.seeds == {"T-1": 7}
-    assert [one.points for one in grades.graded] == [4, 0, 0, 4, 0, 0]
+    assert [one.points for one in grades.graded] == [4, 0, 0, 4, 0, 0, 0]
     reasons = {one.name: one.verdicts["T-1"].reason for one in grades.graded}
     assert reasons["mallory"].startswith("mallory.zip cannot be unpacked: ")
+    assert reasons["notes.txt"] == "not graded: notes.txt is not a folder or a .zip"
     assert reasons["nobody"] == "there is no file lab/work.py in the graded folder"
 
 
@@ -106,7 +109,8 @@ def test_a_grader_that_breaks_is_a_verdict_too(class_of, small, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [("../out.txt", "wants to write outside of its folder"), ("/out.txt", "wants to write outsi"),
-     ("a/../../out.txt", "wants to write outside"), ("C:/out.txt", "wants to write outside")],
+     ("a/../../out.txt", "wants to write outside"), ("C:/out.txt", "wants to write outside"),
+     ("a/C:/out.txt", "holds a name with ':' .*: rename"), ("a/b.py:x", "holds a name with ':'")],
 )  # fmt: skip
 def test_a_zip_that_wants_out(tmp_path, name, sentence):
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
@@ -139,17 +143,51 @@ def test_a_folder_that_holds_one_zip(tmp_path):
         assert (root / "lab" / "work.py").read_text() == GOOD
 
 
+def test_a_link_is_no_submission_and_nothing_in_one(tmp_path, task):
+    folder = tmp_path / "submissions"
+    (folder / "eve").mkdir(parents=True)
+    with zipfile.ZipFile(folder / "ada.zip", "w") as archive:
+        archive.writestr("lab/work.py", GOOD)
+    (folder / "eve" / "x.zip").symlink_to("../ada.zip")
+    (folder / "eva").symlink_to("eve")
+    with (
+        pytest.raises(SubmissionError, match="^x.zip is a link, and links are not followed"),
+        opened(folder / "eve", ["lab/work.py"]),
+    ):
+        pass
+    refusals = [refused(path) for path in submissions(folder)]
+    assert refusals == ["", "not graded: eva is a link, and links are not followed", ""]
+
+
+def test_names_can_be_told_apart(tmp_path):
+    for name in ("ada", "bob"):
+        (tmp_path / name).mkdir()
+    for name in ("Ada.zip", "eve.ZIP"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "bob.txt").write_text("")
+    assert sorted(names(submissions(tmp_path))) == ["Ada.zip", "ada", "bob", "bob.txt", "eve"]
+
+
+def test_a_folder_of_other_things_holds_no_submission(tmp_path):
+    (tmp_path / "notes.txt").write_text("")
+    with pytest.raises(SubmissionError, match="holds no submission: put a folder or a zip file"):
+        submissions(tmp_path)
+
+
 # --- tables --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def grades(task):
-    wrong = Verdict(task, "mistake", "<script>alert(1)</script>", "Trace\x07back", seconds=2)
+    held = Held({"time": "60 s"}, ["network"])
+    signs = ("line 1 names gc", "line 2 names <x>")
+    wrong = Verdict(task, "mistake", "<script>alert(1)</script>", "Trace\x07back", seconds=2,
+                    look_at=signs)  # fmt: skip
     picture = Verdict(task, "time-out", "both wait", picture=("<svg/>", "who 'waits'"))
     return Grades(
         [task],
         [
-            Graded("=ada", {"T-1": Verdict(task, "pass", seconds=1)}),
+            Graded("=ada", {"T-1": Verdict(task, "pass", seconds=1, limits=held)}),
             Graded("b<ob", {"T-1": wrong}),
             Graded("eve", {"T-1": picture}),
             Graded("late"),
@@ -163,15 +201,18 @@ def grades(task):
 def test_csv(grades):
     rows = list(csv.reader(io.StringIO(csv_of(grades))))
     assert rows == [
-        ["submission", "points", "of", "T-1"],
-        ["'=ada", "4", "4", "4"],  # a spreadsheet would compute what begins with "="
-        ["b<ob", "0", "4", "0"],
-        ["eve", "0", "4", "0"],
-        ["late", "0", "4", ""],
+        ["submission", "points", "of", "T-1", "look at", "limits"],
+        # a spreadsheet would compute what begins with "="
+        ["'=ada", "4", "4", "4", "", "held: time (60 s); not held here: network"],
+        ["b<ob", "0", "4", "0", "T-1", ""],
+        ["eve", "0", "4", "0", "", ""],
+        ["late", "0", "4", "", "", ""],
     ]
     rows = list(csv.DictReader(io.StringIO(verdicts_csv_of(grades))))
     assert [row["kind"] for row in rows] == ["pass", "mistake", "time-out"]
     assert rows[1]["reason"] == "<script>alert(1)</script>"
+    assert rows[1]["look at"] == "line 1 names gc; line 2 names <x>"
+    assert rows[0]["limits"] == "held: time (60 s); not held here: network"
 
 
 def test_junit_is_xml_that_others_read(grades):
@@ -179,8 +220,16 @@ def test_junit_is_xml_that_others_read(grades):
     tree = ElementTree.fromstring(junit_of(suites).encode())
     assert [suite.get("failures") for suite in tree] == ["0", "1", "1", "0"]
     (case,) = tree[1]
-    assert case.get("name") == "T-1" and case[0].get("message") == "<script>alert(1)</script>"
-    assert case[0].text == "Trace?back"
+    failure = case.find("failure")
+    assert case.get("name") == "T-1" and failure.get("message") == "<script>alert(1)</script>"
+    assert failure.text == "Trace?back"
+    said = [[(p.get("name"), p.get("value")) for p in suite.iter("property")] for suite in tree]
+    assert said == [
+        [("limits", "held: time (60 s); not held here: network")],
+        [("look at", "line 1 names gc; line 2 names <x>")],
+        [],
+        [],
+    ]
 
 
 def test_text(grades):
@@ -190,6 +239,7 @@ def test_text(grades):
         "b<ob          0/4   T-1",
         "eve           0/4   T-1",
         "late          0/4    (1 not graded)",
+        "not held here: network",
     ]
 
 
@@ -217,5 +267,5 @@ def test_the_program_writes_its_tables_and_says_where(class_of, monkeypatch, cap
     assert sorted(os.listdir(out)) == names
     assert json.loads((out / "grades.json").read_text())["interrupted"] is False
     said = capsys.readouterr()
-    assert f"6 submissions in 0 s; see {out}" in said.out
+    assert f"7 submissions in 0 s; see {out}" in said.out
     assert "ada: 0 of 0 points" in said.err

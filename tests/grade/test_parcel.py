@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from helpers.cluster.layout import Layout
-from helpers.grade.parcel import ParcelError, pack, unpack
+from helpers.grade.parcel import MOST_HEAD, ParcelError, pack, unpack
 from helpers.hang.operation import Operation
 
 
@@ -50,6 +50,11 @@ def test_what_cannot_travel(value):
         pack(value)
 
 
+def test_what_says_too_much():
+    with pytest.raises(ParcelError, match="^the result has more than 16 MB beside its tensors"):
+        pack("x" * MOST_HEAD)
+
+
 def test_what_contains_itself():
     value = []
     value.append(value)
@@ -73,6 +78,7 @@ def forged(plain, tail=b""):
         forged({"bytes": 1 << 60}), forged({"facts": ["Popen", {"dict": []}]}),
         forged({"facts": ["Layout", {"dict": [["batch", -1]]}]}), forged({"set": [{"list": []}]}),
         b"\0\0\0\0\0\0\1\0" + b"[" * 100_000,
+        forged("x" * MOST_HEAD),
     ],
 )  # fmt: skip
 def test_what_is_no_parcel(data):

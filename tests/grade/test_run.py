@@ -9,8 +9,10 @@ import time
 import psutil
 import pytest
 
+from helpers.grade.limits import Held
 from helpers.grade.run import grade
 from helpers.grade.task import TaskError
+from helpers.grade.verdict import Verdict, table
 
 
 def verdict(small, body="", text=None, **options):
@@ -172,6 +174,43 @@ def test_a_flood_of_text_is_cut(small):
     assert found.passed
     assert len(found.printed) <= 1 << 16
     assert found.printed.endswith("the end\n")
+
+
+def test_a_long_error_of_honest_work_is_a_verdict(small):
+    found = verdict(small, 'raise ValueError(f"start {list(range(100_000))} end")')
+    assert found.kind == "crash" and "ValueError: start [0, 1, 2" in found.reason
+    assert len(found.reason) <= 2_000 and " […] " in found.reason
+    assert len(found.details) <= 8_000 and "99999] end" in found.details
+
+
+def test_a_verdict_of_the_greatest_size_arrives_whole(small):
+    text = "'\U0001f600' * 9_000"
+    picture = "('<svg>' + 'x' * 39_000, 'words')"
+    failed = f"WorkFailed('crash', {text}, {text}, {picture})"
+    found = judged(small, f"from helpers.grade import WorkFailed\n    raise {failed}")
+    assert (len(found.reason), len(found.details)) == (2_000, 8_000)
+    assert found.picture == ("<svg>" + "x" * 39_000, "words")
+    huge = failed.replace("39_000", "2_000_000")
+    found = judged(small, f"from helpers.grade import WorkFailed\n    raise {huge}")
+    assert (found.kind, found.picture) == ("crash", ())
+
+
+def test_what_a_person_should_look_at_comes_with_the_verdict(small):
+    small.write("lab/beside.py", "import gc\n")
+    found = verdict(small, "import beside, inspect; return number + 1")
+    assert found.passed
+    assert found.look_at == (
+        "line 4 names inspect, which reaches the frames of its caller",
+        "lab/beside.py, line 1 names gc, which reaches all objects of its process",
+    )
+
+
+def test_what_was_not_held_is_said_once_and_only_then(task):
+    held = Verdict(task, "pass", limits=Held({"time": "1 s"}))
+    left = Verdict(task, "pass", limits=Held({"time": "1 s"}, ["files", "network"]))
+    assert "not held" not in repr(held) + table([held])
+    assert repr(left).splitlines()[-1] == "  not held here: files, network"
+    assert table([left, held, left]).count("not held here: files, network") == 1
 
 
 def test_unknown_task(small):

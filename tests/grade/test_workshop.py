@@ -71,6 +71,38 @@ def test_what_does_not_answer_is_given_up(place):
         workshop.close()
 
 
+FLOOD = """
+import struct, sys, time
+order = sys.stdin.buffer.read(1)
+{}
+sys.stdout.buffer.flush()
+time.sleep(60)
+"""
+FLOODS = {
+    "what came back is more than was asked for": "sys.stdout.buffer.write(\n"
+    "    (struct.pack('>Q', 1_000_000) + bytes(1_000_000)) * 20)",
+    "what came back has more than 256 MB": "sys.stdout.buffer.write(struct.pack('>Q', 1 << 40))",
+}
+
+
+@pytest.mark.parametrize("reason", FLOODS)
+def test_a_flood_of_answers_is_a_fail_with_its_reason(place, monkeypatch, reason):
+    program = FLOOD.format(FLOODS[reason])
+    popen = subprocess.Popen
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda command, **kw: popen([sys.executable, "-c", program], **kw)
+    )
+    workshop = Workshop(fork=False)
+    try:
+        for _ in range(2):  # what has come before it was too much may be read as an answer
+            with pytest.raises(WorkFailed) as caught:
+                workshop.open(Order(str(place), str(place), Limits(), alone=False))
+            workshop._reader.join(0.5)
+        assert caught.value.sentence == reason
+    finally:
+        workshop.close()
+
+
 ENTER = """
 import os, sys
 from pathlib import Path
