@@ -49,8 +49,9 @@ def loss_of(model, rank, step):
 
 
 def work(module, seed):
-    """On a rank, step by step: gradients after averaging, and how many buckets had left when
-    backward ended. When a bucket leaves can only be seen here."""
+    """On a rank, step by step: gradients after averaging, how many buckets had left when backward
+    ended, and the gradients whose bucket had left without them. When a bucket leaves can only be
+    seen here; what one that leaves too early does to the mean is a matter of luck."""
     import torch.distributed as dist
 
     from helpers.trace import Recorder
@@ -58,16 +59,29 @@ def work(module, seed):
     model, rank = make_model(seed), dist.get_rank()
     recorder, width = Recorder(rank), len(model["tied"]["table"])
     size = 4 * (width * width + width) / 2**20  # of one layer, so that each is a bucket
+    names = {p: name for name, p in model.named_parameters()}
+    there = set()  # the parameters whose gradient is complete: noted before `complete` is called
+    for p in names:
+        p.register_post_accumulate_grad_hook(there.add)
     averager = module.Buckets(model, recorder, megabytes=size, first=size)
+    leave, without = averager.leave, []
+
+    def leave_noted(bucket):
+        without.extend(names[p] for p in bucket.parameters if p not in there)
+        leave(bucket)
+
+    averager.leave = leave_noted
     steps = []
     for step in range(STEPS):
         model.zero_grad()
+        there.clear()
+        without.clear()
         loss_of(model, rank, step).backward()
         left = averager.next
         count = len(averager.buckets)
         averager.finish()
-        found = {n: p.grad.clone() for n, p in model.named_parameters()}
-        steps.append((found, left, count))
+        found = {name: p.grad.clone() for p, name in names.items()}
+        steps.append((found, left, count, list(without)))
     dist.barrier()
     return steps, [e.name for e in recorder.trace().events if e.kind == "all-reduce"]
 
@@ -76,16 +90,23 @@ def verify(submission: Submission) -> None:
     """The mean first, then when it began. Raises Mistake or WorkFailed."""
     answers = submission.on_ranks(work, RANKS, submission.seed)
     names = answers[0][1]
-    total = sum(count for _, _, count in answers[0][0])
+    total = sum(count for _, _, count, _ in answers[0][0])
     if len(names) != total:
         raise Mistake(
             f"{len(names)} all-reduces in {STEPS} steps, and {total} buckets: each leaves once; "
             "does self.next move on when one has left?"
         )
+    for rank, (steps, _) in enumerate(answers):
+        for step, (*_, without) in enumerate(steps):
+            if without:
+                raise Mistake(
+                    f"step {step}, rank {rank}: a bucket leaves before the gradient of "
+                    f"{without[0]} is there, and sends what was there before"
+                )
     for step in range(STEPS):
         judge_mean([steps[step][0] for steps, _ in answers], submission.seed, step)
     for step in range(STEPS):
-        _, left, count = answers[0][0][step]
+        _, left, count, _ = answers[0][0][step]
         if left < count:
             raise Mistake(
                 f"step {step}: when backward ends, {left} of {count} buckets have left, and "
@@ -115,7 +136,4 @@ def judge_mean(ranks, seed, step):
             where = f"step {step}, rank {rank}: the gradient of {name}"
             if (found[name] - mine[name]).abs().max() < 1e-9:
                 raise Mistake(f"{where} is still the rank's own: did its bucket take it?")
-            raise Mistake(
-                f"{where} is not the mean of the ranks': a bucket that leaves before its last "
-                "gradient is there sends what was there before"
-            )
+            raise Mistake(f"{where} is not the mean of the ranks'")

@@ -34,6 +34,11 @@ MISTAKES = (
         complete(
             when="if self.next < len(self.buckets):",
         ),
+        says="before the gradient of",
+    ),
+    PlantedMistake(
+        "sends half",
+        complete(take="bucket.take(p); p.grad.mul_(0.5)"),
         says="is not the mean of the ranks'",
     ),
     PlantedMistake(

@@ -160,7 +160,7 @@ def dp_4(check):
         grads = check["gradients_of"](SEED, step)
         return {name: sum(each[name] for each in grads) / 3 for name in grads[0]}
 
-    answers = [([(means(step), 1, 1) for step in range(3)], ["bucket"] * 3) for _ in range(3)]
+    answers = [([(means(step), 1, 1, []) for step in range(3)], ["bucket"] * 3) for _ in range(3)]
     return answers, (answers[1][0][2][0], "tied.table")
 
 
