@@ -3,7 +3,12 @@
 import os
 import signal
 import subprocess
+import time
+from collections.abc import Generator
 from pathlib import Path
+from typing import IO
+
+LOOK_S = 0.05  # between two looks at what runs
 
 
 def run_limited(command: list[str], folder: Path, seconds: float) -> int | None:
@@ -11,14 +16,36 @@ def run_limited(command: list[str], folder: Path, seconds: float) -> int | None:
 
     Its output goes where ours goes. An interrupt (Ctrl-C) ends it too.
     """
+    running = limited(command, folder, seconds)
+    try:
+        while True:
+            next(running)
+            time.sleep(LOOK_S)
+    except StopIteration as end:
+        return end.value
+    finally:
+        running.close()
+
+
+def limited(
+    command: list[str], folder: Path, seconds: float, output: IO | None = None
+) -> Generator[None, None, int | None]:
+    """The same, for several at once: yields as long as it runs; to close it is to end it.
+
+    output: an open file for all that it says.
+    """
     windows = os.name == "nt"
     # A group of its own: a test starts processes, and they must end with it.
     group = {} if windows else {"start_new_session": True}
-    process = subprocess.Popen(command, cwd=folder, **group)
+    errors = None if output is None else subprocess.STDOUT
+    process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=errors, **group)
+    end = time.monotonic() + max(seconds, 0.1)
     try:
-        return process.wait(timeout=max(seconds, 0.1))
-    except subprocess.TimeoutExpired:
-        return None
+        while process.poll() is None:
+            if time.monotonic() > end:
+                return None
+            yield
+        return process.returncode
     finally:
         if windows:
             if process.poll() is None:

@@ -1,4 +1,4 @@
-"""Set the lab up and run every test, part after part, with a time for each.
+"""Set the lab up and run every test, with a time for each part.
 
     python tools/run_tests.py                 everything
     python tools/run_tests.py lint tests      set-up and these parts
@@ -21,73 +21,15 @@ if sys.version_info < (3, 11):  # install.py says what to do
 import argparse
 import os
 import time
-from dataclasses import dataclass
 
-from results import Result, read, summary
+from parts import PARTS, ROUNDS, Part
+from results import Result, summary
 from run_limited import run_limited
+from run_parts import Place, run_round
 from stamp import venv_python
 
 RESULTS = ROOT / "build" / "tests"
 STUDENT = ".student-edition"  # stands in the student edition; see helpers/grade/tracked.py
-
-
-@dataclass(frozen=True)
-class Part:
-    """One part: commands that run one after the other, each in its own process.
-
-    commands: arguments of the environment's Python. A command that starts with `-m pytest` has its
-    tests counted; any other counts as one error where it fails.
-    minutes: the part is stopped after so long.
-    """
-
-    name: str
-    commands: tuple[tuple[str, ...], ...]
-    minutes: float = 10
-
-
-def pytest(*arguments: str) -> tuple[str, ...]:
-    # One module that cannot be imported does not keep the others from being tested.
-    return ("-m", "pytest", "-q", "--continue-on-collection-errors", *arguments)
-
-
-# A lab folder with top-level names of its own is a part of its own, one line each, and is left out
-# of "tests" by one more entry in OWN_PROCESS.
-OWN_PROCESS = ("tests/notebooks", "tests/browser", "tests/grade", "tests/puzzles", "tests/gpt2")
-PARTS = (
-    Part("lint", (("-m", "ruff", "check"), ("-m", "ruff", "format", "--check")), minutes=2),
-    Part(
-        "tests", (pytest("tests", *(f"--ignore={folder}" for folder in OWN_PROCESS)),), minutes=12
-    ),
-    Part("exercises", (pytest("tests/grade"),), minutes=8),
-    Part("puzzles", (pytest("tests/puzzles"),), minutes=2),
-    Part("gpt2", (pytest("tests/gpt2"), pytest("gpt2/tests")), minutes=4),
-    Part("notebooks", (pytest("tests/notebooks"),), minutes=11),
-    Part("browser", (pytest("tests/browser"),), minutes=4),
-    Part("student edition", (("-m", "helpers.grade.student"),), minutes=2),
-)
-
-
-def run_part(part: Part, python: Path, results: Path, root: Path) -> Result:
-    """Run every command of a part, also after one has failed."""
-    begin = time.monotonic()
-    result = Result(part.name)
-    deadline = begin + 60 * part.minutes
-    for number, command in enumerate(part.commands):
-        report = results / f"{part.name.replace(' ', '-')}-{number}.xml"
-        counted = command[:2] == ("-m", "pytest")
-        extra = (f"--junitxml={report}",) if counted else ()
-        code = run_limited([str(python), *command, *extra], root, deadline - time.monotonic())
-        if counted and report.exists():
-            result.add(read(report))
-        said = " ".join(("python", *command))
-        if code is None:
-            result.errors.append(f"{said}: stopped after {part.minutes:g} minutes")
-        elif code != 0 and not (counted and result.failures):
-            result.errors.append(f"{said}: ended with code {code}")
-        elif counted and not report.exists():
-            result.errors.append(f"{said}: a test ended the whole process")
-    result.seconds = time.monotonic() - begin
-    return result
 
 
 def set_up(flags: argparse.Namespace) -> Result:
@@ -119,6 +61,15 @@ def check_exercises(root: Path, python: Path) -> int:
     return 1 if code is None else code
 
 
+def chosen(names: list[str]) -> list[list[tuple[Part, ...]]]:
+    """The rounds with these parts alone; with all of them where none is named."""
+    rounds = []
+    for lanes in ROUNDS:
+        kept = [tuple(p for p in lane if not names or p.name in names) for lane in lanes]
+        rounds.append([lane for lane in kept if lane])
+    return [lanes for lanes in rounds if lanes]
+
+
 def main(arguments: list[str] | None = None) -> int:
     names = [part.name for part in PARTS]
     parser = argparse.ArgumentParser(description="Set the lab up and run its tests.")
@@ -136,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
     # Set-up leaves compiling to the first import: without this, every process would compile anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     RESULTS.mkdir(parents=True, exist_ok=True)
-    for old in RESULTS.glob("*.xml"):
+    for old in [*RESULTS.glob("*.xml"), *RESULTS.glob("*.log")]:
         old.unlink()
     begin = time.monotonic()
     results = earlier(os.environ.get("LAB_EARLIER", ""))
@@ -147,13 +98,14 @@ def main(arguments: list[str] | None = None) -> int:
         if (ROOT / STUDENT).exists() and not (flags.parts or results[-1].errors):
             return check_exercises(ROOT, venv_python(ROOT / ".venv"))
         if not results[-1].errors:
-            for part in PARTS:
-                if not flags.parts or part.name in flags.parts:
-                    print(f"\n== {part.name} ==", flush=True)
-                    results.append(run_part(part, venv_python(ROOT / ".venv"), RESULTS, ROOT))
+            where = Place(ROOT, venv_python(ROOT / ".venv"), RESULTS)
+            for lanes in chosen(flags.parts):
+                run_round(lanes, where, results.append)
     except KeyboardInterrupt:
         interrupted = True
         results.append(Result("interrupted", errors=["stopped by hand; later parts did not run"]))
+    places = {name: place for place, name in enumerate([*names, "interrupted"])}
+    results.sort(key=lambda result: places.get(result.name, -1))
     text = summary(results, before + time.monotonic() - begin)
     (RESULTS / "summary.txt").write_text(text + "\n", encoding="utf-8")
     print("\n" + text, flush=True)

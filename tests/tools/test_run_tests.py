@@ -1,14 +1,19 @@
 """The parts of the test run, their table and the closing line."""
 
+import os
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
+import parts
+import run_parts
 import run_tests
+from parts import PARTS, ROUNDS, Part
 from results import Result, clock, read, room_of, summary
-from run_tests import PARTS, Part, earlier, run_part
+from run_parts import Place
+from run_tests import chosen, earlier
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = Path(sys.executable)
@@ -35,6 +40,14 @@ def part(*arguments: str, **settings) -> Part:
     )
 
 
+def run_part(part: Part, folder: Path) -> Result:
+    """What a part comes to that runs alone."""
+    results = []
+    run_parts.run_round([(part,)], Place(folder, PYTHON, folder), results.append)
+    (result,) = results
+    return result
+
+
 @pytest.fixture(autouse=True)
 def plain_pytest(monkeypatch):
     monkeypatch.delenv("CI", raising=False)
@@ -42,7 +55,7 @@ def plain_pytest(monkeypatch):
 
 
 def test_a_part_counts_its_tests_by_room(folder):
-    result = run_part(part("tests"), PYTHON, folder, folder)
+    result = run_part(part("tests"), folder)
     assert (result.passed, result.skipped, len(result.failures)) == (3, 1, 2)
     assert {name: room.tests for name, room in result.rooms.items()} == {
         "simplellm": 2,
@@ -55,39 +68,37 @@ def test_a_part_counts_its_tests_by_room(folder):
 
 def test_a_part_that_cannot_start_or_collects_nothing_is_an_error(folder):
     for argument in ("tests/nowhere", "--no-such-flag"):
-        result = run_part(part(argument), PYTHON, folder, folder)
+        result = run_part(part(argument), folder)
         assert result.failed and "ended with code 4" in result.errors[0]
     (folder / "empty").mkdir()
-    assert "ended with code 5" in run_part(part("empty"), PYTHON, folder, folder).errors[0]
+    assert "ended with code 5" in run_part(part("empty"), folder).errors[0]
 
 
 def test_a_module_that_cannot_be_imported_is_a_failure_with_its_last_words(folder):
     (folder / "tests/test_it.py").write_text("import no_such_module\n")
-    result = run_part(part("tests", "--continue-on-collection-errors"), PYTHON, folder, folder)
+    result = run_part(part("tests", "--continue-on-collection-errors"), folder)
     assert any("no_such_module" in text for text in result.failures)
     assert result.passed == 3
 
 
 def test_a_part_that_kills_itself_or_never_ends_is_an_error(folder):
     (folder / "tests/test_it.py").write_text("import os\ndef test_g(): os._exit(0)\n")
-    result = run_part(part("tests/test_it.py"), PYTHON, folder, folder)
+    result = run_part(part("tests/test_it.py"), folder)
     assert "a test ended the whole process" in result.errors[0]  # with code 0
     (folder / "tests/test_it.py").write_text("import time\ndef test_h(): time.sleep(600)\n")
-    result = run_part(part("tests/test_it.py", minutes=0.03), PYTHON, folder, folder)
+    result = run_part(part("tests/test_it.py", minutes=0.03), folder)
     assert "stopped after 0.03 minutes" in result.errors[0]
 
 
 def test_a_command_that_is_no_pytest_counts_as_one_error(folder):
-    result = run_part(
-        Part("lint", (("-c", "raise SystemExit(1)"), ("-c", ""))), PYTHON, folder, folder
-    )
+    result = run_part(Part("lint", (("-c", "raise SystemExit(1)"), ("-c", ""))), folder)
     assert result.errors == ["python -c raise SystemExit(1): ended with code 1"]
 
 
 def test_the_table_and_the_closing_line(folder):
     results = [
         Result("set-up", seconds=61.5),
-        run_part(part("tests"), PYTHON, folder, folder),
+        run_part(part("tests"), folder),
         Result("lint", seconds=0.5, errors=["ruff: ended with code 1"]),
     ]
     lines = summary(results, 3723.456).splitlines()
@@ -135,13 +146,14 @@ def test_parts_that_ran_before_are_taken_over():
 
 def test_every_part_has_a_limit():
     # A limit is for what hangs: it is wider than what a part takes.
-    assert all(part.minutes <= 15 for part in PARTS)
-    assert sum(part.minutes for part in PARTS) <= 45
+    assert all(part.minutes <= 20 for part in PARTS)
+    longest = [max(sum(p.minutes for p in lane) for lane in lanes) for lanes in ROUNDS]
+    assert sum(longest) <= 45
 
 
 def test_what_runs_in_a_process_of_its_own_is_left_out_of_the_others():
     everything = next(part for part in PARTS if part.name == "tests").commands[0]
-    for own in run_tests.OWN_PROCESS:
+    for own in parts.OWN_PROCESS:
         assert f"--ignore={own}" in everything
         assert any(
             own in command for part in PARTS for command in part.commands if part.name != "tests"
@@ -157,6 +169,48 @@ def test_an_unknown_part_is_named(capsys):
 def test_the_names_of_the_parts_can_be_listed(capsys):
     assert run_tests.main(["--list"]) == 0
     assert capsys.readouterr().out.split("\n")[:2] == ["lint", "tests"]
+
+
+def says(*texts: str, then: str = "") -> tuple[Part, ...]:
+    """A lane of parts that each wait a little and say something."""
+    code = "import time; time.sleep(0.3); print({!r})"
+    return tuple(Part(t, (("-c", f"{code.format(t)}; {then}"),), minutes=1) for t in texts)
+
+
+def test_lanes_run_side_by_side_and_what_they_say_is_not_mixed(tmp_path, capfd):
+    done = []
+    lanes = [says("a", "b"), says("c", "d", "e")]
+    run_parts.run_round(lanes, Place(tmp_path, PYTHON, tmp_path), done.append)
+    said = capfd.readouterr().out.split()
+    assert sorted(result.name for result in done) == list("abcde")
+    for name in "abcde":
+        at = said.index(name)
+        assert said[at - 1 : at + 3] == ["==", name, "==", name]
+
+
+def test_an_interrupt_ends_every_lane_and_shows_what_was_said(tmp_path, capfd):
+    pid = "import os, time; print('pid', os.getpid(), flush=True); time.sleep(600)"
+    lanes = [says("a", then=pid), says("b", then=pid), says("c", then="raise KeyboardInterrupt")]
+
+    def interrupt(result):
+        raise KeyboardInterrupt  # as the third lane ends
+
+    with pytest.raises(KeyboardInterrupt):
+        run_parts.run_round(lanes, Place(tmp_path, PYTHON, tmp_path), interrupt)
+    said = capfd.readouterr().out
+    pids = re.findall(r"pid (\d+)", said)
+    assert len(pids) == 2 and "== b ==" in said
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid), 0)
+
+
+def test_of_the_rounds_only_the_chosen_parts_stay():
+    assert [[[p.name for p in lane] for lane in lanes] for lanes in chosen(["gpt2", "lint"])] == [
+        [["lint"]],
+        [["gpt2"]],
+    ]
+    assert chosen([]) == [[lane for lane in lanes] for lanes in ROUNDS]
 
 
 def test_the_student_edition_checks_exercises_in_place_of_the_tests(tmp_path, monkeypatch, capfd):
