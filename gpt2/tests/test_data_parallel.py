@@ -9,7 +9,6 @@ python -m pytest -l -v -k "a4_1_2"
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from functools import partial
@@ -22,6 +21,8 @@ from project import utils
 from project.data import load
 from project.models import SIZES, make_config, make_model
 from wrong_input import WrongInput
+
+from helpers.ranks.rendezvous import free_port
 
 TESTS = Path(__file__).resolve().parent
 
@@ -72,14 +73,11 @@ def gradients():
     """Of each rank {name: gradient}, and the settings; by the command above if it has not run."""
     made = not (TESTS / "settings.json").exists()
     if made:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
         command = "project/run_data_parallel.py --pytest True --n_epochs 1 --n_train 500"
         command += " --workdir tests/workdir"
         subprocess.run(
             [sys.executable, *command.split()],
-            cwd=TESTS.parent, env=os.environ | {"MASTER_PORT": port}, check=True,
+            cwd=TESTS.parent, env=os.environ | {"MASTER_PORT": str(free_port())}, check=True,
         )  # fmt: skip
     settings = json.loads((TESTS / "settings.json").read_text())
     files = [TESTS / f"model{rank}_gradients.pth" for rank in range(settings["world_size"])]

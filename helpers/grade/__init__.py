@@ -18,10 +18,10 @@ belong together; `look` reads a file without running it, `signs` what a person s
 and `submission` are the check's side of that. `judge` is the process that checks, `judges` starts
 one, `warm` makes it a copy; `run` reads its verdict; `verdict` shows it; `notebook` is `check`,
 `missing` tells a cell which task it lacks, `record` is what is remembered, `progress` shows it.
-`page` writes the lists of tasks, with `problems`. For many: `submitted` opens folders and zips,
-`many` grades them, `tables` and `html` show that; `example` makes a class to try it with. For the
-student edition, `tracked` lists the files, `leaks` knows a solution when it sees one, `folder`
-writes safely, and `student` does it.
+`card` is a task as text; `page` writes the lists of tasks, with `problems`. For many: `submitted`
+opens folders and zips, `many` grades them, `tables` and `html` show that; `example` makes a class
+to try it with. For the student edition, `tracked` lists the files, `leaks` knows a solution when it
+sees one, `folder` writes safely, and `student` does it.
 
 What it holds: the checks are the grader's own; the work runs where the judgement is not; a crash, a
 hang, an early exit or anything printed is never a pass; nothing keeps running. On Linux the work

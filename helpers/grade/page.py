@@ -3,11 +3,11 @@ table of the lessons in TEACHING.md."""
 
 import argparse
 import sys
-from html import escape
 from pathlib import Path
 
 from helpers.doctor.lessons import LESSONS
 from helpers.files import write_whole
+from helpers.grade.card import hints
 from helpers.grade.labs import all_tasks
 from helpers.grade.problems import PROBLEMS
 from helpers.grade.task import ROOT, Task
@@ -43,7 +43,8 @@ def page() -> str:
             lines += ["", f"## {lesson.number} {lesson.title}", ""]
             lines += ["| task | what | where | points | minutes |", "|---|---|---|---|---|"]
             lines += [_row(task) for task in here]
-            lines += [""] + [_hints(task) for task in here]
+            for task in here:
+                lines += ["", hints(task)]
     lines += ["", "## Labs of other courses", ""]
     lines.append(
         "What labs on distributed training usually ask for, the task that asks it here, and what "
@@ -78,11 +79,6 @@ def teaching(text: str) -> str:
 def _row(task: Task) -> str:
     where = f"[`{task.file}`](../{task.file}), `{task.function}`"
     return f"| **{task.id}** | {_cell(task.title)} | {where} | {task.points} | {task.minutes} |"
-
-
-def _hints(task: Task) -> str:
-    items = "".join(f"<li>{escape(hint, quote=False)}</li>" for hint in task.hints)
-    return f"<details><summary>Hints for {task.id}</summary><ol>{items}</ol></details>"
 
 
 def _cell(text: str) -> str:

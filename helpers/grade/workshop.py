@@ -9,8 +9,6 @@ judgement is made elsewhere.
 """
 
 import os
-import pickle
-import struct
 import sys
 import tempfile
 import traceback
@@ -22,8 +20,8 @@ from helpers.grade import confine
 from helpers.grade.limits import Held, Limits, hold_resources
 from helpers.grade.parcel import ParcelError, pack
 from helpers.grade.task import load_module
+from helpers.ranks.protocol import receive, send_bytes
 
-LENGTH = struct.Struct(">Q")
 MOST_BYTES = 1 << 28  # of one answer
 
 
@@ -79,7 +77,7 @@ def main(orders: int = 0, answers: int = 1) -> None:
         os.dup2(2, 1)
     order = receive(orders)
     held = settle(order)
-    send(answers, pack({"held": held.held, "open": held.open}))
+    send_bytes(answers, pack({"held": held.held, "open": held.open}))
     if "torch.distributed" in sys.modules:
         from helpers.grade.forked import use_forked_ranks
 
@@ -89,7 +87,7 @@ def main(orders: int = 0, answers: int = 1) -> None:
             job = receive(orders)
         except EOFError:
             break
-        send(answers, answer(job))
+        send_bytes(answers, answer(job))
     os._exit(0)
 
 
@@ -163,29 +161,6 @@ def _in_our_words(failure: Any) -> dict:
     if stub:
         return found | {"kind": "not done", "sentence": f"not done yet: Task {message}"}
     return found
-
-
-def send(descriptor: int, data: bytes) -> None:
-    """Write one message. Raises OSError where nobody reads any more."""
-    left = memoryview(LENGTH.pack(len(data)) + data)
-    while left:
-        left = left[os.write(descriptor, left[: 1 << 20]) :]
-
-
-def receive(descriptor: int) -> Any:
-    """Read one pickled message. Raises EOFError where the other side has ended."""
-    (length,) = LENGTH.unpack(_exactly(descriptor, LENGTH.size))
-    return pickle.loads(_exactly(descriptor, length))
-
-
-def _exactly(descriptor: int, count: int) -> bytearray:
-    data = bytearray()
-    while len(data) < count:
-        part = os.read(descriptor, min(count - len(data), 1 << 20))
-        if not part:
-            raise EOFError
-        data += part
-    return data
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """The check's side of the workshop: start it, give it jobs, take its answers, end it."""
 
 import os
-import pickle
 import queue
 import subprocess
 import sys
@@ -12,7 +11,8 @@ from typing import Any
 from helpers.grade.limits import Held
 from helpers.grade.parcel import ParcelError, unpack
 from helpers.grade.watch import Watch, end_below
-from helpers.grade.workshop import LENGTH, MOST_BYTES, Job, Order, main, send
+from helpers.grade.workshop import MOST_BYTES, Job, Order, main
+from helpers.ranks.protocol import LENGTH, send
 
 START_S = 120.0  # a workshop may take so long to begin: it imports torch, on a busy machine
 
@@ -90,7 +90,7 @@ class Workshop:
     def _ask(self, message: Order | Job, seconds: float) -> dict:
         self._refuse_a_flood()
         try:
-            send(self._orders, pickle.dumps(message))
+            send(self._orders, message)
             data = self._answers.get(timeout=seconds)
         except OSError:
             data = None

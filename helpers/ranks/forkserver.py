@@ -24,6 +24,7 @@ import threading
 from collections.abc import Callable
 
 _ANSWER = struct.Struct("!qq?")  # pid, status, whether it has ended
+PATIENT = 10  # added to the niceness: a tenth of the processor's time where others want it too
 
 
 def possible() -> bool:
@@ -35,9 +36,10 @@ class ForkServer:
     """The owner's side: start the server, and ask it for processes.
 
     trains: import also what an optimizer needs, which takes as long again.
+    patient: nobody waits for it yet, so it imports in the time that others leave.
     """
 
-    def __init__(self, environment: dict[str, str], trains: bool = False):
+    def __init__(self, environment: dict[str, str], trains: bool = False, patient: bool = False):
         mine, theirs = socket.socketpair()
         self._socket = mine
         self._lock = threading.Lock()
@@ -47,7 +49,7 @@ class ForkServer:
         self._gone = False
         self.trains = trains
         self.ready = False  # whether it has imported all, and answers at once
-        call = f"serve({theirs.fileno()}, {trains})"
+        call = f"serve({theirs.fileno()}, {trains}, {patient})"
         program = f"from helpers.ranks.forkserver import serve; {call}"
         self.process = subprocess.Popen(
             [sys.executable, "-c", program],
@@ -147,18 +149,16 @@ class Forked:
             os.kill(self.pid, signal.SIGKILL)
 
 
-def serve(descriptor: int, trains: bool) -> None:
+def serve(descriptor: int, trains: bool, patient: bool) -> None:
     """The server's side: import torch once, then fork whenever it is asked."""
-    import numpy  # noqa: F401
-    import torch.distributed  # noqa: F401
-
-    import helpers.hang.watch  # noqa: F401
-    import helpers.ranks.connect  # noqa: F401
+    if patient:
+        # The priority of a thread ends with it: what is forked later has the usual one.
+        thread = threading.Thread(target=_import_patiently, args=(trains,))
+        thread.start()
+        thread.join()
+    _import_all(trains)
     import helpers.ranks.worker
 
-    if trains:
-        # The first optimizer of a process imports this, for seconds: once is enough for all ranks.
-        import torch._dynamo  # noqa: F401
     gc.freeze()  # what is there now stays shared between all ranks
     control = socket.socket(fileno=descriptor)
     wake, signalled = os.pipe()
@@ -190,6 +190,25 @@ def serve(descriptor: int, trains: bool) -> None:
                 os.close(pipe)
             control.sendall(_ANSWER.pack(pid, 0, False))
     os._exit(0)
+
+
+def _import_patiently(trains: bool) -> None:
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(usual + PATIENT, 19))
+    _import_all(trains)
+
+
+def _import_all(trains: bool) -> None:
+    import numpy  # noqa: F401
+    import torch.distributed  # noqa: F401
+
+    import helpers.hang.watch  # noqa: F401
+    import helpers.ranks.connect  # noqa: F401
+    import helpers.ranks.worker  # noqa: F401
+
+    if trains:
+        # The first optimizer of a process imports this, for seconds: once is enough for all ranks.
+        import torch._dynamo  # noqa: F401
 
 
 def _tell_who_ended(control: socket.socket) -> int:

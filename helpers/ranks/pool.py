@@ -49,7 +49,7 @@ class Pool:
             while len(self._waiting) < min(self.size, MOST_WARM):
                 self._waiting.append(self._new())
             if self.size and self._server and not self._server.trains and not self._next:
-                self._next = forkserver.ForkServer(rank_environment(), trains=True)
+                self._next = forkserver.ForkServer(rank_environment(), trains=True, patient=True)
 
     def close(self) -> None:
         """End every process that waits, and the server that they were forked from."""

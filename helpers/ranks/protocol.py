@@ -12,20 +12,24 @@ import pickle
 import struct
 from typing import Any
 
-_LENGTH = struct.Struct(">Q")
+LENGTH = struct.Struct(">Q")
 
 
 def send(descriptor: int, message: Any) -> None:
     """Write one message to a pipe.  Raises OSError where nobody reads any more."""
-    body = pickle.dumps(message)
-    data = memoryview(_LENGTH.pack(len(body)) + body)
+    send_bytes(descriptor, pickle.dumps(message))
+
+
+def send_bytes(descriptor: int, body: bytes) -> None:
+    """The same for what is bytes already."""
+    data = memoryview(LENGTH.pack(len(body)) + body)
     while data:
         data = data[os.write(descriptor, data[: 1 << 20]) :]
 
 
 def receive(descriptor: int) -> Any:
     """Read one message; raises EOFError where the other side has ended."""
-    (length,) = _LENGTH.unpack(_exactly(descriptor, _LENGTH.size))
+    (length,) = LENGTH.unpack(_exactly(descriptor, LENGTH.size))
     return pickle.loads(_exactly(descriptor, length))
 
 

@@ -1,5 +1,7 @@
 """Where rank 0 listens while all ranks find each other."""
 
+import contextlib
+import random
 import socket
 import zlib
 from collections.abc import Mapping
@@ -10,6 +12,9 @@ from helpers.ranks.slurm import first_host
 
 DEFAULT_ADDRESS = "localhost"
 DEFAULT_PORT = 29500
+# Below the ports that a system hands out by itself (Linux from 32768, others from 49152): one of
+# these is still free a second later, when rank 0 listens.
+PORTS = range(20000, 32768)
 # What names a job: with it all its processes work out one port, and another job another one.
 JOB_NAMES = ("SLURM_JOB_ID", "PMIX_NAMESPACE", "PBS_JOBID", "PALS_APID")
 
@@ -25,7 +30,7 @@ def rendezvous(environ: Mapping[str, str], counts: Counts) -> tuple[str, int]:
     # Every process of one job must find the same port, and two jobs on one machine must not
     # share it: so it is computed from the name of the job.
     job = "".join(environ.get(name, "") for name in JOB_NAMES)
-    return address, 20000 + zlib.crc32(job.encode()) % 20000 if job else DEFAULT_PORT
+    return address, PORTS[zlib.crc32(job.encode()) % len(PORTS)] if job else DEFAULT_PORT
 
 
 def port_of(environ: Mapping[str, str]) -> int:
@@ -37,9 +42,21 @@ def port_of(environ: Mapping[str, str]) -> int:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nobody uses now, chosen by the system.  host: "" for every network it has."""
+    """A port that nobody uses, chosen by chance.  host: "" for every network it has.
+
+    Raises OSError where none can be had.
+    """
+    chance = random.SystemRandom()  # it leaves the caller's own random numbers alone
+    for port in chance.sample(PORTS, 100):
+        with contextlib.suppress(OSError):
+            return _bound(host, port)
+    return _bound(host, 0)  # any that the system has left
+
+
+def _bound(host: str, port: int) -> int:
+    """The port, if it can be had."""
     with socket.socket() as probe:
-        probe.bind((host, 0))
+        probe.bind((host, port))
         return probe.getsockname()[1]
 
 

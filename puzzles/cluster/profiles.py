@@ -7,10 +7,10 @@ steps    the rules of the LLM Training Puzzles (https://github.com/srush/LLM-Tra
 
 import os
 
+from cluster.classic import Profile
 from cluster.errors import PuzzleError
 from cluster.facts import ACTIVATION, ACTIVATION_GRADIENT, GRADIENT, STATE, WEIGHT
 from cluster.machine import read_machine
-from cluster.profile import Profile
 
 VARIABLE = "PUZZLES_PROFILE"  # the environment variable that names the profile
 

@@ -4,9 +4,9 @@ What a value is stands in the cluster's books, under the number that the value c
 that somebody builds by hand has the right face and no entry, and is refused where it is used.
 """
 
+from cluster.classic import BLOCK_SIZE, HIDDEN_SIZE
 from cluster.errors import Forged, Frozen, PuzzleError
 from cluster.facts import ACTIVATION, ACTIVATION_GRADIENT, Facts, combined, cut, words
-from cluster.profile import BLOCK_SIZE, HIDDEN_SIZE
 
 
 def shown(get, doc: str) -> property:

@@ -1,12 +1,13 @@
 """The GPT-2 folder is an import root of its own: these tests run in a process of their own."""
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from helpers.ranks.rendezvous import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 GPT2 = ROOT / "gpt2"
@@ -26,12 +27,9 @@ def program(tmp_path):
     """program("run_pipeline", "--n_epochs", 1) -> the process, ended; it ran in tmp_path."""
 
     def run(name, *flags):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
         return subprocess.run(
             [sys.executable, str(GPT2 / "project" / f"{name}.py"), *map(str, flags)],
-            env=os.environ | {"OMP_NUM_THREADS": "1", "MASTER_PORT": str(port)},
+            env=os.environ | {"OMP_NUM_THREADS": "1", "MASTER_PORT": str(free_port())},
             cwd=tmp_path, capture_output=True, text=True, timeout=110,
         )  # fmt: skip
 

@@ -34,7 +34,7 @@ def test_every_task_of_a_listed_lesson_stands_on_the_page_once():
     for task in TASKS:
         count = 1 if task.notebook in LISTED else 0
         assert text.count(f"| **{task.id}** |") == count
-        assert text.count(f"Hints for {task.id}<") == count
+        assert text.count(f"Hint 3 for {task.id}<") == count
 
 
 ROWS = [row for _, problems in page.PROBLEMS for row in problems]

@@ -10,6 +10,25 @@ from lessons.book import LessonFailed, books, read_source
 from lessons.execute import clean, execute
 from notebooks import main
 
+TASK = """
+from helpers.grade import Task
+
+TASK = Task(
+    id="H-1",
+    title="halve it",
+    file="lab/halve.py",
+    function="halve",
+    notebook="00",
+    points=1,
+    minutes=5,
+    hints=("a", "b < c", "d"),
+)
+
+
+def verify(submission):
+    pass
+"""
+
 
 def change(path, old, new):
     text = path.read_text(encoding="utf-8")
@@ -119,6 +138,23 @@ def test_cells_keep_their_ids_when_another_is_put_before_them(book):
     after = [cell.id for cell in read_source(book.source).cells]
     assert len(after) == len(before) + 1
     assert [identity for identity in after if identity in before] == before
+
+
+def test_before_a_check_stands_what_the_task_says(book):
+    change(book.source, "halves(2) == [2, 1]", 'check("H-1")')
+    with pytest.raises(LessonFailed, match="check\\('H-1'\\): there is no task 'H-1'"):
+        read_source(book.source)
+    (book.root / "tasks").mkdir()
+    (book.root / "tasks" / "h_1.py").write_text(TASK, encoding="utf-8")
+    *_, before, cell = read_source(book.source).cells
+    assert (before.cell_type, cell.source) == ("markdown", 'check("H-1")')
+    assert before.source.startswith(
+        "**H-1** · halve it · `halve` in [lab/halve.py](../lab/halve.py) · 1 point · "
+        "about 5 minutes\n"
+    )
+    hints = before.source.splitlines()[2:]
+    assert hints[1] == "<details><summary>Hint 2 for H-1</summary>b &lt; c</details>"
+    assert len(hints) == 3
 
 
 def test_a_cell_magic_is_a_comment_in_the_source_and_code_in_the_notebook(book):

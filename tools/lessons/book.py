@@ -9,6 +9,10 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
+from helpers.grade.card import card
+from helpers.grade.task import TaskError, load_task
+
+CHECK = re.compile(r'check\("([A-Z0-9-]+)"\)')
 NEEDS = re.compile(r"^# needs:(.*)$", re.MULTILINE)
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -57,8 +61,11 @@ def books(root: Path, names: list[str] | None = None) -> list[Book]:
 def read_source(path: Path) -> NotebookNode:
     """The py:percent file `path` as a notebook without outputs, always the same for the same text.
 
-    Lines `# needs: …` are for the builder and left out. A cell's id comes from its text, so that a
-    new cell does not change the ids of those after it.
+    Lines `# needs: …` are for the builder and left out. Before a cell `check("DP-1")` comes a text
+    cell with what the task's file says: where to write it, points, minutes, hints. A cell's id
+    comes from its text, so that a new cell does not change the ids of those after it.
+
+    Raises LessonFailed where there is no such task.
     """
     read = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
     notebook = nbformat.v4.new_notebook(metadata=METADATA)
@@ -67,13 +74,24 @@ def read_source(path: Path) -> NotebookNode:
         text = NEEDS.sub("", cell.source).strip("\n") if cell.cell_type == "code" else cell.source
         if not text:
             continue
-        seen[text] = seen.get(text, 0) + 1
-        new = getattr(nbformat.v4, f"new_{cell.cell_type}_cell")(text)
-        new.id = sha256(f"{cell.cell_type}{seen[text]}{text}".encode()).hexdigest()[:8]
+        checks = CHECK.match(text) if cell.cell_type == "code" else None
+        pieces = [("markdown", _card(checks[1], path))] if checks else []
+        for kind, piece in [*pieces, (cell.cell_type, text)]:
+            seen[piece] = seen.get(piece, 0) + 1
+            new = getattr(nbformat.v4, f"new_{kind}_cell")(piece)
+            new.id = sha256(f"{kind}{seen[piece]}{piece}".encode()).hexdigest()[:8]
+            notebook.cells.append(new)
         if cell.metadata.get("tags"):
             new.metadata.tags = cell.metadata.tags
-        notebook.cells.append(new)
     return notebook
+
+
+def _card(task_id: str, source: Path) -> str:
+    """The facts of a task of the repository that holds notebooks/source/NN_name.py."""
+    try:
+        return card(load_task(task_id, source.parents[2] / "tasks").task)
+    except TaskError as error:
+        raise LessonFailed(f"check({task_id!r}): {error}") from None
 
 
 def texts(notebook: NotebookNode) -> list[tuple[str, str]]:

@@ -28,7 +28,6 @@ def execute(notebook: NotebookNode, folder: Path, cell_seconds: int = 180) -> No
     current = {"index": 0}
     client = NotebookClient(
         notebook,
-        km=_this_python(),
         timeout=cell_seconds,
         extra_arguments=["--log-level=ERROR"],  # it would warn that local messages are not secret
         store_widget_state=False,
@@ -38,6 +37,7 @@ def execute(notebook: NotebookNode, folder: Path, cell_seconds: int = 180) -> No
     )
     try:
         with tempfile.TemporaryDirectory() as profile:  # not the user's IPython settings
+            client.km = _this_python(Path(profile))
             client.execute(env=os.environ | {"LAB_STATIC": "1", "IPYTHONDIR": profile})
     except CellExecutionError as error:
         cell = notebook.cells[current["index"]]
@@ -91,8 +91,14 @@ def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
     return joined
 
 
-def _this_python() -> AsyncKernelManager:
-    """A kernel of the Python that runs the builder, whatever kernels the user has installed."""
+def _this_python(folder: Path) -> AsyncKernelManager:
+    """A kernel of the Python that runs the builder, whatever kernels the user has installed.
+
+    folder: for its sockets. (A port that is free when it is chosen may be taken when it is used;
+    Windows knows nothing else.)
+    """
     manager = AsyncKernelManager(kernel_name="python3")
+    if os.name != "nt":
+        manager.transport, manager.ip = "ipc", str(folder / "kernel")
     manager._kernel_spec = KernelSpec(**get_kernel_dict())
     return manager

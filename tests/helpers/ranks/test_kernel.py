@@ -39,8 +39,10 @@ print("pool", *waiting, *([pool._server.process.pid] if pool._server else []))
 class Kernel:
     """A kernel and what its cells print."""
 
-    def __init__(self):
+    def __init__(self, folder):
         self.manager = KernelManager(kernel_name="python3")
+        if os.name != "nt":  # no port that another program could take before it is used
+            self.manager.transport, self.manager.ip = "ipc", str(folder / "kernel")
         self.manager.start_kernel()
         self.connect()
 
@@ -76,8 +78,8 @@ class Kernel:
 
 
 @pytest.fixture(scope="module")
-def kernel():
-    kernel = Kernel()
+def kernel(tmp_path_factory):
+    kernel = Kernel(tmp_path_factory.mktemp("kernel"))
     yield kernel
     kernel.close()
 

@@ -1,5 +1,6 @@
 """Warm ranks: taken once, replaced, and gone when nobody wants them."""
 
+import contextlib
 import os
 import queue
 import time
@@ -7,7 +8,9 @@ import time
 import pytest
 
 from helpers.ranks import launch
+from helpers.ranks.forkserver import PATIENT, ForkServer, possible
 from helpers.ranks.pool import Pool
+from helpers.ranks.process import rank_environment
 
 
 @pytest.fixture
@@ -63,3 +66,29 @@ def test_nothing_survives_from_one_launch_to_the_next(monkeypatch):
     (after,) = launch(leave_a_mark, ranks=1, quiet=True)
     assert before[0] != after[0]
     assert after[1] == (None, "after the rank was started")
+
+
+def priorities(process: int) -> set[int]:
+    found = set()
+    for thread in map(int, os.listdir(f"/proc/{process}/task")):
+        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            found.add(os.getpriority(os.PRIO_PROCESS, thread))
+    return found
+
+
+@pytest.mark.skipif(not possible(), reason="ranks are forked on Linux alone")
+def test_a_server_that_nobody_waits_for_leaves_the_processor_to_others():
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    server = ForkServer(rank_environment(), trains=True, patient=True)
+    try:
+        seen = set()
+        while not server.ready:
+            assert server.alive
+            seen |= priorities(server.process.pid)
+            time.sleep(0.01)
+        assert seen == {usual, min(usual + PATIENT, 19)}
+        rank = server.fork()
+        assert priorities(rank.pid) == {usual}, "a rank has the usual one"
+        rank.kill()
+    finally:
+        server.close()

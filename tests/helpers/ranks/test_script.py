@@ -10,6 +10,7 @@ import pytest
 
 from helpers.ranks import run_script
 from helpers.ranks.__main__ import main
+from helpers.ranks.rendezvous import free_port
 
 SCRIPT = textwrap.dedent("""
     import argparse, sys
@@ -43,12 +44,6 @@ def script(tmp_path):
     path = tmp_path / "sum.py"
     path.write_text(SCRIPT)
     return path
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def by_hand(

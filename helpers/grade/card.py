@@ -1,0 +1,29 @@
+"""A task as Markdown, for the page of all tasks and for the lesson that it belongs to."""
+
+from html import escape
+
+from helpers.grade.task import Task
+
+
+def card(task: Task, up: str = "../") -> str:
+    """What to do and where, the points, the minutes, and each hint behind a line to click on.
+
+    up: the way from where it will stand to the top of the repository.
+    """
+    return (
+        f"**{task.id}** · {task.title} · `{task.function}` in [{task.file}]({up}{task.file}) · "
+        f"{points(task.points)} · about {task.minutes} minutes\n\n{hints(task)}"
+    )
+
+
+def hints(task: Task) -> str:
+    """The hints, from a nudge to nearly the answer, each closed until it is wanted."""
+    return "\n".join(
+        f"<details><summary>Hint {number} for {task.id}</summary>"
+        f"{escape(hint, quote=False)}</details>"
+        for number, hint in enumerate(task.hints, 1)
+    )
+
+
+def points(number: int) -> str:
+    return f"{number} point" if number == 1 else f"{number} points"
