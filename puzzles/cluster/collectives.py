@@ -137,11 +137,11 @@ def _run(cluster, call: Collective) -> None:
             continue
         call.result = _result(call)
         given = [call.given[number][0] for number in call.group]
-        lanes = cluster.classic.overlap
+        lanes = cluster.profile.overlap
         call.start = max(
             max(call.given[rank.number][1], rank.lane_free if lanes else 0.0) for rank in ranks
         )
-        call.seconds = cluster.classic.collective(call.op, given, call.result, call.group)
+        call.seconds = cluster.profile.collective(call.op, given, call.result, call.group)
         for rank in ranks:
             rank.collectives.pop(0)
             rank.lane_free = call.start + call.seconds

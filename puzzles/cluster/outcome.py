@@ -63,7 +63,7 @@ def outcome(models) -> Outcome:
     """Check the step, and say what it took. Raises PuzzleError."""
     check(models)
     cluster = cluster_of(models)
-    profile, ranks = cluster.classic, cluster.ranks
+    profile, ranks = cluster.profile, cluster.ranks
     start = max((rank.log[-1][2] for rank in ranks if rank.log), default=0.0)
     end = max(max(rank.now, rank.lane_free, rank.send_free) for rank in ranks)
     memory, number, when = fullest(cluster)

@@ -19,7 +19,7 @@ class Rank:
     """
 
     def __init__(self, cluster, number: int):
-        self.cluster, self.number, self.profile = cluster, number, cluster.classic
+        self.cluster, self.number, self.profile = cluster, number, cluster.profile
         self.size, self.by_storage = self.profile.size, self.profile.in_storage
         self.layers = self.batch = self.most_events = 0
         self.now = 0.0

@@ -31,7 +31,7 @@ def trace_of(
     """
     cluster = cluster_of(models)
     batches = _micro_batches(cluster, global_batch_list)
-    counter = "memory" if cluster.classic.memory_unit == "bytes" else "memory (elements)"
+    counter = "memory" if cluster.profile.memory_unit == "bytes" else "memory (elements)"
     events, counters = [], []
     for rank in cluster.ranks:
         if ranks is not None and rank.number not in ranks:
@@ -55,7 +55,7 @@ def trace_of(
                 events.append(Event(rank.number, kind, start, start + seconds, info=info))
             counters.append(Counter(rank.number, counter, start, memory))
     counters.sort(key=lambda c: c.time)
-    profile = cluster.classic
+    profile = cluster.profile
     size, layers = cluster.world_size, cluster.ranks[0].layers
     title = f"{size} rank{'s' * (size > 1)}, {layers} layer{'s' * (layers > 1)}, {profile.name}"
     return Trace(events, {"title": title, "unit": profile.unit}, counters)
