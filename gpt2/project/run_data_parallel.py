@@ -19,6 +19,7 @@ import torch.distributed as dist
 from data_parallel.dataset import partition_dataset
 from wrong_input import WrongInput, plain_words
 
+from helpers.ranks.rendezvous import free_port
 from project import flags, results, utils
 from project.across import same_weights
 from project.data import GENERATED, load
@@ -27,7 +28,7 @@ from project.models import SIZES, make_config, make_model
 from project.processes import run_ranks
 from project.text import load_tokenizer
 
-PORT = 11868
+PORT = 11868  # of who calls `setup` by himself; `main` takes one that is free
 
 
 def setup(rank: int, world_size: int, backend: str) -> None:
@@ -145,6 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
     if told.pytest:  # what the test needs to know, to do the same on one device
         facts = options | {"world_size": told.world_size, "workdir": None}
         (utils.TESTS / "settings.json").write_text(json.dumps(facts), encoding="utf-8")
+    os.environ.setdefault("MASTER_PORT", str(free_port()))  # two runs do not meet each other
     ranks = range(told.world_size)
     return run_ranks(one_rank, [(rank, told.world_size, backend, options) for rank in ranks])
 

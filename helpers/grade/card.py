@@ -10,9 +10,11 @@ def card(task: Task, up: str = "../") -> str:
 
     up: the way from where it will stand to the top of the repository.
     """
+    title = task.title[0].upper() + task.title[1:]
+    points = "1 point" if task.points == 1 else f"{task.points} points"
     return (
-        f"**{task.id}** · {task.title} · `{task.function}` in [{task.file}]({up}{task.file}) · "
-        f"{points(task.points)} · about {task.minutes} minutes\n\n{hints(task)}"
+        f"**{task.id}** {title}. Write `{task.function}` in [{task.file}]({up}{task.file}). "
+        f"{points}, about {task.minutes} minutes.\n\n{hints(task)}"
     )
 
 
@@ -23,7 +25,3 @@ def hints(task: Task) -> str:
         f"{escape(hint, quote=False)}</details>"
         for number, hint in enumerate(task.hints, 1)
     )
-
-
-def points(number: int) -> str:
-    return f"{number} point" if number == 1 else f"{number} points"

@@ -30,7 +30,7 @@ class _ServerHere(ForkServer):
             try:
                 mine.close()
                 os.setsid()
-                serve(theirs.detach(), False)
+                serve(theirs.detach())
             finally:
                 os._exit(1)
         theirs.close()

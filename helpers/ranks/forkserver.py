@@ -149,7 +149,7 @@ class Forked:
             os.kill(self.pid, signal.SIGKILL)
 
 
-def serve(descriptor: int, trains: bool, patient: bool) -> None:
+def serve(descriptor: int, trains: bool = False, patient: bool = False) -> None:
     """The server's side: import torch once, then fork whenever it is asked."""
     if patient:
         # The priority of a thread ends with it: what is forked later has the usual one.

@@ -492,15 +492,14 @@ print(f"this machine, 3 ranks: {here.backend}, because {here.why}")
 #
 # **Task RC-2: cure the deadlock in three ways.** In `primer/exchange.py` each rank of a ring gives
 # its tensor to its right neighbour. `exchange_deadlock` shows how it does not work. Write
-# `exchange_in_order`, `exchange_without_waiting` and `exchange_in_a_batch`. Then run this cell.
+# `exchange_in_order`, `exchange_without_waiting` and `exchange_in_a_batch`. Then run the check.
 
 # %%
 check("RC-2")
 
 # %% [markdown]
-# **Task RC-1: build all-reduce as a ring of messages.** Open `primer/ring.py` and write the body of
-# `ring_all_reduce`. The cell above that plays it with three ranks shows the way.
-# (`check("RC-1", hint=1)` gives a hint.)
+# **Task RC-1: build all-reduce as a ring of messages.** The cell above that plays it with three
+# ranks shows the way.
 
 # %%
 check("RC-1")

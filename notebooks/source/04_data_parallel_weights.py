@@ -507,16 +507,16 @@ for (choice, name), nets in nets_of.items():
 #
 # ## Exercises
 #
-# **Task DP-2: average the weights.** Open `DP/weight_aggr/intro_DP_WA.py` and write the body of
-# `average_weights`. Then run this cell. (`check("DP-2", hint=1)` gives a hint.)
+# **Task DP-2: average the weights.** Open the file, write the body of the function, and run the
+# check.
 
 # %%
 check("DP-2")
 
 # %% [markdown]
 # **Task DP-3: partition a data set.** The stories of this lab never end. A real data set does, and
-# is read many times. Open `DP/partition/partition.py` and write `partition` and `epoch_order`: who
-# reads what, with nothing lost and nothing read twice.
+# is read many times. Write `partition` and `epoch_order`: who reads what, with nothing lost and
+# nothing read twice.
 
 # %%
 check("DP-3")

@@ -184,8 +184,8 @@ print(f"bubble: {100 * bubble(steps):.0f} % of the time")
 #
 # ## Exercises
 #
-# **Task PP-1: the naive pipeline.** Open `PP/naive/intro_PP_naive.py` and write the body of
-# `forward_backward`. Then run this cell. (`check("PP-1", hint=1)` gives a hint.)
+# **Task PP-1: the naive pipeline.** Open the file, write the body of the function, and run the
+# check.
 
 # %%
 check("PP-1")

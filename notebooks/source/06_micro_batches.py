@@ -265,14 +265,13 @@ show(sliders.picture(), live=lambda: sliders)
 #
 # ## Exercises
 #
-# **Task PP-2: GPipe.** Write the body of `forward_backward` in
-# `PP/microbatches/intro_PP_microbatches.py`.
+# **Task PP-2: GPipe.**
 
 # %%
 check("PP-2")
 
 # %% [markdown]
-# **Task PP-3: 1F1B.** Write the body of `forward_backward` in `PP/1F1B/intro_PP_1F1B.py`.
+# **Task PP-3: 1F1B.**
 
 # %%
 check("PP-3")

@@ -268,15 +268,15 @@ show(sliders.picture(), live=lambda: sliders)
 #
 # ## Exercises
 #
-# **Task PP-4: interleaved 1F1B.** Write `interleaved` in `PP/schedules/orders.py`. Then run it:
+# **Task PP-4: interleaved 1F1B.** When it passes, run it:
 # `PP/schedules/run.sh --schedule interleaved`.
 
 # %%
 check("PP-4")
 
 # %% [markdown]
-# **Task PP-5: your own schedule.** Write `within_memory` in `PP/schedules/orders.py`: as fast as
-# you can, with little memory. It is scored against the search.
+# **Task PP-5: your own schedule.** As fast as you can, with little memory. It is scored
+# against the search.
 
 # %%
 check("PP-5")

@@ -192,8 +192,7 @@ show(both_steps.picture(), live=lambda: both_steps)
 #
 # ## Exercises
 #
-# **Task DP-PP-1: average within each stage.** Write the body of `average_gradients` in
-# `DP_PP/intro_DP_PP.py`.
+# **Task DP-PP-1: average within each stage.**
 
 # %%
 check("DP-PP-1")

@@ -208,8 +208,7 @@ print({why: time_text(t) for why, t in plan.causes.items() if t > plan.seconds /
 #
 # ## Exercises
 #
-# **Task CO-3: a layout that fits and is fast.** Write the body of `choose_layout` in
-# `TP/choose_layout.py`.
+# **Task CO-3: a layout that fits and is fast.**
 
 # %%
 check("CO-3")

@@ -430,34 +430,32 @@ predict(
 #
 # ## Exercises
 #
-# **Task TP-1: the rows of each rank.** Write the body of `split_data` in
-# `TP/data/data_parallel_preprocess.py`.
+# **Task TP-1: the rows of each rank.**
 
 # %%
 check("TP-1")
 
 # %% [markdown]
-# **Task TP-2: who is who.** Write the body of `get_info` in `TP/model/func_impl.py`.
+# **Task TP-2: who is who.**
 
 # %%
 check("TP-2")
 
 # %% [markdown]
-# **Task TP-3: the naive way, forward.** Write `naive_collect_forward_input` and
-# `naive_collect_forward_output` in the same file.
+# **Task TP-3: the naive way, forward.** Two functions: `naive_collect_forward_input`
+# and `naive_collect_forward_output`.
 
 # %%
 check("TP-3")
 
 # %% [markdown]
-# **Task TP-4: Megatron's way, forward and backward.** Write the four functions `megatron_…` in the
-# same file.
+# **Task TP-4: Megatron's way, forward and backward.** The four functions `megatron_…`.
 
 # %%
 check("TP-4")
 
 # %% [markdown]
-# **Task TP-5: a parallel linear layer.** Write `PartLinear` in `TP/llama/intro_TP.py`.
+# **Task TP-5: a parallel linear layer.**
 
 # %%
 check("TP-5")

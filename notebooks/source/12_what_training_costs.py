@@ -282,14 +282,13 @@ for share in (0.25, 0.5, 1, 2):
 #
 # ## Exercises
 #
-# **Task CO-1: count a LLaMA.** Write the body of `model_training_cost_analysis` in
-# `TP/model_training_cost_analysis.py`: parameters, operations, bytes, by hand.
+# **Task CO-1: count a LLaMA.** Parameters, operations, bytes, by hand.
 
 # %%
 check("CO-1")
 
 # %% [markdown]
-# **Task CO-2: the best N and D.** Write the body of `get_optimal_N_D` in the same file.
+# **Task CO-2: the best N and D.**
 
 # %%
 check("CO-2")

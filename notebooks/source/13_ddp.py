@@ -364,7 +364,7 @@ show(in_lanes(traces[1]))
 #
 # ## Exercises
 #
-# **Task DP-4: buckets.** Write the body of `complete` in `DP/ddp/buckets.py`.
+# **Task DP-4: buckets.**
 
 # %%
 check("DP-4")
@@ -378,35 +378,35 @@ mine = None
 answer(mine, lambda: 1 + -(-40 // 25))
 
 # %% [markdown]
-# **Task PF-1: any machine.** `choose_device` in `DP/ddp/devices.py`: with a launcher and without,
-# with GPUs and without. Then run `profile_ddp.py` on every machine that you have.
+# **Task PF-1: any machine.** With a launcher and without, with GPUs and without. Then run
+# `profile_ddp.py` on every machine that you have.
 
 # %%
 check("PF-1")
 
 # %% [markdown]
-# **Task PF-2: other shapes.** `count_parameters` in `DP/ddp/transformer.py`. Then run with
-# `--src-shape` and `--tgt-shape`: which of the three numbers changes what DDP must send?
+# **Task PF-2: other shapes.** When it passes, run with `--src-shape` and `--tgt-shape`: which of
+# the three numbers changes what DDP must send?
 
 # %%
 check("PF-2")
 
 # %% [markdown]
-# **Task PF-3: other files.** `handle` in `DP/ddp/inputs.py`. Then compare `--input pt`,
-# `safetensors` and `memmap`, with a large `--tgt-shape`.
+# **Task PF-3: other files.** When it passes, compare `--input pt`, `safetensors` and `memmap`,
+# with a large `--tgt-shape`.
 
 # %%
 check("PF-3")
 
 # %% [markdown]
-# **Task PF-4: other types.** `train_step` in `DP/ddp/precision.py`. Then try `--dtype bfloat16` and
-# `float64`: what happens to input, and what to computing?
+# **Task PF-4: other types.** When it passes, try `--dtype bfloat16` and `float64`: what happens
+# to input, and what to computing?
 
 # %%
 check("PF-4")
 
 # %% [markdown]
-# **Task PF-5: no looking ahead.** `forward` in `DP/ddp/transformer.py`.
+# **Task PF-5: no looking ahead.**
 
 # %%
 check("PF-5")

@@ -300,7 +300,7 @@ check("LA-3")
 
 # %% [markdown]
 # **Task CK-1: whole or not at all.** Write a save by two ranks that a kill at any moment cannot
-# spoil, in `DP_PP/survival/by_hand.py`.
+# spoil.
 
 # %%
 check("CK-1")

@@ -233,20 +233,19 @@ show(both.picture(), live=lambda: both)
 #
 # ## Exercises
 #
-# **Task GP-1: the parts of the data.** Write `cut` in `gpt2/data_parallel/dataset.py`.
+# **Task GP-1: the parts of the data.**
 
 # %%
 check("GP-1")
 
 # %% [markdown]
-# **Task GP-2: the mean of the gradients.** In `gpt2/project/run_data_parallel.py`.
+# **Task GP-2: the mean of the gradients.**
 
 # %%
 check("GP-2")
 
 # %% [markdown]
-# **Tasks GP-3 and GP-4: where the layers are cut, and the clock.** In `gpt2/pipeline/partition.py`
-# and `gpt2/pipeline/pipe.py`.
+# **Tasks GP-3 and GP-4: where the layers are cut, and the clock.**
 
 # %%
 check("GP-3")
@@ -255,7 +254,7 @@ check("GP-3")
 check("GP-4")
 
 # %% [markdown]
-# **Tasks GP-5 and GP-6: one tick, and a whole batch.** In `gpt2/pipeline/pipe.py`.
+# **Tasks GP-5 and GP-6: one tick, and a whole batch.**
 
 # %%
 check("GP-5")
@@ -264,7 +263,7 @@ check("GP-5")
 check("GP-6")
 
 # %% [markdown]
-# **Task GP-7: the blocks of GPT-2 as a pipeline.** In `gpt2/pipeline/model_parallel.py`.
+# **Task GP-7: the blocks of GPT-2 as a pipeline.**
 
 # %%
 check("GP-7")

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from helpers.ranks.rendezvous import free_port
-
 ROOT = Path(__file__).resolve().parents[2]
 GPT2 = ROOT / "gpt2"
 if str(GPT2) not in sys.path:
@@ -29,7 +27,7 @@ def program(tmp_path):
     def run(name, *flags):
         return subprocess.run(
             [sys.executable, str(GPT2 / "project" / f"{name}.py"), *map(str, flags)],
-            env=os.environ | {"OMP_NUM_THREADS": "1", "MASTER_PORT": str(free_port())},
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
             cwd=tmp_path, capture_output=True, text=True, timeout=110,
         )  # fmt: skip
 

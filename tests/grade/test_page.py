@@ -2,9 +2,11 @@
 
 import re
 
+import nbformat
 import pytest
 
 from helpers.grade import page
+from helpers.grade.card import card
 from helpers.grade.labs import all_tasks, tasks_of
 from helpers.grade.marks import replace_regions
 from helpers.grade.task import ROOT, load_task, task_ids
@@ -91,19 +93,25 @@ def test_tasks_stand_in_the_order_of_their_lesson():
 
 @pytest.mark.parametrize("task_id", [t.id for t in TASKS if t.notebook in LISTED])
 def test_its_lesson_asks_for_the_task(task_id):
-    """In a text that names the id and the file, and in a cell that checks it; no other does."""
+    """In a text that names it, and in a cell that checks it; no other does. Between the two stands
+    what its file says."""
     task = load_task(task_id).task
-    sources = {
-        path.name[:2]: path.read_text(encoding="utf-8")
-        for path in (ROOT / "notebooks" / "source").glob("[0-9][0-9]_*.py")
+    found = {
+        path.name[:2]: nbformat.read(path, as_version=4).cells
+        for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")
     }
-    checks = [number for number, text in sources.items() if f'\ncheck("{task_id}")' in text]
-    assert checks == [task.notebook]
-    text = re.sub(r"\s*\n# ?", " ", sources[task.notebook])
+    checks = [
+        (number, place)
+        for number, cells in found.items()
+        for place, cell in enumerate(cells)
+        if cell.source.startswith(f'check("{task_id}")')
+    ]
+    assert [number for number, _ in checks] == [task.notebook]
+    cells, place = found[task.notebook], checks[0][1]
+    assert cells[place - 1].source == card(task)
     lab = task_id.rstrip("0123456789")
-    assert re.search(rf"\b{task_id}\b|{lab}\d to {lab}\d", text)
-    file = re.escape(re.sub(r"\d", "#", task.file)).replace("\\#", r"\d")  # part0.py to part4.py
-    assert re.search(file, text) or "same file" in text or f"{task.file.split('/')[-1]}`" in text
+    by_hand = " ".join(cell.source for cell in cells[: place - 1] if cell.cell_type == "markdown")
+    assert re.search(rf"Tasks? .*\b{task_id}\b|{lab}\d to {lab}\d", by_hand)
 
 
 TEACHING = (ROOT / page.TEACHING).read_text(encoding="utf-8")

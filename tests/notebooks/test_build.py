@@ -149,8 +149,8 @@ def test_before_a_check_stands_what_the_task_says(book):
     *_, before, cell = read_source(book.source).cells
     assert (before.cell_type, cell.source) == ("markdown", 'check("H-1")')
     assert before.source.startswith(
-        "**H-1** · halve it · `halve` in [lab/halve.py](../lab/halve.py) · 1 point · "
-        "about 5 minutes\n"
+        "**H-1** Halve it. Write `halve` in [lab/halve.py](../lab/halve.py). 1 point, about 5 "
+        "minutes.\n"
     )
     hints = before.source.splitlines()[2:]
     assert hints[1] == "<details><summary>Hint 2 for H-1</summary>b &lt; c</details>"

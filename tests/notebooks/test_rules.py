@@ -78,6 +78,14 @@ def test_pictures_with_words_and_paths_of_the_project_are_fine():
     assert output_faults(notebook_with(shown(html=html, plain="loss 0x1f"))) == []
 
 
+def test_a_check_that_does_not_pass_is_refused_where_the_solutions_stand():
+    failed = notebook_with(shown(plain="DP-1  FAIL  average the gradients  (0.1 s)\n  not so"))
+    (fault,) = output_faults(failed)
+    assert fault == "cell 1: does not pass: DP-1 FAIL average the gradients (0.1 s) not so"
+    assert output_faults(failed, solved=False) == []
+    assert output_faults(notebook_with(shown(plain="DP-1  PASS  average  (0.1 s)"))) == []
+
+
 def test_warnings_errors_and_size_are_refused():
     warning = nbformat.v4.new_output("stream", name="stderr", text="UserWarning: old\n")
     assert (

@@ -24,7 +24,7 @@ def build(book: Book) -> NotebookNode:
     notebook.metadata.lab = {"digest": digest(book)}
     execute(notebook, book.folder)
     clean(notebook)
-    _refuse(output_faults(notebook))
+    _refuse(output_faults(notebook, solved=not is_student_edition(book)))
     nbformat.validate(notebook)
     return notebook
 
@@ -64,8 +64,7 @@ def why_stale(book: Book) -> str:
     except LessonFailed as error:
         return f"{book.name}: {error}"
     # In the student edition the pictures stay as expected, while the code waits to be written.
-    by_students = (book.root / MARKER).exists()
-    if not by_students and notebook.metadata.get("lab", {}).get("digest") != now:
+    if not is_student_edition(book) and notebook.metadata.get("lab", {}).get("digest") != now:
         return f"{book.name}: something it imports or names has changed since it ran; {again}"
     return ""
 
@@ -76,6 +75,10 @@ def stale(root: Path, chosen: list[Book]) -> list[str]:
     built = {path.stem for path in (root / "notebooks").glob("*.ipynb")}
     sentences = [why for book in chosen if (why := why_stale(book))]
     return sentences + [f"{name}: it has no source; remove it" for name in sorted(built - sources)]
+
+
+def is_student_edition(book: Book) -> bool:
+    return (book.root / MARKER).exists()
 
 
 def _refuse(faults: list[str]) -> None:

@@ -22,6 +22,7 @@ The outputs:
 10. Nothing on standard error; no warning is left for the reader to wonder about.
 11. No path of the machine, no name of its user, no address in memory (`<Thing at 0x7f…>`).
 12. The notebook as a file is smaller than 1 MB.
+13. Every `check(…)` passes. (Not in the student edition, where the work is still to be done.)
 """
 
 import re
@@ -36,6 +37,7 @@ MOST_LINES = 15
 MOST_BYTES = 1_000_000
 # Names of users that are also words of a lesson, or of the machines that test it.
 COMMON = {"root", "user", "runner", "student", "teacher", "admin", "test", "demo", "model", "rank"}
+FAILED_CHECK = re.compile(r"[A-Z][A-Z0-9-]+ +FAIL ")  # as helpers.grade's Verdict shows itself
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MACHINE = re.compile(
     r"(?:/home/|/Users/|/root/|/tmp/|/var/folders/|[A-Za-z]:\\Users\\)[\w./\\-]*"
@@ -71,12 +73,16 @@ def source_faults(notebook: NotebookNode) -> list[str]:
     return faults
 
 
-def output_faults(notebook: NotebookNode) -> list[str]:
-    """One sentence for each of the rules 8 to 12 that the outputs of `notebook` break."""
+def output_faults(notebook: NotebookNode, solved: bool = True) -> list[str]:
+    """One sentence for each of the rules 8 to 13 that the outputs of `notebook` break.
+
+    solved: whether the exercises are.
+    """
     faults = []
     for number, cell in enumerate(notebook.cells, 1):
         for output in cell.get("outputs", []):
-            faults += [f"cell {number}: {fault}" for fault in _faults_of(output)]
+            found = _faults_of(output) + (_failed_checks(output) if solved else [])
+            faults += [f"cell {number}: {fault}" for fault in found]
     size = len(nbformat.writes(notebook).encode())
     if size >= MOST_BYTES:
         faults.append(f"the notebook has {size:,} bytes: it must stay below {MOST_BYTES:,}")
@@ -101,6 +107,11 @@ def _faults_of(output: NotebookNode) -> list[str]:
     if found:
         faults.append(f"names something of this machine: {found!r}")
     return faults
+
+
+def _failed_checks(output: NotebookNode) -> list[str]:
+    text = output.get("data", {}).get("text/plain", "")
+    return [f"does not pass: {' '.join(text.split())}"] if FAILED_CHECK.match(text) else []
 
 
 def _picture_faults(html: str) -> list[str]:
