@@ -7,6 +7,7 @@ TASK = Task(
     title="partition a data set, and shuffle it alike on all ranks",
     file="DP/partition/partition.py",
     function="partition",
+    also=("epoch_order",),
     notebook="04",
     points=10,
     minutes=20,

@@ -6,20 +6,20 @@ TASK = Task(
     id="DP-4",
     title="let each bucket of gradients leave as soon as it may",
     file="DP/ddp/buckets.py",
-    function="complete",
+    function="Buckets.complete",
     notebook="13",
     points=20,
     minutes=40,
     hints=(
-        "Two things keep a bucket: a gradient that is missing, and a bucket before it that has not "
-        "left. One complete gradient may set several buckets free. Why must all ranks start their "
-        "all-reduces in one order?",
-        "Take the gradient into its bucket, and count that one less is missing. Then look at "
-        "self.buckets[self.next], and not at the bucket of p: as long as nothing is missing there, "
-        "it leaves and self.next moves on.",
-        "Look up the bucket of p in self.bucket_of, let it take p, and count one less in its left. "
-        "Then a loop: as long as there is a bucket number self.next, and its left is 0, it leaves, "
-        "and self.next grows by 1.",
+        "Two things hold a bucket back: a gradient that is missing, and a bucket before it that "
+        "has not left. One complete gradient may set several buckets free. Why must all ranks "
+        "start their all-reduces in one order?",
+        "Take the gradient into its bucket, and count down its `left` by one. Then look at "
+        "self.buckets[self.next], and not at the bucket of p: as long as nothing is missing "
+        "there, it leaves and self.next moves on.",
+        "Look up the bucket of p in self.bucket_of, let it take p, and count its left down by 1. "
+        "Then a loop: as long as there is a bucket number self.next, and its left is 0, it "
+        "leaves, and self.next grows by 1.",
     ),
 )
 RANKS, STEPS = 3, 3

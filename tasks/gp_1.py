@@ -16,12 +16,12 @@ TASK = Task(
     points=10,
     minutes=20,
     hints=(
-        "A part is a list of numbers of samples. In which order should the numbers be before "
-        "they are cut? And what happens to 50 samples if each of 3 parts has int(50 / 3)?",
+        "A part is a list of numbers of samples. In which order should the numbers be before they "
+        "are cut? And what happens to 50 samples if each of 3 parts has int(50 / 3)?",
         "Shuffle with a generator of your own, random.Random(seed). Then round where each part "
         "ends, not how long it is: the next part begins there, so nothing is lost between.",
-        "Part k ends at round(samples * (the sum of sizes up to and with k)), and begins where "
-        "part k - 1 ends.",
+        "Part k ends at round(samples * (the sum of sizes up to and including k)), and begins "
+        "where part k - 1 ends.",
     ),
 )
 CASES = [(10, [0.7, 0.2, 0.1]), (49, [1 / 49] * 49), (50, [1 / 3] * 3), (40, [0.25] * 4)]

@@ -11,18 +11,19 @@ TASK = Task(
     id="GP-5",
     title="compute what one tick of the clock asks for, in the worker threads",
     file="gpt2/pipeline/pipe.py",
-    function="compute",
+    function="Pipe.compute",
     notebook="16",
     points=15,
     minutes=30,
     hints=(
         "Two things must happen for each (micro-batch, part) of a tick: ask its worker, and take "
         "its answer. If you take the first answer before you ask the second worker, who waits?",
-        "First a loop that puts a Task into the in-queue of each part; then a loop that takes from "
-        "the out-queues. A worker answers (True, (task, result)) or (False, exc_info).",
-        "in_queues[j].put(Task(partial(self.one, j, i, batches[i]))) for all of the tick; then for "
-        "each: done, answer = out_queues[j].get(); batches[i] = answer[1]; where not done, raise "
-        "answer[1]. A lambda in the loop would see the last i and j only: use partial.",
+        "First a loop that puts a Task into the in-queue of each part; then a loop that takes "
+        "from the out-queues. A worker answers (True, (task, result)) or (False, exc_info).",
+        "in_queues[j].put(Task(partial(self.one, j, i, batches[i]))) for all of the tick. Then "
+        "take all answers: done, answer = out_queues[j].get(). Only then, for each: where not "
+        "done, raise answer[1]; else answer[1] is the new batches[i]. A lambda in the loop would "
+        "see the last i and j only: use partial.",
     ),
 )
 SHAPE = (3, 2, 3)  # micro-batches, samples, numbers

@@ -13,13 +13,13 @@ TASK = Task(
     points=10,
     minutes=20,
     hints=(
-        "What does a launcher leave, and what is there when none has started you? What is the type "
-        "of a value of os.environ? Which of several launchers knows you best?",
+        "What does a launcher set, and what is there if none has started this process? What is "
+        "the type of a value of os.environ? Which of several launchers is the nearest to it?",
         "Go through LAUNCHERS from the first. Skip one whose rank or world size is not there. The "
         "first that is left decides; only its variables count.",
         "Make whole numbers of the texts. A rank below 0, or not below the world size, is a "
         "ValueError. A local rank that is missing is the rank itself. After the loop: nobody "
-        "started you, so you are rank 0 of 1.",
+        "started it: it is rank 0 of 1.",
     ),
 )
 NAMES = {

@@ -13,13 +13,13 @@ TASK = Task(
     points=5,
     minutes=15,
     hints=(
-        "Three questions. What if nobody said a local rank? What if there is no GPU at all? What "
+        "Three questions. What if no local rank was given? What if there is no GPU at all? What "
         "if there are fewer GPUs than ranks: for whom is that an error?",
         "Begin with the number: 0 where local_rank is None. Then the one case that is an error. "
         "Then the GPU, where there is one; the remainder of a division lets ranks take turns.",
-        "Number = local_rank, or 0 for None. Raise where the backend is nccl and the number is not "
-        "below gpus; say both numbers. Give the name of GPU number modulo gpus, or cpu if gpus "
-        "is 0.",
+        "Number = local_rank, or 0 for None. If the backend is nccl and the number is not below "
+        "gpus, raise a ValueError that names both. Return cpu if gpus is 0, else the name of the "
+        "GPU number modulo gpus.",
     ),
 )
 CASES = [

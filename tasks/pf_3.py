@@ -8,17 +8,17 @@ TASK = Task(
     id="PF-3",
     title="open a data file once in each process that reads it",
     file="DP/ddp/inputs.py",
-    function="handle",
+    function="FromFile.handle",
     notebook="13",
     points=10,
     minutes=15,
     hints=(
         "A worker that was forked has a copy of every object of its rank, the open file too. How "
         "can it know that it was not the one who opened it?",
-        "Compare self.owner with the number of this process. Are they different, then the file, "
-        "if there is one, belongs to somebody else.",
-        "If self.owner is not os.getpid(): call self.open_file(), keep what it gives in self.file, "
-        "and keep the number of this process in self.owner. In any case give self.file.",
+        "Compare self.owner with the number of this process. If they differ, the file, if "
+        "there is one, belongs to another process.",
+        "If self.owner != os.getpid(): call self.open_file(), keep what it returns in self.file, "
+        "and keep the number of this process in self.owner. In any case return self.file.",
     ),
 )
 

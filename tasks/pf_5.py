@@ -6,7 +6,7 @@ TASK = Task(
     id="PF-5",
     title="shift and mask the target of a decoder",
     file="DP/ddp/transformer.py",
-    function="forward",
+    function="Forecaster.forward",
     notebook="13",
     points=10,
     minutes=20,
@@ -14,7 +14,7 @@ TASK = Task(
         "At place t the decoder reads one vector and attends to some places. Which vector of the "
         "target may it read there, and which places? What does it read at place 0, where nothing "
         "came before?",
-        "Put one vector of zeros in front of the target, and leave its last vector away. The mask "
+        "Put one vector of zeros in front of the target, and leave out its last vector. The mask "
         "is a T x T matrix with -inf where a place must not look.",
         "Concatenate zeros like target[:, :1] and target[:, :-1] along dimension 1. Make the mask "
         "for target.shape[1] places. Call self.transformer with the source, the shifted target, "

@@ -23,10 +23,12 @@ TASK = Task(
         "is numbers alone, without a graph, so call x.requires_grad_() before stage(x). Backward "
         "begins with loss.backward() on the last rank, and with y.backward(gradient) on the "
         "others.",
-        "Rank 0: x = ids; others: receive x from rank - 1, then x.requires_grad_(). y = stage(x). "
-        "Not the last: send y.detach() to rank + 1, receive the gradient from there, "
-        "y.backward(gradient). The last: causalLLMLoss(y, ids, stage.config.vocab_size), "
-        "loss.backward(). Not the first: send x.grad to rank - 1. Return the loss, or None.",
+        "Rank 0: x = ids; others: receive x from rank - 1, then x.requires_grad_(). Inside "
+        'recorder.span("F", …): y = stage(x), and on the last rank the loss, '
+        "causalLLMLoss(y, ids, stage.config.vocab_size). Not the last: send y.detach() to "
+        'rank + 1, receive the gradient from there. Inside span "B": y.backward(gradient), on '
+        "the last rank loss.backward(). Not the first: send x.grad to rank - 1. Return the loss, "
+        "or None.",
     ),
 )
 

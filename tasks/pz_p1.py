@@ -16,8 +16,8 @@ TASK = Task(
     points=20,
     minutes=45,
     hints=(
-        "It is PZ-5 with several micro-batches on each rank. What do you keep from one micro- "
-        "batch to the next, and in what form?",
+        "It is PZ-5 with several micro-batches on each rank. What do you keep from one "
+        "micro-batch to the next, and in what form?",
         "Shards can be added: grad_weights[layer] + the new shard. So reduce_scatter each "
         "micro-batch's gradient, and add the shards up.",
         "Load shards. For each micro-batch: gather before each forward and backward, "

@@ -9,6 +9,7 @@ TASK = Task(
     title="cure the deadlock in three ways",
     file="primer/exchange.py",
     function="exchange_in_order",
+    also=("exchange_without_waiting", "exchange_in_a_batch"),
     notebook="02",
     points=15,
     minutes=25,

@@ -14,6 +14,7 @@ TASK = Task(
     title="collect the parts of the second layer's input and output",
     file="TP/model/func_impl.py",
     function="naive_collect_forward_input",
+    also=("naive_collect_forward_output",),
     notebook="11",
     points=15,
     minutes=20,
@@ -24,8 +25,8 @@ TASK = Task(
         "(mp_size, *x.shape), of the dtype of x. The parts belong side by side, along the last "
         "axis. MPI sends memory, and x may be a view with gaps.",
         "Make an empty array of shape (mp_size, *x.shape) with the dtype of x. Allgather "
-        "np.ascontiguousarray(x) into it. Give np.concatenate(…, axis=-1) of the mp_size arrays "
-        "that it is a list of.",
+        "np.ascontiguousarray(x) into it. Return np.concatenate(list(it), axis=-1): the mp_size "
+        "arrays that it holds, side by side.",
     ),
 )
 

@@ -14,6 +14,11 @@ TASK = Task(
     title="say what Megatron's second layer sends, forward and backward",
     file="TP/model/func_impl.py",
     function="megatron_collect_forward_output",
+    also=(
+        "megatron_collect_forward_input",
+        "megatron_collect_backward_output",
+        "megatron_collect_backward_x",
+    ),
     notebook="11",
     points=15,
     minutes=20,

@@ -4,7 +4,7 @@ from helpers.grade import Mistake, Submission, Task
 
 TASK = Task(
     id="TP-5",
-    title="write a linear layer of which each rank has a part",
+    title="write a linear layer that is cut among the ranks",
     file="TP/llama/intro_TP.py",
     function="PartLinear",
     notebook="11",

@@ -62,12 +62,15 @@ def run_round(
     first, *others = [
         _lane(parts, place, done, said, aloud=number == 0) for number, parts in enumerate(lanes)
     ]
-    running = [first, *others]
+    running, waits = [first, *others], False
     try:
         while running:
             running = [lane for lane in running if next(lane, "ended") is None]
             if first not in running:
                 _show(said)
+                if running and not waits:
+                    waits = True
+                    print("\n(beside it, other parts still run: what they say follows)", flush=True)
             time.sleep(LOOK_S)
     finally:
         for lane in running:
@@ -101,8 +104,8 @@ def _show(said: list[Path]) -> None:
     while said:
         path = said.pop(0)
         _head(path.stem.replace("-", " "))
-        sys.stdout.write(path.read_text(encoding="utf-8", errors="replace"))
-        sys.stdout.flush()
+        sys.stdout.buffer.write(path.read_bytes())  # in whatever letters its process wrote
+        sys.stdout.buffer.flush()
 
 
 def _head(name: str) -> None:

@@ -5,6 +5,7 @@ download. Each digit is a line of strokes, turned, sheared, moved and stretched 
 a pen of some width, with noise on top.
 """
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +62,7 @@ def write_digits(path: Path, data: dict[str, np.ndarray]) -> None:
     import h5py
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".new")
+    beside = path.with_suffix(f".new{os.getpid()}")
     with h5py.File(beside, "w") as file:
         for name in NAMES:
             file[name] = data[name]

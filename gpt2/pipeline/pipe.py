@@ -24,6 +24,7 @@ def _clock_cycles(num_batches: int, num_partitions: int) -> Iterator[list[tuple[
     """Of each clock cycle: which (micro-batch, partition) are computed, all at the same time.
 
     Micro-batch i is in partition j at cycle i + j: there are `num_batches + num_partitions - 1`.
+    (A clock cycle is also called a tick, and a partition a part.)
     """
     # BEGIN SOLUTION GP-4
     for cycle in range(num_batches + num_partitions - 1):

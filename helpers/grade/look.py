@@ -23,11 +23,12 @@ def look_at(path: Path, task: Task) -> None:
         raise WorkFailed("syntax", f"{where}: {type(error).__name__}: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise WorkFailed("syntax", f"{task.file} cannot be read as Python: {error}") from None
-    if not _bindings(tree, task.function):
-        raise WorkFailed(
-            "no function",
-            f"{task.file} has no function {task.function}: keep its name, and write inside it",
-        )
+    for function in task.functions:
+        if not _bindings(tree, function.rpartition(".")[2]):
+            raise WorkFailed(
+                "no function",
+                f"{task.file} has no function {function}: keep its name, and write inside it",
+            )
     message = _certain_stub(tree, task.function)
     if message is not None:
         raise WorkFailed("not done", f"not done yet: {message}")

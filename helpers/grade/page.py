@@ -77,7 +77,7 @@ def teaching(text: str) -> str:
 
 
 def _row(task: Task) -> str:
-    where = f"[`{task.file}`](../{task.file}), `{task.function}`"
+    where = f"[`{task.file}`](../{task.file}), {task.listed('`{}`')}"
     return f"| **{task.id}** | {_cell(task.title)} | {where} | {task.points} | {task.minutes} |"
 
 

@@ -32,7 +32,8 @@ class Task:
 
     id: stable, for example "DP-1"; its file is then tasks/dp_1.py.
     title: what to do, in a few words: "average the gradients".
-    file, function: where to write it; `file` from the repository's root, with "/".
+    file, function: where to write it; `file` from the repository's root, with "/"; a method with
+    its class, "Pipe.forward". also: further functions there.
     notebook: the number of the lesson that it belongs to.
     points; minutes: about how long it takes.
     hints: three, from a nudge to nearly the answer.
@@ -51,6 +52,7 @@ class Task:
     hints: tuple[str, str, str]
     seconds: float = 60.0
     libraries: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not TASK_ID.fullmatch(self.id):
@@ -80,7 +82,16 @@ class Task:
 
     @property
     def _where(self) -> str:
-        return f"Write {self.function}() in {self.file}."
+        return f"Write {self.listed('{}()')} in {self.file}."
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        return (self.function, *self.also)
+
+    def listed(self, form: str) -> str:
+        """Its functions in words: "f", "f and g", "f, g and h". form: of each, "{}" is its name."""
+        *others, last = map(form.format, self.functions)
+        return " and ".join([", ".join(others), last] if others else [last])
 
 
 @dataclass(frozen=True)

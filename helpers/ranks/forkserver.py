@@ -56,7 +56,9 @@ class ForkServer:
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
             env=environment,
-            start_new_session=True,  # Ctrl-C in a terminal is for the owner alone
+            # Ctrl-C in a terminal is for the owner alone. Not a session of its own: Linux may
+            # share the processor among sessions first, and then no priority counts between two.
+            process_group=0,
         )
         theirs.close()
         threading.Thread(target=self._listen, daemon=True).start()

@@ -12,8 +12,8 @@ from helpers.ranks.slurm import first_host
 
 DEFAULT_ADDRESS = "localhost"
 DEFAULT_PORT = 29500
-# Below the ports that a system hands out by itself (Linux from 32768, others from 49152): one of
-# these is still free a second later, when rank 0 listens.
+# Below the ports that a system hands out by itself (Linux from 32768, others from 49152): hardly
+# anybody takes one of these before rank 0 listens.
 PORTS = range(20000, 32768)
 # What names a job: with it all its processes work out one port, and another job another one.
 JOB_NAMES = ("SLURM_JOB_ID", "PMIX_NAMESPACE", "PBS_JOBID", "PALS_APID")
@@ -56,6 +56,8 @@ def free_port(host: str = "127.0.0.1") -> int:
 def _bound(host: str, port: int) -> int:
     """The port, if it can be had."""
     with socket.socket() as probe:
+        if exclusive := getattr(socket, "SO_EXCLUSIVEADDRUSE", None):  # Windows lets two have one
+            probe.setsockopt(socket.SOL_SOCKET, exclusive, 1)
         probe.bind((host, port))
         return probe.getsockname()[1]
 

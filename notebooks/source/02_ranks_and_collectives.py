@@ -475,7 +475,7 @@ print(f"this machine, 3 ranks: {here.backend}, because {here.why}")
 #   one rank: the GPUs wait for each other for ever.
 # - There are no **tags**. With gloo, `tag=1` and `tag=2` tell two messages apart. With NCCL the
 #   messages between two ranks meet in the order in which they were sent.
-# - A send and a receive that must go on at the same time belong into one `batch_isend_irecv`.
+# - A send and a receive that must run at the same time belong in one `batch_isend_irecv`.
 #
 # ## What to remember
 #
@@ -490,15 +490,14 @@ print(f"this machine, 3 ranks: {here.backend}, because {here.why}")
 #
 # ## Exercises
 #
-# **Task RC-2: cure the deadlock in three ways.** In `primer/exchange.py` each rank of a ring gives
-# its tensor to its right neighbour. `exchange_deadlock` shows how it does not work. Write
-# `exchange_in_order`, `exchange_without_waiting` and `exchange_in_a_batch`. Then run the check.
+# **1. Task RC-2: cure the deadlock in three ways.** In `primer/exchange.py` each rank of a ring
+# gives its tensor to its right neighbour. `exchange_deadlock` shows how it does not work.
 
 # %%
 check("RC-2")
 
 # %% [markdown]
-# **Task RC-1: build all-reduce as a ring of messages.** The cell above that plays it with three
+# **2. Task RC-1: build all-reduce as a ring of messages.** The cell above that plays it with three
 # ranks shows the way.
 
 # %%

@@ -221,8 +221,8 @@ print(f"{size:,} gradients of 4 bytes = {4 * size / 1e6:.1f} MB in every all-red
 #
 # ## Exercises
 #
-# **Task DP-1: average the gradients.** Open the file, write the body of the function, save it, and
-# run the check. A click on a hint opens it.
+# **1. Task DP-1: average the gradients.** The text below says which file and which function. Open
+# the file, write the body, save it, and run the check. A click on a hint opens it.
 
 # %%
 check("DP-1")

@@ -507,16 +507,15 @@ for (choice, name), nets in nets_of.items():
 #
 # ## Exercises
 #
-# **Task DP-2: average the weights.** Open the file, write the body of the function, and run the
+# **1. Task DP-2: average the weights.** Open the file named below, write the body, and run the
 # check.
 
 # %%
 check("DP-2")
 
 # %% [markdown]
-# **Task DP-3: partition a data set.** The stories of this lab never end. A real data set does, and
-# is read many times. Write `partition` and `epoch_order`: who reads what, with nothing lost and
-# nothing read twice.
+# **2. Task DP-3: partition a data set.** The stories of this lab never end. A real data set does,
+# and is read many times. Who reads what, with nothing lost and nothing read twice?
 
 # %%
 check("DP-3")

@@ -184,7 +184,7 @@ print(f"bubble: {100 * bubble(steps):.0f} % of the time")
 #
 # ## Exercises
 #
-# **Task PP-1: the naive pipeline.** Open the file, write the body of the function, and run the
+# **1. Task PP-1: the naive pipeline.** Open the file named below, write the body, and run the
 # check.
 
 # %%

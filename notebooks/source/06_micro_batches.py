@@ -265,13 +265,13 @@ show(sliders.picture(), live=lambda: sliders)
 #
 # ## Exercises
 #
-# **Task PP-2: GPipe.**
+# **1. Task PP-2: GPipe.**
 
 # %%
 check("PP-2")
 
 # %% [markdown]
-# **Task PP-3: 1F1B.**
+# **2. Task PP-3: 1F1B.**
 
 # %%
 check("PP-3")

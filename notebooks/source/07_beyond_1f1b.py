@@ -268,14 +268,14 @@ show(sliders.picture(), live=lambda: sliders)
 #
 # ## Exercises
 #
-# **Task PP-4: interleaved 1F1B.** When it passes, run it:
+# **1. Task PP-4: interleaved 1F1B.** When it passes, run it:
 # `PP/schedules/run.sh --schedule interleaved`.
 
 # %%
 check("PP-4")
 
 # %% [markdown]
-# **Task PP-5: your own schedule.** As fast as you can, with little memory. It is scored
+# **2. Task PP-5: your own schedule.** As fast as you can, with little memory. It is scored
 # against the search.
 
 # %%

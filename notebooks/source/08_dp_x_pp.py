@@ -192,7 +192,7 @@ show(both_steps.picture(), live=lambda: both_steps)
 #
 # ## Exercises
 #
-# **Task DP-PP-1: average within each stage.**
+# **1. Task DP-PP-1: average within each stage.**
 
 # %%
 check("DP-PP-1")

@@ -300,8 +300,8 @@ except NotImplementedError as todo:
 #
 # ## Exercises
 #
-# **Tasks PZ-1 to PZ-8: the eight puzzles.** Write the bodies in `puzzles/eight.py`, one after the
-# other. Each check is on two clusters; the second has other sizes.
+# **1 to 8. Tasks PZ-1 to PZ-8: the eight puzzles.** Do them one after the other. Each check is on
+# two clusters; the second has other sizes.
 
 # %%
 check("PZ-1")
@@ -328,8 +328,9 @@ check("PZ-7")
 check("PZ-8")
 
 # %% [markdown]
-# **Tasks PZ-P0 to PZ-P4: the five parts of the lab**, in `puzzles/part0.py` to `puzzles/part4.py`:
-# data parallel with accumulation, ZeRO, the naive pipeline, 1F1B, and a strategy of your own.
+# **9 to 13. Tasks PZ-P0 to PZ-P4: the five parts of the lab**, in `puzzles/part0.py` to
+# `puzzles/part4.py`: data parallel with accumulation, ZeRO, the naive pipeline, 1F1B, and a
+# strategy of your own.
 
 # %%
 check("PZ-P0")
@@ -348,7 +349,7 @@ check("PZ-P4")
 
 # %% [markdown]
 # **14.** Data parallel by the rules of the puzzles: 8 ranks, 3 layers, one sample on each rank. How
-# many steps does it take?
+# many steps does it take? (It is your PZ-3 that runs.)
 
 # %%
 mine = None

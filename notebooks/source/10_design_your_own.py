@@ -208,7 +208,7 @@ print({why: time_text(t) for why, t in plan.causes.items() if t > plan.seconds /
 #
 # ## Exercises
 #
-# **Task CO-3: a layout that fits and is fast.**
+# **1. Task CO-3: a layout that fits and is fast.**
 
 # %%
 check("CO-3")
@@ -230,8 +230,8 @@ def fits(micro):
 answer(mine, lambda: max(micro for micro in (1, 2, 4, 8) if fits(micro)))
 
 # %% [markdown]
-# **3.** GPT-3 on 64 A100s: `pp=8, tp=8`, a batch of 64, full recomputation. How many seconds does a
-# step take less with 3 chunks a device (interleaved 1F1B) than with 1? (To 0.1 s.)
+# **3.** GPT-3 on 64 A100s: `pp=8, tp=8`, a batch of 64, full recomputation. How many seconds
+# shorter is a step with 3 chunks on each device (interleaved 1F1B) than with 1? (To 0.1 s.)
 
 # %%
 mine = None

@@ -430,32 +430,31 @@ predict(
 #
 # ## Exercises
 #
-# **Task TP-1: the rows of each rank.**
+# **1. Task TP-1: the rows of each rank.**
 
 # %%
 check("TP-1")
 
 # %% [markdown]
-# **Task TP-2: who is who.**
+# **2. Task TP-2: who is who.**
 
 # %%
 check("TP-2")
 
 # %% [markdown]
-# **Task TP-3: the naive way, forward.** Two functions: `naive_collect_forward_input`
-# and `naive_collect_forward_output`.
+# **3. Task TP-3: the naive way, forward.**
 
 # %%
 check("TP-3")
 
 # %% [markdown]
-# **Task TP-4: Megatron's way, forward and backward.** The four functions `megatron_…`.
+# **4. Task TP-4: Megatron's way, forward and backward.**
 
 # %%
 check("TP-4")
 
 # %% [markdown]
-# **Task TP-5: a parallel linear layer.**
+# **5. Task TP-5: a parallel linear layer.**
 
 # %%
 check("TP-5")

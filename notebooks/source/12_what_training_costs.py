@@ -282,13 +282,14 @@ for share in (0.25, 0.5, 1, 2):
 #
 # ## Exercises
 #
-# **Task CO-1: count a LLaMA.** Parameters, operations, bytes, by hand.
+# **1. Task CO-1: count a LLaMA.** Parameters, operations and bytes, from formulas: no model
+# is built.
 
 # %%
 check("CO-1")
 
 # %% [markdown]
-# **Task CO-2: the best N and D.**
+# **2. Task CO-2: the best N and D.**
 
 # %%
 check("CO-2")

@@ -364,7 +364,7 @@ show(in_lanes(traces[1]))
 #
 # ## Exercises
 #
-# **Task DP-4: buckets.**
+# **1. Task DP-4: buckets.**
 
 # %%
 check("DP-4")
@@ -378,35 +378,35 @@ mine = None
 answer(mine, lambda: 1 + -(-40 // 25))
 
 # %% [markdown]
-# **Task PF-1: any machine.** With a launcher and without, with GPUs and without. Then run
+# **3. Task PF-1: any machine.** With a launcher and without, with GPUs and without. Then run
 # `profile_ddp.py` on every machine that you have.
 
 # %%
 check("PF-1")
 
 # %% [markdown]
-# **Task PF-2: other shapes.** When it passes, run with `--src-shape` and `--tgt-shape`: which of
+# **4. Task PF-2: other shapes.** When it passes, run with `--src-shape` and `--tgt-shape`: which of
 # the three numbers changes what DDP must send?
 
 # %%
 check("PF-2")
 
 # %% [markdown]
-# **Task PF-3: other files.** When it passes, compare `--input pt`, `safetensors` and `memmap`,
+# **5. Task PF-3: other files.** When it passes, compare `--input pt`, `safetensors` and `memmap`,
 # with a large `--tgt-shape`.
 
 # %%
 check("PF-3")
 
 # %% [markdown]
-# **Task PF-4: other types.** When it passes, try `--dtype bfloat16` and `float64`: what happens
+# **6. Task PF-4: other types.** When it passes, try `--dtype bfloat16` and `float64`: what happens
 # to input, and what to computing?
 
 # %%
 check("PF-4")
 
 # %% [markdown]
-# **Task PF-5: no looking ahead.**
+# **7. Task PF-5: no looking ahead.**
 
 # %%
 check("PF-5")
@@ -420,12 +420,12 @@ mine = None
 answer(mine, lambda: 4 * 44_140_544)
 
 # %% [markdown]
-# **9.** How much memory does a model of a million million parameters take in training? With Adam in
-# mixed precision 16 bytes a parameter are 16 TB. To it come activations: about 34 x s x b x h bytes
-# a layer for a sequence of s, a batch of b and a width of h (Korthikanti et al. 2022, arXiv
-# 2205.05198, without the attention's own term). How many TB (1e12 bytes) are they for 120 layers,
-# s = 2048, b = 128, h = 12288?
+# **9.** A model of a trillion parameters has 128 layers of width 25,600 (lesson 12). With Adam in
+# mixed precision its states take 16 bytes a parameter: 16 TB. Activations come on top: about 34 x s
+# x b x h bytes a layer, for sequences of s tokens, a batch of b and a width of h (Korthikanti et
+# al. 2022, arXiv 2205.05198, without the attention scores). How many TB (1e12 bytes) do the
+# activations take with s = 2048 and b = 128?
 
 # %%
 mine = None
-answer(mine, lambda: 34 * 2048 * 128 * 12288 * 120 / 1e12, tolerance=0.05)
+answer(mine, lambda: 34 * 2048 * 128 * 25600 * 128 / 1e12, tolerance=0.05)

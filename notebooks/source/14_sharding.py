@@ -205,7 +205,7 @@ show(curves(lines, title, x="data-parallel ranks", y="GB on each rank"))
 #
 # ## Exercises
 #
-# **Task DP-5: ZeRO-1.**
+# **1. Task DP-5: ZeRO-1.**
 
 # %%
 check("DP-5")

@@ -277,38 +277,36 @@ folder.cleanup()
 #
 # ## Exercises
 #
-# The first three are in `jobs/count_ranks.py`.
-#
-# **Task LA-1: the environment.** Find the rank in the variables of four launchers.
+# **1. Task LA-1: the environment.** Find the rank in the variables of four launchers.
 
 # %%
 check("LA-1")
 
 # %% [markdown]
-# **Task LA-2: one way only.** MPI can tell every rank the host names of all. Find the local rank
-# from these alone.
+# **2. Task LA-2: without a launcher's help.** MPI can tell every rank the host names of all. Find
+# the local rank from these alone.
 
 # %%
 check("LA-2")
 
 # %% [markdown]
-# **Task LA-3: what it costs.** Two ranks on two machines, or eight, side by side or dealt out like
-# cards: how long does an all-reduce take?
+# **3. Task LA-3: what it costs.** Two ranks on two machines, or eight, side by side or dealt out
+# like cards: how long does an all-reduce take?
 
 # %%
 check("LA-3")
 
 # %% [markdown]
-# **Task CK-1: whole or not at all.** Write a save by two ranks that a kill at any moment cannot
+# **4. Task CK-1: whole or not at all.** Write a save by two ranks that a kill at any moment cannot
 # spoil.
 
 # %%
 check("CK-1")
 
 # %% [markdown]
-# **5.** To save takes 30 s, and something fails every 3.1 hours. Who saves often, loses time by
-# saving; who saves rarely, computes much a second time. With $t$ seconds from one save to the next
-# the lost share is about $30/t + t/(2 \cdot 3.1\,\text{h})$. Which $t$ is best, in minutes?
+# **5.** Saving takes 30 s, and something fails every 3.1 hours. If you save often, you lose time by
+# saving. If you save rarely, you compute much a second time. With $t$ seconds from one save to the
+# next the lost share is about $30/t + t/(2 \cdot 3.1\,\text{h})$. Which $t$ is best, in minutes?
 
 # %%
 mine = None

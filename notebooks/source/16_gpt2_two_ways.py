@@ -233,19 +233,19 @@ show(both.picture(), live=lambda: both)
 #
 # ## Exercises
 #
-# **Task GP-1: the parts of the data.**
+# **1. Task GP-1: the parts of the data.**
 
 # %%
 check("GP-1")
 
 # %% [markdown]
-# **Task GP-2: the mean of the gradients.**
+# **2. Task GP-2: the mean of the gradients.**
 
 # %%
 check("GP-2")
 
 # %% [markdown]
-# **Tasks GP-3 and GP-4: where the layers are cut, and the clock.**
+# **3 and 4. Tasks GP-3 and GP-4: where the layers are cut, and the clock.**
 
 # %%
 check("GP-3")
@@ -254,7 +254,7 @@ check("GP-3")
 check("GP-4")
 
 # %% [markdown]
-# **Tasks GP-5 and GP-6: one tick, and a whole batch.**
+# **5 and 6. Tasks GP-5 and GP-6: one tick, and a whole batch.**
 
 # %%
 check("GP-5")
@@ -263,13 +263,14 @@ check("GP-5")
 check("GP-6")
 
 # %% [markdown]
-# **Task GP-7: the blocks of GPT-2 as a pipeline.**
+# **7. Task GP-7: the blocks of GPT-2 as a pipeline.**
 
 # %%
 check("GP-7")
 
 # %% [markdown]
-# **8.** Four parts and 12 micro-batches. How many ticks does the clock have?
+# **8.** Four parts and 12 micro-batches. How many ticks does the clock have? (It is your GP-4
+# that counts.)
 
 # %%
 mine = None

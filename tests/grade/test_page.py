@@ -73,7 +73,7 @@ def test_what_came_with_other_courses_stands_in_their_list(lab):
         ("DP/ddp/inputs.py", ["h5py", "safetensors", "memmap"]),
         ("DP/ddp/profile_flags.py", ["--compile", "-shape", "--dtype"]),
         ("TP/mpi-test.py", ["allreduce", "allgather", "reduce_scatter", "split"]),
-        ("notebooks/source/13_ddp.py", ["a model of a million million parameters"]),
+        ("notebooks/source/13_ddp.py", ["A model of a trillion parameters"]),
     ],
 )
 def test_what_is_given_ready_is_there_and_is_no_solution(path, words):

@@ -7,6 +7,7 @@ import pytest
 from nbformat import NotebookNode
 
 from lessons.book import LessonFailed, books, read_source
+from lessons.build import why_stale
 from lessons.execute import clean, execute
 from notebooks import main
 
@@ -144,13 +145,15 @@ def test_before_a_check_stands_what_the_task_says(book):
     change(book.source, "halves(2) == [2, 1]", 'check("H-1")')
     with pytest.raises(LessonFailed, match="check\\('H-1'\\): there is no task 'H-1'"):
         read_source(book.source)
+    assert build(book) == 1  # a sentence, whether a notebook is there or not
+    book.notebook.write_text(nbformat.writes(nbformat.v4.new_notebook()), encoding="utf-8")
+    assert "there is no task 'H-1'" in why_stale(book)
     (book.root / "tasks").mkdir()
     (book.root / "tasks" / "h_1.py").write_text(TASK, encoding="utf-8")
     *_, before, cell = read_source(book.source).cells
     assert (before.cell_type, cell.source) == ("markdown", 'check("H-1")')
     assert before.source.startswith(
-        "**H-1** Halve it. Write `halve` in [lab/halve.py](../lab/halve.py). 1 point, about 5 "
-        "minutes.\n"
+        "Halve it. Write `halve` in [lab/halve.py](../lab/halve.py). 1 point, about 5 minutes.\n"
     )
     hints = before.source.splitlines()[2:]
     assert hints[1] == "<details><summary>Hint 2 for H-1</summary>b &lt; c</details>"

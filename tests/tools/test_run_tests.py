@@ -1,10 +1,10 @@
 """The parts of the test run, their table and the closing line."""
 
-import os
 import re
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 import parts
@@ -173,36 +173,40 @@ def test_the_names_of_the_parts_can_be_listed(capsys):
 
 def says(*texts: str, then: str = "") -> tuple[Part, ...]:
     """A lane of parts that each wait a little and say something."""
-    code = "import time; time.sleep(0.3); print({!r})"
-    return tuple(Part(t, (("-c", f"{code.format(t)}; {then}"),), minutes=1) for t in texts)
+    code = "import os, pathlib, time; time.sleep(0.3); print({!r}, flush=True)\n"
+    return tuple(Part(t, (("-c", code.format(t) + then),), minutes=1) for t in texts)
 
 
 def test_lanes_run_side_by_side_and_what_they_say_is_not_mixed(tmp_path, capfd):
     done = []
-    lanes = [says("a", "b"), says("c", "d", "e")]
+    # Each waits for the other: they can only end if they run at the same time.
+    wait = "open({!r}, 'w')\nwhile not os.path.exists({!r}): time.sleep(0.01)"
+    a, c = says("a", then=wait.format("one", "two")), says("c", then=wait.format("two", "one"))
+    lanes = [(*a, *says("b")), (*c, *says("d", "e"))]
     run_parts.run_round(lanes, Place(tmp_path, PYTHON, tmp_path), done.append)
     said = capfd.readouterr().out.split()
     assert sorted(result.name for result in done) == list("abcde")
+    assert not any(result.failed for result in done)
     for name in "abcde":
         at = said.index(name)
         assert said[at - 1 : at + 3] == ["==", name, "==", name]
 
 
 def test_an_interrupt_ends_every_lane_and_shows_what_was_said(tmp_path, capfd):
-    pid = "import os, time; print('pid', os.getpid(), flush=True); time.sleep(600)"
-    lanes = [says("a", then=pid), says("b", then=pid), says("c", then="raise KeyboardInterrupt")]
+    pid = "print('pid', os.getpid(), flush=True); open({!r}, 'w'); time.sleep(600)"
+    both = "while len([*pathlib.Path().glob({!r})]) < 2: time.sleep(0.01)"
+    lanes = [says(name, then=pid.format(f"{name}.said")) for name in "ab"]
+    lanes.append(says("c", then=both.format("*.said")))
 
     def interrupt(result):
-        raise KeyboardInterrupt  # as the third lane ends
+        raise KeyboardInterrupt  # as the third lane ends, when both have spoken
 
     with pytest.raises(KeyboardInterrupt):
         run_parts.run_round(lanes, Place(tmp_path, PYTHON, tmp_path), interrupt)
     said = capfd.readouterr().out
     pids = re.findall(r"pid (\d+)", said)
     assert len(pids) == 2 and "== b ==" in said
-    for pid in pids:
-        with pytest.raises(ProcessLookupError):
-            os.kill(int(pid), 0)
+    assert not any(psutil.pid_exists(int(pid)) for pid in pids)
 
 
 def test_of_the_rounds_only_the_chosen_parts_stay():

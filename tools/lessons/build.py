@@ -57,9 +57,9 @@ def why_stale(book: Book) -> str:
     if not book.notebook.is_file():
         return f"{book.name}: there is no notebook yet; {again}"
     notebook = nbformat.read(book.notebook, as_version=4)
-    if texts(notebook) != texts(read_source(book.source)):
-        return f"{book.name}: its cells differ from notebooks/source/{book.name}.py; {again}"
     try:
+        if texts(notebook) != texts(read_source(book.source)):
+            return f"{book.name}: its cells differ from notebooks/source/{book.name}.py; {again}"
         now = digest(book)
     except LessonFailed as error:
         return f"{book.name}: {error}"

@@ -95,10 +95,10 @@ def _this_python(folder: Path) -> AsyncKernelManager:
     """A kernel of the Python that runs the builder, whatever kernels the user has installed.
 
     folder: for its sockets. (A port that is free when it is chosen may be taken when it is used;
-    Windows knows nothing else.)
+    but Windows knows nothing else, and the name of a socket may not be long.)
     """
     manager = AsyncKernelManager(kernel_name="python3")
-    if os.name != "nt":
+    if os.name != "nt" and len(str(folder)) < 80:
         manager.transport, manager.ip = "ipc", str(folder / "kernel")
     manager._kernel_spec = KernelSpec(**get_kernel_dict())
     return manager

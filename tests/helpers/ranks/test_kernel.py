@@ -3,7 +3,9 @@
 import os
 import queue
 import signal
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 from jupyter_client.manager import KernelManager
@@ -39,7 +41,7 @@ print("pool", *waiting, *([pool._server.process.pid] if pool._server else []))
 class Kernel:
     """A kernel and what its cells print."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path):
         self.manager = KernelManager(kernel_name="python3")
         if os.name != "nt":  # no port that another program could take before it is used
             self.manager.transport, self.manager.ip = "ipc", str(folder / "kernel")
@@ -78,10 +80,11 @@ class Kernel:
 
 
 @pytest.fixture(scope="module")
-def kernel(tmp_path_factory):
-    kernel = Kernel(tmp_path_factory.mktemp("kernel"))
-    yield kernel
-    kernel.close()
+def kernel():
+    with tempfile.TemporaryDirectory() as folder:  # a short name: a socket's may not be long
+        kernel = Kernel(Path(folder))
+        yield kernel
+        kernel.close()
 
 
 def running(pid: int) -> bool:

@@ -101,8 +101,9 @@ def starts_children():
 
 def until_one_server_is_left() -> None:
     """Wait until the server that knows more is ready; the next launch ends the first one."""
-    end, pool = time.monotonic() + 60, the_pool()
-    while pool._next and not pool._next.ready and time.monotonic() < end:
+    end, pool = time.monotonic() + 200, the_pool()
+    while pool._next and not pool._next.ready:
+        assert time.monotonic() < end
         time.sleep(0.05)
 
 
@@ -113,7 +114,7 @@ def warm_again(count: int) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.timeout(120 + 5 * REPEAT)
+@pytest.mark.timeout(400 + 5 * REPEAT)
 def test_nothing_is_left_behind(monkeypatch, tmp_path):
     from helpers.ranks import follow
 

@@ -76,10 +76,11 @@ def priorities(process: int) -> set[int]:
     return found
 
 
+@pytest.mark.timeout(400)  # for it is patient
 @pytest.mark.skipif(not possible(), reason="ranks are forked on Linux alone")
 def test_a_server_that_nobody_waits_for_leaves_the_processor_to_others():
     usual = os.getpriority(os.PRIO_PROCESS, 0)
-    server = ForkServer(rank_environment(), trains=True, patient=True)
+    server = ForkServer(rank_environment(), patient=True)
     try:
         seen = set()
         while not server.ready:
