@@ -145,6 +145,9 @@ def test_nothing_is_left_behind(monkeypatch, tmp_path):
     assert after[2] <= before[2] + 2, "open files"
     files = [path.name for path in tmp_path.iterdir() if "torchinductor" not in path.name]
     assert not files, "files"  # (torch itself makes that folder when its compiler is imported)
+    end = time.monotonic() + 30  # others may leave a file for a moment, too: torch removes it
+    while shared_memory() - shared and time.monotonic() < end:
+        time.sleep(0.2)
     assert not shared_memory() - shared, "shared memory"
     assert memory() - heap < 20e6 + 1e5 * REPEAT, "memory"
     the_pool().close()
