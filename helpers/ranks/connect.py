@@ -19,7 +19,8 @@ from helpers.ranks.place import Place, usable_cores
 if TYPE_CHECKING:
     import torch
 
-LINGER_S = 4.0  # how long rank 0 lets the others read what went wrong
+LINGER_S = 30.0  # how long rank 0 lets the others read what went wrong, at most
+TOLD_S = 1.0  # and so long where all that have come know it
 SAY_AFTER_S = 3.0  # after this long a waiting rank says for whom it waits
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -229,15 +230,15 @@ def _await_rank_0(place: Place, port: int, timeout: float) -> None:
                     f"rank 0 cannot be reached at {place.address}:{port}: {error}"
                 ) from None
         waited = time.monotonic() - begun
+        if waited > SAY_AFTER_S and not said:
+            said = True
+            print(f"[ranks] rank {place.rank} waits for rank 0 at {place.address}:{port}")
+            sys.stdout.flush()
         if waited > timeout:
             raise ConnectError(
                 f"rank {place.rank} waited {timeout:.0f} s for rank 0 at {place.address}:{port}, "
                 "and nobody listens there: start rank 0 too"
             )
-        if waited > SAY_AFTER_S and not said:
-            said = True
-            print(f"[ranks] rank {place.rank} waits for rank 0 at {place.address}:{port}")
-            sys.stdout.flush()
         time.sleep(0.05)
 
 
@@ -280,11 +281,11 @@ def _compare_notes(store, place: Place, choice: Choice, timeout: float) -> None:
             raise ConnectError(store.get("mistake").decode())
         waited = time.monotonic() - begun
         missing = [r for r in range(place.world_size) if store.add(f"came/{r}", 0) == 0]
-        if waited > timeout:
-            raise ConnectError(f"after {timeout:.0f} s {_ranks(missing)} did not come")
         if waited > SAY_AFTER_S and not said and missing:
             said = True
             print(f"[ranks] rank {place.rank} waits for {_ranks(missing)}", flush=True)
+        if waited > timeout and missing:
+            raise ConnectError(f"after {timeout:.0f} s {_ranks(missing)} did not come")
         time.sleep(0.01 if waited < 1 else 0.1)
     if store.check(["mistake"]):
         raise ConnectError(store.get("mistake").decode())
@@ -297,7 +298,7 @@ def _let_others_read(store, place: Place) -> None:
     while place.rank == 0 and "LAB_STORE_PORT" not in os.environ:
         waited = time.monotonic() - begun
         all_know = store.add("told", 0) >= store.add("arrived", 0)
-        if waited > LINGER_S or (all_know and waited > LINGER_S / 4):
+        if waited > LINGER_S or (all_know and waited > TOLD_S):
             return
         time.sleep(0.02)
 

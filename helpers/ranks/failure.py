@@ -134,6 +134,15 @@ def stopped(
     return Failure(None, sentence, story.details, picture=story.picture), story.certain
 
 
+def only_echoes(states: Sequence[RankState]) -> bool:
+    """Whether what has failed tells of broken connections alone, and their cause is still to come:
+    from a rank that has neither failed nor finished.
+    """
+    failed = [s for s in states if s.failed]
+    waiting = len(failed) < len(states) and not any(s.finished for s in states)
+    return waiting and all(s.error is not None and _is_echo(s.error) for s in failed)
+
+
 def _is_echo(error: Mapping) -> bool:
     text = error["text"].lower()
     return any(echo in text for echo in ECHOES)

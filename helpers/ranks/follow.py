@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from helpers.ranks.failure import Failure, RankState, first_failure, stopped
+from helpers.ranks.failure import Failure, RankState, first_failure, only_echoes, stopped
 from helpers.ranks.jobs import Call, Script, Surroundings
 from helpers.ranks.limits import not_inside_a_rank
 from helpers.ranks.output import Output
@@ -19,8 +19,10 @@ from helpers.ranks.report import Report
 EXIT_S = 5.0  # how long a rank that has finished may take to end
 START_S = 120.0  # how long interpreters may take to start
 GRACE_S = 0.3  # after the first failure: time for the others to say what happened to them
+CAUSE_S = 10.0  # after a mere echo of a failure: time for its cause to become known
 ASK_S = 0.5  # how often the ranks are asked where they stand
 STALL_S = 2.0  # nothing has moved for so long: look whether anything ever can
+STALL_ROUNDS = 3  # and in so many rounds of questions: the whole machine may have stood still
 ANSWER_S = 1.0  # how long a rank may take to say where it stands
 
 
@@ -87,10 +89,12 @@ class _Run:
                     self._late, self._limit = True, time.monotonic() + ANSWER_S
                 continue
             self._take(item)
+            if any(s.failed for s in self.states):
+                continue
             if self._answers >= self._unfinished():
                 if self._late and self._answers:
                     return self._stopped(self.surroundings.timeout)[0]
-                if self._still.since(self.states) > STALL_S:
+                if self._still.proven(self.states, self._round):
                     failure, certain = self._stopped(None)
                     if certain:
                         return failure
@@ -124,19 +128,21 @@ class _Run:
 
     def _take(self, item: News) -> None:
         """One piece of news, and what follows from it."""
-        before = [(s.failed, s.running) for s in self.states]
+        before = [(s.failed, s.running, s.finished) for s in self.states]
         self._note(item)
         if item.kind == "message" and item.value["kind"] == "port":
             self._give_out(item.value["port"])
         if item.kind == "message" and item.value["kind"] == "where":
             if item.value["round"] == self._round:
                 self._answers.add(item.rank)
-        if [(s.failed, s.running) for s in self.states] == before:
+        if [(s.failed, s.running, s.finished) for s in self.states] == before:
             return
         now = time.monotonic()
         if any(s.failed for s in self.states):
-            self._limit = min(self._limit, now + GRACE_S)
-        elif all(s.running for s in self.states):  # the clock starts with the last
+            grace = CAUSE_S if only_echoes(self.states) else GRACE_S
+            self._limit, self._ask_at = min(self._limit, now + grace), float("inf")
+        elif all(s.running for s in self.states) and not all(running for _, running, _ in before):
+            # The clock starts with the last.
             self._limit, self._ask_at = now + self.surroundings.timeout, now + ASK_S
 
     def _note(self, item: News) -> None:
@@ -187,14 +193,15 @@ class _Stillness:
 
     def __init__(self):
         self._facts: object = None
-        self._time = 0.0
+        self._time, self._round = 0.0, 0
 
-    def since(self, states: list[RankState]) -> float:
-        """Seconds in which every rank has stood where it stands now; 0 while one computes."""
+    def proven(self, states: list[RankState], number: int) -> bool:
+        """Whether every rank has stood long enough where it stands now, in round `number`."""
         facts = [(s.finished, s.standing and s.standing.moved) for s in states]
         if facts != self._facts:
-            self._facts, self._time = facts, time.monotonic()
-        return time.monotonic() - self._time
+            self._facts, self._time, self._round = facts, time.monotonic(), number
+        rounds = number - self._round
+        return time.monotonic() - self._time > STALL_S and rounds >= STALL_ROUNDS
 
 
 def _place(rank: int, ranks: int, store_port: int, master_port: int) -> dict[str, str]:

@@ -111,7 +111,8 @@ class RankProcess:
     def _await_end(self, readers: list[threading.Thread]) -> None:
         status = self.process.wait()
         for reader in readers:  # what it still said comes before the news of its end
-            reader.join(timeout=1)
+            for _ in range(4):  # not a second at once: this whole process may stand still in it
+                reader.join(timeout=0.25)
         self._tell("ended", status)
 
     def _tell(self, kind: str, value: Any) -> None:

@@ -80,7 +80,7 @@ def killed(folder, rank, **how):
         (str(folder), 10**6, rank, *how.values()),
         on_error="report",
         quiet=True,
-        timeout=60,
+        timeout=200,
     )
     said = str(report)
     assert said.startswith(f"rank {rank} ended without a word: it was ended by SIGKILL"), said
@@ -88,7 +88,7 @@ def killed(folder, rank, **how):
     return latest(folder)
 
 
-@pytest.mark.timeout(60 + 15 * ROUNDS)
+@pytest.mark.timeout(300 + 40 * ROUNDS)
 def test_a_rank_that_is_killed_costs_the_steps_since_the_last_save(tmp_path):
     draw, last = random.Random(ROUNDS), 0
     for number in range(ROUNDS):

@@ -101,8 +101,8 @@ def root(tmp_path_factory):
 @pytest.fixture(scope="module")
 def ranks(root):
     """What each rank of the two launches gave."""
-    two = launch(walk_and_shard, 2, (str(root), TWO_RANKS), quiet=True, timeout=100)
-    return [*two, *launch(walk, 6, (str(root), SIX_RANKS), quiet=True, timeout=100)]
+    two = launch(walk_and_shard, 2, (str(root), TWO_RANKS), quiet=True, timeout=250)
+    return [*two, *launch(walk, 6, (str(root), SIX_RANKS), quiet=True, timeout=250)]
 
 
 @pytest.mark.parametrize(("grid", "kind", "number"), CASES)

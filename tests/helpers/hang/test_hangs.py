@@ -191,9 +191,9 @@ def test_after_the_time_out_the_story_is_told_as_far_as_it_is_known():
             time.sleep(60)
         dist.barrier()
 
-    report = launch(slow, 2, timeout=4, on_error="report", quiet=True)
+    report = launch(slow, 2, timeout=8, on_error="report", quiet=True)
     said = str(report)
-    assert said.startswith("the ranks did not finish within 4 s, and were stopped: rank 1 waits")
+    assert said.startswith("the ranks did not finish within 8 s, and were stopped: rank 1 waits")
     assert "rank 0 is at work at line" in said and "time.sleep(60)" in said
     assert "give the launch more time" in said
 

@@ -4,7 +4,7 @@ import linecache
 
 from helpers.hang import Standing
 from helpers.hang.places import locate
-from helpers.ranks.failure import RankState, first_failure, stopped
+from helpers.ranks.failure import RankState, first_failure, only_echoes, stopped
 
 CELLS = {"<cell>": "cell [7]"}
 FRAMES = [("/usr/lib/python3/runpy.py", 3, "run"), ("<cell>", 2, "train")]
@@ -44,6 +44,14 @@ def test_a_killed_rank_comes_before_the_echoes():
     ]
     said = first_failure(states, CELLS).sentence
     assert said.startswith("rank 1 ended without a word: it was ended by SIGKILL")
+
+
+def test_an_echo_waits_for_its_cause():
+    echo = RankState(0, error=error("Connection closed by peer", 1.0))
+    assert only_echoes([echo, RankState(1)])
+    assert not only_echoes([echo, RankState(1, status=-9)])  # here is the cause
+    assert not only_echoes([echo, RankState(1, result=b"")])  # a rank that has returned is one too
+    assert not only_echoes([echo, RankState(1, error=echo.error)])  # nobody is left to tell
 
 
 def test_exit_status():

@@ -51,17 +51,23 @@ class Kernel:
     def connect(self):
         self.client = self.manager.client()
         self.client.start_channels()
-        self.client.wait_for_ready(timeout=60)
+        self.client.wait_for_ready(timeout=250)
+
+    def execute(self, code: str) -> None:
+        """Send a cell; what `read` gives from now on belongs to it."""
+        self.cell = self.client.execute(code)
 
     def read(self, until) -> tuple[str, str]:
-        """What is printed, and the error, until `until(text, idle)` holds."""
+        """What the cell prints, and its error, until `until(text, idle)` holds."""
         text, error = "", ""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 250
         while time.monotonic() < end:
             try:
                 message = self.client.get_iopub_msg(timeout=1)
             except queue.Empty:
                 continue
+            if message["parent_header"].get("msg_id") != self.cell:
+                continue  # such as an answer from the start of the kernel
             content = message["content"]
             text += content.get("text", "") if message["msg_type"] == "stream" else ""
             error += content.get("ename", "")
@@ -71,7 +77,7 @@ class Kernel:
         raise AssertionError(f"the kernel did not come to it: {text!r} {error!r}")
 
     def run(self, code: str) -> tuple[str, str]:
-        self.client.execute(code)
+        self.execute(code)
         return self.read(lambda text, idle: idle)
 
     def close(self):
@@ -107,7 +113,7 @@ def wait_until_gone(pids: list[int]) -> None:
 
 
 def start_sleeping(kernel) -> list[int]:
-    kernel.client.execute(SLEEP)
+    kernel.execute(SLEEP)
     text, _ = kernel.read(lambda text, idle: text.count("pid ") == 2 and text.endswith("\n"))
     return [int(line.split("pid ")[1]) for line in text.splitlines() if "pid " in line]
 

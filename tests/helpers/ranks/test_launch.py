@@ -95,6 +95,19 @@ def test_a_rank_that_is_killed():
     assert "rank 1 ended without a word: it was ended by SIGKILL" in report.failure.sentence
 
 
+def test_the_cause_of_an_echo_may_come_late():
+    def slow_to_tell():
+        if dist.get_rank() == 1:
+            dist.destroy_process_group()
+            time.sleep(1.5)
+            raise ValueError("this is why")
+        dist.recv(torch.ones(1), 1)
+
+    report = launch(slow_to_tell, 2, timeout=60, on_error="report", quiet=True, checked=False)
+    assert "rank 1 failed first" in report.failure.sentence
+    assert "ValueError: this is why" in report.failure.sentence
+
+
 def test_without_checks_a_small_buffer_aborts_and_the_failure_says_how_to_find_it():
     def short():
         if dist.get_rank() == 0:
@@ -194,7 +207,8 @@ def test_a_machine_with_one_core():
         dist.all_reduce(x)
         return x.item(), torch.get_num_threads()
 
-    script = "import os\nos.sched_setaffinity(0, {0})\n" + textwrap.dedent(
+    script = "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+    script += textwrap.dedent(
         "import torch, torch.distributed as dist\nfrom helpers.ranks import launch\n"
     )
     script += textwrap.dedent(inspect.getsource(program))

@@ -1,0 +1,18 @@
+"""When ranks have stood still for long enough to be judged."""
+
+from helpers.ranks import follow
+from helpers.ranks.failure import RankState
+
+
+def test_time_and_rounds_must_both_pass(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(follow.time, "monotonic", lambda: now)
+    still, states = follow._Stillness(), [RankState(0), RankState(1)]
+    assert not still.proven(states, 1)
+    now += 60  # the whole machine stood still, and nobody could move
+    assert not still.proven(states, 2)
+    assert not still.proven(states, 3)
+    assert still.proven(states, 4)
+    states[1].result = b""
+    assert not still.proven(states, 5), "a rank has moved"
+    assert not still.proven(states, 9), "no time has passed"
