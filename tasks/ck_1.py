@@ -23,7 +23,9 @@ TASK = Task(
     ),
 )
 RANKS = 3
-SLOW = 0.15  # seconds: enough for the other ranks to run ahead of a slow one
+LONGEST_S = 5.0  # how long a rank is held, at most, where no other rank ever comes to wait for it
+NAMING = ("rename", "replace")
+MEETINGS = "barrier all_reduce broadcast all_gather all_gather_object broadcast_object_list".split()
 
 
 def state_of(seed, rank):
@@ -33,79 +35,149 @@ def state_of(seed, rank):
     return {"weights": torch.full((5,), float(seed + rank)), "rank": rank}
 
 
-def work(module, seed):
-    """On a rank: what is there while others write, at the return, and after a run was killed; and
-    what was read at last.
+class Held:
+    """Where each rank stands in one save, told by files in `folder`.
 
-    When a name appears, and what was synced, can only be seen here.
+    A rank is held where another one could run ahead of it, until the others wait for it or have
+    left: so what is seen does not depend on who is quick.
+    """
+
+    def __init__(self, folder, rank):
+        self.folder, self.rank, self.met = folder, rank, 0
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def tell(self, what):
+        """Say where this rank stands."""
+        (self.folder / f"{self.rank} {what}").touch()
+
+    def meet(self, call):
+        """A collective call that says before how many there were."""
+
+        def counted(*args, **kwargs):
+            self.met += 1
+            self.tell(f"met {self.met}")
+            return call(*args, **kwargs)
+
+        return counted
+
+    def let_others_run(self, here, *places):
+        """Stand `here` until each other rank meets once more, has left, or stands at a place."""
+        import time
+
+        self.tell(here)
+        enough = (f"met {self.met + 1}", "left", *places)
+        end = time.monotonic() + LONGEST_S
+        while time.monotonic() < end and not all(
+            any((self.folder / f"{rank} {place}").exists() for place in enough)
+            for rank in range(RANKS)
+            if rank != self.rank
+        ):
+            time.sleep(0.01)
+        self.go_on(here)
+
+    def go_on(self, here):
+        """Say that this rank no longer stands `here`."""
+        (self.folder / f"{self.rank} {here}").unlink(missing_ok=True)
+
+
+def watched_save(module, state, folder, seed, held, slow):
+    """One `save_part`: what this rank sees of the folder while it writes and when it returns, how
+    often it synced, and the draft that it gave the name to.
+
+    held: where the ranks stand; slow: the rank that writes last.
     """
     import os
-    import shutil
-    import tempfile
-    import time
     from pathlib import Path
     from unittest import mock
 
     import torch
     import torch.distributed as dist
 
-    rank = dist.get_rank()
-    given = [tempfile.mkdtemp() if rank == 0 else None]
-    dist.broadcast_object_list(given, src=0)
-    folder = Path(given[0])
-    whole, slow_writer = folder / f"step-{seed}", seed % RANKS
-    facts = {"early": "", "returned": True, "synced": 0, "slow": SLOW}
-    real_save, real_sync, real_mkdir, drafts = torch.save, os.fsync, os.mkdir, []
+    whole = folder / f"step-{seed}"
+    seen = {"early": "", "synced": 0, "draft": None}
+    real_save, real_sync, real_mkdir = torch.save, os.fsync, os.mkdir
 
     def save(state, *args, **kwargs):
         if whole.exists():
-            facts["early"] = facts["early"] or "before"
-        if rank == slow_writer:
-            time.sleep(facts["slow"])
+            seen["early"] = seen["early"] or "before"
+        if held.rank == slow:
+            held.let_others_run("save")
+        held.tell("save")
         real_save(state, *args, **kwargs)
-        if rank == slow_writer:
-            time.sleep(facts["slow"])
         if whole.exists():
-            facts["early"] = facts["early"] or "while"
+            seen["early"] = seen["early"] or "while"
+        held.go_on("save")
 
     def sync(descriptor):
-        facts["synced"] += 1
+        seen["synced"] += 1
         return real_sync(descriptor)
 
-    def slowly(call):
-        """So that a rank which does not wait for a folder or its name comes before it."""
+    def mkdir(*args, **kwargs):
+        held.let_others_run("mkdir", "mkdir", "save", "rename")
+        return real_mkdir(*args, **kwargs)
 
-        def after_a_while(*args, **kwargs):
-            time.sleep(facts["slow"])
-            result = call(*args, **kwargs)
-            if call is not real_mkdir and Path(args[1]) == whole:
-                drafts.append(Path(args[0]))
-            return result
+    def named(real):
+        def rename(old, new, *args, **kwargs):
+            held.let_others_run("rename", "save", "rename")
+            real(old, new, *args, **kwargs)
+            if Path(new) == whole:
+                seen["draft"] = Path(old)
 
-        return after_a_while
+        return rename
 
-    state = state_of(seed, rank)
     patches = [mock.patch.object(torch, "save", save), mock.patch.object(os, "fsync", sync)]
-    names = ((os, "mkdir"), (os, "rename"), (os, "replace"))
-    patches += [mock.patch.object(on, name, slowly(getattr(on, name))) for on, name in names]
+    patches += [mock.patch.object(os, "mkdir", mkdir)]
+    patches += [mock.patch.object(os, name, named(getattr(os, name))) for name in NAMING]
+    patches += [mock.patch.object(dist, name, held.meet(getattr(dist, name))) for name in MEETINGS]
     for patch in patches:
         patch.start()
     try:
         module.save_part(state, folder, seed)
-        facts.update(returned=whole.exists(), slow=0.0)
-        dist.barrier()
-        for draft in drafts:  # on the rank that gave the name: as a killed run leaves it
-            whole.rename(draft)
-            (draft / "rank0.pt").write_bytes(b"half")
-            (draft / "rank9.pt").write_bytes(b"of a run with more ranks")
-            break
-        dist.barrier()
-        if not whole.exists():
-            module.save_part(state, folder, seed)
-        dist.barrier()
+        seen["returned"] = whole.exists()
     finally:
+        held.tell("left")
         for patch in patches:
             patch.stop()
+    return seen
+
+
+def work(module, seed):
+    """On a rank: what is there while others write, at the return, and after a run was killed; and
+    what was read at last.
+
+    When a name appears, and what was synced, can only be seen here.
+    """
+    import shutil
+    import tempfile
+    from pathlib import Path
+
+    import torch.distributed as dist
+
+    rank = dist.get_rank()
+    given = [tempfile.mkdtemp() if rank == 0 else None]
+    dist.broadcast_object_list(given, src=0)
+    root = Path(given[0])
+    folder = root / "checkpoints"
+    folder.mkdir(exist_ok=True)
+    state, whole = state_of(seed, rank), folder / f"step-{seed}"
+    # In the second save another rank is slow: of two, one at least does not give the name.
+    first = watched_save(module, state, folder, seed, Held(root / "first", rank), seed % RANKS)
+    dist.barrier()
+    if first["draft"]:  # on the rank that gave the name: as a killed run leaves it
+        whole.rename(first["draft"])
+        (first["draft"] / "rank0.pt").write_bytes(b"half")
+        (first["draft"] / "rank9.pt").write_bytes(b"of a run with more ranks")
+    dist.barrier()
+    again = {"early": "", "synced": 0}
+    if not whole.exists():
+        held = Held(root / "second", rank)
+        again = watched_save(module, state, folder, seed, held, (seed + 1) % RANKS)
+    dist.barrier()
+    facts = {
+        "early": first["early"] or again["early"],
+        "returned": first["returned"],
+        "synced": first["synced"] + again["synced"],
+    }
     facts["parts"] = sorted(path.name for path in whole.glob("*"))
     try:
         found = module.load_part(folder, seed)
@@ -114,7 +186,7 @@ def work(module, seed):
         facts["loaded"] = None
     dist.barrier()
     if rank == 0:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(root, ignore_errors=True)
     return facts
 
 

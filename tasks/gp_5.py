@@ -27,7 +27,7 @@ TASK = Task(
     ),
 )
 SHAPE = (3, 2, 3)  # micro-batches, samples, numbers
-TOGETHER_S = 5.0  # how long one part waits to see the other at work
+TOGETHER_S = 10.0  # how long one part waits to see the other at work
 
 
 def work(module, seed):

@@ -27,13 +27,13 @@ def pytest(*arguments: str) -> tuple[str, ...]:
 OWN_PROCESS = ("tests/notebooks", "tests/browser", "tests/grade", "tests/puzzles", "tests/gpt2")
 LINT = Part("lint", (("-m", "ruff", "check"), ("-m", "ruff", "format", "--check")), minutes=2)
 TESTS = Part(
-    "tests", (pytest("tests", *(f"--ignore={folder}" for folder in OWN_PROCESS)),), minutes=20
+    "tests", (pytest("tests", *(f"--ignore={folder}" for folder in OWN_PROCESS)),), minutes=25
 )
-EXERCISES = Part("exercises", (pytest("tests/grade"),), minutes=12)
-PUZZLES = Part("puzzles", (pytest("tests/puzzles"),), minutes=4)
-GPT2 = Part("gpt2", (pytest("tests/gpt2"), pytest("gpt2/tests")), minutes=6)
-NOTEBOOKS = Part("notebooks", (pytest("tests/notebooks"),), minutes=20)
-BROWSER = Part("browser", (pytest("tests/browser"),), minutes=5)
+EXERCISES = Part("exercises", (pytest("tests/grade"),), minutes=20)
+PUZZLES = Part("puzzles", (pytest("tests/puzzles"),), minutes=6)
+GPT2 = Part("gpt2", (pytest("tests/gpt2"), pytest("gpt2/tests")), minutes=9)
+NOTEBOOKS = Part("notebooks", (pytest("tests/notebooks"),), minutes=25)
+BROWSER = Part("browser", (pytest("tests/browser"),), minutes=8)
 STUDENT_EDITION = Part("student edition", (("-m", "helpers.grade.student"),), minutes=2)
 
 # Round after round. In a round, lanes run side by side, and the parts of a lane one after the

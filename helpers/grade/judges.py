@@ -107,7 +107,7 @@ class Tail:
 
     def text(self) -> str:
         """What was kept. Waits a moment for the end of the pipe."""
-        self._thread.join(timeout=2)
+        self._thread.join(timeout=10)
         if not self._thread.is_alive():
             self._pipe.close()
         return bytes(self._data).decode(errors="replace")

@@ -208,7 +208,7 @@ def run_together(jobs: list[Job], ranks: int) -> list:
                 answers.append((None, f"{type(error).__name__}: {error}"))
         return answers
 
-    by_rank = launch(run_each, ranks, timeout=60, quiet=True)
+    by_rank = launch(run_each, ranks, timeout=500, quiet=True)
     together = []
     for answers in zip(*by_rank, strict=True):
         errors = [f"rank {rank} failed first: {e}" for rank, (_, e) in enumerate(answers) if e]

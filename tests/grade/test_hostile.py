@@ -138,7 +138,7 @@ def test_a_fork_bomb_ends_with_its_check(run):
     ids=["list", "tensor", "together", "shared"],
 )
 def test_a_hog_is_stopped(run, body):
-    found = run(body, gigabytes=1.2)
+    found = run(body, gigabytes=1.2, seconds=60)
     assert found.kind in ("crash", "limit")
     words = ("MemoryError", "memory", "SIGKILL")
     assert any(word in found.reason for word in words), found.reason
@@ -198,7 +198,7 @@ def test_one_process_that_cannot_be_seen_hides_no_other(monkeypatch, error):
             lambda process, recursive: [c for c in known(process) if c.pid in mine],
         )
         end_below(os.getpid(), itself=False)
-        assert next(c for c in sleepers if c.pid != first).wait(10) != 0
+        assert next(c for c in sleepers if c.pid != first).wait(60) != 0
     finally:
         for child in sleepers:
             child.kill()

@@ -137,9 +137,12 @@ def test_backstop_ends_the_check_and_what_it_started(small, tmp_path):
             "time.sleep(600)",
         ]
     )
-    found = judged(small, body, seconds=1, backstop=7)
+    for backstop in (7, 60):  # the second, where the machine stood still in the first
+        found = judged(small, body, seconds=1, backstop=backstop)
+        if told.exists():
+            break
     assert (found.kind, found.passed) == ("time-out", False)
-    assert found.reason == "the check did not end within 8 s, and was stopped"
+    assert found.reason == f"the check did not end within {1 + backstop} s, and was stopped"
     assert ended(int(told.read_text()))
 
 
@@ -159,7 +162,7 @@ def test_what_a_check_leaves_behind_ends_too(small, tmp_path, system):
 
 def ended(pid: int) -> bool:
     """Whether the process is gone, at once or soon: a zombie counts, nobody waits for an orphan."""
-    for _ in range(100):
+    for _ in range(1200):
         try:
             if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
                 return True
