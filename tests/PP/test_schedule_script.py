@@ -56,7 +56,7 @@ def train():
 
 @pytest.fixture(scope="module")
 def answers():
-    return launch(train, ranks=2, quiet=True, timeout=120)
+    return launch(train, ranks=2, quiet=True, timeout=400)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_more_stages_than_layers_are_refused_by_the_program():
         cwd=FOLDER,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=400,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     assert done.returncode != 0

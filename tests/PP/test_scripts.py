@@ -55,7 +55,7 @@ def ranks_of(path: str, ranks: int, flags: list[str]):
         first = getattr(stage, "first_layer", 0)
         return losses, {whole_name(n, first): w for n, w in stage.state_dict().items()}, trace
 
-    return launch(train, ranks=ranks, quiet=True, timeout=100)
+    return launch(train, ranks=ranks, quiet=True, timeout=400)
 
 
 def one_device(flags: list[str], batch: int, like_ranks: int = 1):
@@ -166,7 +166,7 @@ def run_script(*arguments: str) -> subprocess.CompletedProcess:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=400,
     )
 
 
@@ -192,8 +192,9 @@ def test_run_sh_leaves_what_each_rank_said_and_a_trace(tmp_path):
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHON": sys.executable},
-        timeout=100,
+        timeout=400,
     )
     assert ended.returncode == 0, ended.stderr
-    assert len((folder / "out2.txt").read_text().splitlines()) == 4
+    said = (folder / "out2.txt").read_text().splitlines()
+    assert len([line for line in said if line[0] != "["]) == 4  # but for whom it waits
     assert len(list((tmp_path / "traces").glob("rank*.json"))) == 3

@@ -47,7 +47,7 @@ def one_device():
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_it_is_one_device(one_device, ranks):
-    found = launch(train, ranks, ([*FLAGS, *SGD],), quiet=True, timeout=100)
+    found = launch(train, ranks, ([*FLAGS, *SGD],), quiet=True, timeout=400)
     for losses, _, kinds in found:
         assert losses == pytest.approx(one_device[0], abs=1e-5)
         assert {kind: kinds.count(kind) for kind in ("F", "B")} == {"F": 4, "B": 4}
@@ -65,7 +65,7 @@ def test_heads_that_the_ranks_do_not_divide_are_one_sentence():
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=400,
     )
     assert done.returncode == 1
     assert "6 heads cannot be divided among 4 ranks: each has whole heads" in done.stderr
@@ -79,7 +79,7 @@ def test_run_sh_leaves_what_each_rank_said_and_a_trace(tmp_path):
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHON": sys.executable},
-        timeout=100,
+        timeout=400,
     )
     assert done.returncode == 0, done.stderr
     assert len((folder / "out0.txt").read_text().splitlines()) >= 4

@@ -91,7 +91,7 @@ class Lab:
         page.wait_for_function("jupyterapp.commands.isEnabled('notebook:run-all-cells')")
         return page
 
-    def run_all(self, page, seconds: float = 300) -> None:
+    def run_all(self, page, seconds: float = 600) -> None:
         """Clear what the notebook shows, run all of it, wait for its last cell or an error."""
         self.choose(page, "Edit", "Clear Outputs of All Cells")
         self.choose(page, "Run", "Run All Cells")
@@ -219,7 +219,7 @@ def _end(server: subprocess.Popen) -> None:
     """Close the server's input, on which it stops with its kernels; if it does not, end it hard."""
     server.stdin.close()
     try:
-        server.wait(20)
+        server.wait(90)
     except subprocess.TimeoutExpired:
         if hasattr(os, "killpg"):
             os.killpg(server.pid, signal.SIGKILL)

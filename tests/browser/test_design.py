@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 CELL = (
     "from helpers.cluster import design\n"

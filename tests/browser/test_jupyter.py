@@ -8,7 +8,7 @@ import urllib.request
 import nbformat
 import pytest
 
-pytestmark = pytest.mark.timeout(500)
+pytestmark = pytest.mark.timeout(900)
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 CELLS = [
     "from IPython.display import display\nimport matplotlib.pyplot as plt\n%matplotlib inline",

@@ -6,6 +6,9 @@ import pytest
 PICTURES = """pictures => pictures.map(picture => ({
     alt: picture.alt, width: picture.naturalWidth, shown: picture.checkVisibility()
 }))"""
+ALL_SHOWN = """[...document.querySelectorAll(".jp-OutputArea-output img")].every(
+    picture => picture.complete && picture.naturalWidth
+)"""
 lessons = pytest.mark.parametrize(
     "name", ["02_ranks_and_collectives", "03_data_parallel_gradients"]
 )
@@ -14,7 +17,7 @@ SEEN = {
     "02_ranks_and_collectives": 'img[alt^="Who waits for whom."]',
     "03_data_parallel_gradients": 'img[alt^="Curves of loss"]',
 }
-pytestmark = pytest.mark.timeout(500)
+pytestmark = pytest.mark.timeout(900)
 
 
 @lessons
@@ -23,6 +26,7 @@ def test_a_reader_sees_every_picture_before_anything_has_run(lab, name):
     outputs = [output for cell in committed.cells for output in cell.get("outputs", [])]
     html = "".join(output.get("data", {}).get("text/html", "") for output in outputs)
     page = lab.open(f"notebooks/{name}.ipynb")
+    page.wait_for_function(ALL_SHOWN)
     pictures = page.locator(".jp-OutputArea-output img").evaluate_all(PICTURES)
     lab.screenshot(page, f"{name}_as_committed")
     assert len(pictures) == html.count("<img ") > 0

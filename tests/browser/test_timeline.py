@@ -20,7 +20,7 @@ from helpers.trace import (
 )
 from helpers.trace.examples import pipeline
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 CELLS = [
     "from helpers.timeline import compare, explore, timeline\n"
@@ -62,8 +62,8 @@ def test_a_slider_changes_the_step_and_its_numbers(pages, running_lab):
 def test_what_cannot_run_is_said_and_the_picture_stays(pages):
     root = pages.locator(".lab-timeline").first
     move(root, "limit", 0)  # 100 MB, and rank 0 of 1F1B keeps four times as much
-    root.locator(".lab-problem").wait_for()
-    assert "the limit is 100 MB" in root.locator(".lab-problem").inner_text()
+    # Another problem may stand there first: that Python has not answered for some seconds.
+    root.locator(".lab-problem", has_text="the limit is 100 MB").wait_for()
     assert numbers(pages, 0)["duration"] > 0
     move(root, "limit", "last")
     root.locator(".lab-problem").wait_for(state="hidden")

@@ -28,7 +28,7 @@ def program(tmp_path):
         return subprocess.run(
             [sys.executable, str(GPT2 / "project" / f"{name}.py"), *map(str, flags)],
             env=os.environ | {"OMP_NUM_THREADS": "1"},
-            cwd=tmp_path, capture_output=True, text=True, timeout=110,
+            cwd=tmp_path, capture_output=True, text=True, timeout=400,
         )  # fmt: skip
 
     return run

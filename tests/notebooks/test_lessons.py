@@ -34,7 +34,7 @@ def test_the_committed_notebook_is_the_source_and_up_to_date(lesson):
     assert counts == list(range(1, len(counts) + 1))
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1500)
 @each_lesson
 def test_the_lesson_runs_from_the_top(lesson):
     build(lesson)  # raises LessonFailed with the cell, its line and the reason; writes nothing

@@ -33,7 +33,7 @@ def by_all_ways():
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 5])
 def test_three_ways_bring_the_tensor_of_the_left_neighbour(ranks):
-    everywhere = launch(by_all_ways, ranks, timeout=30, quiet=True)
+    everywhere = launch(by_all_ways, ranks, timeout=400, quiet=True)
     assert len(everywhere[0]) == 3 * len(TYPES)
     for rank, found in enumerate(everywhere):
         for (name, dtype), (theirs, stayed) in found.items():
@@ -48,7 +48,7 @@ def test_the_deadlock_ends_in_words():
         mine = torch.ones(4)
         the_script().exchange_deadlock(mine, dist.get_rank(), dist.get_world_size())
 
-    report = launch(stuck, 3, timeout=30, on_error="report", quiet=True)
+    report = launch(stuck, 3, timeout=400, on_error="report", quiet=True)
     said = str(report)
     assert "a ring of sends. Ranks 0, 1 and 2 all send first" in said, said
     assert "in exchange_deadlock" in said and "dist.send(mine, right)" in said
@@ -73,7 +73,7 @@ def test_the_script_shows_each_way():
         cwd=PRIMER,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=400,
     )
     assert done.returncode == 0, done.stderr
     for way in ("order", "no-wait", "batch"):

@@ -18,7 +18,7 @@ def run(*flags: str) -> subprocess.CompletedProcess:
         cwd=PRIMER,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=400,
     )
 
 

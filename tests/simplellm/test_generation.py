@@ -63,7 +63,8 @@ def test_a_seed_gives_one_text_and_the_global_numbers_are_left_alone():
     first = net.generate([1], 20, temperature=1.0, seed=5)
     assert first == net.generate([1], 20, temperature=1.0, seed=5)
     assert first != net.generate([1], 20, temperature=1.0, seed=6)
-    assert net.generate([1], 20, temperature=1.0) != net.generate([1], 20, temperature=1.0)
+    # Two texts may be the same by chance; six are not.
+    assert len({tuple(net.generate([1], 20, temperature=1.0)) for _ in range(6)}) > 1
     assert torch.equal(state, torch.random.get_rng_state())
 
 

@@ -93,7 +93,7 @@ def test_the_command_for_linux_without_a_gpu_installs_from_the_index(index, tmp_
     monkeypatch.setattr(torch_choice, "CPU_INDEX", address + "/whl/cpu")
     facts = Facts("Linux", "x86_64")
     assert asks_cpu_index(facts, VERSION)
-    facts = Facts("Linux", "x86_64", cpu_index_answers=answers(torch_choice.CPU_INDEX))
+    facts = Facts("Linux", "x86_64", cpu_index_answers=answers(torch_choice.CPU_INDEX, 60))
     choice = choose(facts, VERSION)
     # The index has torch alone, and nothing of what torch needs: that is enough.
     run_pip(choice.pip, tmp_path / "target")
@@ -119,7 +119,7 @@ def closed_port() -> int:
 
 
 def test_an_index_that_serves_torch_answers(index):
-    assert answers(index[0] + "/whl/cpu")
+    assert answers(index[0] + "/whl/cpu", 60)
 
 
 def test_pages_without_torch_do_not_count_as_an_answer(index):

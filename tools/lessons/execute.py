@@ -20,7 +20,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 CELL_LINE = re.compile(r"Cell In\s?\[\d+\], line (\d+)")
 
 
-def execute(notebook: NotebookNode, folder: Path, cell_seconds: int = 180) -> None:
+def execute(notebook: NotebookNode, folder: Path, cell_seconds: int = 600) -> None:
     """Run every cell of `notebook` from the top in `folder`, with this Python and LAB_STATIC=1.
 
     Raises LessonFailed for the first cell that raises, takes too long or ends its kernel.
@@ -29,6 +29,8 @@ def execute(notebook: NotebookNode, folder: Path, cell_seconds: int = 180) -> No
     client = NotebookClient(
         notebook,
         timeout=cell_seconds,
+        startup_timeout=300,
+        iopub_timeout=120,  # after the usual 4 s it would go on without the last outputs
         extra_arguments=["--log-level=ERROR"],  # it would warn that local messages are not secret
         store_widget_state=False,
         record_timing=False,
