@@ -25,7 +25,6 @@ TASK = Task(
 RANKS = 3
 LONGEST_S = 5.0  # how long a rank is held, at most, where no other rank ever comes to wait for it
 NAMING = ("rename", "replace")
-MEETINGS = "barrier all_reduce broadcast all_gather all_gather_object broadcast_object_list".split()
 
 
 def state_of(seed, rank):
@@ -35,7 +34,7 @@ def state_of(seed, rank):
     return {"weights": torch.full((5,), float(seed + rank)), "rank": rank}
 
 
-class Held:
+class Holds:
     """Where each rank stands in one save, told by files in `folder`.
 
     A rank is held where another one could run ahead of it, until the others wait for it or have
@@ -50,13 +49,13 @@ class Held:
         """Say where this rank stands."""
         (self.folder / f"{self.rank} {what}").touch()
 
-    def meet(self, call):
-        """A collective call that says before how many there were."""
+    def meet(self, note):
+        """`note`, which is called for every operation; first it counts it, and says so."""
 
-        def counted(*args, **kwargs):
+        def counted(operation):
             self.met += 1
             self.tell(f"met {self.met}")
-            return call(*args, **kwargs)
+            return note(operation)
 
         return counted
 
@@ -84,18 +83,21 @@ def watched_save(module, state, folder, seed, held, slow):
     """One `save_part`: what this rank sees of the folder while it writes and when it returns, how
     often it synced, and the draft that it gave the name to.
 
-    held: where the ranks stand; slow: the rank that writes last.
+    held: where each rank is held; slow: the rank that writes last.
     """
     import os
+    import shutil
     from pathlib import Path
     from unittest import mock
 
     import torch
-    import torch.distributed as dist
+
+    from helpers.hang.watch import the_watch
 
     whole = folder / f"step-{seed}"
     seen = {"early": "", "synced": 0, "draft": None}
     real_save, real_sync, real_mkdir = torch.save, os.fsync, os.mkdir
+    real_rmtree = shutil.rmtree
 
     def save(state, *args, **kwargs):
         if whole.exists():
@@ -113,8 +115,12 @@ def watched_save(module, state, folder, seed, held, slow):
         return real_sync(descriptor)
 
     def mkdir(*args, **kwargs):
-        held.let_others_run("mkdir", "mkdir", "save", "rename")
+        held.let_others_run("mkdir", "mkdir", "save", "rename", "rmtree")
         return real_mkdir(*args, **kwargs)
+
+    def rmtree(*args, **kwargs):
+        held.let_others_run("rmtree", "rmtree")
+        return real_rmtree(*args, **kwargs)
 
     def named(real):
         def rename(old, new, *args, **kwargs):
@@ -126,9 +132,10 @@ def watched_save(module, state, folder, seed, held, slow):
         return rename
 
     patches = [mock.patch.object(torch, "save", save), mock.patch.object(os, "fsync", sync)]
-    patches += [mock.patch.object(os, "mkdir", mkdir)]
+    patches += [mock.patch.object(os, "mkdir", mkdir), mock.patch.object(shutil, "rmtree", rmtree)]
     patches += [mock.patch.object(os, name, named(getattr(os, name))) for name in NAMING]
-    patches += [mock.patch.object(dist, name, held.meet(getattr(dist, name))) for name in MEETINGS]
+    log = the_watch().log  # of every call of torch.distributed, however its name was imported
+    patches += [mock.patch.object(log, "note", held.meet(log.note))]
     for patch in patches:
         patch.start()
     try:
@@ -160,8 +167,8 @@ def work(module, seed):
     folder = root / "checkpoints"
     folder.mkdir(exist_ok=True)
     state, whole = state_of(seed, rank), folder / f"step-{seed}"
-    # In the second save another rank is slow: of two, one at least does not give the name.
-    first = watched_save(module, state, folder, seed, Held(root / "first", rank), seed % RANKS)
+    # In the second save another rank is slow: at least once, it is not the one that renames.
+    first = watched_save(module, state, folder, seed, Holds(root / "first", rank), seed % RANKS)
     dist.barrier()
     if first["draft"]:  # on the rank that gave the name: as a killed run leaves it
         whole.rename(first["draft"])
@@ -170,7 +177,7 @@ def work(module, seed):
     dist.barrier()
     again = {"early": "", "synced": 0}
     if not whole.exists():
-        held = Held(root / "second", rank)
+        held = Holds(root / "second", rank)
         again = watched_save(module, state, folder, seed, held, (seed + 1) % RANKS)
     dist.barrier()
     facts = {

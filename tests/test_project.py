@@ -185,8 +185,8 @@ def test_no_file_names_a_machine_or_a_person():
     # Words that every project uses are no secret.
     secrets -= {"", "/root/", "/user/", "/test/"}
     secrets = {secret for secret in secrets if len(secret) > 4}
-    node = platform.node()  # a whole word: some machine is called "runner", or "1"
-    known = len(node) > 4 and node != "localhost"
+    node = platform.node()  # as a whole word; some are called by a word that every project uses
+    known = len(node) > 4 and node.lower() not in {"localhost", "runner", "worker", "student"}
     machine = re.compile(rf"\b{re.escape(node)}\b" if known else r"(?!)")
     for path in files():
         if path.suffix in (".model", ".png", ".jpg", ".pdf"):

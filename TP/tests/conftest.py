@@ -45,7 +45,7 @@ def rank_here():
 def refuse(sentence):
     """End all ranks: rank 0 says why."""
     if rank_here() > 0:
-        time.sleep(60)  # mpirun ends all ranks as soon as one has ended
+        time.sleep(15)  # mpirun ends all ranks as soon as one has ended
         pytest.exit("rank 0 says why", returncode=4)
     raise pytest.UsageError(sentence)
 

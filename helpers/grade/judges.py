@@ -106,8 +106,8 @@ class Tail:
             del self._data[: -self._keep]
 
     def text(self) -> str:
-        """What was kept. Waits a moment for the end of the pipe."""
-        self._thread.join(timeout=10)
+        """What was kept. Waits up to five seconds for the end of the pipe."""
+        self._thread.join(timeout=5)
         if not self._thread.is_alive():
             self._pipe.close()
         return bytes(self._data).decode(errors="replace")

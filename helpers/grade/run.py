@@ -12,7 +12,7 @@ from helpers.grade.limits import Held, Limits
 from helpers.grade.task import ROOT, TaskFile, load_task
 from helpers.grade.verdict import Verdict
 
-BACKSTOP_S = 30.0  # the check stops slow ranks itself, with the line; after this it is stopped too
+BACKSTOP_S = 45.0  # the check stops slow ranks itself, with the line; after this it is stopped too
 
 # Bytes of a verdict: the judge's own limits on its texts (`judge.MOST`), at most 12 bytes each.
 MOST_VERDICT = 1 << 20

@@ -19,8 +19,8 @@ from helpers.ranks.place import Place, usable_cores
 if TYPE_CHECKING:
     import torch
 
-LINGER_S = 30.0  # how long rank 0 lets the others read what went wrong, at most
-TOLD_S = 1.0  # and so long where all that have come know it
+LINGER_S = 10.0  # how long rank 0 lets the others read what went wrong, at most
+TOLD_S = 1.0  # at least, and no longer once all that have come know it
 SAY_AFTER_S = 3.0  # after this long a waiting rank says for whom it waits
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -285,7 +285,9 @@ def _compare_notes(store, place: Place, choice: Choice, timeout: float) -> None:
             said = True
             print(f"[ranks] rank {place.rank} waits for {_ranks(missing)}", flush=True)
         if waited > timeout and missing:
-            raise ConnectError(f"after {timeout:.0f} s {_ranks(missing)} did not come")
+            fail(f"after {timeout:.0f} s {_ranks(missing)} did not come")
+        if waited > timeout + LINGER_S:  # the last one was about to be counted
+            fail(f"after {waited:.0f} s all ranks had come and one has ended: see what it said")
         time.sleep(0.01 if waited < 1 else 0.1)
     if store.check(["mistake"]):
         raise ConnectError(store.get("mistake").decode())

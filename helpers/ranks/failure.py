@@ -1,5 +1,6 @@
 """Which rank failed first, where, and how to say it."""
 
+import builtins
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -137,6 +138,8 @@ def stopped(
 def only_echoes(states: Sequence[RankState]) -> bool:
     """Whether what has failed tells of broken connections alone, and their cause is still to come:
     from a rank that has neither failed nor finished.
+
+    False as soon as one has finished: that its partner is gone is cause enough.
     """
     failed = [s for s in states if s.failed]
     waiting = len(failed) < len(states) and not any(s.finished for s in states)
@@ -144,6 +147,10 @@ def only_echoes(states: Sequence[RankState]) -> bool:
 
 
 def _is_echo(error: Mapping) -> bool:
+    # What breaks in the program's own files and sockets is a cause: torch raises no OSError.
+    kind = getattr(builtins, error["type"], None)
+    if isinstance(kind, type) and issubclass(kind, OSError):
+        return False
     text = error["text"].lower()
     return any(echo in text for echo in ECHOES)
 

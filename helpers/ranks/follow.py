@@ -19,10 +19,10 @@ from helpers.ranks.report import Report
 EXIT_S = 5.0  # how long a rank that has finished may take to end
 START_S = 120.0  # how long interpreters may take to start
 GRACE_S = 0.3  # after the first failure: time for the others to say what happened to them
-CAUSE_S = 10.0  # after a mere echo of a failure: time for its cause to become known
+CAUSE_S = 4.0  # after a mere echo of a failure: time for its cause to become known
 ASK_S = 0.5  # how often the ranks are asked where they stand
 STALL_S = 2.0  # nothing has moved for so long: look whether anything ever can
-STALL_ROUNDS = 3  # and in so many rounds of questions: the whole machine may have stood still
+STALL_ROUNDS = 3  # and all ranks have answered so often since: a machine may have stood still
 ANSWER_S = 1.0  # how long a rank may take to say where it stands
 
 
@@ -87,6 +87,7 @@ class _Run:
                 self._ask()
                 if time.monotonic() >= self._limit:
                     self._late, self._limit = True, time.monotonic() + ANSWER_S
+                    self._ask_at = float("inf")
                 continue
             self._take(item)
             if any(s.failed for s in self.states):
@@ -193,15 +194,17 @@ class _Stillness:
 
     def __init__(self):
         self._facts: object = None
-        self._time, self._round = 0.0, 0
+        self._time, self._rounds = 0.0, set()
 
     def proven(self, states: list[RankState], number: int) -> bool:
-        """Whether every rank has stood long enough where it stands now, in round `number`."""
+        """Whether every rank has stood long enough where it stands now; in round `number` all
+        have answered.
+        """
         facts = [(s.finished, s.standing and s.standing.moved) for s in states]
         if facts != self._facts:
-            self._facts, self._time, self._round = facts, time.monotonic(), number
-        rounds = number - self._round
-        return time.monotonic() - self._time > STALL_S and rounds >= STALL_ROUNDS
+            self._facts, self._time, self._rounds = facts, time.monotonic(), set()
+        self._rounds.add(number)
+        return time.monotonic() - self._time > STALL_S and len(self._rounds) > STALL_ROUNDS
 
 
 def _place(rank: int, ranks: int, store_port: int, master_port: int) -> dict[str, str]:

@@ -111,7 +111,7 @@ class RankProcess:
     def _await_end(self, readers: list[threading.Thread]) -> None:
         status = self.process.wait()
         for reader in readers:  # what it still said comes before the news of its end
-            for _ in range(4):  # not a second at once: this whole process may stand still in it
+            for _ in range(4):  # where this whole process stands still, it loses one step of four
                 reader.join(timeout=0.25)
         self._tell("ended", status)
 

@@ -87,6 +87,22 @@ MISTAKES = (
         alone=True,
     ),
     PlantedMistake(
+        "removed while others write",
+        saving(
+            make="True",
+            clean="rank == 0 and shutil.rmtree(draft, ignore_errors=True)",
+            exists="True",
+            meet_first="pass",
+        ),
+        says="should hold ['rank0.pt', 'rank1.pt', 'rank2.pt']",
+    ),
+    PlantedMistake(
+        "one rank calls something else",
+        saving(meet="(dist.all_reduce(torch.ones(1)) if rank == 0 else dist.barrier())"),
+        says="of by_hand.py, in save_part",  # the line is the work's own
+        alone=True,
+    ),
+    PlantedMistake(
         "nobody waits for the folder",
         saving(meet_first="pass"),
         says="must wait until one rank has made it",

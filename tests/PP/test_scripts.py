@@ -196,5 +196,6 @@ def test_run_sh_leaves_what_each_rank_said_and_a_trace(tmp_path):
     )
     assert ended.returncode == 0, ended.stderr
     said = (folder / "out2.txt").read_text().splitlines()
-    assert len([line for line in said if line[0] != "["]) == 4  # but for whom it waits
+    # Without the line that says for whom it waits: on a slow machine it does.
+    assert len([line for line in said if not line.startswith("[ranks] rank")]) == 4
     assert len(list((tmp_path / "traces").glob("rank*.json"))) == 3

@@ -77,11 +77,11 @@ def test_every_submission_gets_a_verdict_whatever_the_others_are(class_of, small
 
 
 def test_an_interrupt_ends_the_checks_and_keeps_what_there_is(class_of, small, monkeypatch, task):
-    calls, stopped = itertools.count(), threading.Event()
+    calls, stopped, in_time = itertools.count(), threading.Event(), []
 
     def slow(task_id, root, **_):
         if next(calls):  # all but the first one last until they are stopped
-            stopped.wait(60)
+            in_time.append(stopped.wait(60))
         return Verdict(task, "pass")
 
     def done(grades, one):
@@ -90,7 +90,7 @@ def test_an_interrupt_ends_the_checks_and_keeps_what_there_is(class_of, small, m
     monkeypatch.setattr(many, "grade", slow)
     monkeypatch.setattr(many, "stop_judges", stopped.set)
     grades = grade_all(submissions(class_of), ["T-1"], jobs=1, done=done, folder=small.tasks)
-    assert grades.interrupted and stopped.is_set()
+    assert grades.interrupted and stopped.is_set() and all(in_time)
     assert [bool(one.verdicts) for one in grades.graded][0]
     assert not all(one.verdicts for one in grades.graded)
 

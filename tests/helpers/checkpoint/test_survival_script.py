@@ -59,8 +59,8 @@ def test_killed_under_torchrun_and_moved_to_other_layouts(tmp_path):
     numbers = [step for step, _ in printed]
     assert numbers[-4:] == [4, 5, 6, 7] and numbers[:4] == [0, 1, 2, 3]  # step 5 may be lost
     assert "goes on after step 3" in out
-    # Which failure torchrun saw first depends on how soon it looked: rank 0 fails of the other.
-    assert "failed (exitcode: " in errors
+    # If torchrun looks late, rank 0 has failed too, because its partner has gone: it names that.
+    assert "exitcode: -9" in errors or "local_rank: 0" in errors
 
     first, second = launch(both, 2, (str(whole), str(broken)), quiet=True, timeout=200)
     right = second[0]  # the last rank of the pipeline has the losses

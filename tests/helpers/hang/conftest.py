@@ -17,4 +17,4 @@ def impatient(monkeypatch):
     """In lessons two seconds must pass; here the code waits in vain from the first moment."""
     monkeypatch.setattr(follow, "STALL_S", 0.4)
     monkeypatch.setattr(follow, "ASK_S", 0.1)
-    monkeypatch.setattr(follow, "ANSWER_S", 30)  # where a machine stops for a while, too
+    monkeypatch.setattr(follow, "ANSWER_S", 10)  # where a machine stops for a while, too

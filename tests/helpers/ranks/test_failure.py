@@ -54,6 +54,14 @@ def test_an_echo_waits_for_its_cause():
     assert not only_echoes([echo, RankState(1, error=echo.error)])  # nobody is left to tell
 
 
+def test_a_connection_of_the_program_itself_is_a_cause():
+    refused = error("[Errno 111] Connection refused", 2.0, "ConnectionRefusedError")
+    echo = error("Connection closed by peer", 1.0, "DistNetworkError")
+    states = [RankState(0, error=echo), RankState(1, error=refused), RankState(2)]
+    assert not only_echoes(states)
+    assert first_failure(states, CELLS).rank == 1
+
+
 def test_exit_status():
     assert "exit status 3" in first_failure([RankState(0, status=3)], CELLS).sentence
 
