@@ -1,0 +1,28 @@
+"""How hard to look for what nobody thought of: a few seconds in every test run, the full counts
+in `make stress` (LAB_REPEAT=100).
+
+A fuzz test draws its cases from `numbers`, and says the seed of a case that fails, so that it can
+be drawn again: LAB_SEED=… python -m pytest tests/fuzz.
+"""
+
+import os
+import random
+from collections.abc import Callable
+
+import pytest
+
+LONG = int(os.environ.get("LAB_REPEAT", 3)) >= 100
+
+
+@pytest.fixture
+def effort() -> Callable[[int, int], int]:
+    """The number of cases to try: `effort(few, many)`."""
+    return lambda few, many: many if LONG else few
+
+
+@pytest.fixture
+def numbers() -> random.Random:
+    """The random numbers of a test: the same ones in each short run, new ones in `make stress`."""
+    seed = int(os.environ.get("LAB_SEED", random.randrange(1 << 32) if LONG else 7))
+    print(f"LAB_SEED={seed}")  # pytest shows it where the test fails
+    return random.Random(seed)
