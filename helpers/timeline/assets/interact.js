@@ -127,6 +127,5 @@ export function listenToKeys(stage, view) {
     if (!act) return;
     act();
     event.preventDefault();
-    event.stopPropagation(); // the notebook has other plans with these keys
   });
 }
