@@ -8,9 +8,10 @@ same for all ranks: who finishes early is idle until the end.
 from collections import defaultdict
 from collections.abc import Iterable
 
-from helpers.trace.events import Event, Trace
+from helpers.trace.events import COLLECTIVES, Event, Trace
 
 Interval = tuple[float, float]
+ACTIONS = frozenset({"F", "B", "I", "W"})
 
 
 def union(events: Iterable[Event]) -> list[Interval]:
@@ -58,6 +59,14 @@ def is_work(event: Event) -> bool:
     return event.lane == "compute" and event.kind != "wait"
 
 
+def is_pipeline(trace: Trace) -> bool:
+    """Whether ranks are stages of a pipeline: some forward or backward names its stage.
+
+    Only then does a bubble mean anything. A rank of a data-parallel run is idle for other reasons.
+    """
+    return any(e.kind in ACTIONS and "stage" in e.info for e in trace.events)
+
+
 def busy(trace: Trace) -> dict[int, float]:
     """Seconds in which each rank computed."""
     return {rank: length(union(filter(is_work, row))) for rank, row in trace.by_rank().items()}
@@ -100,6 +109,18 @@ def waiting(trace: Trace) -> dict[int, float]:
         rank: length(union(e for e in row if e.kind == "wait"))
         for rank, row in trace.by_rank().items()
     }
+
+
+def communicating(trace: Trace) -> dict[int, float]:
+    """Seconds in which each rank was in a collective and computed nothing.
+
+    Waiting for the last member does not count once `with_waits` has split it off.
+    """
+    found = {}
+    for rank, row in trace.by_rank().items():
+        inside = union(e for e in row if e.kind in COLLECTIVES)
+        found[rank] = length(without(inside, union(filter(is_work, row))))
+    return found
 
 
 def idle_by_cause(trace: Trace) -> dict[int, dict[str, float]]:
