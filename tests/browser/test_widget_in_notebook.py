@@ -16,6 +16,7 @@ CELLS = [
     "timeline(Trace(sends))",
     "timeline(Trace())",
     "compare(pipeline(4, 6), data_parallel())",
+    "from helpers.cluster import design\ndesign()",
     "# A heading below would be folded by a key that the notebook takes for itself.",
 ]
 EXPLORE, DATA_PARALLEL, MESSAGES, EMPTY, BOTH = range(5)
@@ -49,6 +50,7 @@ def page(running_lab):
     page = running_lab.open("notebooks/widgets.ipynb")
     running_lab.run_all(page)
     page.wait_for_function("document.querySelectorAll('.lab-numbers tbody tr').length === 6")
+    page.wait_for_selector(".lab-keeps-keys img")
     return page
 
 
@@ -65,7 +67,14 @@ def test_a_slider_keeps_the_keyboard(page):
     assert page.evaluate(FOCUS) in ("waves", "forward")
 
 
-@pytest.mark.parametrize("control", ["[data-key=schedule]", ".lab-tools select", ".lab-stage"])
+@pytest.mark.parametrize(
+    "control",
+    [
+        *("[data-key=schedule]", ".lab-tools select", ".lab-stage"),
+        *(".lab-keeps-keys select", ".lab-keeps-keys input[type=checkbox]"),
+        ".lab-keeps-keys .noUi-handle",
+    ],
+)
 def test_no_key_goes_to_the_notebook(page, control):
     """Letters and Escape, which are shortcuts of the notebook, and keys that nobody knows."""
     page.locator(control).first.focus()
@@ -76,6 +85,16 @@ def test_no_key_goes_to_the_notebook(page, control):
             pytest.fail(f"{key!r} took the focus from {focused} to {page.evaluate(FOCUS)}")
     page.keyboard.press("Escape")
     assert page.locator(".jp-Notebook .jp-Cell").count() == cells == len(CELLS)
+
+
+def test_the_notebook_is_still_saved_from_a_widget(page):
+    ran = "window.ran = []; jupyterapp.commands.commandExecuted.connect((_, it) => ran.push(it.id))"
+    page.evaluate(ran)
+    for control in ("[data-key=micro_batches]", ".lab-keeps-keys select"):
+        page.locator(control).first.focus()
+        page.keyboard.press("Control+s")
+        page.wait_for_function("ran.splice(0).includes('docmanager:save')")
+        assert page.locator(control).first.evaluate("one => one === document.activeElement")
 
 
 @pytest.mark.parametrize("width", [900, 1920])

@@ -33,9 +33,6 @@ export function buildPage(view) {
     class: "lab-timeline", "data-lm-suppress-shortcuts": "true", "aria-label": "timeline",
   }, page.title, page.panel, page.tools, page.overview, page.stage, page.legend, page.status,
   element("div", { class: "lab-wide" }, page.table), helpLine(), page.keys, page.tip);
-  // A notebook that hears a key takes the focus back to its cell. The attribute above only keeps
-  // its shortcuts away.
-  page.root.addEventListener("keydown", (event) => event.stopPropagation());
   return page;
 }
 
