@@ -19,7 +19,7 @@ import torch.distributed as dist
 
 from helpers.draw import curves
 from helpers.grade import check
-from helpers.lesson import answer, predict, show, show_diff
+from helpers.lesson import answer, predict, show, show_diff, show_orders
 from helpers.pipeline import Pace, run_paced
 from helpers.ranks import launch
 from helpers.schedules import BadSchedule, gpipe, in_flight, naive, one_f_one_b
@@ -189,10 +189,12 @@ report
 show_diff("PP/naive/intro_PP_naive.py", "PP/microbatches/intro_PP_microbatches.py", context=1)
 
 # %% [markdown]
-# From GPipe to 1F1B:
+# And from GPipe to 1F1B? The actions stay the same and only their order changes, so the difference
+# is best seen in the plans themselves. Rank 0 runs four forwards ahead and then takes turns; each
+# later rank runs one less ahead, and the last one takes turns from the start.
 
 # %%
-show_diff("PP/microbatches/intro_PP_microbatches.py", "PP/1F1B/intro_PP_1F1B.py", context=1)
+show_orders(gpipe(4, 8), one_f_one_b(4, 8))
 
 # %% [markdown]
 # ## Predicted, then measured
@@ -260,6 +262,12 @@ check("PP-2")
 
 # %%
 check("PP-3")
+
+# %% [markdown]
+# Once it passes, look at what your 1F1B changed in the script of GPipe:
+
+# %%
+show_diff("PP/microbatches/intro_PP_microbatches.py", "PP/1F1B/intro_PP_1F1B.py", context=1)
 
 # %% [markdown]
 # **3.** Eight stages. How many micro-batches do you need at least, so that the bubble is at most
