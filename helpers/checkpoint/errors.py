@@ -29,6 +29,8 @@ def explained(error: BaseException, path: Path) -> str:
         return f"{path} cannot be written: the disk is full; free some space, or take another disk"
     if cause.errno in FORBIDDEN:
         return f"{path} may not be used ({cause.strerror}): choose a folder that is yours"
+    if cause.errno in (errno.ENOTEMPTY, errno.EEXIST) and path.is_dir():
+        return f"{path} is there already, saved by another run: choose another folder for this one"
     if isinstance(cause, NotADirectoryError | FileExistsError):
         return f"{path} is a file, or lies below one: choose a folder"
     return f"{path}: {cause.strerror or type(cause).__name__}; check the folder and the disk"

@@ -18,7 +18,7 @@ from helpers.checkpoint.optimizer import empty_state, wanted_settings
 from helpers.checkpoint.saving import random_state
 from helpers.checkpoint.together import by_all, by_first, here
 from helpers.checkpoint.training import WEIGHT, Training
-from helpers.checkpoint.whole import read_facts, why_not_the_same, why_not_whole
+from helpers.checkpoint.whole import facts_of_whole, read_facts, why_not_the_same
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,13 @@ def load(folder: str | os.PathLike, training: Training, step: int | None = None)
     """
     folder = Path(folder)
     path = Path(by_first(lambda: str(folders.choose(folder, step))))
-    facts = by_all(lambda: _facts_seen(path))[0]
+    seen = by_all(lambda: _facts_seen(path))
+    facts = seen[0]
+    if any(each != facts for each in seen):
+        raise CheckpointError(
+            f"the ranks see different checkpoints at {path}: the folder must be one that all "
+            "machines share"
+        )
     wanted: dict[str, torch.Tensor] = {}
     states: dict = {}
     settings: list = []
@@ -76,7 +82,7 @@ def load(folder: str | os.PathLike, training: Training, step: int | None = None)
     mine = held(wanted)
     goes_on = by_all(lambda: mine) == facts["held"]
     random = random_state() if goes_on else {}
-    by_all(lambda: _read(path, wanted, random))
+    by_all(lambda: _read(path, wanted, random, facts["token"]))
     for key, state in random.items():
         (torch.cuda if key.endswith("cuda") else torch).set_rng_state(state)
     if training.optimizer is not None:
@@ -101,19 +107,20 @@ def resume(folder: str | os.PathLike, training: Training) -> Resumed:
 
 def _facts_seen(path: Path) -> dict:
     """The facts as this rank sees them: each machine must see all files."""
-    reason = why_not_whole(path)
-    if reason is not None:
+    try:
+        facts = facts_of_whole(path)
+    except CheckpointError as error:
         raise CheckpointError(
-            f"this rank does not see all of {path}: {reason}; the folder must be one that all "
+            f"this rank does not see all of {path}: {error}; the folder must be one that all "
             "machines share"
-        )
-    reason = why_not_the_same(path, *here())
+        ) from None
+    reason = why_not_the_same(path, facts["files"], *here())
     if reason is not None:
         raise CheckpointError(f"{path} is damaged: {reason}")
-    return read_facts(path)
+    return facts
 
 
-def _read(path: Path, wanted: dict[str, torch.Tensor], random: dict[str, torch.Tensor]) -> None:
+def _read(path: Path, wanted: dict, random: dict, token: str) -> None:
     """Fill the tensors with what stands in the checkpoint."""
     for key in random.keys() - tensors_in(path).keys():
         del random[key]  # a GPU that was not used before
@@ -123,3 +130,5 @@ def _read(path: Path, wanted: dict[str, torch.Tensor], random: dict[str, torch.T
             dcp.load(wanted | random, storage_reader=dcp.FileSystemReader(path), no_dist=True)
     except (CheckpointException, OSError, RuntimeError) as error:
         raise CheckpointError(read_error(error, path)) from error
+    if read_facts(path)["token"] != token:
+        raise CheckpointError(f"{path} was replaced while it was read: load it again")

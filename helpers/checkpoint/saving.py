@@ -1,10 +1,9 @@
 """Write a checkpoint: every rank its part, all of it or nothing."""
 
-import json
 import os
-import shutil
 import warnings
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from helpers.checkpoint.errors import CheckpointError, explained
 from helpers.checkpoint.optimizer import pack_settings, state_of
 from helpers.checkpoint.together import by_all, by_first, here
 from helpers.checkpoint.training import WEIGHT, Training
-from helpers.checkpoint.whole import FORMAT, sums_of
+from helpers.checkpoint.whole import FORMAT, files_of, text_of
 
 RANDOM = "random/"
 
@@ -43,8 +42,10 @@ def save(
     Also saved: the state of each rank's random numbers (torch's). It ends when the checkpoint is on
     the disk and has its name; what stops a rank before leaves the earlier ones as they are.
 
-    Raises CheckpointError, the same on all ranks: a folder that cannot be used, a full disk, ranks
-    that disagree. Then nothing has changed, and the draft is removed.
+    Raises:
+        CheckpointError: the same on all ranks: a folder that cannot be used or that another run is
+            saving to, a full disk, ranks that disagree. Then nothing has changed, and the draft is
+            removed.
     """
     folder = Path(folder)
     rank, size = here()
@@ -58,8 +59,7 @@ def save(
 
     reports = by_all(prepare)
     require_agreement(reports)
-    draft = Path(by_first(lambda: str(folders.begin(folder, step))))
-    sums: dict[str, int] = {}
+    files: dict[str, tuple[int, int]] = {}
 
     def finish() -> str:
         facts = {
@@ -70,19 +70,16 @@ def save(
             "optimizer": reports[0]["optimizer"],
             "settings": pack_settings({n: s for r in reports for n, s in r["settings"].items()}),
             "held": [each["held"] for each in reports],
-            "sums": sums,
+            "files": files,
         }
         return str(folders.finish(draft, folder, facts, keep))
 
-    try:
+    with ExitStack() as held:  # by rank 0
+        draft = Path(by_first(lambda: str(held.enter_context(folders.drafted(folder, step)))))
         _write(tensors, draft)
-        for found in by_all(lambda: sums_of(draft, rank)):
-            sums.update(found)
+        for found in by_all(lambda: files_of(draft, rank)):
+            files.update(found)
         return Path(by_first(finish))
-    except BaseException:
-        if rank == 0:
-            shutil.rmtree(draft, ignore_errors=True)
-        raise
 
 
 def random_state() -> dict[str, torch.Tensor]:
@@ -115,8 +112,8 @@ def _require_plain(step: int, position: Any, keep: int) -> None:
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise CheckpointError(f"{name} must be a whole number, {least} or more, not {value!r}")
     try:
-        json.dumps(position)
-    except (TypeError, ValueError):
+        text_of({"settings": [[[position]]]})  # as deep as anything that is written
+    except (TypeError, ValueError, RecursionError):
         raise CheckpointError(
             f"position is a {type(position).__name__}, which JSON cannot hold: give numbers, "
             "words, and lists or dictionaries of them"

@@ -5,11 +5,12 @@ neither a CheckpointError nor an error of the disk is a mistake in a program: it
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import torch.distributed as dist
 
-from helpers.checkpoint.errors import CheckpointError, NoCheckpoint
+from helpers.checkpoint.errors import CheckpointError, NoCheckpoint, explained
 
 T = TypeVar("T")
 
@@ -46,8 +47,10 @@ def _tried(work: Callable[[], T]) -> tuple[str, T | str]:
         return "good", work()
     except NoCheckpoint as error:
         return "none", str(error)
-    except (CheckpointError, OSError) as error:
+    except CheckpointError as error:
         return "bad", str(error)
+    except OSError as error:
+        return "bad", explained(error, Path(error.filename or "the disk"))
 
 
 def _taken(given: list) -> list:

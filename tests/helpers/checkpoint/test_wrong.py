@@ -154,7 +154,7 @@ def together(root):
     if rank == 1:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
     dist.barrier()
-    told["left"] = sorted(path.name for path in Path(folder).iterdir())
+    told["left"] = sorted(path.name for path in Path(folder).glob("[!.]*"))
     save(folder, training, 2)
 
     dist.barrier()
