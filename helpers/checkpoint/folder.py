@@ -12,44 +12,56 @@ removed. So whatever ends a run, a folder with a name is whole. One that somebod
 its files are counted before they are believed. Two runs can't write into one draft, because a
 draft's name has a random token, which is also in its `checkpoint.json`.
 
-Only drafts and whole checkpoints are ever removed. A damaged checkpoint in the way of a new one is
-renamed, and whatever else lies in the folder is left alone.
+One run at a time saves; reading takes no lock. The lock is the kernel's (flock), so it is free as
+soon as the process that held it has ended, however it has ended. The file `.lock` stays and says
+who took the lock last. Rank 0 holds it for all ranks of its run.
+
+Only drafts and whole checkpoints are ever removed. A checkpoint that is not whole and in the
+way of a new one is renamed, and whatever else lies in the folder is left alone.
 """
 
+import errno
 import os
 import re
 import secrets
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 
 from helpers.checkpoint.errors import CheckpointError, NoCheckpoint, explained
-from helpers.checkpoint.lock import locked
 from helpers.checkpoint.whole import FACTS, name_of, text_of, why_not_whole
 from helpers.files import write_whole
 
+LOCK = ".lock"
+HELD = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
+# Some network file systems have no locks.
+NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 NAME = re.compile(r"step-([0-9]+)")
 DRAFT = re.compile(r"\.step-[0-9]+(\.\w+)?\.draft")
 
 
 def steps(folder: str | os.PathLike) -> list[int]:
-    """The steps of all whole checkpoints in a folder, in order; none where there is no folder."""
+    """Return the steps of all whole checkpoints in a folder, in order."""
     folder = Path(folder)
     return [step for step in _named(folder) if why_not_whole(folder / name_of(step)) is None]
 
 
 def latest(folder: str | os.PathLike) -> int | None:
-    """The step of the last whole checkpoint, or None. A half-written one does not count."""
+    """Return the step of the last whole checkpoint, or None."""
     folder = Path(folder)
     named = reversed(_named(folder))
     return next((step for step in named if why_not_whole(folder / name_of(step)) is None), None)
 
 
 def choose(folder: Path, step: int | None) -> Path:
-    """The checkpoint of a step; None: the last whole one.
+    """Return the path of a step's checkpoint, or of the last whole one.
 
-    Raises NoCheckpoint where there is none at all, and CheckpointError for one that is not whole.
+    Raises:
+        NoCheckpoint: the folder holds none at all.
+        CheckpointError: there is none of this step, or it is not whole.
     """
     named = _named(folder)
     if not named:
@@ -68,7 +80,7 @@ def choose(folder: Path, step: int | None) -> Path:
             return path
         if step is not None or number == named[0]:
             raise CheckpointError(f"{path} is not a whole checkpoint: {reason}")
-        print(f"[checkpoint] {path} is passed over, for it is not whole: {reason}", flush=True)
+        print(f"[checkpoint] {path} is skipped because it is not whole: {reason}", flush=True)
     raise AssertionError("the first of the named ones has been judged")
 
 
@@ -99,7 +111,7 @@ def drafted(folder: Path, step: int) -> Iterator[Path]:
 
 
 def _make_way(folder: Path, step: int) -> None:
-    """Raise CheckpointError unless this step is the next one; set aside damaged ones after it."""
+    """Raise CheckpointError unless this step comes next; set aside what is not whole after it."""
     last = latest(folder)
     if last is not None and last >= step:
         raise CheckpointError(
@@ -109,9 +121,12 @@ def _make_way(folder: Path, step: int) -> None:
     for later in _named(folder):
         if later >= step:
             path = folder / name_of(later)
-            aside = path.with_name(f"{path.name}.damaged-{secrets.token_hex(4)}")
+            aside = path.with_name(f"{path.name}.set-aside-{secrets.token_hex(4)}")
             os.rename(path, aside)
-            print(f"[checkpoint] {path} is damaged and in the way: it is now {aside}", flush=True)
+            print(
+                f"[checkpoint] {path} is in the way and cannot be loaded: it is now {aside}",
+                flush=True,
+            )
     path = folder / name_of(step)
     if os.path.lexists(path):
         raise CheckpointError(f"{path} is in the way and is no checkpoint: move it elsewhere")
@@ -176,8 +191,7 @@ def _named(folder: Path) -> list[int]:
             for path in Path(folder).iterdir()
             if (match := NAME.fullmatch(path.name))
             and path.name == name_of(int(match[1]))
-            and path.is_dir()
-            and any(file.name == FACTS or file.suffix == ".distcp" for file in path.iterdir())
+            and _holds_files(path)
         ]
     except FileNotFoundError:
         return []
@@ -186,5 +200,70 @@ def _named(folder: Path) -> list[int]:
     return sorted(found)
 
 
+def _holds_files(path: Path) -> bool:
+    """Whether this is a folder with at least one of a checkpoint's files."""
+    try:
+        return any(file.name == FACTS or file.suffix == ".distcp" for file in path.iterdir())
+    except (FileNotFoundError, NotADirectoryError):  # removed meanwhile, or a file
+        return False
+
+
 def _listed(named: list[int]) -> str:
     return ", ".join(f"step {step}" for step in named)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[bool]:
+    """Hold the folder's lock; the value is False where its file system has no locks.
+
+    Raises:
+        CheckpointError: another run holds it.
+    """
+    with open(folder / LOCK, "a+b", buffering=0) as file:
+        try:
+            alone = _take(file.fileno())
+        except BlockingIOError:
+            file.seek(0)
+            holder = file.read(200).decode(errors="replace").strip() or "which has just begun"
+            raise CheckpointError(
+                f"another run is saving to {folder} ({holder}): end one of the two, or choose "
+                "another folder for this one"
+            ) from None
+        if alone:
+            now = datetime.now().astimezone().isoformat(" ", "seconds")
+            with suppress(OSError):  # a disk without room for a line has none for a checkpoint
+                file.truncate(0)
+                file.write(f"process {os.getpid()} on {socket.gethostname()}, since {now}".encode())
+        try:
+            yield alone
+        finally:
+            _give_back(file.fileno())
+
+
+def _take(descriptor: int) -> bool:
+    """Take the lock; False where there are none, and BlockingIOError where somebody has it."""
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # nobody can read the byte that is locked
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in NO_LOCKS:
+            return False
+        if error.errno in HELD:
+            raise BlockingIOError from None
+        raise
+    return True
+
+
+def _give_back(descriptor: int) -> None:
+    """Free the lock now; closing does not if a process forked meanwhile shares the file."""
+    with suppress(OSError, ImportError):
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -1,5 +1,6 @@
 """Write a checkpoint: every rank its part, all of it or nothing."""
 
+import hashlib
 import os
 import warnings
 from collections.abc import Mapping
@@ -12,11 +13,16 @@ import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.api import CheckpointException
 
 from helpers.checkpoint import folder as folders
-from helpers.checkpoint.agreement import report, require_agreement
-from helpers.checkpoint.errors import CheckpointError, explained
-from helpers.checkpoint.optimizer import pack_settings, state_of
-from helpers.checkpoint.together import by_all, by_first, here
-from helpers.checkpoint.training import WEIGHT, Training
+from helpers.checkpoint.errors import CheckpointError, by_all, by_first, explained, here
+from helpers.checkpoint.training import (
+    WEIGHT,
+    Training,
+    checksum,
+    pack_settings,
+    place_of,
+    settings_of,
+    state_of,
+)
 from helpers.checkpoint.whole import FORMAT, files_of, text_of
 
 RANDOM = "random/"
@@ -29,7 +35,7 @@ def save(
     position: Any = None,
     keep: int = 2,
 ) -> Path:
-    """Save the training after `step` steps; all ranks call it together. Gives the new path.
+    """Save the training after `step` steps; all ranks call it together. Returns the new path.
 
     folder: one for each training, which all ranks see. What stands in it: see
         `helpers.checkpoint.folder`.
@@ -83,7 +89,7 @@ def save(
 
 
 def random_state() -> dict[str, torch.Tensor]:
-    """The state of torch's random numbers on this rank, of the processor and of its GPU."""
+    """Return the state of torch's random numbers on this rank, on the CPU and on its GPU."""
     rank, _ = here()
     states = {f"{RANDOM}{rank}/cpu": torch.get_rng_state()}
     if torch.cuda.is_initialized():
@@ -118,3 +124,46 @@ def _require_plain(step: int, position: Any, keep: int) -> None:
             f"position is a {type(position).__name__}, which JSON cannot hold: give numbers, "
             "words, and lists or dictionaries of them"
         ) from None
+
+
+def held(tensors: Mapping[str, torch.Tensor]) -> str:
+    """Return a short name for what this rank holds: which tensors, and which part of each."""
+    parts = sorted((key, place_of(tensors[key])) for key in tensors if key.startswith(WEIGHT))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def report(training: Training, tensors: Mapping[str, torch.Tensor], step: int) -> dict:
+    """Return what the other ranks need to know about this one."""
+    optimizer = training.optimizer
+    return {
+        "step": step,
+        "optimizer": None if optimizer is None else type(optimizer).__name__,
+        "settings": settings_of(training),
+        "held": held(tensors),
+        "sums": {
+            (key.removeprefix(WEIGHT), place_of(tensor)): (tuple(tensor.shape), checksum(tensor))
+            for key, tensor in tensors.items()
+            if key.startswith(WEIGHT)
+        },
+    }
+
+
+def require_agreement(reports: list[dict]) -> None:
+    """Raise CheckpointError unless step, optimizer, and the values of replicas are the same."""
+    for what in ("step", "optimizer"):
+        for rank, report in enumerate(reports):
+            if report[what] != reports[0][what]:
+                raise CheckpointError(
+                    f"rank 0 saves {what} {reports[0][what]} and rank {rank} {report[what]}: all "
+                    "ranks must save the same training after the same step"
+                )
+    first: dict = {}
+    for rank, report in enumerate(reports):
+        for key, seen in report["sums"].items():
+            other, theirs = first.setdefault(key, (rank, seen))
+            if theirs != seen:
+                raise CheckpointError(
+                    f"ranks {other} and {rank} hold different values of {key[0]}: if they are "
+                    "replicas, average their gradients in every step; if they are different "
+                    "stages, give Training(name=...), which names them as in the whole model"
+                )

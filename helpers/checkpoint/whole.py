@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself: is it whole, and are its bytes those that were written?
+"""The record in a checkpoint: is it whole, and are its bytes those that were written?
 
 `checkpoint.json` holds the size and the sum of every other file, and a sum of its own content. Its
 text follows from that content, so any bit that has turned in it is found.
@@ -71,13 +71,12 @@ def facts_of_whole(path: Path) -> dict:
     """
     facts = read_facts(path)
     for name, (size, _) in facts["files"].items():
-        found = path / name
-        if not found.is_file():
-            raise CheckpointError(f"{_what(name)} is missing; {CURE}")
-        if found.stat().st_size != size:
-            raise CheckpointError(
-                f"{_what(name)} has {found.stat().st_size} bytes of {size}; {CURE}"
-            )
+        try:
+            found = (path / name).stat().st_size
+        except OSError:
+            raise CheckpointError(f"{_what(name)} is missing; {CURE}") from None
+        if found != size:
+            raise CheckpointError(f"{_what(name)} has {found} bytes of {size}; {CURE}")
     return facts
 
 

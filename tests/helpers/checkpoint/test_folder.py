@@ -3,12 +3,13 @@
 import json
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from helpers.checkpoint import CheckpointError, Training, latest, load, resume, save, steps
+from helpers.checkpoint import CheckpointError, Training, latest, load, loading, resume, save, steps
 
 
 def make(seed=0):
@@ -133,8 +134,8 @@ def test_what_is_not_whole_is_not_taken_for_whole(how, says, tmp_path, capsys):
     assert says in capsys.readouterr().out  # it is said that one was passed over
     save(tmp_path, make(), 2)  # and its place can be taken
     assert steps(tmp_path) == [1, 2]
-    (aside,) = tmp_path.glob("step-00000002.damaged-*")
-    assert "is damaged and in the way" in capsys.readouterr().out and names(aside)
+    (aside,) = tmp_path.glob("step-00000002.set-aside-*")
+    assert "is in the way and cannot be loaded" in capsys.readouterr().out and names(aside)
     for step in (1, 2):
         (tmp_path / f"step-{step:08d}" / "checkpoint.json").write_text("[]")
     with pytest.raises(CheckpointError, match=OTHER_BYTES):  # no beginning in silence
@@ -168,6 +169,28 @@ def test_a_stranger_with_the_name_of_a_checkpoint(kind, tmp_path):
     save(tmp_path, make(), 10, keep=1)
     assert names(tmp_path) == ["step-00000009", "step-00000010"]
     assert os.path.lexists(stray) and (kind == "a link to nothing" or "mine" in content(stray))
+
+
+def test_a_checkpoint_that_goes_while_somebody_looks(tmp_path, monkeypatch):
+    """Reading takes no lock. That one has gone doesn't mean that there are none."""
+    for step in (1, 2):
+        save(tmp_path, make(), step)
+    listed = Path.iterdir
+
+    def removed_first(path):
+        if path.name == "step-00000001":
+            shutil.rmtree(path)
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", removed_first)
+    assert steps(tmp_path) == [2] and resume(tmp_path, make()).step == 2
+
+
+def test_a_checkpoint_that_is_replaced_while_it_is_read(tmp_path, monkeypatch):
+    save(tmp_path, make(), 1)
+    monkeypatch.setattr(loading, "read_facts", lambda path: {"token": "another"})
+    with pytest.raises(CheckpointError, match="was replaced while it was read: load it again"):
+        load(tmp_path, make())
 
 
 def content(path):
