@@ -80,8 +80,8 @@ def save(
         }
         return str(folders.finish(draft, folder, facts, keep))
 
-    with ExitStack() as held:  # by rank 0
-        draft = Path(by_first(lambda: str(held.enter_context(folders.drafted(folder, step)))))
+    with ExitStack() as stack:  # on rank 0, the folder's lock
+        draft = Path(by_first(lambda: str(stack.enter_context(folders.drafted(folder, step)))))
         _write(tensors, draft)
         for found in by_all(lambda: files_of(draft, rank)):
             files.update(found)

@@ -177,7 +177,7 @@ def together(root):
     dist.barrier()
     facts_of_whole = loading.facts_of_whole
     if rank == 1:
-        loading.facts_of_whole = lambda path: facts_of_whole(path) | {"token": "another"}
+        loading.facts_of_whole = lambda path: facts_of_whole(path) | {"sum": "another"}
     tell("elsewhere", load, folder, training)
     loading.facts_of_whole = facts_of_whole
     told["loaded"] = load(folder, training).step
