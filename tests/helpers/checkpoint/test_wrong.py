@@ -164,7 +164,7 @@ def together(root):
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
     dist.barrier()
     told["left"] = sorted(path.name for path in Path(folder).glob("[!.]*"))
-    save(folder, training, 2)
+    save(folder, training, 2, position=float("nan"))  # which is not equal to itself
 
     dist.barrier()
     part = Path(folder, "step-00000002", "__1_0.distcp")
