@@ -5,6 +5,7 @@ import sys
 from dataclasses import dataclass, field
 
 MEGABYTE = 1 << 20
+MOST_SECONDS, MOST_GIGABYTES = 100_000, 100_000  # more cannot be meant
 THREADS = 6  # for each process, on average: Linux counts them as processes
 
 
@@ -22,8 +23,14 @@ class Limits:
     megabytes: int = 256
 
     def __post_init__(self) -> None:
-        if not self.seconds > 0:
-            raise ValueError(f"the seconds of a check must be above 0, not {self.seconds:g}")
+        if not 0 < self.seconds <= MOST_SECONDS:
+            raise ValueError(
+                f"a check takes more than 0 s and at most {MOST_SECONDS:,}, not {self.seconds:g} s"
+            )
+        if self.gigabytes > MOST_GIGABYTES:
+            raise ValueError(
+                f"a check has at most {MOST_GIGABYTES:,} GB of memory, not {self.gigabytes:g}"
+            )
         if not self.gigabytes >= 1:
             raise ValueError(
                 f"a check needs at least 1 GB of memory, for Python and torch: {self.gigabytes:g} "

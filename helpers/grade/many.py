@@ -14,7 +14,7 @@ from helpers.grade.run import grade
 from helpers.grade.submitted import SubmissionError, names, opened, refused
 from helpers.grade.task import Task, load_task
 from helpers.grade.verdict import Verdict
-from helpers.grade.words import in_one_line
+from helpers.grade.words import in_one_line, why_not
 
 
 @dataclass
@@ -118,7 +118,7 @@ def _whole(one: Graded, path: Path, grades: Grades, stop: threading.Event, limit
                     one.verdicts[task.id] = verdict
     except Exception as error:  # of one submission: the others are graded
         for task in grades.tasks:
-            one.verdicts.setdefault(task.id, Verdict(task, "no file", str(error)))
+            one.verdicts.setdefault(task.id, Verdict(task, "no file", why_not(error)))
     return one
 
 

@@ -1,4 +1,4 @@
-"""Text that a submission had a hand in: what a terminal would obey, or no file can hold, goes."""
+"""Text for a person: without what a terminal would obey or no file can hold, and not too long."""
 
 import re
 
@@ -25,3 +25,13 @@ def cut(text: str, most: int) -> str:
         return text
     left = most - len(" […] ")
     return f"{text[: left - left // 2]} […] {text[len(text) - left // 2 :]}"
+
+
+def why_not(error: Exception) -> str:
+    """An error of the system as a sentence; the lab's own errors are sentences already."""
+    if str(error) == "embedded null byte":
+        return "a path holds a null byte; choose another name"
+    if not isinstance(error, OSError) or error.strerror is None:
+        return plain(str(error))
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror}; choose another folder, or free some space"
