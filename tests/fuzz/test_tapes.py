@@ -144,14 +144,21 @@ def changed(tape, numbers):
                 other = numbers.randrange(len(rows))
                 rows[place], rows[other] = rows[other], rows[place]
             case 3 | 4:
-                spot = numbers.randrange(len(rows[place]))
-                if type(rows[place][spot]) is int and numbers.random() < 0.7:
-                    rows[place][spot] += numbers.choice((-3, -2, -1, 1, 2, 3))
+                words = sorted({row[0] for row in rows if row and type(row[0]) is str})
+                word = numbers.choice(words or [""])  # each as often, however many rows it has
+                same = [n for n, row in enumerate(rows) if row and row[0] == word]
+                place = numbers.choice(same or [place])
+                spot = numbers.randrange(len(rows[place]) or 1)
+                if word == "input":
+                    rows[place] = [word, numbers.choice("01234567f")]
+                elif type(rows[place][spot]) is int and numbers.random() < 0.7:
+                    near = rows[place][spot] + numbers.choice((-2, -1, 1, 2))
+                    rows[place][spot] = numbers.choice((near, numbers.randrange(40)))
                 else:
                     rows[place][spot] = numbers.choice(ODD)
                 if numbers.random() < 0.1:
                     rows[place] = numbers.choice(ODD)
-                    return json.dumps(table)
+                    return json.dumps(table)  # no list any more: not to be changed again
             case 5:
                 word = numbers.choice(list(WORDS))
                 row = [word, *(numbers.choice(ODD) for _ in range(WORDS[word]))]
