@@ -14,7 +14,7 @@ import sys
 import time
 from datetime import timedelta
 
-from helpers.hang.notes import Notes
+from helpers.hang.notes import KEY, Notes
 from helpers.ranks.interface import loopback
 from helpers.ranks.place import Place
 
@@ -135,7 +135,15 @@ def store_of_this_attempt(place: Place, timeout: float):
         notes.leave(PORT, store.port)
         return store
     while True:
-        [port] = notes.read([PORT], _port)
+        try:
+            [port] = notes.read([PORT], _port)
+        except (TimeoutError, RuntimeError) as error:
+            if not notes.unsigned(PORT):
+                raise
+            raise ConnectError(
+                f"rank {place.rank} found no note of rank 0 that is signed with its {KEY}: set "
+                f"{KEY} to the same text for every rank, or for none"
+            ) from error
         try:
             socket.create_connection((address, port), timeout=5).close()
             return dist.TCPStore(address, port, is_master=False, timeout=wait)

@@ -4,6 +4,7 @@ import ipaddress
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -49,6 +50,19 @@ SCRIPTS = {
         address = f"tcp://localhost:{os.environ['MASTER_PORT']}"
         rank = int(os.environ["RANK"])
         dist.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
+        meet()
+        dist.destroy_process_group()
+    """,
+}
+
+
+BY_HAND = {
+    "connect": SCRIPTS["connect"],
+    "gpt2": f"""
+        import sys
+        sys.path.insert(0, {str(Path(__file__).parents[3] / "gpt2")!r})
+        from project.run_data_parallel import setup
+        setup(int(sys.argv[1]), 2, "gloo")
         meet()
         dist.destroy_process_group()
     """,
@@ -125,27 +139,41 @@ def test_a_function_and_every_process_of_its_launch(checked):
     only_the_loopback(lines)
 
 
-def test_ranks_that_a_person_starts_one_by_one(tmp_path):
+@pytest.mark.parametrize("name", list(BY_HAND))
+def test_ranks_that_a_person_starts_one_by_one(name, tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(as_script(BY_HAND[name]))
+    calls = [[sys.executable, str(path), str(rank)] for rank in (0, 1)]
+    said = finished(calls)
+    assert len({process for process, _ in addresses(said)}) == 2
+    only_the_loopback(said)
+
+
+def test_torchrun_on_one_machine(tmp_path):
+    """torchrun itself listens on every network; its ranks do not."""
     path = tmp_path / "script.py"
     path.write_text(as_script(SCRIPTS["connect"]))
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    said = finished([[*torchrun, "--nproc-per-node=2", str(path)]])
+    assert len({process for process, _ in addresses(said)}) == 2
+    only_the_loopback(said)
+
+
+def finished(calls: list[list[str]]) -> list[str]:
+    """Start a process for each call, wait for all, and return what they said about listening."""
     environ = os.environ | {"MASTER_PORT": str(free_port())}
     started = [
         subprocess.Popen(
-            [sys.executable, path, str(rank)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environ,
+            call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ
         )
-        for rank in (0, 1)
+        for call in calls
     ]
     said = []
     for process in started:
         out, err = process.communicate(timeout=250)
         assert process.returncode == 0, err
         said += [line for line in out.splitlines() if "listens" in line]
-    assert len({process for process, _ in addresses(said)}) == 2
-    only_the_loopback(said)
+    return said
 
 
 @pytest.mark.parametrize(
