@@ -93,8 +93,8 @@ class Agreement:
     def _look(self, operation: Operation) -> Sequence[Operation] | None:
         """The notes that an operation must fit to, or None where they aren't all there yet."""
         if operation.collective:
-            notes = self._notes.look(_collective_keys(operation), _with_count)
-            return notes and self._all_read(operation, notes)
+            notes = self._notes.look(_keys_of_others(operation), _with_count)
+            return None if notes is None else self._all_read(operation, notes)
         key = _message_key(operation.rank, operation.peer, operation)
         if notes := self._notes.look([key], unpack):
             self._notes.forget(key)
@@ -106,7 +106,7 @@ class Agreement:
         """The notes that an operation must fit to, as soon as they are there."""
         try:
             if operation.collective:
-                notes = self._notes.read(_collective_keys(operation), _with_count)
+                notes = self._notes.read(_keys_of_others(operation), _with_count)
                 return self._all_read(operation, notes)
             return self._await_receive(operation)
         except (TimeoutError, RuntimeError) as error:
@@ -118,16 +118,17 @@ class Agreement:
             ) from None
 
     def _all_read(self, operation: Operation, notes: list) -> list[Operation]:
-        """All ranks' notes about a collective; delete the own ones that everyone has read.
+        """The collective as all ranks call it; delete the own notes that everyone has read.
 
         Everyone has read the notes about the collectives that everyone has begun.
         """
-        group, read = operation.group, min(begun for _, begun in notes)
+        group = operation.group
+        read = min([self._begun[group], *(begun for _, begun in notes)])
         self._begun[group] = operation.index + 1
         for index in range(self._forgotten[group], read):
             self._notes.forget(_collective_key(replace(operation, index=index), operation.rank))
         self._forgotten[group] = max(self._forgotten[group], read)
-        return [note for note, _ in notes]
+        return [operation, *(note for note, _ in notes)]
 
     def _await_receive(self, send: Operation) -> Sequence[Operation]:
         key, came = _message_key(send.rank, send.peer, send), False
@@ -214,8 +215,9 @@ def _with_count(facts: Any) -> tuple[Operation, int]:
     return unpack(operation), begun
 
 
-def _collective_keys(operation: Operation) -> list[str]:
-    return [_collective_key(operation, rank) for rank in operation.members]
+def _keys_of_others(operation: Operation) -> list[str]:
+    others = [rank for rank in operation.members if rank != operation.rank]
+    return [_collective_key(operation, rank) for rank in others]
 
 
 def _collective_key(operation: Operation, rank: int) -> str:

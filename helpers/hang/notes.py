@@ -25,6 +25,7 @@ KEY = "LAB_KEY"
 LOOK_S = 0.005  # how often to look again where somebody else has written over a note
 SIGNATURE = hashlib.sha256().digest_size  # bytes
 
+_JSON = json.JSONEncoder(default=operator.index)  # whole numbers of NumPy and torch too
 Parse = Callable[[Any], Any]  # the facts of a note as this rank needs them; ValueError refuses them
 
 
@@ -63,6 +64,8 @@ class Notes:
     def look(self, names: Sequence[str], parse: Parse) -> list | None:
         """Return the notes if all of them are there, else None; never wait."""
         store = self._store
+        if not names:
+            return []
         return self._all(names, store.multi_get(names), parse) if store.check(names) else None
 
     def read(self, names: Sequence[str], parse: Parse) -> list:
@@ -71,6 +74,8 @@ class Notes:
         Raises what torch raises where nobody has written one of them within the store's timeout,
         and TimeoutError where somebody has, and it doesn't count.
         """
+        if not names:
+            return []
         store, begun = self._store, time.monotonic()
         while (notes := self._all(names, store.multi_get(names), parse)) is None:
             if time.monotonic() - begun > store.timeout.total_seconds():
@@ -112,7 +117,7 @@ class Notes:
         return text if hmac.compare_digest(signature, self._signature(name, text)) else None
 
     def _signed(self, name: str, facts: Any) -> bytes:
-        text = json.dumps(facts, default=operator.index).encode()  # NumPy's whole numbers too
+        text = _JSON.encode(facts).encode()
         return self._signature(name, text) + text
 
     def _signature(self, name: str, text: bytes) -> bytes:
