@@ -78,6 +78,9 @@ def settings() -> dict[str, str]:
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
         "OMP_NUM_THREADS": "1",
     }
+    if "OMPI_MCA_btl" not in os.environ:
+        # Shared memory carries all messages of one machine: without TCP no rank listens to others.
+        wanted["OMPI_MCA_btl"] = "^tcp"
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container one often is
         wanted |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     return wanted

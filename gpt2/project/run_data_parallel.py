@@ -20,6 +20,7 @@ from data_parallel.dataset import partition_dataset
 from wrong_input import WrongInput, plain_words
 
 from helpers.ranks.rendezvous import free_port
+from helpers.ranks.store import is_here, keep_to_loopback
 from project import flags, results, utils
 from project.across import same_weights
 from project.data import GENERATED, load
@@ -35,6 +36,8 @@ def setup(rank: int, world_size: int, backend: str) -> None:
     """Join the process group, on this machine unless MASTER_ADDR and MASTER_PORT say otherwise."""
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", str(PORT))
+    if is_here(os.environ["MASTER_ADDR"]):
+        keep_to_loopback()
     if backend == "nccl":
         torch.cuda.set_device(rank)
         backend = "cpu:gloo,cuda:nccl"  # counts and checks travel on the CPU

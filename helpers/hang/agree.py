@@ -2,7 +2,8 @@
 
 gloo itself fills a part of a buffer that is too large, reads float32 as int32, and sums tensors
 that were never meant for each other, all in silence; a buffer that is too small ends the process.
-So each rank first leaves a note about its operation in torch's key-value store:
+So each rank first leaves a signed note about its operation in torch's key-value store
+(`helpers.hang.notes`):
 
     a collective      everyone leaves a note, and reads those of all others
     a message         the receiver leaves a note, and the sender reads it before it sends
@@ -16,17 +17,17 @@ own asynchronously (async_op=True) in the group that DDP uses should run uncheck
 that waits for notes could begin later than DDP's on one rank, and earlier on another.
 """
 
-import pickle
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from typing import Any
 
 from helpers.hang.match import Mismatch, Phrase, collective_mismatch, message_mismatch, place_of
+from helpers.hang.notes import Notes
 from helpers.hang.operation import Operation
+from helpers.hang.wire import pack, unpack
 
 LOOK_S = 0.0005  # how often the thread looks for the notes of the others: more and more seldom,
 LOOK_MOST_S = 0.005  # for ranks that share a core take it from each other by looking
@@ -48,7 +49,7 @@ class Agreement:
         timeout: float,
         phrase: Phrase = place_of,
     ):
-        self._store = store.clone()  # of its own: a call that waits would block the others
+        self._notes = Notes(store.clone())  # torch itself uses the other one, and waits in it
         self._mistake, self._timeout, self._phrase = mistake, timeout, phrase
         self._begun: dict[str, int] = defaultdict(int)  # by group: collectives begun here
         self._forgotten: dict[str, int] = defaultdict(int)  # by group: own notes deleted
@@ -62,8 +63,7 @@ class Agreement:
         if operation.receives:
             return
         self._let_pass(operation.channel)
-        notes = self._await_notes(self._store, operation)
-        self._compare(operation, notes)
+        self._compare(operation, self._await_notes(operation))
 
     def start(self, operation: Operation, call: Callable[[], Any]) -> Any:
         """Start an asynchronous operation: now where everything fits already, else later."""
@@ -72,8 +72,8 @@ class Agreement:
             return call()
         with self._change:
             first = not any(p.operation.channel == operation.channel for p in self._later)
-        if first and self._all_there(self._store, operation):
-            self._compare(operation, self._await_notes(self._store, operation))
+        if first and (notes := self._look(operation)):
+            self._compare(operation, notes)
             return call()
         return self._postpone(operation, call)
 
@@ -81,28 +81,35 @@ class Agreement:
 
     def _leave_note(self, operation: Operation) -> None:
         if operation.collective:
-            note = pickle.dumps((operation, self._begun[operation.group]))
-            self._store.set(_collective_key(operation, operation.rank), note)
+            note = [pack(operation), self._begun[operation.group]]
+            self._notes.leave(_collective_key(operation, operation.rank), note)
         elif operation.receives:
-            note = pickle.dumps(operation)
             if operation.peer is None:
-                self._store.set(_any_key(operation.rank, operation), note)
+                key = _any_key(operation.rank, operation)
             else:
-                self._store.set(_message_key(operation.peer, operation.rank, operation), note)
+                key = _message_key(operation.peer, operation.rank, operation)
+            self._notes.leave(key, pack(operation))
 
-    def _await_notes(self, store, operation: Operation) -> Sequence[Operation]:
-        """The notes that an operation must fit to, as soon as they are there.
+    def _look(self, operation: Operation) -> Sequence[Operation] | None:
+        """The notes that an operation must fit to, or None where they aren't all there yet."""
+        if operation.collective:
+            notes = self._notes.look(_keys_of_others(operation), _with_count)
+            return None if notes is None else self._all_read(operation, notes)
+        key = _message_key(operation.rank, operation.peer, operation)
+        if notes := self._notes.look([key], unpack):
+            self._notes.forget(key)
+            return notes
+        # It may receive from any rank: which send it takes is open.
+        return self._notes.look([_any_key(operation.peer, operation)], unpack)
 
-        store: the calling thread's own, for a call that waits blocks all others of the same store.
-        """
+    def _await_notes(self, operation: Operation) -> Sequence[Operation]:
+        """The notes that an operation must fit to, as soon as they are there."""
         try:
             if operation.collective:
-                keys = [_collective_key(operation, rank) for rank in operation.members]
-                notes = [pickle.loads(note) for note in store.multi_get(keys)]
-                self._forget(store, operation, min(begun for _, begun in notes))
-                return [note for note, _ in notes]
-            return [self._await_receive(store, operation)]
-        except RuntimeError as error:
+                notes = self._notes.read(_keys_of_others(operation), _with_count)
+                return self._all_read(operation, notes)
+            return self._await_receive(operation)
+        except (TimeoutError, RuntimeError) as error:
             if "timeout" not in str(error).lower():
                 raise
             raise TimeoutError(
@@ -110,35 +117,29 @@ class Agreement:
                 f"{self._phrase(operation)}, and the other side never came"
             ) from None
 
-    def _forget(self, store, operation: Operation, read: int) -> None:
-        """Delete the own notes about collectives that everyone has begun, and so has read."""
+    def _all_read(self, operation: Operation, notes: list) -> list[Operation]:
+        """The collective as all ranks call it; delete the own notes that everyone has read.
+
+        Everyone has read the notes about the collectives that everyone has begun.
+        """
         group = operation.group
+        read = min([self._begun[group], *(begun for _, begun in notes)])
         self._begun[group] = operation.index + 1
         for index in range(self._forgotten[group], read):
-            store.delete_key(_collective_key(replace(operation, index=index), operation.rank))
+            self._notes.forget(_collective_key(replace(operation, index=index), operation.rank))
         self._forgotten[group] = max(self._forgotten[group], read)
+        return [operation, *(note for note, _ in notes)]
 
-    def _await_receive(self, store, send: Operation) -> Operation:
-        key, any_key = _message_key(send.rank, send.peer, send), _any_key(send.peer, send)
+    def _await_receive(self, send: Operation) -> Sequence[Operation]:
+        key, came = _message_key(send.rank, send.peer, send), False
         end = time.monotonic() + self._timeout
-        while not store.check([key]):
-            if store.check([any_key]):  # it takes from any rank: which one comes is open
-                return pickle.loads(store.get(any_key))
-            try:
-                store.wait([key], timedelta(seconds=ANY_S))
-            except RuntimeError:
-                if time.monotonic() > end:
-                    raise
-        note = pickle.loads(store.get(key))
-        store.delete_key(key)
-        return note
-
-    def _all_there(self, store, operation: Operation) -> bool:
-        if operation.collective:
-            return store.check([_collective_key(operation, rank) for rank in operation.members])
-        return store.check([_message_key(operation.rank, operation.peer, operation)]) or (
-            store.check([_any_key(operation.peer, operation)])
-        )
+        while not (notes := self._look(send)):
+            if came:  # a note that doesn't count is there: don't ask all the time
+                time.sleep(LOOK_MOST_S)
+            if time.monotonic() > end:
+                raise TimeoutError("timeout")
+            came = self._notes.wait(key, ANY_S)
+        return notes
 
     def _compare(self, operation: Operation, notes: Sequence[Operation]) -> None:
         if operation.collective:
@@ -170,22 +171,23 @@ class Agreement:
 
     def _work(self) -> None:
         """In a thread: start what waits for the notes of others, in order on each channel."""
-        store, pause = self._store.clone(), LOOK_S
+        pause = LOOK_S
         while True:
             with self._change:
                 while not self._later:
                     self._change.wait()
                     pause = LOOK_S
                 first = {p.operation.channel: p for p in reversed(self._later)}
-            ready = [p for p in first.values() if self._all_there(store, p.operation)]
-            for pending in ready:
-                self._begin(store, pending)
-            pause = LOOK_S if ready else min(1.3 * pause, LOOK_MOST_S)
+            begun = [self._begin(pending) for pending in first.values()]
+            pause = LOOK_S if any(begun) else min(1.3 * pause, LOOK_MOST_S)
             time.sleep(pause)
 
-    def _begin(self, store, pending: "_Pending") -> None:
+    def _begin(self, pending: "_Pending") -> bool:
+        """Start an operation if the notes of the others are there; whether it's settled now."""
         try:
-            self._compare(pending.operation, self._await_notes(store, pending.operation))
+            if not (notes := self._look(pending.operation)):
+                return False
+            self._compare(pending.operation, notes)
             pending.work.begin(pending.call())
         except Exception as error:  # torch's own too: nobody may ever wait for it
             pending.work.fail(error)
@@ -193,6 +195,7 @@ class Agreement:
         with self._change:
             self._later.remove(pending)
             self._change.notify_all()
+        return True
 
 
 @dataclass(eq=False)
@@ -202,6 +205,19 @@ class _Pending:
     operation: Operation
     call: Callable[[], Any]
     work: Any = field(default=None)
+
+
+def _with_count(facts: Any) -> tuple[Operation, int]:
+    """A note about a collective: the operation, and how many of its group have begun there."""
+    operation, begun = facts
+    if type(begun) is not int:
+        raise ValueError("a count must be a whole number")
+    return unpack(operation), begun
+
+
+def _keys_of_others(operation: Operation) -> list[str]:
+    others = [rank for rank in operation.members if rank != operation.rank]
+    return [_collective_key(operation, rank) for rank in others]
 
 
 def _collective_key(operation: Operation, rank: int) -> str:

@@ -6,10 +6,10 @@
     find_place(), connect()        inside a script: who am I, and where are the others
 
 Files, from the ground up: `slurm`, `launchers`, `rendezvous`, `discover` read what a launcher left;
-`place` and `backend` decide, `interface` and `connect` join; `protocol`, `jobs`, `worker` are the
-inside of a rank; `limits`, `forkserver`, `process`, `pool`, `output`, `failure`, `report` are the
-notebook's side, which `follow` puts together; `packing`, `cells`, `launch`, `magic` are what a
-notebook calls.
+`place` and `backend` decide, `interface`, `store` and `connect` join; `protocol`, `jobs`, `worker`
+are the inside of a rank; `limits`, `forkserver`, `process`, `pool`, `output`, `failure`, `report`
+are the notebook's side, which `follow` puts together; `packing`, `cells`, `launch`, `magic` are
+what a notebook calls.
 """
 
 from helpers.ranks.backend import BACKENDS, BackendError, gpu_of

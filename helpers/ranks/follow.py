@@ -3,10 +3,12 @@
 import os
 import pickle
 import queue
+import secrets
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from helpers.hang.notes import KEY
 from helpers.ranks.failure import Failure, RankState, first_failure, only_echoes, stopped
 from helpers.ranks.jobs import Call, Script, Surroundings
 from helpers.ranks.limits import not_inside_a_rank
@@ -181,9 +183,10 @@ class _Run:
 
     def _give_out(self, port: int) -> None:
         """The store is there: give each rank its place and the job."""
-        master_port = free_port()
+        master_port, key = free_port(), secrets.token_hex(32)
         for process in self.processes:
             place = _place(process.rank, len(self.processes), port, master_port)
+            place[KEY] = key
             place["LAB_CHECKED"] = str(int(self.surroundings.checked))
             surroundings = replace(self.surroundings, environment=place)
             process.order(kind="job", job=self.job, surroundings=surroundings)

@@ -5,6 +5,19 @@ import struct
 import sys
 
 
+def loopback() -> dict[str, str]:
+    """The variables that keep gloo, NCCL and torch's RPC on the loopback of this system.
+
+    Without them they listen where the machine's own name leads to: in the network of a lecture
+    room, or nowhere, as on a Mac that can't look up its name.
+    """
+    if sys.platform == "win32":
+        return {"USE_LIBUV": "0"}
+    name = "lo0" if sys.platform == "darwin" else "lo"
+    libraries = ("GLOO", "TP") if sys.platform == "darwin" else ("GLOO", "TP", "NCCL")
+    return {f"{library}_SOCKET_IFNAME": name for library in libraries}
+
+
 def interface_to(address: str) -> str | None:
     """The name of the interface, as "eth0"; None where this system does not tell it (not Linux).
 

@@ -12,13 +12,14 @@ from typing import Any
 
 from helpers.ranks import protocol
 from helpers.ranks.forkserver import ForkServer
+from helpers.ranks.interface import loopback
 
 ROOT = Path(__file__).resolve().parents[2]  # the folder that contains `helpers`
 
 
 def defaults() -> dict[str, str]:
     """Environment variables of every rank, where the person has not set them."""
-    return {
+    return loopback() | {
         # torch's own record of collectives: `helpers.hang.flight` reads it after a stop.
         "TORCH_FR_BUFFER_SIZE": "256",
         # C++ warns at length when a partner has gone; the failure that is shown says it in words.

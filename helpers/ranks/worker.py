@@ -18,6 +18,7 @@ from collections.abc import Callable
 from helpers.hang.places import Frame, locate
 from helpers.ranks import protocol
 from helpers.ranks.jobs import Call, Script, Surroundings
+from helpers.ranks.store import HERE, keep_to_loopback, serve
 
 CONNECT_S = 120.0  # how long the ranks may take to find each other
 LARGEST = 1 << 29  # bytes of a result that can be sent back
@@ -136,15 +137,14 @@ def end_everything() -> None:
 
 def _serve_store():
     """Serve torch's key-value store on a port that the system chooses."""
-    import torch.distributed as dist
-
-    return dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    return serve(HERE)
 
 
 def _work(surroundings: Surroundings, job: Call | Script, tell: Tell) -> dict:
     """Run the job; the message that tells how it went."""
     try:
         surroundings.apply()
+        keep_to_loopback()
         from helpers.hang.watch import the_watch
         from helpers.ranks.connect import connect
         from helpers.ranks.place import find_place

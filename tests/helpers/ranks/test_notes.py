@@ -1,10 +1,12 @@
-"""What ranks tell each other before they are a group, where one of them ends in between."""
+"""What ranks tell each other before they are a group, where not all is as it should be."""
 
 import importlib
+import pickle
 
 import pytest
 import torch.distributed as dist
 
+from helpers.hang.notes import Notes, text
 from helpers.ranks.backend import Choice
 from helpers.ranks.place import Place
 
@@ -12,20 +14,38 @@ connect = importlib.import_module("helpers.ranks.connect")  # there is a functio
 GLOO = Choice("gloo", "as asked")
 
 
-@pytest.mark.parametrize(
-    ("came", "sentence"),
-    [
-        (0, "after 0 s rank 1 did not come"),
-        (1, "after 0 s all ranks had come and one has ended: see what it said"),
-    ],
-    ids=["never", "ended-before-it-was-counted"],
-)
-def test_a_wait_in_vain_ends_with_a_sentence_for_all(monkeypatch, came, sentence):
-    monkeypatch.setattr(connect, "LINGER_S", 0.2)
-    store = dist.HashStore()
-    if came:
-        store.add("came/1", 1)
+def refusal(store, rank: int = 0, key: str = "ours") -> str:
     with pytest.raises(connect.ConnectError) as caught:
-        connect._compare_notes(store, Place(0, 2, 0, 2), GLOO, timeout=0.1)
-    assert str(caught.value) == sentence
-    assert store.get("mistake").decode() == sentence  # a late rank reads it
+        connect._compare_notes(Notes(store, key), Place(rank, 2, rank, 2), GLOO, timeout=0.1)
+    return str(caught.value)
+
+
+def test_a_rank_that_never_comes_is_named_for_all():
+    store = dist.HashStore()
+    sentence = refusal(store)
+    assert sentence == "after 0 s rank 1 did not come"
+    assert Notes(store, "ours").look(["mistake"], text) == [sentence]  # a late rank reads it
+
+
+def test_a_rank_without_the_key_is_told_how_to_set_it():
+    store = dist.HashStore()
+    Notes(store, "another").leave("came/1", "abc")
+    sentence = refusal(store)
+    assert "rank 1 came without the LAB_KEY of rank 0" in sentence and "set LAB_KEY" in sentence
+
+
+def test_what_a_stranger_has_written_neither_stops_nor_misleads_a_rank():
+    store = dist.HashStore()
+    for name in ("terms", "came/0", "mistake"):
+        for note in (b"", b"{}", b"3 nccl 1", pickle.dumps(print), b"\xff" * 100):
+            store.set(name, note)
+    Notes(store, "another").leave("terms", [3, "nccl", 1])
+    Notes(store, "another").leave("mistake", "stop")
+    Notes(store, "ours").leave("came/1", "abc")
+    connect._compare_notes(Notes(store, "ours"), Place(0, 2, 0, 2), GLOO, timeout=30)
+
+
+def test_the_same_rank_twice():
+    store = dist.HashStore()
+    Notes(store, "ours").leave("came/0", "abc")
+    assert refusal(store).startswith("rank 0 was started twice")

@@ -1,0 +1,204 @@
+"""Where rank 0 serves torch's key-value store, and how the others find it.
+
+The store has no password, and torch would serve it on every network of the machine, whatever
+address it is told. So where all ranks are on this machine, it gets a socket of ours that listens
+on the loopback only.
+"""
+
+import contextlib
+import importlib
+import ipaddress
+import os
+import socket
+import sys
+import time
+from datetime import timedelta
+
+from helpers.hang.notes import KEY, Notes
+from helpers.ranks.interface import loopback
+from helpers.ranks.place import Place
+
+SAY_AFTER_S = 3.0  # after this long a waiting rank says for whom it waits
+HERE = "127.0.0.1"
+PORT = "lab/port"  # the note under torchrun: where rank 0 serves the store of this attempt
+
+
+class ConnectError(RuntimeError):
+    """The ranks could not become one group; the message says why and what to do."""
+
+
+def is_here(address: str) -> bool:
+    """Whether an address is the loopback on every machine, as "localhost" is."""
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(address).is_loopback
+    return address == "localhost"
+
+
+def all_here(place: Place) -> bool:
+    """Whether all ranks are surely on this machine."""
+    counted = place.launcher == "torchrun" and place.local_world_size == place.world_size
+    return counted or is_here(place.address)
+
+
+def serve(address: str, port: int = 0, **options):
+    """Serve a store, on the loopback only if that is the address; port 0 takes any that is free.
+
+    options: of torch's TCPStore. Raises OSError or torch's DistError where the port is taken. On
+    Windows the store listens on every network: torch takes no socket from us there.
+    """
+    import torch.distributed as dist
+
+    if is_here(address) and sys.platform != "win32":
+        options["master_listen_fd"], port = _listen(address, port)
+    return dist.TCPStore(address, port, is_master=True, wait_for_workers=False, **options)
+
+
+def keep_to_loopback() -> None:
+    """Keep what `init_process_group` opens by itself, in this process, on the loopback.
+
+    That is a store at MASTER_PORT, unless MASTER_ADDR leads to another machine, and the sockets of
+    gloo, NCCL and RPC, which would go where the machine's own name leads.
+    """
+    # By its full name: torch.distributed has a function of the same name.
+    rendezvous = importlib.import_module("torch.distributed.rendezvous")
+    for name, value in loopback().items():
+        os.environ.setdefault(name, value)
+    if sys.platform != "win32":
+        rendezvous.TCPStore = _store_of_torch
+
+
+def _store_of_torch(host_name, port, world_size=None, is_master=False, *args, **options):
+    """The TCPStore that torch's own rendezvous opens."""
+    from torch.distributed import TCPStore
+
+    if is_master and is_here(host_name):
+        # A port in use is torch's to judge: this process may serve a store there already.
+        with contextlib.suppress(OSError):
+            options["master_listen_fd"], port = _listen(host_name, port)
+    return TCPStore(host_name, port, world_size, is_master, *args, **options)
+
+
+def _listen(address: str, port: int) -> tuple[int, int]:
+    """A descriptor that listens on the loopback, for torch to close, and its port."""
+    family, host = (socket.AF_INET6, "::1") if address == "::1" else (socket.AF_INET, HERE)
+    listening = socket.create_server((host, port), family=family, backlog=socket.SOMAXCONN)
+    port = listening.getsockname()[1]
+    return listening.detach(), port
+
+
+def open_store(place: Place, timeout: float):
+    """The store of all ranks: rank 0 serves it, the others call."""
+    import torch.distributed as dist
+
+    port, serves = place.port, place.rank == 0
+    if "LAB_STORE_PORT" in os.environ:  # helpers.ranks serves it already, on a free port
+        port, serves = int(os.environ["LAB_STORE_PORT"]), False
+    where = f"{place.address}:{port}"
+    _look_up(place.address)
+    if not serves:
+        _await_rank_0(place, port, timeout)
+    try:
+        wait = timedelta(seconds=timeout)
+        if serves:
+            return serve(place.address, port, timeout=wait)
+        return dist.TCPStore(place.address, port, is_master=False, timeout=wait)
+    except (dist.DistError, RuntimeError, OSError) as error:
+        text = str(error).lower()
+        if serves and ("eaddrinuse" in text or "in use" in text):
+            raise ConnectError(
+                f"port {port} is in use by another program (or by ranks of an earlier run): set "
+                f"MASTER_PORT to another number for every rank, or let "
+                f"'python -m helpers.ranks -n {place.world_size} SCRIPT' find a free one"
+            ) from None
+        if serves:
+            raise ConnectError(f"rank 0 cannot listen at {where}: {first_line(error)}") from None
+        raise ConnectError(
+            f"rank {place.rank} called {where}, but what answers there is not rank 0 of this "
+            f"run: set MASTER_PORT to another number for every rank ({first_line(error)})"
+        ) from None
+
+
+def store_of_this_attempt(place: Place, timeout: float):
+    """A store that no attempt before has written into: rank 0 serves it, and tells its port.
+
+    torchrun keeps one store for all attempts. After a restart gloo would find in it the addresses
+    of the ranks that have died, and call them (pytorch issue 135712). TORCHELASTIC_RESTART_COUNT
+    does not tell the attempts apart: each machine counts for itself.
+    """
+    import torch.distributed as dist
+
+    wait, begun = timedelta(seconds=timeout), time.monotonic()
+    kept = dist.TCPStore(place.address, place.port, is_master=False, timeout=wait)
+    notes, address = Notes(kept), HERE if all_here(place) else place.address
+    if place.rank == 0:
+        store = serve(address, timeout=wait)
+        notes.leave(PORT, store.port)
+        return store
+    while True:
+        try:
+            [port] = notes.read([PORT], _port)
+        except (TimeoutError, RuntimeError) as error:
+            if not notes.unsigned(PORT):
+                raise
+            raise ConnectError(
+                f"rank {place.rank} found no note of rank 0 that is signed with its {KEY}: set "
+                f"{KEY} to the same text for every rank, or for none"
+            ) from error
+        try:
+            socket.create_connection((address, port), timeout=5).close()
+            return dist.TCPStore(address, port, is_master=False, timeout=wait)
+        except (OSError, dist.DistError) as error:  # that of the attempt before: it is gone
+            if time.monotonic() - begun > timeout:
+                raise ConnectError(
+                    f"rank {place.rank} waited {timeout:.0f} s for the store of rank 0 at "
+                    f"{address}:{port}: {first_line(error)}"
+                ) from None
+        time.sleep(0.05)
+
+
+def _port(facts) -> int:
+    if type(facts) is not int or not 0 < facts < 65536:
+        raise ValueError("not a port")
+    return facts
+
+
+def _look_up(address: str) -> None:
+    """ConnectError where the name of rank 0's machine does not lead to a number."""
+    try:
+        socket.getaddrinfo(address, None)
+    except (socket.gaierror, UnicodeError):
+        raise ConnectError(
+            f"the address {address!r} of rank 0 is not known on this machine: set MASTER_ADDR to "
+            "a name or number that is, the same for every rank"
+        ) from None
+
+
+def _await_rank_0(place: Place, port: int, timeout: float) -> None:
+    """Return as soon as something listens where rank 0 should."""
+    begun, said = time.monotonic(), False
+    while True:
+        try:
+            socket.create_connection((place.address, port), timeout=5).close()
+            return
+        except ConnectionRefusedError:
+            pass
+        except OSError as error:
+            if time.monotonic() - begun > timeout:
+                raise ConnectError(
+                    f"rank 0 cannot be reached at {place.address}:{port}: {error}"
+                ) from None
+        waited = time.monotonic() - begun
+        if waited > SAY_AFTER_S and not said:
+            said = True
+            print(f"[ranks] rank {place.rank} waits for rank 0 at {place.address}:{port}")
+            sys.stdout.flush()
+        if waited > timeout:
+            raise ConnectError(
+                f"rank {place.rank} waited {timeout:.0f} s for rank 0 at {place.address}:{port}, "
+                "and nobody listens there: start rank 0 too"
+            )
+        time.sleep(0.05)
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:200] if str(error).strip() else repr(error)

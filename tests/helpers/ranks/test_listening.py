@@ -1,0 +1,190 @@
+"""Who waits for calls while a launch runs: nobody outside of this machine can reach it."""
+
+import ipaddress
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from helpers.ranks import launch, run_script
+from helpers.ranks.rendezvous import free_port
+from helpers.ranks.store import is_here, serve
+
+psutil = pytest.importorskip("psutil")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="torch takes no socket there")
+
+# What a rank runs in the middle of its work, when all sockets are open: who listens in its process.
+WHO = """
+import os, psutil
+def who():
+    found = psutil.Process().net_connections(kind="inet")
+    return [f"{os.getpid()} {c.laddr.ip} {c.laddr.port}" for c in found if c.status == "LISTEN"]
+"""
+
+SCRIPTS = {
+    "connect": """
+        from helpers.ranks import connect, disconnect, find_place
+        import sys
+        connect(find_place(sys.argv[1] if sys.argv[1:] else None, 2 if sys.argv[1:] else None))
+        meet()
+        disconnect()
+    """,
+    "own-group": """
+        dist.init_process_group("gloo")
+        meet()
+        dist.destroy_process_group()
+    """,
+    "own-group-again": """
+        for _ in range(3):
+            dist.init_process_group("gloo")
+            meet()
+            dist.barrier()
+            dist.destroy_process_group()
+    """,
+    "own-address": """
+        import os
+        address = f"tcp://localhost:{os.environ['MASTER_PORT']}"
+        rank = int(os.environ["RANK"])
+        dist.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
+        meet()
+        dist.destroy_process_group()
+    """,
+}
+
+
+def as_script(text: str) -> str:
+    meet = (
+        "import torch, torch.distributed as dist\n"
+        "def meet():\n"
+        "    x = torch.ones(1)\n"
+        "    dist.all_reduce(x)\n"
+        "    assert x.item() == 2\n"
+        "    dist.new_group([0, 1])\n"
+        "    print(*(f'listens {line}\\n' for line in who()), sep='', flush=True)\n"
+        "    dist.barrier()\n"
+    )
+    lines = text.splitlines()
+    return WHO + meet + "\n".join(line[8:] for line in lines) + "\n"
+
+
+def addresses(lines: list[str]) -> list[tuple[str, str]]:
+    """(process, address) of each line that `who` has made."""
+    return [(line.split()[-3], line.split()[-2]) for line in lines]
+
+
+def only_the_loopback(lines: list[str]) -> None:
+    found = addresses(lines)
+    assert found, "nobody listens: the test sees nothing"
+    outside = [f for f in found if not ipaddress.ip_address(f[1]).is_loopback]
+    assert not outside
+
+
+@pytest.mark.parametrize("checked", [False, True], ids=["unchecked", "checked"])
+@pytest.mark.parametrize("name", list(SCRIPTS))
+def test_a_script_on_ranks(name, checked, tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(as_script(SCRIPTS[name]))
+    report = run_script(path, 2, timeout=60, quiet=True, checked=checked)
+    assert not report.failure, report.failure
+    said = [line for text in report.texts for line in text.splitlines() if "listens" in line]
+    assert len({process for process, _ in addresses(said)}) == 2
+    only_the_loopback(said)
+
+
+@pytest.mark.parametrize("checked", [False, True], ids=["unchecked", "checked"])
+def test_a_function_and_every_process_of_its_launch(checked):
+    """Also this process, the one that keeps interpreters warm, and those that wait for a job."""
+
+    def program():
+        import os
+
+        import psutil
+
+        dist.all_reduce(torch.ones(1))
+        dist.new_group([0, 1])
+        above = psutil.Process().parent()
+        family = [psutil.Process(), above, *above.children()]
+        while (above := above.parent()) and above.pid != starter:
+            family.append(above)
+        found = [
+            f"{process.pid} {c.laddr.ip} {c.laddr.port}"
+            for process in family
+            for c in process.net_connections(kind="inet")
+            if c.status == "LISTEN"
+        ]
+        dist.barrier()
+        return os.getpid(), found
+
+    starter = os.getpid()
+    results = launch(program, 2, timeout=60, quiet=True, checked=checked)
+    lines = [line for _, found in results for line in found]
+    assert {str(process) for process, _ in results} <= {process for process, _ in addresses(lines)}
+    only_the_loopback(lines)
+
+
+def test_ranks_that_a_person_starts_one_by_one(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(as_script(SCRIPTS["connect"]))
+    calls = [[sys.executable, str(path), str(rank)] for rank in (0, 1)]
+    said = finished(calls)
+    assert len({process for process, _ in addresses(said)}) == 2
+    only_the_loopback(said)
+
+
+def test_torchrun_on_one_machine(tmp_path):
+    """torchrun itself listens on every network; its ranks do not."""
+    path = tmp_path / "script.py"
+    path.write_text(as_script(SCRIPTS["connect"]))
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    said = finished([[*torchrun, "--nproc-per-node=2", str(path)]])
+    assert len({process for process, _ in addresses(said)}) == 2
+    only_the_loopback(said)
+
+
+def finished(calls: list[list[str]]) -> list[str]:
+    """Start a process for each call, wait for all, and return what they said about listening."""
+    environ = os.environ | {"MASTER_PORT": str(free_port())}
+    started = [
+        subprocess.Popen(
+            call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ
+        )
+        for call in calls
+    ]
+    said = []
+    for process in started:
+        out, err = process.communicate(timeout=600)
+        assert process.returncode == 0, err
+        said += [line for line in out.splitlines() if "listens" in line]
+    return said
+
+
+@pytest.mark.parametrize(
+    ("address", "here"),
+    [
+        ("localhost", True),
+        ("127.0.0.1", True),
+        ("127.0.1.1", True),
+        ("::1", True),
+        ("192.168.1.10", False),
+        ("a-name-of-this-machine", False),  # it may lead to the loopback here, and only here
+    ],
+)
+def test_which_addresses_are_the_loopback_on_every_machine(address, here):
+    assert is_here(address) is here
+
+
+@pytest.mark.parametrize("address", ["localhost", "127.0.0.1"])
+def test_a_store_is_served_where_its_address_says_and_let_go(address):
+    store = serve(address)
+    port = store.port
+    mine = [c for c in psutil.Process().net_connections(kind="inet") if c.laddr.port == port]
+    assert {c.laddr.ip for c in mine if c.status == "LISTEN"} == {"127.0.0.1"}
+    dist.TCPStore(address, port).set("a", "1")
+    assert store.get("a") == b"1"
+    with pytest.raises((OSError, dist.DistError)):
+        serve(address, port)
+    del store
+    serve(address, port)  # its socket is closed with it
