@@ -1,12 +1,13 @@
 """Who the other ranks of a pipeline are, and whether they are about to do the same."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed import distributed_c10d as c10d
 
 from helpers.schedules import Schedule
 
@@ -36,18 +37,40 @@ class Peers:
 
 
 def find_peers(group: Any = None) -> Peers:
-    """The ranks of a process group; None: of all. One rank alone needs no connection."""
+    """Return the ranks of a process group; None: of all. One rank alone needs no connection.
+
+    It sends nothing, so any rank may call it at any time.
+    """
     if not (dist.is_available() and dist.is_initialized()):
         return Peers()
     names = tuple(dist.get_process_group_ranks(group))
-    rank, device, up, tags = dist.get_rank(group), torch.device("cpu"), group, True
-    if "nccl" in dist.get_backend(group):
-        # NCCL has no tags, and does what it is asked between two ranks one after the other: a
-        # receive that was posted ahead would hold up the sends behind it. So each direction has
-        # a group of its own.
-        device, tags = torch.device("cuda", torch.cuda.current_device()), False
-        up = dist.new_group(list(names), use_local_synchronization=True)
-    return Peers(rank, len(names), names, device, group, up, tags)
+    return Peers(dist.get_rank(group), len(names), names, down=group, up=group)
+
+
+def connect_both_ways(peers: Peers) -> Peers:
+    """Return the peers with the groups that their backend needs. All of them must call it."""
+    if peers.size == 1 or "nccl" not in dist.get_backend(peers.down):
+        return peers
+    device = torch.device("cuda", torch.cuda.current_device())
+    return replace(group_each_way(peers), device=device)
+
+
+def group_each_way(peers: Peers) -> Peers:
+    """Return the peers with a group for each direction, and without tags. All of them must call it.
+
+    NCCL has no tags, and it runs the messages between two ranks one after the other: a receive that
+    was posted ahead would hold up every send behind it. So each direction gets its own group.
+
+    torch names a group that is made by its members alone after them and after the number of groups
+    that the process has, and ranks that arrive at different names wait for each other forever. So
+    the ranks agree on the number first: those in fewer groups add groups of themselves alone.
+    """
+    counts: list[Any] = [None] * peers.size
+    dist.all_gather_object(counts, len(c10d._world.pg_names), peers.down)
+    for _ in range(max(counts) - counts[peers.rank]):
+        dist.new_group([peers.names[peers.rank]], use_local_synchronization=True)
+    up = dist.new_group(list(peers.names), use_local_synchronization=True)
+    return replace(peers, up=up, tags=False)
 
 
 def require_stages(schedule: Schedule, stages: dict[int, nn.Module], peers: Peers) -> None:

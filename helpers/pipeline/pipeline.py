@@ -11,7 +11,12 @@ from torch import nn
 from helpers.pipeline.batch import Batch, count_targets, cut
 from helpers.pipeline.mail import Mail
 from helpers.pipeline.pace import Pace
-from helpers.pipeline.peers import find_peers, require_agreement, require_stages
+from helpers.pipeline.peers import (
+    connect_both_ways,
+    find_peers,
+    require_agreement,
+    require_stages,
+)
 from helpers.pipeline.step import Loss, Step
 from helpers.schedules import Schedule, check
 from helpers.trace import Recorder
@@ -75,6 +80,7 @@ class Pipeline:
         self.loss, self.tokens = loss, tokens
         self.pace = pace.require(schedule) if pace is not None else None
         recorder = recorder or Recorder(self.peers.rank, enabled=False)
+        self.peers = connect_both_ways(self.peers)
         self.mail = Mail(schedule, self.peers, recorder, ahead)
         self.is_first, self.is_last = 0 in self.stages, schedule.stages - 1 in self.stages
         if self.is_last and loss is None:
