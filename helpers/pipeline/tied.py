@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from helpers.pipeline.peers import find_peers
+from helpers.pipeline.transport import find_peers
 from helpers.schedules import Schedule
 
 TAG = 2**30  # the executor's tags count up from 0

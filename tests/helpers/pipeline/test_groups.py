@@ -8,7 +8,7 @@ from torch import nn
 
 from helpers.pipeline import Pipeline, add_tied, make_tie
 from helpers.pipeline import pipeline as pipeline_module
-from helpers.pipeline.peers import group_each_way
+from helpers.pipeline.transport import group_each_way
 from helpers.ranks import launch
 from helpers.schedules import interleaved, one_f_one_b, parse, zb_v
 

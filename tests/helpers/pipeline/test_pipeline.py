@@ -165,15 +165,18 @@ def test_no_loss_and_a_loss_that_is_none():
     assert "has no loss" in said(lambda: Pipeline(gpipe(1, 1), {0: nn.Identity()}))
     pipeline, _ = build(gpipe(1, 2), loss=lambda output, target: output)
     text = said(lambda: pipeline.step(*make_batch()))
-    assert "the loss gave float64 of shape (4, 6, 20) for micro-batch 0" in text
+    assert "the loss returned float64 of shape (4, 6, 20) for micro-batch 0" in text
 
 
 @pytest.mark.parametrize(
     "stage, words",
     [
-        (lambda ids: (ids, ids), "stage 0 gives a tuple: what goes to the next stage must be one"),
-        (lambda ids: ids, "stage 0 gives int64 of shape (4, 6): what goes to the next stage"),
-        (lambda ids: ids[:1].double(), "and (4, 6) was expected: it must keep the rows"),
+        (
+            lambda ids: (ids, ids),
+            "stage 0 returns a tuple: what goes to the next stage must be",
+        ),
+        (lambda ids: ids, "stage 0 returns int64 of shape (4, 6): what goes to the next stage"),
+        (lambda ids: ids[:1].double(), "and float64 of shape (4, 6) was expected: it must keep"),
     ],
 )
 def test_what_cannot_be_passed_on(stage, words):
@@ -189,7 +192,10 @@ def test_lengths_that_differ_within_a_batch():
     pipeline, _ = build(parse(TWO_ON_ONE))
     ids, targets = make_batch()
     text = said(lambda: pipeline.step([ids, ids[:, :4]], [targets, targets[:, :4]]))
-    assert "stage 0 gives float64 of shape (8, 4, 12) for micro-batch 1, and (8, 6, 12) was" in text
+    assert (
+        "stage 0 returns float64 of shape (8, 4, 12) for micro-batch 1, and float64 of shape (8, 6, 12) was"
+        in text
+    )
 
 
 # --- several ranks -------------------------------------------------------------------------------
@@ -216,7 +222,7 @@ def many_steps():
         for batch in batches:
             pipeline.step(*batch)
         mine = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
-        answers[name] = mine, len(pipeline.mail.on_the_way)
+        answers[name] = mine, len(pipeline.transport.in_transit)
     return answers
 
 
@@ -228,8 +234,8 @@ def test_steps_that_differ():
     for name in answers[0]:
         found = {}
         for answer in answers:
-            tensors, on_the_way = answer[name]
-            assert on_the_way == 0
+            tensors, in_transit = answer[name]
+            assert in_transit == 0
             found |= tensors
         if name == "another size each step":
             assert_same(found, {n: sum(one[n] for one in sum_of_three) for n in right})
