@@ -150,7 +150,7 @@ def train(numbers):
         try:
             answers.append(run(case, groups[case.ranks]) if rank in case.ranks else {})
         except Exception as error:
-            raise RuntimeError(f"case {number}") from error
+            raise RuntimeError(f"case {number}: {error!r}") from error
     return answers
 
 
