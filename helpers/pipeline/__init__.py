@@ -1,4 +1,4 @@
-"""The executor: any schedule, run for real.
+"""The executor: run any schedule for real, and record what happened.
 
     schedule = one_f_one_b(stages=3, micro_batches=8)
     pipeline = Pipeline(schedule, {rank: stage}, loss=cross_entropy)     on every rank
@@ -8,16 +8,15 @@ The same schedule can be simulated and drawn: `run_paced(schedule, pace)` runs o
 processes that sleep where a model would compute, and `simulate(schedule, pace.costs())` predicts
 it.
 
-Files, from the ground up: `batch` cuts and counts; `backward` is the backward pass, whole or in two
-halves; `memory` counts what is kept; `pace` lets stages take a chosen time, `latency` measures what
-a message costs then; `peers` knows the other ranks; `mail` sends and receives; `step` does the
-actions of one step; `pipeline` puts them together. `tied` is for a weight that the first and the
-last stage share.
+Start at `executor`: it runs the actions of one rank, and fits on a page. `transport` moves its
+messages, `split_backward` is the backward pass in one piece or in two halves, and `observers` holds
+what only watches: trace, checks, counts. `batch` cuts the batch and weights the losses, and
+`pipeline` puts everything together. `pace` lets stages take a chosen time, and `paced` runs such a
+step on processes of its own. `tied` is for a weight that the first and the last stage share.
 """
 
 from helpers.pipeline.batch import count_next_tokens, count_targets
-from helpers.pipeline.latency import message_latency
-from helpers.pipeline.pace import Pace
+from helpers.pipeline.pace import Pace, message_latency
 from helpers.pipeline.paced import PacedStep, run_paced
 from helpers.pipeline.pipeline import Outcome, Pipeline
 from helpers.pipeline.tied import add_tied, make_tie

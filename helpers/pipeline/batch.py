@@ -1,21 +1,30 @@
-"""Cut a batch into micro-batches, and count the tokens by which each of them weighs."""
+"""A batch: cut it into micro-batches, count their tokens, and weight their losses by them."""
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import torch
+from torch import Tensor
+
+from helpers.pipeline.observers import describe
 
 IGNORED = -100  # the target that torch's cross_entropy leaves out
 
-Batch = torch.Tensor | Sequence[torch.Tensor]
+Batch = Tensor | Sequence[Tensor]
+Loss = Callable[[Tensor, Tensor], Tensor]
 
 
-def cut(batch: Batch, micro_batches: int, what: str) -> list[torch.Tensor]:
-    """The micro-batches of a batch (B, ...): cut along the first dimension, sizes equal or one off.
+def cut(batch: Batch, micro_batches: int, what: str) -> list[Tensor]:
+    """Return the micro-batches of a batch (B, ...).
 
-    A list of tensors is a batch that is cut already. what: "inputs" or "targets", for the words.
-    Raises ValueError for fewer rows than micro-batches, or a list of another length.
+    A tensor is cut along the first dimension into parts whose sizes differ by at most one row. A
+    list of tensors is a batch that is cut already. what: "inputs" or "targets", for the errors.
+
+    Raises:
+        ValueError: if there are fewer rows than micro-batches, or a list has another length.
     """
-    if isinstance(batch, torch.Tensor):
+    if isinstance(batch, Tensor):
         if batch.dim() == 0 or len(batch) < micro_batches:
             rows = 0 if batch.dim() == 0 else len(batch)
             raise ValueError(
@@ -34,19 +43,71 @@ def cut(batch: Batch, micro_batches: int, what: str) -> list[torch.Tensor]:
     return parts
 
 
-def count_targets(targets: torch.Tensor) -> int:
-    """How many targets count: all, but for whole numbers those that are -100."""
+def count_targets(targets: Tensor) -> int:
+    """Return how many targets count: all of them, or of integers those other than -100."""
     if targets.is_floating_point():
         return targets.numel()
     return int((targets != IGNORED).sum())
 
 
-def count_next_tokens(targets: torch.Tensor) -> int:
-    """The same for a loss that compares position i with token i + 1 of targets (B, S).
+def count_next_tokens(targets: Tensor) -> int:
+    """Count the targets of a loss that compares position i with token i + 1 of targets (B, S).
 
-    The first token of a sequence is predicted by nobody, and does not count.
+    The first token of a sequence is nobody's target, so it doesn't count.
     """
     return count_targets(targets[:, 1:])
+
+
+@dataclass
+class BatchLoss:
+    """The loss of a batch: the mean over the micro-batches, each weighted by its tokens.
+
+    targets, tokens: of each micro-batch, on the rank of the last stage; elsewhere empty.
+    losses: of the micro-batches that have been forward.
+
+    Raises:
+        ValueError: if no target counts.
+    """
+
+    loss: Loss | None
+    targets: Sequence[Tensor]
+    tokens: tuple[int, ...]
+    losses: dict[int, Tensor] = field(default_factory=dict)
+
+    def __post_init__(self):
+        if self.targets and sum(self.tokens) <= 0:
+            raise ValueError("no target of the batch counts: there is nothing to learn from")
+        self.shares = [tokens / sum(self.tokens) for tokens in self.tokens]
+
+    def __call__(self, i: int, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return where the backward of micro-batch i starts, and the gradient to start with.
+
+        x, y: the input and the output of the last stage.
+        """
+        target = self.targets[i]
+        if len(target) != len(x):
+            raise ValueError(
+                f"micro-batch {i} has {_many(len(x), 'row')} of inputs and {len(target)} of "
+                "targets: give step() inputs and targets of the same batch"
+            )
+        if not self.shares[i]:
+            # There is nothing to learn from. The mean over no tokens is NaN, and must not spread.
+            self.losses[i] = y.new_zeros(())
+            return y, torch.zeros_like(y)
+        loss = self.loss(y, target.to(y.device))
+        if not isinstance(loss, Tensor) or loss.numel() != 1:
+            raise ValueError(
+                f"the loss returned {describe(loss)} for micro-batch {i}: it must return one "
+                "number, the mean over the tokens of the micro-batch"
+            )
+        self.losses[i] = loss.detach()
+        return loss, torch.full_like(loss, self.shares[i])
+
+    def mean(self) -> Tensor | None:
+        """Return the loss of the batch once all micro-batches are done; None on other ranks."""
+        if not self.losses:
+            return None
+        return sum(map(operator.mul, (self.losses[i] for i in sorted(self.losses)), self.shares))
 
 
 def _many(count: int, what: str, ending: str = "s") -> str:

@@ -1,29 +1,37 @@
-"""A pace: stages that take a chosen time without using the processor.
+"""A pace: let stages take a chosen time without using the processor.
 
-Eight ranks on two cores cannot compute at the same time, and a trace of them shows the machine and
-not the schedule. Asleep they can: with a pace, each action sleeps until its time is over, and the
-waiting, the messages and the order are those of eight machines.
+Eight ranks on two cores can't compute at the same time, so a trace of them shows the machine and
+not the schedule. But they can sleep at the same time. With a pace, each action sleeps until its
+time is over, and the waiting, the messages and the order are those of eight machines.
 """
 
+import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
 
 from helpers.schedules import Action, Schedule
 from helpers.simulate import Costs
 
 Seconds = float | Sequence[float]
-PROMPT_S = 0.0005  # what was received within so short a time has been there before
+PROMPT_S = 0.0005  # what was received within so short a time was already there
+ROUNDS = 5
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How long each action takes at least: one number for all stages, or one for each.
+    """How long each action takes at least, as one number for all stages or one for each.
 
-    forward, input_grad, weight_grad: seconds of F, I and W for one micro-batch; B takes I + W.
-    What the action computes counts: take small stages, so that all of them fit in.
+    What the action computes counts toward its time, so take stages small enough to fit in.
 
-    Raises ValueError for a number below zero.
+    Args:
+        forward, input_grad, weight_grad: seconds of F, I and W for one micro-batch; B takes I + W.
+
+    Raises:
+        ValueError: if a number is negative.
     """
 
     forward: Seconds = 0.02
@@ -38,7 +46,7 @@ class Pace:
                     raise ValueError(f"Pace({name}=...) holds {seconds}: give seconds, 0 or more")
 
     def costs(self, latency: float = 0.0) -> Costs:
-        """The costs with which `simulate` foretells the paced step.
+        """Return the costs with which `simulate` predicts the paced step.
 
         latency: seconds of a message; `message_latency` measures it.
         """
@@ -46,12 +54,16 @@ class Pace:
         return Costs(*times, latency=latency)
 
     def require(self, schedule: Schedule) -> "Pace":
-        """The pace itself if it fits; ValueError, one sentence, if a list has a wrong length."""
+        """Return the pace itself if it fits the schedule.
+
+        Raises:
+            ValueError: if a list has another length than the schedule has stages.
+        """
         self.costs().for_schedule(schedule)
         return self
 
     def seconds(self, action: Action) -> float:
-        """How long an action takes."""
+        """Return how long an action takes."""
         forward, i, w = (
             value[action.stage] if isinstance(value, Sequence) else value
             for value in (self.forward, self.input_grad, self.weight_grad)
@@ -59,25 +71,59 @@ class Pace:
         return {"F": forward, "I": i, "W": w, "B": i + w}[action.kind]
 
 
-class Metronome:
-    """Holds the actions of one rank in one step to a pace; None: lets them run."""
+class Pacer:
+    """Hold the actions of one rank in one step to a pace; without a pace, let them run."""
 
     def __init__(self, pace: Pace | None):
         self.pace = pace
-        self.free: float | None = None  # when the action before had had its time
+        self.due: float | None = None  # when the action before was due to end
 
-    def rest(self, action: Action, asked: float, given: float) -> None:
+    def sleep_until_due(self, action: Action, ready_at: float, received_at: float) -> None:
         """Sleep until an action has had its time.
 
-        asked, given: seconds of time.perf_counter when the rank was ready for the action, and when
-        it had what the action needs. A sleep ends late, on a busy machine by milliseconds. So that
-        this does not add up, an action that did not wait counts from the end that was meant.
+        A sleep ends late, on a busy machine by milliseconds. To keep this from adding up, an action
+        that didn't have to wait for its input counts from when the one before was due to end.
+
+        ready_at, received_at: seconds of time.perf_counter when the rank was ready for the action,
+        and when it had what the action needs.
         """
         if self.pace is None:
             return
-        waited = self.free is None or given - asked > PROMPT_S
-        end = (given if waited else self.free) + self.pace.seconds(action)
+        waited = self.due is None or received_at - ready_at > PROMPT_S
+        end = (received_at if waited else self.due) + self.pace.seconds(action)
         now = time.perf_counter()
         if end > now:
             time.sleep(end - now)
-        self.free = max(end, now)
+        self.due = max(end, now)
+
+
+def message_latency(pause: float = 0.04, rounds: int = ROUNDS, numbers: int = 1) -> float:
+    """Measure the latency of a message between sleeping ranks, to predict a paced step.
+
+    It's the time from the end of a rank's sleep until the next rank has its message. Each rank
+    sleeps `pause` seconds, as the actions of a `Pace` do, before it sends `numbers` float32: a
+    processor that sleeps wakes up late, on a virtual machine by a millisecond, and messages between
+    ranks that stay awake would not show it.
+
+    All ranks call it together, and all get the same answer: the median over `rounds` of the mean
+    over one trip from rank 0 to the last and back, in seconds, for `Pace.costs(latency=...)`.
+    It's 0 for one rank alone.
+    """
+    rank, size = dist.get_rank(), dist.get_world_size()
+    buffer = torch.zeros(numbers)
+    dist.barrier()
+    found = []
+    for _ in range(rounds if size > 1 else 0):
+        begun = time.perf_counter()
+        for step in (1, -1):  # down the line, then back up
+            before, after = rank - step, rank + step
+            if 0 <= before < size:
+                dist.recv(buffer, before)
+            if 0 <= after < size:
+                time.sleep(pause)
+                dist.send(buffer, after)
+        messages = 2 * (size - 1)
+        found.append((time.perf_counter() - begun) / messages - pause)
+    answer = torch.tensor([statistics.median(found) if found else 0.0], dtype=torch.float64)
+    dist.broadcast(answer, 0)  # only rank 0 saw the whole trip
+    return answer.item()

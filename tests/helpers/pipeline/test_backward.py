@@ -8,8 +8,13 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.pipeline import Pipeline
-from helpers.pipeline.backward import input_grad, nodes_below, weight_grad, whole
-from helpers.pipeline.saved import saved_bytes
+from helpers.pipeline.split_backward import (
+    full_backward,
+    input_grad,
+    nodes_below,
+    saved_bytes,
+    weight_grad,
+)
 from helpers.schedules import parse
 
 from .models import VOCAB, Block, Head, gradients_of
@@ -84,7 +89,7 @@ def one_pass(name):
 @pytest.mark.parametrize("name", STAGES)
 def test_both_halves_together_are_the_whole(name):
     stage, x, y, gradient = one_pass(name)
-    whole(y, gradient)
+    full_backward(y, gradient, x)
     right = {n: p.grad for n, p in stage.named_parameters()} | {"x": x.grad}
 
     stage, x, y, gradient = one_pass(name)
@@ -101,7 +106,7 @@ def test_both_halves_together_are_the_whole(name):
 
 def test_gradients_add_up():
     stage, x, y, gradient = one_pass("blocks")
-    whole(y, gradient)
+    full_backward(y, gradient, x)
     once = gradients_of(stage)
     weight_grad(input_grad(stage(x), gradient, x)[1])
     for name, tensor in gradients_of(stage).items():
@@ -183,7 +188,7 @@ def test_after_i_only_what_w_needs_is_kept():
     found, branches = input_grad(y, torch.ones_like(y), x)
     kept = {node for group in branches for node in group.nodes}
     assert saved_bytes(kept, stage) == 2 * 160  # the inputs of the two Linears
-    with pytest.raises(RuntimeError, match="let go after I"):
+    with pytest.raises(RuntimeError, match="released after I"):
         y.sum().backward(retain_graph=True)
     weight_grad(branches)
     assert all(p.grad is not None for p in stage.parameters())

@@ -7,6 +7,7 @@ from torch import nn
 from helpers.pipeline import Pace, Pipeline, add_tied, count_next_tokens, count_targets, make_tie
 from helpers.ranks import RankFailed, launch
 from helpers.schedules import (
+    KINDS,
     BadSchedule,
     Schedule,
     crossed_links,
@@ -17,6 +18,7 @@ from helpers.schedules import (
     parse,
     zb_v,
 )
+from helpers.trace import Recorder
 
 from .models import (
     VOCAB,
@@ -165,15 +167,18 @@ def test_no_loss_and_a_loss_that_is_none():
     assert "has no loss" in said(lambda: Pipeline(gpipe(1, 1), {0: nn.Identity()}))
     pipeline, _ = build(gpipe(1, 2), loss=lambda output, target: output)
     text = said(lambda: pipeline.step(*make_batch()))
-    assert "the loss gave float64 of shape (4, 6, 20) for micro-batch 0" in text
+    assert "the loss returned float64 of shape (4, 6, 20) for micro-batch 0" in text
 
 
 @pytest.mark.parametrize(
     "stage, words",
     [
-        (lambda ids: (ids, ids), "stage 0 gives a tuple: what goes to the next stage must be one"),
-        (lambda ids: ids, "stage 0 gives int64 of shape (4, 6): what goes to the next stage"),
-        (lambda ids: ids[:1].double(), "and (4, 6) was expected: it must keep the rows"),
+        (
+            lambda ids: (ids, ids),
+            "stage 0 returns a tuple: what goes to the next stage must be",
+        ),
+        (lambda ids: ids, "stage 0 returns int64 of shape (4, 6): what goes to the next stage"),
+        (lambda ids: ids[:1].double(), "and float64 of shape (4, 6) was expected: it must keep"),
     ],
 )
 def test_what_cannot_be_passed_on(stage, words):
@@ -189,7 +194,8 @@ def test_lengths_that_differ_within_a_batch():
     pipeline, _ = build(parse(TWO_ON_ONE))
     ids, targets = make_batch()
     text = said(lambda: pipeline.step([ids, ids[:, :4]], [targets, targets[:, :4]]))
-    assert "stage 0 gives float64 of shape (8, 4, 12) for micro-batch 1, and (8, 6, 12) was" in text
+    assert "stage 0 returns float64 of shape (8, 4, 12) for micro-batch 1" in text
+    assert "and float64 of shape (8, 6, 12) was expected" in text
 
 
 # --- several ranks -------------------------------------------------------------------------------
@@ -216,7 +222,7 @@ def many_steps():
         for batch in batches:
             pipeline.step(*batch)
         mine = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
-        answers[name] = mine, len(pipeline.mail.on_the_way)
+        answers[name] = mine, len(pipeline.transport.in_transit)
     return answers
 
 
@@ -228,13 +234,64 @@ def test_steps_that_differ():
     for name in answers[0]:
         found = {}
         for answer in answers:
-            tensors, on_the_way = answer[name]
-            assert on_the_way == 0
+            tensors, in_transit = answer[name]
+            assert in_transit == 0
             found |= tensors
         if name == "another size each step":
             assert_same(found, {n: sum(one[n] for one in sum_of_three) for n in right})
         else:
             assert_same(found, right)
+
+
+# Two stages on each rank, whose last backward is a B, or a W with other work behind it.
+MIXED = parse("""
+rank 0: 0F0 0F1 2F0 2F1 2I0 2B1 0B1 2W0 0I0 0W0
+rank 1: 1F0 1F1 3F0 3I0 3F1 3B1 1B1 1I0 1W0 3W0
+""")
+AVERAGED = [one_f_one_b(2, 4), interleaved(2, 4), zb_v(2, 4), MIXED]
+
+
+def averaged_early():
+    """On each of four ranks, two replicas of two stages: gradients added up during the step."""
+    import torch.distributed as dist
+
+    rank, answers = dist.get_rank(), []
+    pipelines = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    replicas = [dist.new_group([0, 2]), dist.new_group([1, 3])]
+    replica, place = divmod(rank, 2)
+    for schedule in AVERAGED:
+        model, recorder, calls, works = make_model(), Recorder(place), [], []
+        parts = cut_model(model, schedule.stages)
+
+        def average(stage, parts=parts, recorder=recorder, calls=calls, works=works):
+            done = [event for event in recorder.trace().events if event.kind in KINDS]
+            calls.append((stage, len(done)))
+            for p in parts[stage].parameters():
+                works.append(dist.all_reduce(p.grad, group=replicas[place], async_op=True))
+
+        options = {"group": pipelines[replica], "recorder": recorder, "gradients_ready": average}
+        pipeline, _ = build(schedule, place, model, **options)
+        pipeline.step(*make_batch(seed=replica))
+        for work in works:
+            work.wait()
+        mine = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+        answers.append((mine, calls))
+    return answers
+
+
+def test_gradients_are_ready_once_after_the_last_backward_of_a_stage():
+    answers = launch(averaged_early, ranks=4, quiet=True)
+    of_replicas = [right_gradients(batch=make_batch(seed=seed)) for seed in (0, 1)]
+    right = {name: of_replicas[0][name] + of_replicas[1][name] for name in of_replicas[0]}
+    for number, schedule in enumerate(AVERAGED):
+        for rank, (_, calls) in enumerate(answer[number] for answer in answers):
+            last = {}  # of each stage: how many actions are done with its last backward
+            for done, (kind, stage, _) in enumerate(schedule.ranks[rank % 2], 1):
+                if kind in ("B", "W"):
+                    last[stage] = done
+            assert calls == sorted(last.items(), key=lambda item: item[1])
+        for first, second in (answers[:2], answers[2:]):
+            assert_same(first[number][0] | second[number][0], right)
 
 
 def tied_model():

@@ -1,4 +1,4 @@
-"""The backward pass: whole, or truly in two halves.
+"""The backward pass: in one piece, or truly in two halves.
 
 A backward pass computes two things: the gradient of the stage's input, which the stage before
 waits for (I), and the gradients of its weights, which nobody waits for (W).
@@ -6,24 +6,24 @@ waits for (I), and the gradients of its weights, which nobody waits for (W).
 Autograd keeps a graph of what the forward pass did. Its nodes lie on the way from the output back
 to the input (the trunk), or on a branch that ends in weights. `input_grad` runs the trunk alone,
 and notes the gradient that arrives at each node from which a branch leaves. `weight_grad` starts
-again at those nodes and runs the branches. So no work is done twice. What the rest of the trunk has
-kept for its own backward is let go in between.
+again at those nodes and runs the branches. So no work is done twice, and what the rest of the trunk
+has saved for its own backward is released in between.
 
-The first stage reads token numbers: they have no gradient, and there is no input to walk to. There
-the trunk ends at the deepest operation, which for a language model is the embedding.
+The first stage reads token ids, which have no gradient, so there is no input to walk to. There the
+trunk ends at the deepest operation, which for a language model is the embedding.
 
-The idea of the two halves: Qi et al., "Zero bubble pipeline parallelism", arXiv 2401.10241.
+The two halves are from Qi et al., "Zero bubble pipeline parallelism", arXiv 2401.10241; the paper
+writes B for what we call I.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import torch
 from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
 
-from helpers.pipeline.saved import forget
-
-# A weight that is only seen in another form is still the weight: x @ W.T holds a "TBackward0".
+# A view of a weight is still the weight: x @ W.T holds a "TBackward0".
 VIEWS = {
     f"{name}Backward0"
     for name in ("T", "Transpose", "Permute", "View", "Reshape", "Expand", "ToCopy", "Unsqueeze")
@@ -36,9 +36,9 @@ Graph = dict[Node, list[Node]]  # each node with its children; a node comes afte
 class Branches:
     """What `input_grad` leaves for `weight_grad`.
 
-    arrived: for each node where branches leave, the gradients that arrived there.
+    arrived: for each node where branches leave the trunk, the gradients that arrived there.
     weights: the leaves at the ends of those branches.
-    nodes: all that W runs through.
+    nodes: all nodes that W runs through.
     """
 
     arrived: dict[Node, Gradients]
@@ -46,25 +46,27 @@ class Branches:
     nodes: set[Node]
 
 
-def whole(value: torch.Tensor, gradient: torch.Tensor) -> None:
-    """B: add the gradients of all weights, and of the input, to their `.grad`.
+def full_backward(y: torch.Tensor, gradient: torch.Tensor, x: torch.Tensor) -> torch.Tensor | None:
+    """Run B: add the gradients of all weights to their `.grad` and return that of the input.
 
-    gradient: of the final loss with respect to `value`, in its shape.
+    y: the output of the stage. gradient: of the loss with respect to y, in its shape. x: the input.
+    Returns None if x needs no gradient.
     """
-    if value.requires_grad:
-        torch.autograd.backward(value, gradient)
+    if y.requires_grad:
+        torch.autograd.backward(y, gradient)
+    return x.grad
 
 
 def input_grad(
-    value: torch.Tensor, gradient: torch.Tensor, x: torch.Tensor
+    y: torch.Tensor, gradient: torch.Tensor, x: torch.Tensor
 ) -> tuple[torch.Tensor | None, list[Branches]]:
-    """I: the gradient of the stage's input x, and what is left to do for the weights.
+    """Run I: return the gradient of the stage's input x, and what is left to do for the weights.
 
-    None where x has no gradient. No `.grad` is touched.
+    The gradient is None if x needs none. No `.grad` is touched.
     """
-    if not value.requires_grad:
+    if not y.requires_grad:
         return None, []
-    start = get_gradient_edge(value)
+    start = get_gradient_edge(y)
     graph = nodes_below(start.node)
     own = get_gradient_edge(x).node if x.requires_grad else None
     end = own if own in graph else _deepest(graph)
@@ -76,24 +78,24 @@ def input_grad(
         for node in group.arrived
     ]
     try:
-        arrived = _run_trunk(value, gradient, start, end, trunk)
+        arrived = _run_trunk(y, gradient, start, end, trunk)
     finally:
         for hook in hooks:
             hook.remove()
     for group in groups:
         if end in group.arrived:
             group.arrived[end] = arrived
-    forget(trunk.difference(*(group.nodes for group in groups)))
+    release(trunk.difference(*(group.nodes for group in groups)))
     return (arrived[0] if end is own else None), groups
 
 
 def weight_grad(groups: list[Branches]) -> None:
-    """W: add the gradients of the weights to their `.grad`, from what `input_grad` left."""
+    """Run W: add the gradients of the weights to their `.grad`, from what `input_grad` left."""
     for group in groups:
         hooks = []
         if len(group.arrived) > 1:
-            # One weight at two places: from the first the gradient also flows down the trunk to
-            # the second. What arrived there is known: it takes the place of what flows in.
+            # One weight is used in two places: from the first, the gradient also flows down the
+            # trunk to the second. We know what arrived there, and put it in place of what flows in.
             for node, gradients in group.arrived.items():
                 hooks.append(node.register_prehook(lambda _, known=gradients: known))
         starts = [
@@ -112,21 +114,21 @@ def weight_grad(groups: list[Branches]) -> None:
 
 
 def _run_trunk(
-    value: torch.Tensor, gradient: torch.Tensor, start: GradientEdge, end: Node, trunk: set[Node]
+    y: torch.Tensor, gradient: torch.Tensor, start: GradientEdge, end: Node, trunk: set[Node]
 ) -> Gradients:
-    """Run the trunk from the value down to its end; the gradients that arrive at the end."""
+    """Run the trunk from the output down to its end; return the gradients that arrive there."""
     if end is start.node:
         numbers, found = [start.output_nr], (gradient,)
     else:
         numbers = sorted({n for node in trunk for child, n in node.next_functions if child is end})
         edges = [GradientEdge(end, number) for number in numbers]
-        found = torch.autograd.grad(value, edges, gradient, retain_graph=True)
+        found = torch.autograd.grad(y, edges, gradient, retain_graph=True)
     by_number = dict(zip(numbers, found, strict=True))
     return tuple(by_number.get(number) for number in range(numbers[-1] + 1))
 
 
 def nodes_below(root: Node) -> Graph:
-    """All nodes of the graph with their children; each after those that it hands gradients to."""
+    """Return all nodes of the graph with their children, each node after its children."""
     order: Graph = {}
     mine = _children(root)
     seen, stack = {root}, [(root, mine, iter(mine))]
@@ -149,7 +151,7 @@ def _children(node: Node) -> list[Node]:
 
 
 def _leading_to(end: Node, graph: Graph) -> set[Node]:
-    """The nodes from which there is a way to `end`, itself among them."""
+    """Return the nodes from which a path leads to `end`, including `end` itself."""
     trunk = {end}
     for node, children in graph.items():
         if not trunk.isdisjoint(children):
@@ -158,7 +160,7 @@ def _leading_to(end: Node, graph: Graph) -> set[Node]:
 
 
 def _deepest(graph: Graph) -> Node:
-    """The operation that is furthest from the output; a weight, or a view of one, is none."""
+    """Return the operation furthest from the output; weights and views of them don't count."""
     bare: set[Node] = set()
     for node, children in graph.items():
         if not children or (node.name() in VIEWS and children[0] in bare):
@@ -172,7 +174,7 @@ def _deepest(graph: Graph) -> Node:
 
 
 def _branches(graph: Graph, trunk: set[Node]) -> list[Branches]:
-    """The nodes of the trunk where branches leave; those that share a weight are together."""
+    """Return the branches of the trunk; those that share a weight are in one group."""
     groups: list[Branches] = []
     owner: dict[Node, Branches] = {}  # of each weight
     for node in (node for node in graph if node in trunk):
@@ -191,7 +193,7 @@ def _branches(graph: Graph, trunk: set[Node]) -> list[Branches]:
 
 
 def _branch(node: Node, graph: Graph, trunk: set[Node]) -> tuple[set[Node], set[Node]]:
-    """The ends of the branches that leave the trunk at a node, and all nodes of them."""
+    """Return the leaves and all nodes of the branches that leave the trunk at a node."""
     leaves, nodes = set(), {node}
     ahead = [child for child in graph[node] if child not in trunk]
     while ahead:
@@ -201,3 +203,61 @@ def _branch(node: Node, graph: Graph, trunk: set[Node]) -> tuple[set[Node], set[
         if not graph[child]:
             leaves.add(child)
     return leaves, nodes
+
+
+# --- what the graph saves ------------------------------------------------------------------------
+#
+# Each node keeps the tensors that its backward needs; torch calls them saved tensors. After I, most
+# nodes are done for good, and only those that W runs through are needed again. Qi et al. (table 1)
+# count on it: M_B bytes from F until I, and M_W, which is less, from I until W.
+
+RAW = "_raw_saved_"
+
+
+def saved_bytes(nodes: Iterable[Node], stage: torch.nn.Module) -> int:
+    """Return the bytes that the nodes save, without the weights of the stage.
+
+    A storage that several nodes save counts once.
+    """
+    weights = {p.untyped_storage().data_ptr() for p in stage.parameters()}
+    found = {}
+    for node in nodes:
+        for tensor in _tensors(node):
+            storage = tensor.untyped_storage()
+            found[storage.data_ptr()] = storage.nbytes()
+    return sum(size for place, size in found.items() if place not in weights)
+
+
+def release(nodes: Iterable[Node]) -> None:
+    """Release what the nodes save. They can't be run again; torch raises an error if you try."""
+    for node in nodes:
+        for name in _names(type(node)):
+            raw = getattr(node, RAW + name)
+            for each in raw if isinstance(raw, (tuple, list)) else (raw,):
+                try:
+                    each.register_hooks(_keep_nothing, _released)
+                except RuntimeError:
+                    pass  # nothing is saved there, or a hook of the stage keeps it elsewhere
+
+
+def _keep_nothing(_: torch.Tensor) -> None:
+    """Keep nothing in place of the tensor."""
+
+
+def _released(_: None) -> torch.Tensor:
+    raise RuntimeError("this part of the graph was released after I: only W may follow")
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    """Return the names of the saved tensors of a kind of node."""
+    return tuple(name.removeprefix(RAW) for name in dir(kind) if name.startswith(RAW))
+
+
+def _tensors(node: Node) -> Iterator[torch.Tensor]:
+    for name in _names(type(node)):
+        # A node written in Python says "saved_tensors", one of torch's own "_saved_self" and so on.
+        value = getattr(node, "saved_tensors" if name == "tensors" else f"_saved_{name}")
+        for each in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(each, torch.Tensor):
+                yield each
