@@ -13,8 +13,8 @@ from helpers.hang.log import Standing
 from helpers.hang.match import NEW_GROUP_CURE
 from helpers.hang.needs import NATIVE, Scene
 from helpers.hang.operation import NEW_GROUP, Operation
-from helpers.hang.places import locate
-from helpers.waits import Knot, Wait, find_knot, picture
+from helpers.hang.places import Where, locate
+from helpers.waits import Knot, Wait, picture
 from helpers.waits.words import names
 
 Case = Callable[[Scene, Knot], "tuple[str, str] | None"]
@@ -43,9 +43,9 @@ class Story:
 def tell(scene: Scene) -> Story:
     """The story of a scene in which nothing has moved for a while."""
     waits = scene.waits()
-    knot = find_knot(waits, scene.ended)
+    knot, proven = scene.knot()
     mismatch = scene.mismatch()
-    certain = bool(knot or mismatch) and not any(s.threads for s in scene.standings.values())
+    certain = proven or (bool(mismatch) and not any(s.threads for s in scene.standings.values()))
     if mismatch:
         sentence, cure = mismatch.rsplit(". ", 1)
     elif knot:
@@ -62,15 +62,13 @@ def crossed_tags(scene: Scene, knot: Knot) -> tuple[str, str] | None:
     """One sends with a tag, the other receives with another."""
     for wait in knot.core:
         mine = scene.standings[wait.who].waiting
-        other = scene.standings.get(mine.peer) if mine.peer is not None else None
-        theirs = other.waiting if other else None
-        if theirs is None or theirs.collective or theirs.peer != mine.rank:
-            continue
-        if mine.sends and theirs.receives and mine.tag != theirs.tag:
+        theirs = scene.crossing(mine)
+        if theirs:
+            send, receive = (mine, theirs) if mine.sends else (theirs, mine)
             return (
-                f"rank {mine.rank} sends to rank {theirs.rank} with tag {mine.tag}"
-                f"{scene.phrase(mine)}, and rank {theirs.rank} receives with tag {theirs.tag}"
-                f"{scene.phrase(theirs)}: they never meet",
+                f"rank {send.rank} sends to rank {receive.rank} with tag {send.tag}"
+                f"{scene.phrase(send)}, and rank {receive.rank} receives with tag {receive.tag}"
+                f"{scene.phrase(receive)}: they never meet",
                 "use the same tag on both sides",
             )
     return None
@@ -117,7 +115,7 @@ def groups_in_another_order(scene: Scene, knot: Knot) -> tuple[str, str] | None:
     if not mine or not all(op.collective for op in mine) or len({op.group for op in mine}) < 2:
         return None
     told = ", ".join(
-        f"rank {op.rank} {op.doing} in the group of {names(op.members)}{scene.phrase(op)}"
+        f"rank {op.rank} {op.doing}{' in the group of all ranks' * op.world}{scene.phrase(op)}"
         for op in mine
     )
     return (
@@ -214,8 +212,7 @@ def member_missing(scene: Scene, knot: Knot) -> tuple[str, str] | None:
             if s and s.waiting
         )
         return (
-            f"rank {wait.who} {operation.doing}{scene.phrase(operation)}, in the group of "
-            f"{names(operation.members)}, and {missing} did not come"
+            f"rank {wait.who} {operation.doing}{scene.phrase(operation)}, and {missing} did not come"
             + (f": {others}" * bool(others)),
             "every member of the group must call it; make a group of only those that do, or let "
             f"{missing} call it too",
@@ -273,22 +270,38 @@ def _slow(scene: Scene, waits: list[Wait]) -> tuple[str, str]:
 
 
 def _rows(scene: Scene) -> str:
-    """Where each rank stands, with its line."""
+    """Where each rank stands, with its line, and where its other threads do."""
     rows = []
     for rank in sorted({*scene.standings, *scene.ended, *scene.silent}):
         if rank not in scene.standings:
             does = "has finished" if rank in scene.ended else "did not answer"
             rows.append(f"  rank {rank} {does}")
-            continue
-        standing = scene.standings[rank]
-        where = _place(scene, standing)
-        doing = standing.waiting.doing if standing.waiting else "is at work"
-        rows.append(f"  rank {rank} {doing}{where.phrase or ' outside of your code'}")
-        rows += [where.line] if where.line else []
+            others = scene.others(rank)
+        else:
+            standing = scene.standings[rank]
+            rows += _row(f"  rank {rank} {_doing(standing)}", _place(scene, standing))
+            others = standing.others
+        for other in others:
+            place = locate([other.since] if other.waiting else other.frames, scene.cells)
+            if other.waiting or place.line:
+                doing = other.waiting.doing if other.waiting else "is at work"
+                rows += _row(f"  rank {rank}, in {other.name or 'the main thread'}, {doing}", place)
     return "\n".join(rows)
 
 
-def _place(scene: Scene, standing: Standing):
+def _row(does: str, place: Where) -> list[str]:
+    return [does + (place.phrase or " outside of your code"), *([place.line] if place.line else [])]
+
+
+def _doing(standing: Standing) -> str:
+    """The words after "rank 0"."""
+    doing = standing.waiting.doing if standing.waiting else "is at work"
+    if standing.returned and standing.thread:
+        return f"has come to its end, and waits for {standing.thread}, which {doing}"
+    return f"waits for {standing.thread}, which {doing}" if standing.thread else doing
+
+
+def _place(scene: Scene, standing: Standing) -> Where:
     if standing.waiting:
         return locate([standing.since], scene.cells)
     return locate(standing.frames, scene.cells)
@@ -302,7 +315,7 @@ def _picture(scene: Scene, waits: list[Wait], sentence: str) -> Picture | None:
     for rank in working:
         standing = scene.standings[rank]
         phrase = _place(scene, standing).phrase.removeprefix(" at ")
-        doing = standing.waiting.doing if standing.waiting else "is at work"
+        doing = _doing(standing)
         others[rank] = f"{doing}, {phrase}" if phrase else doing
     return picture(waits, scene.ended, others, title=_capital(sentence.split(". ")[0]))
 

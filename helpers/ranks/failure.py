@@ -124,7 +124,7 @@ def stopped(
 
     after: the seconds of a time-out that is over, or None where nobody has waited for it.
     """
-    standings = [s.standing for s in states if s.standing and not s.finished]
+    standings = [s.standing for s in states if s.standing]
     ended = [s.rank for s in states if s.finished]
     silent = [s.rank for s in states if not s.standing and not s.finished]
     story = tell(Scene(standings, ended, cells, silent))

@@ -92,7 +92,7 @@ class _Run:
             self._take(item)
             if any(s.failed for s in self.states):
                 continue
-            if self._answers >= self._unfinished():
+            if self._answers >= self._alive():
                 if self._late and self._answers:
                     return self._stopped(self.surroundings.timeout)[0]
                 if self._still.proven(self.states, self._round):
@@ -163,15 +163,14 @@ class _Run:
             state.standing = item.value["standing"]
 
     def _ask(self) -> None:
-        """Ask every rank that has not finished where it stands."""
+        """Ask every rank where it stands; one that has finished may have threads that go on."""
         self._round, self._answers = self._round + 1, set()
         self._ask_at = time.monotonic() + ASK_S
         for process in self.processes:
-            if not self.states[process.rank].finished:
-                process.order(kind="where", round=self._round)
+            process.order(kind="where", round=self._round)
 
-    def _unfinished(self) -> set[int]:
-        return {s.rank for s in self.states if not s.finished}
+    def _alive(self) -> set[int]:
+        return {s.rank for s in self.states if s.status is None}
 
     def _stopped(self, after: float | None) -> tuple[Failure, bool]:
         for state in self.states:
