@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from helpers.hang.log import Log
-from helpers.hang.operation import NEW_GROUP, RECEIVES, SENDS, Operation
+from helpers.hang.operation import LOCAL, NEW_GROUP, RECEIVES, SENDS, Operation
 from helpers.hang.peers import NoSuchRank, check_group_peer, check_peer
 from helpers.hang.places import Frame
 
@@ -50,7 +50,13 @@ NAMES = (*MESSAGES, *COLLECTIVES, NEW_GROUP)
 
 
 def describe(
-    name: str, signature: inspect.Signature, args: tuple, kwargs: dict, log: Log, place: Frame
+    name: str,
+    signature: inspect.Signature,
+    args: tuple,
+    kwargs: dict,
+    log: Log,
+    place: Frame,
+    checked: bool = False,
 ) -> tuple[Operation | None, bool]:
     """The operation that a call asks for, and whether it is asynchronous.
 
@@ -64,7 +70,7 @@ def describe(
     try:
         values = signature.bind(*args, **kwargs).arguments
         if name == NEW_GROUP:
-            return _new_group(values, log, place), False
+            return _new_group(values, log, place, checked), False
         group = values.get("group") or dist.group.WORLD
         if group == dist.GroupMember.NON_GROUP_MEMBER:
             return None, False
@@ -119,24 +125,37 @@ def _detail(values: dict[str, Any], known: Known, root: int | None) -> str:
     return ", ".join(parts)
 
 
-def _new_group(values: dict[str, Any], log: Log, place: Frame) -> Operation | None:
-    """torch wants every rank of the world to make every group."""
-    import torch.distributed as dist
+def _new_group(values: dict[str, Any], log: Log, place: Frame, checked: bool) -> Operation | None:
+    """Making a group.
 
-    if values.get("use_local_synchronization"):
-        return None
+    torch wants every rank of the world to make every group, and checked mode makes sure of it; but
+    torch itself waits for the members alone. With use_local_synchronization nobody else may come.
+    """
+    import torch.distributed as dist
+    from torch.distributed import distributed_c10d as c10d
+
     world = tuple(range(dist.get_world_size()))
     ranks = values.get("ranks")
-    detail = f"ranks {', '.join(map(str, sorted(ranks if ranks is not None else world)))}"
-    group = dist.group.WORLD.group_name
+    local = bool(values.get("use_local_synchronization")) and ranks is not None
+    ranks = tuple(world if ranks is None else ranks)
+    if values.get("sort_ranks", True):
+        ranks = tuple(sorted(ranks))
+    detail, group = f"ranks {', '.join(map(str, ranks))}", dist.group.WORLD.group_name
+    if local:
+        if log.rank not in ranks:
+            return None
+        group = LOCAL + detail
+        made = len(c10d._world.pg_names) - 1  # a part of the name under which torch's ranks meet
+        detail += f"; this rank has made {made} group{'s' * (made != 1)} before"
     operation = Operation(
         NEW_GROUP,
         log.rank,
         group=group,
-        members=world,
+        members=world if checked and not local else ranks,
         detail=detail,
         place=place,
         times=log.times(place),
+        world=not local,
     )
     return _numbered(operation, log)
 

@@ -159,11 +159,8 @@ NATIVE = "C++ "
 
 def _by_tag(posted: Mapping[tuple, int], direction: str, peer: int, group: str) -> dict[int, int]:
     """How many messages of one direction between two ranks were posted, by tag."""
-    return {
-        channel[3]: count
-        for channel, count in posted.items()
-        if channel[:3] == (direction, peer, group)
-    }
+    of_these = (direction, peer, group)
+    return {channel[3]: count for channel, count in posted.items() if channel[:3] == of_these}
 
 
 def _judged(standing: Standing) -> Standing:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from helpers.draw import Picture
 from helpers.hang.log import Standing
-from helpers.hang.match import NEW_GROUP_CURE
+from helpers.hang.match import group_cure
 from helpers.hang.needs import NATIVE, Scene
 from helpers.hang.operation import NEW_GROUP, Operation
 from helpers.hang.places import Where, locate
@@ -173,7 +173,7 @@ def group_not_made(scene: Scene, knot: Knot) -> tuple[str, str] | None:
             return (
                 f"rank {wait.who} makes a group ({operation.detail}){scene.phrase(operation)}, and "
                 f"{names(wait.needs)} did not come",
-                NEW_GROUP_CURE,
+                group_cure(operation),
             )
     return None
 
@@ -212,8 +212,8 @@ def member_missing(scene: Scene, knot: Knot) -> tuple[str, str] | None:
             if s and s.waiting
         )
         return (
-            f"rank {wait.who} {operation.doing}{scene.phrase(operation)}, and {missing} did not come"
-            + (f": {others}" * bool(others)),
+            f"rank {wait.who} {operation.doing}{scene.phrase(operation)}, and {missing} did not "
+            "come" + (f": {others}" * bool(others)),
             "every member of the group must call it; make a group of only those that do, or let "
             f"{missing} call it too",
         )

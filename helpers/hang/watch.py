@@ -138,7 +138,10 @@ class Watch:
             if getattr(self._inside, "call", False):
                 return function(*args, **kwargs)
             place = caller(sys._getframe(1))
-            operation, later = calls.describe(name, signature, args, kwargs, self.log, place)
+            checked = self.agreement is not None
+            operation, later = calls.describe(
+                name, signature, args, kwargs, self.log, place, checked
+            )
             if operation is None:
                 return function(*args, **kwargs)
             self.log.note(operation)
