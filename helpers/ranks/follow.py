@@ -6,8 +6,16 @@ import queue
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
-from helpers.ranks.failure import Failure, RankState, first_failure, only_echoes, stopped
+from helpers.ranks.failure import (
+    Failure,
+    RankState,
+    first_failure,
+    only_echoes,
+    stopped,
+    unreadable,
+)
 from helpers.ranks.jobs import Call, Script, Surroundings
 from helpers.ranks.limits import not_inside_a_rank
 from helpers.ranks.output import Output
@@ -47,9 +55,21 @@ def run_job(
         if in_notebook():
             pool.size = max(pool.size, ranks)
         pool.refill()
-    good = failure is None
-    results = [pickle.loads(s.result) if good and s.finished else None for s in run.states]
+    results = [None] * ranks
+    if failure is None:
+        results, failure = _unpack(run.states)
     return Report(results, failure, run.output.texts, time.monotonic() - begun)
+
+
+def _unpack(states: list[RankState]) -> tuple[list[Any], Failure | None]:
+    """The results of all ranks; unpickling one runs code of the program, which may fail."""
+    results = []
+    for state in states:
+        try:
+            results.append(pickle.loads(state.result))
+        except (Exception, SystemExit) as error:
+            return [None] * len(states), unreadable(state.rank, error)
+    return results, None
 
 
 class _Run:

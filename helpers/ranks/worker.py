@@ -18,6 +18,7 @@ from helpers.hang.places import locate
 from helpers.ranks import protocol
 from helpers.ranks.ending import Ending, left_processes
 from helpers.ranks.jobs import Call, Script, Surroundings
+from helpers.ranks.wording import LONGEST_TRACEBACK, cut, text_of
 
 CONNECT_S = 120.0  # how long the ranks may take to find each other
 LARGEST = 1 << 29  # bytes of a result that can be sent back
@@ -189,9 +190,9 @@ def describe(error: BaseException) -> dict:
     return {
         "time": time.perf_counter(),
         "type": type(error).__name__,
-        "text": str(error),
+        "text": text_of(error),
         "frames": frames,
-        "traceback": "".join(traceback.format_exception(error)),
+        "traceback": cut("".join(traceback.format_exception(error)), LONGEST_TRACEBACK),
     }
 
 
