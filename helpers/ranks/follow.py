@@ -91,6 +91,7 @@ class _Run:
         self._round = 0  # how often the ranks were asked where they stand
         self._answers: set[int] = set()  # who has answered in this round
         self._ask_at = float("inf")  # when to ask next: not before all ranks run
+        self._ask_anew = 0.0  # when to ask again, even if not all have answered
         self._still = _Stillness()
 
     def follow(self) -> Failure | None:
@@ -104,8 +105,13 @@ class _Run:
                     return first_failure(self.states, self.surroundings.cells)
                 if self._late:
                     return self._stopped(self.surroundings.timeout)[0]
-                self._ask()
-                if time.monotonic() >= self._limit:
+                now = time.monotonic()
+                late = now >= self._limit
+                if late or now >= self._ask_anew or self._answers >= self._alive():
+                    self._ask()
+                else:  # a busy machine: an answer to the last question may still come
+                    self._ask_at = now + ASK_S
+                if late:
                     self._late, self._limit = True, time.monotonic() + ANSWER_S
                     self._ask_at = float("inf")
                 continue
@@ -185,7 +191,7 @@ class _Run:
     def _ask(self) -> None:
         """Ask every rank where it stands; one that has finished may have threads that go on."""
         self._round, self._answers = self._round + 1, set()
-        self._ask_at = time.monotonic() + ASK_S
+        self._ask_at, self._ask_anew = time.monotonic() + ASK_S, time.monotonic() + ANSWER_S
         for process in self.processes:
             process.order(kind="where", round=self._round)
 
