@@ -250,7 +250,7 @@ def hanging(seed: int, name: str, stuck: list[int]) -> None:
 def test_a_program_that_hangs_is_told(checked, effort, numbers, impatient):
     names = list(HANGS)
     numbers.shuffle(names)
-    for name in names[: effort(3, len(names))] * effort(1, 4):
+    for name in names[: effort(2, len(names))] * effort(1, 4):
         ranks = numbers.choice((2, 3, 4))
         several = name.startswith("a ring")
         stuck = numbers.sample(range(ranks), numbers.randint(2, ranks) if several else 2)

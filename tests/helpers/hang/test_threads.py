@@ -1,0 +1,239 @@
+"""A rank may wait, or return, while something else of its process goes on: then nobody is judged."""
+
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from helpers.ranks import launch, run_script
+
+LATE_S = 2.0  # longer than these tests let ranks stand still
+MODES = pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
+
+
+def send_late(peer=1):
+    time.sleep(LATE_S)
+    dist.send(torch.full((1,), 7.0), peer)
+
+
+def received(peer=0):
+    x = torch.zeros(1)
+    dist.recv(x, peer)
+    return x.item()
+
+
+def a_timer():
+    if dist.get_rank():
+        return received()
+    threading.Timer(LATE_S, dist.send, (torch.full((1,), 7.0), 1)).start()
+
+
+def an_exit_handler():
+    import atexit
+
+    if dist.get_rank():
+        return received()
+    atexit.register(send_late)
+
+
+def a_finalizer():
+    import weakref
+
+    if dist.get_rank():
+        return received()
+    global kept  # alive until the process ends
+    kept = Runs()
+    weakref.finalize(kept, send_late)
+
+
+class Runs:
+    pass
+
+
+def an_executor():
+    from concurrent.futures import ThreadPoolExecutor
+
+    if dist.get_rank():
+        return received()
+    global kept  # nobody shuts it down
+    kept = ThreadPoolExecutor(2)
+    kept.submit(send_late)
+
+
+def a_daemon_thread():
+    if dist.get_rank():
+        return received()
+    threading.Thread(target=send_late, daemon=True).start()
+
+
+def a_thread_without_a_name():
+    import _thread
+
+    if dist.get_rank():
+        x = received()
+        dist.send(torch.zeros(1), 0)
+        return x
+    _thread.start_new_thread(send_late, ())
+    received(1)
+
+
+def a_callback():
+    x = torch.ones(1)
+    if dist.get_rank():
+        dist.all_reduce(x)
+        x = received()
+        dist.send(torch.zeros(1), 0)
+        return x
+    dist.all_reduce(x, async_op=True).get_future().then(lambda _: send_late())
+    received(1)
+
+
+def an_asynchronous_collective():
+    """Rank 0 computes while it is open: it doesn't wait for it yet."""
+    x = torch.ones(1)
+    if dist.get_rank():
+        found = received()
+        dist.all_reduce(x)
+        return found
+    work = dist.all_reduce(x, async_op=True)
+    send_late()
+    work.wait()
+
+
+def a_poll_that_gives_up():
+    x = torch.zeros(1)
+    if dist.get_rank():
+        found = received()
+        dist.send(x, 0)
+        return found
+    work, end = dist.irecv(x, 1), time.monotonic() + LATE_S
+    while not work.is_completed():
+        time.sleep(0.01)
+        if time.monotonic() > end:
+            break
+    dist.send(torch.full((1,), 7.0), 1)
+    work.wait()
+
+
+PROGRAMS = [
+    a_timer,
+    an_exit_handler,
+    a_finalizer,
+    an_executor,
+    a_daemon_thread,
+    a_thread_without_a_name,
+    a_callback,
+    an_asynchronous_collective,
+    a_poll_that_gives_up,
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@MODES
+def test_a_rank_that_can_still_send_is_waited_for(program, checked):
+    how = {"timeout": 60, "on_error": "report", "quiet": True, "checked": checked}
+    report = launch(program, 2, **how)
+    assert report.ok, report.failure
+    assert report.results[1] == 7.0
+
+
+def test_a_wait_with_a_time_limit_ends_by_itself():
+    def program():
+        if dist.get_rank():
+            return "nothing to do"
+        try:
+            dist.irecv(torch.zeros(1), 1).wait(timedelta(seconds=LATE_S))
+        except RuntimeError:
+            return "gave up"
+
+    assert launch(program, 2, timeout=60, quiet=True) == ["gave up", "nothing to do"]
+
+
+def test_a_collective_that_was_started_before_the_end_counts():
+    """Rank 0 has called it and returned, and rank 2 is late: nobody left early."""
+
+    def program():
+        if dist.get_rank() == 2:
+            time.sleep(LATE_S)
+        work = dist.all_reduce(torch.ones(1), async_op=True)
+        return work.wait() if dist.get_rank() else None
+
+    report = launch(program, 3, timeout=60, on_error="report", quiet=True)
+    assert report.ok, report.failure
+
+
+def test_while_a_process_is_left_nothing_is_proven(tmp_path):
+    from helpers.ranks import ending
+
+    def program(folder):
+        import os
+        import subprocess
+
+        before = ending.left_processes()
+        child = subprocess.Popen(["sleep", "60"])
+        meanwhile = ending.left_processes()
+        child.kill()
+        child.wait()
+        return os.path.isdir("/proc"), before, meanwhile, ending.left_processes()
+
+    ((proc, *found),) = launch(program, 1, (str(tmp_path),), timeout=30, quiet=True)
+    assert found == [False, proc, False]
+
+
+@pytest.mark.parametrize("way", ["threading.Timer(2, last).start()", "atexit.register(last)"])
+def test_a_script_ends_as_python_ends(way, tmp_path):
+    (tmp_path / "script.py").write_text(f"""\
+import atexit, threading, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+def last(): dist.send(torch.full((1,), 7.0), 1)
+if dist.get_rank() == 0:
+    {way}
+else:
+    x = torch.zeros(1)
+    dist.recv(x, 0)
+    print("received", x.item())
+""")
+    report = run_script(tmp_path / "script.py", 2, timeout=60, quiet=True)
+    assert report.ok, report.failure
+    assert "received 7.0" in report.texts[1]
+
+
+def join(peer):
+    thread = threading.Thread(target=received, args=(peer,), name="reader")
+    thread.start()
+    thread.join()
+
+
+def leave(peer):
+    threading.Thread(target=received, args=(peer,), name="reader").start()
+
+
+@pytest.mark.parametrize("way", [join, leave])
+@MODES
+def test_a_wait_in_a_thread_is_told_with_its_line(way, checked):
+    def program():
+        way(1) if dist.get_rank() == 0 else received(0)
+
+    how = {"timeout": 60, "on_error": "report", "quiet": True, "checked": checked}
+    said = str(launch(program, 2, **how))
+    assert "ranks 0 and 1 both receive first" in said.splitlines()[0], said
+    (row,) = [row for row in said.splitlines() if "waits for reader, which receives" in row]
+    assert row.startswith("  rank 0") and "in received" in row
+
+
+def test_threads_that_could_free_each_other_are_told_after_the_time_limit():
+    def program():
+        if dist.get_rank():
+            return received(0)
+        threads = [threading.Thread(target=received, args=(1,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    said = str(launch(program, 2, timeout=4, on_error="report", quiet=True))
+    assert said.count("receives 1 float32 from rank 1 at line") == 2, said
+    assert "thread.join()" in said
