@@ -9,12 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from helpers.draw import Picture
-from helpers.hang.log import Standing
 from helpers.hang.match import group_cure
 from helpers.hang.needs import NATIVE, Scene
 from helpers.hang.operation import NEW_GROUP, Operation
-from helpers.hang.places import Where, locate
-from helpers.waits import Knot, Wait, picture
+from helpers.hang.rows import capital, picture_of, rows
+from helpers.waits import Knot, Wait
 from helpers.waits.words import names
 
 Case = Callable[[Scene, Knot], "tuple[str, str] | None"]
@@ -52,7 +51,7 @@ def tell(scene: Scene) -> Story:
         sentence, cure = next(told for case in CASES if (told := case(scene, knot)))
     else:
         sentence, cure = _slow(scene, waits)
-    return Story(certain, sentence, cure, _rows(scene), _picture(scene, waits, sentence))
+    return Story(certain, sentence, cure, rows(scene), picture_of(scene, waits, sentence))
 
 
 # --- cases ---------------------------------------------------------------------------------------
@@ -88,7 +87,7 @@ def sends_in_a_circle(scene: Scene, knot: Knot) -> tuple[str, str] | None:
             "for them after the receives; or give both to dist.batch_isend_irecv",
         )
     return (
-        f"deadlock: a ring of sends. {_capital(ranks)} all send first, each to the next, and none "
+        f"deadlock: a ring of sends. {capital(ranks)} all send first, each to the next, and none "
         "gets to its receive",
         "let every second rank receive first; or start the sends with dist.isend, and wait() for "
         "them after the receives",
@@ -269,64 +268,9 @@ def _slow(scene: Scene, waits: list[Wait]) -> tuple[str, str]:
     )
 
 
-def _rows(scene: Scene) -> str:
-    """Where each rank stands, with its line, and where its other threads do."""
-    rows = []
-    for rank in sorted({*scene.standings, *scene.ended, *scene.silent}):
-        if rank not in scene.standings:
-            does = "has finished" if rank in scene.ended else "did not answer"
-            rows.append(f"  rank {rank} {does}")
-            others = scene.others(rank)
-        else:
-            standing = scene.standings[rank]
-            rows += _row(f"  rank {rank} {_doing(standing)}", _place(scene, standing))
-            others = standing.others
-        for other in others:
-            place = locate([other.since] if other.waiting else other.frames, scene.cells)
-            if other.waiting or place.line:
-                doing = other.waiting.doing if other.waiting else "is at work"
-                rows += _row(f"  rank {rank}, in {other.name or 'the main thread'}, {doing}", place)
-    return "\n".join(rows)
-
-
-def _row(does: str, place: Where) -> list[str]:
-    return [does + (place.phrase or " outside of your code"), *([place.line] if place.line else [])]
-
-
-def _doing(standing: Standing) -> str:
-    """The words after "rank 0"."""
-    doing = standing.waiting.doing if standing.waiting else "is at work"
-    if standing.returned and standing.thread:
-        return f"has come to its end, and waits for {standing.thread}, which {doing}"
-    return f"waits for {standing.thread}, which {doing}" if standing.thread else doing
-
-
-def _place(scene: Scene, standing: Standing) -> Where:
-    if standing.waiting:
-        return locate([standing.since], scene.cells)
-    return locate(standing.frames, scene.cells)
-
-
-def _picture(scene: Scene, waits: list[Wait], sentence: str) -> Picture | None:
-    if not waits:
-        return None
-    working = set(scene.standings) - {wait.who for wait in waits}
-    others = {rank: "did not answer" for rank in scene.silent}
-    for rank in working:
-        standing = scene.standings[rank]
-        phrase = _place(scene, standing).phrase.removeprefix(" at ")
-        doing = _doing(standing)
-        others[rank] = f"{doing}, {phrase}" if phrase else doing
-    return picture(waits, scene.ended, others, title=_capital(sentence.split(". ")[0]))
-
-
 def _native(scene: Scene, wait: Wait) -> str:
     """For a collective that started inside C++ there is a line of Python that it stands in."""
     operation = scene.standings[wait.who].waiting
     if not operation.name.startswith(NATIVE):
         return scene.phrase(operation)
     return f", started inside C++ by {wait.where}" if wait.where else ", started inside C++"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

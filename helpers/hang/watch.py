@@ -76,7 +76,7 @@ class Watch:
         found = threads.of_program()
         able = threads.able_to_act(found, returned or finished)
         main = threading.main_thread().ident
-        ident = able[0] if len(able) == 1 else main
+        ident = able[0] if len(able) == 1 and not finished else main
         stood = {
             number: self.log.thread(number, threads.name_of(number), threads.stack(frame))
             for number, frame in found.items()

@@ -34,7 +34,8 @@ def left_processes() -> bool:
 
     They share its group. Where there is no /proc it can't be told: False.
     """
-    me, group = os.getpid(), os.getpgrp()
+    me = os.getpid()
+    group = os.getpgrp() if hasattr(os, "getpgrp") else None
     if group != me:
         return False
     for folder in Path("/proc").glob("[0-9]*"):

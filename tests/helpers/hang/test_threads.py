@@ -1,4 +1,4 @@
-"""A rank may wait, or return, while something else of its process goes on: then nobody is judged."""
+"""A rank may wait, or return, while something else of its process goes on: no verdict then."""
 
 import threading
 import time
