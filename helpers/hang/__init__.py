@@ -6,8 +6,13 @@
     tell(scene)                the story: one sentence, the cure, a picture
 
 Files, from the ground up: `places` (lines of code), `operation`, `log` (facts of one rank);
-`calls`, `watch`, `flight`, `agree`, `deferred` work inside a rank; `match`, `needs`, `story`
-explain. Only what works inside a rank imports torch.
+`calls`, `peers`, `watch`, `threads`, `flight`, `agree`, `deferred` work inside a rank; `match`,
+`polling`, `needs`, `rows`, `story` explain. Only what works inside a rank imports torch.
+
+A verdict is certain only where nothing can still act: a rank is judged by its main thread, or by
+the one thread that all others of it wait for, and it has finished when Python would end its
+process. The time limit of a whole group (timeout=… of init_process_group or new_group) is there to
+end a program that hangs, so it doesn't count as something that can still act.
 """
 
 from helpers.hang.log import Log, Standing

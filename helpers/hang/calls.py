@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from helpers.hang.log import Log
-from helpers.hang.operation import NEW_GROUP, RECEIVES, SENDS, Operation
+from helpers.hang.operation import LOCAL, NEW_GROUP, RECEIVES, SENDS, Operation
+from helpers.hang.peers import NoSuchRank, check_group_peer, check_peer
 from helpers.hang.places import Frame
 
 
@@ -49,23 +50,39 @@ NAMES = (*MESSAGES, *COLLECTIVES, NEW_GROUP)
 
 
 def describe(
-    name: str, signature: inspect.Signature, args: tuple, kwargs: dict, log: Log, place: Frame
+    name: str,
+    signature: inspect.Signature,
+    args: tuple,
+    kwargs: dict,
+    log: Log,
+    place: Frame,
+    checked: bool = False,
 ) -> tuple[Operation | None, bool]:
     """The operation that a call asks for, and whether it is asynchronous.
 
     None for a call that torch itself will refuse, or that this rank takes no part in.
+
+    Raises:
+        NoSuchRank: the call names a rank that doesn't exist, or isn't in the group.
     """
     import torch.distributed as dist
 
     try:
         values = signature.bind(*args, **kwargs).arguments
         if name == NEW_GROUP:
-            return _new_group(values, log, place), False
+            return _new_group(values, log, place, checked), False
         group = values.get("group") or dist.group.WORLD
         if group == dist.GroupMember.NON_GROUP_MEMBER:
             return None, False
         known = MESSAGES.get(name) or COLLECTIVES[name]
-        peer = _global_rank(values, known.root, group) if known.root else None
+        members = tuple(dist.get_process_group_ranks(group))
+        world = group is dist.group.WORLD
+        peer = values.get(known.root) if known.root else None
+        if known.root and values.get(f"group_{known.root}") is not None:
+            inside = values[f"group_{known.root}"]
+            check_group_peer(name, log.rank, inside, members)
+            peer = dist.get_global_rank(group, inside)
+        check_peer(name, log.rank, peer, members, world)
         if name in MESSAGES and peer is None and name in SENDS:
             return None, False
         tensor = values.get(known.tensor) if known.tensor else None
@@ -75,14 +92,16 @@ def describe(
             "name": name,
             "rank": log.rank,
             "group": group.group_name,
-            "members": tuple(dist.get_process_group_ranks(group)),
+            "members": members,
             "tag": values.get("tag", 0) if name in MESSAGES else 0,
             "shape": tuple(tensor.shape) if tensor is not None else (),
             "dtype": str(tensor.dtype).removeprefix("torch.") if tensor is not None else "",
             "place": place,
             "times": log.times(place),
-            "world": group is dist.group.WORLD,
+            "world": world,
         }
+    except NoSuchRank:
+        raise
     except (TypeError, ValueError, AttributeError, RuntimeError):
         return None, False
     if name in MESSAGES:
@@ -106,24 +125,37 @@ def _detail(values: dict[str, Any], known: Known, root: int | None) -> str:
     return ", ".join(parts)
 
 
-def _new_group(values: dict[str, Any], log: Log, place: Frame) -> Operation | None:
-    """torch wants every rank of the world to make every group."""
-    import torch.distributed as dist
+def _new_group(values: dict[str, Any], log: Log, place: Frame, checked: bool) -> Operation | None:
+    """Making a group.
 
-    if values.get("use_local_synchronization"):
-        return None
+    torch wants every rank of the world to make every group, and checked mode makes sure of it; but
+    torch itself waits for the members alone. With use_local_synchronization nobody else may come.
+    """
+    import torch.distributed as dist
+    from torch.distributed import distributed_c10d as c10d
+
     world = tuple(range(dist.get_world_size()))
     ranks = values.get("ranks")
-    detail = f"ranks {', '.join(map(str, sorted(ranks if ranks is not None else world)))}"
-    group = dist.group.WORLD.group_name
+    local = bool(values.get("use_local_synchronization")) and ranks is not None
+    ranks = tuple(world if ranks is None else ranks)
+    if values.get("sort_ranks", True):
+        ranks = tuple(sorted(ranks))
+    detail, group = f"ranks {', '.join(map(str, ranks))}", dist.group.WORLD.group_name
+    if local:
+        if log.rank not in ranks:
+            return None
+        group = LOCAL + detail
+        made = len(c10d._world.pg_names) - 1  # a part of the name under which torch's ranks meet
+        detail += f"; this rank has made {made} group{'s' * (made != 1)} before"
     operation = Operation(
         NEW_GROUP,
         log.rank,
         group=group,
-        members=world,
+        members=world if checked and not local else ranks,
         detail=detail,
         place=place,
         times=log.times(place),
+        world=not local,
     )
     return _numbered(operation, log)
 
@@ -132,11 +164,32 @@ def _numbered(operation: Operation, log: Log) -> Operation:
     return replace(operation, index=log.next_index(operation.channel))
 
 
-def _global_rank(values: dict[str, Any], root: str, group) -> int | None:
+def check_batch_op(signature: inspect.Signature, args: tuple, kwargs: dict, rank: int) -> None:
+    """Refuse a P2POp whose other rank isn't there, before anything of its batch is sent.
+
+    Raises:
+        NoSuchRank: as `describe` does.
+    """
     import torch.distributed as dist
 
-    inside = values.get(f"group_{root}")
-    return values.get(root) if inside is None else dist.get_global_rank(group, inside)
+    try:
+        values = signature.bind(*args, **kwargs).arguments
+        name, group = values["op"].__name__, values.get("group") or dist.group.WORLD
+        members = dist.get_process_group_ranks(group)
+    except (TypeError, ValueError, AttributeError, RuntimeError):
+        return  # torch refuses it
+    inside, peer = values.get("group_peer"), values.get("peer")
+    if inside is not None:
+        check_group_peer(name, rank, inside, members)
+        peer = members[inside] if isinstance(inside, int) else None
+    check_peer(name, rank, peer, members, group is dist.group.WORLD)
+
+
+def has_timeout(name: str, signature: inspect.Signature, args: tuple, kwargs: dict) -> bool:
+    """Whether a call ends by itself after a time that the program gives."""
+    if name != "monitored_barrier":
+        return False
+    return signature.bind(*args, **kwargs).arguments.get("timeout") is not None
 
 
 def signatures() -> dict[str, tuple[Callable, inspect.Signature]]:

@@ -13,17 +13,40 @@ KEPT = 64  # collectives of a group that are remembered
 
 
 @dataclass(frozen=True)
+class ThreadStanding:
+    """Where one thread of a rank stands.
+
+    waiting: what it waits for, or None; since: the place of the wait itself.
+    polls: what it last asked for with is_completed() and was told "not yet", and where.
+    frames: its stack, the outermost frame first.
+    """
+
+    name: str
+    waiting: Operation | None = None
+    since: Frame = ("", 0, "")
+    polls: tuple[Operation, Frame] | None = None
+    frames: list[Frame] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Standing:
     """Where one rank stands, as it tells the process that asks.
 
-    waiting: what its main thread waits for, or None; since: the place of the wait itself.
-    posted: channel -> how many operations were posted on it.
+    waiting: what the rank waits for, or None; since: the place of the wait itself. The rank waits
+        where the one thread waits that can still act; in most programs that is the main thread.
+    polls: what that thread asks for with is_completed(), and where; None while it waits.
+    posted: channel -> how many operations were posted on it; latest: the last of them.
     collectives: group -> the last ones called, by this rank.
     calls: place -> how often an operation was called there.
     native: collectives that started inside C++ (`helpers.hang.flight`).
-    moved: goes up whenever an operation begins or ends.
-    threads: whether other threads of the program could still act.
-    frames: the stack of the main thread, the outermost frame first.
+    blocked: whether it stands inside torch's C++, where it may wait for those.
+    moved: changes whenever an operation begins or ends.
+    threads: whether something else of the process could still act: another thread, a callback, a
+        wait that has a time-out of its own, a process that it has started.
+    frames: the stack of that thread, the outermost frame first.
+    returned: whether the program itself has ended, and the process waits for its threads only.
+    thread: the name of the thread that all this is about, "" for the main thread.
+    others: the other threads of the program.
     """
 
     rank: int
@@ -36,6 +59,12 @@ class Standing:
     moved: int = 0
     threads: bool = False
     frames: list[Frame] = field(default_factory=list)
+    polls: tuple[Operation, Frame] | None = None
+    latest: dict[tuple, Operation] = field(default_factory=dict)
+    blocked: bool = False
+    returned: bool = False
+    thread: str = ""
+    others: list[ThreadStanding] = field(default_factory=list)
 
 
 class Log:
@@ -47,7 +76,9 @@ class Log:
         self._posted: Counter[tuple] = Counter()
         self._calls: Counter[Frame] = Counter()
         self._collectives: dict[str, deque[Operation]] = {}
+        self._latest: dict[tuple, Operation] = {}  # by channel: the last message
         self._waiting: dict[int, tuple[Operation, Frame]] = {}  # by thread
+        self._polling: dict[int, tuple[Operation, Frame]] = {}  # by thread
         self._moved = 0
 
     def next_index(self, channel: tuple) -> int:
@@ -69,6 +100,8 @@ class Log:
             if operation.collective:
                 kept = self._collectives.setdefault(operation.group, deque(maxlen=KEPT))
                 kept.append(operation)
+            else:
+                self._latest[operation.channel] = operation
 
     @contextmanager
     def waiting(self, operation: Operation, since: Frame) -> Iterator[None]:
@@ -81,19 +114,37 @@ class Log:
             self._waiting.pop(thread, None)
             self._moved += 1
 
-    def standing(self, frames: list[Frame], threads: bool, native: object | None) -> Standing:
-        """Where the rank stands now; called from the thread that answers questions."""
-        operation, since = self._waiting.get(threading.main_thread().ident, (None, ("", 0, "")))
+    def polled(self, operation: Operation, since: Frame, completed: bool) -> None:
+        """This thread has asked whether an operation is completed. since: where it asked."""
+        thread = threading.get_ident()
+        if completed:
+            self._moved += self._polling.pop(thread, None) is not None
+        else:
+            self._polling[thread] = (operation, since)
+
+    def thread(self, ident: int, name: str, frames: list[Frame]) -> ThreadStanding:
+        """Where one thread stands now. frames: its stack."""
+        operation, since = self._waiting.get(ident, (None, ("", 0, "")))
+        polls = None if operation else self._polling.get(ident)
+        return ThreadStanding(name, operation, since, polls, frames)
+
+    def standing(self, thread: ThreadStanding, **facts) -> Standing:
+        """Where the rank stands now, if it stands where `thread` does. facts: what else is known.
+
+        Called from the thread that answers questions.
+        """
         with self._lock:
+            facts["moved"] = self._moved + facts.get("moved", 0)
             return Standing(
                 self.rank,
-                operation,
-                since,
+                thread.waiting,
+                thread.since,
                 dict(self._posted),
                 {group: list(kept) for group, kept in self._collectives.items()},
                 dict(self._calls),
-                native,
-                self._moved,
-                threads,
-                frames,
+                frames=thread.frames,
+                polls=thread.polls,
+                latest=dict(self._latest),
+                thread=thread.name,
+                **facts,
             )

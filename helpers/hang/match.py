@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from helpers.hang.operation import NEW_GROUP, Operation
+from helpers.hang.operation import LOCAL, NEW_GROUP, Operation
 from helpers.hang.places import locate
 
 Phrase = Callable[[Operation], str]  # " at line 4 of cell [7]"
@@ -12,6 +12,18 @@ NEW_GROUP_CURE = (
     "every rank must call dist.new_group, with the same ranks and in the same order, also the "
     "ranks that do not belong to the group"
 )
+
+
+LOCAL_GROUP_CURE = (
+    "with use_local_synchronization every member must call dist.new_group, with the same ranks and "
+    "after equally many groups, as torch finds the members by both; or leave it out, and let all "
+    "ranks call it"
+)
+
+
+def group_cure(operation: Operation) -> str:
+    """What to do about a group that isn't made on all ranks alike."""
+    return LOCAL_GROUP_CURE if operation.group.startswith(LOCAL) else NEW_GROUP_CURE
 
 
 class Mismatch(RuntimeError):
@@ -61,8 +73,9 @@ def collective_mismatch(operations: Sequence[Operation], phrase: Phrase = place_
         told = "; ".join(
             f"{_ranks(same)} {same[0].doing}{phrase(same[0])}" for same in _alike(operations, fact)
         )
-        if any(operation.name == NEW_GROUP for operation in operations):
-            cure = _capital(NEW_GROUP_CURE)
+        making = [operation for operation in operations if operation.name == NEW_GROUP]
+        if making:
+            cure = _capital(group_cure(making[0]))
         return f"{what}: {told}. {cure}"
     return None
 

@@ -3,17 +3,19 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from helpers.hang.log import Standing
+from helpers.hang.log import Standing, ThreadStanding
 from helpers.hang.match import collective_mismatch
 from helpers.hang.operation import Operation
 from helpers.hang.places import NO_CELLS, Where, locate
-from helpers.waits import Wait
+from helpers.hang.polling import only_polls
+from helpers.waits import Knot, Wait, find_knot
 
 
 class Scene:
     """All ranks at one moment, after nothing has moved for a while.
 
-    standings: of the ranks that answered. ended: the ranks that have finished.
+    standings: of the ranks that answered. ended: the ranks that have finished; where they have
+        answered too, it is known what they had asked for before.
     cells: file name -> what to call it, for code that stands in a notebook.
     silent: the ranks that did not answer: they may do anything.
     """
@@ -25,8 +27,9 @@ class Scene:
         cells: Mapping[str, str] = NO_CELLS,
         silent: Collection[int] = (),
     ):
-        self.standings = {s.rank: _with_native(s) for s in standings}
         self.ended = set(ended)
+        self._known = {s.rank: s if s.rank in self.ended else _judged(s) for s in standings}
+        self.standings = {r: s for r, s in self._known.items() if r not in self.ended}
         self.cells = cells
         self.silent = set(silent)
 
@@ -53,6 +56,21 @@ class Scene:
             if standing.waiting and (needs := self.needs(standing.waiting))
         ]
 
+    def knot(self) -> tuple[Knot | None, bool]:
+        """The waits that nothing can end, as far as it is known, and whether that is proven.
+
+        A rank that waits while something else of its process can still act is not proven to be
+        stuck, nor is one proven to have ended whose threads are still alive.
+        """
+        waits = self.waits()
+        able = {rank for rank, standing in self._known.items() if standing.threads}
+        proven = find_knot([w for w in waits if w.who not in able], self.ended - able)
+        return (proven, True) if proven else (find_knot(waits, self.ended), False)
+
+    def others(self, rank: int) -> list[ThreadStanding]:
+        """The threads of a rank besides the one that it is judged by."""
+        return self._known[rank].others if rank in self._known else []
+
     def place(self, standing: Standing) -> str:
         """Where a rank waits, without the "at": "line 4 of cell [7]"."""
         return locate([standing.since], self.cells).phrase.removeprefix(" at ")
@@ -72,8 +90,8 @@ class Scene:
 
     def called(self, rank: int, operation: Operation) -> int:
         """How many collectives of the operation's group a rank has called."""
-        standing = self.standings.get(rank)
-        if standing is None:  # it has ended: what it had called is not known any more
+        standing = self._known.get(rank)
+        if standing is None:
             return 0
         if operation.name.startswith(NATIVE):
             return standing.native.started.get(operation.group, 0) if standing.native else 0
@@ -83,7 +101,7 @@ class Scene:
         """The operations of all ranks that meet in one collective, as far as they are known."""
         return [
             other
-            for standing in self.standings.values()
+            for standing in self._known.values()
             for other in standing.collectives.get(operation.group, [])
             if other.index == operation.index
         ]
@@ -97,9 +115,26 @@ class Scene:
                     return mistake
         return None
 
+    def crossing(self, operation: Operation) -> Operation | None:
+        """What the other rank of a message has asked for with another tag, if that is why the two
+        never meet: as many messages on both sides, and not the same tags.
+        """
+        peer, mine = self._known.get(operation.peer), self.standings[operation.rank]
+        if peer is None or operation.collective:
+            return None
+        direction = "recv" if operation.sends else "send"
+        theirs = _by_tag(peer.posted, direction, operation.rank, operation.group)
+        own = _by_tag(mine.posted, operation.channel[0], operation.peer, operation.group)
+        if sum(theirs.values()) != sum(own.values()):
+            return None
+        for tag, count in sorted(theirs.items()):
+            if count > own.get(tag, 0) and tag != operation.tag:
+                return peer.latest.get((direction, operation.rank, operation.group, tag))
+        return None
+
     def _other_side(self, operation: Operation) -> int:
         """How many matching operations the other rank of a message has posted."""
-        peer = self.standings.get(operation.peer)
+        peer = self._known.get(operation.peer)
         if peer is None:
             return 0
         direction = "recv" if operation.sends else "send"
@@ -111,7 +146,7 @@ class Scene:
 
     def _sent_more(self, rank: int, receive: Operation) -> bool:
         """Whether a rank has sent something that a receive from any rank could take."""
-        peer, mine = self.standings.get(rank), self.standings[receive.rank]
+        peer, mine = self._known.get(rank), self.standings[receive.rank]
         if peer is None:
             return False
         sent = peer.posted.get(("send", receive.rank, receive.group, receive.tag), 0)
@@ -122,9 +157,23 @@ class Scene:
 NATIVE = "C++ "
 
 
-def _with_native(standing: Standing) -> Standing:
-    """A rank that waits in C++ waits for the oldest collective that has not ended there."""
-    if standing.waiting or not standing.native or not standing.native.open:
+def _by_tag(posted: Mapping[tuple, int], direction: str, peer: int, group: str) -> dict[int, int]:
+    """How many messages of one direction between two ranks were posted, by tag."""
+    of_these = (direction, peer, group)
+    return {channel[3]: count for channel, count in posted.items() if channel[:3] == of_these}
+
+
+def _judged(standing: Standing) -> Standing:
+    """A standing, with what a rank waits for without having asked for it by a wait.
+
+    A rank that only asks again and again whether a Work is completed waits for it. A rank that
+    stands still in C++ waits for the oldest collective that has not ended there.
+    """
+    if standing.waiting:
+        return standing
+    if standing.polls and only_polls(standing.frames, standing.polls[1]):
+        return replace(standing, waiting=standing.polls[0], since=standing.polls[1])
+    if not (standing.blocked and standing.native and standing.native.open):
         return standing
     group, (number, name, shape, dtype) = next(iter(standing.native.open.items()))
     members = tuple(standing.native.members.get(group, ()))
@@ -132,8 +181,9 @@ def _with_native(standing: Standing) -> Standing:
         NATIVE + name, standing.rank, None, group, members, number - 1, 0, shape, dtype
     )
     frames = [f for f in standing.frames if f[0]]
-    place = frames[-1] if frames else ("", 0, "")
-    return replace(standing, waiting=operation, since=_own(frames) or place)
+    place = _own(frames) or (frames[-1] if frames else ("", 0, ""))
+    several = len(standing.native.open) > 1  # then it is not known for which of them it waits
+    return replace(standing, waiting=operation, since=place, threads=standing.threads or several)
 
 
 def _own(frames):

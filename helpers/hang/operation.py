@@ -6,6 +6,7 @@ from dataclasses import dataclass
 SENDS = ("send", "isend", "send_object_list")
 RECEIVES = ("recv", "irecv", "recv_object_list")
 NEW_GROUP = "new_group"
+LOCAL = "local "  # how the name begins under which only the members of a new group call new_group
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,8 @@ class Operation:
         if self.receives:
             source = "any rank" if self.peer is None else f"rank {self.peer}"
             return f"receives {what} from {source}{tag}{call}"
-        group = "" if self.world else f" in the group of ranks {', '.join(map(str, self.members))}"
+        told = self.world or self.name == NEW_GROUP  # which group it is
+        group = "" if told else f" in the group of ranks {', '.join(map(str, self.members))}"
         times = f" for the {_nth(self.times)} time" if self.times > 1 else ""
         return f"calls {self.call}{group}{times}"
 

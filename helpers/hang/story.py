@@ -9,12 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from helpers.draw import Picture
-from helpers.hang.log import Standing
-from helpers.hang.match import NEW_GROUP_CURE
+from helpers.hang.match import group_cure
 from helpers.hang.needs import NATIVE, Scene
 from helpers.hang.operation import NEW_GROUP, Operation
-from helpers.hang.places import locate
-from helpers.waits import Knot, Wait, find_knot, picture
+from helpers.hang.rows import capital, picture_of, rows
+from helpers.waits import Knot, Wait
 from helpers.waits.words import names
 
 Case = Callable[[Scene, Knot], "tuple[str, str] | None"]
@@ -43,16 +42,16 @@ class Story:
 def tell(scene: Scene) -> Story:
     """The story of a scene in which nothing has moved for a while."""
     waits = scene.waits()
-    knot = find_knot(waits, scene.ended)
+    knot, proven = scene.knot()
     mismatch = scene.mismatch()
-    certain = bool(knot or mismatch) and not any(s.threads for s in scene.standings.values())
+    certain = proven or (bool(mismatch) and not any(s.threads for s in scene.standings.values()))
     if mismatch:
         sentence, cure = mismatch.rsplit(". ", 1)
     elif knot:
         sentence, cure = next(told for case in CASES if (told := case(scene, knot)))
     else:
         sentence, cure = _slow(scene, waits)
-    return Story(certain, sentence, cure, _rows(scene), _picture(scene, waits, sentence))
+    return Story(certain, sentence, cure, rows(scene), picture_of(scene, waits, sentence))
 
 
 # --- cases ---------------------------------------------------------------------------------------
@@ -62,15 +61,13 @@ def crossed_tags(scene: Scene, knot: Knot) -> tuple[str, str] | None:
     """One sends with a tag, the other receives with another."""
     for wait in knot.core:
         mine = scene.standings[wait.who].waiting
-        other = scene.standings.get(mine.peer) if mine.peer is not None else None
-        theirs = other.waiting if other else None
-        if theirs is None or theirs.collective or theirs.peer != mine.rank:
-            continue
-        if mine.sends and theirs.receives and mine.tag != theirs.tag:
+        theirs = scene.crossing(mine)
+        if theirs:
+            send, receive = (mine, theirs) if mine.sends else (theirs, mine)
             return (
-                f"rank {mine.rank} sends to rank {theirs.rank} with tag {mine.tag}"
-                f"{scene.phrase(mine)}, and rank {theirs.rank} receives with tag {theirs.tag}"
-                f"{scene.phrase(theirs)}: they never meet",
+                f"rank {send.rank} sends to rank {receive.rank} with tag {send.tag}"
+                f"{scene.phrase(send)}, and rank {receive.rank} receives with tag {receive.tag}"
+                f"{scene.phrase(receive)}: they never meet",
                 "use the same tag on both sides",
             )
     return None
@@ -90,7 +87,7 @@ def sends_in_a_circle(scene: Scene, knot: Knot) -> tuple[str, str] | None:
             "for them after the receives; or give both to dist.batch_isend_irecv",
         )
     return (
-        f"deadlock: a ring of sends. {_capital(ranks)} all send first, each to the next, and none "
+        f"deadlock: a ring of sends. {capital(ranks)} all send first, each to the next, and none "
         "gets to its receive",
         "let every second rank receive first; or start the sends with dist.isend, and wait() for "
         "them after the receives",
@@ -117,7 +114,7 @@ def groups_in_another_order(scene: Scene, knot: Knot) -> tuple[str, str] | None:
     if not mine or not all(op.collective for op in mine) or len({op.group for op in mine}) < 2:
         return None
     told = ", ".join(
-        f"rank {op.rank} {op.doing} in the group of {names(op.members)}{scene.phrase(op)}"
+        f"rank {op.rank} {op.doing}{' in the group of all ranks' * op.world}{scene.phrase(op)}"
         for op in mine
     )
     return (
@@ -175,7 +172,7 @@ def group_not_made(scene: Scene, knot: Knot) -> tuple[str, str] | None:
             return (
                 f"rank {wait.who} makes a group ({operation.detail}){scene.phrase(operation)}, and "
                 f"{names(wait.needs)} did not come",
-                NEW_GROUP_CURE,
+                group_cure(operation),
             )
     return None
 
@@ -214,9 +211,8 @@ def member_missing(scene: Scene, knot: Knot) -> tuple[str, str] | None:
             if s and s.waiting
         )
         return (
-            f"rank {wait.who} {operation.doing}{scene.phrase(operation)}, in the group of "
-            f"{names(operation.members)}, and {missing} did not come"
-            + (f": {others}" * bool(others)),
+            f"rank {wait.who} {operation.doing}{scene.phrase(operation)}, and {missing} did not "
+            "come" + (f": {others}" * bool(others)),
             "every member of the group must call it; make a group of only those that do, or let "
             f"{missing} call it too",
         )
@@ -272,48 +268,9 @@ def _slow(scene: Scene, waits: list[Wait]) -> tuple[str, str]:
     )
 
 
-def _rows(scene: Scene) -> str:
-    """Where each rank stands, with its line."""
-    rows = []
-    for rank in sorted({*scene.standings, *scene.ended, *scene.silent}):
-        if rank not in scene.standings:
-            does = "has finished" if rank in scene.ended else "did not answer"
-            rows.append(f"  rank {rank} {does}")
-            continue
-        standing = scene.standings[rank]
-        where = _place(scene, standing)
-        doing = standing.waiting.doing if standing.waiting else "is at work"
-        rows.append(f"  rank {rank} {doing}{where.phrase or ' outside of your code'}")
-        rows += [where.line] if where.line else []
-    return "\n".join(rows)
-
-
-def _place(scene: Scene, standing: Standing):
-    if standing.waiting:
-        return locate([standing.since], scene.cells)
-    return locate(standing.frames, scene.cells)
-
-
-def _picture(scene: Scene, waits: list[Wait], sentence: str) -> Picture | None:
-    if not waits:
-        return None
-    working = set(scene.standings) - {wait.who for wait in waits}
-    others = {rank: "did not answer" for rank in scene.silent}
-    for rank in working:
-        standing = scene.standings[rank]
-        phrase = _place(scene, standing).phrase.removeprefix(" at ")
-        doing = standing.waiting.doing if standing.waiting else "is at work"
-        others[rank] = f"{doing}, {phrase}" if phrase else doing
-    return picture(waits, scene.ended, others, title=_capital(sentence.split(". ")[0]))
-
-
 def _native(scene: Scene, wait: Wait) -> str:
     """For a collective that started inside C++ there is a line of Python that it stands in."""
     operation = scene.standings[wait.who].waiting
     if not operation.name.startswith(NATIVE):
         return scene.phrase(operation)
     return f", started inside C++ by {wait.where}" if wait.where else ", started inside C++"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -6,19 +6,21 @@ when it is asked (`Watch.standing`). In checked mode the ranks also compare what
 do (`helpers.hang.agree`).
 """
 
+import contextlib
 import functools
+import inspect
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from helpers.hang import calls, flight
+from helpers.hang import calls, flight, threads
 from helpers.hang.agree import Agreement
 from helpers.hang.log import Log, Standing
 from helpers.hang.match import Phrase, place_of
 from helpers.hang.operation import Operation
-from helpers.hang.places import Frame, caller
+from helpers.hang.places import caller
 
 MOST_KEPT = 256  # asynchronous operations that nobody has waited for
 
@@ -40,6 +42,8 @@ class Watch:
         self._inside = threading.local()  # torch's own calls of its own functions do not count
         self._works: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
         self._kept: dict[int, Any] = {}  # started, and not waited for
+        self._futures: weakref.WeakSet = weakref.WeakSet()  # of these, the futures were asked for
+        self._hasty: set[int] = set()  # threads that wait with a time-out of their own
         self._begun = False
 
     def begin(
@@ -59,9 +63,46 @@ class Watch:
             self._begun = True
             self._wrap()
 
-    def standing(self, frames: list[Frame], threads: bool = False) -> Standing:
-        """Where this rank stands. frames: the main thread's stack; threads: others may act."""
-        return self.log.standing(frames, threads, flight.read())
+    def standing(
+        self, returned: bool = False, finished: bool = False, others_act: bool = False
+    ) -> Standing:
+        """Where this rank stands. Called from a thread of its own, which does nothing else.
+
+        returned: the program has ended, and its main thread waits for the others. finished: even
+        that is over, and whatever thread still runs is one that Python would not wait for.
+        others_act: something besides the threads may act, as a process that this one has started.
+        """
+        self.rest()  # what this thread asks is no part of the program
+        found = threads.of_program()
+        able = threads.able_to_act(found, returned or finished)
+        main = threading.main_thread().ident
+        ident = able[0] if len(able) == 1 and not finished else main
+        stood = {
+            number: self.log.thread(number, threads.name_of(number), threads.stack(frame))
+            for number, frame in found.items()
+        }
+        mine = stood.pop(ident, None) or self.log.thread(ident, "", [])
+        if returned or finished:
+            stood.pop(main, None)
+        blocked = threads.inside_torch(mine.frames) and not mine.waiting
+        return self.log.standing(
+            mine,
+            native=flight.read(),
+            blocked=blocked,
+            moved=threads.time_used(ident) if blocked else 0,
+            threads=(
+                others_act
+                or len(able) > (0 if finished else 1)
+                or ident in self._hasty
+                or self._calls_back()
+            ),
+            returned=returned,
+            others=list(stood.values()),
+        )
+
+    def _calls_back(self) -> bool:
+        """Whether some Work will run a callback: a thread of C++ does that, at its end."""
+        return any(not work.is_completed() for work in list(self._futures))
 
     def check(self, store, timeout: float) -> None:
         """From now on compare every operation with the other ranks' before it starts.
@@ -85,8 +126,11 @@ class Watch:
             for module in (dist, c10d):  # torch's own code looks them up in c10d
                 if hasattr(module, name):
                     setattr(module, name, watched)
+        dist.P2POp.__init__ = self._watched_batch_op(dist.P2POp.__init__)
         for work in (dist.Work, Deferred):
             work.wait = self._watched_wait(work.wait)
+            work.is_completed = self._watched_question(work.is_completed)
+            work.get_future = self._watched_future(work.get_future)
 
     def _watched(self, name: str, function: Callable, signature) -> Callable:
         @functools.wraps(function)
@@ -94,17 +138,31 @@ class Watch:
             if getattr(self._inside, "call", False):
                 return function(*args, **kwargs)
             place = caller(sys._getframe(1))
-            operation, later = calls.describe(name, signature, args, kwargs, self.log, place)
+            checked = self.agreement is not None
+            operation, later = calls.describe(
+                name, signature, args, kwargs, self.log, place, checked
+            )
             if operation is None:
                 return function(*args, **kwargs)
             self.log.note(operation)
             call = functools.partial(self._plain, function, args, kwargs)
             if later:
                 return self._remember(self._start(operation, call), operation)
-            with self.log.waiting(operation, place):
-                if self.agreement:
-                    self.agreement.before(operation)
-                return call()
+            with self._hurried(calls.has_timeout(name, signature, args, kwargs)):
+                with self.log.waiting(operation, place):
+                    if self.agreement:
+                        self.agreement.before(operation)
+                    return call()
+
+        return watched
+
+    def _watched_batch_op(self, init: Callable) -> Callable:
+        signature = inspect.signature(init)
+
+        @functools.wraps(init)
+        def watched(op, *args, **kwargs) -> None:
+            calls.check_batch_op(signature, (op, *args), kwargs, self.log.rank)
+            init(op, *args, **kwargs)
 
         return watched
 
@@ -140,10 +198,41 @@ class Watch:
             self._kept.pop(id(work), None)
             if operation is None or getattr(self._inside, "call", False):
                 return wait(work, *args, **kwargs)
-            with self.log.waiting(operation, caller(sys._getframe(1))):
-                return wait(work, *args, **kwargs)
+            with self._hurried(any(value is not None for value in (*args, *kwargs.values()))):
+                with self.log.waiting(operation, caller(sys._getframe(1))):
+                    return wait(work, *args, **kwargs)
 
         return watched
+
+    def _watched_question(self, is_completed: Callable) -> Callable:
+        @functools.wraps(is_completed)
+        def watched(work) -> bool:
+            completed = is_completed(work)
+            operation = self._works.get(work)
+            if operation is not None and not getattr(self._inside, "call", False):
+                self.log.polled(operation, caller(sys._getframe(1)), completed)
+            return completed
+
+        return watched
+
+    def _watched_future(self, get_future: Callable) -> Callable:
+        @functools.wraps(get_future)
+        def watched(work) -> Any:
+            future = get_future(work)
+            self._futures.add(work)
+            return future
+
+        return watched
+
+    @contextlib.contextmanager
+    def _hurried(self, hasty: bool) -> Iterator[None]:
+        """While the body runs, this thread's wait may end by itself, if it is `hasty`."""
+        if hasty:
+            self._hasty.add(threading.get_ident())
+        try:
+            yield
+        finally:
+            self._hasty.discard(threading.get_ident())
 
 
 def _say(mistake: Exception) -> None:

@@ -2,12 +2,14 @@
 
 import builtins
 import signal
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from helpers.draw import Picture
 from helpers.hang import Scene, Standing, tell
 from helpers.hang.places import locate
+from helpers.ranks.wording import seconds, text_of
 from helpers.waits.words import names
 
 # What torch says on a rank whose partner has gone: the echo of a failure, not its cause.
@@ -101,11 +103,12 @@ def first_failure(states: Sequence[RankState], cells: Mapping[str, str]) -> Fail
     error = state.error
     where = locate(error["frames"], cells)
     text = error["text"].strip()
-    sentence = f"rank {state.rank} failed first{where.phrase}: {error['type']}: {text}"
+    what = f"{error['type']}: {text}" if text else error["type"]
+    sentence = f"rank {state.rank} failed first{where.phrase}: {what}"
     if error["type"] == "Mismatch":  # several ranks together: the text names them all
         sentence = text
     if error["type"] == "SystemExit":
-        sentence = f"rank {state.rank} ended itself{where.phrase}, with exit status {text}"
+        sentence = f"rank {state.rank} ended itself{where.phrase}{_exit_status(text)}"
     elif state in echoes and (gone := [s.rank for s in states if s.finished]):
         sentence = (
             f"rank {state.rank} lost its partner{where.phrase}: "
@@ -124,13 +127,13 @@ def stopped(
 
     after: the seconds of a time-out that is over, or None where nobody has waited for it.
     """
-    standings = [s.standing for s in states if s.standing and not s.finished]
+    standings = [s.standing for s in states if s.standing]
     ended = [s.rank for s in states if s.finished]
     silent = [s.rank for s in states if not s.standing and not s.finished]
     story = tell(Scene(standings, ended, cells, silent))
     sentence = story.sentence
     if after is not None:
-        late = f"the ranks did not finish within {after:g} s, and were stopped"
+        late = f"the ranks did not finish within {seconds(after)}, and were stopped"
         sentence = f"{late}: {sentence}"
     return Failure(None, sentence, story.details, picture=story.picture), story.certain
 
@@ -153,6 +156,26 @@ def _is_echo(error: Mapping) -> bool:
         return False
     text = error["text"].lower()
     return any(echo in text for echo in ECHOES)
+
+
+def unreadable(rank: int, error: BaseException) -> Failure:
+    """The failure to show where a result came back that can't be unpickled."""
+    what = ": ".join(part for part in (type(error).__name__, text_of(error)) if part)
+    return Failure(
+        rank,
+        f"the result of rank {rank} came back, but can't be unpickled here ({what}): return "
+        "numbers, text, lists or tensors",
+        traceback="".join(traceback.format_exception(error)),
+    )
+
+
+def _exit_status(text: str) -> str:
+    """What sys.exit was given: a number, a text to show, or nothing."""
+    if text in ("", "None"):
+        return (
+            ", with exit status 0: a function ends with return, and sys.exit() ends the whole rank"
+        )
+    return f", with exit status {text}" if text.lstrip("-").isdigit() else f": {text}"
 
 
 def _status(status: int | None) -> str:

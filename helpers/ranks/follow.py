@@ -7,9 +7,17 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from helpers.hang.notes import KEY
-from helpers.ranks.failure import Failure, RankState, first_failure, only_echoes, stopped
+from helpers.ranks.failure import (
+    Failure,
+    RankState,
+    first_failure,
+    only_echoes,
+    stopped,
+    unreadable,
+)
 from helpers.ranks.jobs import Call, Script, Surroundings
 from helpers.ranks.limits import not_inside_a_rank
 from helpers.ranks.output import Output
@@ -49,9 +57,21 @@ def run_job(
         if in_notebook():
             pool.size = max(pool.size, ranks)
         pool.refill()
-    good = failure is None
-    results = [pickle.loads(s.result) if good and s.finished else None for s in run.states]
+    results = [None] * ranks
+    if failure is None:
+        results, failure = _unpack(run.states)
     return Report(results, failure, run.output.texts, time.monotonic() - begun)
+
+
+def _unpack(states: list[RankState]) -> tuple[list[Any], Failure | None]:
+    """The results of all ranks; unpickling one runs code of the program, which may fail."""
+    results = []
+    for state in states:
+        try:
+            results.append(pickle.loads(state.result))
+        except (Exception, SystemExit) as error:
+            return [None] * len(states), unreadable(state.rank, error)
+    return results, None
 
 
 class _Run:
@@ -73,6 +93,7 @@ class _Run:
         self._round = 0  # how often the ranks were asked where they stand
         self._answers: set[int] = set()  # who has answered in this round
         self._ask_at = float("inf")  # when to ask next: not before all ranks run
+        self._ask_anew = 0.0  # when to ask again, even if not all have answered
         self._still = _Stillness()
 
     def follow(self) -> Failure | None:
@@ -86,15 +107,20 @@ class _Run:
                     return first_failure(self.states, self.surroundings.cells)
                 if self._late:
                     return self._stopped(self.surroundings.timeout)[0]
-                self._ask()
-                if time.monotonic() >= self._limit:
+                now = time.monotonic()
+                late = now >= self._limit
+                if late or now >= self._ask_anew or self._answers >= self._alive():
+                    self._ask()
+                else:  # a busy machine: an answer to the last question may still come
+                    self._ask_at = now + ASK_S
+                if late:
                     self._late, self._limit = True, time.monotonic() + ANSWER_S
                     self._ask_at = float("inf")
                 continue
             self._take(item)
             if any(s.failed for s in self.states):
                 continue
-            if self._answers >= self._unfinished():
+            if self._answers >= self._alive():
                 if self._late and self._answers:
                     return self._stopped(self.surroundings.timeout)[0]
                 if self._still.proven(self.states, self._round):
@@ -165,15 +191,14 @@ class _Run:
             state.standing = item.value["standing"]
 
     def _ask(self) -> None:
-        """Ask every rank that has not finished where it stands."""
+        """Ask every rank where it stands; one that has finished may have threads that go on."""
         self._round, self._answers = self._round + 1, set()
-        self._ask_at = time.monotonic() + ASK_S
+        self._ask_at, self._ask_anew = time.monotonic() + ASK_S, time.monotonic() + ANSWER_S
         for process in self.processes:
-            if not self.states[process.rank].finished:
-                process.order(kind="where", round=self._round)
+            process.order(kind="where", round=self._round)
 
-    def _unfinished(self) -> set[int]:
-        return {s.rank for s in self.states if not s.finished}
+    def _alive(self) -> set[int]:
+        return {s.rank for s in self.states if s.status is None}
 
     def _stopped(self, after: float | None) -> tuple[Failure, bool]:
         for state in self.states:

@@ -4,7 +4,6 @@ It is started warm: torch is imported before the job arrives.  It takes one job,
 its result or its error, waits until every rank has finished, and ends.
 """
 
-import atexit
 import functools
 import os
 import queue
@@ -15,10 +14,12 @@ import time
 import traceback
 from collections.abc import Callable
 
-from helpers.hang.places import Frame, locate
+from helpers.hang.places import locate
 from helpers.ranks import protocol
+from helpers.ranks.ending import Ending, left_processes
 from helpers.ranks.jobs import Call, Script, Surroundings
 from helpers.ranks.store import HERE, keep_to_loopback, serve
+from helpers.ranks.wording import LONGEST_TRACEBACK, cut, text_of
 
 CONNECT_S = 120.0  # how long the ranks may take to find each other
 LARGEST = 1 << 29  # bytes of a result that can be sent back
@@ -30,7 +31,8 @@ def main() -> None:
     """Serve one job.  Called by `helpers.ranks.process` in a fresh interpreter."""
     orders, tell = _take_the_pipes()
     jobs: queue.Queue = queue.Queue()
-    threading.Thread(target=_listen, args=(orders, tell, jobs), daemon=True).start()
+    ending = Ending()
+    threading.Thread(target=_listen, args=(orders, tell, jobs, ending), daemon=True).start()
 
     try:
         import torch.distributed  # noqa: F401  the slow import, done before a job is there
@@ -47,24 +49,15 @@ def main() -> None:
         tell({"kind": "port", "port": store.port})
     if message["kind"] == "exit":
         return
-    result = _work(message["surroundings"], message["job"], tell)
+    result = _work(message["surroundings"], message["job"], tell, ending)
     try:
         tell(result)
     except OSError:
         return  # the notebook is gone
     _flush()
     jobs.get()  # "exit": other ranks may still need this rank's store and connections
-    _leave()
-
-
-def _leave() -> None:
-    """End as Python does, without taking torch apart piece by piece, which takes a while."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
-    atexit._run_exitfuncs()
     _flush()
-    os._exit(0)
+    os._exit(0)  # without taking torch apart piece by piece, which takes a while
 
 
 def _take_the_pipes() -> tuple[int, Tell]:
@@ -93,7 +86,7 @@ def _take_the_pipes() -> tuple[int, Tell]:
     return orders, tell
 
 
-def _listen(orders: int, tell: Tell, jobs: queue.Queue) -> None:
+def _listen(orders: int, tell: Tell, jobs: queue.Queue, ending: Ending) -> None:
     """In a thread of its own: hand orders on; tell where the rank stands; die at the end.
 
     The end of the pipe means that the notebook is gone, however it went: then this rank, and all
@@ -103,29 +96,23 @@ def _listen(orders: int, tell: Tell, jobs: queue.Queue) -> None:
         try:
             message = protocol.receive(orders)
             if message["kind"] == "where":
-                tell({"kind": "where", "standing": _standing(), "round": message["round"]})
+                tell({"kind": "where", "standing": _standing(ending), "round": message["round"]})
             else:
                 jobs.put(message)
         except (EOFError, OSError):
             end_everything()
 
 
-def _standing():
-    """Where the main thread stands, and what it waits for; None where that cannot be told."""
+def _standing(ending: Ending):
+    """Where the program stands, and what it waits for; None where that cannot be told."""
     try:
         from helpers.hang.watch import the_watch
 
-        return the_watch().standing(_frames_of(threading.main_thread()), _others_may_act())
+        left = ending.finished and left_processes()
+        return the_watch().standing(ending.waits, ending.finished, left)
     except Exception:  # this thread must live: it ends the rank when the notebook is gone
         traceback.print_exc()
         return None
-
-
-def _others_may_act() -> bool:
-    """Whether the program has threads besides its main one; a progress bar's own sends nothing."""
-    ours = {threading.main_thread(), threading.current_thread()}
-    others = [t for t in threading.enumerate() if t not in ours and t.name != "agreement"]
-    return any(type(t).__module__.partition(".")[0] != "tqdm" for t in others)
 
 
 def end_everything() -> None:
@@ -140,8 +127,8 @@ def _serve_store():
     return serve(HERE)
 
 
-def _work(surroundings: Surroundings, job: Call | Script, tell: Tell) -> dict:
-    """Run the job; the message that tells how it went."""
+def _work(surroundings: Surroundings, job: Call | Script, tell: Tell, ending: Ending) -> dict:
+    """Run the job to the end of its threads and exit handlers; return how it went, as a message."""
     try:
         surroundings.apply()
         keep_to_loopback()
@@ -161,7 +148,9 @@ def _work(surroundings: Surroundings, job: Call | Script, tell: Tell) -> dict:
             checked = surroundings.checked
             connect(place, surroundings.backend, wait, surroundings.quiet, checked)
         tell({"kind": "running"})
-        return {"kind": "result", "value": _pack_result(job.run(), place.rank)}
+        result = job.run()
+        ending.run()
+        return {"kind": "result", "value": _pack_result(result, place.rank)}
     except BaseException as error:  # SystemExit too: a rank must always say how it ended
         if isinstance(error, KeyboardInterrupt):
             _flush()
@@ -201,20 +190,10 @@ def describe(error: BaseException) -> dict:
     return {
         "time": time.perf_counter(),
         "type": type(error).__name__,
-        "text": str(error),
+        "text": text_of(error),
         "frames": frames,
-        "traceback": "".join(traceback.format_exception(error)),
+        "traceback": cut("".join(traceback.format_exception(error)), LONGEST_TRACEBACK),
     }
-
-
-def _frames_of(thread: threading.Thread) -> list[Frame]:
-    """File, line and function of every frame of a thread, the outermost first."""
-    frame = sys._current_frames().get(thread.ident)
-    frames = []
-    while frame is not None:  # traceback.extract_stack reads the files too: slow, and not needed
-        frames.append((frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name))
-        frame = frame.f_back
-    return frames[::-1]
 
 
 def _flush() -> None:

@@ -143,6 +143,12 @@ MISTAKES = (
         says="both send first",
         alone=True,
     ),
+    PlantedMistake(
+        "the last rank sends on",
+        naive(first="loss = dist.send(torch.zeros(shape), rank + 1) if rank == last else None"),
+        says="but the ranks are 0 to",
+        alone=True,
+    ),
 )
 
 ALSO_RIGHT = {

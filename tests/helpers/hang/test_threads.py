@@ -1,168 +1,239 @@
-"""Programs with threads, which end under torchrun, end in checked mode too."""
+"""A rank may wait, or return, while something else of its process goes on: no verdict then."""
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.ranks import launch
+from helpers.ranks import launch, run_script
 
-PAUSE_S = 0.7  # longer than ranks may stand still in these tests before they are judged
-
-
-def rank() -> int:
-    return dist.get_rank()
+LATE_S = 2.0  # longer than these tests let ranks stand still
+MODES = pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
 
 
-def a_timer_sends_while_the_main_thread_is_in_a_barrier():
-    if rank() == 0:
-        threading.Timer(PAUSE_S, lambda: dist.send(torch.ones(1), 1)).start()
-    else:
-        dist.recv(torch.zeros(1), 0)
-    dist.barrier()
-    return 1
+def send_late(peer=1):
+    time.sleep(LATE_S)
+    dist.send(torch.full((1,), 7.0), peer)
 
 
-def two_threads_each_in_a_group_of_its_own():
-    groups = [dist.new_group([0, 1]) for _ in range(2)]
-
-    def work(number):
-        for _ in range(3):
-            time.sleep(PAUSE_S if number == rank() else 0.05)
-            dist.all_reduce(torch.ones(10), group=groups[number])
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in (0, 1)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return 1
-
-
-def asynchronous_work_in_each_threads_own_group():
-    groups = [dist.new_group([0, 1]) for _ in range(2)]
-
-    def work(number):
-        total = torch.zeros(1)
-        for _ in range(3):
-            time.sleep(PAUSE_S if number == rank() else 0.05)
-            x = torch.ones(1)
-            dist.all_reduce(x, group=groups[number], async_op=True).wait()
-            total += x
-        return total.item()
-
-    with ThreadPoolExecutor(2) as pool:
-        return sum(pool.map(work, (0, 1))) / 12
-
-
-def timers_send_while_both_main_threads_receive():
+def received(peer=0):
     x = torch.zeros(1)
-    timer = threading.Timer(PAUSE_S, lambda: dist.send(torch.ones(1), 1 - rank()))
-    timer.start()
-    dist.recv(x, 1 - rank())
-    timer.join()
-    return int(x.item())
+    dist.recv(x, peer)
+    return x.item()
 
 
-def a_daemon_thread_answers():
-    x = torch.zeros(1)
-    if rank() == 0:
-
-        def answer():
-            y = torch.zeros(1)
-            dist.recv(y, 1, tag=1)
-            time.sleep(PAUSE_S)
-            dist.send(y, 1, tag=2)
-
-        thread = threading.Thread(target=answer, daemon=True)
-        thread.start()
-        dist.recv(x, 1, tag=3)
-        thread.join()
-    else:
-        dist.send(torch.ones(1), 0, tag=1)
-        dist.recv(x, 0, tag=2)
-        dist.send(x, 0, tag=3)
-    return int(x.item())
+def a_timer():
+    if dist.get_rank():
+        return received()
+    threading.Timer(LATE_S, dist.send, (torch.full((1,), 7.0), 1)).start()
 
 
-def a_thread_receives_what_the_main_thread_waits_for():
-    done = threading.Event()
+def an_exit_handler():
+    import atexit
 
-    def receive():
-        time.sleep(PAUSE_S)
-        dist.recv(torch.zeros(1), 1)
-        done.set()
+    if dist.get_rank():
+        return received()
+    atexit.register(send_late)
 
-    if rank() == 0:
-        threading.Thread(target=receive).start()
-        done.wait()
-    else:
+
+def a_finalizer():
+    import weakref
+
+    if dist.get_rank():
+        return received()
+    global kept  # alive until the process ends
+    kept = Runs()
+    weakref.finalize(kept, send_late)
+
+
+class Runs:
+    pass
+
+
+def an_executor():
+    from concurrent.futures import ThreadPoolExecutor
+
+    if dist.get_rank():
+        return received()
+    global kept  # nobody shuts it down
+    kept = ThreadPoolExecutor(2)
+    kept.submit(send_late)
+
+
+def a_daemon_thread():
+    if dist.get_rank():
+        return received()
+    threading.Thread(target=send_late, daemon=True).start()
+
+
+def a_thread_without_a_name():
+    import _thread
+
+    if dist.get_rank():
+        x = received()
         dist.send(torch.zeros(1), 0)
-    dist.barrier()
-    return 1
+        return x
+    _thread.start_new_thread(send_late, ())
+    received(1)
 
 
-def an_executor_reduces():
-    with ThreadPoolExecutor(2) as pool:
-        work = pool.submit(dist.all_reduce, torch.ones(1))
-        time.sleep(PAUSE_S * rank())
-        work.result()
-    return 1
+def a_callback():
+    x = torch.ones(1)
+    if dist.get_rank():
+        dist.all_reduce(x)
+        x = received()
+        dist.send(torch.zeros(1), 0)
+        return x
+    dist.all_reduce(x, async_op=True).get_future().then(lambda _: send_late())
+    received(1)
 
 
-def a_hook_of_the_backward_pass_waits():
-    x = torch.ones(3, requires_grad=True)
-
-    def hook(gradient):
-        time.sleep(PAUSE_S * rank())
-        dist.all_reduce(gradient)
-        return gradient
-
-    x.register_hook(hook)
-    (x * 2).sum().backward()
-    return int(x.grad[0].item()) // 4
-
-
-def a_thread_for_every_message():
-    received = []
-
-    def receive(number):
-        x = torch.zeros(1)
-        dist.recv(x, 0, tag=number)
-        received.append(int(x.item()))
-
-    def send(number):
-        time.sleep(0.02 * number)
-        dist.send(torch.full((1,), float(number)), 1, tag=number)
-
-    threads = [threading.Thread(target=(send, receive)[rank()], args=(n,)) for n in range(20)]
-    for thread in threads:
-        thread.start()
-    dist.barrier()
-    for thread in threads:
-        thread.join()
-    return int(rank() == 0 or sorted(received) == list(range(20)))
+def an_asynchronous_collective():
+    """Rank 0 computes while it is open: it doesn't wait for it yet."""
+    x = torch.ones(1)
+    if dist.get_rank():
+        found = received()
+        dist.all_reduce(x)
+        return found
+    work = dist.all_reduce(x, async_op=True)
+    send_late()
+    work.wait()
 
 
-@pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
-@pytest.mark.parametrize(
-    "program",
-    [
-        a_timer_sends_while_the_main_thread_is_in_a_barrier,
-        two_threads_each_in_a_group_of_its_own,
-        asynchronous_work_in_each_threads_own_group,
-        timers_send_while_both_main_threads_receive,
-        a_daemon_thread_answers,
-        a_thread_receives_what_the_main_thread_waits_for,
-        an_executor_reduces,
-        a_hook_of_the_backward_pass_waits,
-        a_thread_for_every_message,
-    ],
-    ids=lambda program: program.__name__,
-)
-def test_a_right_program_with_threads_ends(program, checked):
-    report = launch(program, 2, timeout=120, on_error="report", quiet=True, checked=checked)
-    assert report.results == [1, 1], report.failure
+def a_poll_that_gives_up():
+    x = torch.zeros(1)
+    if dist.get_rank():
+        found = received()
+        dist.send(x, 0)
+        return found
+    work, end = dist.irecv(x, 1), time.monotonic() + LATE_S
+    while not work.is_completed():
+        time.sleep(0.01)
+        if time.monotonic() > end:
+            break
+    dist.send(torch.full((1,), 7.0), 1)
+    work.wait()
+
+
+PROGRAMS = [
+    a_timer,
+    an_exit_handler,
+    a_finalizer,
+    an_executor,
+    a_daemon_thread,
+    a_thread_without_a_name,
+    a_callback,
+    an_asynchronous_collective,
+    a_poll_that_gives_up,
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@MODES
+def test_a_rank_that_can_still_send_is_waited_for(program, checked):
+    how = {"timeout": 60, "on_error": "report", "quiet": True, "checked": checked}
+    report = launch(program, 2, **how)
+    assert report.ok, report.failure
+    assert report.results[1] == 7.0
+
+
+def test_a_wait_with_a_time_limit_ends_by_itself():
+    def program():
+        if dist.get_rank():
+            return "nothing to do"
+        try:
+            dist.irecv(torch.zeros(1), 1).wait(timedelta(seconds=LATE_S))
+        except RuntimeError:
+            return "gave up"
+
+    assert launch(program, 2, timeout=60, quiet=True) == ["gave up", "nothing to do"]
+
+
+def test_a_collective_that_was_started_before_the_end_counts():
+    """Rank 0 has called it and returned, and rank 2 is late: nobody left early."""
+
+    def program():
+        if dist.get_rank() == 2:
+            time.sleep(LATE_S)
+        work = dist.all_reduce(torch.ones(1), async_op=True)
+        return work.wait() if dist.get_rank() else None
+
+    report = launch(program, 3, timeout=60, on_error="report", quiet=True)
+    assert report.ok, report.failure
+
+
+def test_while_a_process_is_left_nothing_is_proven(tmp_path):
+    from helpers.ranks import ending
+
+    def program(folder):
+        import os
+        import subprocess
+
+        before = ending.left_processes()
+        child = subprocess.Popen(["sleep", "60"])
+        meanwhile = ending.left_processes()
+        child.kill()
+        child.wait()
+        return os.path.isdir("/proc"), before, meanwhile, ending.left_processes()
+
+    ((proc, *found),) = launch(program, 1, (str(tmp_path),), timeout=30, quiet=True)
+    assert found == [False, proc, False]
+
+
+@pytest.mark.parametrize("way", ["threading.Timer(2, last).start()", "atexit.register(last)"])
+def test_a_script_ends_as_python_ends(way, tmp_path):
+    (tmp_path / "script.py").write_text(f"""\
+import atexit, threading, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+def last(): dist.send(torch.full((1,), 7.0), 1)
+if dist.get_rank() == 0:
+    {way}
+else:
+    x = torch.zeros(1)
+    dist.recv(x, 0)
+    print("received", x.item())
+""")
+    report = run_script(tmp_path / "script.py", 2, timeout=60, quiet=True)
+    assert report.ok, report.failure
+    assert "received 7.0" in report.texts[1]
+
+
+def join(peer):
+    thread = threading.Thread(target=received, args=(peer,), name="reader")
+    thread.start()
+    thread.join()
+
+
+def leave(peer):
+    threading.Thread(target=received, args=(peer,), name="reader").start()
+
+
+@pytest.mark.parametrize("way", [join, leave])
+@MODES
+def test_a_wait_in_a_thread_is_told_with_its_line(way, checked):
+    def program():
+        way(1) if dist.get_rank() == 0 else received(0)
+
+    how = {"timeout": 60, "on_error": "report", "quiet": True, "checked": checked}
+    said = str(launch(program, 2, **how))
+    assert "ranks 0 and 1 both receive first" in said.splitlines()[0], said
+    (row,) = [row for row in said.splitlines() if "waits for reader, which receives" in row]
+    assert row.startswith("  rank 0") and "in received" in row
+
+
+def test_threads_that_could_free_each_other_are_told_after_the_time_limit():
+    def program():
+        if dist.get_rank():
+            return received(0)
+        threads = [threading.Thread(target=received, args=(1,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    said = str(launch(program, 2, timeout=4, on_error="report", quiet=True))
+    assert said.count("receives 1 float32 from rank 1 at line") == 2, said
+    assert "thread.join()" in said

@@ -2,12 +2,20 @@
 
 import linecache
 
+import pytest
+
 from helpers.hang import Standing
 from helpers.hang.places import locate
 from helpers.ranks.failure import RankState, first_failure, only_echoes, stopped
+from helpers.ranks.wording import LONGEST, seconds, text_of
 
 CELLS = {"<cell>": "cell [7]"}
 FRAMES = [("/usr/lib/python3/runpy.py", 3, "run"), ("<cell>", 2, "train")]
+
+
+class Silent(Exception):
+    def __str__(self):
+        return 1 / 0
 
 
 def setup_module():
@@ -97,3 +105,39 @@ def test_several_ranks_fail_together():
 def test_library_frames_are_passed_over():
     inside = [("<cell>", 2, "train"), (linecache.__file__, 1, "getline")]
     assert locate(inside, CELLS).phrase == " at line 2 of cell [7], in train"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (MemoryError(), ""),
+        (ValueError("  first\r\n\n second\n"), "first second"),
+        (Silent(), "(no text: its __str__ raised ZeroDivisionError)"),
+    ],
+)
+def test_the_text_of_an_error_stands_on_one_line(error, text):
+    assert text_of(error) == text
+
+
+def test_a_long_text_is_cut_and_says_by_how_much():
+    text = text_of(ValueError("a" + "z" * 1_000_000 + "b"))
+    assert len(text) < 2 * LONGEST and text[0] == "a" and text[-1] == "b"
+    assert f"({1_000_002 - LONGEST:,} characters left out)" in text
+
+
+def test_an_error_without_text_ends_without_a_colon():
+    state = RankState(0, error=error("", 1.0, "MemoryError"))
+    assert first_failure([state], CELLS).sentence.endswith("in train: MemoryError")
+
+
+@pytest.mark.parametrize(
+    ("given", "ending"),
+    [("None", "with exit status 0: "), ("3", "exit status 3"), ("no data", "train: no data")],
+)
+def test_a_rank_that_calls_sys_exit(given, ending):
+    state = RankState(0, error=error(given, 1.0, "SystemExit"))
+    assert ending in first_failure([state], CELLS).sentence
+
+
+def test_a_time_limit_is_said_in_round_seconds():
+    assert [seconds(s) for s in (59.9999, 300.0, 2.5, 0.25)] == ["60 s", "300 s", "2.5 s", "0.25 s"]

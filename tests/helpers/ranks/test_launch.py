@@ -85,6 +85,32 @@ def test_a_rank_that_left_and_one_that_died():
     )
 
 
+def test_a_result_that_cannot_be_unpickled_is_a_failure():
+    def program():
+        class Bad:
+            def __reduce__(self):
+                return eval, ("1 / 0",)
+
+        return Bad() if dist.get_rank() else "good"
+
+    report = launch(program, 2, timeout=20, on_error="report", quiet=True)
+    assert report.failure.rank == 1 and report.results == [None, None]
+    said = report.failure.sentence
+    assert "the result of rank 1" in said and "ZeroDivisionError: division by zero" in said
+
+
+def test_an_error_whose_text_fails_is_still_told_with_its_line():
+    def program():
+        class Silent(Exception):
+            def __str__(self):
+                raise RuntimeError
+
+        raise Silent
+
+    said = launch(program, 1, timeout=20, on_error="report", quiet=True).failure.sentence
+    assert "failed first at line" in said and "Silent: (no text" in said
+
+
 def test_a_rank_that_is_killed():
     def killed():
         if dist.get_rank() == 1:
