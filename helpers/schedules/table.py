@@ -20,9 +20,10 @@ _PAIR = re.compile(r"\((.*)\)OVERLAP_F_B")  # a forward and a backward that may 
 
 
 def to_csv(schedule: Schedule) -> str:
-    """The schedule as text, a row per rank."""
+    """Return the schedule as text, a row per rank."""
     rows = io.StringIO(newline="")
-    csv.writer(rows).writerows(schedule.ranks)
+    # A rank without actions is a row with one empty cell: an empty line at the end would be lost.
+    csv.writer(rows).writerows(actions or [""] for actions in schedule.ranks)
     return rows.getvalue()
 
 

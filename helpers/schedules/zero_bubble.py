@@ -11,9 +11,10 @@ from helpers.schedules.schedule import Schedule
 
 
 def zb_h1(stages: int, micro_batches: int) -> Schedule:
-    """1F1B with W put off: no more memory than the first rank of 1F1B has, a third of its bubble.
+    """Return 1F1B with W put off: a third of its bubble in the memory of its first rank.
 
-    Bubble for m >= p: (p-1)(F+I-W). Rank r keeps p-r micro-batches from F until I, p until W.
+    Bubble: (p-1)(F+I-W) for m >= p and W <= F; more where W takes longer than F. Rank r keeps p-r
+    micro-batches from F until I, and p until W.
     """
     p, m = checked_sizes(stages, micro_batches)
     ranks = [_order(s, m, ahead=p - 1 - s, late=s) for s in range(p)]

@@ -57,7 +57,7 @@ class Costs:
             if field.name == "memory_limit" and value is None:
                 continue
             if field.name in ("memory_limit", "kept_for_weights"):
-                full[field.name] = _right([value], field.name)[0]
+                full[field.name] = _right([_plain(value)], field.name)[0]
                 continue
             needed = count.get(field.name, schedule.stages)
             full[field.name] = _right(_as_list(value, needed, field.name), field.name)
@@ -69,11 +69,12 @@ class Costs:
 
 
 def _as_list(value: Numbers, needed: int, name: str) -> list[float]:
+    value = _plain(value)
     if isinstance(value, Real):
         return [value] * needed
     if isinstance(value, str) or not hasattr(value, "__iter__"):
         raise ValueError(f"Costs({name}={value!r}): give a number, or a list of numbers")
-    value = list(value)
+    value = [_plain(each) for each in value]
     if len(value) != needed:
         what = {"speed": "rank"}.get(name, "stage")
         if name in ("latency", "bandwidth", "message_bytes"):
@@ -85,11 +86,23 @@ def _as_list(value: Numbers, needed: int, name: str) -> list[float]:
     return value
 
 
+def _plain(value: object) -> object:
+    """Return the number in a numpy or torch scalar, and anything else as it is."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
 def _right(values: list[float], name: str) -> list[float]:
     positive = name in ("speed", "bandwidth")
     for value in values:
         if not isinstance(value, Real):
             raise ValueError(f"Costs({name}=...) holds {value!r}: it must be a number")
+        try:
+            float(value)
+        except OverflowError:
+            raise ValueError(
+                f"Costs({name}=...) holds a number of {len(str(value))} digits: it must fit in a "
+                "float"
+            ) from None
         if not (value > 0 if positive else 0 <= value < math.inf):
             limit = "above 0" if positive else "0 or more, and finite"
             raise ValueError(f"Costs({name}=...) holds {value}: it must be {limit}")
