@@ -5,8 +5,6 @@
     done.idle[0]                       who waits, from when to when, for what
     done.trace                         the same kind of trace that real ranks record
 
-    simulate_grid(Grid(dp=128, pp=16, tp=8), schedule, costs)    16,384 ranks, folded
-
 Nothing is drawn by chance: the same schedule and costs give the same times.
 """
 
@@ -16,20 +14,16 @@ from helpers.simulate.costs import Costs
 from helpers.simulate.idle import CAUSES, Idle
 from helpers.simulate.measured import measured
 from helpers.simulate.memory import OutOfMemory, require_room
-from helpers.simulate.replicas import OnGrid, Replicas, simulate_grid
 from helpers.simulate.simulated import Simulated
 
 __all__ = [
     "CAUSES",
     "Costs",
     "Idle",
-    "OnGrid",
     "OutOfMemory",
-    "Replicas",
     "Simulated",
     "measured",
     "simulate",
-    "simulate_grid",
 ]
 
 
