@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from helpers.trace.events import Event, Trace
 
 Interval = tuple[float, float]
+CONVENTIONS = ("total", "ideal", "span")
 
 
 def union(events: Iterable[Event]) -> list[Interval]:
@@ -76,22 +77,44 @@ def utilisation(trace: Trace) -> float:
 
 
 def bubble(trace: Trace, over: str = "total") -> float:
-    """The idle share, by one of the two definitions that circulate.
+    """Return the idle share of a trace, measured or simulated.
 
     over="total": idle time over ranks x duration, 0 to 1. GPipe and 1F1B: (p-1)/(m+p-1) for p
-        stages and m micro-batches (GPipe, arXiv 1811.06965).
-    over="ideal": idle time over computing time. GPipe and 1F1B: (p-1)/m (Megatron-LM,
-        arXiv 2104.04473). Infinite where nothing was computed.
+        stages and m micro-batches (GPipe, arXiv 1811.06965). What prose and pictures mean.
+    over="ideal": idle time over computing time. GPipe and 1F1B: (p-1)/m (Megatron-LM, arXiv
+        2104.04473). Infinite where nothing was computed.
+    over="span": 1 - computing time / span, on the rank with the longest span, from its first
+        action to its last; the optimizer doesn't count (zero bubble, arXiv 2401.10241). One step
+        flows into the next, so the ends don't count either.
     """
-    if over not in ("total", "ideal"):
-        raise ValueError(f"bubble(over={over!r}): choose 'total' or 'ideal'")
-    room = len(trace.ranks) * trace.duration
+    rows = [[e for e in row if is_work(e)] for row in trace.by_rank().values()]
+    if over == "span":
+        rows = [[e for e in row if e.kind != "update"] for row in rows]
+    work = [length(union(row)) for row in rows]
+    spans = [max(e.end for e in row) - min(e.start for e in row) if row else 0.0 for row in rows]
+    return idle_share(over, work, spans, len(rows) * trace.duration)
+
+
+def idle_share(over: str, work: list[float], spans: list[float], room: float) -> float:
+    """Return the bubble by the definition `over`; see `bubble`.
+
+    work: seconds in which each rank computes. spans: from each rank's first action to its last.
+    room: ranks x duration of the step.
+
+    Raises:
+        ValueError: for an unknown definition.
+    """
+    if over not in CONVENTIONS:
+        raise ValueError(f"bubble(over={over!r}): choose 'total', 'ideal' or 'span'")
+    if over == "span":
+        rank = spans.index(max(spans, default=0.0)) if spans else None
+        return 1 - work[rank] / spans[rank] if rank is not None and spans[rank] else 0.0
     if not room:
         return 0.0
-    work = sum(busy(trace).values())
+    busy_time = sum(work)
     if over == "total":
-        return 1 - work / room
-    return (room - work) / work if work else float("inf")
+        return 1 - busy_time / room
+    return (room - busy_time) / busy_time if busy_time else float("inf")
 
 
 def waiting(trace: Trace) -> dict[int, float]:

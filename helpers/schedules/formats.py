@@ -1,4 +1,6 @@
-"""Schedules as CSV, the format of torch.distributed.pipelining: a row per rank, cells like 2F0.
+"""Schedules from elsewhere: CSV files, and the traces of real runs.
+
+The CSV is the format of torch.distributed.pipelining: a row per rank, cells like 2F0.
 
 What `_dump_csv` of its schedules writes is read here, and what is written here it reads as
 "compute_only". Its cells for messages (3SEND_F1) and for sharded weights (1UNSHARD) are left out:
@@ -12,8 +14,8 @@ import re
 from pathlib import Path
 
 from helpers.files import write_whole
-from helpers.schedules.action import Action, read_action
-from helpers.schedules.schedule import Schedule
+from helpers.schedules.schedule import KINDS, Action, Schedule, read_action
+from helpers.trace import Trace
 
 _NO_COMPUTE = re.compile(r"\d+(SEND_F|RECV_F|SEND_B|RECV_B|UNSHARD|RESHARD|REDUCE_GRAD)\d*")
 _PAIR = re.compile(r"\((.*)\)OVERLAP_F_B")  # a forward and a backward that may run together
@@ -71,3 +73,22 @@ def load_csv(path: str | os.PathLike) -> Schedule:
         return from_csv(text, path.stem)
     except ValueError as error:
         raise ValueError(f"{path}, {error}") from None
+
+
+def from_trace(trace: Trace, name: str = "as recorded") -> Schedule:
+    """The order of a trace's F, B, I and W events; ``from_trace(run).ranks == schedule.ranks``.
+
+    Raises ValueError for a trace whose F, B, I and W do not all name stage and micro-batch.
+    """
+    rows = {rank: [] for rank in range(max(trace.ranks, default=-1) + 1)}
+    for rank, events in trace.by_rank().items():
+        for event in events:
+            if event.kind in KINDS:
+                stage, micro_batch = event.info.get("stage"), event.info.get("micro_batch")
+                if stage is None or micro_batch is None:
+                    raise ValueError(
+                        f"the trace shows no schedule: {event.kind} on rank {rank} at "
+                        f"{event.start:g} s does not name its stage and its micro-batch"
+                    )
+                rows[rank].append(Action(event.kind, stage, micro_batch))
+    return Schedule(name, rows.values())
