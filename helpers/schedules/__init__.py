@@ -34,6 +34,7 @@ from helpers.schedules.rule import (
     source_of,
     tag_of,
     target_of,
+    user_of,
     with_messages,
 )
 from helpers.schedules.schedule import KINDS, Action, Schedule, parse, to_text
@@ -70,6 +71,7 @@ __all__ = [
     "target_of",
     "to_csv",
     "to_text",
+    "user_of",
     "walk",
     "waves",
     "with_messages",

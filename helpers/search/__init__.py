@@ -13,7 +13,6 @@ long a wait is worth a W, is tried out. So do Qi et al. in "Zero bubble pipeline
 """
 
 from helpers.search.greedy import Style, walk
-from helpers.search.rivals import rivals
-from helpers.search.search import GOALS, Found, search
+from helpers.search.search import GOALS, Found, rivals, search
 
 __all__ = ["GOALS", "Found", "Style", "rivals", "search", "walk"]

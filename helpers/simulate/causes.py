@@ -207,7 +207,7 @@ def _waits(schedule: Schedule, times: Times) -> list[list[float]]:
 
 def _equal(schedule: Schedule, costs: Costs) -> Costs | None:
     """The same work spread evenly over stages and ranks; None if it is so already."""
-    seconds = seconds_of(schedule, costs)
+    seconds = seconds_of(schedule.rank_of, costs)
     if all(max(row) == min(row) for row in seconds.values()):
         return None
     mean = {kind: [sum(row) / len(row)] * len(row) for kind, row in seconds.items()}

@@ -119,12 +119,15 @@ def run(schedule: Schedule, costs: Costs) -> Times:
     costs: with lists, from `Costs.for_schedule`.
     """
     links = links_of(schedule, costs, forward=True), links_of(schedule, costs, forward=False)
-    return walk(schedule, seconds_of(schedule, costs), links)
+    return walk(schedule, seconds_of(schedule.rank_of, costs), links)
 
 
-def seconds_of(schedule: Schedule, costs: Costs) -> dict[str, list[float]]:
-    """Return the seconds of each kind of action on each stage, at the speed of its rank."""
-    speed = [costs.speed[rank] for rank in schedule.rank_of]
+def seconds_of(places: Sequence[int], costs: Costs) -> dict[str, list[float]]:
+    """Return the seconds of each kind of action on each stage, at the speed of its rank.
+
+    places: places[stage] is its rank. costs: with lists, from `Costs.for_schedule`.
+    """
+    speed = [costs.speed[rank] for rank in places]
     kinds = {"F": costs.forward, "I": costs.input_grad, "W": costs.weight_grad}
     kinds["B"] = [i + w for i, w in zip(costs.input_grad, costs.weight_grad, strict=True)]
     return {k: [x / v for x, v in zip(row, speed, strict=True)] for k, row in kinds.items()}

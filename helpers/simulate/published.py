@@ -66,7 +66,7 @@ def simulated_rate(row: Published, name: str) -> float:
 def as_published(row: Published) -> float:
     """The interleaved rate in the paper's reading, which leaves messages out."""
     schedule, costs = interleaved(row.p, row.m, row.layers), row.costs(row.layers)
-    seconds = seconds_of(schedule, costs.for_schedule(schedule))
+    seconds = seconds_of(schedule.rank_of, costs.for_schedule(schedule))
     ends: dict[tuple[str, int, int], float] = {}
     clock, at = [0.0] * row.p, [0] * row.p
     while len(ends) < 2 * schedule.stages * row.m:

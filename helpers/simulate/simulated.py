@@ -106,7 +106,7 @@ class Simulated:
     @cached_property
     def _work(self) -> list[float]:
         """Seconds of F, B, I and W of each rank."""
-        seconds = seconds_of(self.schedule, self.costs)
+        seconds = seconds_of(self.schedule.rank_of, self.costs)
         return [sum(seconds[k][s] for k, s, _ in actions) for actions in self.schedule.ranks]
 
     @cached_property
