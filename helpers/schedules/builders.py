@@ -6,7 +6,7 @@ interleaved, breadth-first: rank r of p holds stages r, r+p, r+2p ..., called it
     many times more messages.
 ZB-H1, ZB-H2, ZB-V: the backward is split (Qi et al., "Zero bubble pipeline parallelism", arXiv
     2401.10241). The stage before waits for the gradient of the input (I, the paper's B) alone.
-    Nobody waits for the gradient of the weights (W), so it fills the time in which a rank would
+    No stage waits for the gradient of the weights (W), so it fills the time in which a rank would
     otherwise sit idle. In ZB-V rank r of p holds stage r on the way down and stage 2p-1-r on the
     way up: the last stage is on rank 0, and a micro-batch turns round within the last rank.
 """
@@ -194,12 +194,12 @@ def _v_shape(r: int, p: int, m: int) -> list[Action]:
 
 
 def checked_sizes(stages: int, micro_batches: int) -> tuple[int, int]:
-    """Both as they are. ValueError, one sentence, where one is not a whole number above 0."""
+    """Return both; ValueError if one isn't a whole number above 0."""
     return checked(stages, "stages"), checked(micro_batches, "micro-batches")
 
 
 def checked(number: int, what: str) -> int:
-    """The number as it is; ValueError, one sentence, if it is not a whole number above 0."""
+    """Return the number; ValueError if it isn't a whole number above 0."""
     if not isinstance(number, int) or number < 1:
         raise ValueError(f"a schedule of {number!r} {what}: give a whole number, 1 or more")
     return number

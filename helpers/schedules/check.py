@@ -15,10 +15,10 @@ UNTIL = {"backward": "BI", "weights": "BW"}
 
 
 class BadSchedule(ValueError):
-    """A schedule that cannot run. Its text is one sentence.
+    """A schedule that can't run. Its text is one sentence.
 
     rank, position, action: where, as far as it is in one place; else None. Counted from 0.
-    waits: of a deadlock: what each rank waits for. knot: those that wait for each other.
+    waits: in a deadlock, what each rank waits for. knot: those that wait for each other.
     """
 
     def __init__(
@@ -35,14 +35,14 @@ class BadSchedule(ValueError):
         self.waits, self.knot = waits, knot
 
     def picture(self, title: str = "", theme: str = "light") -> Picture:
-        """Who waits for whom. ValueError if this is no deadlock."""
+        """Return a picture of who waits for whom; ValueError if this isn't a deadlock."""
         if not self.waits:
             raise ValueError(f"there is no deadlock to draw: {self}")
         return picture(self.waits, title=title, theme=theme)
 
 
 def bad_at(rank: int, position: int, action: Action, words: str) -> BadSchedule:
-    """The sentence begins with the place."""
+    """Return the problem; its sentence begins with the place."""
     return BadSchedule(f"rank {rank}, position {position}: {words}", rank, position, action)
 
 
@@ -188,7 +188,9 @@ def _missing(schedule: Schedule) -> BadSchedule | None:
 
 
 def stuck_blocking(schedule: Schedule) -> list[Wait]:
-    """The same where a send returns only when its receive has begun, as large messages behave.
+    """Return what each rank waits for where a send returns only when its receive has begun.
+
+    Large messages behave so.
 
     Each rank does its receive, its action, its send, one after the other.
     """
@@ -240,7 +242,7 @@ def _line(schedule: Schedule, rank: int, position: int, around: int = 2) -> str:
 
 
 def in_flight(schedule: Schedule, until: str = "backward") -> list[int]:
-    """For each rank, the most micro-batches whose activations it keeps at one time.
+    """Return for each rank the most micro-batches whose activations it keeps at one time.
 
     Counted for each stage: two stages of a rank that keep one micro-batch are two. From F until
 

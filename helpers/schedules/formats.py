@@ -30,7 +30,11 @@ def to_csv(schedule: Schedule) -> str:
 
 
 def from_csv(text: str, name: str = "from a CSV file") -> Schedule:
-    """Read such a text. ValueError, one sentence with row and column, where a cell is no action."""
+    """Read a schedule from such a text.
+
+    Raises:
+        ValueError: with row and column, where a cell isn't an action.
+    """
     table = list(csv.reader(io.StringIO(text, newline="")))
     while table and not table[-1]:
         table.pop()
@@ -61,7 +65,12 @@ def save_csv(schedule: Schedule, path: str | os.PathLike) -> Path:
 
 
 def load_csv(path: str | os.PathLike) -> Schedule:
-    """Read a file; the schedule has the file's name. ValueError and OSError are one sentence."""
+    """Read a schedule from a file; it gets the file's name.
+
+    Raises:
+        OSError: if the file can't be read.
+        ValueError: if it isn't a schedule, with row and column.
+    """
     path = Path(path)
     try:
         text = path.read_bytes().decode("utf-8")
@@ -76,9 +85,10 @@ def load_csv(path: str | os.PathLike) -> Schedule:
 
 
 def from_trace(trace: Trace, name: str = "as recorded") -> Schedule:
-    """The order of a trace's F, B, I and W events; ``from_trace(run).ranks == schedule.ranks``.
+    """Return the schedule that a trace shows: ``from_trace(run).ranks == schedule.ranks``.
 
-    Raises ValueError for a trace whose F, B, I and W do not all name stage and micro-batch.
+    Raises:
+        ValueError: if an F, B, I or W doesn't name its stage and micro-batch.
     """
     rows = {rank: [] for rank in range(max(trace.ranks, default=-1) + 1)}
     for rank, events in trace.by_rank().items():

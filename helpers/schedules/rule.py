@@ -2,7 +2,7 @@
 
 F of stage s needs the activations that F of stage s-1 computes; B, or I in its place, needs the
 gradient that B or I of stage s+1 computes. Where the two stages sit on different ranks, the result
-travels as a message, so nobody has to write the messages of a schedule.
+travels as a message: the messages of a schedule follow from its order, and aren't written down.
 """
 
 from collections.abc import Container

@@ -27,7 +27,7 @@ class Action(NamedTuple):
     """What a rank does for one micro-batch in one stage. Printed as PyTorch prints it: 2F0.
 
     kind: "F" forward, "B" the whole backward, or its two halves "I" (gradient of the input, which
-        the stage before waits for) and "W" (gradient of the weights, which nobody waits for).
+        the stage before waits for) and "W" (gradient of the weights, which no stage waits for).
     stage, micro_batch: counted from 0.
 
     A tuple and not a dataclass: a large schedule holds a quarter of a million of them.
@@ -44,9 +44,12 @@ class Action(NamedTuple):
 
 
 def read_action(text: str, stage: int | None = None) -> Action:
-    """ "2F0" -> Action("F", 2, 0). stage: the one that is meant where the text names none ("F0").
+    """Return the action that a text names: "2F0" is Action("F", 2, 0).
 
-    Raises ValueError, one sentence, if the text is no action.
+    stage: the stage of a text that names none, as "F0".
+
+    Raises:
+        ValueError: if the text isn't an action.
     """
     found = _ACTION.fullmatch(text)
     if found is None:
@@ -61,7 +64,7 @@ def read_action(text: str, stage: int | None = None) -> Action:
 
 
 def names_a_stage(text: str) -> bool:
-    """Whether a cell begins with the number of a stage, as "2F0" does and "F0" does not."""
+    """Return whether a cell begins with the number of a stage, as "2F0" does and "F0" does not."""
     return text[:1].isdigit()
 
 
@@ -81,7 +84,7 @@ class Schedule:
 
     The gradients of all micro-batches are added up, and one update of the weights follows. It has
     no place in the order: it comes last. Messages have none either: they follow from the order
-    (see `messages`). A schedule may be wrong: `check` says so.
+    (see `messages`). A schedule may be wrong: `check` proves it or says why not.
     """
 
     name: str
@@ -144,7 +147,11 @@ EMPTY = {".", "-"}
 
 
 def parse(text: str, name: str = "by hand") -> Schedule:
-    """Read such a text. ValueError, one sentence with line and column, where it is no schedule."""
+    """Read a schedule from such a text.
+
+    Raises:
+        ValueError: with line and column, where the text isn't a schedule.
+    """
     rows: dict[int, list[tuple[int, int, str]]] = {}  # (line, column, cell), both from 1
     for number, line in enumerate(text.splitlines(), start=1):
         line = line.split("#")[0]

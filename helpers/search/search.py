@@ -31,7 +31,7 @@ AHEAD = (1.0, 1.25, 1.5, 1.75, 2.0, 3.0)
 
 @dataclass(frozen=True)
 class Found:
-    """What a search gave.
+    """The result of a search.
 
     simulated: the best step. rivals: the named schedules that fit, best first. too_large: of those
     that do not fit, the sentence that says why, by name. walks: how many orders were tried.
@@ -69,7 +69,7 @@ def search(
     goal: str = "step",
     seed: int = 0,
 ) -> Found:
-    """The best schedule that it finds, never worse than a named one.
+    """Search for the best schedule; the result is never worse than a named one.
 
     costs: of each stage, of messages, and the memory limit; left out: F = I = W = 1 s.
     places: places[stage] is its rank; left out: one stage a rank. [0, 1, 1, 0] is a V.
@@ -78,8 +78,9 @@ def search(
         the rank where that is longest (as the zero-bubble paper counts).
     The same arguments give the same schedule.
 
-    Raises ValueError for costs that are not above zero, and OutOfMemory for a limit that nothing
-    satisfies; each is one sentence.
+    Raises:
+        ValueError: if a time isn't above zero.
+        OutOfMemory: if no schedule fits the memory limit.
     """
     checked_sizes(ranks, micro_batches)
     places = tuple(range(ranks)) if places is None else _checked_places(places, ranks)

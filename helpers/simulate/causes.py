@@ -56,7 +56,7 @@ def causes(
     how much of a wait is imbalance, and whether a forward had no room.
 
     What follows an action at once needs no cause: the moments between two actions of a rank in
-    which it waits for nobody, as for Python itself, are left out.
+    which it waits for no other, because Python itself takes a moment, are left out.
 
     Raises:
         ValueError: if the trace isn't of one step of this schedule, or the costs don't fit.

@@ -82,7 +82,7 @@ def _as_list(value: Numbers, needed: int, name: str) -> list[float]:
     if len(value) != needed:
         what = {"speed": "rank"}.get(name, "stage")
         if name in ("latency", "bandwidth", "message_bytes"):
-            what = "pair of neighbouring stages"
+            what = "pair of neighboring stages"
         raise ValueError(
             f"Costs({name}=...) has {len(value)} numbers, and the schedule needs {needed}: one "
             f"for each {what}; or give a single number"

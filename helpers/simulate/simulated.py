@@ -132,7 +132,7 @@ class Simulated:
 
 
 class OutOfMemory(ValueError):
-    """A schedule keeps more activations than a rank has room for. Its text is one sentence."""
+    """The error for a schedule that keeps more activations than a rank has room for."""
 
 
 def peaks(schedule: Schedule, costs: Costs) -> list[float]:

@@ -22,7 +22,7 @@ LANES = ("compute", "communication", "input")
 
 
 def lane_of(kind: str) -> str:
-    """The lane that an event of this kind belongs to, if nobody says otherwise."""
+    """Return the lane of an event of this kind, if none is given."""
     if kind in COLLECTIVES or kind in MESSAGES or kind == "wait":
         return "communication"
     return "input" if kind == "input" else "compute"

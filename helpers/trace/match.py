@@ -57,10 +57,12 @@ def with_waits(trace: Trace) -> Trace:
     """Return the trace with its waiting as events of its own.
 
     Every matched collective, send and recv is split in two. First a "wait" (its `name`: what for;
-    `info["until"]`: the rank that came last), then the transfer under its own kind. Where an action
-    of a pipeline needs the message, `info["for"]` names it and `info["cause"]` is "dependency". A rank can't have waited for one that came after it had
-    left: of those that came before, the last one counts. A rank of a pipeline that stops before the
-    others gets a wait with the cause "finished", as in a simulated step.
+    `info["until"]`: the rank that came last), then the transfer under its own kind. A rank can't
+    have waited for one that came after it had left: of those that came before, the last one counts.
+
+    In a pipeline the waits are those of a simulated step: for the message that an action needs
+    (`info["for"]`), with the cause "dependency" until it is sent and "message" while it is in
+    transit; and "finished" for a rank that stops before the others.
 
     What finds no partner stays as it is, and so does a trace that has its waits already.
     """
@@ -77,14 +79,16 @@ def with_waits(trace: Trace) -> Trace:
     needing = _needing(rows)
     for event in trace.events:
         partner = last.get(id(event))
-        if partner is None:
-            events.append(event)
-            continue
-        info = {**event.info, "until": partner.rank}
-        if id(event) in needing:
-            info |= {"cause": "dependency", "for": needing[id(event)]}
-        wait = replace(event, kind="wait", name=event.kind, end=partner.start, info=info)
-        events += [wait, replace(event, start=partner.start)]
+        sent = event.start if partner is None else partner.start
+        if partner is not None:
+            info = {**event.info, "until": partner.rank}
+            if id(event) in needing:
+                info = needing[id(event)] | {"cause": "dependency"}
+            events.append(replace(event, kind="wait", name=event.kind, end=sent, info=info))
+        events.append(event if partner is None else replace(event, start=sent))
+        if id(event) in needing and sent < event.end:
+            info = needing[id(event)] | {"cause": "message"}
+            events.append(replace(event, kind="wait", name="message", start=sent, info=info))
     end = trace.end
     for rank, row in rows.items():
         stops = max((e.end for e in row), default=end)
@@ -94,18 +98,25 @@ def with_waits(trace: Trace) -> Trace:
     return Trace(events, dict(trace.meta), list(trace.counters))
 
 
-def _needing(rows: dict[int, list[Event]]) -> dict[int, str]:
-    """For each recv of a pipeline, by its identity, the action that needs it: the next of its
-    stage and micro-batch on that rank."""
-    found: dict[int, str] = {}
+def _needing(rows: dict[int, list[Event]]) -> dict[int, dict]:
+    """For each recv of a pipeline, by its identity, the facts of its waits: the action that needs
+    the message is the next of its stage and micro-batch on that rank."""
+    found: dict[int, dict] = {}
     for row in rows.values():
         following: dict[tuple, str] = {}
         for event in reversed(row):
-            place = event.info.get("stage"), event.info.get("micro_batch")
+            stage, micro_batch = event.info.get("stage"), event.info.get("micro_batch")
             if _is_action(event):
-                following[place] = f"{place[0]}{event.kind}{place[1]}"
-            elif event.kind == "recv" and place in following:
-                found[id(event)] = following[place]
+                following[stage, micro_batch] = f"{stage}{event.kind}{micro_batch}"
+            elif (
+                event.kind == "recv" and (stage, micro_batch) in following and "peer" in event.info
+            ):
+                found[id(event)] = {
+                    "stage": stage,
+                    "micro_batch": micro_batch,
+                    "for": following[stage, micro_batch],
+                    "until": event.info["peer"],
+                }
     return found
 
 
@@ -118,6 +129,6 @@ def _in_time(other: Event, event: Event) -> bool:
     """Whether `event` can have waited for `other` to start.
 
     A receive ends at the very moment the send starts where messages cost nothing; a send that ends
-    as the receive starts was a send that waited for nobody.
+    as the receive starts was a send that didn't wait.
     """
     return other.start < event.end or (other.start == event.end and event.kind != "send")

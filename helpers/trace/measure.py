@@ -131,18 +131,19 @@ def waiting(trace: Trace) -> dict[int, float]:
 
 
 def idle_by_cause(trace: Trace) -> dict[int, dict[str, float]]:
-    """What each rank did while it did not compute: seconds under four names.
+    """Return what each rank did while it didn't compute: seconds under four names.
 
-    "communication" (a transfer that no computing hides), "wait", "input", and "nothing" (no event
-    at all: before the first, after the last, or work that nobody recorded). Where several go on
-    at once, the first of these names gets the time. The four add up to `idle`.
+    "wait" (for another rank, a message or memory, or because it had finished), "communication"
+    (in a collective whose members have all arrived, or in a transfer that blocks nobody), "input",
+    and "nothing" (no event at all). Where several go on at once, the first of these names gets
+    the time: a rank that is blocked until a message arrives waits. The four add up to `idle`.
     """
     start, end = trace.start, trace.end
     causes: dict[int, dict[str, float]] = {}
     for rank, row in trace.by_rank().items():
         free = without([(start, end)], union(filter(is_work, row)))
         causes[rank] = {}
-        for cause in ("communication", "wait", "input"):
+        for cause in ("wait", "communication", "input"):
             rest = without(free, union(e for e in row if _cause(e) == cause))
             causes[rank][cause] = length(free) - length(rest)
             free = rest

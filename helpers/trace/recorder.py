@@ -37,7 +37,7 @@ class Recorder:
         self.synchronize = synchronize
         self.enabled = enabled
         self.meta = dict(meta or {})
-        self._events: list[tuple] = []  # the fields of an Event: it is made when nobody waits
+        self._events: list[tuple] = []  # the fields of Events, which are made later
         self._counters: list[Counter] = []
 
     def span(self, kind: str, name: str = "", lane: str = "", **info) -> "_Span":

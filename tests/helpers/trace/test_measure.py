@@ -57,9 +57,7 @@ def test_the_span_of_a_rank_goes_from_its_first_action_to_its_last():
 
 
 def test_unknown_convention():
-    with pytest.raises(
-        ValueError, match=r"bubble\(over='all'\): choose 'total', 'ideal' or 'span'"
-    ):
+    with pytest.raises(ValueError, match=r"over='all'\): choose 'total', 'ideal' or 'span'"):
         bubble(Trace(), over="all")
 
 
