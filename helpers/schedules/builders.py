@@ -17,9 +17,9 @@ from helpers.schedules.schedule import Action, Schedule
 
 
 def naive(stages: int, micro_batches: int = 1) -> Schedule:
-    """One micro-batch at a time through all stages and back: one rank computes, the others wait.
+    """Build naive pipelining: one micro-batch at a time, through all stages and back.
 
-    Bubble: (p-1)/p of the time, however many micro-batches there are.
+    One rank computes while the others wait. Bubble: (p-1)/p of the time, however many micro-batches there are.
     """
     p, m = checked_sizes(stages, micro_batches)
     ranks = []
@@ -29,7 +29,7 @@ def naive(stages: int, micro_batches: int = 1) -> Schedule:
 
 
 def gpipe(stages: int, micro_batches: int) -> Schedule:
-    """All forwards, then all backwards (Huang et al., "GPipe", arXiv 1811.06965).
+    """Build GPipe: all forwards, then all backwards (Huang et al., "GPipe", arXiv 1811.06965).
 
     Bubble: (p-1)/(m+p-1) of the time. Each rank keeps the activations of all m micro-batches.
     """
@@ -41,7 +41,7 @@ def gpipe(stages: int, micro_batches: int) -> Schedule:
 
 
 def one_f_one_b(stages: int, micro_batches: int) -> Schedule:
-    """One forward, one backward in turn, once the pipeline is full.
+    """Build 1F1B: one forward, one backward in turn, once the pipeline is full.
 
     DAPPLE (Fan et al., arXiv 2007.01045); PipeDream-flush (Narayanan et al., arXiv 2104.04473,
     section 2.2.1). The bubble is that of GPipe, but rank r keeps min(m, p-r) micro-batches only.
@@ -49,7 +49,7 @@ def one_f_one_b(stages: int, micro_batches: int) -> Schedule:
     p, m = checked_sizes(stages, micro_batches)
     ranks = []
     for s in range(p):
-        ahead = min(p - 1 - s, m)  # forwards until the first backward can be there
+        ahead = min(p - 1 - s, m)  # warm-up: forwards until the first backward can be there
         actions = [Action("F", s, i) for i in range(ahead)]
         for i in range(ahead, m):
             actions += [Action("F", s, i), Action("B", s, i - ahead)]
@@ -59,7 +59,7 @@ def one_f_one_b(stages: int, micro_batches: int) -> Schedule:
 
 
 def waves(schedule: Schedule, count: int) -> Schedule:
-    """The same schedule `count` times, for other micro-batches each time, before one update.
+    """Repeat a schedule `count` times, for other micro-batches each time, before one update.
 
     Gradients add up over the waves. It bounds the memory of GPipe by a wave's micro-batches, and
     pays the bubble in every wave: ``waves(gpipe(4, 8), 3)`` takes 24 micro-batches.
@@ -74,7 +74,7 @@ def waves(schedule: Schedule, count: int) -> Schedule:
 
 
 def interleaved(ranks: int, micro_batches: int, chunks: int = 2) -> Schedule:
-    """1F1B over chunks (Narayanan et al., arXiv 2104.04473, section 2.2.2).
+    """Build interleaved 1F1B, over chunks (Narayanan et al., arXiv 2104.04473, section 2.2.2).
 
     Micro-batches go in rounds of p: a round passes chunk 0, then chunk 1 ...; the next follows.
     Where p does not divide m, the rounds are made equal, or one longer: p at least, if m is.
@@ -98,7 +98,7 @@ def interleaved(ranks: int, micro_batches: int, chunks: int = 2) -> Schedule:
 
 
 def breadth_first(ranks: int, micro_batches: int, chunks: int = 2) -> Schedule:
-    """All micro-batches through a chunk before the next chunk begins: GPipe over chunks.
+    """Build GPipe over chunks: all micro-batches pass a chunk before the next one begins.
 
     Lamy-Poirier, "Breadth-first pipeline parallelism", arXiv 2211.05953. Bubble as `interleaved`;
     each rank keeps m*v activations, and its gradients of a chunk are complete at once.
@@ -123,7 +123,7 @@ def _rounds(m: int, count: int) -> list[range]:
 
 
 def zb_h1(stages: int, micro_batches: int) -> Schedule:
-    """Return 1F1B with W put off: a third of its bubble in the memory of its first rank.
+    """Build ZB-H1, 1F1B with W put off: a third of its bubble in the memory of its first rank.
 
     Bubble: (p-1)(F+I-W) for m >= p and W <= F; more where W takes longer than F. Rank r keeps p-r
     micro-batches from F until I, and p until W.
@@ -134,7 +134,7 @@ def zb_h1(stages: int, micro_batches: int) -> Schedule:
 
 
 def zb_h2(stages: int, micro_batches: int) -> Schedule:
-    """Twice the forwards ahead: no bubble between a rank's first and last action where F=I=W.
+    """Build ZB-H2, with twice the warm-up of ZB-H1: no bubble in a rank's span where F=I=W.
 
     Rank r keeps 2(p-r)-1 micro-batches from F until I, 2p-1 until W. For m >= 2p-1.
     """
@@ -157,7 +157,7 @@ def _zero_bubble(s: int, m: int, ahead: int, late: int) -> list[Action]:
 
 
 def zb_v(ranks: int, micro_batches: int) -> Schedule:
-    """No bubble between a rank's first and last action where F=I=W and m >= 2p-1.
+    """Build ZB-V: no bubble in a rank's span where F=I=W and m >= 2p-1.
 
     Each rank keeps 2p chunks until W; a chunk is half of what a rank of 1F1B has for a stage.
     """
@@ -167,7 +167,7 @@ def zb_v(ranks: int, micro_batches: int) -> Schedule:
 
 
 def _v_shape(r: int, p: int, m: int) -> list[Action]:
-    """The phases of rank r, each a pattern that is repeated: down the V and up again."""
+    """Return the phases of rank r, each a pattern that is repeated: down the V and up again."""
     f_down, i_down, w_down = [(kind, r) for kind in "FIW"]
     f_up, i_up, w_up = [(kind, 2 * p - 1 - r) for kind in "FIW"]
     # The pattern is made for 2p-1 micro-batches and more: of fewer, those not there fall out.

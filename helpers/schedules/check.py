@@ -104,7 +104,7 @@ def _stages(schedule: Schedule) -> BadSchedule | None:
 
 
 def _actions(schedule: Schedule) -> BadSchedule | None:
-    """The first action that no order could make right: misplaced, or there a second time."""
+    """Return the first action that no order could make right: misplaced, or there a second time."""
     m, stages, rank_of = schedule.micro_batches, schedule.stages, schedule.rank_of
     done: set[tuple[str, int, int]] = set()
     for rank, actions in enumerate(schedule.ranks):
@@ -153,7 +153,7 @@ def _both_ways(schedule: Schedule, rank: int, position: int, twin: Action) -> Ba
 def _too_early(
     schedule: Schedule, times: Times, stuck: list[int], done: set[Action]
 ) -> BadSchedule | None:
-    """The first rank that waits for an action of its own."""
+    """Return the first rank that waits for an action of its own."""
     for rank in stuck:
         order, position = schedule.ranks[rank], len(times.ends[rank])
         action = order[position]
@@ -217,7 +217,7 @@ def stuck_blocking(schedule: Schedule) -> list[Wait]:
 
 
 def _computing(schedule: Schedule, rank: int, position: int, done: set[Action]) -> Wait:
-    """What a rank waits for that is stuck at a position."""
+    """Return what a rank waits for, stuck at a position of its order."""
     action = schedule.ranks[rank][position]
     choices = missing(action, schedule.stages, done)[0]
     owner = schedule.rank_of[choices[0].stage]
@@ -234,7 +234,7 @@ def _messaging(schedule: Schedule, rank: int, message: Message) -> Wait:
 
 
 def _line(schedule: Schedule, rank: int, position: int, around: int = 2) -> str:
-    """The order near a position: "… 0F0 [0F1] 0B0 …"."""
+    """Return the order near a position: "… 0F0 [0F1] 0B0 …"."""
     order = schedule.ranks[rank]
     start, end = max(0, position - around), min(len(order), position + around + 1)
     cells = [f"[{order[n]}]" if n == position else str(order[n]) for n in range(start, end)]

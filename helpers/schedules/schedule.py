@@ -113,7 +113,7 @@ class Schedule:
         return len(self.ranks)
 
     def stages_of(self, rank: int) -> tuple[int, ...]:
-        """The stages that a rank holds."""
+        """Return the stages that a rank holds."""
         return tuple(stage for stage, owner in enumerate(self.rank_of) if owner == rank)
 
     def __repr__(self) -> str:
@@ -131,7 +131,7 @@ def _many(count: int, what: str, ending: str = "s") -> str:
 
 
 def _places(ranks: Iterable[tuple[Action, ...]]) -> tuple[int, ...]:
-    """The rank of each stage: the first that has an action of it.
+    """Return the rank of each stage: the first that has an action of it.
 
     Ends at the first gap: a stage numbered 999999 by mistake must not fill the memory.
     """
@@ -174,7 +174,7 @@ def parse(text: str, name: str = "by hand") -> Schedule:
 
 
 def _rank(line: str, number: int, rows: dict) -> tuple[int, int]:
-    """The rank that a line is of, and where its actions begin."""
+    """Return the rank that a line is of, and where its actions begin."""
     head = re.match(r"\s*(?:rank\s*)?(\d+)\s*:", line, re.IGNORECASE)
     if head is None:
         raise ValueError(

@@ -102,14 +102,14 @@ class _State:
         return None, later
 
     def _may(self, kind: str, s: int, i: int, rank: int) -> bool:
-        """Whether the action is ready but for what arrives, and there is room for it."""
+        """Return whether the action is ready but for what arrives, and there is room for it."""
         if kind == "I":
             return self._computed(kind, s, i)
         room = self.held[rank] + self.costs.activation_bytes[s] <= self.limit
         return i < self.m and room and self.ahead[rank] < self.style.ahead[rank]
 
     def _computed(self, kind: str, s: int, i: int) -> bool:
-        """Whether the stage itself has computed what the action needs of it."""
+        """Return whether the stage itself has computed what the action needs of it."""
         for each in self.own[kind][s]:
             if i >= self.done[each][s]:
                 return False

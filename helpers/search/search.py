@@ -133,7 +133,7 @@ def score_of(done: Simulated, goal: str) -> float:
 
 
 def _starts(places: tuple[int, ...], costs: Costs) -> list[Style]:
-    """The styles to begin with: from as far ahead as 1F1B runs to three times that."""
+    """Return the styles to begin with: from as far ahead as 1F1B runs to three times that."""
     size = max(places) + 1
     chunks = len(places) // size
     styles = []
@@ -160,7 +160,7 @@ def _changed(style: Style, rng: random.Random) -> Style:
 def _judged(
     places: tuple[int, ...], m: int, costs: Costs, goal: str
 ) -> tuple[list[Simulated], dict[str, str]]:
-    """The named schedules that fit, best first; why the others do not."""
+    """Return the named schedules that fit, best first; why the others do not."""
     fit, too_large = [], {}
     for schedule in rivals(places, m):
         try:
@@ -171,7 +171,7 @@ def _judged(
 
 
 def _checked(costs: Costs, schedule: Schedule) -> Costs:
-    """The costs with a list in every field, if there is a schedule for them."""
+    """Return the costs with a list in every field, if there is a schedule for them."""
     full = costs.for_schedule(schedule)
     for name in TIMES:
         for stage, value in enumerate(getattr(full, name)):

@@ -186,7 +186,7 @@ def changes(schedule: Schedule, costs: Costs, rank: int) -> list[float]:
 
 
 def _given(schedule: Schedule, times: Times, action: Action) -> float:
-    """When what the action needs of another stage is computed; 0 if it needs nothing."""
+    """Return when what the action needs of another stage is computed; 0 if it needs nothing."""
     stage = needed_stage(schedule, action)
     if stage is None:
         return 0.0
@@ -194,7 +194,7 @@ def _given(schedule: Schedule, times: Times, action: Action) -> float:
 
 
 def _waits(schedule: Schedule, times: Times) -> list[list[float]]:
-    """Seconds for which each action's rank is idle before its input has been computed."""
+    """Return the seconds for which each action's rank is idle before its input has been computed."""
     rows = []
     for rank, actions in enumerate(schedule.ranks):
         free = [0.0, *times.ends[rank]]
@@ -206,7 +206,7 @@ def _waits(schedule: Schedule, times: Times) -> list[list[float]]:
 
 
 def _equal(schedule: Schedule, costs: Costs) -> Costs | None:
-    """The same work spread evenly over stages and ranks; None if it is so already."""
+    """Return costs with the same work spread evenly over stages and ranks; None if it is so already."""
     seconds = seconds_of(schedule.rank_of, costs)
     if all(max(row) == min(row) for row in seconds.values()):
         return None
@@ -221,7 +221,7 @@ def _equal(schedule: Schedule, costs: Costs) -> Costs | None:
 
 
 def _full_from(schedule: Schedule, costs: Costs, times: Times, rank: int) -> list[float]:
-    """For each position: from when on the rank's next forward has its input and no room.
+    """Return for each position: from when on the rank's next forward has its input and no room.
 
     Infinite where that does not happen before the action at the position; [] without a limit.
     """

@@ -183,7 +183,7 @@ def measured(trace: Trace) -> Costs:
 
 
 def _half(seconds: dict[tuple[str, int], list[float]], kind: str, stage: int) -> float:
-    """Seconds of I or W: its own, or half of B's."""
+    """Return the seconds of I or W: its own, or half of B's."""
     own = seconds.get((kind, stage))
     return median(own) if own else median(seconds["B", stage]) / 2
 

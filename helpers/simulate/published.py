@@ -64,7 +64,7 @@ def simulated_rate(row: Published, name: str) -> float:
 
 
 def as_published(row: Published) -> float:
-    """The interleaved rate in the paper's reading, which leaves messages out."""
+    """Return the interleaved rate in the paper's reading, which leaves messages out."""
     schedule, costs = interleaved(row.p, row.m, row.layers), row.costs(row.layers)
     seconds = seconds_of(schedule.rank_of, costs.for_schedule(schedule))
     ends: dict[tuple[str, int, int], float] = {}

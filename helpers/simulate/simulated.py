@@ -63,7 +63,7 @@ class Simulated:
         return sorted(found, key=lambda idle: (idle.rank, idle.start))
 
     def idle_by_cause(self) -> list[dict[str, float]]:
-        """For each rank, its idle seconds by cause."""
+        """Return for each rank its idle seconds by cause."""
         rows = [dict.fromkeys(CAUSES, 0.0) for _ in self.schedule.ranks]
         for idle in self.idle:
             rows[idle.rank][idle.cause] += idle.end - idle.start
@@ -136,8 +136,10 @@ class OutOfMemory(ValueError):
 
 
 def peaks(schedule: Schedule, costs: Costs) -> list[float]:
-    """The most bytes that each rank keeps at one time. A rank computes one action at a time, so
-    they follow from the order alone."""
+    """Return the most bytes that each rank keeps at one time.
+
+    A rank computes one action at a time, so they follow from the order alone.
+    """
     highest = []
     for rank in range(schedule.size):
         held = most = 0.0
@@ -208,7 +210,7 @@ def to_trace(
 def _message(
     schedule: Schedule, costs: Costs, times: Times, action: Action, rank: int, target: int
 ) -> tuple[Event, Event]:
-    """Both ends of a message, from when it leaves until it arrives."""
+    """Return both ends of a message, from when it leaves until it arrives."""
     kind, stage, i = action
     back = kind != "F"
     receiver = Action(kind, stage - 1 if back else stage + 1, i)

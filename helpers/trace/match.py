@@ -121,12 +121,12 @@ def _needing(rows: dict[int, list[Event]]) -> dict[int, dict]:
 
 
 def _is_action(event: Event) -> bool:
-    """Whether the event is an action of a pipeline, with its stage and its micro-batch."""
+    """Return whether the event is an action of a pipeline, with its stage and its micro-batch."""
     return event.kind in ("F", "B", "I", "W") and {"stage", "micro_batch"} <= event.info.keys()
 
 
 def _in_time(other: Event, event: Event) -> bool:
-    """Whether `event` can have waited for `other` to start.
+    """Return whether `event` can have waited for `other` to start.
 
     A receive ends at the very moment the send starts where messages cost nothing; a send that ends
     as the receive starts was a send that didn't wait.

@@ -20,12 +20,12 @@ SEEN = 0.01  # of a picture's width
 
 
 def union(events: Iterable[Event]) -> list[Interval]:
-    """The times (start, end) in seconds in which at least one of the events goes on."""
+    """Return the times (start, end) in seconds in which at least one of the events goes on."""
     return joined((e.start, e.end) for e in events)
 
 
 def joined(intervals: Iterable[Interval]) -> list[Interval]:
-    """The times that lie in at least one of the intervals, sorted and free of overlap."""
+    """Return the times that lie in at least one of the intervals, sorted and free of overlap."""
     whole: list[Interval] = []
     for start, end in sorted(intervals):
         if whole and start <= whole[-1][1]:
@@ -37,12 +37,12 @@ def joined(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def length(intervals: Iterable[Interval]) -> float:
-    """Seconds in all."""
+    """Return the seconds in all."""
     return sum((end - start for start, end in intervals), 0.0)
 
 
 def without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
-    """What is left of `intervals` outside `taken`; both sorted and free of overlap."""
+    """Return what is left of `intervals` outside `taken`; both sorted and free of overlap."""
     left: list[Interval] = []
     i = 0
     for start, end in intervals:
@@ -60,17 +60,17 @@ def without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
 
 
 def is_work(event: Event) -> bool:
-    """Whether a rank computes in this event."""
+    """Return whether a rank computes in this event."""
     return event.lane == "compute" and event.kind != "wait"
 
 
 def busy(trace: Trace) -> dict[int, float]:
-    """Seconds in which each rank computed."""
+    """Return the seconds in which each rank computed."""
     return {rank: length(union(filter(is_work, row))) for rank, row in trace.by_rank().items()}
 
 
 def idle(trace: Trace) -> dict[int, float]:
-    """Seconds in which each rank did not compute."""
+    """Return the seconds in which each rank did not compute."""
     duration = trace.duration
     return {rank: duration - seconds for rank, seconds in busy(trace).items()}
 
@@ -123,7 +123,7 @@ def idle_share(over: str, work: list[float], spans: list[float], room: float) ->
 
 
 def waiting(trace: Trace) -> dict[int, float]:
-    """Seconds in which each rank had a "wait" event; see `with_waits`."""
+    """Return the seconds in which each rank had a "wait" event; see `with_waits`."""
     return {
         rank: length(union(e for e in row if e.kind == "wait"))
         for rank, row in trace.by_rank().items()
@@ -156,7 +156,7 @@ def _cause(event: Event) -> str:
 
 
 def time_by_kind(trace: Trace, rank: int | None = None) -> dict[str, float]:
-    """Seconds of each kind of event, largest first, summed over one rank or over all.
+    """Return the seconds of each kind of event, largest first, summed over one rank or over all.
 
     Events that overlap each count in full.
     """
@@ -168,7 +168,7 @@ def time_by_kind(trace: Trace, rank: int | None = None) -> dict[str, float]:
 
 
 def tokens(trace: Trace) -> int:
-    """The tokens trained on: `info["tokens"]` summed over all events that carry it."""
+    """Return the tokens trained on: `info["tokens"]` summed over all events that carry it."""
     return sum(e.info.get("tokens", 0) for e in trace.events)
 
 
@@ -178,7 +178,7 @@ def tokens_per_second(trace: Trace) -> float:
 
 
 def peak(trace: Trace, name: str = "memory") -> dict[int, float]:
-    """The largest value of a counter on each rank that has it; "memory" is in bytes."""
+    """Return the largest value of a counter on each rank that has it; "memory" is in bytes."""
     highest: dict[int, float] = {}
     for c in trace.counters:
         if c.name == name:
@@ -202,7 +202,7 @@ class Shares:
 
 
 def shares(trace: Trace) -> dict[int, Shares]:
-    """What share of each rank's steps was computing, communication, input, and idle.
+    """Return the shares of each rank's steps: computing, communication, input, and idle.
 
     The steps are the events of kind "step" (torch.profiler's "ProfilerStep"); without any, all of
     the trace. Computing is what the compute lane says, with one exception. torch.profiler knows
@@ -245,7 +245,7 @@ def _steps(events: list[Event]) -> list[Event]:
 
 
 def in_lanes(trace: Trace) -> Trace:
-    """The same trace to look at: its steps only, and of these the three lanes that tell the story.
+    """Return the trace to look at: its steps, and of these the three lanes that tell the story.
 
     Operators, kernels and Python functions are left out, and so is what lies inside an event of
     its own kind ("Optimizer.step" in a marked update). Where a mark does not count as computing
