@@ -19,7 +19,8 @@ from helpers.schedules.schedule import Action, Schedule
 def naive(stages: int, micro_batches: int = 1) -> Schedule:
     """Build naive pipelining: one micro-batch at a time, through all stages and back.
 
-    One rank computes while the others wait. Bubble: (p-1)/p of the time, however many micro-batches there are.
+    One rank computes while the others wait. Bubble: (p-1)/p of the time, however many
+    micro-batches there are.
     """
     p, m = checked_sizes(stages, micro_batches)
     ranks = []

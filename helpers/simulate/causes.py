@@ -194,7 +194,7 @@ def _given(schedule: Schedule, times: Times, action: Action) -> float:
 
 
 def _waits(schedule: Schedule, times: Times) -> list[list[float]]:
-    """Return the seconds for which each action's rank is idle before its input has been computed."""
+    """Return the seconds that each action's rank is idle until its input has been computed."""
     rows = []
     for rank, actions in enumerate(schedule.ranks):
         free = [0.0, *times.ends[rank]]
@@ -206,7 +206,7 @@ def _waits(schedule: Schedule, times: Times) -> list[list[float]]:
 
 
 def _equal(schedule: Schedule, costs: Costs) -> Costs | None:
-    """Return costs with the same work spread evenly over stages and ranks; None if it is so already."""
+    """Return costs with the same work spread evenly over stages and ranks; None if it is so."""
     seconds = seconds_of(schedule.rank_of, costs)
     if all(max(row) == min(row) for row in seconds.values()):
         return None
