@@ -12,7 +12,9 @@ and how long a wait is worth a W, is tried out, as by Qi et al. in "Zero bubble 
 parallelism", arXiv 2401.10241, section 3.
 """
 
-from helpers.search.greedy import Style, walk
+from helpers.search.greedy import Style, greedy_walk
 from helpers.search.search import GOALS, Found, rivals, search
 
-__all__ = ["GOALS", "Found", "Style", "rivals", "search", "walk"]
+walk = greedy_walk  # its name until this release
+
+__all__ = ["GOALS", "Found", "Style", "greedy_walk", "rivals", "search", "walk"]

@@ -26,7 +26,9 @@ class Style:
     patience: tuple[float, ...]
 
 
-def walk(places: Sequence[int], micro_batches: int, costs: Costs, style: Style) -> Schedule | None:
+def greedy_walk(
+    places: Sequence[int], micro_batches: int, costs: Costs, style: Style
+) -> Schedule | None:
     """Return the schedule that a style leads to, or None where it leads to a dead end.
 
     places: places[stage] is its rank. costs: with lists, from `Costs.for_schedule`.

@@ -20,7 +20,7 @@ from helpers.schedules import (
     zb_v,
 )
 from helpers.schedules.builders import checked, checked_sizes
-from helpers.search.greedy import Style, walk
+from helpers.search.greedy import Style, greedy_walk
 from helpers.simulate import Costs, OutOfMemory, Simulated, simulate
 
 GOALS = ("step", "span")
@@ -94,7 +94,7 @@ def search(
         if tried > len(starts) and champion is None:
             break  # each of them led to a dead end
         style = starts[tried - 1] if tried <= len(starts) else _changed(champion, rng)
-        schedule = walk(places, micro_batches, full, style)
+        schedule = greedy_walk(places, micro_batches, full, style)
         if schedule is None:
             continue
         done = simulate(schedule, full, proven=True)  # a walk does nothing that cannot be done
