@@ -1,5 +1,4 @@
-# Every target is one line of Python that works without make too: see "Installing in other ways" in the
-# README.
+# Every target is one line of Python that works without make too: see docs/installing.md.
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help

@@ -27,6 +27,8 @@ def write_whole(path: str | os.PathLike, data: bytes | str) -> Path:
     cure: full disk, missing permission, a folder in place of the file and the like.
     """
     path = Path(path)
+    if "\0" in str(path):
+        raise OSError(f"cannot write {str(path)!r}: it holds a null byte; choose another file name")
     if isinstance(data, str):
         data = data.encode("utf-8")
     try:

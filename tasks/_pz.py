@@ -6,6 +6,7 @@ cluster where no line of the work has ever run.
 
 import importlib
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,8 +68,9 @@ def verify_cases(
     """
     cluster = load_cluster()
     tapes = importlib.import_module("cluster.tape")
+    runs = importlib.import_module("cluster.submission")
     orders = [[c.ranks, c.layers, c.samples, c.more, {"profile": c.profile}] for c in cases]
-    answers = submission.apart(run_cases, function, orders)
+    answers = runs.read_answers(submission.apart(run_cases, function, orders), len(cases))
     for case, (kind, text) in zip(cases, answers, strict=True):
         if kind == "todo":
             raise WorkFailed("not done", f"not done yet: {text}")
@@ -76,7 +78,10 @@ def verify_cases(
             raise Mistake(f"{case}: {text}")
         try:
             models = tapes.replay(
-                text, (case.ranks, case.layers, case.samples), profile=case.profile
+                text,
+                (case.ranks, case.layers, case.samples),
+                profile=case.profile,
+                seconds=max(SECONDS, submission.deadline - time.monotonic()),
             )
             found = cluster.outcome(models)
         except cluster.PuzzleError as error:

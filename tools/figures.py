@@ -2,14 +2,17 @@
 
 python tools/figures.py             write those that have changed
 python tools/figures.py --check     name those that are stale; exit status 1 if there are any
+python tools/figures.py --measure   first run the step of three_ways.svg again, on four processes
 """
 
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from helpers.draw import Picture, collectives, timeline
+from helpers.draw import Canvas, Picture, collectives, compare, timeline
+from helpers.draw.style import ink_on, look, theme
 from helpers.files import write_whole
 from helpers.schedules import Schedule, gpipe, naive, one_f_one_b
 from helpers.simulate import Costs, simulate
@@ -18,13 +21,18 @@ from helpers.trace import Counter, Event, Trace, examples
 ROOT = Path(__file__).resolve().parents[1]
 IMGS = ROOT / "imgs"
 STAGES, MICRO_BATCHES = 4, 8
+MEASURED = IMGS / "1f1b_measured.json.gz"  # a step that four processes have run
+ACTION_S = 0.04  # seconds of each F, I and W in it
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; gives the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
+    parser.add_argument("--measure", action="store_true", help="run the measured step again")
     options = parser.parse_args(arguments)
+    if options.measure:
+        measure()
     stale = [name for name in FIGURES if not fresh(name)]
     for name in stale:
         if not options.check:
@@ -62,6 +70,48 @@ def dp_x_pp() -> Picture:
     return timeline(both, title)
 
 
+def three_ways(name: str) -> Picture:
+    """One plan, read three ways: as text, as a simulated step and as a measured one."""
+    plan, measured = one_f_one_b(STAGES, MICRO_BATCHES), Trace.load(MEASURED)
+    predicted = simulate(plan, Costs(ACTION_S, ACTION_S, ACTION_S))
+    longer = measured.duration / predicted.step_time - 1
+    below = compare(
+        {"simulated": predicted.trace, "measured": measured},
+        f"Run it, simulate it: four processes took {100 * longer:.1f} % longer than predicted",
+        theme=name,
+    )
+    canvas = Canvas(below.canvas.width, 0, theme(name))
+    title = "A plan says what each rank computes, and in which order"
+    canvas.text(14, 22, title, 15, bold=True)
+    for rank, line in enumerate(str(plan).splitlines()):
+        y = 52 + 24 * rank
+        canvas.text(14, y, f"rank {rank}", 12)
+        for place, action in enumerate(line.partition(": ")[2].split()):
+            x, colour = 66 + 46.5 * place, look(action[0]).colour
+            canvas.rect(x, y - 9, 42, 18, colour)
+            canvas.text(x + 21, y, action, 12, ink_on(colour), "middle", bold=True)
+    down = 52 + 24 * plan.size
+    canvas.shapes += [_moved(shape, down) for shape in below.canvas.shapes]
+    canvas.height = down + below.canvas.height
+    orders = " ".join(f"{line}." for line in str(plan).splitlines())
+    return Picture(canvas, title, f"{title}. {orders} {below.alt}")
+
+
+def _moved(shape, down: float):
+    if hasattr(shape, "points"):
+        return replace(shape, points=[(x, y + down) for x, y in shape.points])
+    return replace(shape, y=shape.y + down)
+
+
+def measure() -> None:
+    """Run the step of `three_ways` five times, and keep the fastest."""
+    from helpers.pipeline import Pace, run_paced
+
+    plan, pace = one_f_one_b(STAGES, MICRO_BATCHES), Pace(ACTION_S, ACTION_S, ACTION_S)
+    steps = [run_paced(plan, pace) for _ in range(5)]
+    min(steps, key=lambda step: step.step_time).trace.save(MEASURED)
+
+
 def _on_rank(event: Event, rank: int) -> Event:
     info = dict(event.info)
     for key in ("peer", "until"):
@@ -83,6 +133,8 @@ FIGURES: dict[str, Callable[[], Picture]] = {
     "data_parallel": data_parallel,
     "dp_x_pp": dp_x_pp,
     "collectives": collectives,
+    "three_ways": lambda: three_ways("light"),
+    "three_ways_dark": lambda: three_ways("dark"),
 }
 
 if __name__ == "__main__":

@@ -20,14 +20,14 @@ whole model, so DP 2 x PP 3 can go on as DP 3 x PP 2, or on one device. A part t
 into (tensor parallel, `fully_shard`) knows its place in the whole tensor.
 
 A checkpoint is written under another name and renamed at the end, so one with a name is whole
-(`folder` says more). A run that is killed loses at most the steps since the last save.
+(`folder` says more). A run that is killed loses at most the steps since the last save. One run at a
+time saves to a folder; a second one gets an error.
 
-torch keeps the list of tensors in a pickle: load only checkpoints that you or people you trust have
-made.
+torch keeps the list of tensors in a pickle. Its sum is checked before torch reads it, which finds
+damage, not malice: load only checkpoints that you or people you trust have made.
 
-Files, from the ground up: `errors`; `whole` judges one checkpoint, `folder` keeps the last ones;
-`together` lets ranks act as one; `training` and `optimizer` give tensors their names; `agreement`
-and `fits` refuse what does not belong together; `saving` and `loading`.
+Files, from the ground up: `errors`, the same on all ranks; `whole` judges one checkpoint, `folder`
+keeps the last ones; `training` gives tensors their names; `saving` and `loading`.
 """
 
 from helpers.checkpoint.errors import CheckpointError, NoCheckpoint

@@ -1,8 +1,17 @@
-"""What can go wrong with a checkpoint, in one sentence each."""
+"""What can go wrong with a checkpoint, in one sentence that is the same on all ranks.
+
+Without that, a rank that meets an error would leave the others waiting for its next message. What
+is neither a CheckpointError nor an error of the disk is a bug in a program, and is raised as it is.
+"""
 
 import errno
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
+import torch.distributed as dist
+
+T = TypeVar("T")
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 CURE = "copy it again, or load an earlier step"
 FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -17,7 +26,7 @@ class NoCheckpoint(CheckpointError):
 
 
 def explained(error: BaseException, path: Path) -> str:
-    """A sentence for an error that came from the disk, or from torch while it wrote there."""
+    """Return a sentence for an error of the disk, or of torch while it wrote there."""
     if isinstance(error, CheckpointError):
         return str(error)
     cause: BaseException | None = error
@@ -29,12 +38,62 @@ def explained(error: BaseException, path: Path) -> str:
         return f"{path} cannot be written: the disk is full; free some space, or take another disk"
     if cause.errno in FORBIDDEN:
         return f"{path} may not be used ({cause.strerror}): choose a folder that is yours"
+    if cause.errno in (errno.ENOTEMPTY, errno.EEXIST) and path.is_dir():
+        return f"{path} is there already, saved by another run: choose another folder for this one"
     if isinstance(cause, NotADirectoryError | FileExistsError):
         return f"{path} is a file, or lies below one: choose a folder"
     return f"{path}: {cause.strerror or type(cause).__name__}; check the folder and the disk"
 
 
 def read_error(error: BaseException, path: Path) -> str:
-    """A sentence for an error that came while a checkpoint was read."""
+    """Return a sentence for an error that came while a checkpoint was read."""
     words = str(error).strip().splitlines()[-1]
     return f"{path} cannot be read ({words}): {CURE}"
+
+
+def here() -> tuple[int, int]:
+    """Return this rank and the number of ranks; (0, 1) where nothing is connected."""
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank(), dist.get_world_size()
+    return 0, 1
+
+
+def by_first(work: Callable[[], T]) -> T:
+    """Do the work on rank 0 and return its result, or raise its error, on all ranks."""
+    rank, size = here()
+    given = [_tried(work) if rank == 0 else None]
+    if size > 1:
+        dist.broadcast_object_list(given, src=0)
+    return _taken(given)[0]
+
+
+def by_all(work: Callable[[], T]) -> list[T]:
+    """Do the work on every rank and return all results, or raise the first error, on all ranks."""
+    _, size = here()
+    mine = _tried(work)
+    given = [mine] * size
+    if size > 1:
+        dist.all_gather_object(given, mine)
+    return _taken(given)
+
+
+def _tried(work: Callable[[], T]) -> tuple[str, T | str]:
+    """("good", what the work gave), or the kind of error and its sentence."""
+    try:
+        return "good", work()
+    except NoCheckpoint as error:
+        return "none", str(error)
+    except CheckpointError as error:
+        return "bad", str(error)
+    except OSError as error:
+        return "bad", explained(error, Path(error.filename or "the disk"))
+
+
+def _taken(given: list) -> list:
+    for rank, (kind, value) in enumerate(given):
+        if kind == "good":
+            continue
+        alone = sum(each[0] != "good" for each in given) == 1 < len(given)
+        words = f"rank {rank}: {value}" if alone else value
+        raise (NoCheckpoint if kind == "none" else CheckpointError)(words)
+    return [value for _, value in given]

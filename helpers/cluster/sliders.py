@@ -3,6 +3,7 @@
 import base64
 from html import escape
 
+import anywidget
 import ipywidgets
 
 from helpers.cluster.bars import bars, memory_group, time_group
@@ -43,6 +44,29 @@ START |= {"model": "LLaMA-7B", "machine": "A100", "recompute": "none"} | dict.fr
 )
 
 
+class Keys(anywidget.AnyWidget):
+    """Keeps keys that are pressed in a box of class "lab-keeps-keys" from the notebook around it.
+
+    Otherwise an arrow in a list moves to the next cell, and the letter b inserts one. Keys with
+    Ctrl or Cmd go to the page: they save the notebook.
+    """
+
+    _esm = """
+    function listen(el) {
+      const box = el.closest(".lab-keeps-keys");
+      if (!box) return requestAnimationFrame(() => listen(el));  // not on the page yet
+      box.dataset.lmSuppressShortcuts = "true";
+      box.addEventListener("keydown", (event) => {
+        event.stopPropagation();  // or the notebook takes the focus back to a cell
+        if (!event.ctrlKey && !event.metaKey) return;
+        const taken = !document.body.dispatchEvent(new KeyboardEvent("keydown", event));
+        if (taken) event.preventDefault();
+      });
+    }
+    export default { render: ({ el }) => { listen(el); } };
+    """
+
+
 class Sliders(ipywidgets.VBox):
     """What `design` makes. estimate: the last layout that could be made; problem: why the present
     one cannot, or ""."""
@@ -56,7 +80,8 @@ class Sliders(ipywidgets.VBox):
         lists = [self.controls[name] for name in (*LISTS, *CHECKS)]
         steps = [self.controls[name] for name in STEPS]
         sides = ipywidgets.HBox([ipywidgets.VBox(steps), ipywidgets.VBox(lists)])
-        super().__init__([sides, self.page])
+        super().__init__([sides, self.page, Keys()])
+        self.add_class("lab-keeps-keys")
         self._show()
 
     @property

@@ -13,7 +13,7 @@ from helpers.draw.picture import Picture
 from helpers.draw.plot import PAD, Curve, draw_plot, value_text
 from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 from helpers.draw.style import theme as theme_called
-from helpers.draw.text import listed, wrapped
+from helpers.draw.text import listed, significant, wrapped
 
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ((), (7, 3), (2, 3), (10, 3, 2, 3), (14, 4), (4, 2))
@@ -83,10 +83,26 @@ def _found(drawn: list[Curve], x: str) -> str:
         if gap <= 1e-3 * size:
             return f"{names}: one curve, the largest difference is {gap:.1g}"
     ends = {c.points[-1][0] for c in told}
-    where = f"At {x} {ends.pop():g}" if len(ends) == 1 else "At the end"
+    where = f"At {_place(x, ends.pop())}" if len(ends) == 1 else "At the end"
     told.sort(key=lambda c: c.points[-1][1])
-    last = [f"{c.name} {value_text(c.points[-1][1])}" for c in told]
+    values = _told_apart([c.points[-1][1] for c in told])
+    last = [f"{c.name} {value}" for c, value in zip(told, values, strict=True)]
     return f"{where}: {'; '.join(last[:4])}{' ...' if len(last) > 4 else ''}"
+
+
+def _place(x: str, step: float) -> str:
+    """ "step 39", and "64 micro-batches" where the axis counts something."""
+    counts = x.endswith("s") and " " not in x
+    return f"{step:g} {x}" if counts else f"{x} {step:g}"
+
+
+def _told_apart(values: list[float]) -> list[str]:
+    """The values with two significant digits, or as many more as tell them apart; at most four."""
+    for digits in (2, 3, 4):
+        texts = [significant(value, digits) for value in values]
+        if len(set(texts)) == len(set(values)):
+            break
+    return texts
 
 
 def _gap(a: Curve, b: Curve) -> float:

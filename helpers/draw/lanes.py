@@ -115,7 +115,11 @@ def labels(event: Event) -> list[str]:
     """What may stand in an event's box, the best first; the first that fits is taken."""
     letter = look(event.kind).letter
     if event.kind == "wait":
-        until = event.info.get("until")
+        cause, until = event.info.get("cause"), event.info.get("until")
+        if cause == "finished":
+            return ["finished"]
+        if cause == "memory":
+            return ["waits for memory", "waits"]
         return [f"waits for rank {until}", "waits"] if until is not None else ["waits"]
     if "micro_batch" in event.info and event.kind in ("F", "B", "I", "W"):
         return [f"{letter}{event.info['micro_batch']}", letter]

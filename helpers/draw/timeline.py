@@ -174,7 +174,10 @@ def _tip(e: Event) -> str:
     """All facts of an event in a line, for the pointer."""
     words = [f"{e.kind} {e.name}".strip(), f"rank {e.rank}", time_text(e.duration)]
     words.append(f"from {time_text(e.start)} to {time_text(e.end)}")
-    words += [f"{key.replace('_', ' ')} {value}" for key, value in e.info.items()]
+    facts = e.info if e.info.get("bytes") else {k: v for k, v in e.info.items() if k != "bytes"}
+    if "for" in facts:
+        facts = facts | {"for": str(facts["for"]).lstrip("0123456789")}
+    words += [f"{key.replace('_', ' ')} {value}" for key, value in facts.items()]
     return ", ".join(words)
 
 

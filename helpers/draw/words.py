@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from helpers.draw.text import listed, percent, time_text
-from helpers.trace import Trace, idle_by_cause, peak, with_waits
+from helpers.trace import Trace, communicating, idle_by_cause, peak, with_waits
 
 
 @dataclass(slots=True)
@@ -45,7 +45,8 @@ def comparable(parts: list[Part]) -> list[Part]:
 def found(trace: Trace) -> str:
     """What a trace shows, in one line: "3 ranks, 120 ms: 34 % of the time waiting".
 
-    `meta["title"]`, where the trace has one, takes the place of the ranks.
+    `meta["title"]`, where the trace has one, takes the place of the ranks. A trace in which
+    collectives take time says what share was busy, waiting and communicating.
     """
     return found_in(Part("", trace))
 
@@ -61,7 +62,11 @@ def found_in(part: Part) -> str:
         return f"{words}: {count} event{'' if count == 1 else 's'} at one moment"
     waits = sum(map(part.waits, ranks)) / len(ranks)
     idle = 1 - sum(map(part.busy, ranks)) / len(ranks)
-    if waits >= 0.005:
+    talks = sum(communicating(part.trace).values()) / len(ranks) / part.duration
+    if talks >= 0.005:
+        shares = {"busy": 1 - idle, "waiting": waits, "communicating": talks}
+        share = listed(f"{word} {percent(s)}" for word, s in shares.items() if s >= 0.005)
+    elif waits >= 0.005:
         share = f"{percent(waits)} of the time waiting"
     else:
         share = f"{percent(idle)} of the time idle" if idle >= 0.005 else "busy all the time"

@@ -10,18 +10,18 @@
     python -m helpers.grade.progress       the way through the lessons, and what is done
     python -m helpers.grade.page           write docs/tasks.md
 
-Files, from the ground up: `marks` finds solutions in code; `task` says what a task is, `labs` which
-belong together; `look` reads a file without running it, `signs` what a person should look at.
-`copy` takes the work to a place of its own; `limits` says what it may use, `watch` sees to it, and
-`confine` makes it a world without anything else; `held` shows what of that holds here. In it
-`workshop` runs the work (`forked`: its ranks); `parcel` brings back plain data; `workshop_client`
-and `submission` are the check's side of that. `judge` is the process that checks, `judges` starts
-one, `warm` makes it a copy; `run` reads its verdict; `verdict` shows it; `notebook` is `check`,
-`missing` tells a cell which task it lacks, `record` is what is remembered, `progress` shows it.
-`card` is a task as text; `page` writes the lists of tasks, with `problems`. For many: `submitted`
-opens folders and zips, `many` grades them, `tables` and `html` show that; `example` makes a class
-to try it with. For the student edition, `tracked` lists the files, `leaks` knows a solution when it
-sees one, `folder` writes safely, and `student` does it.
+Files, from the ground up: `words` cleans text; `marks` finds solutions in code; `task` says what a
+task is, `labs` which belong together; `look` reads a file without running it, `signs` what a person
+should look at. `copy` takes the work to a place of its own; `limits` says what it may use, `watch`
+sees to it, and `confine` makes it a world without anything else; `held` shows what of that holds
+here. In it `workshop` runs the work (`forked`: its ranks); `parcel` brings back plain data;
+`workshop_client` and `submission` are the check's side of that. `judge` is the process that checks,
+`judges` starts one, `warm` makes it a copy, `keep` ends what it leaves; `run` reads its verdict;
+`verdict` shows it; `notebook` is `check`, `missing` tells a cell which task it lacks, `record` is
+what is remembered, `progress` shows it. `card` is a task as text; `page` writes the lists of tasks,
+with `problems`. For many: `submitted` opens folders and zips, `many` grades them, `tables` and
+`html` show that; `example` makes a class to try it with. For the student edition, `tracked` lists
+the files, `leaks` knows a solution when it sees one, `folder` writes safely, and `student` does it.
 
 What it holds: the checks are the grader's own; the work runs where the judgement is not; a crash, a
 hang, an early exit or anything printed is never a pass; nothing keeps running. On Linux the work

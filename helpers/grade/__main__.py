@@ -16,10 +16,11 @@ from helpers.grade.notebook import find_root
 from helpers.grade.record import remember
 from helpers.grade.run import grade
 from helpers.grade.submission import WorkFailed
-from helpers.grade.submitted import SubmissionError, opened, submissions
+from helpers.grade.submitted import opened, submissions
 from helpers.grade.tables import csv_of, junit_of, text_of, verdicts_csv_of
-from helpers.grade.task import TaskError, load_task
+from helpers.grade.task import load_task
 from helpers.grade.verdict import Verdict, table
+from helpers.grade.words import why_not
 from helpers.ranks import usable_cores
 
 
@@ -35,8 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.all is not None:
             return _grade_all(options, ids)
         return _grade_one(options, ids)
-    except (TaskError, SubmissionError, WorkFailed, ValueError) as error:
-        print(error, file=sys.stderr)
+    except (ValueError, OSError, WorkFailed) as error:
+        print(why_not(error), file=sys.stderr)
         return 2
 
 
@@ -68,11 +69,11 @@ def _refuse(options: argparse.Namespace) -> None:
         raise ValueError("give --all or --root, not both: --all has the folders to grade")
     if options.root and not options.root.exists():
         raise ValueError(f"there is no folder {options.root}: give --root the repository to grade")
-    if options.seconds is not None and not options.seconds > 0:
-        raise ValueError(f"--seconds must be above 0, not {options.seconds:g}")
     if options.jobs is not None and options.jobs < 1:
         raise ValueError(f"--jobs must be at least 1, not {options.jobs}")
-    Limits(gigabytes=options.memory)
+    if options.seconds is not None and not options.seconds > 0:
+        raise ValueError(f"--seconds must be above 0, not {options.seconds:g}")
+    Limits(Limits.seconds if options.seconds is None else options.seconds, options.memory)
 
 
 def _grade_one(options: argparse.Namespace, ids: list[str]) -> int:
@@ -105,6 +106,7 @@ def _grade_one(options: argparse.Namespace, ids: list[str]) -> int:
 def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
     paths = submissions(options.all)
     out = options.out or Path("build", "grades")
+    out.mkdir(parents=True, exist_ok=True)  # before hours of grading that nobody could see
     begun = time.monotonic()
 
     def save(grades: Grades, one: Graded | None = None) -> None:

@@ -15,6 +15,7 @@ from helpers.grade.handin import pack
 from helpers.grade.labs import tasks_of
 from helpers.grade.marks import replace_regions
 from helpers.grade.task import ROOT, Task, TaskError, load_module, load_task, task_ids
+from helpers.grade.words import why_not
 
 SHARES = {"right": 0.65, "wrong": 0.25, "undone": 0.1}
 
@@ -59,6 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=40, help="how many (40)")
     options = parser.parse_args(arguments)
     try:
+        if options.count < 1:
+            raise TaskError(f"--count must be at least 1, not {options.count}")
         if options.folder.exists():
             raise TaskError(f"{options.folder} is there already: name a new folder")
         ids = tasks_of(options.tasks) if options.tasks else task_ids()
@@ -71,8 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
             if number % 4 == 0:  # some hand in a zip
                 here.with_suffix(".zip").write_bytes(pack(here, tasks)[0])
                 shutil.rmtree(here)
-    except TaskError as error:
-        print(error, file=sys.stderr)
+    except (ValueError, OSError) as error:
+        print(f"no class was made in {options.folder}: {why_not(error)}", file=sys.stderr)
         return 2
     print(f"{options.count} submissions of {len(ids)} tasks in {options.folder}")
     return 0

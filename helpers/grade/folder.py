@@ -49,9 +49,10 @@ def write_folder(out: Path, files: Mapping[str, Content], force: bool = False) -
     except OSError as error:
         if old.exists() and not out.exists():
             old.rename(out)
+        place = f" ({error.filename})" if error.filename else ""
         raise FolderError(
-            f"{out} could not be written and is as it was before: {error.strerror or error} "
-            f"({error.filename}); close programs that use it, and look for free space"
+            f"{out} could not be written and is as it was before: {error.strerror or error}{place}"
+            "; close programs that use it, and look for free space"
         ) from None
     finally:
         shutil.rmtree(new, ignore_errors=True)
@@ -69,7 +70,7 @@ def _may_replace(out: Path, force: bool) -> None:
     try:
         sums = json.loads((out / MARKER).read_text(encoding="utf-8"))["files"]
         sums.items()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except Exception:  # whatever stands there, this program has not written it
         raise FolderError(
             f"{out} was not written by this program (it has no file {MARKER}), so it stays: name "
             "another folder with --out, or remove it yourself"

@@ -22,6 +22,7 @@ from helpers.grade.look import has_stub, look_at
 from helpers.grade.notebook import find_root
 from helpers.grade.submission import WorkFailed
 from helpers.grade.task import Task, TaskError, load_task
+from helpers.grade.words import why_not
 
 WHEN = (1980, 1, 1, 0, 0, 0)  # zip's first day: when it was packed says nothing about the work
 MOST_BYTES = 5_000_000
@@ -82,8 +83,11 @@ def main(arguments: list[str] | None = None) -> int:
         data, undone = pack(root, tasks)
         out = options.out or root / "build" / "handin" / f"{'-'.join(options.lab).upper()}.zip"
         write_whole(out, data)
-    except (TaskError, CopyError, OSError) as error:
+    except (TaskError, CopyError) as error:
         print(error, file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"nothing was packed: {why_not(error)}", file=sys.stderr)
         return 2
     print(f"packed {len(tasks) - len(undone)} of {len(tasks)} tasks' work in {out}")
     for task_id, reason in undone.items():

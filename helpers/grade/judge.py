@@ -16,17 +16,19 @@ import time
 import traceback
 from pathlib import Path
 
-from helpers.grade.limits import Held, Limits
+from helpers.grade.limits import Held, Limits, hold_memory
 from helpers.grade.look import look_at
 from helpers.grade.signs import signs_of
 from helpers.grade.submission import Submission, WorkFailed
-from helpers.grade.task import Mistake, load_task
+from helpers.grade.task import Mistake, Task, load_task
+from helpers.grade.words import cut
 from helpers.grade.workshop import Order
 from helpers.grade.workshop_client import Workshop
 
 # Characters of what a verdict says. Work chooses some of it: `raise ValueError(str(a_list))`.
 MOST = {"sentence": 2_000, "details": 8_000}
 MOST_PICTURE = 40_000
+LEAST_GIGABYTES = 2.0  # for this process: it computes what all ranks together should have
 
 
 def main() -> None:
@@ -38,6 +40,8 @@ def main() -> None:
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
+    # What the work returns decides how much memory it takes to look at it.
+    hold_memory(max(LEAST_GIGABYTES, order["gigabytes"]))
     verdict = judge(order, workshop)
     sys.stdout.flush()
     with open(answer, "wb") as pipe:
@@ -47,7 +51,7 @@ def main() -> None:
 def judge(order: dict, workshop: Workshop) -> dict:
     """Kind of the verdict, its sentence, details, a picture, what to look at, and the limits."""
     found = {"kind": "pass", "sentence": "", "details": "", "picture": [], "look_at": []}
-    held = Held()
+    held, task = Held(), None
     try:
         checks = Path(order["checks"])
         task_file = load_task(order["task"], checks)
@@ -73,10 +77,7 @@ def judge(order: dict, workshop: Workshop) -> dict:
         found |= {"kind": failed.kind, "sentence": failed.sentence, "details": failed.details}
         found["picture"] = list(failed.picture)
     except BaseException as error:
-        sentence = (
-            f"the check itself failed, which is not your mistake: {type(error).__name__}: {error}"
-        )
-        found |= {"kind": "check", "sentence": sentence, "details": traceback.format_exc()}
+        found |= _not_judged(error, task, workshop.answered)
     finally:
         workshop.close()
     found |= {name: cut(found[name], most) for name, most in MOST.items()}
@@ -86,12 +87,24 @@ def judge(order: dict, workshop: Workshop) -> dict:
     return found | {"limits": {"held": held.held, "open": held.open}}
 
 
-def cut(text: str, most: int) -> str:
-    """The text, or its beginning and its end, with at most `most` characters."""
-    if len(text) <= most:
-        return text
-    left = most - len(" […] ")
-    return f"{text[: left - left // 2]} […] {text[len(text) - left // 2 :]}"
+def _not_judged(error: BaseException, task: Task | None, answered: bool) -> dict:
+    """The verdict where the check raised an error that is no Mistake.
+
+    answered: the work had given results back. They come from where the work can change every
+    function, those of the check too; so a check may meet anything there.
+    """
+    told, details = f"{type(error).__name__}: {error}", traceback.format_exc()
+    if answered and isinstance(error, MemoryError):
+        sentence = "to judge what the work returned takes more memory than a check may use"
+        return {"kind": "limit", "sentence": sentence, "details": details}
+    if answered and isinstance(error, Exception) and not isinstance(error, OSError | ImportError):
+        sentence = (
+            f"the work returned something that the check can't read ({told}): return what the "
+            f"docstring of {task.listed('{}')} says, and leave the functions of the check alone"
+        )
+        return {"kind": "crash", "sentence": sentence, "details": details}
+    sentence = f"the check itself failed, which is not your mistake: {told}"
+    return {"kind": "check", "sentence": sentence, "details": details}
 
 
 if __name__ == "__main__":

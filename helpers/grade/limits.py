@@ -5,6 +5,7 @@ import sys
 from dataclasses import dataclass, field
 
 MEGABYTE = 1 << 20
+MOST_SECONDS, MOST_GIGABYTES = 100_000, 100_000  # more cannot be meant
 THREADS = 6  # for each process, on average: Linux counts them as processes
 
 
@@ -22,8 +23,14 @@ class Limits:
     megabytes: int = 256
 
     def __post_init__(self) -> None:
-        if not self.seconds > 0:
-            raise ValueError(f"the seconds of a check must be above 0, not {self.seconds:g}")
+        if not 0 < self.seconds <= MOST_SECONDS:
+            raise ValueError(
+                f"a check takes more than 0 s and at most {MOST_SECONDS:,}, not {self.seconds:g} s"
+            )
+        if self.gigabytes > MOST_GIGABYTES:
+            raise ValueError(
+                f"a check has at most {MOST_GIGABYTES:,} GB of memory, not {self.gigabytes:g}"
+            )
         if not self.gigabytes >= 1:
             raise ValueError(
                 f"a check needs at least 1 GB of memory, for Python and torch: {self.gigabytes:g} "
@@ -50,13 +57,23 @@ def hold_resources(limits: Limits, own_user: bool) -> None:
     """
     if os.name != "posix":
         return
+    sizes = {"CORE": 0, "FSIZE": limits.megabytes * MEGABYTE}
+    if sys.platform == "linux":
+        sizes["NPROC"] = limits.processes * THREADS + (0 if own_user else _tasks_of_this_user())
+    _hold(sizes)
+    hold_memory(limits.gigabytes)
+
+
+def hold_memory(gigabytes: float) -> None:
+    """Let this process have so much memory of its own. Linux: elsewhere torch's maps count for the
+    system's limit, or nothing does."""
+    if sys.platform == "linux":
+        _hold({"DATA": int(gigabytes * 1024) * MEGABYTE})
+
+
+def _hold(sizes: dict[str, int]) -> None:
     import resource
 
-    data = int(limits.gigabytes * 1024) * MEGABYTE
-    sizes = {"CORE": 0, "FSIZE": limits.megabytes * MEGABYTE}
-    if sys.platform == "linux":  # elsewhere torch's maps count for it, or nothing does
-        sizes["DATA"] = data
-        sizes["NPROC"] = limits.processes * THREADS + (0 if own_user else _tasks_of_this_user())
     for name, size in sizes.items():
         number = getattr(resource, f"RLIMIT_{name}")
         _, most = resource.getrlimit(number)

@@ -14,6 +14,7 @@ from helpers.grade.run import grade
 from helpers.grade.submitted import SubmissionError, names, opened, refused
 from helpers.grade.task import Task, load_task
 from helpers.grade.verdict import Verdict
+from helpers.grade.words import in_one_line, why_not
 
 
 @dataclass
@@ -22,6 +23,9 @@ class Graded:
 
     name: str
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.name = in_one_line(self.name)
 
     @property
     def points(self) -> int:
@@ -112,9 +116,9 @@ def _whole(one: Graded, path: Path, grades: Grades, stop: threading.Event, limit
                 verdict = _one(task, root, grades.seeds[task.id], limits)
                 if not stop.is_set():  # else it says only that it was interrupted
                     one.verdicts[task.id] = verdict
-    except (SubmissionError, OSError) as error:
+    except Exception as error:  # of one submission: the others are graded
         for task in grades.tasks:
-            one.verdicts.setdefault(task.id, Verdict(task, "no file", str(error)))
+            one.verdicts.setdefault(task.id, Verdict(task, "no file", why_not(error)))
     return one
 
 

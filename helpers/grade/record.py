@@ -41,7 +41,7 @@ def read_record(path: Path | None) -> dict[str, dict]:
             str(task_id): {"tries": int(facts["tries"]), "passed": facts.get("passed")}
             for task_id, facts in record.items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except Exception:
         return {}  # no record yet, or one that somebody has broken: start a new one
 
 

@@ -16,6 +16,7 @@ BACKSTOP_S = 45.0  # the check stops slow ranks itself, with the line; after thi
 
 # Bytes of a verdict: the judge's own limits on its texts (`judge.MOST`), at most 12 bytes each.
 MOST_VERDICT = 1 << 20
+SEEDS = 1 << 31  # a seed is folded into so many: torch and NumPy take no larger ones, nor below 0
 
 
 def grade(
@@ -32,7 +33,7 @@ def grade(
     The checks are those beside this grader, whatever tasks the graded repository holds; the work
     is a copy, so that nothing it does can change the original.
     seconds, gigabytes: the limits; by default the task's own time. folder: where the checks are.
-    seed: what the inputs are made from, by default drawn anew.
+    seed: what the inputs are made from, any whole number; by default drawn anew.
     Raises TaskError for an unknown task; everything that the work does wrong is a verdict.
     """
     folder = (folder or ROOT / "tasks").resolve()
@@ -50,7 +51,7 @@ def grade(
             "task": found.task.id,
             "place": str(place),
             "checks": str(folder),
-            "seed": secrets.randbits(31) if seed is None else seed,
+            "seed": secrets.randbelow(SEEDS) if seed is None else seed % SEEDS,
             "seconds": limits.seconds,
             "gigabytes": limits.gigabytes,
             "token": secrets.token_hex(16),

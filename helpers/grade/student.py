@@ -13,7 +13,6 @@ from pathlib import Path
 from helpers.grade.folder import Content, FolderError, write_folder
 from helpers.grade.leaks import Piece, leaked, pieces_of
 from helpers.grade.marks import (
-    MarkError,
     Region,
     find_regions,
     is_code,
@@ -21,8 +20,9 @@ from helpers.grade.marks import (
     notebook_cells,
     replace_regions,
 )
-from helpers.grade.task import ROOT, TaskError, load_task, task_ids
+from helpers.grade.task import ROOT, load_task, task_ids
 from helpers.grade.tracked import MARKER, tracked_files
+from helpers.grade.words import why_not
 
 # What only makes sense with the solutions beside it, and would give them away.
 LEFT_OUT = ("tasks/mistakes/", "tests/grade/")
@@ -152,8 +152,8 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
             raise FolderError(f"{out} contains the repository itself: name another with --out")
         edition = student_edition(root)
         write_folder(out, edition.files, options.force)
-    except (MarkError, LeakError, TaskError, FolderError) as error:
-        print(f"no student edition: {error}", file=sys.stderr)
+    except (ValueError, OSError) as error:  # what the lab raises, and what the system does
+        print(f"no student edition: {why_not(error)}", file=sys.stderr)
         return 1
     print(f"student edition: {len(edition.files)} files in {out}")
     if edition.source != "git":

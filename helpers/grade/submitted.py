@@ -88,6 +88,10 @@ def opened(path: Path, files: list[str]) -> Iterator[Path]:
 def unzip(path: Path, to: Path) -> None:
     """Unpack plain files, and nothing outside of `to`. Raises SubmissionError."""
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise SubmissionError(
+                f"{path.name} has more than {MOST_BYTES / 1e6:.0f} MB: this is no submission"
+            )
         with zipfile.ZipFile(path) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
             if len(entries) > MOST_FILES or sum(e.file_size for e in entries) > MOST_BYTES:

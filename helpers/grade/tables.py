@@ -2,14 +2,11 @@
 
 import csv
 import io
-import re
 from xml.sax.saxutils import escape, quoteattr
 
 from helpers.grade.many import Grades
 from helpers.grade.verdict import Verdict, not_held
-
-# What XML cannot hold, and a terminal would obey.
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
+from helpers.grade.words import in_one_line
 
 
 def csv_of(grades: Grades) -> str:
@@ -47,7 +44,8 @@ def junit_of(suites: dict[str, list[Verdict]]) -> str:
     """JUnit's XML: a suite for each submission, a case for each task; what a person should look at
     and the limits are properties of the case."""
     lines = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
-    for name, verdicts in suites.items():
+    for suite, verdicts in suites.items():
+        name = in_one_line(suite)
         failed = sum(not v.passed for v in verdicts)
         seconds = sum(v.seconds for v in verdicts)
         lines.append(
@@ -59,7 +57,7 @@ def junit_of(suites: dict[str, list[Verdict]]) -> str:
             case += f' time="{v.seconds:.1f}"'
             inside = _properties(v)
             if not v.passed:
-                text = escape(_CONTROL.sub("?", v.details))
+                text = escape(v.details)
                 reason = f"type={_attribute(v.kind)} message={_attribute(v.reason)}"
                 inside += f"<failure {reason}>{text}</failure>"
             lines.append(f"{case}>{inside}</testcase>" if inside else f"{case}/>")
@@ -75,8 +73,7 @@ def text_of(grades: Grades) -> str:
         missing = len(grades.tasks) - len(one.verdicts)
         failed = [v.task.id for v in one.verdicts.values() if not v.passed]
         words = ", ".join(failed) + (f" ({missing} not graded)" if missing else "")
-        name = _CONTROL.sub("?", one.name)
-        lines.append(f"{name:{wide}}  {one.points:3d}/{grades.of:<3d} {words}".rstrip())
+        lines.append(f"{one.name:{wide}}  {one.points:3d}/{grades.of:<3d} {words}".rstrip())
     all_verdicts = [v for one in grades.graded for v in one.verdicts.values()]
     lines += [text] if (text := not_held(all_verdicts)) else []
     return "\n".join(lines)
@@ -107,7 +104,6 @@ def _properties(verdict: Verdict) -> str:
 
 def _safe(text: str) -> str:
     """Text that a spreadsheet shows and does not compute."""
-    text = _CONTROL.sub("?", text)
     return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
@@ -118,4 +114,4 @@ def _csv(rows: list[list]) -> str:
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_CONTROL.sub("?", text))
+    return quoteattr(text)

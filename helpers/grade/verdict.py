@@ -8,6 +8,7 @@ from html import escape
 
 from helpers.grade.limits import Held
 from helpers.grade.task import Task
+from helpers.grade.words import plain
 
 # Blue and vermilion of Okabe and Ito's colour-blind-safe set; the word says the same.
 COLOURS = {True: "#0072B2", False: "#D55E00"}
@@ -40,6 +41,12 @@ class Verdict:
     limits: Held = field(default_factory=Held)
     picture: tuple[str, ...] = ()
     look_at: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("reason", "details", "printed"):
+            object.__setattr__(self, name, plain(getattr(self, name)))
+        for name in ("picture", "look_at"):
+            object.__setattr__(self, name, tuple(map(plain, getattr(self, name))))
 
     @property
     def passed(self) -> bool:

@@ -20,13 +20,13 @@ import sys
 import threading
 from functools import cache
 
+from helpers.grade.keep import adopt, wait_and_end
 from helpers.grade.watch import end_below
 from helpers.ranks.process import defaults
 
 LIBRARIES = ("numpy", "torch.distributed", "psutil", "cloudpickle")
 LAB = ("helpers.hang.watch", "helpers.ranks.connect", "helpers.ranks.worker", "helpers.ranks")
 LAB += ("helpers.oracle", "helpers.grade.judge", "helpers.grade.forked")
-SUBREAPER = 36
 NUMBER = array.array("q").itemsize
 
 
@@ -131,15 +131,13 @@ def serve(descriptor: int, libraries: tuple[str, ...] = ()) -> None:
 
 def _keep(pipes: list[int]) -> None:
     """The keeper: start the judge, wait for it, end what it left, tell how it ended."""
-    import ctypes
-
     from helpers.grade.confine import die_with_parent
 
     told, status = pipes[3], -signal.SIGKILL
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         die_with_parent()
-        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)  # whoever loses a parent comes here
+        adopt()
         os.setsid()
         os.write(told, os.getpid().to_bytes(NUMBER, sys.byteorder))
         judge = os.fork()
@@ -147,9 +145,7 @@ def _keep(pipes: list[int]) -> None:
             _become_a_judge(pipes)
         for pipe in pipes[:3]:
             os.close(pipe)
-        _, status = os.waitpid(judge, 0)
-        status = os.waitstatus_to_exitcode(status)
-        end_below(os.getpid(), itself=False)
+        status = wait_and_end(judge)
         os.write(told, status.to_bytes(NUMBER, sys.byteorder, signed=True))
     finally:
         os._exit(0)

@@ -14,6 +14,9 @@ from helpers.grade.watch import Watch, end_below
 from helpers.grade.workshop import MOST_BYTES, Job, Order, main
 from helpers.ranks.protocol import LENGTH, send
 
+# What stands in an answer, and of what kind it is.
+ANSWER = {"held": dict, "open": list, "results": object, "texts": list}
+ANSWER |= dict.fromkeys(("kind", "sentence", "details", "picture", "alt"), str)
 START_S = 120.0  # a workshop may take so long to begin: it imports torch, on a busy machine
 
 
@@ -55,24 +58,28 @@ class Workshop:
         self._reader = threading.Thread(target=self._read, args=(answers,), daemon=True)
         self._reader.start()
         self._watch: Watch | None = None
+        self.answered = False  # whether the work has given a result back
 
     def open(self, order: Order) -> Held:
         """Let it take on its limits; say which hold. Raises WorkFailed where it cannot begin."""
         self._watch = Watch(self._pid, order.limits)
         said = self._ask(order, START_S)
+        if not said.keys() >= {"held", "open"}:
+            raise WorkFailed("crash", said.get("sentence", "what came back is no result"))
         return Held(said["held"], said["open"])
 
     def do(self, job: Job, seconds: float) -> list[Any]:
         """The results of a job. Raises WorkFailed."""
         said = self._ask(job, seconds)
-        for text in map(str, said.get("texts") or ()):  # for the person who reads it, no more
+        for text in said.get("texts", ()):  # for the person who reads it, no more
             print(text, end="" if not text or text.endswith("\n") else "\n")
         if "results" in said:
+            self.answered = True
             return said["results"]
-        picture = (str(said["picture"]), str(said.get("alt"))) if "picture" in said else ()
+        picture = (said["picture"], said.get("alt", "")) if "picture" in said else ()
         kind = said.get("kind") if said.get("kind") in ("not done", "time-out") else "crash"
-        sentence = str(said.get("sentence", "what came back is no result"))
-        raise WorkFailed(kind, sentence, str(said.get("details", "")), picture)
+        sentence = said.get("sentence", "what came back is no result")
+        raise WorkFailed(kind, sentence, said.get("details", ""), picture)
 
     def close(self) -> None:
         """End it, and everything that came from it."""
@@ -104,10 +111,7 @@ class Workshop:
         if data is None:
             raise WorkFailed("crash", "the work ended the process in which it was started")
         try:
-            said = unpack(data)
-            if not isinstance(said, dict):
-                raise ParcelError("what came back is no result")
-            return said
+            return read_answer(data)
         except ParcelError as error:
             raise WorkFailed("crash", str(error)) from None
 
@@ -132,6 +136,22 @@ class Workshop:
                     self._flood = "what came back is more than was asked for"
                     break
         self._answers.put(None)  # waits where there is no room
+
+
+def read_answer(data: bytes) -> dict:
+    """What a workshop answers: {"held", "open"}, {"results", "texts"} or {"kind", "sentence", …}.
+
+    Raises ParcelError for everything else. What the results are, the check has to see.
+    """
+    said = unpack(data)
+    if not isinstance(said, dict) or not ANSWER.keys() >= said.keys():
+        raise ParcelError("what came back is no result")
+    for name, value in said.items():
+        if not isinstance(value, ANSWER[name]):
+            raise ParcelError(f"what came back is no result ({name})")
+    if not all(isinstance(text, str) for text in said.get("texts", ())):
+        raise ParcelError("what came back is no result (texts)")
+    return said
 
 
 def _forked() -> tuple[int, int, int]:

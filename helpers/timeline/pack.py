@@ -70,6 +70,7 @@ def _pack_part(part: Part, body: Body) -> dict:
         "lanes": table.lanes,
         "drawn": table.drawn,
         "goes_to": table.goes_to,
+        "pipeline": table.pipeline,
         "columns": columns,
         "facts": _pack_all_facts(table.facts, place, body),
         "messages": {"send": body.put(pairs[:, 0]), "recv": body.put(pairs[:, 1])},

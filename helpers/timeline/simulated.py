@@ -55,7 +55,7 @@ def simulated_table(done: Simulated) -> Table:
     """The same as ``table_of(done.trace)``, up to the order of events; in arrays."""
     if any(done.costs.update) or any(done.costs.all_reduce):
         return table_of(with_waits(done.trace))
-    table = Table(list(range(done.schedule.size)), list(KINDS), list(LANES))
+    table = Table(list(range(done.schedule.size)), list(KINDS), list(LANES), pipeline=True)
     columns = Columns()
     _put_actions(columns, done)
     table.pairs = _put_messages(columns, done)

@@ -5,7 +5,7 @@ A browser draws a hundred thousand events from columns. As many small objects it
 
 from dataclasses import dataclass, field
 
-from helpers.trace import LANES, Trace, messages
+from helpers.trace import LANES, Trace, is_pipeline, messages
 from helpers.trace.measure import length, union
 
 MAX_LANES = 8  # rows of one rank; a trace of another program may have hundreds of threads
@@ -43,6 +43,7 @@ class Table:
     rank, kind, lane: of each event, as a position in these three. start, end: seconds from 0.
     facts: what `Event.info` holds, and "name".
     pairs: the two events of each message, (send, recv).
+    pipeline: whether its ranks are stages of a pipeline.
     drawn: the lanes to draw, from above. goes_to: for each lane, in which of these; -1: in none.
     """
 
@@ -58,6 +59,7 @@ class Table:
     pairs: list[tuple[int, int]] = field(default_factory=list)
     drawn: list[str] = field(default_factory=list)
     goes_to: list[int] = field(default_factory=list)
+    pipeline: bool = False
     memory: Memory = field(default_factory=Memory)
 
 
@@ -81,6 +83,7 @@ def table_of(trace: Trace) -> Table:
     number_of = {id(e): number for number, e in enumerate(trace.events)}
     table.pairs = [(number_of[id(s)], number_of[id(r)]) for s, r in messages(trace)]
     table.kinds, table.lanes = list(kinds), list(lanes)
+    table.pipeline = is_pipeline(trace)
     table.drawn, table.goes_to = _lanes_to_draw(trace, table.lanes, set(table.lane))
     counters = [c for c in trace.counters if c.name == "memory"]
     for c in sorted(counters, key=lambda c: c.rank):  # stable: the times of a rank keep their order

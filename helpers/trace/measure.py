@@ -9,9 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from helpers.trace.events import LANES, Event, Trace
+from helpers.trace.events import COLLECTIVES, LANES, Event, Trace
 
 Interval = tuple[float, float]
+ACTIONS = frozenset({"F", "B", "I", "W"})
 CONVENTIONS = ("total", "ideal", "span")
 MARKED = frozenset({"F", "B", "I", "W", "update"})  # what scripts mark with record_function
 # torch.profiler's finer events below the marks, the best first: see `read_foreign`.
@@ -62,6 +63,14 @@ def without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
 def is_work(event: Event) -> bool:
     """Return whether a rank computes in this event."""
     return event.lane == "compute" and event.kind != "wait"
+
+
+def is_pipeline(trace: Trace) -> bool:
+    """Return whether ranks are stages of a pipeline: some forward or backward names its stage.
+
+    Only then does a bubble mean anything. A rank of a data-parallel run is idle for other reasons.
+    """
+    return any(e.kind in ACTIONS and "stage" in e.info for e in trace.events)
 
 
 def busy(trace: Trace) -> dict[int, float]:
@@ -128,6 +137,18 @@ def waiting(trace: Trace) -> dict[int, float]:
         rank: length(union(e for e in row if e.kind == "wait"))
         for rank, row in trace.by_rank().items()
     }
+
+
+def communicating(trace: Trace) -> dict[int, float]:
+    """Return the seconds in which each rank was in a collective and computed nothing.
+
+    Waiting for the last member does not count once `with_waits` has split it off.
+    """
+    found = {}
+    for rank, row in trace.by_rank().items():
+        inside = union(e for e in row if e.kind in COLLECTIVES)
+        found[rank] = length(without(inside, union(filter(is_work, row))))
+    return found
 
 
 def idle_by_cause(trace: Trace) -> dict[int, dict[str, float]]:

@@ -19,8 +19,8 @@ import torch.distributed as dist
 
 from helpers.draw import curves
 from helpers.grade import check
-from helpers.lesson import answer, predict, show, show_diff
-from helpers.pipeline import Pace, Pipeline
+from helpers.lesson import answer, predict, show, show_diff, show_orders
+from helpers.pipeline import Pace, run_paced
 from helpers.ranks import launch
 from helpers.schedules import BadSchedule, gpipe, in_flight, naive, one_f_one_b
 from helpers.simulate import simulate
@@ -189,51 +189,38 @@ report
 show_diff("PP/naive/intro_PP_naive.py", "PP/microbatches/intro_PP_microbatches.py", context=1)
 
 # %% [markdown]
-# From GPipe to 1F1B:
+# And from GPipe to 1F1B? The actions stay the same and only their order changes, so the difference
+# is best seen in the plans themselves. Rank 0 runs four forwards ahead and then takes turns; each
+# later rank runs one less ahead, and the last one takes turns from the start.
 
 # %%
-show_diff("PP/microbatches/intro_PP_microbatches.py", "PP/1F1B/intro_PP_1F1B.py", context=1)
+show_orders(gpipe(4, 8), one_f_one_b(4, 8))
 
 # %% [markdown]
 # ## Predicted, then measured
 #
-# Four ranks on two cores cannot all compute at once: a trace would show your machine, and not the
-# schedule. So here each stage is tiny, and then sleeps until its time is over. The processes, the
-# messages and the waiting are real. `Pipeline` is the executor of this lab: it runs any schedule.
-
-
-# %%
-from helpers.timeline import compare
-from helpers.trace import Recorder
-
-
-def step(schedule, pace):
-    rank, loss = dist.get_rank(), torch.nn.functional.mse_loss
-    recorder, stage = Recorder(rank, enabled=False), {rank: torch.nn.Linear(8, 8)}
-    pipeline = Pipeline(schedule, stage, loss=loss, recorder=recorder, pace=pace)
-    x = torch.ones(schedule.micro_batches, 8)
-    pipeline.step(x, x)  # the first step of a process also loads parts of torch: leave it out
-    recorder.enabled = True
-    dist.barrier()
-    pipeline.step(x, x)
-    return recorder.trace()
+# Four ranks can't compute at once on two cores, so a trace of them would show your machine and not
+# the schedule. But they can *sleep* at once. `run_paced` starts a real process for each rank and
+# runs one step of the schedule on them; in place of computing, each stage sleeps until its time is
+# over. The processes, the messages and the waiting are real.
 
 
 # %%
 pace = Pace(forward=0.04, input_grad=0.04, weight_grad=0.04)
 for schedule in (naive(4), gpipe(4, 8), one_f_one_b(4, 8)):
-    traces = launch(step, ranks=4, args=(schedule, pace), quiet=True, checked=False)
-    real, plan = traces[0].merged(*traces[1:]), simulate(schedule, pace.costs())
-    more = 100 * (real.duration / plan.step_time - 1)
-    print(f"{schedule.name:6} predicted {plan.step_time:.3f} s, measured {more:+.1f} %")
+    predicted, measured = simulate(schedule, pace.costs()), run_paced(schedule, pace)
+    more = 100 * (measured.step_time / predicted.step_time - 1)
+    print(f"{schedule.name:6} predicted {predicted.step_time:.3f} s, measured {more:+.1f} %")
 
 # %%
-both = compare(plan.trace, real)
+from helpers.timeline import compare
+
+both = compare(predicted.trace, measured.trace)
 show(both.picture(), live=lambda: both)
 
 # %% [markdown]
-# Eight micro-batches, four processes: what the clock foretold is what happened. So from now on you
-# may trust it for machines that you do not have.
+# Four processes ran the plan, and the measured step is within a few percent of the simulated one.
+# So from here on we can use the simulator for machines we don't have.
 #
 # ## Try it
 #
@@ -275,6 +262,12 @@ check("PP-2")
 
 # %%
 check("PP-3")
+
+# %% [markdown]
+# Once it passes, look at what your 1F1B changed in the script of GPipe:
+
+# %%
+show_diff("PP/microbatches/intro_PP_microbatches.py", "PP/1F1B/intro_PP_1F1B.py", context=1)
 
 # %% [markdown]
 # **3.** Eight stages. How many micro-batches do you need at least, so that the bubble is at most

@@ -13,13 +13,10 @@
 # needs: PP/schedules/orders.py, PP/schedules/intro_PP_schedule.py, primer/intro.py
 import sys
 
-import torch
-import torch.distributed as dist
-
 from helpers.draw import curves
 from helpers.grade import check
 from helpers.lesson import answer, predict, show
-from helpers.pipeline import Pace, Pipeline
+from helpers.pipeline import Pace, run_paced
 from helpers.ranks import launch
 from helpers.schedules import in_flight, interleaved, one_f_one_b
 from helpers.search import search
@@ -188,38 +185,18 @@ for name in ("1F1B", "interleaved", "breadth-first", "ZB-H1", "ZB-V"):
 # As in lesson 06: four real processes, real messages, and stages that sleep until their time is
 # over.
 
-
-# %%
-def step(plan, pace):
-    torch.set_num_threads(1)
-    loss = torch.nn.functional.mse_loss
-    stages = {s: torch.nn.Linear(8, 8) for s in plan.stages_of(dist.get_rank())}
-    recorder = Recorder(dist.get_rank(), enabled=False)
-    pipeline = Pipeline(plan, stages, loss=loss, recorder=recorder, pace=pace)
-    x = torch.ones(plan.micro_batches, 8)
-    pipeline.step(x, x)  # the first step of a process also loads parts of torch: leave it out
-    recorder.enabled = True
-    dist.barrier()
-    outcome = pipeline.step(x, x)
-    return recorder.trace(), outcome.most_kept
-
-
 # %%
 from helpers.timeline import compare
-from helpers.trace import Recorder
 
 for plan, each in ((one_f_one_b(4, 8), 0.04), (zb_h1(4, 8), 0.04), (zb_v(4, 8), 0.02)):
     pace = Pace(each, each, each)
-    ranks = launch(step, ranks=4, args=(plan, pace), quiet=True, checked=False)
-    real = ranks[0][0].merged(*(trace for trace, _ in ranks[1:]))
-    foretold = simulate(plan, pace.costs())
-    more = 100 * (real.duration / foretold.step_time - 1)
-    kept = [most for _, most in ranks]
-    print(f"{plan.name:6} predicted {foretold.step_time:.2f} s, measured {more:+.1f} %; "
-          f"kept {kept}, predicted {in_flight(plan, until='weights')}")  # fmt: skip
+    predicted, measured = simulate(plan, pace.costs()), run_paced(plan, pace)
+    more = 100 * (measured.step_time / predicted.step_time - 1)
+    print(f"{plan.name:6} predicted {predicted.step_time:.2f} s, measured {more:+.1f} %; kept "
+          f"{measured.most_kept}, predicted {in_flight(plan, until='weights')}")  # fmt: skip
 
 # %%
-both = compare(foretold.trace, real)
+both = compare(predicted.trace, measured.trace)
 show(both.picture(), live=lambda: both)
 
 # %% [markdown]

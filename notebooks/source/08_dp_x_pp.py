@@ -14,18 +14,17 @@
 import sys
 
 import torch
-import torch.distributed as dist
 
 from helpers.draw import curves
 from helpers.grade import check
 from helpers.grid import Grid
 from helpers.lesson import answer, predict, show, show_diff
-from helpers.pipeline import Pace, Pipeline
+from helpers.pipeline import Pace, run_paced
 from helpers.ranks import find_place, launch
 from helpers.schedules import BadSchedule, in_flight, parse
 from helpers.simulate import simulate
 from helpers.timeline import compare
-from helpers.trace import Recorder, with_waits
+from helpers.trace import with_waits
 from simplellm.slicing import whole_name
 
 # %%
@@ -158,28 +157,13 @@ except BadSchedule as problem:
 # Then it is simulated, and then it runs on three real processes. As in lesson 06, each stage sleeps
 # until its time is over, so that two cores are enough.
 
-
-# %%
-def run_plan(plan, pace):
-    rank, loss = dist.get_rank(), torch.nn.functional.mse_loss
-    recorder, stage = Recorder(rank, enabled=False), {rank: torch.nn.Linear(8, 8)}
-    pipeline = Pipeline(plan, stage, loss=loss, recorder=recorder, pace=pace)
-    x = torch.ones(plan.micro_batches, 8)
-    pipeline.step(x, x)  # the first step of a process also loads parts of torch: leave it out
-    recorder.enabled = True
-    dist.barrier()
-    pipeline.step(x, x)
-    return recorder.trace()
-
-
 # %%
 pace = Pace(forward=0.03, input_grad=0.03, weight_grad=0.03)
 predicted = simulate(plan, pace.costs())
-traces = launch(run_plan, ranks=3, args=(plan, pace), quiet=True, checked=False)
-measured = traces[0].merged(*traces[1:])
-print(f"predicted {predicted.step_time:.3f} s, measured {measured.duration:.3f} s")
+measured = run_paced(plan, pace)
+print(f"predicted {predicted.step_time:.3f} s, measured {measured.step_time:.3f} s")
 print(f"bubble {predicted.bubble():.2f}, kept at most {in_flight(plan)}")
-both_steps = compare(predicted.trace, measured)
+both_steps = compare(predicted.trace, measured.trace)
 show(both_steps.picture(), live=lambda: both_steps)
 
 # %% [markdown]

@@ -11,8 +11,9 @@ whatever order Python runs the ranks (a Kahn process network: G. Kahn, 1974).
 Files, from the ground up: `errors`; `facts` (what is known of a value); `machine`, `profile`,
 `profiles` (what things cost); `value`, `values`; `storage`, `rank` (the books); `compute`,
 `pending`, `messages`, `collectives`; `deadlock`, `watch`, `driver`; `dist`, `group`, `event`,
-`model`; `judge`, `memory`, `outcome`; `run`; `trace`; `script`; `tape`, `submission` (do it again
-in another process); `board`, `leaderboard`.
+`model`; `judge`, `memory`, `outcome`; `run`; `trace`; `script`; `tape` (what a step did, and the
+same done again); `apart` (a process with limits), `submission` and `referee` (in one each: the
+step, and its judgment); `board`, `leaderboard`.
 """
 
 from cluster.dist import Dist

@@ -4,6 +4,9 @@ import html
 from dataclasses import dataclass
 
 from cluster.outcome import Outcome
+from helpers.grade.words import cut, in_one_line
+
+MOST_NAME, MOST_REASON = 60, 1_000  # characters
 
 
 @dataclass(frozen=True)
@@ -13,6 +16,10 @@ class Entry:
     name: str
     outcomes: tuple[Outcome, ...] = ()
     reason: str = ""
+
+    def __post_init__(self):
+        for field, most in (("name", MOST_NAME), ("reason", MOST_REASON)):
+            object.__setattr__(self, field, cut(in_one_line(getattr(self, field)), most))
 
     def mean(self, fact) -> float:
         return sum(map(fact, self.outcomes)) / len(self.outcomes)

@@ -10,6 +10,7 @@ from cluster.facts import (
     Facts,
     covers,
     mask_of,
+    no_shard,
     numbers,
     samples_of,
     words,
@@ -19,8 +20,8 @@ from cluster.facts import (
 def load(rank, layer: int, shard: int, parts: int):
     """The weight and the optimizer state of a layer, or one shard of both."""
     _fits(rank, "load_weights", layer)
-    if not (type(shard) is type(parts) is int and 0 <= shard < parts):
-        rank.refuse(WrongShard, "load_weights", f"there is no shard {shard!r} of {parts!r}")
+    if problem := no_shard(shard, parts):
+        rank.refuse(WrongShard, "load_weights", problem)
     facts = Facts(WEIGHT, layer, 0, frozenset({shard}), parts)
     rank.loaded.add(layer)
     if rank.tape is not None:
@@ -44,6 +45,14 @@ def take_input(rank, samples):
     if rank.tape is not None:
         rank.tape.append(("input", mask))
     return rank.new(Facts(ACTIVATION, 0, mask))
+
+
+def empty(rank, layer: int):
+    """A gradient of a layer for no sample."""
+    _fits(rank, "empty_grad", layer)
+    if rank.tape is not None:
+        rank.tape.append(("empty", layer))
+    return rank.new(Facts(GRADIENT, layer))
 
 
 def forward(rank, layer: int, inp, weight):

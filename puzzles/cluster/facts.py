@@ -4,7 +4,8 @@ Samples are a bit mask: bit i stands for sample i. A shard k of n parts is the i
 (k+1)/n of a layer's parameters.
 """
 
-from math import lcm
+from bisect import bisect_right
+from fractions import Fraction
 from typing import NamedTuple
 
 from cluster.errors import Doubled, Misplaced, Missing, Stale, WrongShard
@@ -13,6 +14,7 @@ WEIGHT, STATE, GRADIENT = "weight", "optimizer state", "weight gradient"
 ACTIVATION, ACTIVATION_GRADIENT = "activation", "activation gradient"
 SHARDED = (WEIGHT, STATE, GRADIENT)
 WHOLE = frozenset({0})
+MOST_PARTS = 1 << 16  # into which a layer can be cut; more than any cluster has ranks
 
 
 class Facts(NamedTuple):
@@ -82,18 +84,37 @@ def covers(a: Facts, b: Facts) -> bool:
         return True
     if a.parts == b.parts:
         return b.shards <= a.shards
-    return _fine(b, fine := lcm(a.parts, b.parts)) <= _fine(a, fine)
+    whole = _spans([a])
+    for start, end in _spans([b]):
+        place = bisect_right(whole, start, key=lambda span: span[0]) - 1
+        if place < 0 or whole[place][1] < end:
+            return False
+    return True
 
 
 def missing_parts(pieces: list[Facts]) -> bool:
     """Whether some parameter of the layer is in none of the pieces."""
-    fine = lcm(*(piece.parts for piece in pieces))
-    return len(frozenset().union(*(_fine(piece, fine) for piece in pieces))) < fine
+    if len({piece.parts for piece in pieces}) == 1:
+        return len(frozenset().union(*(piece.shards for piece in pieces))) < pieces[0].parts
+    return _spans(pieces) != [(0, 1)]
 
 
-def _fine(facts: Facts, fine: int) -> frozenset[int]:
-    each = fine // facts.parts
-    return frozenset(k * each + i for k in facts.shards for i in range(each))
+def _spans(pieces: list[Facts]) -> list[tuple[Fraction, Fraction]]:
+    """The intervals that the pieces fill together, in order; those that touch are one.
+
+    Takes time and memory for the shards that are there, into however many parts the layer is cut.
+    """
+    joined: list[tuple[Fraction, Fraction]] = []
+    for start, end in sorted(
+        (Fraction(k, piece.parts), Fraction(k + 1, piece.parts))
+        for piece in pieces
+        for k in piece.shards
+    ):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def added(a: Facts, b: Facts) -> Facts:
@@ -133,6 +154,15 @@ def cut(a: Facts, shard: int, parts: int) -> Facts:
         raise Misplaced(f"{words(a)} cannot be cut into shards")
     if not a.complete:
         raise WrongShard(f"{words(a)} is not whole, so it cannot be cut again: gather it first")
-    if not (type(shard) is type(parts) is int and 0 <= shard < parts):
-        raise WrongShard(f"there is no shard {shard!r} of {parts!r}: they count from 0")
+    if problem := no_shard(shard, parts):
+        raise WrongShard(problem)
     return a._replace(shards=frozenset({shard}), parts=parts)
+
+
+def no_shard(shard, parts) -> str:
+    """Why there is no shard `shard` of `parts`, in words; "" where there is one."""
+    if not (type(shard) is type(parts) is int and 0 <= shard < parts):
+        return f"there is no shard {shard!r} of {parts!r}: they count from 0"
+    if parts > MOST_PARTS:
+        return f"a layer can be cut into at most {MOST_PARTS:,} shards"
+    return ""

@@ -2,9 +2,14 @@
 
     python -m cluster.leaderboard FOLDER [--part 4] [--case 32,64,2048,64] [--page board.html]
 
-A submission is FOLDER/name/part4.py or FOLDER/name.py. Each runs in a process of its own with a
-limit of time and memory; what it did is done again here, and only that counts. The order: score,
-then MFU, then memory. Equal ones share a place. With several --case, means are compared.
+A submission is FOLDER/name/part4.py or FOLDER/name.py. Each runs in a process of its own with
+limits of time and memory; what it did is done again in another one, and only that counts. The
+order: score, then MFU, then memory. Equal ones share a place. With several --case, means are
+compared.
+
+Submissions run AS YOU: nothing keeps them from your files or from the network. What they leave
+running is ended where it can be found. Where you would not run somebody's code yourself, use a
+machine or a user that has nothing to lose; `python -m helpers.grade PZ-P4` confines it on Linux.
 """
 
 import argparse
@@ -13,10 +18,9 @@ from pathlib import Path
 
 from cluster.board import Entry, in_html, in_text, places
 from cluster.errors import PuzzleError
-from cluster.outcome import outcome
-from cluster.profiles import PROFILES
+from cluster.profiles import PROFILES, make_profile
+from cluster.referee import outcomes_of
 from cluster.submission import Case, ask
-from cluster.tape import replay
 from helpers.files import write_whole
 
 # part: (function, default case: ranks, layers, samples, samples of a micro-batch or None)
@@ -33,8 +37,9 @@ def submissions(folder: Path, part: int) -> dict[str, Path]:
     """The file of each submission, by name. Raises PuzzleError where there is none."""
     if not folder.is_dir():
         raise PuzzleError(f"there is no folder {folder}")
-    inside = {path.parent.name: path for path in folder.glob(f"*/part{part}.py")}
-    found = inside | {path.stem: path for path in folder.glob("*.py")}
+    found = {path.parent.name: path for path in folder.glob(f"*/part{part}.py")}
+    for path in folder.glob("*.py"):  # ada/part4.py and ada.py are two submissions
+        found[path.name if path.stem in found else path.stem] = path
     if not found:
         raise PuzzleError(
             f"{folder} holds no submission: put them at NAME/part{part}.py or NAME.py"
@@ -43,17 +48,18 @@ def submissions(folder: Path, part: int) -> dict[str, Path]:
 
 
 def judge(name: str, path: Path, part: int, cases, settings: dict, seconds: float) -> Entry:
-    """Run one submission on every case."""
+    """Run one submission on every case. Whatever goes wrong is the entry's reason."""
     wanted = [Case(*case[:3], case[3:], settings) for case in cases]
-    outcomes = []
-    for case, (kind, text) in zip(wanted, ask(path, PARTS[part][0], wanted, seconds), strict=True):
-        if kind != "tape":
-            return Entry(name, reason=text)
-        try:
-            outcomes.append(outcome(replay(text, case[:3], **settings)))
-        except PuzzleError as error:
-            return Entry(name, reason=str(error))
-    return Entry(name, tuple(outcomes))
+    try:
+        answers = ask(path, PARTS[part][0], wanted, seconds)
+        for kind, text in answers:
+            if kind != "tape":
+                return Entry(name, reason=text)
+        return Entry(name, tuple(outcomes_of([tape for _, tape in answers], wanted, seconds)))
+    except PuzzleError as error:
+        return Entry(name, reason=str(error))
+    except Exception as error:  # of one alone: the others are judged
+        return Entry(name, reason=f"it cannot be judged: {type(error).__name__}: {error}")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -74,6 +80,9 @@ def main(arguments: list[str] | None = None) -> int:
     settings = {"profile": flags.profile, "machine": flags.machine}
     try:
         cases = [_case(text, flags.part) for text in flags.case or ()] or [PARTS[flags.part][1]]
+        if not 0 < flags.seconds < float("inf"):
+            raise PuzzleError(f"--seconds must be above 0, not {flags.seconds:g}")
+        make_profile(flags.profile, flags.machine, max(case[0] for case in cases))  # or refuse it
         found = submissions(flags.folder, flags.part)
         entries = [
             judge(name, path, flags.part, cases, settings, flags.seconds)

@@ -6,7 +6,7 @@ from cluster import compute, messages
 from cluster.dist import Dist
 from cluster.errors import Frozen, Misplaced
 from cluster.event import Event
-from cluster.facts import GRADIENT, Facts, samples_of
+from cluster.facts import Facts, samples_of
 from cluster.group import Group
 from cluster.pending import Pending
 from cluster.values import (
@@ -116,10 +116,7 @@ class Model:
 
     def empty_grad(self, layer: int) -> WeightGrad:
         """A gradient of zeros, of no sample: for a rank that has nothing to add to a collective."""
-        books = self._books
-        if books.tape is not None:
-            books.tape.append(("empty", layer))
-        return books.new(Facts(GRADIENT, layer))
+        return compute.empty(self._books, layer)
 
     def group(self, ranks) -> Group:
         """Some of the ranks, this one among them: with all_reduce, all_gather, reduce_scatter."""

@@ -1,27 +1,22 @@
 """Run somebody's step in a process of its own, and give its tape, its error, or why there is none.
 
-The process is told one order on stdin, and writes its answers as JSON to what was its stdout;
-whatever the step prints goes nowhere. Only the tapes count, and who asked does them again.
+Whatever the step prints goes nowhere. Only the tapes count, and who asked does them again.
 """
 
+import importlib
 import importlib.util
-import json
-import os
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from cluster.apart import PUZZLES, ask_apart
 from cluster.errors import PuzzleError
 from cluster.run import run
 from cluster.script import where
 from cluster.tape import tape_of
-from helpers.grade.tree import end_tree
+from helpers.grade.words import cut
 
-PUZZLES = Path(__file__).resolve().parents[1]
-GIGABYTES = 4.0
-MOST_BYTES = 200_000_000
+MOST_TEXT = 2_000  # characters of an error
 
 
 class Case(NamedTuple):
@@ -38,65 +33,35 @@ def ask(path: Path, function: str, cases: list[Case], seconds: float) -> list[tu
     """For each case ("tape", the tape), ("error", a sentence) or ("todo", the stub's message).
 
     path: the file with the step. seconds: for each case; then the process is ended, with all that
-    it started. It may use 4 GB of memory where the system can hold it to that.
+    it started. Nothing else confines the step: it runs as you, and can read and write your files.
     """
     order = {
         "path": str(Path(path).resolve()), "function": function, "seconds": seconds,
         "cases": [[*case] for case in cases],
     }  # fmt: skip
-    kind, text = _answer(order, seconds * len(cases))
-    if kind == "error":
-        return [(kind, text)] * len(cases)
-    try:
-        answers = [(str(kind), str(text)) for kind, text in json.loads(text)]
-    except (ValueError, TypeError):
-        answers = []
-    if len(answers) != len(cases):
-        return [("error", "its process gave an answer that makes no sense")] * len(cases)
-    return answers
+    found, why = ask_apart("cluster.submission", order, seconds * len(cases), "its process")
+    if why:
+        return [("error", why)] * len(cases)
+    return read_answers(found, len(cases))
 
 
-def _answer(order: dict, seconds: float) -> tuple[str, str]:
-    """("text", what the process of an order wrote) or ("error", why there is none)."""
-    folders = [str(PUZZLES), str(PUZZLES.parent)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(folders), "PYTHONUTF8": "1"}
-    with tempfile.TemporaryDirectory(prefix="puzzle-", ignore_cleanup_errors=True) as place:
-        with open(Path(place, "answer"), "w+b") as out:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "cluster.submission"],
-                stdin=subprocess.PIPE,
-                stdout=out,
-                stderr=subprocess.DEVNULL,
-                cwd=place,
-                env=environment,
-                start_new_session=os.name == "posix",
-            )
-            try:
-                process.communicate(json.dumps(order).encode(), timeout=seconds)
-            except subprocess.TimeoutExpired:
-                return "error", f"it did not end within {seconds:g} s, and was stopped"
-            finally:
-                end_tree(process)
-            out.seek(0)
-            answer = out.read(MOST_BYTES + 1)
-    if len(answer) > MOST_BYTES:
-        return "error", f"it wrote more than {MOST_BYTES:,} bytes"
-    if not answer:
-        code = process.returncode
-        return "error", f"its process ended without an answer, with exit status {code}"
-    return "text", answer.decode(errors="replace")
+def read_answers(found: object, count: int) -> list[tuple[str, str]]:
+    """What `ask` gives, of whatever came back from where a submission ran."""
+    pairs = found if isinstance(found, list) and len(found) == count else [None] * count
+    return [_read(pair) for pair in pairs]
 
 
-def main() -> None:
-    """Serve one order."""
-    answer = os.dup(1)
-    order = json.load(sys.stdin)
-    os.dup2(2, 1)
-    _limit_memory()
+def _read(pair: object) -> tuple[str, str]:
+    match pair:
+        case [("tape" | "error" | "todo") as kind, str(text)]:
+            return kind, text if kind == "tape" else cut(text, MOST_TEXT)
+    return "error", "its process gave an answer that makes no sense"
+
+
+def answer(order: dict) -> list[tuple[str, str]]:
+    """Serve one order, in that process."""
     _only_the_library()
-    answers = serve(Path(order["path"]), order["function"], order["cases"], order["seconds"])
-    with open(answer, "wb") as pipe:
-        pipe.write(json.dumps(answers).encode())
+    return serve(Path(order["path"]), order["function"], order["cases"], order["seconds"])
 
 
 def serve(path: Path, function: str, cases: list, seconds: float) -> list[tuple[str, str]]:
@@ -141,18 +106,3 @@ def _only_the_library() -> None:
     for name in ("lib", "utils"):
         importlib.import_module(name)
     sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != PUZZLES]
-
-
-def _limit_memory() -> None:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    size = int(GIGABYTES * 2**30)
-    if most == resource.RLIM_INFINITY or size < most:
-        resource.setrlimit(resource.RLIMIT_AS, (size, most))
-
-
-if __name__ == "__main__":
-    main()

@@ -5,6 +5,7 @@ judges it takes the tape of each rank, and does all of it again on a cluster of 
 line of the step has ever run: a tape that claims too much is refused there.
 """
 
+import gc
 import json
 from collections.abc import Callable
 
@@ -16,6 +17,32 @@ from cluster.rank import NAMES
 from cluster.run import run
 
 VERSION = 1
+CHANGED = "the submission has changed what the cluster wrote down"
+# The kinds of what stands in a row, by its first word.
+ROWS = {
+    word: [str, *kinds]
+    for word, kinds in {
+        "free": (int,),
+        "load": (int, int, int),
+        "input": (str,),
+        "empty": (int,),
+        "forward": (int, int, int),
+        "loss": (int,),
+        "backward": (int, int, int, int),
+        "update": (int, int, int, int),
+        "final": (int, int),
+        "add": (int, int),
+        "combine": (int, int),
+        "shard": (int, int, int),
+        "send": (int, int),
+        "receive": (int,),
+        "take": (int,),
+        "group": (list,),
+        "collective": (str, int, int),
+        "put": (str, int, int),
+        "drop": (str, int),
+    }.items()
+}
 
 
 def tape_of(models) -> str:
@@ -30,21 +57,44 @@ def tape_of(models) -> str:
 
 
 def replay(tape: str, case: tuple[int, int, int], **settings) -> list[Model]:
-    """Do again what a tape says, on a new cluster, and give its models.
+    """Do again what a tape says, on a new cluster, and return its models.
 
     case: ranks, layers, samples, which the tape must be of. settings: as for `run`.
-    Raises PuzzleError: the tape is broken, or it does what no cluster would do.
+    Raises PuzzleError: the tape is broken, or it does what no cluster would do. Whoever made the
+    tape also chooses how much time and memory this takes: call it under limits (`referee`).
     """
+    return run(_again, *case, read_tape(tape, case), **settings)
+
+
+def read_tape(tape: str, case: tuple[int, int, int]) -> list[list]:
+    """The rows of each rank, every one of the shape that `ROWS` says. Raises PuzzleError."""
+    collects = gc.isenabled()
+    gc.disable()  # a million rows make no circles, and looking for them takes most of the time
     try:
         table = json.loads(tape)
-        ranks, found = table["ranks"], tuple(table["case"])
-        if table["version"] != VERSION or len(ranks) != case[0]:
-            raise ValueError
-    except (ValueError, KeyError, TypeError):
-        raise PuzzleError("this is no tape of a run") from None
-    if found != tuple(case):
-        raise PuzzleError(f"the tape is of {found} (ranks, layers, samples), not of {tuple(case)}")
-    return run(_again, *case, ranks, **settings)
+    except (ValueError, RecursionError):
+        table = None
+    finally:
+        if collects:
+            gc.enable()
+    ranks = table.get("ranks") if isinstance(table, dict) else None
+    if not isinstance(ranks, list) or not all(isinstance(rows, list) for rows in ranks):
+        raise PuzzleError(f"this is no tape of a run: {CHANGED}")
+    if table.get("version") != VERSION or table.get("case") != list(case) or len(ranks) != case[0]:
+        raise PuzzleError(
+            f"this is no tape of a run on {tuple(case)} (ranks, layers, samples): {CHANGED}"
+        )
+    for number, rows in enumerate(ranks):
+        for row in rows:
+            if type(row) is not list or not row or type(row[0]) is not str:
+                raise _no_row(number)
+            if ROWS.get(row[0]) != [*map(type, row)]:
+                raise _no_row(number)
+    return ranks
+
+
+def _no_row(number: int) -> PuzzleError:
+    return PuzzleError(f"rank {number}: a row of the tape makes no sense: {CHANGED}")
 
 
 async def _again(model: Model, tapes: list) -> Model:
@@ -58,7 +108,7 @@ async def _again(model: Model, tapes: list) -> Model:
         except PuzzleError:
             raise
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-            raise PuzzleError(f"rank {model.rank}: a row of the tape makes no sense") from None
+            raise _no_row(model.rank) from None
     return model
 
 

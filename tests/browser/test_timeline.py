@@ -73,7 +73,7 @@ def test_the_pointer_says_why_a_rank_is_idle(pages):
     root = pages.locator(".lab-timeline").nth(2)
     point(pages, 2, row=0, time=0.040)  # rank 0 has averaged, rank 2 still computes
     tip = root.locator(".lab-tip").inner_text()
-    assert "rank 0 computes nothing" in tip
+    assert "rank 0 waits for rank 2" in tip
     assert "It waits for rank 2, which comes last to the all-reduce." in tip
     point(pages, 2, row=0, time=0.020)
     assert "B on rank 0 (backward)" in root.locator(".lab-tip").inner_text()

@@ -4,11 +4,16 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 from cluster.board import in_html, places
+from cluster.errors import PuzzleError
 from cluster.leaderboard import judge, main, submissions
+from cluster.referee import outcomes_of
+from cluster.submission import Case
 
 ROOT = Path(__file__).resolve().parents[2]
 PUZZLES = ROOT / "puzzles"
@@ -184,3 +189,69 @@ def test_program_asked_wrongly(tmp_path, capsys):
     said = capsys.readouterr().err
     assert "there is no folder" in said and "holds no submission" in said
     assert "--case 4,2: part 4 needs 4 whole numbers with commas" in said
+
+
+# --- submissions that want to harm the judge, or the others --------------------------------------
+
+FORGES = """
+import json, sys
+
+def tape_of(models):
+    BODY
+
+for module in list(sys.modules.values()):
+    if hasattr(module, "tape_of"):
+        module.tape_of = tape_of
+"""
+TABLE = 'return json.dumps({"version": 1, "case": [1, 1, 4], "ranks": %s})'
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (TABLE % '[[["load", 0, 0, 1000000007]]]', "at most 65,536 shards"),
+        (TABLE % '{"x": []}', "no tape of a run"),
+        (TABLE % "[[5]]", "a row of the tape makes no sense"),
+        ('return "[" * 200_000', "no tape of a run"),
+        ("return 5", "its process gave an answer that makes no sense"),
+        (r"raise ValueError('\x1b[2J\n1     eve \ud800' * 10_000)", "ValueError: ?[2J 1 eve ?"),
+    ],
+)
+def test_forged_tape_is_the_fault_of_its_row_alone(body, says, tmp_path, capsys):
+    (tmp_path / "eve.py").write_text(FORGES.replace("BODY", body) + GOOD)
+    (tmp_path / "good.py").write_text(GOOD)
+    page = tmp_path / "board.html"
+    assert main([str(tmp_path), "--case", "1,1,4,4", "--page", str(page)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("1      good") and says in lines[2] and len(lines[2]) < 1100
+    assert len(lines) == 4 and page.read_text().count("<tr>") == 3
+
+
+def test_referee_has_limits():
+    """Rows that are right one by one, each of which keeps a larger set than the one before."""
+    shards = range(16384)
+    rows = [["load", 0, k, 16384] for k in shards]
+    rows += [["combine", 32768 + k if k else 1, 2 * k + 3] for k in shards[:-1]]
+    hoard = json.dumps({"version": 1, "case": [1, 1, 4], "ranks": [rows]})
+    cases = [Case(1, 1, 4, (), {"profile": "classic"})]
+    with pytest.raises(PuzzleError, match="judging what the step did .*more than 1 GB of memory"):
+        outcomes_of([hoard], cases, 60, gigabytes=1)
+    circles = json.dumps({"version": 1, "case": [1, 1, 4], "ranks": [[["group", [0]]] * 2_000_000]})
+    with pytest.raises(PuzzleError, match="did not end within|no rank has handed in"):
+        outcomes_of([circles], cases, 0.01, gigabytes=1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux finds what has left its session")
+@pytest.mark.parametrize("ends", ["", "\nimport os\nos._exit(0)", "\nwhile True:\n    pass"])
+def test_nothing_is_left_running(ends, tmp_path):
+    told = tmp_path / "pid"
+    start = f"""
+import os, subprocess
+child = subprocess.Popen(["sleep", "987"], start_new_session=True)
+open({str(told)!r}, "w").write(str(child.pid))
+"""
+    (tmp_path / "eve.py").write_text(start + GOOD + ends)
+    judge("eve", tmp_path / "eve.py", 4, [(1, 1, 4, 4)], {"profile": "classic"}, 8)
+    pid = int(told.read_text())
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.05)  # the system takes a moment; where it is alive, this never ends

@@ -1,10 +1,13 @@
 """A tape is judged by doing it again: what a step did to its own process counts for nothing."""
 
 import json
+import random
+import tracemalloc
 
 import pytest
 from cluster import PuzzleError, outcome, run
-from cluster.errors import Doubled
+from cluster.errors import Doubled, Missing, WrongShard
+from cluster.facts import WEIGHT, Facts, covers, missing_parts
 from cluster.tape import replay, tape_of
 from steps import data_parallel
 
@@ -74,8 +77,16 @@ def test_forged_value_by_way_of_the_books_is_refused():
         (lambda table: table.insert(9, ["collective", "__init__", 1, 0]), "makes no sense"),
         (lambda table: table.insert(0, 7), "makes no sense"),
         (lambda table: table.insert(0, ["input", "f" * 1000]), "makes no sense"),
-        (lambda table: table.insert(0, ["load", 0, 0, 1.0]), "there is no shard 0 of 1.0"),
-        (lambda table: table.insert(0, ["load", [], 0, 1]), "there is no layer"),
+        (lambda table: table.insert(0, ["load", 0, 0, 1.0]), "makes no sense"),
+        (lambda table: table.insert(0, ["load", [], 0, 1]), "makes no sense"),
+        (lambda table: table.insert(0, ["load", 10**400, 0, 1]), "there is no layer 1000"),
+        (lambda table: table.insert(0, ["load", 0, 0, 10**400]), "at most 65,536 shards"),
+        (lambda table: table.insert(0, ["empty", -1]), "empty_grad: there is no layer -1"),
+        (lambda table: table.insert(0, ["load", True, 0, 1]), "makes no sense"),
+        (lambda table: table.insert(0, []), "makes no sense"),
+        (lambda table: table.insert(0, {"load": 0}), "makes no sense"),
+        (lambda table: table.insert(0, [["load"], 0, 0, 1]), "makes no sense"),
+        (lambda table: table.insert(0, ["group", {}]), "makes no sense"),
         (lambda table: table.insert(0, ["take", 99]), "makes no sense"),
         (lambda table: rows("input")(table)[0].__setitem__(1, "f"), "makes no|count twice"),
     ],
@@ -95,7 +106,18 @@ def test_sum_played_twice():
 
 
 @pytest.mark.parametrize(
-    "tape", ["", "[]", "3", '{"version": 1}', '{"version": 1, "case": [2, 2, 4], "ranks": [[]]}']
+    "tape",
+    [
+        "",
+        "[]",
+        "3",
+        "[" * 200_000,
+        '{"version": 1}',
+        '{"version": 1, "case": [2, 2, 4], "ranks": [[]]}',
+        '{"version": 1, "case": [2, 2, 4], "ranks": {"x": [], "y": []}}',
+        '{"version": 1, "case": [2, 2, 4], "ranks": [[], 5]}',
+        '{"version": 1, "case": 5, "ranks": [[], []]}',
+    ],
 )
 def test_no_tape(tape):
     with pytest.raises(PuzzleError, match="this is no tape of a run"):
@@ -104,7 +126,7 @@ def test_no_tape(tape):
 
 def test_tape_of_another_case():
     tape = tape_of(run(data_parallel, 2, 2, 8, keep_tape=True))
-    with pytest.raises(PuzzleError, match=r"the tape is of \(2, 2, 8\) .*, not of \(2, 2, 4\)"):
+    with pytest.raises(PuzzleError, match=r"no tape of a run on \(2, 2, 4\)"):
         replay(tape, CASE)
 
 
@@ -123,3 +145,47 @@ def test_memory_that_a_tape_says_was_freed_cannot_be_used():
 
     with pytest.raises(PuzzleError, match="makes no sense"):
         replay(changed(tape, early), CASE, profile="honest")
+
+
+# A thousand million shards, which were counted one by one, once.
+PARTS = 1_000_000_007
+
+
+def bomb(parts):
+    """The tape of one rank that updates one of `parts` shards with the first half of a gradient."""
+    put = [["put", name, 0, number] for name, number in (("weights", 1), ("opt_states", 2))]
+    rows = [["load", 0, 0, parts], *put, ["input", "f"], ["put", "activations", 0, 3]]
+    rows += [["load", 0, 0, 1], ["put", "weights", 1, 4], ["forward", 0, 3, 4]]
+    rows += [["put", "activations", 1, 6], ["loss", 6], ["put", "grad_activations", 0, 7]]
+    rows += [["backward", 0, 3, 7, 4], ["put", "grad_weights", 0, 8], ["shard", 8, 0, 2]]
+    rows += [["put", "grad_weights", 1, 10], ["update", 0, 10, 1, 2]]
+    return json.dumps({"version": 1, "case": [1, 1, 4], "ranks": [rows]})
+
+
+def test_shards_of_many_parts_are_compared_without_counting_them():
+    with pytest.raises(WrongShard, match="at most 65,536 shards"):
+        replay(bomb(PARTS), (1, 1, 4), profile="steps")
+    with pytest.raises(Missing, match="no rank has handed in a new weight of layer 0"):
+        outcome(replay(bomb(65_535), (1, 1, 4), profile="steps"))
+    tracemalloc.start()
+    assert covers(shard(0, 2), shard(0, PARTS)) and not covers(shard(1, 2), shard(0, PARTS))
+    assert missing_parts([shard(0, PARTS), shard(1, 2)])
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1e6
+
+
+def shard(*numbers):
+    *held, parts = numbers
+    return Facts(WEIGHT, 0, shards=frozenset(held), parts=parts)
+
+
+def test_shards_of_two_cuts_cover_each_other_as_counting_says():
+    numbers = random.Random(7)
+    for _ in range(400):
+        cuts = [numbers.randint(1, 6) for _ in range(3)]
+        a, b, c = (shard(*numbers.sample(range(n), numbers.randint(1, n)), n) for n in cuts)
+        every = {f: {k * 60 // f.parts + i for k in f.shards for i in range(60 // f.parts)}
+                 for f in (a, b, c)}  # fmt: skip
+        assert covers(a, b) == (every[b] <= every[a]), (a, b)
+        assert missing_parts([a, b, c]) == (len(every[a] | every[b] | every[c]) < 60)

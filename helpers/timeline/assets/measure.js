@@ -16,6 +16,12 @@ export function waitingIn(part, row, a, b) {
   return covered(part, all, a, b, (i) => taken(i) || part.isWait(i)) - without;
 }
 
+/** Seconds between a and b in which a row is in a collective and computes nothing. */
+export function communicatingIn(part, row, a, b) {
+  const all = part.slices[row], work = covered(part, all, a, b, part.isWork);
+  return covered(part, all, a, b, (i) => part.isWork(i) || part.isCollective(i)) - work;
+}
+
 /** Seconds between a and b in which at least one of the events that count goes on. The events of
     each lane are in order; the lanes are merged. */
 function covered(part, lanes, a, b, counts) {
@@ -55,6 +61,7 @@ export function numbersIn(part, a, b) {
   const rows = part.ranks.map((_, row) => row);
   const busy = rows.map((row) => busyIn(part, row, a, b));
   const waiting = rows.map((row) => waitingIn(part, row, a, b));
+  const communicating = rows.map((row) => communicatingIn(part, row, a, b));
   const work = sum(busy);
   const peaks = rows.map((row) => peakIn(part, row, a, b));
   let messages = 0, bytes = null;
@@ -65,10 +72,11 @@ export function numbersIn(part, a, b) {
     if (size !== undefined) bytes += size;
   }
   return {
-    duration, busy, waiting, peaks, messages, bytes,
+    duration, busy, waiting, communicating, peaks, messages, bytes,
     utilisation: room ? work / room : null,
     bubbleTotal: room ? 1 - work / room : null,
     bubbleIdeal: work ? (room - work) / work : null,
+    communicates: room ? sum(communicating) / room : null,
     waits: room ? sum(waiting) / room : null,
     peak: peaks.some((peak) => peak !== null) ? Math.max(...peaks.map((peak) => peak ?? 0)) : null,
   };

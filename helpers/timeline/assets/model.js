@@ -25,7 +25,7 @@ function readPart(head, column) {
   const columns = mapped(head.columns, column);
   const part = {
     name: head.name, title: head.title, ranks: head.ranks, kinds: head.kinds,
-    lanes: head.lanes, drawn: head.drawn, goesTo: head.goes_to, ...columns,
+    pipeline: head.pipeline, lanes: head.lanes, drawn: head.drawn, goesTo: head.goes_to, ...columns,
     count: columns.start.length,
     facts: mapped(head.facts, (fact) => readFact(fact, column)),
     send: column(head.messages.send), recv: column(head.messages.recv),
@@ -42,6 +42,7 @@ function readPart(head, column) {
   part.isWait = (i) => part.kind[i] === wait;
   const talk = part.lanes.indexOf("communication");
   part.isTransfer = (i) => part.lane[i] === talk && part.kind[i] !== wait;
+  part.isCollective = (i) => part.kinds[part.kind[i]].collective;
   part.isWork = (i) => part.lane[i] === compute && part.kind[i] !== wait;
   part.slices = slices(part);
   part.steps = part.ranks.map((_, row) => inLane(part, row, 0).filter(part.isWork));
@@ -129,15 +130,21 @@ function misses(part, i, time) {
   return time < part.start[i] || time > part.end[i];
 }
 
-/** The wait of a rank at a time; -1: it has none. */
-export function waitAt(part, row, time) {
-  for (let lane = 0; lane < part.drawn.length; lane++) {
-    const [first, last] = between(part, part.slices[row][lane], time, time);
-    for (let i = last - 1; i >= first; i--) {
-      if (part.isWait(i) && part.start[i] <= time && time <= part.end[i]) return i;
-    }
-  }
-  return -1;
+/** The events of a rank that go on at a time, in all lanes that are drawn; the last one first. */
+export function eventsAt(part, row, time) {
+  return part.slices[row].flatMap((slice) => {
+    const [first, last] = between(part, slice, time, time), found = [];
+    for (let i = last - 1; i >= first; i--) if (part.end[i] >= time) found.push(i);
+    return found;
+  });
+}
+
+/** [first start, last end] of what a rank did; null where it did nothing. */
+export function spanOf(part, row) {
+  const lanes = part.slices[row].filter(Boolean);
+  if (!lanes.length) return null;
+  return [Math.min(...lanes.map(({ from }) => part.start[from])),
+    Math.max(...lanes.map(({ latest }) => latest.at(-1)))];
 }
 
 /** One fact of an event; undefined where it has none of this name. */

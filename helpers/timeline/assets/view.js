@@ -11,7 +11,7 @@ import { button, element } from "./dom.js";
 import { legendKey, legendOf } from "./legend.js";
 import { ARROW_WORDS, buildPage } from "./page.js";
 import { Player } from "./player.js";
-import { listenToKeys, listenToOverview, listenToRows } from "./interact.js";
+import { keepKeys, listenToKeys, listenToOverview, listenToRows } from "./interact.js";
 import { NAMES, download, pngOf } from "./save.js";
 
 // The view: what is in sight, selected, followed, measured and played, and when it is drawn again.
@@ -41,6 +41,7 @@ export class TimelineView {
     listenToRows(this.marks, this);
     listenToOverview(this.overview, this);
     listenToKeys(this.stage, this);
+    keepKeys(this.root);
     this.watch();
     this.setModel(model);
   }

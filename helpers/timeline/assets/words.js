@@ -1,4 +1,4 @@
-import { factOf, factsOf, memoryAt, waitAt } from "./model.js";
+import { eventsAt, factOf, factsOf, memoryAt, spanOf } from "./model.js";
 
 // Numbers and events in words. Numbers read as in the static pictures (helpers.draw.text).
 
@@ -32,6 +32,12 @@ export function bytesText(count) {
   return `${significant(count / size)} ${name}`;
 }
 
+/** "0.38 to 0.55 s": two times in the unit of the later one. */
+function spanText(start, end) {
+  const [size, name] = end ? timeUnit(end * 1.0005) : [1, "s"];
+  return `${significant(start / size)} to ${significant(end / size)} ${name}`;
+}
+
 /** "34 %", "0.4 %" rather than a rounded zero, "–" where there is no number. */
 export function percent(share) {
   if (share === null) return "–";
@@ -44,7 +50,9 @@ export function percent(share) {
 export function labels(part, i) {
   const look = part.kinds[part.kind[i]], kind = look.kind;
   if (kind === "wait") {
-    const until = factOf(part, "until", i);
+    const cause = factOf(part, "cause", i), until = factOf(part, "until", i);
+    if (cause === "finished") return ["finished"];
+    if (cause === "memory") return ["waits for memory", "waits"];
     return until === undefined ? ["waits"] : [`waits for rank ${until}`, "waits"];
   }
   if ("FBIW".includes(kind)) {
@@ -58,11 +66,17 @@ export function labels(part, i) {
   return name ? [name, kind] : [kind];
 }
 
+/** An action as its box says it: "B0" of "0B0", whose stage is a fact of its own. */
+function boxText(action) {
+  return String(action).replace(/^\d+(?=[FBIW])/, "");
+}
+
 /** An event in a few words: "F3 on rank 1", "message from rank 0 to rank 1". */
 export function eventTitle(part, i) {
   const look = part.kinds[part.kind[i]], rank = part.ranks[part.rank[i]];
   const peer = factOf(part, "peer", i), micro = factOf(part, "micro_batch", i);
-  if (look.kind === "wait") return `rank ${rank} waits`;
+  if (look.kind === "wait") return waitTitle(part, i);
+  if (look.collective) return `rank ${rank} is in ${look.kind} from ${spanText(part.start[i], part.end[i])}`;
   if (look.kind === "send" && peer !== undefined) return `message to rank ${peer}, sent by rank ${rank}`;
   if (look.kind === "recv" && peer !== undefined) return `message from rank ${peer}, for rank ${rank}`;
   const word = look.word === look.kind ? "" : ` (${look.word})`;
@@ -73,12 +87,13 @@ export function eventTitle(part, i) {
 /** The facts of an event as [name, text]. */
 export function eventFacts(part, i) {
   const rows = [
-    ["time", `${timeText(part.start[i])} to ${timeText(part.end[i])}`],
+    ["time", spanText(part.start[i], part.end[i])],
     ["takes", timeText(part.end[i] - part.start[i])],
   ];
   for (const [key, value] of factsOf(part, i)) {
     if (key === "cause" || (key === "name" && part.isWait(i))) continue;
-    const text = key === "bytes" ? bytesText(value) : String(value);
+    if (key === "bytes" && !value) continue; // a simulation without sizes
+    const text = key === "bytes" ? bytesText(value) : key === "for" ? boxText(value) : String(value);
     rows.push([NAMES_OF_FACTS[key] ?? key.replaceAll("_", " "), text]);
   }
   if (part.memory.highest > 0) {
@@ -91,7 +106,7 @@ export function eventFacts(part, i) {
 export function whyWait(part, i, causes) {
   const cause = factOf(part, "cause", i), until = factOf(part, "until", i);
   if (cause in causes) {
-    return causes[cause].replaceAll("{for}", factOf(part, "for", i)).replaceAll("{until}", until);
+    return causes[cause].replaceAll("{for}", boxText(factOf(part, "for", i) ?? "")).replaceAll("{until}", until);
   }
   const what = factOf(part, "name", i) ?? "";
   if (until === undefined) return what ? `It waits: ${what}.` : "Nobody wrote down what it waits for.";
@@ -99,25 +114,51 @@ export function whyWait(part, i, causes) {
   return `It waits for rank ${until}, ${verbs[what] ?? `which comes last to the ${what || "meeting"}`}.`;
 }
 
-/** Why a rank computes nothing at a time: { title, facts, why }. */
-export function whyIdle(part, row, time, causes) {
-  const rank = part.ranks[row], wait = waitAt(part, row, time), steps = part.steps[row];
-  const title = `rank ${rank} computes nothing`;
-  if (wait >= 0) {
-    return { title, facts: eventFacts(part, wait), why: whyWait(part, wait, causes), event: wait };
-  }
-  const before = steps.findLast((i) => part.end[i] <= time);
-  const after = steps.find((i) => part.start[i] >= time);
-  const why = after === undefined ? "It has finished; nothing else was recorded here."
-    : before === undefined ? "It has not started yet; nothing was recorded here."
-    : "Nothing was recorded here: neither work nor a wait.";
-  return { title, facts: [["time", timeText(time)]], why, event: -1 };
+/** The title of a wait: for which rank, message or memory. A rank that has finished waits for none. */
+function waitTitle(part, i) {
+  const rank = `rank ${part.ranks[part.rank[i]]}`, cause = factOf(part, "cause", i);
+  const until = factOf(part, "until", i);
+  if (cause === "finished") return `${rank} has finished`;
+  if (cause === "memory") return `${rank} waits for memory`;
+  if (until === undefined) return `${rank} waits`;
+  return `${rank} waits for ${cause === "message" ? "a message from " : ""}rank ${until}`;
 }
 
-/** What the pointer or the keys have found: { title, facts, why }. */
-export function inWords(found, causes) {
-  const { part, row, event, time } = found;
-  if (event < 0) return whyIdle(part, row, time, causes);
+/** What a rank does at a time: { title, facts, why, event }. It is busy, communicating, waiting or
+    finished, and this is the one place that decides which. */
+export function rankAt(part, row, time, causes) {
+  const going = eventsAt(part, row, time), rank = `rank ${part.ranks[row]}`;
+  const first = (test) => going.find(test);
+  const known = first(part.isWork) ?? first(part.isCollective) ?? first(part.isWait);
+  if (known !== undefined) return eventWords(part, known, causes);
+  const kindIs = (kind) => (i) => part.kinds[part.kind[i]].kind === kind;
+  const received = first(kindIs("recv")), message = received ?? first(part.isTransfer);
+  if (message !== undefined) {
+    const peer = factOf(part, "peer", message);
+    const [does, side] = received === undefined ? ["sends a message", "to"] : ["waits for a message", "from"];
+    const title = `${rank} ${does}${peer === undefined ? "" : ` ${side} rank ${peer}`}`;
+    return { ...eventWords(part, message, causes), title, why: "The message is in transit." };
+  }
+  const input = first(kindIs("input"));
+  if (input !== undefined) return { ...eventWords(part, input, causes), title: `${rank} reads its input` };
+  const [does, why] = outside(spanOf(part, row), time);
+  return { title: `${rank} ${does}`, facts: [["time", timeText(time)]], why, event: -1 };
+}
+
+/** What a rank does while no event goes on, and the sentence to it. span: see `spanOf`. */
+function outside(span, time) {
+  if (!span) return ["was not recorded", "It has no events."];
+  if (time < span[0]) return ["has not started", "Nothing earlier was recorded here."];
+  if (time > span[1]) return ["has finished", "Nothing later was recorded here."];
+  return ["computes nothing", "Nothing was recorded at this time: no work, no communication, no wait."];
+}
+
+function eventWords(part, event, causes) {
   const why = part.isWait(event) ? whyWait(part, event, causes) : "";
   return { title: eventTitle(part, event), facts: eventFacts(part, event), why, event };
+}
+
+/** What the pointer or the keys have found: { title, facts, why, event }. */
+export function inWords({ part, row, event, time }, causes) {
+  return event < 0 ? rankAt(part, row, time, causes) : eventWords(part, event, causes);
 }

@@ -3,12 +3,13 @@
 import json
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from helpers.checkpoint import CheckpointError, Training, latest, load, resume, save, steps
+from helpers.checkpoint import CheckpointError, Training, latest, load, loading, resume, save, steps
 
 
 def make(seed=0):
@@ -21,7 +22,7 @@ def make(seed=0):
 
 
 def names(folder):
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir() if path.name != ".lock")
 
 
 def test_the_last_ones_stay(tmp_path):
@@ -68,7 +69,7 @@ def test_groups_of_parameters_keep_their_own_settings(tmp_path):
 
 def test_nothing_there_is_a_beginning_and_a_draft_is_nothing(tmp_path):
     assert resume(tmp_path / "none", make()).step == 0
-    (tmp_path / ".step-00000005.draft").mkdir()
+    (tmp_path / ".step-00000005.0123456789abcdef.draft").mkdir()
     assert resume(tmp_path, make()).path is None
     save(tmp_path, make(), 6)
     assert names(tmp_path) == ["step-00000006"]  # the draft of a run that was killed is gone
@@ -82,11 +83,18 @@ def damage(path, how):
         file.unlink()
     elif how == "cut":
         file.write_bytes(file.read_bytes()[:-100])
-    elif how == "words":
-        (path / "checkpoint.json").write_text("{")
-    elif how == "format":
+    elif how == "renamed":
+        path.rename(path.with_name("elsewhere"))
+        shutil.copytree(save(path.parent, make(), 9), path)
+        shutil.rmtree(path.with_name("step-00000009"))
+    elif isinstance(how, str):
+        (path / "checkpoint.json").write_text(how)
+    else:
         facts = json.loads((path / "checkpoint.json").read_text())
-        (path / "checkpoint.json").write_text(json.dumps(facts | {"format": 9}))
+        (path / "checkpoint.json").write_text(json.dumps(facts | how, indent=1))
+
+
+OTHER_BYTES = "checkpoint.json holds other bytes than were written"
 
 
 @pytest.mark.parametrize(
@@ -95,9 +103,26 @@ def damage(path, how):
         ("facts", "checkpoint.json, which is written last, is missing"),
         ("file", "__0_0.distcp, what rank 0 wrote, is missing"),
         ("cut", "__0_0.distcp, what rank 0 wrote, has"),
-        ("words", "checkpoint.json cannot be read"),
-        ("format", "has format 9 and this program reads 1"),
+        ("renamed", "checkpoint.json is that of step 9; rename the folder step-00000009"),
+        ({"format": 1}, "has format 1 and this version reads format 2"),
+        ({"format": None}, OTHER_BYTES),
+        ({"format": "2"}, OTHER_BYTES),
+        ({"step": "abc"}, OTHER_BYTES),
+        ({"step": 7}, OTHER_BYTES),
+        ({"files": {}}, OTHER_BYTES),
+        ({"files": None}, OTHER_BYTES),
+        ({"sum": None}, OTHER_BYTES),
+        ({"settings": []}, OTHER_BYTES),
+        ("", OTHER_BYTES),
+        ("{}", OTHER_BYTES),
+        ("[]", OTHER_BYTES),
+        ("null", OTHER_BYTES),
+        ('{"format": 2}', OTHER_BYTES),
+        ('{"format": 1}', "has format 1 and this version reads format 2"),
+        ("[" * 100_000, OTHER_BYTES),
+        ('{"format":' * 800 + "1" + "}" * 800, OTHER_BYTES),
     ],
+    ids=lambda value: str(value)[:20],
 )
 def test_what_is_not_whole_is_not_taken_for_whole(how, says, tmp_path, capsys):
     save(tmp_path, make(), 1)
@@ -109,10 +134,77 @@ def test_what_is_not_whole_is_not_taken_for_whole(how, says, tmp_path, capsys):
     assert says in capsys.readouterr().out  # it is said that one was passed over
     save(tmp_path, make(), 2)  # and its place can be taken
     assert steps(tmp_path) == [1, 2]
+    (aside,) = tmp_path.glob("step-00000002.set-aside-*")
+    assert "is in the way and cannot be loaded" in capsys.readouterr().out and names(aside)
     for step in (1, 2):
-        damage(tmp_path / f"step-{step:08d}", how)
-    with pytest.raises(CheckpointError, match=says):  # no beginning in silence
+        (tmp_path / f"step-{step:08d}" / "checkpoint.json").write_text("[]")
+    with pytest.raises(CheckpointError, match=OTHER_BYTES):  # no beginning in silence
         resume(tmp_path, make())
+
+
+def test_only_drafts_and_whole_checkpoints_are_ever_removed(tmp_path):
+    for step in (1, 2, 3):
+        damage(save(tmp_path, make(), step, keep=9), {1: {"format": 1}, 2: "[]"}.get(step, {}))
+    for step in (4, 5):
+        save(tmp_path, make(), step, keep=1)
+    assert names(tmp_path) == [f"step-{step:08d}" for step in (1, 2, 5)]
+
+
+@pytest.mark.parametrize("kind", ["a file", "a folder", "a link to nothing"])
+def test_a_stranger_with_the_name_of_a_checkpoint(kind, tmp_path):
+    stray = tmp_path / "step-00000009"
+    if kind == "a file":
+        stray.write_text("mine")
+    elif kind == "a folder":
+        stray.mkdir()
+        (stray / "notes.txt").write_text("mine")
+    else:
+        stray.symlink_to("nothing")
+    assert latest(tmp_path) is None and resume(tmp_path, make()).step == 0
+    save(tmp_path, make(), 5, keep=1)
+    with pytest.raises(CheckpointError, match="step-00000009 is in the way and is no checkpoint"):
+        save(tmp_path, make(), 9)
+    with pytest.raises(CheckpointError, match="no checkpoint of step 9 .* it has those of step 5"):
+        load(tmp_path, make(), step=9)
+    save(tmp_path, make(), 10, keep=1)
+    assert names(tmp_path) == ["step-00000009", "step-00000010"]
+    assert os.path.lexists(stray) and (kind == "a link to nothing" or "mine" in content(stray))
+
+
+def test_a_checkpoint_that_goes_while_somebody_looks(tmp_path, monkeypatch):
+    """Reading takes no lock. That one has gone doesn't mean that there are none."""
+    for step in (1, 2):
+        save(tmp_path, make(), step)
+    listed = Path.iterdir
+
+    def removed_first(path):
+        if path.name == "step-00000001":
+            shutil.rmtree(path)
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", removed_first)
+    assert steps(tmp_path) == [2] and resume(tmp_path, make()).step == 2
+
+
+def test_a_checkpoint_that_is_replaced_while_it_is_read(tmp_path, monkeypatch):
+    save(tmp_path, make(), 1)
+    monkeypatch.setattr(loading, "read_facts", lambda path: {"token": "another"})
+    with pytest.raises(CheckpointError, match="was replaced while it was read: load it again"):
+        load(tmp_path, make())
+
+
+def content(path):
+    return path.read_text() if path.is_file() else (path / "notes.txt").read_text()
+
+
+def test_a_position_comes_back_as_json_has_it_or_is_refused(tmp_path):
+    deep = []
+    for _ in range(2000):
+        deep = [deep]
+    with pytest.raises(CheckpointError, match="position is a list, which JSON cannot hold"):
+        save(tmp_path, make(), 1, position=deep)
+    save(tmp_path, make(), 1, position={1: (2, float("inf")), "ä\ud800": None})
+    assert load(tmp_path, make()).position == {"1": [2, float("inf")], "ä\ud800": None}
 
 
 @pytest.mark.parametrize("name", ["__0_0.distcp", ".metadata"])

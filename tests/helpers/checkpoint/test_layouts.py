@@ -157,7 +157,7 @@ def test_shards_that_are_not_alike(root, ranks):
 def test_every_rank_writes_and_nothing_is_written_twice(root, ranks):
     folder = folder_of(root, PLAIN, SIX_RANKS[0])
     assert steps(folder) == [4]
-    (path,) = root.glob("sgd-2x3x1/*")
+    (path,) = root.glob("sgd-2x3x1/step-*")
     parts = sorted(path.glob("*.distcp"))
     assert [part.name for part in parts] == [f"__{rank}_0.distcp" for rank in range(6)]
     parameters = list(make_whole().parameters())

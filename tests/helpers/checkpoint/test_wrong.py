@@ -10,7 +10,16 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from helpers.checkpoint import CheckpointError, NoCheckpoint, Training, latest, load, save, steps
+from helpers.checkpoint import (
+    CheckpointError,
+    NoCheckpoint,
+    Training,
+    latest,
+    load,
+    loading,
+    save,
+    steps,
+)
 from helpers.ranks import launch
 from simplellm.slicing import slice_stage
 
@@ -154,8 +163,8 @@ def together(root):
     if rank == 1:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
     dist.barrier()
-    told["left"] = sorted(path.name for path in Path(folder).iterdir())
-    save(folder, training, 2)
+    told["left"] = sorted(path.name for path in Path(folder).glob("[!.]*"))
+    save(folder, training, 2, position=float("nan"))  # which is not equal to itself
 
     dist.barrier()
     part = Path(folder, "step-00000002", "__1_0.distcp")
@@ -166,6 +175,11 @@ def together(root):
     if rank == 0:
         Path(f"{root}/elsewhere").rename(part)
     dist.barrier()
+    facts_of_whole = loading.facts_of_whole
+    if rank == 1:
+        loading.facts_of_whole = lambda path: facts_of_whole(path) | {"sum": "another"}
+    tell("elsewhere", load, folder, training)
+    loading.facts_of_whole = facts_of_whole
     told["loaded"] = load(folder, training).step
     return told
 
@@ -185,6 +199,7 @@ def test_all_ranks_are_told_the_same(tmp_path):
     assert first["full"].startswith("rank 1: ") and "the disk is full; free some" in first["full"]
     assert first["left"] == ["step-00000001"]
     assert "__1_0.distcp, what rank 1 wrote, is missing" in first["missing"]
+    assert "the ranks see different checkpoints at" in first["elsewhere"]
     assert first["loaded"] == 2
 
 

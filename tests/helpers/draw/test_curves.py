@@ -86,14 +86,21 @@ def test_curves_that_differ_are_equally_thin():
             {"one device": LOSSES, "3 ranks": shifted(2e-7)},
             "one device and 3 ranks: one curve, the largest difference is 2e-07",
         ),
-        ({"a": shifted(1), "b": LOSSES}, "At step 39: b 2.121; a 3.121"),
-        ({"a": LOSSES, "b": LOSSES[:10]}, "At the end: a 2.121; b 4.439"),
+        ({"a": shifted(1), "b": LOSSES}, "At step 39: b 2.1; a 3.1"),
+        ({"a": shifted(0.01), "b": LOSSES}, "At step 39: b 2.12; a 2.13"),
+        ({"a": LOSSES, "b": LOSSES[:10]}, "At the end: a 2.1; b 4.4"),
         ({"a": LOSSES, "b": [8.0, float("nan")]}, "b is not a number at step 1"),
     ],
 )
 def test_the_title_says_what_was_found(runs, title):
     assert curves(runs).title == title
     assert curves(runs, title="mine").title == "mine"
+
+
+def test_the_title_counts_what_the_axis_counts():
+    runs = {"2 stages": {1: 0.5, 64: 0.01538}, "4 stages": {1: 0.75, 64: 0.04478}}
+    title = "At 64 micro-batches: 2 stages 0.015; 4 stages 0.045"
+    assert curves(runs, x="micro-batches").title == title
 
 
 def test_names_and_values_stand_at_the_ends():

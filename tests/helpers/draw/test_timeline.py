@@ -82,6 +82,17 @@ def test_communication_lies_below_computing_and_waiting_is_hatched():
     assert "waits for rank 2" in texts(picture)
 
 
+def test_a_simulated_rank_waits_for_a_rank_or_for_memory_or_has_finished():
+    waits = [{"cause": "dependency", "for": "0B0", "until": 1}, {"cause": "memory"}]
+    waits.append({"cause": "finished"})
+    events = [Event(0, "wait", 4 * i, 4 * i + 4, info=info) for i, info in enumerate(waits)]
+    sent = Event(0, "send", 0, 1, info={"peer": 1, "bytes": 0})
+    picture = timeline(Trace([*events, Event(0, "F", 12, 13), sent]))
+    assert {"waits for rank 1", "waits for memory", "finished"} <= set(texts(picture))
+    tips = [rect.tip for rect in picture.canvas.shapes if getattr(rect, "tip", "")]
+    assert any("for B0" in tip for tip in tips) and not any("bytes" in tip for tip in tips)
+
+
 def test_letters_stand_in_the_boxes_where_they_fit():
     picture = timeline(pipeline(stages=2, micro_batches=3))
     assert {"F0", "F1", "F2", "B0", "B1", "B2"} <= set(texts(picture))
@@ -152,7 +163,10 @@ def test_the_axis_can_be_made_longer():
             Trace([Event(0, "F", 0, 1), Event(1, "F", 0, 0.5)]),
             "2 ranks, 1 s: 25 % of the time idle",
         ),
-        (data_parallel(), "data parallel, 3 ranks, 106 ms: 13 % of the time waiting"),
+        (
+            data_parallel(),
+            "data parallel, 3 ranks, 106 ms: busy 72 %, waiting 13 % and communicating 11 %",
+        ),
     ],
 )
 def test_the_title_says_what_was_found(trace, words):
@@ -173,9 +187,8 @@ def test_waiting_behind_computing_is_not_counted():
 
 def test_the_alternative_text_has_the_numbers():
     assert timeline(data_parallel()).alt == (
-        "Timeline. data parallel, 3 ranks, 106 ms: 13 % of the time waiting. Of 106 ms, rank 0 "
-        "computes 62 % and waits 23 %, rank 1 computes 68 % and waits 17 % and rank 2 computes "
-        "85 %."
+        f"Timeline. {found(data_parallel())}. Of 106 ms, rank 0 computes 62 % and waits 23 %, "
+        "rank 1 computes 68 % and waits 17 % and rank 2 computes 85 %."
     )
 
 

@@ -6,7 +6,8 @@ from html import unescape
 import pytest
 
 from helpers.lesson import show_diff
-from helpers.lesson.changes import diff
+from helpers.lesson.changes import diff, folded, orders
+from helpers.schedules import gpipe, one_f_one_b
 
 
 @pytest.fixture
@@ -19,8 +20,9 @@ def scripts(tmp_path, monkeypatch):
 
 def test_the_plain_text_has_every_line_with_its_mark(scripts):
     assert repr(diff(*scripts)).splitlines() == [
-        "From before.py to after.py: 1 lines new (+), 2 lines gone (-)",
-        "@@ -1,3 +1,2 @@",
+        "From before.py to after.py: 1 lines new (+), 2 lines gone (-); "
+        "docstrings, imports and flags are left out",
+        "@@",
         " a = 1",
         "-loss = f(a)",
         "-print(loss)",
@@ -51,6 +53,37 @@ def test_the_solution_of_a_task_is_not_shown(scripts, tmp_path):
     shown = diff(*scripts)
     assert "+    ...  # task DP-1: yours" in repr(shown).splitlines()
     assert "secret" not in repr(shown) + shown.html
+
+
+def test_docstrings_imports_and_flags_are_folded():
+    script = [
+        '"""What it does."""',
+        "import torch",
+        "from simplellm.options import (",
+        "    settle,",
+        ")",
+        "",
+        "",
+        "def read_flags(arguments=None):",
+        "    return settle(arguments)",
+        "",
+        "",
+        "def train(options):",
+        '    """Train."""',
+        "    return 1",
+    ]
+    assert folded("\n".join(script)) == ["def train(options):", "    return 1"]
+
+
+def test_the_orders_of_two_schedules_stand_below_each_other_with_marks_where_they_differ():
+    lines = repr(orders(gpipe(2, 2), one_f_one_b(2, 2))).splitlines()
+    assert lines[1:] == [
+        "rank 0  GPipe  F0 F1 B0 B1",
+        "        1F1B   F0 F1 B0 B1",
+        "rank 1  GPipe  F0 F1 B0 B1",
+        "        1F1B   F0 B0 F1 B1",
+        "                  ^^ ^^",
+    ]
 
 
 def test_a_missing_script_is_named(scripts):

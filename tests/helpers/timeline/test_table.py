@@ -6,7 +6,7 @@ from helpers.timeline.settings import SCHEDULES, Settings
 from helpers.timeline.simulated import simulated_table
 from helpers.timeline.table import MAX_LANES, table_of
 from helpers.trace import Event, Trace
-from helpers.trace.examples import data_parallel
+from helpers.trace.examples import data_parallel, pipeline
 
 
 def as_rows(table):
@@ -63,3 +63,8 @@ def test_a_trace_with_many_threads_shows_the_first_of_them():
     table = table_of(Trace(events))
     assert len(table.drawn) == MAX_LANES
     assert table.goes_to[table.lanes.index("thread 19")] == -1
+
+
+def test_only_a_trace_with_stages_is_a_pipeline():
+    assert table_of(pipeline(2, 2)).pipeline
+    assert not table_of(data_parallel()).pipeline

@@ -8,8 +8,10 @@ from helpers.trace import (
     Trace,
     bubble,
     busy,
+    communicating,
     idle,
     idle_by_cause,
+    is_pipeline,
     peak,
     time_by_kind,
     tokens,
@@ -119,3 +121,18 @@ def test_without(taken, left):
 
 def test_without_several():
     assert without([(0, 2), (3, 5)], [(1, 4)]) == [(0, 1), (4, 5)]
+
+
+def test_a_pipeline_is_known_by_the_stages_of_its_actions():
+    message = Event(0, "send", 0, 1, info={"stage": 0, "peer": 1})
+    accumulated = Event(0, "F", 0, 1, info={"micro_batch": 3})  # gradient accumulation
+    assert is_pipeline(pipeline())
+    for trace in (data_parallel(), Trace([message]), Trace([accumulated]), Trace()):
+        assert not is_pipeline(trace)
+
+
+def test_a_rank_communicates_in_a_collective_that_all_have_entered():
+    seconds = communicating(with_waits(data_parallel(steps=1)))
+    assert seconds == pytest.approx({0: 0.006, 1: 0.006, 2: 0.006})
+    behind = [Event(0, "B", 0, 3), Event(0, "all-reduce", 1, 4), Event(0, "send", 4, 5)]
+    assert communicating(Trace(behind)) == {0: 1}
