@@ -11,7 +11,7 @@ from helpers.draw.picture import Picture
 from helpers.draw.style import theme as theme_called
 from helpers.draw.text import percent, shortened, time_text, time_unit, width_of, wrapped
 from helpers.draw.ticks import labels, ticks
-from helpers.draw.words import Part, compared, found_in, in_words
+from helpers.draw.words import Part, comparable, compared, found_in, in_words
 from helpers.trace import LANES, Event, Trace, messages, peak
 
 PAD, MAX_LANES, ARROWS = 14, 4, 80
@@ -49,9 +49,9 @@ def compare(
 ) -> Picture:
     """Several traces under each other, on one scale: ``compare({"predicted": a, "measured": b})``.
 
-    Each starts at its own first event.
+    Each starts at its own first event. Memory is drawn where every trace counts it.
     """
-    parts = [Part(name, trace) for name, trace in traces.items()]
+    parts = comparable([Part(name, trace) for name, trace in traces.items()])
     if not parts:
         raise ValueError("compare() needs at least one trace")
     if title is None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from helpers.draw.text import listed, percent, time_text
-from helpers.trace import Trace, communicating, idle_by_cause, with_waits
+from helpers.trace import Trace, communicating, idle_by_cause, peak, with_waits
 
 
 @dataclass(slots=True)
@@ -30,6 +30,16 @@ class Part:
     def waits(self, rank: int) -> float:
         """The share of the time in which a rank waited and did not compute, 0 to 1."""
         return self.causes[rank]["wait"] / self.duration if self.duration else 0.0
+
+
+def comparable(parts: list[Part]) -> list[Part]:
+    """Return the parts, without the memory of some where the others have none to lay beside it."""
+    if not all(max(peak(part.trace).values(), default=0) > 0 for part in parts):
+        for part in parts:
+            trace = part.trace
+            counters = [c for c in trace.counters if c.name != "memory"]
+            part.trace = Trace(trace.events, trace.meta, counters)
+    return parts
 
 
 def found(trace: Trace) -> str:

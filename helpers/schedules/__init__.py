@@ -3,40 +3,51 @@
     schedule = check(one_f_one_b(stages=4, micro_batches=8))
     print(schedule)                  a line for each rank: F0 F1 F2 F3 B0 ...
     parse("rank 0: F0 B0 ...")       the same, written by hand
-    messages(schedule)               what each rank sends and receives: it follows from the order
+    print(with_messages(schedule))   the same with each message in its place: Recv(0) F0 Send(2) ...
+    missing(action, stages, done)    what an action still waits for: the rule of a pipeline
 
 A schedule is run by the executor, simulated by `helpers.simulate`, and drawn from either's trace.
-Whoever writes a new one writes a function like those in `builders`, and lets `check` judge it.
+To add a schedule, write a function like those in `builders` and let `check` judge it.
 """
 
-from helpers.schedules.action import KINDS, Action
-from helpers.schedules.builders import gpipe, naive, one_f_one_b, waves
-from helpers.schedules.check import check, find_problem
-from helpers.schedules.interleaved import breadth_first, interleaved
-from helpers.schedules.memory import in_flight
-from helpers.schedules.messages import (
+from helpers.schedules.builders import (
+    breadth_first,
+    gpipe,
+    interleaved,
+    naive,
+    one_f_one_b,
+    waves,
+    zb_h1,
+    zb_h2,
+    zb_v,
+)
+from helpers.schedules.check import BadSchedule, check, find_problem, in_flight
+from helpers.schedules.formats import from_csv, from_trace, load_csv, save_csv, to_csv
+from helpers.schedules.rule import (
     Message,
+    Need,
     crossed_links,
     messages,
+    missing,
     needed_stage,
+    needs,
     source_of,
     tag_of,
     target_of,
+    user_of,
+    with_messages,
 )
-from helpers.schedules.problem import BadSchedule
-from helpers.schedules.recorded import from_trace
-from helpers.schedules.schedule import Schedule
-from helpers.schedules.table import from_csv, load_csv, save_csv, to_csv
-from helpers.schedules.text import parse, to_text
-from helpers.schedules.v_shape import zb_v
-from helpers.schedules.zero_bubble import zb_h1, zb_h2
+from helpers.schedules.schedule import KINDS, Action, Schedule, parse, to_text
+from helpers.schedules.walk import Times, walk
 
 __all__ = [
     "KINDS",
     "Action",
     "BadSchedule",
     "Message",
+    "Need",
     "Schedule",
+    "Times",
     "breadth_first",
     "check",
     "crossed_links",
@@ -48,8 +59,10 @@ __all__ = [
     "interleaved",
     "load_csv",
     "messages",
+    "missing",
     "naive",
     "needed_stage",
+    "needs",
     "one_f_one_b",
     "parse",
     "save_csv",
@@ -58,7 +71,10 @@ __all__ = [
     "target_of",
     "to_csv",
     "to_text",
+    "user_of",
+    "walk",
     "waves",
+    "with_messages",
     "zb_h1",
     "zb_h2",
     "zb_v",

@@ -1,21 +1,63 @@
-"""Prove a schedule before it runs."""
+"""Prove a schedule before it runs: nothing missing, nothing twice, nothing before what it needs."""
 
-from helpers.schedules.deadlock import stuck, stuck_blocking
-from helpers.schedules.problem import BadSchedule
-from helpers.schedules.rules import broken_rule
-from helpers.schedules.schedule import Schedule
-from helpers.waits import find_knot, sentence
+from collections import Counter
+from itertools import chain
+
+from helpers.draw import Picture
+from helpers.schedules.rule import Message, messages, missing
+from helpers.schedules.schedule import KINDS, NO_RANK, Action, Schedule
+from helpers.schedules.walk import Times, walk
+from helpers.waits import Knot, Wait, find_knot, picture, sentence
+
+CURE = "each stage does F and B, or F, I and W, once for each micro-batch"
+OTHER_WAY = {"B": "IW", "I": "B", "W": "B"}  # a backward is done whole or in halves, not both ways
+UNTIL = {"backward": "BI", "weights": "BW"}
+
+
+class BadSchedule(ValueError):
+    """A schedule that can't run. Its text is one sentence.
+
+    rank, position, action: where, as far as it is in one place; else None. Counted from 0.
+    waits: in a deadlock, what each rank waits for. knot: those that wait for each other.
+    """
+
+    def __init__(
+        self,
+        sentence: str,
+        rank: int | None = None,
+        position: int | None = None,
+        action: Action | None = None,
+        waits: tuple[Wait, ...] = (),
+        knot: Knot | None = None,
+    ):
+        super().__init__(sentence)
+        self.rank, self.position, self.action = rank, position, action
+        self.waits, self.knot = waits, knot
+
+    def picture(self, title: str = "", theme: str = "light") -> Picture:
+        """Return a picture of who waits for whom; ValueError if this isn't a deadlock."""
+        if not self.waits:
+            raise ValueError(f"there is no deadlock to draw: {self}")
+        return picture(self.waits, title=title, theme=theme)
+
+
+def bad_at(rank: int, position: int, action: Action, words: str) -> BadSchedule:
+    """Return the problem; its sentence begins with the place."""
+    return BadSchedule(f"rank {rank}, position {position}: {words}", rank, position, action)
 
 
 def check(schedule: Schedule, blocking: bool = False) -> Schedule:
-    """The schedule itself if it runs to its end; raises `BadSchedule`, one sentence, if not.
+    """Return the schedule itself if it runs to its end.
 
     Every stage does F and B, or F, I and W, once for each micro-batch; each action comes after
-    what it needs; each message has its two ends; no ranks wait for each other in a circle.
+    what it needs; no ranks wait for each other in a circle.
 
-    blocking: also require it of messages that block: each rank receives, computes, sends, one
+    blocking: also require it of messages that block: each rank receives, computes and sends, one
         after the other, and a send ends only when its receive has begun. 1F1B does not pass: two
-        neighbours both send first. An executor that posts its sends and goes on has no such need.
+        neighbors both send first. An executor that posts its sends and goes on can run it.
+
+    Raises:
+        BadSchedule: if it doesn't; one sentence that says where and why.
     """
     problem = find_problem(schedule, blocking)
     if problem is not None:
@@ -24,12 +66,196 @@ def check(schedule: Schedule, blocking: bool = False) -> Schedule:
 
 
 def find_problem(schedule: Schedule, blocking: bool = False) -> BadSchedule | None:
-    """What `check` would raise, or None."""
-    broken = broken_rule(schedule)
-    if broken is not None:
-        return broken
-    waits = stuck(schedule) or (stuck_blocking(schedule) if blocking else [])
+    """Return what `check` would raise, or None."""
+    problem = _stages(schedule) or _actions(schedule)
+    if problem is not None:
+        return problem
+    times = walk(schedule)
+    stuck = [rank for rank, row in enumerate(times.ends) if len(row) < len(schedule.ranks[rank])]
+    ended = zip(schedule.ranks, times.ends, strict=True) if stuck else ()
+    done = {action for row, ends in ended for action in row[: len(ends)]}
+    problem = _too_early(schedule, times, stuck, done) or _missing(schedule)
+    if problem is not None:
+        return problem
+    waits = [_computing(schedule, rank, len(times.ends[rank]), done) for rank in stuck]
+    if blocking and not waits:
+        waits = stuck_blocking(schedule)
     if not waits:
         return None
     knot = find_knot(waits)
     return BadSchedule(f"deadlock: {sentence(knot)}", waits=tuple(waits), knot=knot)
+
+
+def _stages(schedule: Schedule) -> BadSchedule | None:
+    if not schedule.stages:
+        return BadSchedule("the schedule has no actions: " + CURE)
+    for stage, rank in enumerate(schedule.rank_of):
+        if not 0 <= rank < schedule.size:
+            where = "no rank" if rank == NO_RANK else f"rank {rank}, which is not there"
+            return BadSchedule(
+                f"stage {stage} is on {where}: number stages and ranks from 0 without a gap, and "
+                "give each stage a rank that has its actions"
+            )
+    total = sum(map(len, schedule.ranks))
+    if schedule.stages * schedule.micro_batches > 1000 + 10 * total:
+        # Far too few actions, as where a micro-batch is numbered 999999 by mistake.
+        return _missing(schedule)
+    return None
+
+
+def _actions(schedule: Schedule) -> BadSchedule | None:
+    """Return the first action that no order could make right: misplaced, or there a second time."""
+    m, stages, rank_of = schedule.micro_batches, schedule.stages, schedule.rank_of
+    done: set[tuple[str, int, int]] = set()
+    for rank, actions in enumerate(schedule.ranks):
+        for position, action in enumerate(actions):
+            kind, s, i = action
+            if kind not in KINDS or not 0 <= s < stages or rank_of[s] != rank or not 0 <= i < m:
+                return _misplaced(schedule, rank, position)
+            if action in done:
+                return _twice(schedule, rank, position)
+            for other in OTHER_WAY.get(kind, ""):
+                if (other, s, i) in done:
+                    return _both_ways(schedule, rank, position, Action(other, s, i))
+            done.add(action)
+    return None
+
+
+def _misplaced(schedule: Schedule, rank: int, position: int) -> BadSchedule:
+    action = schedule.ranks[rank][position]
+    kind, s, i = action
+    if kind not in KINDS:
+        words = f"{action} has the kind {kind!r}: choose one of {', '.join(KINDS)}"
+    elif not 0 <= s < schedule.stages:
+        words = f"{action} is of stage {s}, and there are stages 0 to {schedule.stages - 1}"
+    elif schedule.rank_of[s] != rank:
+        words = f"{action} is of stage {s}, which is on rank {schedule.rank_of[s]}: "
+        words += "a stage is on one rank only, with all of its actions"
+    else:
+        words = f"{action} is of micro-batch {i}, and there are {schedule.micro_batches}, "
+        words += f"numbered 0 to {schedule.micro_batches - 1}"
+    return bad_at(rank, position, action, words)
+
+
+def _twice(schedule: Schedule, rank: int, position: int) -> BadSchedule:
+    action = schedule.ranks[rank][position]
+    first = schedule.ranks[rank].index(action)
+    words = f"{action} is there a second time, after position {first}: keep one of them"
+    return bad_at(rank, position, action, words)
+
+
+def _both_ways(schedule: Schedule, rank: int, position: int, twin: Action) -> BadSchedule:
+    action, first = schedule.ranks[rank][position], schedule.ranks[rank].index(twin)
+    words = f"{action} does again what {twin} did at position {first}: "
+    return bad_at(rank, position, action, words + "do B, or I and W, and not both")
+
+
+def _too_early(
+    schedule: Schedule, times: Times, stuck: list[int], done: set[Action]
+) -> BadSchedule | None:
+    """Return the first rank that waits for an action of its own."""
+    for rank in stuck:
+        order, position = schedule.ranks[rank], len(times.ends[rank])
+        action = order[position]
+        for choices in missing(action, schedule.stages, done):
+            if schedule.rank_of[choices[0].stage] != rank:
+                continue
+            later = [choice for choice in choices if choice in order]
+            if later:
+                words = f"{action} needs {later[0]}, which comes later, at position "
+                words += f"{order.index(later[0])}: move it before {action}"
+            else:
+                words = f"{action} needs {choices[0]}, which rank {rank} never does: add it before"
+            return bad_at(rank, position, action, words)
+    return None
+
+
+def _missing(schedule: Schedule) -> BadSchedule | None:
+    """The first action that no rank does, of a schedule whose actions are all in their places."""
+    count = Counter(kind for kind, _, _ in chain(*schedule.ranks))
+    whole = schedule.stages * schedule.micro_batches
+    if count["F"] == count["B"] + count["I"] == whole and count["I"] == count["W"]:
+        return None
+    done = {action for actions in schedule.ranks for action in actions}
+    for i in range(schedule.micro_batches):
+        for s, rank in enumerate(schedule.rank_of):
+            for kind in ("F", "W" if ("I", s, i) in done else "B"):
+                action = Action(kind, s, i)
+                if action not in done:
+                    words = f"rank {rank} never does {action}: {CURE}"
+                    return BadSchedule(words, rank, None, action)
+    raise AssertionError("an action is missing, and all are there")  # not reached
+
+
+def stuck_blocking(schedule: Schedule) -> list[Wait]:
+    """Return what each rank waits for where a send returns only when its receive has begun.
+
+    Large messages behave so.
+
+    Each rank does its receive, its action, its send, one after the other.
+    """
+    rows = messages(schedule)
+    at = [0] * schedule.size
+    awake = list(range(schedule.size))
+    while awake:
+        rank = awake.pop()
+        while at[rank] < len(rows[rank]):
+            mine = rows[rank][at[rank]]
+            if at[mine.peer] == len(rows[mine.peer]):
+                break
+            other = rows[mine.peer][at[mine.peer]]
+            if other.peer != rank or other.tag != mine.tag:
+                break
+            at[rank] += 1
+            at[mine.peer] += 1
+            awake.append(mine.peer)
+    return [
+        _messaging(schedule, rank, rows[rank][n])
+        for rank, n in enumerate(at)
+        if n < len(rows[rank])
+    ]
+
+
+def _computing(schedule: Schedule, rank: int, position: int, done: set[Action]) -> Wait:
+    """Return what a rank waits for, stuck at a position of its order."""
+    action = schedule.ranks[rank][position]
+    choices = missing(action, schedule.stages, done)[0]
+    owner = schedule.rank_of[choices[0].stage]
+    needed = next(choice for choice in choices if choice in schedule.ranks[owner])
+    line = _line(schedule, rank, position)
+    return Wait(rank, (owner,), f"needs {needed} for {action}", f"position {position}", line)
+
+
+def _messaging(schedule: Schedule, rank: int, message: Message) -> Wait:
+    verb = "sends the result of" if message.kind == "send" else "receives the input of"
+    line = _line(schedule, rank, message.position)
+    where = f"position {message.position}"
+    return Wait(rank, (message.peer,), f"{verb} {message.action}", where, line)
+
+
+def _line(schedule: Schedule, rank: int, position: int, around: int = 2) -> str:
+    """Return the order near a position: "… 0F0 [0F1] 0B0 …"."""
+    order = schedule.ranks[rank]
+    start, end = max(0, position - around), min(len(order), position + around + 1)
+    cells = [f"[{order[n]}]" if n == position else str(order[n]) for n in range(start, end)]
+    return " ".join(["…"] * (start > 0) + cells + ["…"] * (end < len(order)))
+
+
+def in_flight(schedule: Schedule, until: str = "backward") -> list[int]:
+    """Return for each rank the most micro-batches whose activations it keeps at one time.
+
+    Counted for each stage: two stages of a rank that keep one micro-batch are two. From F until
+
+    until="backward": B or I, as the papers count in flight;
+    until="weights": B or W, for what W needs is kept until W.
+    """
+    if until not in UNTIL:
+        raise ValueError(f"in_flight(until={until!r}): choose 'backward' or 'weights'")
+    most = []
+    for actions in schedule.ranks:
+        kept = highest = 0
+        for kind, _, _ in actions:
+            kept += (kind == "F") - (kind in UNTIL[until])
+            highest = max(highest, kept)
+        most.append(highest)
+    return most

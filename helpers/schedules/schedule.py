@@ -1,9 +1,72 @@
-"""A schedule is data: for each rank, what it computes in which order."""
+"""A schedule is data: for each rank, the actions it computes, in order; and the same as text.
 
+    rank 0: F0 F1 B0 B1         one stage per rank: stage 0 on rank 0, and so on
+    rank 1: F0 B0 F1 B1
+
+    rank 0: 0F0 2F0 2B0 0B0     several stages per rank: each action names its stage first
+    rank 1: 1F0 3F0 3B0 1B0
+
+Spaces, commas or | stand between actions; a . or - is an empty place; # begins a comment.
+"""
+
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from helpers.schedules.action import Action
+KINDS = {
+    "F": "forward",
+    "B": "backward",
+    "I": "gradient of the input",
+    "W": "gradient of the weights",
+}
+_ACTION = re.compile(r"(\d+)?([FBIW])(\d+)")
+
+
+class Action(NamedTuple):
+    """What a rank does for one micro-batch in one stage. Printed as PyTorch prints it: 2F0.
+
+    kind: "F" forward, "B" the whole backward, or its two halves "I" (gradient of the input, which
+        the stage before waits for) and "W" (gradient of the weights, which no stage waits for).
+    stage, micro_batch: counted from 0.
+
+    A tuple and not a dataclass: a large schedule holds a quarter of a million of them.
+    """
+
+    kind: str
+    stage: int
+    micro_batch: int
+
+    def __str__(self) -> str:
+        return f"{self.stage}{self.kind}{self.micro_batch}"
+
+    __repr__ = __str__
+
+
+def read_action(text: str, stage: int | None = None) -> Action:
+    """Return the action that a text names: "2F0" is Action("F", 2, 0).
+
+    stage: the stage of a text that names none, as "F0".
+
+    Raises:
+        ValueError: if the text isn't an action.
+    """
+    found = _ACTION.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            f"{text!r} is no action: write F, B, I or W before its micro-batch, as F0, or after "
+            "its stage too, as 2F0"
+        )
+    named, kind, micro_batch = found.groups()
+    if named is None and stage is None:
+        raise ValueError(f"{text!r} names no stage: write it before the letter, as 2{text}")
+    return Action(kind, int(named) if named is not None else stage, int(micro_batch))
+
+
+def names_a_stage(text: str) -> bool:
+    """Return whether a cell begins with the number of a stage, as "2F0" does and "F0" does not."""
+    return text[:1].isdigit()
+
 
 NO_RANK = -1  # the place of a stage that no rank has
 
@@ -21,7 +84,7 @@ class Schedule:
 
     The gradients of all micro-batches are added up, and one update of the weights follows. It has
     no place in the order: it comes last. Messages have none either: they follow from the order
-    (see `messages`). A schedule may be wrong: `check` says so.
+    (see `messages`). A schedule may be wrong: `check` proves it or says why not.
     """
 
     name: str
@@ -50,7 +113,7 @@ class Schedule:
         return len(self.ranks)
 
     def stages_of(self, rank: int) -> tuple[int, ...]:
-        """The stages that a rank holds."""
+        """Return the stages that a rank holds."""
         return tuple(stage for stage, owner in enumerate(self.rank_of) if owner == rank)
 
     def __repr__(self) -> str:
@@ -60,8 +123,6 @@ class Schedule:
         )
 
     def __str__(self) -> str:
-        from helpers.schedules.text import to_text
-
         return to_text(self)
 
 
@@ -70,7 +131,7 @@ def _many(count: int, what: str, ending: str = "s") -> str:
 
 
 def _places(ranks: Iterable[tuple[Action, ...]]) -> tuple[int, ...]:
-    """The rank of each stage: the first that has an action of it.
+    """Return the rank of each stage: the first that has an action of it.
 
     Ends at the first gap: a stage numbered 999999 by mistake must not fill the memory.
     """
@@ -80,3 +141,75 @@ def _places(ranks: Iterable[tuple[Action, ...]]) -> tuple[int, ...]:
             place.setdefault(action.stage, rank)
     stages = min(max(place, default=-1), len(place)) + 1
     return tuple(place.get(stage, NO_RANK) for stage in range(stages))
+
+
+EMPTY = {".", "-"}
+
+
+def parse(text: str, name: str = "by hand") -> Schedule:
+    """Read a schedule from such a text.
+
+    Raises:
+        ValueError: with line and column, where the text isn't a schedule.
+    """
+    rows: dict[int, list[tuple[int, int, str]]] = {}  # (line, column, cell), both from 1
+    for number, line in enumerate(text.splitlines(), start=1):
+        line = line.split("#")[0]
+        if line.strip():
+            rank, start = _rank(line, number, rows)
+            found = re.finditer(r"[^\s,|]+", line[start:])
+            rows[rank] = [(number, start + f.start() + 1, f.group()) for f in found]
+    if not rows:
+        raise ValueError('the text holds no schedule: write a line for each rank, "rank 0: F0 B0"')
+    for rank in range(len(rows)):
+        if rank not in rows:
+            raise ValueError(
+                f"there is no line for rank {rank}, and one for rank {max(rows)}: write one for "
+                f"each rank from 0 to {max(rows)}"
+            )
+    cells = [cell for row in rows.values() for _, _, cell in row]
+    with_stage = any(map(names_a_stage, cells))
+    ranks = [_actions(rows[rank], None if with_stage else rank) for rank in range(len(rows))]
+    return Schedule(name, ranks)
+
+
+def _rank(line: str, number: int, rows: dict) -> tuple[int, int]:
+    """Return the rank that a line is of, and where its actions begin."""
+    head = re.match(r"\s*(?:rank\s*)?(\d+)\s*:", line, re.IGNORECASE)
+    if head is None:
+        raise ValueError(
+            f'line {number} does not say which rank it is of: begin it with "rank {len(rows)}:"'
+        )
+    rank = int(head.group(1))
+    if rank in rows:
+        raise ValueError(f"line {number}: rank {rank} has a line already; write one for each rank")
+    return rank, head.end()
+
+
+def _actions(row: list[tuple[int, int, str]], stage: int | None) -> list[Action]:
+    actions = []
+    for line, column, cell in row:
+        if cell not in EMPTY:
+            try:
+                actions.append(read_action(cell, stage))
+            except ValueError as error:
+                raise ValueError(f"line {line}, column {column}: {error}") from None
+    return actions
+
+
+def to_text(schedule: Schedule) -> str:
+    """Return a line for each rank, which `parse` reads again; stages only where they are needed."""
+    return "\n".join(f"{head} {' '.join(row)}".rstrip() for head, row in cells_of(schedule))
+
+
+def cells_of(schedule: Schedule) -> list[tuple[str, list[str]]]:
+    """Return for each rank the head of its line and its actions, as text."""
+    implied = schedule.rank_of == tuple(range(schedule.size))
+    width = len(str(schedule.size - 1))
+    return [
+        (
+            f"rank {rank:{width}}:",
+            [f"{a.kind}{a.micro_batch}" if implied else str(a) for a in actions],
+        )
+        for rank, actions in enumerate(schedule.ranks)
+    ]

@@ -7,13 +7,14 @@
     found.schedule                   `check` has passed it; it runs like any other
 
 A rank is greedy: it computes what it can, as soon as it can, and fills the time in which it would
-wait with W, the half of the backward pass that nobody waits for. How far it may run ahead, and how
-long a wait is worth a W, is tried out. So do Qi et al. in "Zero bubble pipeline parallelism", arXiv
-2401.10241, section 3.
+wait with W, the half of the backward pass that no other stage waits for. How far it may run ahead,
+and how long a wait is worth a W, is tried out, as by Qi et al. in "Zero bubble pipeline
+parallelism", arXiv 2401.10241, section 3.
 """
 
-from helpers.search.greedy import Style, walk
-from helpers.search.rivals import rivals
-from helpers.search.search import GOALS, Found, search
+from helpers.search.greedy import Style, greedy_walk
+from helpers.search.search import GOALS, Found, rivals, search
 
-__all__ = ["GOALS", "Found", "Style", "rivals", "search", "walk"]
+walk = greedy_walk  # its name until this release
+
+__all__ = ["GOALS", "Found", "Style", "greedy_walk", "rivals", "search", "walk"]

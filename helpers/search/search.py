@@ -2,15 +2,25 @@
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 from helpers.draw.text import bytes_text, percent, time_text
-from helpers.schedules import Schedule, check
+from helpers.schedules import (
+    Action,
+    Schedule,
+    breadth_first,
+    check,
+    gpipe,
+    interleaved,
+    one_f_one_b,
+    zb_h1,
+    zb_h2,
+    zb_v,
+)
 from helpers.schedules.builders import checked, checked_sizes
-from helpers.search.greedy import Style, walk
-from helpers.search.rivals import one_at_a_time, rivals
+from helpers.search.greedy import Style, greedy_walk
 from helpers.simulate import Costs, OutOfMemory, Simulated, simulate
 
 GOALS = ("step", "span")
@@ -21,7 +31,7 @@ AHEAD = (1.0, 1.25, 1.5, 1.75, 2.0, 3.0)
 
 @dataclass(frozen=True)
 class Found:
-    """What a search gave.
+    """The result of a search.
 
     simulated: the best step. rivals: the named schedules that fit, best first. too_large: of those
     that do not fit, the sentence that says why, by name. walks: how many orders were tried.
@@ -59,7 +69,7 @@ def search(
     goal: str = "step",
     seed: int = 0,
 ) -> Found:
-    """The best schedule that it finds, never worse than a named one.
+    """Search for the best schedule; the result is never worse than a named one.
 
     costs: of each stage, of messages, and the memory limit; left out: F = I = W = 1 s.
     places: places[stage] is its rank; left out: one stage a rank. [0, 1, 1, 0] is a V.
@@ -68,8 +78,9 @@ def search(
         the rank where that is longest (as the zero-bubble paper counts).
     The same arguments give the same schedule.
 
-    Raises ValueError for costs that are not above zero, and OutOfMemory for a limit that nothing
-    satisfies; each is one sentence.
+    Raises:
+        ValueError: if a time isn't above zero.
+        OutOfMemory: if no schedule fits the memory limit.
     """
     checked_sizes(ranks, micro_batches)
     places = tuple(range(ranks)) if places is None else _checked_places(places, ranks)
@@ -83,7 +94,7 @@ def search(
         if tried > len(starts) and champion is None:
             break  # each of them led to a dead end
         style = starts[tried - 1] if tried <= len(starts) else _changed(champion, rng)
-        schedule = walk(places, micro_batches, full, style)
+        schedule = greedy_walk(places, micro_batches, full, style)
         if schedule is None:
             continue
         done = simulate(schedule, full, proven=True)  # a walk does nothing that cannot be done
@@ -94,13 +105,35 @@ def search(
     return Found(best, tuple(named), too_large, tried, goal)
 
 
+def rivals(places: Sequence[int], micro_batches: int) -> Iterator[Schedule]:
+    """All named schedules that put the stages on the ranks in this way; one at a time first."""
+    places, m = tuple(places), micro_batches
+    size, chunks = max(places) + 1, len(places) // (max(places) + 1)
+    yield one_at_a_time(places, m)
+    made = [build(size, m) for build in (gpipe, one_f_one_b, zb_h1, zb_h2, zb_v)]
+    if chunks > 1:
+        made += [interleaved(size, m, chunks), breadth_first(size, m, chunks)]
+    yield from (schedule for schedule in made if schedule.rank_of == places)
+
+
+def one_at_a_time(places: Sequence[int], micro_batches: int) -> Schedule:
+    """Each micro-batch through all stages and back before the next: nothing needs less memory."""
+    ranks: list[list[Action]] = [[] for _ in range(max(places) + 1)]
+    for i in range(micro_batches):
+        for stage, rank in enumerate(places):
+            ranks[rank].append(Action("F", stage, i))
+        for stage, rank in reversed(list(enumerate(places))):
+            ranks[rank].append(Action("B", stage, i))
+    return Schedule("naive", ranks, places, micro_batches)
+
+
 def score_of(done: Simulated, goal: str) -> float:
     """Seconds; less is better."""
     return done.step_time if goal == "step" else done.span
 
 
 def _starts(places: tuple[int, ...], costs: Costs) -> list[Style]:
-    """The styles to begin with: from as far ahead as 1F1B runs to three times that."""
+    """Return the styles to begin with: from as far ahead as 1F1B runs to three times that."""
     size = max(places) + 1
     chunks = len(places) // size
     styles = []
@@ -127,7 +160,7 @@ def _changed(style: Style, rng: random.Random) -> Style:
 def _judged(
     places: tuple[int, ...], m: int, costs: Costs, goal: str
 ) -> tuple[list[Simulated], dict[str, str]]:
-    """The named schedules that fit, best first; why the others do not."""
+    """Return the named schedules that fit, best first; why the others do not."""
     fit, too_large = [], {}
     for schedule in rivals(places, m):
         try:
@@ -138,7 +171,7 @@ def _judged(
 
 
 def _checked(costs: Costs, schedule: Schedule) -> Costs:
-    """The costs with a list in every field, if there is a schedule for them."""
+    """Return the costs with a list in every field, if there is a schedule for them."""
     full = costs.for_schedule(schedule)
     for name in TIMES:
         for stage, value in enumerate(getattr(full, name)):

@@ -1,45 +1,44 @@
-"""A schedule on a clock: what a step takes, where it waits, what it keeps, and why.
+"""Simulate a schedule: what a step takes, where it waits, what it keeps in memory, and why.
 
     done = simulate(one_f_one_b(4, 8), Costs(forward=1, input_grad=1, weight_grad=1))
     done.step_time, done.bubble()      33.0, 0.27
     done.idle[0]                       who waits, from when to when, for what
     done.trace                         the same kind of trace that real ranks record
+    causes(trace)                      the same reasons for the waits of a real run
+    simulate(other, measured(trace))   from a real run to a plan that wasn't run
 
-    simulate_grid(Grid(dp=128, pp=16, tp=8), schedule, costs)    16,384 ranks, folded
-
-Nothing is drawn by chance: the same schedule and costs give the same times.
+Nothing is random: the same schedule and costs give the same times.
 """
 
 from helpers.schedules import Schedule, check
-from helpers.simulate.clock import run
-from helpers.simulate.costs import Costs
-from helpers.simulate.idle import CAUSES, Idle
-from helpers.simulate.measured import measured
-from helpers.simulate.memory import OutOfMemory, require_room
-from helpers.simulate.replicas import OnGrid, Replicas, simulate_grid
-from helpers.simulate.simulated import Simulated
+from helpers.simulate.causes import CAUSES, Idle, causes, explained
+from helpers.simulate.costs import Costs, measured, run
+from helpers.simulate.simulated import OutOfMemory, Simulated, require_room
 
 __all__ = [
     "CAUSES",
     "Costs",
     "Idle",
-    "OnGrid",
     "OutOfMemory",
-    "Replicas",
     "Simulated",
+    "causes",
+    "explained",
     "measured",
     "simulate",
-    "simulate_grid",
 ]
 
 
 def simulate(schedule: Schedule, costs: Costs | None = None, proven: bool = False) -> Simulated:
-    """One training step of a schedule; costs left out: F = I = W = 1 s, and messages are free.
+    """Simulate one training step of a schedule.
 
-    proven: `check` has passed it before: a slider of costs asks for the same one again and again.
+    costs: left out, F = I = W = 1 s, and messages are free.
+    proven: `check` has passed the schedule before: a slider of costs asks for the same one again
+        and again.
 
-    Raises BadSchedule for a schedule that cannot run, OutOfMemory for one that keeps more than
-    the limit, ValueError for costs that do not fit; each is one sentence.
+    Raises:
+        BadSchedule: if the schedule can't run.
+        OutOfMemory: if it keeps more activations than the limit.
+        ValueError: if the costs don't fit the schedule.
     """
     if not proven:
         check(schedule)

@@ -1,12 +1,12 @@
-"""Bubble rates that a paper publishes, beside those of the clock.
+"""Bubble rates that a paper publishes, beside those of the simulator.
 
     python -m helpers.simulate.published        the table, in Markdown
 
 Qi et al., "Zero bubble pipeline parallelism", arXiv 2401.10241: the times of table 9 go in, the
 rates of table 5 come out. Their rate counts the span of a rank: `Simulated.bubble("span")`.
 
-Its interleaved column cannot come from an honest clock. There, only the first micro-batch of each
-round waits for the message from the last rank back to the first, and from the first to the last.
+Its interleaved column can't come from an honest simulation. There, only the first micro-batch of
+each round waits for the message from the last rank back to the first, and from first to last.
 `as_published` reads it so; the honest rate is up to 0.005 more.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from helpers.schedules import Schedule, interleaved, needed_stage, one_f_one_b, zb_h1, zb_h2
 from helpers.simulate import Costs, simulate
-from helpers.simulate.clock import seconds_of
+from helpers.simulate.costs import seconds_of
 
 BUILDERS = {"1F1B": one_f_one_b, "ZB-H1": zb_h1, "ZB-H2": zb_h2}
 
@@ -55,7 +55,7 @@ ROWS = (
 
 
 def simulated_rate(row: Published, name: str) -> float:
-    """The bubble rate of a named schedule on the clock; "interleaved": one layer a chunk."""
+    """The bubble rate of a named schedule in the simulator; "interleaved": one layer a chunk."""
     if name == "interleaved":
         done = simulate(interleaved(row.p, row.m, row.layers), row.costs(row.layers))
     else:
@@ -64,9 +64,9 @@ def simulated_rate(row: Published, name: str) -> float:
 
 
 def as_published(row: Published) -> float:
-    """The interleaved rate in the paper's reading, which leaves messages out."""
+    """Return the interleaved rate in the paper's reading, which leaves messages out."""
     schedule, costs = interleaved(row.p, row.m, row.layers), row.costs(row.layers)
-    seconds = seconds_of(schedule, costs.for_schedule(schedule))
+    seconds = seconds_of(schedule.rank_of, costs.for_schedule(schedule))
     ends: dict[tuple[str, int, int], float] = {}
     clock, at = [0.0] * row.p, [0] * row.p
     while len(ends) < 2 * schedule.stages * row.m:

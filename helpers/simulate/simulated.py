@@ -1,22 +1,18 @@
-"""The result of a simulation: all numbers of one step, and its trace."""
+"""A simulated step: its numbers, what it keeps in memory, and its trace."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
-from helpers.schedules import Schedule, messages
-from helpers.simulate.clock import Times, seconds_of
-from helpers.simulate.costs import Costs
-from helpers.simulate.idle import CAUSES, Idle, idle_times
-from helpers.simulate.memory import over_time, peaks
-from helpers.simulate.record import to_trace
-from helpers.trace import Event, Trace
-
-CONVENTIONS = ("total", "ideal", "span")
+from helpers.draw.text import bytes_text
+from helpers.schedules import Action, Schedule, Times, messages, tag_of, target_of
+from helpers.simulate.causes import CAUSES, Idle, changes, closing_times, idle_times, wait_event
+from helpers.simulate.costs import Costs, seconds_of
+from helpers.trace import Counter, Event, Trace, idle_share
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simulated:
-    """One step on the clock. costs: with a list in every field that may be one.
+    """One simulated step. costs: with a list in every field that may be one.
 
     What takes long to work out (`idle`, `trace`) is worked out when it is asked for.
     """
@@ -53,37 +49,21 @@ class Simulated:
         return work
 
     def bubble(self, over: str = "total") -> float:
-        """The idle share, by one of the three definitions that circulate.
-
-        over="total": idle time over ranks x step time; GPipe and 1F1B: (p-1)/(m+p-1).
-        over="ideal": idle time over computing time; GPipe and 1F1B: (p-1)/m (Megatron-LM).
-        over="span": 1 - m(F+I+W)/span on the rank with the longest span (zero bubble).
-        """
-        if over not in CONVENTIONS:
-            raise ValueError(f"bubble(over={over!r}): choose 'total', 'ideal' or 'span'")
-        if over == "span":
-            rank = self._spans.index(self.span)
-            return 1 - self._work[rank] / self.span if self.span else 0.0
-        room, work = self.schedule.size * self.step_time, sum(self.busy)
-        if not room:
-            return 0.0
-        return 1 - work / room if over == "total" else (room - work) / work
+        """Return the idle share, by one of three definitions; see `helpers.trace.bubble`."""
+        size, duration = self.schedule.size, self.step_time
+        work = self._work if over == "span" else self.busy
+        return idle_share(over, work, self._spans, size * duration)
 
     @cached_property
     def idle(self) -> list[Idle]:
         """Every idle moment with its cause, rank by rank; they add up to step time - `busy`."""
+        last = [self._last(rank) for rank in range(self.schedule.size)]
         found = idle_times(self.schedule, self.costs, self.times)
-        done = [self._last(rank) for rank in range(self.schedule.size)]
-        for e in self._closing:
-            if e.kind == "all-reduce":
-                found.append(Idle(e.rank, e.start, e.end, "all-reduce"))
-            done[e.rank] = max(done[e.rank], e.end)
-        end = self.step_time
-        found += [Idle(rank, t, end, "finished") for rank, t in enumerate(done) if t < end]
+        found += closing_times(last, self._closing, self.step_time)
         return sorted(found, key=lambda idle: (idle.rank, idle.start))
 
     def idle_by_cause(self) -> list[dict[str, float]]:
-        """For each rank, its idle seconds by cause."""
+        """Return for each rank its idle seconds by cause."""
         rows = [dict.fromkeys(CAUSES, 0.0) for _ in self.schedule.ranks]
         for idle in self.idle:
             rows[idle.rank][idle.cause] += idle.end - idle.start
@@ -126,7 +106,7 @@ class Simulated:
     @cached_property
     def _work(self) -> list[float]:
         """Seconds of F, B, I and W of each rank."""
-        seconds = seconds_of(self.schedule, self.costs)
+        seconds = seconds_of(self.schedule.rank_of, self.costs)
         return [sum(seconds[k][s] for k, s, _ in actions) for actions in self.schedule.ranks]
 
     @cached_property
@@ -149,3 +129,101 @@ class Simulated:
                         events.append(Event(rank, kind, time, time + took, info={"stage": s}))
                         time += took
         return events
+
+
+class OutOfMemory(ValueError):
+    """The error for a schedule that keeps more activations than a rank has room for."""
+
+
+def peaks(schedule: Schedule, costs: Costs) -> list[float]:
+    """Return the most bytes that each rank keeps at one time.
+
+    A rank computes one action at a time, so they follow from the order alone.
+    """
+    highest = []
+    for rank in range(schedule.size):
+        held = most = 0.0
+        for change in changes(schedule, costs, rank):
+            held += change
+            most = max(most, held)
+        highest.append(most)
+    return highest
+
+
+def over_time(
+    schedule: Schedule, costs: Costs, times: Times, rank: int
+) -> list[tuple[float, float]]:
+    """(seconds, bytes kept from then on) of one rank."""
+    held, steps = 0.0, []
+    starts, ends = times.starts[rank], times.ends[rank]
+    for position, change in enumerate(changes(schedule, costs, rank)):
+        if change:
+            held += change
+            steps.append((starts[position] if change > 0 else ends[position], held))
+    return steps
+
+
+def require_room(schedule: Schedule, costs: Costs) -> None:
+    """Raise `OutOfMemory` at the first action that finds no room.
+
+    Waiting would not help: a rank frees memory only by its own later actions.
+    """
+    limit = costs.memory_limit
+    if limit is None:
+        return
+    for rank, actions in enumerate(schedule.ranks):
+        held = 0.0
+        for position, change in enumerate(changes(schedule, costs, rank)):
+            held += change
+            if held > limit * (1 + 1e-12):
+                raise OutOfMemory(
+                    f"rank {rank}, position {position}: {actions[position]} needs "
+                    f"{bytes_text(held)} of activations, and the limit is {bytes_text(limit)}: "
+                    "choose a schedule that keeps fewer micro-batches, or smaller micro-batches"
+                )
+
+
+def to_trace(
+    schedule: Schedule, costs: Costs, times: Times, closing: list[Event], idle: list[Idle]
+) -> Trace:
+    """Computing, messages, the events that close the step, waits with their cause, memory."""
+    events = list(closing)
+    for rank, actions in enumerate(schedule.ranks):
+        starts, ends = times.starts[rank], times.ends[rank]
+        for position, action in enumerate(actions):
+            kind, stage, i = action
+            facts = {"stage": stage, "micro_batch": i}
+            events.append(Event(rank, kind, starts[position], ends[position], "compute", "", facts))
+            target = target_of(schedule, action)
+            if target is not None and target != rank:
+                events += _message(schedule, costs, times, action, rank, target)
+    events += [wait_event(each) for each in idle if each.cause != "all-reduce"]
+    counters = [
+        Counter(rank, "memory", time, held)
+        for rank in range(schedule.size)
+        for time, held in over_time(schedule, costs, times, rank)
+    ]
+    meta = {"title": repr(schedule), "schedule": schedule.name, "simulated": True}
+    return Trace(sorted(events, key=lambda e: (e.start, e.rank)), meta, counters)
+
+
+def _message(
+    schedule: Schedule, costs: Costs, times: Times, action: Action, rank: int, target: int
+) -> tuple[Event, Event]:
+    """Return both ends of a message, from when it leaves until it arrives."""
+    kind, stage, i = action
+    back = kind != "F"
+    receiver = Action(kind, stage - 1 if back else stage + 1, i)
+    pair = min(stage, receiver.stage)
+    key = stage * schedule.micro_batches + i
+    end = times.arrived[back][key]
+    size = costs.message_bytes[pair]
+    on_the_way = size / costs.bandwidth[pair] + costs.latency[pair]
+    start = max(times.given[back][key], end - on_the_way)  # later where the link was taken
+    facts = {"micro_batch": i, "tag": tag_of(schedule, receiver), "bytes": int(size)}
+    send = {"stage": stage, "peer": target} | facts
+    receive = {"stage": receiver.stage, "peer": rank} | facts
+    return (
+        Event(rank, "send", start, end, "communication", "", send),
+        Event(target, "recv", start, end, "communication", "", receive),
+    )

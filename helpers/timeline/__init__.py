@@ -8,7 +8,22 @@
 The widget is plain JavaScript on a canvas, in `assets/`. Nothing is fetched from anywhere.
 """
 
-from helpers.timeline.explorer import Explorer, explore
-from helpers.timeline.widget import Timeline, compare, timeline
+from importlib import import_module
+
+# The widget needs anywidget and traitlets, which a page in a browser doesn't have: each name is
+# imported when it is asked for.
+_MODULES = {
+    "Explorer": "explorer",
+    "Timeline": "widget",
+    "compare": "widget",
+    "explore": "explorer",
+    "timeline": "widget",
+}
 
 __all__ = ["Explorer", "Timeline", "compare", "explore", "timeline"]
+
+
+def __getattr__(name: str):
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -10,7 +10,7 @@ import traitlets
 from helpers.draw import compare as compare_static
 from helpers.draw import timeline as static
 from helpers.draw.words import Part as Measured
-from helpers.draw.words import compared, found_in, in_words
+from helpers.draw.words import comparable, compared, found_in, in_words
 from helpers.files import write_whole
 from helpers.simulate import Simulated
 from helpers.timeline.look import look_table
@@ -58,7 +58,7 @@ class Timeline(anywidget.AnyWidget):
         return self.data["head"]["alt"]
 
     def _packed(self, title: str | None) -> dict:
-        measured = [Measured(name, trace) for name, trace in self.traces.items()]
+        measured = comparable([Measured(name, trace) for name, trace in self.traces.items()])
         if title is None:
             title = found_in(measured[0]) if len(measured) == 1 else compared(measured)
         parts = [Part(each.name, found_in(each), table_of(each.trace)) for each in measured]

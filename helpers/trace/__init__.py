@@ -5,15 +5,19 @@ out). `python -m helpers.trace` merges the files of several ranks.
 """
 
 from helpers.trace.events import COLLECTIVES, KINDS, LANES, Counter, Event, Trace, lane_of
-from helpers.trace.match import collectives, messages
+from helpers.trace.match import collectives, messages, with_waits
 from helpers.trace.measure import (
+    Shares,
     bubble,
     busy,
     communicating,
     idle,
     idle_by_cause,
+    idle_share,
+    in_lanes,
     is_pipeline,
     peak,
+    shares,
     time_by_kind,
     tokens,
     tokens_per_second,
@@ -21,8 +25,6 @@ from helpers.trace.measure import (
     waiting,
 )
 from helpers.trace.recorder import Recorder
-from helpers.trace.shares import Shares, in_lanes, shares
-from helpers.trace.waits import with_waits
 
 __all__ = [
     "COLLECTIVES",
@@ -39,6 +41,7 @@ __all__ = [
     "communicating",
     "idle",
     "idle_by_cause",
+    "idle_share",
     "in_lanes",
     "is_pipeline",
     "lane_of",

@@ -94,7 +94,7 @@ def _ns(seconds: float) -> int:
 
 
 def _threads(trace: Trace) -> tuple[list[int], dict[tuple[int, str, int], int]]:
-    """A thread for each event, so that no two events of a thread cross.
+    """Return a thread for each event, so that no two events of a thread cross.
 
     Gives the thread of each event, and all threads as {(rank, lane, number in the lane): thread}.
     """
@@ -117,14 +117,14 @@ def _threads(trace: Trace) -> tuple[list[int], dict[tuple[int, str, int], int]]:
 
 
 def _fits(ends: list[float], e: Event) -> bool:
-    """Whether an event crosses none of those that end then; forgets what has ended."""
+    """Return whether an event crosses none of those that end then, and forget what has ended."""
     while ends and ends[-1] <= e.start:
         ends.pop()
     return not ends or e.end <= ends[-1]
 
 
 def _new_thread(rank: int, lane: str, taken: set[int]) -> int:
-    """A number that no other thread has; compute sorts before communication."""
+    """Return a number that no other thread has; compute sorts before communication."""
     place = LANES.index(lane) if lane in LANES else len(LANES)
     thread = 1000 * (rank + 1) + 100 * place + 1
     while thread in taken:
@@ -142,7 +142,7 @@ def _plain(value: object) -> object:
 
 
 def _finite(value: object) -> object:
-    """The same with "nan" and "inf" as text."""
+    """Return the same with "nan" and "inf" as text."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, dict):

@@ -22,7 +22,7 @@ LANES = ("compute", "communication", "input")
 
 
 def lane_of(kind: str) -> str:
-    """The lane that an event of this kind belongs to, if nobody says otherwise."""
+    """Return the lane of an event of this kind, if none is given."""
     if kind in COLLECTIVES or kind in MESSAGES or kind == "wait":
         return "communication"
     return "input" if kind == "input" else "compute"
@@ -86,7 +86,8 @@ class Trace:
     events: in any order. counters: memory and the like over time, each in the order of time.
     meta: facts of the whole run, of the kinds that JSON has ("title", "device", "schedule" ...).
 
-    Raises ValueError for an event that ends before it starts, or has a time that is no number.
+    Raises:
+        ValueError: for an event that ends before it starts, or has a time that isn't a number.
     """
 
     events: list[Event] = field(default_factory=list)
@@ -123,12 +124,12 @@ class Trace:
         return self.end - self.start
 
     def events_of(self, rank: int, lane: str | None = None) -> list[Event]:
-        """The events of one rank (and one lane), in the order they start."""
+        """Return the events of one rank (and one lane), in the order they start."""
         mine = [e for e in self.events if e.rank == rank and (lane is None or e.lane == lane)]
         return sorted(mine, key=lambda e: e.start)
 
     def by_rank(self) -> dict[int, list[Event]]:
-        """Each rank's events in the order they start: one walk over all events."""
+        """Return each rank's events in the order they start: one walk over all events."""
         rows: dict[int, list[Event]] = {rank: [] for rank in self.ranks}
         for event in sorted(self.events, key=lambda e: e.start):
             rows[event.rank].append(event)
@@ -156,7 +157,7 @@ class Trace:
         )
 
     def merged(self, *others: "Trace") -> "Trace":
-        """One trace of several ranks' traces, in the order of time.
+        """Merge the traces of several ranks into one, in the order of time.
 
         The traces must share a clock, as all processes of one machine do. Where their `meta`
         disagree, the first trace is believed.

@@ -32,7 +32,7 @@ _WORK = frozenset({"F", "B", "update"})
 
 
 def read_foreign(rows: list[dict], content: object) -> Trace:
-    """The trace in `rows`, the "traceEvents" of a file whose whole JSON is `content`.
+    """Return the trace in `rows`, the "traceEvents" of a file whose whole JSON is `content`.
 
     torch.profiler: one file is one rank (`distributedInfo`; rank 0 if it says nothing). Computing
     is what was marked with `record_function` ("forward", "backward"), or else the kernels, or else
@@ -67,7 +67,7 @@ def _complete(rows: list[dict]) -> list[dict]:
 
 
 def _begin_and_end(rows: list[dict]) -> list[dict]:
-    """The pairs of "B" and "E" of each thread, last opened first closed, as "X"."""
+    """Return the pairs of "B" and "E" of each thread, last opened first closed, as "X"."""
     spans, open_rows = [], {}
     for row in sorted((r for r in rows if r["ph"] in "BE"), key=lambda r: r["ts"]):
         stack = open_rows.setdefault((row.get("pid"), row.get("tid")), [])
@@ -106,7 +106,7 @@ def _from_torch(spans: list[dict], content: dict) -> list[Event]:
 
 
 def _has_work(spans: list[dict], category: str) -> bool:
-    """Whether the category can stand for computing."""
+    """Return whether the category can stand for computing."""
     return any(_stands_for_work(row) for row in spans if row["cat"] == category)
 
 

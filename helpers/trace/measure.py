@@ -7,20 +7,26 @@ same for all ranks: who finishes early is idle until the end.
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from helpers.trace.events import COLLECTIVES, Event, Trace
+from helpers.trace.events import COLLECTIVES, LANES, Event, Trace
 
 Interval = tuple[float, float]
 ACTIONS = frozenset({"F", "B", "I", "W"})
+CONVENTIONS = ("total", "ideal", "span")
+MARKED = frozenset({"F", "B", "I", "W", "update"})  # what scripts mark with record_function
+# torch.profiler's finer events below the marks, the best first: see `read_foreign`.
+FINER = ("kernels", "operators")
+SEEN = 0.01  # of a picture's width
 
 
 def union(events: Iterable[Event]) -> list[Interval]:
-    """The times (start, end) in seconds in which at least one of the events goes on."""
+    """Return the times (start, end) in seconds in which at least one of the events goes on."""
     return joined((e.start, e.end) for e in events)
 
 
 def joined(intervals: Iterable[Interval]) -> list[Interval]:
-    """The times that lie in at least one of the intervals, sorted and free of overlap."""
+    """Return the times that lie in at least one of the intervals, sorted and free of overlap."""
     whole: list[Interval] = []
     for start, end in sorted(intervals):
         if whole and start <= whole[-1][1]:
@@ -32,12 +38,12 @@ def joined(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def length(intervals: Iterable[Interval]) -> float:
-    """Seconds in all."""
+    """Return the seconds in all."""
     return sum((end - start for start, end in intervals), 0.0)
 
 
 def without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
-    """What is left of `intervals` outside `taken`; both sorted and free of overlap."""
+    """Return what is left of `intervals` outside `taken`; both sorted and free of overlap."""
     left: list[Interval] = []
     i = 0
     for start, end in intervals:
@@ -55,12 +61,12 @@ def without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
 
 
 def is_work(event: Event) -> bool:
-    """Whether a rank computes in this event."""
+    """Return whether a rank computes in this event."""
     return event.lane == "compute" and event.kind != "wait"
 
 
 def is_pipeline(trace: Trace) -> bool:
-    """Whether ranks are stages of a pipeline: some forward or backward names its stage.
+    """Return whether ranks are stages of a pipeline: some forward or backward names its stage.
 
     Only then does a bubble mean anything. A rank of a data-parallel run is idle for other reasons.
     """
@@ -68,12 +74,12 @@ def is_pipeline(trace: Trace) -> bool:
 
 
 def busy(trace: Trace) -> dict[int, float]:
-    """Seconds in which each rank computed."""
+    """Return the seconds in which each rank computed."""
     return {rank: length(union(filter(is_work, row))) for rank, row in trace.by_rank().items()}
 
 
 def idle(trace: Trace) -> dict[int, float]:
-    """Seconds in which each rank did not compute."""
+    """Return the seconds in which each rank did not compute."""
     duration = trace.duration
     return {rank: duration - seconds for rank, seconds in busy(trace).items()}
 
@@ -85,26 +91,48 @@ def utilisation(trace: Trace) -> float:
 
 
 def bubble(trace: Trace, over: str = "total") -> float:
-    """The idle share, by one of the two definitions that circulate.
+    """Return the idle share of a trace, measured or simulated.
 
     over="total": idle time over ranks x duration, 0 to 1. GPipe and 1F1B: (p-1)/(m+p-1) for p
-        stages and m micro-batches (GPipe, arXiv 1811.06965).
-    over="ideal": idle time over computing time. GPipe and 1F1B: (p-1)/m (Megatron-LM,
-        arXiv 2104.04473). Infinite where nothing was computed.
+        stages and m micro-batches (GPipe, arXiv 1811.06965). What prose and pictures mean.
+    over="ideal": idle time over computing time. GPipe and 1F1B: (p-1)/m (Megatron-LM, arXiv
+        2104.04473). Infinite where nothing was computed.
+    over="span": 1 - computing time / span, on the rank with the longest span, from its first
+        action to its last; the optimizer doesn't count (zero bubble, arXiv 2401.10241). One step
+        flows into the next, so the ends don't count either.
     """
-    if over not in ("total", "ideal"):
-        raise ValueError(f"bubble(over={over!r}): choose 'total' or 'ideal'")
-    room = len(trace.ranks) * trace.duration
+    rows = [[e for e in row if is_work(e)] for row in trace.by_rank().values()]
+    if over == "span":
+        rows = [[e for e in row if e.kind != "update"] for row in rows]
+    work = [length(union(row)) for row in rows]
+    spans = [max(e.end for e in row) - min(e.start for e in row) if row else 0.0 for row in rows]
+    return idle_share(over, work, spans, len(rows) * trace.duration)
+
+
+def idle_share(over: str, work: list[float], spans: list[float], room: float) -> float:
+    """Return the bubble by the definition `over`; see `bubble`.
+
+    work: seconds in which each rank computes. spans: from each rank's first action to its last.
+    room: ranks x duration of the step.
+
+    Raises:
+        ValueError: for an unknown definition.
+    """
+    if over not in CONVENTIONS:
+        raise ValueError(f"bubble(over={over!r}): choose 'total', 'ideal' or 'span'")
+    if over == "span":
+        rank = spans.index(max(spans, default=0.0)) if spans else None
+        return 1 - work[rank] / spans[rank] if rank is not None and spans[rank] else 0.0
     if not room:
         return 0.0
-    work = sum(busy(trace).values())
+    busy_time = sum(work)
     if over == "total":
-        return 1 - work / room
-    return (room - work) / work if work else float("inf")
+        return 1 - busy_time / room
+    return (room - busy_time) / busy_time if busy_time else float("inf")
 
 
 def waiting(trace: Trace) -> dict[int, float]:
-    """Seconds in which each rank had a "wait" event; see `with_waits`."""
+    """Return the seconds in which each rank had a "wait" event; see `with_waits`."""
     return {
         rank: length(union(e for e in row if e.kind == "wait"))
         for rank, row in trace.by_rank().items()
@@ -112,7 +140,7 @@ def waiting(trace: Trace) -> dict[int, float]:
 
 
 def communicating(trace: Trace) -> dict[int, float]:
-    """Seconds in which each rank was in a collective and computed nothing.
+    """Return the seconds in which each rank was in a collective and computed nothing.
 
     Waiting for the last member does not count once `with_waits` has split it off.
     """
@@ -124,18 +152,19 @@ def communicating(trace: Trace) -> dict[int, float]:
 
 
 def idle_by_cause(trace: Trace) -> dict[int, dict[str, float]]:
-    """What each rank did while it did not compute: seconds under four names.
+    """Return what each rank did while it didn't compute: seconds under four names.
 
-    "communication" (a transfer that no computing hides), "wait", "input", and "nothing" (no event
-    at all: before the first, after the last, or work that nobody recorded). Where several go on
-    at once, the first of these names gets the time. The four add up to `idle`.
+    "wait" (for another rank, a message or memory, or because it had finished), "communication"
+    (in a collective whose members have all arrived, or in a transfer that blocks nobody), "input",
+    and "nothing" (no event at all). Where several go on at once, the first of these names gets
+    the time: a rank that is blocked until a message arrives waits. The four add up to `idle`.
     """
     start, end = trace.start, trace.end
     causes: dict[int, dict[str, float]] = {}
     for rank, row in trace.by_rank().items():
         free = without([(start, end)], union(filter(is_work, row)))
         causes[rank] = {}
-        for cause in ("communication", "wait", "input"):
+        for cause in ("wait", "communication", "input"):
             rest = without(free, union(e for e in row if _cause(e) == cause))
             causes[rank][cause] = length(free) - length(rest)
             free = rest
@@ -148,7 +177,7 @@ def _cause(event: Event) -> str:
 
 
 def time_by_kind(trace: Trace, rank: int | None = None) -> dict[str, float]:
-    """Seconds of each kind of event, largest first, summed over one rank or over all.
+    """Return the seconds of each kind of event, largest first, summed over one rank or over all.
 
     Events that overlap each count in full.
     """
@@ -160,7 +189,7 @@ def time_by_kind(trace: Trace, rank: int | None = None) -> dict[str, float]:
 
 
 def tokens(trace: Trace) -> int:
-    """The tokens trained on: `info["tokens"]` summed over all events that carry it."""
+    """Return the tokens trained on: `info["tokens"]` summed over all events that carry it."""
     return sum(e.info.get("tokens", 0) for e in trace.events)
 
 
@@ -170,9 +199,99 @@ def tokens_per_second(trace: Trace) -> float:
 
 
 def peak(trace: Trace, name: str = "memory") -> dict[int, float]:
-    """The largest value of a counter on each rank that has it; "memory" is in bytes."""
+    """Return the largest value of a counter on each rank that has it; "memory" is in bytes."""
     highest: dict[int, float] = {}
     for c in trace.counters:
         if c.name == name:
             highest[c.rank] = max(highest.get(c.rank, c.value), c.value)
     return dict(sorted(highest.items()))
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of the time that a rank's steps took (`seconds`), 0 to 1; the four add up to 1.
+
+    Where no time passed, they are 0. At each moment the first of these that goes on has
+    the time: so communication and input are what no computing hides.
+    """
+
+    seconds: float
+    computing: float
+    communication: float
+    input: float
+    idle: float
+
+
+def shares(trace: Trace) -> dict[int, Shares]:
+    """Return the shares of each rank's steps: computing, communication, input, and idle.
+
+    The steps are the events of kind "step" (torch.profiler's "ProfilerStep"); without any, all of
+    the trace. Computing is what the compute lane says, with one exception. torch.profiler knows
+    more than its marks: a rank that waits for an all-reduce at the end of a marked backward does
+    not compute. So on a GPU the kernels count; on a processor a mark does not count while a
+    collective goes on and no operator runs. An operator inside of an input belongs to the input.
+    """
+    found = {}
+    for rank, events in trace.by_rank().items():
+        window = union(_steps(events)) or [(trace.start, trace.end)]
+        communication = union(e for e in events if e.lane == "communication" or e.kind == "wait")
+        reading = union(e for e in events if e.lane == "input")
+        free, seconds = window, []
+        for taken in (_computing(events, communication, reading), communication, reading):
+            rest = without(free, taken)
+            seconds.append(length(free) - length(rest))
+            free = rest
+        whole = length(window)
+        parts = [s / whole if whole else 0.0 for s in (*seconds, length(free))]
+        found[rank] = Shares(whole, *parts)
+    return found
+
+
+def _computing(
+    events: list[Event], communication: list[Interval], reading: list[Interval]
+) -> list[Interval]:
+    work = [e for e in events if is_work(e)]
+    lanes = {e.lane for e in events} if all(e.kind in MARKED for e in work) else set()
+    lane = next((lane for lane in FINER if lane in lanes), None)
+    finer = [e for e in events if e.lane == lane and not e.kind.startswith("c10d::")]
+    if lane == "kernels":
+        return union(finer)
+    if lane == "operators":
+        return joined([*without(union(finer), reading), *without(union(work), communication)])
+    return union(work)
+
+
+def _steps(events: list[Event]) -> list[Event]:
+    return [e for e in events if e.kind == "step"]
+
+
+def in_lanes(trace: Trace) -> Trace:
+    """Return the trace to look at: its steps, and of these the three lanes that tell the story.
+
+    Operators, kernels and Python functions are left out, and so is what lies inside an event of
+    its own kind ("Optimizer.step" in a marked update). Where a mark does not count as computing
+    (see `shares`), it has a hole, if that is long enough to be seen.
+    """
+    steps = _steps(trace.events)
+    if steps:
+        trace = trace.between(min(e.start for e in steps), max(e.end for e in steps))
+    kept: list[Event] = []
+    for events in trace.by_rank().values():
+        holes = _holes(events, SEEN * trace.duration)
+        ends: dict[tuple[str, str], float] = {}  # of each kind: where the last one kept ends
+        for event in events:
+            key = event.lane, event.kind
+            if event.lane in LANES and event.end > ends.get(key, float("-inf")):
+                ends[key] = event.end
+                free = [(event.start, event.end)]
+                pieces = without(free, holes) if is_work(event) else free
+                kept += [replace(event, start=start, end=end) for start, end in pieces]
+    return Trace(sorted(kept, key=lambda e: e.start), dict(trace.meta), list(trace.counters))
+
+
+def _holes(events: list[Event], shortest: float) -> list[Interval]:
+    """Where a rank communicates and does nothing else, at least for `shortest` seconds."""
+    communication = union(e for e in events if e.lane == "communication")
+    reading = union(e for e in events if e.lane == "input")
+    found = without(communication, _computing(events, communication, reading))
+    return [(start, end) for start, end in found if end - start >= shortest]

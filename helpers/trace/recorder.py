@@ -37,7 +37,7 @@ class Recorder:
         self.synchronize = synchronize
         self.enabled = enabled
         self.meta = dict(meta or {})
-        self._events: list[tuple] = []  # the fields of an Event: it is made when nobody waits
+        self._events: list[tuple] = []  # the fields of Events, which are made later
         self._counters: list[Counter] = []
 
     def span(self, kind: str, name: str = "", lane: str = "", **info) -> "_Span":
@@ -65,13 +65,13 @@ class Recorder:
             self._counters.append(Counter(self.rank, name, self.now(), value))
 
     def now(self) -> float:
-        """Seconds on the recorder's clock, after `synchronize`."""
+        """Return the seconds on the recorder's clock, after `synchronize`."""
         if self.synchronize is not None:
             self.synchronize()
         return time.perf_counter()
 
     def trace(self) -> Trace:
-        """What was recorded until now, in the order it started."""
+        """Return what was recorded until now, in the order it started."""
         events = [Event(*fields) for fields in sorted(self._events, key=lambda fields: fields[2])]
         return Trace(events, dict(self.meta), list(self._counters))
 

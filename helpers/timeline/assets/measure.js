@@ -8,10 +8,10 @@ export function busyIn(part, row, a, b) {
   return covered(part, part.slices[row].slice(0, 1), a, b, part.isWork);
 }
 
-/** Seconds between a and b in which a row waits, and neither computes nor moves a message: the
-    "wait" of helpers.trace.idle_by_cause. */
+/** Seconds between a and b in which a row waits and doesn't compute, even if a message of its own
+    is in transit: the "wait" of helpers.trace.idle_by_cause. */
 export function waitingIn(part, row, a, b) {
-  const taken = (i) => part.isWork(i) || part.isTransfer(i);
+  const taken = part.isWork;
   const all = part.slices[row], without = covered(part, all, a, b, taken);
   return covered(part, all, a, b, (i) => taken(i) || part.isWait(i)) - without;
 }

@@ -21,7 +21,7 @@ const COLUMNS = [
     "time in which a rank computes nothing and is in a collective that all have entered, over ranks × time",
     hasCollectives],
   ["waits", "waiting", (n) => percent(n.waits),
-    "time in which a rank waits, and no message of its own is on the way, over ranks × time"],
+    "time in which a rank waits and doesn't compute, over ranks × time"],
   ["peak", "peak memory of a rank", (n) => (n.peak === null ? "–" : bytesText(n.peak)),
     "the largest value of any rank; each rank's own stands beside its strip",
     (part) => part.memory.highest > 0],

@@ -235,3 +235,11 @@ def test_dark_ground():
     assert timeline(data_parallel(), theme="dark").canvas.theme is DARK
     with pytest.raises(ValueError, match="no theme 'grey'"):
         timeline(data_parallel(), theme="grey")
+
+
+def test_memory_is_drawn_where_every_trace_of_a_comparison_counts_it():
+    plain = Trace([Event(0, "F", 0, 1)])
+    counted = Trace([Event(0, "F", 0, 1)], counters=[Counter(0, "memory", 0, 100)])
+    assert "memory" in compare({"a": counted, "b": counted}).svg()
+    assert "memory" not in compare({"a": plain, "b": counted}).svg()
+    assert "memory" in timeline(counted).svg() and counted.counters

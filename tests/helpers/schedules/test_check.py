@@ -53,6 +53,7 @@ def test_a_good_schedule_comes_back():
         ("0: F0 W0", "position 1: 0W0 needs 0I0, which rank 0 never does"),
         ("0: F0 B0 B1", "position 2: 0B1 needs 0F1, which rank 0 never does"),
         ("0: F0 B0 I0 W0", "position 2: 0I0 does again what 0B0 did at position 1"),
+        ("0: F0 B0 W0", "position 2: 0W0 does again what 0B0 did at position 1"),
         ("0: F0 I0 W0 B0", "position 3: 0B0 does again what 0I0 did at position 1"),
         ("0: 1F0 0F0 1B0 0B0", "position 0: 1F0 needs 0F0, which comes later, at position 1"),
         ("0: 0F0 1F0 0B0 1B0", "position 2: 0B0 needs 1B0, which comes later, at position 3"),

@@ -6,18 +6,22 @@ import pytest
 from torch.distributed.pipelining import schedules as torch_schedules
 
 from helpers.schedules import (
+    Schedule,
     breadth_first,
     from_csv,
     gpipe,
     interleaved,
     load_csv,
     one_f_one_b,
+    parse,
     save_csv,
     to_csv,
     zb_h1,
     zb_v,
 )
 
+# A rank without a stage has no actions: at the beginning, and at the end.
+IDLE = Schedule("idle", [[], parse("0: F0 B0").ranks[0], [], []])
 ALL = [
     gpipe(1, 2),
     one_f_one_b(3, 4),
@@ -25,6 +29,7 @@ ALL = [
     interleaved(2, 4),
     breadth_first(2, 3),
     zb_v(3, 6),
+    IDLE,
 ]
 
 
@@ -41,7 +46,7 @@ def test_torch_reads_ours_and_finds_it_valid(schedule, tmp_path):
     reader = SimpleNamespace(pipeline_order=read, _validate_and_set_stage_mapping=lambda order: 0)
     path = save_csv(schedule, tmp_path / "ours.csv")
     torch_schedules.PipelineScheduleMulti._load_csv(reader, str(path))
-    assert [[repr(action) for action in row] for row in read.values()] == [
+    assert [[repr(action) for action in row if action] for row in read.values()] == [
         [str(action) for action in row] for row in schedule.ranks
     ]
     places = torch_schedules._validate_schedule(

@@ -62,6 +62,13 @@ def test_zb_h1(p, m, costs):
         assert done.bubble() == pytest.approx((p - 1) / (3 * m + p - 1))
 
 
+def test_the_bubble_of_zb_h1_is_larger_than_its_formula_where_w_takes_longer_than_f():
+    assert simulate(zb_h1(2, 2), Costs(1, 0.5, 2)).span == 7.5 > 2 * 3.5 + (1 + 0.5 - 2)
+    for p, m in [(2, 2), (4, 4), (4, 9)]:
+        done = simulate(zb_h1(p, m), Costs(2, 0.5, 2))
+        assert done.span == pytest.approx(m * 4.5 + (p - 1) * 0.5)
+
+
 @pytest.mark.parametrize("p, m", [(2, 3), (4, 8), (6, 13)])
 def test_zb_h2_has_no_bubble_between_a_ranks_first_and_last_action(p, m):
     done = simulate(zb_h2(p, m))

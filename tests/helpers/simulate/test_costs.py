@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from helpers.schedules import gpipe, interleaved
 from helpers.simulate import Costs, simulate
@@ -16,6 +17,13 @@ def test_one_number_is_for_all_and_a_list_for_each():
 def test_numpy_numbers_are_numbers():
     done = simulate(gpipe(2, 1), Costs(forward=np.array([1.0, 2.0]), latency=np.float64(1)))
     assert done.step_time == 9
+
+
+def test_scalars_of_numpy_and_torch_are_numbers():
+    plain = simulate(gpipe(2, 1), Costs(forward=[1, 2], latency=1, memory_limit=9)).step_time
+    for scalar in (np.array, torch.tensor):
+        costs = Costs(forward=scalar([1.0, 2.0]), latency=scalar(1.0), memory_limit=scalar(9.0))
+        assert simulate(gpipe(2, 1), costs).step_time == plain
 
 
 @pytest.mark.parametrize(
@@ -34,6 +42,9 @@ def test_numpy_numbers_are_numbers():
         ({"forward": "fast"}, "Costs(forward='fast'): give a number, or a list of numbers"),
         ({"update": None}, "Costs(update=None): give a number, or a list of numbers"),
         ({"forward": [1, "b"]}, "Costs(forward=...) holds 'b': it must be a number"),
+        ({"forward": 10**400}, "Costs(forward=...) holds a number of 401 digits: it must fit"),
+        ({"speed": [1, 10**400]}, "Costs(speed=...) holds a number of 401 digits"),
+        ({"memory_limit": 10**400}, "Costs(memory_limit=...) holds a number of 401 digits"),
     ],
 )
 def test_what_does_not_fit_is_refused(costs, words):

@@ -51,8 +51,15 @@ def test_gpipe_equals_its_closed_form(stages, micro_batches):
     assert peak(trace) == dict.fromkeys(range(p), m * 100_000_000)
 
 
+def test_the_span_of_a_rank_goes_from_its_first_action_to_its_last():
+    rows = [("F", 0, 1), ("B", 2, 4), ("update", 4, 9)]
+    trace = Trace([Event(0, *row) for row in rows] + [Event(1, "F", 0, 1)])
+    assert bubble(trace, "span") == 1 - 3 / 4
+    assert bubble(Trace(), "span") == bubble(Trace([Event(0, "wait", 0, 1)]), "span") == 0
+
+
 def test_unknown_convention():
-    with pytest.raises(ValueError, match=r"bubble\(over='all'\): choose 'total' or 'ideal'"):
+    with pytest.raises(ValueError, match=r"over='all'\): choose 'total', 'ideal' or 'span'"):
         bubble(Trace(), over="all")
 
 

@@ -1,4 +1,6 @@
-"""Schedules as CSV, the format of torch.distributed.pipelining: a row per rank, cells like 2F0.
+"""Schedules from elsewhere: CSV files, and the traces of real runs.
+
+The CSV is the format of torch.distributed.pipelining: a row per rank, cells like 2F0.
 
 What `_dump_csv` of its schedules writes is read here, and what is written here it reads as
 "compute_only". Its cells for messages (3SEND_F1) and for sharded weights (1UNSHARD) are left out:
@@ -12,22 +14,27 @@ import re
 from pathlib import Path
 
 from helpers.files import write_whole
-from helpers.schedules.action import Action, read_action
-from helpers.schedules.schedule import Schedule
+from helpers.schedules.schedule import KINDS, Action, Schedule, read_action
+from helpers.trace import Trace
 
 _NO_COMPUTE = re.compile(r"\d+(SEND_F|RECV_F|SEND_B|RECV_B|UNSHARD|RESHARD|REDUCE_GRAD)\d*")
 _PAIR = re.compile(r"\((.*)\)OVERLAP_F_B")  # a forward and a backward that may run together
 
 
 def to_csv(schedule: Schedule) -> str:
-    """The schedule as text, a row per rank."""
+    """Return the schedule as text, a row per rank."""
     rows = io.StringIO(newline="")
-    csv.writer(rows).writerows(schedule.ranks)
+    # A rank without actions is a row with one empty cell: an empty line at the end would be lost.
+    csv.writer(rows).writerows(actions or [""] for actions in schedule.ranks)
     return rows.getvalue()
 
 
 def from_csv(text: str, name: str = "from a CSV file") -> Schedule:
-    """Read such a text. ValueError, one sentence with row and column, where a cell is no action."""
+    """Read a schedule from such a text.
+
+    Raises:
+        ValueError: with row and column, where a cell isn't an action.
+    """
     table = list(csv.reader(io.StringIO(text, newline="")))
     while table and not table[-1]:
         table.pop()
@@ -58,7 +65,12 @@ def save_csv(schedule: Schedule, path: str | os.PathLike) -> Path:
 
 
 def load_csv(path: str | os.PathLike) -> Schedule:
-    """Read a file; the schedule has the file's name. ValueError and OSError are one sentence."""
+    """Read a schedule from a file; it gets the file's name.
+
+    Raises:
+        OSError: if the file can't be read.
+        ValueError: if it isn't a schedule, with row and column.
+    """
     path = Path(path)
     try:
         text = path.read_bytes().decode("utf-8")
@@ -70,3 +82,23 @@ def load_csv(path: str | os.PathLike) -> Schedule:
         return from_csv(text, path.stem)
     except ValueError as error:
         raise ValueError(f"{path}, {error}") from None
+
+
+def from_trace(trace: Trace, name: str = "as recorded") -> Schedule:
+    """Return the schedule that a trace shows: ``from_trace(run).ranks == schedule.ranks``.
+
+    Raises:
+        ValueError: if an F, B, I or W doesn't name its stage and micro-batch.
+    """
+    rows = {rank: [] for rank in range(max(trace.ranks, default=-1) + 1)}
+    for rank, events in trace.by_rank().items():
+        for event in events:
+            if event.kind in KINDS:
+                stage, micro_batch = event.info.get("stage"), event.info.get("micro_batch")
+                if stage is None or micro_batch is None:
+                    raise ValueError(
+                        f"the trace shows no schedule: {event.kind} on rank {rank} at "
+                        f"{event.start:g} s does not name its stage and its micro-batch"
+                    )
+                rows[rank].append(Action(event.kind, stage, micro_batch))
+    return Schedule(name, rows.values())

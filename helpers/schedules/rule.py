@@ -1,0 +1,160 @@
+"""The rule of a pipeline, written once: what an action needs, and which messages follow from it.
+
+F of stage s needs the activations that F of stage s-1 computes; B, or I in its place, needs the
+gradient that B or I of stage s+1 computes. Where the two stages sit on different ranks, the result
+travels as a message: the messages of a schedule follow from its order, and aren't written down.
+"""
+
+from collections.abc import Container
+from functools import cache
+from typing import NamedTuple
+
+from helpers.schedules.schedule import Action, Schedule, cells_of
+
+
+class Need(NamedTuple):
+    """What an action depends on, for the same micro-batch: one of `kinds`, computed on `stage`."""
+
+    kinds: str
+    stage: int
+
+
+@cache
+def needs(kind: str, stage: int, stages: int) -> tuple[Need, ...]:
+    """Return the dependencies of an action of this kind on this stage, of `stages` in all.
+
+    They are the same for every micro-batch. Everything else follows from this function: `check`,
+    the simulator, the messages, the ready actions of the search.
+    """
+    if kind == "F":
+        return (Need("F", stage - 1),) if stage > 0 else ()
+    if kind == "W":
+        return (Need("I", stage),)
+    own = Need("F", stage)
+    return (own, Need("BI", stage + 1)) if stage + 1 < stages else (own,)
+
+
+@cache
+def user_of(kind: str, stage: int, stages: int) -> int | None:
+    """Return the other stage that needs the result of an action, or None if no stage does."""
+    for other in (stage - 1, stage + 1):
+        wanted = {need for each in "FBI" for need in needs(each, other, stages)}
+        if 0 <= other < stages and any(kind in k and s == stage for k, s in wanted):
+            return other
+    return None
+
+
+def missing(action: Action, stages: int, done: Container[Action]) -> list[tuple[Action, ...]]:
+    """Return what an action still waits for; an empty list means that it is ready.
+
+    Each entry is one unmet dependency: the actions of which one is enough.
+    """
+    kind, stage, i = action
+    choices = [
+        tuple(Action(each, need.stage, i) for each in need.kinds)
+        for need in needs(kind, stage, stages)
+    ]
+    return [some for some in choices if not any(one in done for one in some)]
+
+
+def needed_stage(schedule: Schedule, action: Action) -> int | None:
+    """Return the other stage whose F (for F), or B or I (for B or I), must come first, or None."""
+    kind, stage, _ = action
+    others = (n.stage for n in needs(kind, stage, schedule.stages) if n.stage != stage)
+    return next(others, None)
+
+
+def source_of(schedule: Schedule, action: Action) -> int | None:
+    """Return the rank that computes what an action needs from another stage.
+
+    It may be the action's own rank. None where nothing is needed: for F of the first stage, for B
+    and I of the last one, and for W.
+    """
+    before = needed_stage(schedule, action)
+    return None if before is None else schedule.rank_of[before]
+
+
+def target_of(schedule: Schedule, action: Action) -> int | None:
+    """Return the rank that needs the result of an action, or None if no other stage does."""
+    after = user_of(action.kind, action.stage, schedule.stages)
+    return None if after is None else schedule.rank_of[after]
+
+
+class Message(NamedTuple):
+    """One end of a message, as the rank sees it that sends or receives.
+
+    kind: "send" or "recv". peer: the rank at the other end.
+    action: the rank's own action. A recv comes before it, a send after it.
+    position: of that action in the rank's order, from 0.
+    tag: the same at both ends, and of no other message of the step.
+    """
+
+    kind: str
+    peer: int
+    action: Action
+    position: int
+    tag: int
+
+
+def messages(schedule: Schedule) -> list[list[Message]]:
+    """Return for each rank its sends and receives, in the order in which its actions need them."""
+    rows = []
+    for rank, actions in enumerate(schedule.ranks):
+        row = []
+        for position, action in enumerate(actions):
+            source, target = source_of(schedule, action), target_of(schedule, action)
+            if source is not None and source != rank:
+                tag = tag_of(schedule, action)
+                row.append(Message("recv", source, action, position, tag))
+            if target is not None and target != rank:
+                # B and I of a stage have one tag: either of them may be the receiver.
+                kind, stage, i = action
+                receiver = Action(kind, user_of(kind, stage, schedule.stages), i)
+                tag = tag_of(schedule, receiver)
+                row.append(Message("send", target, action, position, tag))
+        rows.append(row)
+    return rows
+
+
+def tag_of(schedule: Schedule, action: Action) -> int:
+    """Return the tag of the message that an action receives.
+
+    A whole number from 0 to 2 x stages x micro-batches - 1: one for each stage, micro-batch and
+    direction.
+    """
+    number = action.micro_batch * schedule.stages + action.stage
+    return 2 * number + (action.kind != "F")
+
+
+def crossed_links(schedule: Schedule) -> list[tuple[int, int]]:
+    """Return the links (from rank, to rank) whose messages are needed in another order than sent.
+
+    Gloo and MPI match messages by tag, so for them the order doesn't matter. NCCL has no tags:
+    there, receives on such a link must be posted in the order of the sends, or the tensors change
+    places unnoticed.
+    """
+    sent: dict[tuple[int, int], list[int]] = {}
+    needed: dict[tuple[int, int], list[int]] = {}
+    for rank, row in enumerate(messages(schedule)):
+        for message in row:
+            if message.kind == "send":
+                sent.setdefault((rank, message.peer), []).append(message.tag)
+            else:
+                needed.setdefault((message.peer, rank), []).append(message.tag)
+    return sorted(link for link in sent if sent[link] != needed[link])
+
+
+def with_messages(schedule: Schedule) -> str:
+    """Return the schedule as text, a line for each rank, with every message in its place.
+
+    ``rank 1: Recv(0) F0 Send(2) ...``: receive from rank 0 what F0 needs, compute F0, send its
+    result to rank 2.
+    """
+    lines = []
+    for (head, cells), row in zip(cells_of(schedule), messages(schedule), strict=True):
+        for message in reversed(row):  # from behind: the positions before it stay as they are
+            name = {"send": "Send", "recv": "Recv"}[message.kind]
+            at = message.position + (message.kind == "send")
+            cells.insert(at, f"{name}({message.peer})")
+        lines.append(f"{head} {' '.join(cells)}".rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,242 @@
+"""Why a rank computes nothing: a cause for every moment, in a simulated step or in a real one."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from helpers.schedules import (
+    KINDS,
+    Action,
+    Schedule,
+    Times,
+    from_trace,
+    needed_stage,
+    source_of,
+    tag_of,
+)
+from helpers.simulate.costs import Costs, measured, run, seconds_of
+from helpers.trace import COLLECTIVES, Event, Trace, with_waits
+
+CAUSES = ("dependency", "imbalance", "message", "memory", "all-reduce", "finished")
+
+
+class Idle(NamedTuple):
+    """From `start` to `end` (seconds) a rank computes nothing.
+
+    cause: "dependency": what `action` needs is not computed yet, as with equal stages too;
+        "imbalance": the same, but with equal stages on equal ranks it would not last so long;
+        "message": it is computed, and on its way;
+        "memory": another forward has its input, and there is no room for its activations;
+        "all-reduce": gradients are averaged;
+        "finished": nothing is left to do, and other ranks still work.
+    action: what it waits to compute. until: the rank that it waits for. None where there is none.
+    """
+
+    rank: int
+    start: float
+    end: float
+    cause: str
+    action: Action | None = None
+    until: int | None = None
+
+    def __str__(self) -> str:
+        words = f"rank {self.rank}, {self.start:g} s to {self.end:g} s: "
+        if self.action is None:
+            return words + self.cause
+        return words + f"waits to compute {self.action}, for rank {self.until} ({self.cause})"
+
+
+def causes(
+    trace: Trace, schedule: Schedule | None = None, costs: Costs | None = None
+) -> list[Idle]:
+    """Return every idle moment of one step of a pipeline with its cause, measured or simulated.
+
+    schedule: what the ranks ran; left out, the order that the trace shows. costs: what the step
+    was meant to cost, with the memory limit, if any; left out, what the trace shows. They decide
+    how much of a wait is imbalance, and whether a forward had no room.
+
+    What follows an action at once needs no cause: the moments between two actions of a rank in
+    which it waits for no other, because Python itself takes a moment, are left out.
+
+    Raises:
+        ValueError: if the trace isn't of one step of this schedule, or the costs don't fit.
+    """
+    schedule = schedule or from_trace(trace)
+    full = (costs or measured(trace)).for_schedule(schedule)
+    times, zero = times_of(trace, schedule), trace.start
+    found = idle_times(schedule, full, times)
+    last = [ends[-1] if ends else 0.0 for ends in times.ends]
+    closing = [
+        replace(e, start=e.start - zero, end=e.end - zero)
+        for e in trace.events
+        if e.kind not in KINDS and e.lane != "input" and e.rank < schedule.size
+    ]
+    closing = [e for e in closing if e.start >= last[e.rank] and e.kind not in ("send", "wait")]
+    found += closing_times(last, closing, trace.duration)
+    return sorted(found, key=lambda idle: (idle.rank, idle.start))
+
+
+def explained(trace: Trace, schedule: Schedule | None = None, costs: Costs | None = None) -> Trace:
+    """Return the trace with the waits that `causes` finds, as events like those of `simulate`.
+
+    Raises as `causes`.
+    """
+    zero = trace.start
+    bare = Trace([e for e in trace.events if e.kind != "wait"], trace.meta, trace.counters)
+    kept = [e for e in with_waits(bare).events if e.kind != "wait"]
+    found = [i for i in causes(bare, schedule, costs) if i.cause != "all-reduce"]
+    waits = [wait_event(i._replace(start=i.start + zero, end=i.end + zero)) for i in found]
+    events = sorted([*kept, *waits], key=lambda e: (e.start, e.rank))
+    return Trace(events, dict(trace.meta), list(trace.counters))
+
+
+def times_of(trace: Trace, schedule: Schedule) -> Times:
+    """Return when the actions of a schedule happened in a trace, in seconds from its start.
+
+    Raises:
+        ValueError: if the trace isn't of one step of this schedule.
+    """
+    if from_trace(trace).ranks != schedule.ranks:
+        raise ValueError(
+            f"the trace isn't of one step of {schedule!r}: record one step of it, or cut it out "
+            "with Trace.between"
+        )
+    zero, m = trace.start, schedule.micro_batches
+    rows = {rank: [e for e in row if e.kind in KINDS] for rank, row in trace.by_rank().items()}
+    starts = [[e.start - zero for e in rows.get(rank, ())] for rank in range(schedule.size)]
+    ends = [[e.end - zero for e in rows.get(rank, ())] for rank in range(schedule.size)]
+    size = schedule.stages * m
+    given = [0.0] * size, [0.0] * size
+    for rank, actions in enumerate(schedule.ranks):
+        for action, end in zip(actions, ends[rank], strict=True):
+            if action.kind != "W":
+                given[action.kind != "F"][action.stage * m + action.micro_batch] = end
+    arrived = given[0].copy(), given[1].copy()
+    received = {e.info.get("tag"): e.end - zero for e in trace.events if e.kind == "recv"}
+    for back, kind in enumerate("FB"):
+        for stage in range(schedule.stages):
+            before = needed_stage(schedule, Action(kind, stage, 0))
+            for i in range(m if before is not None else 0):
+                tag = tag_of(schedule, Action(kind, stage, i))
+                if tag in received:
+                    arrived[back][before * m + i] = received[tag]
+    return Times(starts, ends, given, arrived)
+
+
+def idle_times(schedule: Schedule, costs: Costs, times: Times) -> list[Idle]:
+    """Return every wait between the start of the step and each rank's last action."""
+    equal = _equal(schedule, costs)
+    usual = _waits(schedule, run(schedule, equal)) if equal else None
+    found = []
+    for rank, actions in enumerate(schedule.ranks):
+        full = _full_from(schedule, costs, times, rank)
+        before = 0.0
+        rows = zip(actions, times.starts[rank], times.ends[rank], strict=True)
+        for position, (action, start, end) in enumerate(rows):
+            until = source_of(schedule, action) if start > before else None
+            if until is not None:
+                given = min(max(before, _given(schedule, times, action)), start)
+                normal = min(before + usual[rank][position], given) if usual else given
+                blocked = max(before, full[position]) if full else start
+                # What lasts no time is left out: most waits have one cause.
+                if min(normal, blocked) > before:
+                    found.append(
+                        Idle(rank, before, min(normal, blocked), "dependency", action, until)
+                    )
+                if min(given, blocked) > normal:
+                    found.append(
+                        Idle(rank, normal, min(given, blocked), "imbalance", action, until)
+                    )
+                if min(start, blocked) > given:
+                    found.append(Idle(rank, given, min(start, blocked), "message", action, until))
+                if blocked < start:
+                    found.append(Idle(rank, blocked, start, "memory", action, until))
+            before = end
+    return found
+
+
+def closing_times(last: Sequence[float], closing: Iterable[Event], end: float) -> list[Idle]:
+    """Return the idle moments after each rank's last action.
+
+    last: when that ended. closing: the events that follow it: all-reduce, update. end: of the step.
+    """
+    found, done = [], list(last)
+    for event in closing:
+        if event.kind in COLLECTIVES:
+            found.append(Idle(event.rank, event.start, event.end, "all-reduce"))
+        done[event.rank] = max(done[event.rank], event.end)
+    return found + [Idle(rank, t, end, "finished") for rank, t in enumerate(done) if t < end]
+
+
+def wait_event(idle: Idle) -> Event:
+    """Return the event of a trace that shows an idle moment."""
+    facts: dict = {"cause": idle.cause}
+    if idle.action is not None:
+        facts |= {"stage": idle.action.stage, "micro_batch": idle.action.micro_batch}
+        facts |= {"for": str(idle.action), "until": idle.until}
+    return Event(idle.rank, "wait", idle.start, idle.end, "communication", idle.cause, facts)
+
+
+def changes(schedule: Schedule, costs: Costs, rank: int) -> list[float]:
+    """Bytes that each of a rank's actions takes (F, as it starts) or frees (the others, at end)."""
+    kept = costs.kept_for_weights
+    share = {"F": 1.0, "B": -1.0, "I": kept - 1.0, "W": -kept}
+    size = costs.activation_bytes
+    return [share[kind] * size[stage] for kind, stage, _ in schedule.ranks[rank]]
+
+
+def _given(schedule: Schedule, times: Times, action: Action) -> float:
+    """Return when what the action needs of another stage is computed; 0 if it needs nothing."""
+    stage = needed_stage(schedule, action)
+    if stage is None:
+        return 0.0
+    return times.given[action.kind != "F"][stage * schedule.micro_batches + action.micro_batch]
+
+
+def _waits(schedule: Schedule, times: Times) -> list[list[float]]:
+    """Return the seconds that each action's rank is idle until its input has been computed."""
+    rows = []
+    for rank, actions in enumerate(schedule.ranks):
+        free = [0.0, *times.ends[rank]]
+        row = [
+            _given(schedule, times, action) - t for action, t in zip(actions, free, strict=False)
+        ]
+        rows.append([max(0.0, wait) for wait in row])
+    return rows
+
+
+def _equal(schedule: Schedule, costs: Costs) -> Costs | None:
+    """Return costs with the same work spread evenly over stages and ranks; None if it is so."""
+    seconds = seconds_of(schedule.rank_of, costs)
+    if all(max(row) == min(row) for row in seconds.values()):
+        return None
+    mean = {kind: [sum(row) / len(row)] * len(row) for kind, row in seconds.items()}
+    return replace(
+        costs,
+        forward=mean["F"],
+        input_grad=mean["I"],
+        weight_grad=mean["W"],
+        speed=[1.0] * schedule.size,
+    )
+
+
+def _full_from(schedule: Schedule, costs: Costs, times: Times, rank: int) -> list[float]:
+    """Return for each position: from when on the rank's next forward has its input and no room.
+
+    Infinite where that does not happen before the action at the position; [] without a limit.
+    """
+    if costs.memory_limit is None:
+        return []
+    actions, m = schedule.ranks[rank], schedule.micro_batches
+    held, before = 0.0, []
+    for change in changes(schedule, costs, rank):
+        before.append(held)
+        held += change
+    rows, later = [float("inf")] * len(actions), None
+    for position in reversed(range(len(actions))):
+        kind, stage, i = actions[position]
+        if kind == "F":
+            later = stage, times.arrived[0][(stage - 1) * m + i] if stage else 0.0
+        elif later and before[position] + costs.activation_bytes[later[0]] > costs.memory_limit:
+            rows[position] = later[1]
+    return rows

@@ -1,0 +1,73 @@
+"""What an action needs: the rule itself, and what a player is told whose action isn't ready."""
+
+import re
+
+import pytest
+
+from helpers.schedules import (
+    Action,
+    missing,
+    needed_stage,
+    needs,
+    one_f_one_b,
+    parse,
+    user_of,
+    walk,
+    with_messages,
+    zb_h1,
+    zb_v,
+)
+
+
+def test_the_rule():
+    assert [needs("F", s, 3) for s in range(3)] == [(), (("F", 0),), (("F", 1),)]
+    for kind in "BI":
+        assert needs(kind, 1, 3) == (("F", 1), ("BI", 2))
+        assert needs(kind, 2, 3) == (("F", 2),)
+    assert needs("W", 1, 3) == (("I", 1),)
+    assert [user_of(kind, 1, 3) for kind in "FBIW"] == [2, 0, 0, None]
+    assert user_of("F", 2, 3) is user_of("B", 0, 3) is None
+
+
+def test_an_action_that_is_not_ready_says_what_is_missing():
+    done = {Action("F", 0, 0)}
+    assert missing(Action("F", 1, 0), 2, done) == []
+    assert missing(Action("F", 1, 1), 2, done) == [(Action("F", 0, 1),)]
+    assert missing(Action("B", 0, 0), 2, done) == [(Action("B", 1, 0), Action("I", 1, 0))]
+    assert missing(Action("B", 0, 0), 2, done | {Action("I", 1, 0)}) == []
+    assert missing(Action("W", 0, 0), 2, done) == [(Action("I", 0, 0),)]
+
+
+@pytest.mark.parametrize("schedule", [one_f_one_b(3, 4), zb_h1(3, 4), zb_v(2, 4)])
+def test_taking_any_ready_action_comes_to_the_end(schedule):
+    left, done = {action for row in schedule.ranks for action in row}, set()
+    while left:
+        ready = {action for action in left if not missing(action, schedule.stages, done)}
+        assert ready
+        done |= ready
+        left -= ready
+
+
+def test_a_walk_stops_where_a_rank_is_stuck():
+    times = walk(parse("rank 0: F0 B0 F1 B1\nrank 1: F0 F1 B0 B1"))
+    assert [len(ends) for ends in times.ends] == [1, 1]
+    times = walk(one_f_one_b(3, 4))
+    assert [len(ends) for ends in times.ends] == [8, 8, 8]
+    assert {time for row in times.ends for time in row} == {0.0}
+
+
+def test_a_schedule_prints_its_messages_in_their_places():
+    assert with_messages(one_f_one_b(3, 2)) == (
+        "rank 0: F0 Send(1) F1 Send(1) Recv(1) B0 Recv(1) B1\n"
+        "rank 1: Recv(0) F0 Send(2) Recv(0) F1 Send(2) Recv(2) B0 Send(0) Recv(2) B1 Send(0)\n"
+        "rank 2: Recv(1) F0 B0 Send(1) Recv(1) F1 B1 Send(1)"
+    )
+    last = with_messages(zb_v(2, 1)).splitlines()[-1]
+    assert last.startswith("rank 1: Recv(0) 1F0 2F0 Send(0)")  # within the rank no message is sent
+    assert needed_stage(zb_v(2, 1), Action("F", 2, 0)) == 1
+
+
+def test_without_the_messages_it_is_the_schedule_again():
+    for schedule in (one_f_one_b(4, 6), zb_v(3, 5)):
+        text = re.sub(r" (Send|Recv)\(\d+\)", "", with_messages(schedule))
+        assert parse(text).ranks == schedule.ranks

@@ -1,0 +1,112 @@
+"""Real traces and simulated ones explain their waits in the same words."""
+
+from dataclasses import replace
+
+import pytest
+
+from helpers.draw.words import Part
+from helpers.schedules import KINDS, gpipe, interleaved, one_f_one_b, parse, zb_h1, zb_v
+from helpers.simulate import Costs, causes, explained, simulate
+from helpers.trace import Trace, bubble, with_waits
+
+COSTS = Costs(
+    forward=[1, 1.5, 1, 1.25],
+    latency=0.25,
+    bandwidth=8,
+    message_bytes=2,
+    activation_bytes=1,
+    memory_limit=4,
+    update=0.5,
+)
+SCHEDULES = [gpipe(4, 4), one_f_one_b(4, 8), zb_h1(4, 6)]
+
+
+def as_recorded(done):
+    """A simulated step as real ranks would write it down: a rank enters a receive when it has
+    nothing else to do, a send takes it no time, and nobody writes down a wait."""
+    events = []
+    for event in done.trace.events:
+        if event.kind == "send":
+            events.append(replace(event, end=event.start))
+        elif event.kind == "recv":
+            place = event.info["stage"], event.info["micro_batch"]
+            rank = done.schedule.ranks[event.rank]
+            back = event.info["tag"] % 2
+            (position,) = [
+                n
+                for n, a in enumerate(rank)
+                if a[1:] == place and a.kind in ("BI" if back else "F")
+            ]
+            free = done.times.ends[event.rank][position - 1] if position else 0.0
+            events.append(replace(event, start=free, end=max(free, event.end)))
+        elif event.kind != "wait":
+            events.append(event)
+    return Trace(events, {}, done.trace.counters)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("costs", [Costs(), COSTS])
+def test_a_real_step_waits_for_the_same_reasons_as_the_simulated_one(schedule, costs):
+    done = simulate(schedule, replace(costs, memory_limit=costs.memory_limit and 8))
+    found = causes(as_recorded(done), schedule, done.costs)
+    assert [i[3:] for i in found] == [i[3:] for i in done.idle]
+    for one, other in zip(found, done.idle, strict=True):
+        assert one[:3] == pytest.approx(other[:3])
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("costs", [Costs(), Costs(latency=0.25, update=0.5)])
+def test_both_halves_of_a_comparison_have_the_same_share_of_waiting(schedule, costs):
+    done = simulate(schedule, costs)
+    real, plan = Part("measured", as_recorded(done)), Part("predicted", done.trace)
+    for rank in range(schedule.size):
+        assert real.waits(rank) == pytest.approx(plan.waits(rank))
+        assert real.busy(rank) == pytest.approx(plan.busy(rank))
+
+
+def test_the_lesson_s_step_waits_for_three_elevenths_of_its_time_in_both_halves():
+    done = simulate(one_f_one_b(4, 8))
+    for trace in (done.trace, as_recorded(done)):
+        part = Part("", trace)
+        assert sum(map(part.waits, range(4))) / 4 == pytest.approx(3 / 11)
+        assert bubble(trace) == pytest.approx(done.bubble()) == pytest.approx(3 / 11)
+
+
+@pytest.mark.parametrize("over", ["total", "ideal", "span"])
+def test_the_bubble_of_a_trace_is_that_of_the_simulated_step(over):
+    for schedule in (*SCHEDULES, interleaved(2, 4), zb_v(3, 6)):
+        done = simulate(schedule, Costs(2, 1.5, 1, latency=0.1, update=0.5))
+        assert bubble(done.trace, over) == pytest.approx(done.bubble(over))
+
+
+def test_without_a_schedule_and_costs_the_trace_shows_them():
+    done = simulate(one_f_one_b(3, 4), Costs(forward=[1, 2, 1], latency=0.5))
+    assert causes(as_recorded(done)) == done.idle
+
+
+def test_an_explained_trace_has_the_waits_of_the_simulated_one():
+    done = simulate(one_f_one_b(3, 4), Costs(latency=0.5))
+    recorded = as_recorded(done)
+    recorded.events = [replace(e, start=e.start + 7, end=e.end + 7) for e in recorded.events]
+    trace = explained(recorded, done.schedule, done.costs)
+
+    def waits(trace):
+        rows = trace.from_zero().events
+        return sorted((e.rank, e.start, e.end, str(e.info)) for e in rows if e.kind == "wait")
+
+    assert waits(trace) == waits(done.trace)
+    assert [e.kind for e in trace.events if e.kind in KINDS]
+
+
+def test_two_steps_in_one_trace_are_refused():
+    trace = simulate(gpipe(2, 2)).trace
+    later = [replace(e, start=e.start + 20, end=e.end + 20) for e in trace.events]
+    with pytest.raises(ValueError, match="isn't of one step of by hand: 2 ranks"):
+        causes(Trace(trace.events + later), parse("0: F0 F1 B0 B1\n1: F0 F1 B0 B1"))
+
+
+def test_an_idle_moment_that_waits_for_nobody_has_no_cause():
+    trace = simulate(gpipe(1, 2)).trace
+    trace.events[1].start += 0.25  # Python itself took a moment
+    assert causes(trace) == []
+    assert not [e for e in with_waits(trace).events if e.kind == "wait"]

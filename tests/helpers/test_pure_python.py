@@ -1,0 +1,43 @@
+"""What the pages in a browser need imports without the packages that only a machine has."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCKED = ("torch", "numpy", "matplotlib", "traitlets", "anywidget", "ipywidgets")
+PACKAGES = "trace draw waits cost schedules grid simulate search cluster timeline".split()
+
+
+def run(code: str) -> str:
+    """What a fresh interpreter prints in which none of these packages can be imported."""
+    code = f"import sys\nfor name in {BLOCKED}: sys.modules[name] = None\n{code}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_packages_import_alone():
+    names = ", ".join(f"helpers.{name}" for name in PACKAGES)
+    run(f"sys.path.insert(0, '.')\nimport {names}")
+
+
+def test_puzzles_import_alone():
+    code = "import importlib, pkgutil, cluster\nsys.path.insert(0, '..')\n"
+    code += "for m in pkgutil.iter_modules(cluster.__path__, 'cluster.'):\n"
+    code += "    if not m.name.endswith('__main__'): importlib.import_module(m.name)\n"
+    run(f"sys.path.insert(0, {str(ROOT / 'puzzles')!r})\nsys.path.insert(1, '.')\n{code}")
+
+
+def test_a_schedule_is_checked_simulated_searched_and_drawn_alone():
+    code = """
+sys.path.insert(0, ".")
+from helpers import draw
+from helpers.schedules import check, one_f_one_b
+from helpers.search import search
+from helpers.simulate import causes, simulate
+done = simulate(check(one_f_one_b(4, 8)))
+print(len(causes(done.trace)) == len(done.idle), search(2, 4, walks=3).schedule.name)
+print(draw.timeline(done.trace).svg()[:4])
+"""
+    assert run(code).split()[0] == "True" and "<svg" in run(code)
