@@ -11,7 +11,7 @@ import os
 import re
 from pathlib import Path
 
-from helpers.files import write_whole
+from helpers.files import as_path, read_whole, write_whole
 from helpers.schedules.action import Action, read_action
 from helpers.schedules.schedule import Schedule
 
@@ -59,9 +59,9 @@ def save_csv(schedule: Schedule, path: str | os.PathLike) -> Path:
 
 def load_csv(path: str | os.PathLike) -> Schedule:
     """Read a file; the schedule has the file's name. ValueError and OSError are one sentence."""
-    path = Path(path)
+    path = as_path(path)
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = read_whole(path).decode("utf-8")
     except OSError as error:
         raise type(error)(f"cannot read the schedule {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -8,6 +8,7 @@ from numbers import Real
 from helpers.schedules import Schedule
 
 Numbers = float | Sequence[float]
+MOST = 10**300  # what a float holds
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Costs:
 def _as_list(value: Numbers, needed: int, name: str) -> list[float]:
     if isinstance(value, Real):
         return [value] * needed
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
+    if isinstance(value, str) or not hasattr(value, "__iter__") or getattr(value, "ndim", 1) == 0:
         raise ValueError(f"Costs({name}={value!r}): give a number, or a list of numbers")
     value = list(value)
     if len(value) != needed:
@@ -90,6 +91,8 @@ def _right(values: list[float], name: str) -> list[float]:
     for value in values:
         if not isinstance(value, Real):
             raise ValueError(f"Costs({name}=...) holds {value!r}: it must be a number")
+        if isinstance(value, int) and abs(value) > MOST:
+            raise ValueError(f"Costs({name}=...) holds a number of {len(str(value))} digits")
         if not (value > 0 if positive else 0 <= value < math.inf):
             limit = "above 0" if positive else "0 or more, and finite"
             raise ValueError(f"Costs({name}=...) holds {value}: it must be {limit}")
