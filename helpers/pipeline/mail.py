@@ -126,9 +126,14 @@ class Mail:
         if action.kind == "F" and announcing not in self.on_the_way:
             numbers = torch.tensor(self.sizes[action.stage].to_numbers(), device=self.peers.device)
             self._send(peer, announcing, numbers)
-        info = {"stage": action.stage, "micro_batch": action.micro_batch, "peer": peer}
+        info = self._info(action, peer)
         with self.recorder.span("send", tag=tag, bytes=tensor.nbytes, **info):
             self._send(peer, tag, tensor.to(self.peers.device).contiguous())
+
+    def _info(self, action: Action, peer: int) -> dict[str, int]:
+        """What the trace says of a message; the peer by its number in the world, as the rank is."""
+        name = self.peers.names[peer]
+        return {"stage": action.stage, "micro_batch": action.micro_batch, "peer": name}
 
     def _send(self, peer: int, tag: int, tensor: torch.Tensor) -> None:
         group = self.peers.link(self.peers.rank, peer)
@@ -139,7 +144,7 @@ class Mail:
     def receive(self, action: Action) -> torch.Tensor:
         """Wait for what an action needs."""
         peer, tag = self.receives[action]
-        info = {"stage": action.stage, "micro_batch": action.micro_batch, "peer": peer}
+        info = self._info(action, peer)
         with self.recorder.span("recv", tag=tag, **info) as facts:
             while tag not in self.posted:
                 self._post(peer)

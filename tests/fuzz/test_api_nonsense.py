@@ -21,7 +21,7 @@ from simplellm.llama import CausalLLama, LLama
 
 ROOT = Path(__file__).resolve().parents[2]
 REFUSALS = (ValueError, TypeError, OSError, RuntimeError)
-NUMBERS = (0, -1, 1.5, True, "3", None, math.nan, math.inf, [2], torch.tensor(1.0), 10**400)
+NUMBERS = (0, -1, 1.5, True, "3", None, math.nan, math.inf, [2], torch.tensor(1.0))
 PATHS = ("/nope", "/", "", "\0", "a\0b", None, 5, "/dev/zero", "x" * 5000)
 SIZES = {"dmodel": 8, "num_heads": 2, "n_layers": 2, "ctx_size": 8}
 COSTS = ("forward", "speed", "latency", "bandwidth", "message_bytes", "memory_limit")
@@ -60,6 +60,9 @@ def calls():
         for name in SIZES:
             sizes = SIZES | {name: v}
             yield f"LLama({name}={v!r:.20})", lambda s=sizes: LLama(CausalLLama, 32, **s)
+    for name in COSTS:
+        one = {name: 10**400}
+        yield f"Costs({name}=10**400)", lambda one=one: simulate(gpipe(2, 2), Costs(**one))
     for path in PATHS:
         yield f"Trace.load({path!r:.20})", lambda path=path: Trace.load(path)
         yield f"load_csv({path!r:.20})", lambda path=path: load_csv(path)
@@ -92,7 +95,7 @@ def said_by_us(error: BaseException) -> bool:
 def test_nonsense_is_refused_by_a_sentence(effort, numbers):
     lines = list(calls())
     wrong = []
-    for name, call in numbers.sample(lines, effort(60, len(lines))):
+    for name, call in numbers.sample(lines, effort(40, len(lines))):
         try:
             call()
         except Exception as error:
