@@ -64,8 +64,8 @@ class Config:
     shared: bool = False  # embedding and head are one tensor
 
     def __post_init__(self):
-        needed = ("dmodel", "num_heads", "ctx_size", "vocab_size", "n_layers")
-        for name in (*needed, "hidden_dim", "head_dim"):
+        needed = ("dmodel", "num_heads", "ctx_size", "n_layers")
+        for name in (*needed, "vocab_size", "hidden_dim", "head_dim"):
             value = getattr(self, name)
             if not isinstance(value, Integral) and (name in needed or value is not None):
                 raise TypeError(f"{name} must be a whole number, not {value!r}.")
