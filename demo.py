@@ -3,8 +3,8 @@
     python demo.py          (or: make demo)
 
 A small LLaMA trains on one device.  Then three ranks train it again by averaging their gradients,
-from the same weights on the same stories.  Both must walk the same way; the demo shows how near
-they stay, how fast they go, and what the trained model has learned to write.
+from the same weights on the same stories.  The demo compares one step of SGD, in which both must
+change every weight alike; it shows both curves, how fast they go, and what the model has learned.
 """
 
 import argparse
@@ -23,18 +23,21 @@ from helpers.plain_errors import plain_errors  # noqa: E402
 from helpers.ranks import RankFailed, find_place, launch  # noqa: E402
 from helpers.ranks.connect import rank_device  # noqa: E402
 from helpers.trace import with_waits  # noqa: E402
-from simplellm.options import make_tokenizer  # noqa: E402
+from simplellm.options import make_tokenizer, positive  # noqa: E402
 from simplellm.stories import floor  # noqa: E402
 
 RANKS = 3
+STEP_LR = 0.3  # of the step that is compared
+SAME = 1e-3  # of the largest change: float32 rounds a sum of gradients by about 1e-6 of it
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--steps", type=int, default=100, help="training steps (100)")
-    parser.add_argument("--batch", type=int, default=6, help="windows a step, over all ranks (6)")
+    parser.add_argument("--steps", type=positive, default=100, help="training steps (100)")
+    text = "windows a step, over all ranks (6)"
+    parser.add_argument("--batch", type=positive, default=6, help=text)
     parser.add_argument(
         "--optimizer", choices=("adam", "sgd"), default="adam", help="adam or sgd (adam)"
     )
@@ -55,16 +58,12 @@ def main():
     losses, net, seconds = train_alone(alone)
     size = sum(p.numel() for p in net.parameters())
     print(f"\n{RANKS} ranks, {flags.batch // RANKS} windows each, gradients averaged:")
-    rank_losses, weights, rank_seconds, trace = train_on_ranks(ranks)
+    rank_losses, after_one, rank_seconds, trace = train_on_ranks(ranks)
 
     print_curves(losses, rank_losses, least.nats_per_token)
     tokens = flags.steps * flags.batch * alone.seq_l
-    difference = max(
-        (weights[name] - value).abs().max().item() for name, value in net.state_dict().items()
-    )
-    note = " (rounding, which Adam enlarges: try --optimizer sgd)" if difference > 1e-3 else ""
     print(f"\nparameters                     {size:,}")
-    print(f"largest difference in a weight {difference:.1e}{note}")
+    print_one_step(*compare_one_step(alone, after_one))
     print(f"one device                     {tokens / seconds:,.0f} tokens/s")
     print(f"{RANKS} ranks                        {tokens / rank_seconds:,.0f} tokens/s")
     print(f"\nA story by the trained model:\n\n{write_story(net, tokenizer)}\n")
@@ -87,7 +86,7 @@ def train_alone(options):
 
 
 def train_on_ranks(options):
-    """Mean losses, weights, seconds of the slowest rank, and trace of the run on ranks."""
+    """Mean losses, weights after one step of SGD, seconds of the slowest rank, and the trace."""
     results = launch(train_rank, RANKS, args=(options,))
     losses = [sum(step) / RANKS for step in zip(*(r[0] for r in results), strict=True)]
     trace = results[0][2].merged(*(r[2] for r in results[1:]))
@@ -95,13 +94,43 @@ def train_on_ranks(options):
 
 
 def train_rank(options):
-    """What each rank runs: the script's own training."""
+    """What each rank runs: the script's own training, after one step of SGD for the comparison."""
     place = find_place()
+    _, net, _ = intro_DP_GA.train(one_step(options), place, rank_device(), Silence())
+    after_one = {name: value.cpu() for name, value in net.state_dict().items()}
     say = Progress(options.steps) if place.rank == 0 else Silence()
     begun = time.perf_counter()
-    losses, net, trace = intro_DP_GA.train(options, place, rank_device(), say)
-    weights = {name: value.cpu() for name, value in net.state_dict().items()}
-    return losses, weights, trace, time.perf_counter() - begun
+    losses, _, trace = intro_DP_GA.train(options, place, rank_device(), say)
+    return losses, after_one, trace, time.perf_counter() - begun
+
+
+def one_step(options, steps=1):
+    """The same flags for one step of SGD: it moves a weight by the gradient times the rate, so a
+    wrong factor in the gradient shows. Adam would divide it out."""
+    changed = {"steps": steps, "optimizer": "sgd", "lr": STEP_LR}
+    return argparse.Namespace(**(vars(options) | changed))
+
+
+def compare_one_step(options, ranks):
+    """After one step: the largest difference of a weight, and the largest change of one.
+
+    options: those of one device. ranks: the weights of the ranks, by name.
+    """
+    before, after = (
+        intro.train(one_step(options, steps), say=Silence())[1].state_dict() for steps in (0, 1)
+    )
+    difference = max((ranks[name] - after[name]).abs().max().item() for name in after)
+    change = max((after[name] - before[name]).abs().max().item() for name in after)
+    return difference, change
+
+
+def print_one_step(difference, change):
+    """Say whether one device and the ranks have taken the same step."""
+    same = difference <= SAME * change
+    verdict = "the same step, up to rounding" if same else "NOT the same step: look for a factor"
+    print("one step of SGD from the same weights:")
+    print(f"  largest change of a weight   {change:.1e}")
+    print(f"  largest difference           {difference:.1e}  ({verdict})")
 
 
 class Progress:

@@ -183,6 +183,8 @@ def main(arguments: list[str] | None = None) -> int:
             start = [str(find_mpirun()), "-n", str(options.ranks)]
             print(shlex.join([*start, "python3", "-m", "mpi4py", *what]))
             return 0
+        if not what[0].startswith("-") and not (HERE / what[0]).is_file():
+            raise ValueError(f"there is no script {HERE / what[0]}: give its path from {HERE}")
         done = run_mpi(what, options.ranks, options.timeout, echo=True)
     except (NoMpi, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -11,13 +11,13 @@ class WrongInput(ValueError):
 
 @contextmanager
 def plain_words(speaks: bool = True) -> Iterator[None]:
-    """End the program with the sentence and code 2 where the input was wrong.
+    """End the program with the sentence and code 2 where the input, or a file, was wrong.
 
     speaks: False ends it without the sentence: of several ranks one says it.
     """
     try:
         yield
-    except WrongInput as error:
+    except (WrongInput, OSError) as error:
         if speaks:
             print(f"error: {error}", file=sys.stderr, flush=True)
         sys.exit(2)

@@ -16,6 +16,33 @@ _FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
 
 
+def as_path(path: str | os.PathLike) -> Path:
+    """Return the path as a `Path`.
+
+    Raises TypeError for what is no path, and ValueError for a zero byte, which no system allows in
+    one; each with one sentence.
+    """
+    try:
+        text = os.fsdecode(path)
+    except TypeError:
+        raise TypeError(f"a path is text or a pathlib.Path, not {path!r:.60}") from None
+    if "\0" in text:
+        raise ValueError(f"the path {text[:60]!r} holds a zero byte, which no file name can have")
+    return Path(text)
+
+
+def read_whole(path: str | os.PathLike) -> bytes:
+    """Return the bytes of a file.
+
+    Raises OSError as the system does, ValueError for a device, which may never end, and what
+    `as_path` raises.
+    """
+    path = as_path(path)
+    if path.exists() and not path.is_file() and not path.is_dir() and path != Path(os.devnull):
+        raise ValueError(f"{path} is a device or a pipe: give the path of a file")
+    return path.read_bytes()
+
+
 def write_whole(path: str | os.PathLike, data: bytes | str) -> Path:
     """Write `data` to `path`, whole or not at all, and return the path.
 
@@ -23,12 +50,11 @@ def write_whole(path: str | os.PathLike, data: bytes | str) -> Path:
     was there before keeps its content until the new one is complete. A device such as
     ``/dev/stdout`` is written to directly.
 
-    Raises ``OSError`` (or the subclass that fits) with one sentence that names the path and the
-    cure: full disk, missing permission, a folder in place of the file and the like.
+    Raises ``TypeError`` and ``ValueError`` as `as_path`, and ``OSError`` (or the subclass that
+    fits) with one sentence that names the path and the cure: full disk, missing permission, a
+    folder in place of the file and the like.
     """
-    path = Path(path)
-    if "\0" in str(path):
-        raise OSError(f"cannot write {str(path)!r}: it holds a null byte; choose another file name")
+    path = as_path(path)
     if isinstance(data, str):
         data = data.encode("utf-8")
     try:

@@ -2,33 +2,79 @@
 
 import os
 import sys
+import sysconfig
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXPECTED = (ValueError, TypeError, OSError, ImportError, ArithmeticError, RuntimeError)
+LIBRARY = Path(sysconfig.get_path("stdlib")).resolve()
+PACKAGES = Path(sysconfig.get_path("purelib")).resolve()
+EXPECTED = (
+    ValueError,
+    TypeError,
+    OSError,
+    ImportError,
+    ArithmeticError,
+    RuntimeError,
+    MemoryError,
+)
 
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """End the program with one sentence where this lab's own library refused something.
+    """End the program with one sentence where the project refused something.
 
-    An error that was raised elsewhere (a mistake in the script itself, or in torch) keeps its
-    traceback.  LAB_TRACEBACK=1 shows every traceback.
+    Every program of the project runs inside: what is wrong with its arguments, its files or the
+    machine becomes one sentence here. A mistake in the code itself, or in torch, keeps its
+    traceback, and LAB_TRACEBACK=1 shows every traceback. Inside a rank that our own launcher
+    started the error goes on to the launcher, which says which rank it was.
     """
     try:
         yield
     except EXPECTED as error:
-        if "LAB_RANK" in os.environ or "LAB_TRACEBACK" in os.environ or not _is_ours(error):
+        sentence = sentence_of(error)
+        if "LAB_RANK" in os.environ or "LAB_TRACEBACK" in os.environ or sentence is None:
             raise
         sys.stdout.flush()
-        sys.exit(f"error: {error}")
+        sys.exit(f"error: {sentence}")
 
 
-def _is_ours(error: BaseException) -> bool:
-    """Whether the line that raised the error stands in `helpers` or `simplellm`."""
-    frames = traceback.extract_tb(error.__traceback__)
-    innermost = Path(frames[-1].filename)
-    return any(innermost.is_relative_to(ROOT / room) for room in ("helpers", "simplellm"))
+def sentence_of(error: BaseException) -> str | None:
+    """Return what to tell a person, or None where the error is a mistake in the code."""
+    if _out_of_memory(error):
+        return "there is not enough memory for these sizes: choose smaller ones"
+    frames = [(f, _home(f.filename)) for f in traceback.extract_tb(error.__traceback__)]
+    own = [(frame, home) for frame, home in frames if home != "python"]  # pathlib only passes it on
+    if not own or own[-1][1] not in ("library", "script"):
+        return None
+    frame, home = own[-1]
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename} cannot be used: {error.strerror}"
+    if home == "library" or (frame.line or "").startswith("raise "):
+        return str(error)
+    return None
+
+
+def _home(file: str) -> str:
+    """Whose file it is: "package" (installed), "python", "library" (ours), "script" (ours)."""
+    if file.startswith("<"):
+        return "python"
+    path = Path(file).resolve()
+    if path.is_relative_to(PACKAGES):  # before the rest: the environment may lie in the project
+        return "package"
+    if path.is_relative_to(LIBRARY):
+        return "python"
+    if any(path.is_relative_to(ROOT / room) for room in ("helpers", "simplellm")):
+        return "library"
+    return "script" if path.is_relative_to(ROOT) else "elsewhere"
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    """Whether Python, torch on the CPU, or torch on a GPU found too little memory."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
+    )

@@ -7,43 +7,22 @@
 Prints the loss of each step.
 """
 
-import argparse
-
 import torch
 
-from helpers.plain_errors import plain_errors
+from helpers.ranks.script import run_alone
 from helpers.trace import Recorder
-from simplellm.devices import pick
 from simplellm.losses import causalLLMLoss, check_finite
 from simplellm.options import (
-    add_training_flags,
+    OneDeviceFlags,
     make_model,
     make_optimizer,
     make_tokenizer,
-    positive,
-    settle,
     stories_of_ranks,
 )
 
 
 def read_flags(arguments=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_training_flags(parser, batch_size=3)
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (auto)")
-    parser.add_argument(
-        "--threads", type=positive, default=1, help="cores that this device may use (1)"
-    )
-    parser.add_argument(
-        "--like-ranks",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="read what N ranks would read, side by side in one batch",
-    )
-    parser.add_argument("--trace", metavar="FILE", help="leave a trace that Perfetto opens")
-    return settle(parser.parse_args(arguments))
+    return OneDeviceFlags(__doc__, batch_size=3).parse_args(arguments)
 
 
 def train(options, say=print):
@@ -51,18 +30,17 @@ def train(options, say=print):
 
     say(step, loss): called after each step.
     """
-    device = pick(options.device)
     torch.set_num_threads(options.threads)  # a device is one core, as each of several ranks is
     torch.manual_seed(options.seed)
     tokenizer = make_tokenizer(options)
-    net = make_model(options, tokenizer, device)
+    net = make_model(options, tokenizer, options.device)
     stories = stories_of_ranks(options, tokenizer, options.like_ranks)
     optimizer = make_optimizer(options, net)
     recorder = Recorder(rank=0)
     losses = []
 
     for step in range(options.steps):
-        ids = next(stories).to(device)
+        ids = next(stories).to(net.device)
         optimizer.zero_grad()
         with recorder.span("F"):
             loss = causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
@@ -76,13 +54,5 @@ def train(options, say=print):
     return losses, net, recorder.trace()
 
 
-def main():
-    options = read_flags()
-    _, _, trace = train(options)
-    if options.trace:
-        trace.save(options.trace)
-
-
 if __name__ == "__main__":
-    with plain_errors():
-        main()
+    run_alone(read_flags, train)

@@ -14,6 +14,8 @@ def check_ids(ids: torch.Tensor, vocab_size: int, ctx_size: int) -> None:
         TypeError: not int64 or int32.
         ValueError: not two dimensions, longer than `ctx_size`, or a token outside the vocabulary.
     """
+    if not isinstance(ids, torch.Tensor):
+        raise TypeError(f"token ids must be a tensor and not a {type(ids).__name__}.")
     if ids.dtype not in INTEGERS:
         raise TypeError(f"token ids must be torch.int64 and these are {ids.dtype}: use ids.long().")
     if ids.dim() != 2:

@@ -1,6 +1,7 @@
 """The sizes of a LLaMA as data: checked, with every default filled in."""
 
 from dataclasses import dataclass, field
+from numbers import Integral
 
 ROPE_KEYS = {
     "default": (),
@@ -63,6 +64,11 @@ class Config:
     shared: bool = False  # embedding and head are one tensor
 
     def __post_init__(self):
+        needed = ("dmodel", "num_heads", "ctx_size", "n_layers")
+        for name in (*needed, "vocab_size", "hidden_dim", "head_dim"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) and (name in needed or value is not None):
+                raise TypeError(f"{name} must be a whole number, not {value!r}.")
         for name in ("dmodel", "num_heads", "ctx_size", "vocab_size", "hidden_dim", "head_dim"):
             value = getattr(self, name)
             if value is not None and value < 1:

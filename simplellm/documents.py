@@ -77,6 +77,8 @@ def count_documents(path: Path) -> int:
     """Return how many documents a text file has; a file that is no text raises (see `TextFile`)."""
     if path.is_dir():
         raise ValueError(f'"{path}" is a folder: give the path of a text file.')
+    if path.exists() and not path.is_file():
+        raise ValueError(f'"{path}" is a device or a pipe: give the path of a text file.')
     try:
         with path.open("rb") as file:
             _check_text(file, path)

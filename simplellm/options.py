@@ -6,6 +6,7 @@ python intro.py --layers 3 --steps 10    any single number can be changed
 """
 
 import argparse
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from torch import Tensor, nn, optim
 
 from simplellm.dataloaders import PythonReference, TextFile, TinyStories
 from simplellm.llama import CausalLLama, LLama
+from simplellm.slicing import slice_stage
 from simplellm.tokenizers import SPTokenizer
 
 OPTIMIZERS = {"adam": optim.Adam, "sgd": optim.SGD}
@@ -39,6 +41,42 @@ SIZES = {
 }
 
 
+class TrainingFlags(argparse.ArgumentParser):
+    """A parser with the flags of a training script; what it parses is complete and fits together.
+
+    description: what the script does, printed as it is. batch_size: the default, in windows of
+    text. micro_batches: where it is given, the script has --micro-batches, with this default.
+
+    `parse_args` raises ValueError, one sentence, where the micro-batches would not be equal.
+    """
+
+    def __init__(self, description: str, batch_size: int, micro_batches: int | None = None):
+        super().__init__(
+            description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        add_training_flags(self, batch_size)
+        if micro_batches is not None:
+            text = f"of a batch ({micro_batches})"
+            self.add_argument("--micro-batches", type=positive, default=micro_batches, help=text)
+
+    def parse_args(self, args=None, namespace=None):
+        options = settle(super().parse_args(args, namespace))
+        return check_micro_batches(options) if "micro_batches" in options else options
+
+
+class OneDeviceFlags(TrainingFlags):
+    """The flags of a script on one device: --device, --threads, --like-ranks and --trace too."""
+
+    def __init__(self, description: str, batch_size: int):
+        super().__init__(description, batch_size)
+        add = self.add_argument
+        add("--device", default="auto", help="auto, cpu, cuda or mps (auto)")
+        add("--threads", type=threads, default=1, help="cores that this device may use (1)")
+        text = "read what N ranks would read, side by side in one batch"
+        add("--like-ranks", type=positive, default=1, metavar="N", help=text)
+        add("--trace", metavar="FILE", help="leave a trace that Perfetto opens")
+
+
 def add_training_flags(parser: argparse.ArgumentParser, batch_size: int) -> None:
     """Add the flags of a training script.  `batch_size` is the default, in windows of text."""
     add = parser.add_argument_group("training").add_argument
@@ -51,7 +89,7 @@ def add_training_flags(parser: argparse.ArgumentParser, batch_size: int) -> None
     add("--layers", type=_count, help="blocks of the model")
     add("--optimizer", choices=OPTIMIZERS, default="adam", help="adam or sgd (adam)")
     add("--lr", type=_rate, help="learning rate")
-    add("--seed", type=int, default=0, help="of the initial weights and of the stories (0)")
+    add("--seed", type=_seed, default=0, help="of the initial weights and of the stories (0)")
     add("--tokenizer", metavar="NAME", help="stories-1024, stories-4096, or a SentencePiece file")
     add("--source", choices=SOURCES, default="stories", help="where the text comes from (stories)")
     add("--text", metavar="FILE", help="train on a text file of your own instead")
@@ -68,7 +106,7 @@ def settle(options: argparse.Namespace) -> argparse.Namespace:
 
 
 def check_micro_batches(options: argparse.Namespace) -> argparse.Namespace:
-    """The flags themselves; ValueError where the micro-batches of a batch would not be equal."""
+    """Return the flags; raise ValueError if a batch can't be cut into equal micro-batches."""
     if options.batch_size % options.micro_batches:
         raise ValueError(
             f"a batch of {options.batch_size} cannot be cut into {options.micro_batches} equal "
@@ -77,13 +115,32 @@ def check_micro_batches(options: argparse.Namespace) -> argparse.Namespace:
     return options
 
 
+def prepare(
+    options: argparse.Namespace, device: str | torch.device, stage: int = 0, stages: int = 1
+) -> tuple[SPTokenizer, nn.Module]:
+    """Return the tokenizer and the model that the flags ask for, its weights drawn from the seed.
+
+    stages: with more than one, the model is cut into so many stages and only number `stage` is
+    returned. Every rank draws the whole model first, so all layouts start from the same weights.
+    """
+    torch.manual_seed(options.seed)
+    tokenizer = make_tokenizer(options)
+    if stages == 1:
+        return tokenizer, make_model(options, tokenizer, device)
+    return tokenizer, slice_stage(make_model(options, tokenizer), stage, stages, device)
+
+
 def make_tokenizer(options: argparse.Namespace) -> SPTokenizer:
     """The tokenizer that the flags ask for."""
     return SPTokenizer(options.tokenizer)
 
 
 def make_model(options: argparse.Namespace, tokenizer: SPTokenizer, device: str = "cpu") -> LLama:
-    """The whole LLaMA that the flags ask for."""
+    """Return the whole LLaMA that the flags ask for.
+
+    Raises ValueError for sizes that can't fit into this machine's memory.
+    """
+    check_memory(options, tokenizer.vocab_size)
     return LLama(
         CausalLLama,
         tokenizer.vocab_size,
@@ -145,21 +202,70 @@ def make_optimizer(options: argparse.Namespace, model: nn.Module) -> optim.Optim
     return OPTIMIZERS[options.optimizer](model.parameters(), lr=options.lr)
 
 
+def check_memory(options: argparse.Namespace, vocabulary: int) -> None:
+    """Raise ValueError for sizes that need more memory than this machine has, whatever is done.
+
+    Counted are the weights and their gradients, and the logits of one micro-batch, 4 bytes each: a
+    step needs more than that.
+    """
+    room = memory_of_this_machine()
+    width, layers = options.dmodel, options.layers
+    weights = 8 * (2 * vocabulary * width + layers * 16 * width * width)
+    if weights > room:
+        raise ValueError(
+            f"a model of {layers} layers of width {width} needs more than {weights / 1e9:,.0f} GB, "
+            f"and this machine has {room / 1e9:,.0f} GB: choose a smaller --dmodel or --layers"
+        )
+    window = 4 * options.seq_l * vocabulary
+    most = (room - weights) // window
+    windows = options.batch_size // getattr(options, "micro_batches", 1)
+    if windows > most:
+        raise ValueError(
+            f"{windows:,} windows of {options.seq_l:,} tokens at one time need more than "
+            f"{windows * window / 1e9:,.0f} GB, and this machine has {room / 1e9:,.0f} GB: at most "
+            f"{most:,} fit, so choose a smaller --batch-size or --seq-l"
+        )
+
+
+def memory_of_this_machine() -> int:
+    """Return the bytes of the largest memory here, of the processor or of a GPU."""
+    gpus = [torch.cuda.get_device_properties(n).total_memory for n in range(_gpus())]
+    try:
+        return max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *gpus, 0)
+    except (AttributeError, ValueError, OSError):  # Windows does not tell: what no laptop has
+        return max(1 << 40, *gpus, 0)
+
+
+def _gpus() -> int:
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
 def positive(text: str) -> int:
-    return _at_least(text, 1)
+    """A flag's whole number, 1 or more."""
+    return _between(text, 1)
+
+
+def threads(text: str) -> int:
+    """A flag's number of threads: as many as any machine can run."""
+    return _between(text, 1, 1024)
 
 
 def _count(text: str) -> int:
-    return _at_least(text, 0)
+    return _between(text, 0)
 
 
-def _at_least(text: str, least: int) -> int:
+def _seed(text: str) -> int:
+    return _between(text, 0, 2**64 - 1)  # what torch takes
+
+
+def _between(text: str, least: int, most: int | None = None) -> int:
     try:
         number = int(text)
     except ValueError:
         number = least - 1
-    if number < least:
-        raise argparse.ArgumentTypeError(f"must be a whole number, {least} or more, not {text!r}")
+    if number < least or (most is not None and number > most):
+        bounds = f"{least} or more" if most is None else f"from {least} to {most:,}"
+        raise argparse.ArgumentTypeError(f"must be a whole number, {bounds}, not {text[:40]!r}")
     return number
 
 

@@ -127,6 +127,8 @@ def _read(name: str) -> bytes:
     path = Path(name)
     if path.is_dir():
         raise ValueError(f'"{path}" is a folder: give the path of the tokenizer file in it.')
+    if path.exists() and not path.is_file():
+        raise ValueError(f'"{path}" is a device or a pipe: give the path of a tokenizer file.')
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:

@@ -13,6 +13,7 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
+from simplellm.options import positive
 from simplellm.stories import stories
 from simplellm.tokenizers import SPTokenizer, import_sentencepiece
 
@@ -74,16 +75,20 @@ def used_pieces(tokenizer: SPTokenizer, characters: int = 2_000_000) -> int:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Train SentencePiece models on the stories.")
-    parser.add_argument("--pieces", type=int, nargs="+", default=SIZES, help="sizes to train")
-    parser.add_argument("--characters", type=int, default=4_000_000, help="how much text to read")
+    parser.add_argument("--pieces", type=positive, nargs="+", default=SIZES, help="sizes to train")
+    text = "how much text to read (4000000)"
+    parser.add_argument("--characters", type=positive, default=4_000_000, help=text)
     parser.add_argument("--folder", type=Path, default=Path(__file__).parent / "assets")
     options = parser.parse_args(arguments)
-    options.folder.mkdir(parents=True, exist_ok=True)
-    for pieces in options.pieces:
-        path = options.folder / f"stories-{pieces}.model"
-        path.write_bytes(train(pieces, options.characters))
-        used = used_pieces(SPTokenizer(path))
-        print(f"{path}: {pieces} pieces, of which 2 MB of new stories use {used}")
+    try:
+        options.folder.mkdir(parents=True, exist_ok=True)
+        for pieces in options.pieces:
+            path = options.folder / f"stories-{pieces}.model"
+            path.write_bytes(train(pieces, options.characters))
+            used = used_pieces(SPTokenizer(path))
+            print(f"{path}: {pieces} pieces, of which 2 MB of new stories use {used}")
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,8 @@ while backward goes on. ddp: torch's DistributedDataParallel. The four train ali
 trace shows when work was started, not when it was done: to wait for it would end the overlap.
 """
 
-import argparse
 from functools import partial
 
-import torch
 import torch.distributed as dist
 from buckets import Buckets
 from flat import Flat
@@ -20,39 +18,25 @@ from hooks import Hooks
 from torch.nn.parallel import DistributedDataParallel
 
 from helpers.parallel.overlap import start_mean
-from helpers.plain_errors import plain_errors
-from helpers.ranks import connect, disconnect
-from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
-from simplellm.options import (
-    add_training_flags,
-    make_model,
-    make_optimizer,
-    make_stories,
-    make_tokenizer,
-    settle,
-)
+from simplellm.options import TrainingFlags, make_optimizer, make_stories, prepare
 
 WAYS = ("flat", "hooks", "buckets", "ddp")
 
 
 def read_flags(arguments=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_rank_flags(parser, ranks=3)
-    add_training_flags(parser, batch_size=1)
-    parser.add_argument("--average", choices=WAYS, default="buckets", help="how (buckets)")
-    parser.add_argument("--bucket-mb", type=float, default=1.0, help="of a bucket, about (1)")
-    parser.add_argument("--trace", metavar="FOLDER", help="leave a trace of each rank there")
-    options = settle(parser.parse_args(arguments))
+    flags = add_run_flags(TrainingFlags(__doc__, batch_size=1), ranks=3)
+    flags.add_argument("--average", choices=WAYS, default="buckets", help="how (buckets)")
+    flags.add_argument("--bucket-mb", type=float, default=1.0, help="of a bucket, about (1)")
+    options = flags.parse_args(arguments)
     if not options.bucket_mb > 0:
         raise ValueError(f"--bucket-mb {options.bucket_mb:g}: a bucket holds more than 0 MB")
     return options
 
 
-def prepare(net, way, megabytes, recorder):
+def averaging(net, way, megabytes, recorder):
     """The model to train with, and what to call after each backward."""
     if way == "ddp":
         net = DistributedDataParallel(net, bucket_cap_mb=megabytes)
@@ -75,11 +59,9 @@ def train(options, place, device, say=print):
 
     say(step, loss): called after each step.
     """
-    torch.manual_seed(options.seed)
-    tokenizer = make_tokenizer(options)
-    net = make_model(options, tokenizer, device)
+    tokenizer, net = prepare(options, device)
     recorder = Recorder(rank=place.rank)
-    model, finish = prepare(net, options.average, options.bucket_mb, recorder)
+    model, finish = averaging(net, options.average, options.bucket_mb, recorder)
     stories = iter(make_stories(options, tokenizer, place.rank, place.world_size))
     optimizer = make_optimizer(options, net)
     losses = []
@@ -101,16 +83,5 @@ def train(options, place, device, say=print):
     return losses, net, recorder.trace()
 
 
-def main():
-    options = read_flags()
-    place = place_from(options)
-    device = connect(place, options.backend, options.timeout)
-    _, _, trace = train(options, place, device)
-    if options.trace:
-        trace.save(f"{options.trace}/rank{place.rank}.json")
-    disconnect()
-
-
 if __name__ == "__main__":
-    with plain_errors():
-        main()
+    run_as_rank(read_flags, train)

@@ -7,34 +7,17 @@
 Each rank prints its own loss of each step.
 """
 
-import argparse
-
 import torch
 import torch.distributed as dist
 
-from helpers.plain_errors import plain_errors
-from helpers.ranks import connect, disconnect
-from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
-from simplellm.options import (
-    add_training_flags,
-    make_model,
-    make_optimizer,
-    make_stories,
-    make_tokenizer,
-    settle,
-)
+from simplellm.options import TrainingFlags, make_optimizer, make_stories, prepare
 
 
 def read_flags(arguments=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_rank_flags(parser, ranks=3)
-    add_training_flags(parser, batch_size=1)
-    parser.add_argument("--trace", metavar="FOLDER", help="leave a trace of each rank there")
-    return settle(parser.parse_args(arguments))
+    return add_run_flags(TrainingFlags(__doc__, batch_size=1), ranks=3).parse_args(arguments)
 
 
 def average_weights(model, world_size):
@@ -63,9 +46,8 @@ def train(options, place, device, say=print):
 
     say(step, loss): called after each step.
     """
-    torch.manual_seed(options.seed)  # the same on every rank: all start with the same weights
-    tokenizer = make_tokenizer(options)
-    net = make_model(options, tokenizer, device)
+    # Drawn from one seed on every rank: all start with the same weights.
+    tokenizer, net = prepare(options, device)
     stories = iter(make_stories(options, tokenizer, place.rank, place.world_size))
     optimizer = make_optimizer(options, net)
     recorder = Recorder(rank=place.rank)
@@ -89,16 +71,5 @@ def train(options, place, device, say=print):
     return losses, net, recorder.trace()
 
 
-def main():
-    options = read_flags()
-    place = place_from(options)
-    device = connect(place, options.backend, options.timeout)
-    _, _, trace = train(options, place, device)
-    if options.trace:
-        trace.save(f"{options.trace}/rank{place.rank}.json")
-    disconnect()
-
-
 if __name__ == "__main__":
-    with plain_errors():
-        main()
+    run_as_rank(read_flags, train)

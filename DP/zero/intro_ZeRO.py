@@ -8,9 +8,6 @@ Stage 1 cuts the optimizer's state into one part a rank, stage 2 the gradients t
 weights too; stage 0 is plain data parallelism. At the end each rank says what it kept.
 """
 
-import argparse
-
-import torch
 import torch.distributed as dist
 from memory import expected, kept
 from torch import nn
@@ -18,30 +15,16 @@ from zero1 import Zero1
 from zero2 import Zero2
 from zero3 import Zero3
 
-from helpers.plain_errors import plain_errors
-from helpers.ranks import connect, disconnect
-from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
-from simplellm.options import (
-    add_training_flags,
-    make_model,
-    make_optimizer,
-    make_stories,
-    make_tokenizer,
-    settle,
-)
+from simplellm.options import TrainingFlags, make_optimizer, make_stories, prepare
 
 
 def read_flags(arguments=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_rank_flags(parser, ranks=3)
-    add_training_flags(parser, batch_size=1)
-    parser.add_argument("--stage", type=int, choices=(0, 1, 2, 3), default=1, help="of ZeRO (1)")
-    parser.add_argument("--trace", metavar="FOLDER", help="leave a trace of each rank there")
-    return settle(parser.parse_args(arguments))
+    flags = add_run_flags(TrainingFlags(__doc__, batch_size=1), ranks=3)
+    flags.add_argument("--stage", type=int, choices=(0, 1, 2, 3), default=1, help="of ZeRO (1)")
+    return flags.parse_args(arguments)
 
 
 class Zero0:
@@ -75,9 +58,7 @@ def train(options, place, device, say=print):
 
     say(step, loss): called after each step. The bytes are what this rank keeps before an update.
     """
-    torch.manual_seed(options.seed)
-    tokenizer = make_tokenizer(options)
-    net = make_model(options, tokenizer, device)
+    tokenizer, net = prepare(options, device)
     count = sum(p.numel() for p in net.parameters())
     recorder = Recorder(rank=place.rank)
     trainer = (Zero0, Zero1, Zero2, Zero3)[options.stage](
@@ -103,19 +84,13 @@ def train(options, place, device, say=print):
     return losses, count, most, recorder.trace()
 
 
-def main():
-    options = read_flags()
-    place = place_from(options)
-    device = connect(place, options.backend, options.timeout)
-    _, count, most, trace = train(options, place, device)
+def print_kept(options, place, result):
+    """Print what this rank kept beside what the formula says."""
+    _, count, most, _ = result
     for name, size in expected(count, options.stage, place.world_size).items():
         found = most.get(name, 0)
         print(f"{name:9}  {found / 1e6:7.2f} MB kept, {size / 1e6:7.2f} MB by the formula")
-    if options.trace:
-        trace.save(f"{options.trace}/rank{place.rank}.json")
-    disconnect()
 
 
 if __name__ == "__main__":
-    with plain_errors():
-        main()
+    run_as_rank(read_flags, train, tell=print_kept)

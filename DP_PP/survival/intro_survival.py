@@ -11,69 +11,60 @@ Every layout learns from the same batches: --batch-size is that of all pipelines
 rank of the first pipeline prints the loss of the whole batch.
 """
 
-import argparse
 import os
 import signal
 from itertools import islice
 
-import torch
 import torch.distributed as dist
 
 from helpers.checkpoint import Training, resume, save
 from helpers.grid import Grid, make_groups
 from helpers.pipeline import Pipeline
-from helpers.plain_errors import plain_errors
-from helpers.ranks import connect, disconnect
-from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.schedules import one_f_one_b
+from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
-from simplellm.options import (
-    add_training_flags,
-    make_model,
-    make_optimizer,
-    make_stories,
-    make_tokenizer,
-    positive,
-    settle,
-)
-from simplellm.slicing import slice_stage, whole_name
+from simplellm.options import TrainingFlags, make_optimizer, make_stories, positive, prepare
+from simplellm.slicing import layer_counts, whole_name
 
 
 def read_flags(arguments=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_rank_flags(parser, ranks=6)
-    add_training_flags(parser, batch_size=6)
+    parser = add_run_flags(TrainingFlags(__doc__, batch_size=6, micro_batches=2), ranks=6)
     parser.set_defaults(steps=20)
     add = parser.add_argument_group("survival").add_argument
     add("--stages", type=positive, default=3, help="of each pipeline (3)")
-    add("--micro-batches", type=positive, default=2, help="of each pipeline's batch (2)")
     add("--checkpoints", metavar="FOLDER", default="runs/checkpoints", help="(runs/checkpoints)")
     add("--every", type=positive, default=5, help="steps from one save to the next (5)")
     add("--die-at", type=int, metavar="STEP", help="kill rank 1 in this step, unless resumed")
-    return settle(parser.parse_args(arguments))
+    return parser.parse_args(arguments)
+
+
+def make_grid(options, ranks):
+    """Lay the ranks out; ValueError where stages, layers, ranks and batch do not fit together."""
+    layer_counts(options.layers, options.stages)
+    grid = Grid(max(1, ranks // options.stages), options.stages).require(ranks)
+    if options.batch_size % grid.dp:
+        raise ValueError(f"choose a --batch-size that the {grid.dp} pipelines can divide")
+    return grid
 
 
 def train(options, place, device, say=print):
-    """Train until `options.steps` steps are done; give the losses by step, and where it began.
+    """Train until `options.steps` steps are done; give losses by step, where it began, the trace.
 
     say(step, loss): called after each step on the last rank of the first pipeline.
     """
-    grid = Grid(max(1, place.world_size // options.stages), options.stages)
-    grid.require(place.world_size)
-    if options.batch_size % grid.dp:
-        raise ValueError(f"choose a --batch-size that the {grid.dp} pipelines can divide")
+    grid = make_grid(options, place.world_size)
     here, groups = grid.coordinates(place.rank), make_groups(grid)
-    torch.manual_seed(options.seed)  # the same whole model on every rank, cut alike
-    tokenizer = make_tokenizer(options)
-    stage = slice_stage(make_model(options, tokenizer), here.pp, grid.pp, device)
+    # Drawn from one seed on every rank: the same whole model, cut alike.
+    tokenizer, stage = prepare(options, device, here.pp, grid.pp)
     optimizer = make_optimizer(options, stage)
+    recorder = Recorder(rank=place.rank)
     pipeline = Pipeline(
         one_f_one_b(grid.pp, options.micro_batches),
         {here.pp: stage},
         groups.pp,
         loss=lambda logits, ids: causalLLMLoss(logits, ids, tokenizer.vocab_size),
+        recorder=recorder,
     )
 
     # Names of the whole model: they say nothing of how the ranks have cut it.
@@ -93,9 +84,11 @@ def train(options, place, device, say=print):
         outcome = pipeline.step(ids, ids)
         if step == options.die_at and place.rank == 1 and not done.path:
             os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
-        for p in stage.parameters():
-            dist.all_reduce(p.grad, dist.ReduceOp.AVG, groups.dp)
-        optimizer.step()
+        with recorder.span("all-reduce", group=list(grid.group(place.rank, "dp"))):
+            for p in stage.parameters():
+                dist.all_reduce(p.grad, dist.ReduceOp.AVG, groups.dp)
+        with recorder.span("update"):
+            optimizer.step()
         if outcome.loss is not None:
             dist.all_reduce(outcome.loss, dist.ReduceOp.AVG, groups.dp)
             losses[step] = check_finite(outcome.loss, step)
@@ -104,17 +97,8 @@ def train(options, place, device, say=print):
         if (step + 1) % options.every == 0:
             save(options.checkpoints, training, step + 1, position=step + 1)
 
-    return losses, done.step
-
-
-def main():
-    options = read_flags()
-    place = place_from(options)
-    device = connect(place, options.backend, options.timeout)
-    train(options, place, device)
-    disconnect()
+    return losses, done.step, recorder.trace()
 
 
 if __name__ == "__main__":
-    with plain_errors():
-        main()
+    run_as_rank(read_flags, train, fits=make_grid)

@@ -8,41 +8,21 @@ The same bubble as GPipe, and less memory (Fan et al. 2021, arXiv 2007.01045; Na
 arXiv 2104.04473). The last rank prints the loss of each step.
 """
 
-import argparse
-
 import torch
 import torch.distributed as dist
 
-from helpers.plain_errors import plain_errors
-from helpers.ranks import connect, disconnect
-from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
-from simplellm.options import (
-    add_training_flags,
-    check_micro_batches,
-    make_model,
-    make_optimizer,
-    make_stories,
-    make_tokenizer,
-    positive,
-    settle,
-)
-from simplellm.slicing import slice_stage
+from simplellm.options import TrainingFlags, make_optimizer, make_stories, positive, prepare
+from simplellm.slicing import layer_counts
 
 
 def read_flags(arguments=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_rank_flags(parser, ranks=3)
-    add_training_flags(parser, batch_size=3)
-    parser.add_argument("--micro-batches", type=positive, default=3, help="of a batch (3)")
-    parser.add_argument(
-        "--waves", type=positive, default=1, help="batches that go through before one update (1)"
-    )
-    parser.add_argument("--trace", metavar="FOLDER", help="leave a trace of each rank there")
-    return check_micro_batches(settle(parser.parse_args(arguments)))
+    flags = add_run_flags(TrainingFlags(__doc__, batch_size=3, micro_batches=3), ranks=3)
+    text = "batches that go through before one update (1)"
+    flags.add_argument("--waves", type=positive, default=1, help=text)
+    return flags.parse_args(arguments)
 
 
 def forward_backward(stage, ids, micro_batches, place, recorder):
@@ -61,7 +41,15 @@ def forward_backward(stage, ids, micro_batches, place, recorder):
     shape = (*parts[0].shape, stage.config.dmodel)  # of what one stage sends to the next
     inputs, outputs, losses = {}, {}, []
     # BEGIN SOLUTION PP-3
-    sends = []
+    sends = {}  # by receiver and micro-batch: the message, and the tensor that it reads
+
+    def send(tensor, peer, k):  # a plain send would meet the neighbor's: both would wait for ever
+        with recorder.span("send", peer=peer, micro_batch=k):
+            sends[peer, k] = dist.isend(tensor, peer), tensor
+
+    def free(peer, k):  # the tensor must live until it has been sent, and not longer
+        message, _ = sends.pop((peer, k))
+        message.wait()
 
     def forward(k):
         x = parts[k]
@@ -76,8 +64,8 @@ def forward_backward(stage, ids, micro_batches, place, recorder):
                 y = causalLLMLoss(y, parts[k], stage.config.vocab_size) / micro_batches
                 losses.append(y.detach())
         inputs[k], outputs[k] = x, y
-        if rank < last:  # a plain send would meet the neighbour's: both would wait for ever
-            sends.append((dist.isend(y.detach(), rank + 1), y))
+        if rank < last:
+            send(y.detach(), rank + 1, k)
 
     def backward(k):
         x, y, gradient = inputs.pop(k), outputs.pop(k), None  # not kept any longer
@@ -85,10 +73,13 @@ def forward_backward(stage, ids, micro_batches, place, recorder):
             gradient = torch.empty(shape, device=ids.device)
             with recorder.span("recv", peer=rank + 1, micro_batch=k):
                 dist.recv(gradient, rank + 1)
+            free(rank + 1, k)  # the next stage has used y, so it has come
         with recorder.span("B", stage=rank, micro_batch=k):
             y.backward(gradient)
         if rank > 0:
-            sends.append((dist.isend(x.grad, rank - 1), x))
+            if k > 0:
+                free(rank - 1, k - 1)
+            send(x.grad, rank - 1, k)
 
     ahead = min(last - rank, micro_batches)  # how many go forward before the first comes back
     for k in range(ahead):
@@ -97,8 +88,8 @@ def forward_backward(stage, ids, micro_batches, place, recorder):
         if k + ahead < micro_batches:
             forward(k + ahead)
         backward(k)
-    for work, _ in sends:  # a tensor must live until it has been sent
-        work.wait()
+    for peer, k in list(sends):
+        free(peer, k)
     return sum(losses) if rank == last else None
     # END SOLUTION
 
@@ -108,10 +99,8 @@ def train(options, place, device, say=print):
 
     say(step, loss): called on the last rank after each step. Other ranks have no losses.
     """
-    torch.manual_seed(options.seed)  # the same whole model on every rank, cut alike
-    tokenizer = make_tokenizer(options)
-    whole = make_model(options, tokenizer)
-    stage = slice_stage(whole, place.rank, place.world_size, device)
+    # Drawn from one seed on every rank: the same whole model, cut alike.
+    tokenizer, stage = prepare(options, device, place.rank, place.world_size)
     # The first stage reads the stories, and the last one compares with them.
     stories = iter(make_stories(options, tokenizer, quiet=place.rank > 0))
     optimizer = make_optimizer(options, stage)
@@ -135,16 +124,5 @@ def train(options, place, device, say=print):
     return losses, stage, recorder.trace()
 
 
-def main():
-    options = read_flags()
-    place = place_from(options)
-    device = connect(place, options.backend, options.timeout)
-    _, _, trace = train(options, place, device)
-    if options.trace:
-        trace.save(f"{options.trace}/rank{place.rank}.json")
-    disconnect()
-
-
 if __name__ == "__main__":
-    with plain_errors():
-        main()
+    run_as_rank(read_flags, train, fits=lambda options, ranks: layer_counts(options.layers, ranks))

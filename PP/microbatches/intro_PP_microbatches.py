@@ -8,41 +8,21 @@ All micro-batches go forward, then all go backward (Huang et al. 2019, arXiv 181
 The last rank prints the loss of each step.
 """
 
-import argparse
-
 import torch
 import torch.distributed as dist
 
-from helpers.plain_errors import plain_errors
-from helpers.ranks import connect, disconnect
-from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
-from simplellm.options import (
-    add_training_flags,
-    check_micro_batches,
-    make_model,
-    make_optimizer,
-    make_stories,
-    make_tokenizer,
-    positive,
-    settle,
-)
-from simplellm.slicing import slice_stage
+from simplellm.options import TrainingFlags, make_optimizer, make_stories, positive, prepare
+from simplellm.slicing import layer_counts
 
 
 def read_flags(arguments=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_rank_flags(parser, ranks=3)
-    add_training_flags(parser, batch_size=3)
-    parser.add_argument("--micro-batches", type=positive, default=3, help="of a batch (3)")
-    parser.add_argument(
-        "--waves", type=positive, default=1, help="batches that go through before one update (1)"
-    )
-    parser.add_argument("--trace", metavar="FOLDER", help="leave a trace of each rank there")
-    return check_micro_batches(settle(parser.parse_args(arguments)))
+    flags = add_run_flags(TrainingFlags(__doc__, batch_size=3, micro_batches=3), ranks=3)
+    text = "batches that go through before one update (1)"
+    flags.add_argument("--waves", type=positive, default=1, help=text)
+    return flags.parse_args(arguments)
 
 
 def forward_backward(stage, ids, micro_batches, place, recorder):
@@ -104,10 +84,8 @@ def train(options, place, device, say=print):
 
     say(step, loss): called on the last rank after each step. Other ranks have no losses.
     """
-    torch.manual_seed(options.seed)  # the same whole model on every rank, cut alike
-    tokenizer = make_tokenizer(options)
-    whole = make_model(options, tokenizer)
-    stage = slice_stage(whole, place.rank, place.world_size, device)
+    # Drawn from one seed on every rank: the same whole model, cut alike.
+    tokenizer, stage = prepare(options, device, place.rank, place.world_size)
     # The first stage reads the stories, and the last one compares with them.
     stories = iter(make_stories(options, tokenizer, quiet=place.rank > 0))
     optimizer = make_optimizer(options, stage)
@@ -131,16 +109,5 @@ def train(options, place, device, say=print):
     return losses, stage, recorder.trace()
 
 
-def main():
-    options = read_flags()
-    place = place_from(options)
-    device = connect(place, options.backend, options.timeout)
-    _, _, trace = train(options, place, device)
-    if options.trace:
-        trace.save(f"{options.trace}/rank{place.rank}.json")
-    disconnect()
-
-
 if __name__ == "__main__":
-    with plain_errors():
-        main()
+    run_as_rank(read_flags, train, fits=lambda options, ranks: layer_counts(options.layers, ranks))

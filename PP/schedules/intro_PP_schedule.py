@@ -8,46 +8,28 @@ Schedules: 1F1B, interleaved, mine (from orders.py), breadth-first, ZB-H1, ZB-H2
 a file with a line for each rank: "rank 0: 0F0 0F1 0B0 0B1". The last stage's rank prints the loss.
 """
 
-import argparse
 from pathlib import Path
 
 import orders
 import torch
 
 from helpers.pipeline import Pipeline
-from helpers.plain_errors import plain_errors
-from helpers.ranks import connect, disconnect
-from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.schedules import breadth_first, load_csv, one_f_one_b, parse, zb_h1, zb_h2, zb_v
 from helpers.search import search
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
-from simplellm.options import (
-    add_training_flags,
-    check_micro_batches,
-    make_model,
-    make_optimizer,
-    make_stories,
-    make_tokenizer,
-    positive,
-    settle,
-)
-from simplellm.slicing import slice_stage
+from simplellm.options import TrainingFlags, make_optimizer, make_stories, positive, prepare
+from simplellm.slicing import layer_counts, slice_stage
 
 NAMED = {"1F1B": one_f_one_b, "ZB-H1": zb_h1, "ZB-H2": zb_h2, "ZB-V": zb_v}
 
 
 def read_flags(arguments=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_rank_flags(parser, ranks=3)
-    add_training_flags(parser, batch_size=6)
-    parser.add_argument("--micro-batches", type=positive, default=6, help="of a batch (6)")
-    parser.add_argument("--schedule", default="interleaved", help="a name, or a file (interleaved)")
-    parser.add_argument("--chunks", type=positive, default=2, help="stages of a rank (2)")
-    parser.add_argument("--trace", metavar="FOLDER", help="leave a trace of each rank there")
-    return check_micro_batches(settle(parser.parse_args(arguments)))
+    flags = add_run_flags(TrainingFlags(__doc__, batch_size=6, micro_batches=6), ranks=3)
+    flags.add_argument("--schedule", default="interleaved", help="a name, or a file (interleaved)")
+    flags.add_argument("--chunks", type=positive, default=2, help="stages of a rank (2)")
+    return flags.parse_args(arguments)
 
 
 def make_schedule(name, ranks, micro_batches, chunks):
@@ -70,7 +52,16 @@ def make_schedule(name, ranks, micro_batches, chunks):
     if not Path(name).is_file():
         known = ", ".join([*NAMED, "interleaved", "mine", "breadth-first", "searched"])
         raise ValueError(f"--schedule {name}: there is no such file; the names are {known}")
-    return load_csv(name) if name.endswith(".csv") else parse(Path(name).read_text("utf-8"))
+    if name.endswith(".csv"):
+        return load_csv(name)
+    return parse(Path(name).read_text("utf-8", "replace"))
+
+
+def plan(options, ranks):
+    """The schedule that the flags ask for; ValueError where it has more stages than the model."""
+    schedule = make_schedule(options.schedule, ranks, options.micro_batches, options.chunks)
+    layer_counts(options.layers, schedule.stages)
+    return schedule
 
 
 def to_schedule(rows):
@@ -83,12 +74,9 @@ def train(options, place, device, say=print):
 
     say(step, loss): called after each step on the rank of the last stage. Others have no losses.
     """
-    torch.manual_seed(options.seed)  # the same whole model on every rank, cut alike
-    schedule = make_schedule(
-        options.schedule, place.world_size, options.micro_batches, options.chunks
-    )
-    tokenizer = make_tokenizer(options)
-    whole = make_model(options, tokenizer)
+    schedule = plan(options, place.world_size)
+    # Drawn from one seed on every rank: the same whole model, cut alike.
+    tokenizer, whole = prepare(options, "cpu")
     mine = schedule.stages_of(place.rank)
     stages = {s: slice_stage(whole, s, schedule.stages, device) for s in mine}
     stories = iter(make_stories(options, tokenizer, quiet=place.rank > 0))
@@ -112,16 +100,5 @@ def train(options, place, device, say=print):
     return losses, stages, recorder.trace()
 
 
-def main():
-    options = read_flags()
-    place = place_from(options)
-    device = connect(place, options.backend, options.timeout)
-    _, _, trace = train(options, place, device)
-    if options.trace:
-        trace.save(f"{options.trace}/rank{place.rank}.json")
-    disconnect()
-
-
 if __name__ == "__main__":
-    with plain_errors():
-        main()
+    run_as_rank(read_flags, train, fits=plan)

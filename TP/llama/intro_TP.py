@@ -7,37 +7,20 @@
 Rank 0 prints the loss of each step.
 """
 
-import argparse
-
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 
 from helpers.parallel import require_heads
-from helpers.plain_errors import plain_errors
-from helpers.ranks import connect, disconnect
-from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
-from simplellm.options import (
-    add_training_flags,
-    make_model,
-    make_optimizer,
-    make_stories,
-    make_tokenizer,
-    settle,
-)
+from simplellm.options import TrainingFlags, make_optimizer, make_stories, prepare
 
 
 def read_flags(arguments=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_rank_flags(parser, ranks=3)
-    add_training_flags(parser, batch_size=3)
-    parser.add_argument("--trace", metavar="FOLDER", help="leave a trace of each rank there")
-    return settle(parser.parse_args(arguments))
+    return add_run_flags(TrainingFlags(__doc__, batch_size=3), ranks=3).parse_args(arguments)
 
 
 def all_reduced(x):
@@ -109,9 +92,8 @@ def train(options, place, device, say=print):
     say(step, loss): called on rank 0 after each step. Every rank has the losses.
     """
     require_heads([options.heads], place.world_size)
-    torch.manual_seed(options.seed)  # the same whole model on every rank, cut alike
-    tokenizer = make_tokenizer(options)
-    net = make_model(options, tokenizer, device)
+    # Drawn from one seed on every rank: the same whole model, cut alike.
+    tokenizer, net = prepare(options, device)
     cut_layers(net, place.rank, place.world_size)
     # All ranks read the same stories.
     stories = iter(make_stories(options, tokenizer, quiet=place.rank > 0))
@@ -136,16 +118,5 @@ def train(options, place, device, say=print):
     return losses, net, recorder.trace()
 
 
-def main():
-    options = read_flags()
-    place = place_from(options)
-    device = connect(place, options.backend, options.timeout)
-    _, _, trace = train(options, place, device)
-    if options.trace:
-        trace.save(f"{options.trace}/rank{place.rank}.json")
-    disconnect()
-
-
 if __name__ == "__main__":
-    with plain_errors():
-        main()
+    run_as_rank(read_flags, train, fits=lambda options, n: require_heads([options.heads], n))

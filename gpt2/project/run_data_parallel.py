@@ -134,7 +134,7 @@ def one_rank(rank: int, world_size: int, backend: str, options: dict) -> None:
 def main(arguments: list[str] | None = None) -> int:
     parser = flags.common("GPT-2 learns to translate on several processes.")
     parser.add_argument("--pytest", type=flags.truth, default=False, help="True: one step only")
-    parser.add_argument("--world_size", type=flags.whole, default=2, help="processes")
+    parser.add_argument("--world_size", type=flags.ranks, default=2, help="processes")
     told = parser.parse_args(arguments)
     with plain_words():
         options = {

@@ -7,6 +7,7 @@ A row of a file: batch, micro-batch, hidden, heads, layers, sequence, tensor, da
 parallel, milliseconds; on A100s with half the network cards, 1F1B and full recomputation.
 """
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +26,7 @@ from helpers.cluster.published import (
     recomputation,
     vtrain,
 )
-from helpers.files import write_whole
+from helpers.files import read_whole, write_whole
 from helpers.plain_errors import plain_errors
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cluster_model.md"
@@ -85,10 +86,17 @@ def judged_llama3() -> list[Judged]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    if arguments:
-        rows = read_rows(Path(arguments[0]).read_text(encoding="utf-8").splitlines())
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.cluster.validate",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("rows", nargs="?", help="a file with rows of your own")
+    file = parser.parse_args(arguments).rows
+    if file:
+        rows = read_rows(read_whole(file).decode(errors="replace").splitlines())
         if not rows:
-            raise ValueError(f"{arguments[0]} holds no row: a row begins with a digit")
+            raise ValueError(f"{file} holds no row: a row begins with a digit")
         errors = [row.error(A100_HALF) for row in rows]
         for row, error in zip(rows, errors, strict=True):
             print(f"{row.layout.gpus:5} GPUs  {row.seconds:9.3f} s  {error:+7.1%}  {row.layout}")

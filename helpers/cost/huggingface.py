@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from helpers.cost.config import FAMILIES, ModelConfig
+from helpers.files import read_whole
 
 
 def read_config(source: str | Path | Mapping) -> ModelConfig:
@@ -31,10 +32,10 @@ def read_config(source: str | Path | Mapping) -> ModelConfig:
 
 def _load(path: Path) -> Mapping:
     try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
+        fields = json.loads(read_whole(path))
     except OSError as error:
         raise ValueError(f"{path} cannot be read ({error.strerror}): check the path") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError(f"{path} is not JSON: give a model's config.json") from None
     if not isinstance(fields, dict):
         raise ValueError(f"{path} holds no JSON object: give a model's config.json")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from numbers import Integral
 from typing import NamedTuple
 
 DIMENSIONS = ("dp", "pp", "tp")
@@ -57,7 +58,9 @@ class Grid:
         return self
 
     def coordinates(self, rank: int) -> Coordinates:
-        """Where a rank stands. ValueError if the grid has no such rank."""
+        """Where a rank stands. ValueError if the grid has no such rank, TypeError for no number."""
+        if not isinstance(rank, Integral):
+            raise TypeError(f"a rank is a whole number, not {rank!r}")
         if not 0 <= rank < self.size:
             raise ValueError(
                 f"there is no rank {rank}: this grid has {_ranks(self.size)}, 0 to {self.size - 1}"

@@ -219,9 +219,14 @@ class Transport:
             self.specs[stage] = ActivationSpec(self.rows, tuple(tensor.shape[1:]), tensor.dtype)
             numbers = torch.tensor(self.specs[stage].to_numbers(), device=self.peers.device)
             self._send(peer, self._announcement(stage), numbers)
-        facts = {"stage": stage, "micro_batch": i, "peer": peer, "bytes": tensor.nbytes}
-        with self.recorder.span("send", tag=tag, **facts):
+        facts = self._facts(action, peer)
+        with self.recorder.span("send", tag=tag, bytes=tensor.nbytes, **facts):
             self._send(peer, tag, tensor.to(self.peers.device).contiguous())
+
+    def _facts(self, action: Action, peer: int) -> dict[str, int]:
+        """Return what the trace says of a message; the peer by its number in the world."""
+        name = self.peers.names[peer]
+        return {"stage": action.stage, "micro_batch": action.micro_batch, "peer": name}
 
     def _send(self, peer: int, tag: int, tensor: torch.Tensor) -> None:
         group = self.peers.link(self.peers.rank, peer)
@@ -231,8 +236,7 @@ class Transport:
     def receive(self, action: Action) -> torch.Tensor:
         """Wait for what an action needs and return it."""
         peer, tag = self.receives[action]
-        facts = {"stage": action.stage, "micro_batch": action.micro_batch, "peer": peer}
-        with self.recorder.span("recv", tag=tag, **facts) as info:
+        with self.recorder.span("recv", tag=tag, **self._facts(action, peer)) as info:
             while tag not in self.posted:
                 self._post(peer)
             work, tensor, message = self._use(peer, tag)

@@ -22,7 +22,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args(arguments)
+    logs = Path(options.logs) if options.logs else None
     try:
+        if logs and logs.exists() and not logs.is_dir():
+            raise NotADirectoryError(f"--logs {logs} is a file: name a folder")
         report = run_script(
             options.script,
             options.ranks,
@@ -30,14 +33,14 @@ def main(arguments: list[str] | None = None) -> int:
             options.timeout,
             checked=options.checked,
         )
+        if logs:
+            write_logs(report, logs)
     except KeyboardInterrupt:
         print("interrupted: every rank was stopped", file=sys.stderr)
         return 130
     except (ValueError, OSError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    if options.logs:
-        write_logs(report, Path(options.logs))
     if report.failure:
         print(f"\n{report.failure}", file=sys.stderr)
         return 1

@@ -19,6 +19,12 @@ class Choice:
     why: str
 
 
+def require_backend(request: str) -> None:
+    """Raise BackendError unless there is a backend of this name."""
+    if request not in BACKENDS:
+        raise BackendError(f"the backend must be one of {', '.join(BACKENDS)}, not {request!r}")
+
+
 def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> Choice:
     """The backend for a rank that sees `gpus` GPUs on its machine.
 
@@ -30,8 +36,7 @@ def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> Choice:
     """
     ranks = place.local_world_size
     here = f"{ranks} rank{'s' if ranks > 1 else ''} and {gpus} GPU{'' if gpus == 1 else 's'} here"
-    if request not in BACKENDS:
-        raise BackendError(f"the backend must be one of {', '.join(BACKENDS)}, not {request!r}")
+    require_backend(request)
     if request == "gloo":
         return Choice("gloo", "it was asked for")
     if request == "nccl":

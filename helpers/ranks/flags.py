@@ -6,6 +6,8 @@ from helpers.ranks.backend import BACKENDS
 from helpers.ranks.discover import SOURCES, Place
 from helpers.ranks.place import find_place
 
+MOST_SECONDS = 1_000_000  # eleven days
+
 
 def add_rank_flags(parser: argparse.ArgumentParser, ranks: int) -> None:
     """Add RANK, --world-size, --rank-source, --backend and --timeout.
@@ -17,8 +19,21 @@ def add_rank_flags(parser: argparse.ArgumentParser, ranks: int) -> None:
     add("--world-size", type=int, help=f"how many ranks there are ({ranks})")
     add("--rank-source", choices=SOURCES, default="auto", help="who tells the rank (auto)")
     add("--backend", choices=BACKENDS, default="auto", help="what carries the messages (auto)")
-    add("--timeout", type=float, default=300.0, help="seconds to wait for another rank (300)")
+    add("--timeout", type=seconds, default=300.0, help="seconds to wait for another rank (300)")
     parser.set_defaults(default_world_size=ranks)
+
+
+def seconds(text: str) -> float:
+    """Return the seconds that a rank waits for another one; ranks need about one to meet."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 1 <= number <= MOST_SECONDS:
+        raise argparse.ArgumentTypeError(
+            f"must be a number of seconds from 1 to {MOST_SECONDS:,}, not {text!r}"
+        )
+    return number
 
 
 def place_from(options: argparse.Namespace) -> Place:

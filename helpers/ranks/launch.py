@@ -10,9 +10,10 @@ nothing else survives, so that a notebook gives the same answer twice.
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
+from helpers.files import as_path
+from helpers.ranks.backend import require_backend
 from helpers.ranks.cells import notebook
 from helpers.ranks.failure import Failure, RankFailed
 from helpers.ranks.follow import run_job
@@ -44,12 +45,13 @@ def launch(
     checked: refuse a message or a collective that does not fit before it does harm, with an error
         that names it. Costs a fraction of a millisecond for each; False where speed is measured.
 
-    Raises CannotSend where the function cannot travel, and RankFailed, which names the rank that
-    failed first and its line, or who waits for whom.
+    Raises ValueError for arguments that cannot be, CannotSend where the function cannot travel,
+    and RankFailed, which names the rank that failed first and its line, or who waits for whom.
     """
     if on_error not in ("raise", "report"):
         raise ValueError(f"on_error must be 'raise' or 'report', not {on_error!r}")
     check_limits(ranks, timeout)
+    require_backend(backend)
     not_inside_a_rank()
     here = notebook()
     report = run_job(
@@ -89,7 +91,7 @@ def run_script(
     checked: as in `launch`, for a script that calls `connect()`.
     """
     check_limits(ranks, timeout)
-    path = Path(path)
+    path = as_path(path)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise FileNotFoundError(f"the script {path} {what}: name a Python file")

@@ -47,8 +47,7 @@ class Output:
         if len(self._open[rank]) > MOST_SHOWN:  # a line without an end
             lines.append(self._open[rank] + "\n")
             self._open[rank] = ""
-        mark = MARK.format(rank=rank) if len(self._kept) > 1 else ""
-        shown = "".join(self._line(rank, mark + line) for line in lines)
+        shown = "".join(self._line(rank, self._mark(rank, line) + line) for line in lines)
         self._shown[rank] += len(shown)
         if self._shown[rank] > MOST_SHOWN:
             shown = shown[:MOST_SHOWN].rstrip("\n") + (
@@ -57,6 +56,11 @@ class Output:
             )
         if shown:
             self._write(shown)
+
+    def _mark(self, rank: int, line: str) -> str:
+        """The mark of a line; none where there is one rank, or where the line names its own."""
+        alone = len(self._kept) == 1 or line.startswith(f"rank {rank} ")
+        return "" if alone else MARK.format(rank=rank)
 
     def _line(self, rank: int, line: str) -> str:
         """A line as it goes to the screen, where a progress bar may stand in the last row."""

@@ -13,7 +13,7 @@ import os
 import re
 from pathlib import Path
 
-from helpers.files import write_whole
+from helpers.files import as_path, read_whole, write_whole
 from helpers.schedules.schedule import KINDS, Action, Schedule, read_action
 from helpers.trace import Trace
 
@@ -71,9 +71,9 @@ def load_csv(path: str | os.PathLike) -> Schedule:
         OSError: if the file can't be read.
         ValueError: if it isn't a schedule, with row and column.
     """
-    path = Path(path)
+    path = as_path(path)
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = read_whole(path).decode("utf-8")
     except OSError as error:
         raise type(error)(f"cannot read the schedule {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

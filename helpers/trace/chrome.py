@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from helpers.files import write_whole
+from helpers.files import as_path, read_whole, write_whole
 from helpers.trace.events import LANES, Counter, Event, Trace
 from helpers.trace.foreign import read_foreign
 from helpers.trace.match import messages
@@ -161,7 +161,7 @@ def load(path: str | os.PathLike) -> Trace:
     Raises OSError if the file cannot be read, ValueError (one sentence) if it is no trace.
     """
     try:
-        data = Path(path).read_bytes()
+        data = read_whole(path)
     except OSError as error:
         raise type(error)(f"cannot read the trace {path}: {error.strerror}") from error
     content = _parsed(path, data)
@@ -178,7 +178,7 @@ def load(path: str | os.PathLike) -> Trace:
             )
     try:
         return _read_ours(rows, other) if ours else read_foreign(rows, content)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(
             f"{path} is a Chrome trace with an event that misses a field or has one of the wrong "
             f"type ({type(error).__name__}: {error})"
@@ -200,6 +200,8 @@ def _parsed(path, data: bytes) -> object:
         raise ValueError(f"{path} is empty: the run that should have written it did not get there")
     try:
         return json.loads(text)
+    except RecursionError as error:
+        raise ValueError(f"{path} is no trace: its JSON is nested too deeply") from error
     except json.JSONDecodeError as error:
         at_the_end = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
         if text.lstrip()[0] in "{[" and at_the_end:
@@ -245,7 +247,7 @@ def load_all(paths: str | os.PathLike | Iterable[str | os.PathLike]) -> Trace:
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    files = [file for path in paths for file in _files(Path(path))]
+    files = [file for path in paths for file in _files(as_path(path))]
     if not files:
         raise ValueError("no trace to load: the list of files is empty")
     traces = [load(file) for file in files]

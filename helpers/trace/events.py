@@ -18,6 +18,7 @@ COLLECTIVES = frozenset(
 MESSAGES = frozenset({"send", "recv"})
 # Kinds that have a letter of their own in every picture.
 KINDS = ("F", "B", "I", "W", "update", "input", "send", "recv", *sorted(COLLECTIVES), "wait")
+LONGEST_S = 1e15  # either side of the trace's zero: written down in whole nanoseconds
 LANES = ("compute", "communication", "input")
 
 
@@ -101,6 +102,11 @@ class Trace:
                 raise ValueError(
                     f"event {e.kind!r} on rank {e.rank} starts at {e.start} s and ends at "
                     f"{e.end} s: both must be numbers, and the end must not come first"
+                )
+            if max(-e.start, e.end) > LONGEST_S:
+                raise ValueError(
+                    f"event {e.kind!r} on rank {e.rank} goes from {e.start:g} s to {e.end:g} s: "
+                    f"a trace has room for {LONGEST_S:g} s on either side of its zero"
                 )
 
     @property

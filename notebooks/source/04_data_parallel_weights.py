@@ -26,6 +26,7 @@ from helpers.lesson import answer, predict, show, show_diff
 from helpers.ranks import launch
 from helpers.trace import Recorder, Trace, with_waits
 from simplellm.losses import causalLLMLoss
+from simplellm.options import make_model, make_optimizer, make_stories, make_tokenizer
 
 sys.path[:0] = ["../primer", "../DP/weight_aggr", "../DP/partition"]
 import intro
@@ -268,11 +269,11 @@ def local_step(net, optimizer, ids, recorder):
 # %%
 def train_rank(choice, every):
     options = intro_DP_WA.read_flags([*SMALL, *CHOICES[choice]])
-    tokenizer = intro_DP_WA.make_tokenizer(options)
+    tokenizer = make_tokenizer(options)
     torch.manual_seed(0)
-    net = intro_DP_WA.make_model(options, tokenizer)
-    optimizer = intro_DP_WA.make_optimizer(options, net)
-    stories = iter(intro_DP_WA.make_stories(options, tokenizer, dist.get_rank(), 3))
+    net = make_model(options, tokenizer)
+    optimizer = make_optimizer(options, net)
+    stories = iter(make_stories(options, tokenizer, dist.get_rank(), 3))
     recorder, losses = Recorder(rank=dist.get_rank()), []
     for step in range(1, options.steps + 1):
         losses.append(local_step(net, optimizer, next(stories), recorder))

@@ -17,7 +17,7 @@ from helpers.draw import curves
 from helpers.grade import check
 from helpers.lesson import answer, predict, show
 from helpers.pipeline import Pace, run_paced
-from helpers.ranks import launch
+from helpers.ranks import find_place, launch
 from helpers.schedules import in_flight, interleaved, one_f_one_b
 from helpers.search import search
 from helpers.simulate import Costs, simulate
@@ -170,8 +170,7 @@ def losses_of(name):
 
     flags = ["--optimizer", "sgd", "--lr", "0.3", "--steps", "3", "--seq-l", "32", "--layers", "4"]
     options = script.read_flags([*flags, "--schedule", name])
-    place = script.place_from(options)
-    losses, _, _ = script.train(options, place, "cpu", lambda step, loss: None)
+    losses, _, _ = script.train(options, find_place(), "cpu", lambda step, loss: None)
     return losses
 
 

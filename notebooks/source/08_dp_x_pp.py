@@ -10,7 +10,7 @@
 # that all of them learn what one big device would learn?
 
 # %%
-# needs: primer/intro.py, PP/1F1B/intro_PP_1F1B.py, DP_PP/intro_DP_PP.py
+# needs: primer/intro.py, DP/gradient_aggr/intro_DP_GA.py, DP_PP/intro_DP_PP.py
 import sys
 
 import torch
@@ -59,12 +59,14 @@ predict(
 # 1 and rank 4 hold the same weights, and have seen different stories. So the mean is taken over
 # each column, in a process group of its own.
 #
-# ## From 1F1B to DP x PP
+# ## From data parallelism to DP x PP
 #
-# This is all that changes:
+# Inside a row the work is a pipeline in the order of 1F1B. You know what that takes from lesson 06,
+# so here `Pipeline` runs it, and the script is about who talks to whom: activations go along the
+# row, gradients of weights along the column. Beside the script of lesson 03, this is what changes:
 
 # %%
-show_diff("PP/1F1B/intro_PP_1F1B.py", "DP_PP/intro_DP_PP.py", context=1)
+show_diff("DP/gradient_aggr/intro_DP_GA.py", "DP_PP/intro_DP_PP.py", context=1)
 
 # %% [markdown]
 # ## One device's loss

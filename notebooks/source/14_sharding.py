@@ -153,9 +153,9 @@ def fsdp(seed=0):
     from torch.distributed.fsdp import fully_shard
 
     options, place = script.read_flags(["--seq-l", "64"]), find_place()
-    torch.manual_seed(seed)
-    tokenizer = script.make_tokenizer(options)
-    net, mesh = script.make_model(options, tokenizer), init_device_mesh("cpu", (place.world_size,))
+    options.seed = seed
+    tokenizer, net = script.prepare(options, "cpu")
+    mesh = init_device_mesh("cpu", (place.world_size,))
     for part in [*net.model.layers, net]:
         fully_shard(part, mesh=mesh)
     return losses_of(net, script, options, tokenizer, place)

@@ -219,7 +219,8 @@ def survive(folder, *flags):
 
     flags = ["--stages", "1", "--seq-l", "32", "--steps", "12", "--checkpoints", folder, *flags]
     options = intro_survival.read_flags(flags)
-    return intro_survival.train(options, find_place(), "cpu", lambda *_: None)
+    losses, begun, _ = intro_survival.train(options, find_place(), "cpu", lambda *_: None)
+    return losses, begun
 
 
 folder = tempfile.TemporaryDirectory()

@@ -95,7 +95,8 @@ def test_run_sh_leaves_what_each_rank_printed(tmp_path):
     assert ended.returncode == 0, ended.stderr
     for rank in range(3):
         lines = (folder / f"out{rank}.txt").read_text().splitlines()
-        assert [line.split()[0] for line in lines if line[0] != "["] == ["0", "1", "2", "3"]
+        steps = [line.split("  ")[:2] for line in lines if line[0] != "["]
+        assert steps == [[f"rank {rank}", f"step {step}"] for step in range(4)]
 
 
 def test_run_bat_says_the_same_as_run_sh():

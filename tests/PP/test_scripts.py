@@ -1,5 +1,6 @@
 """Every pipeline script is one device: losses and weights compared, with SGD."""
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -140,6 +141,48 @@ def test_the_order_of_actions_is_the_schedule(path, build):
     found = ranks_of(path, 3, flags)
     trace = found[0][2].merged(found[1][2], found[2][2])
     assert from_trace(trace).ranks == build(3, 5).ranks
+
+
+@pytest.mark.parametrize("path", [NAIVE, GPIPE, ONE_F_ONE_B, DP_PP])
+def test_every_message_is_recorded_by_who_sends_it_and_by_who_receives_it(path):
+    flags = [*SMALL[:-1], "1", *SGD]
+    flags += ["--stages", "2"] if path == DP_PP else []
+    ranks = 4 if path == DP_PP else 3
+    traces = [trace for _, _, trace in ranks_of(path, ranks, flags)]
+    events = [(rank, e) for rank, trace in enumerate(traces) for e in trace.events]
+    sent = sorted((rank, e.info["peer"]) for rank, e in events if e.kind == "send")
+    received = sorted((e.info["peer"], rank) for rank, e in events if e.kind == "recv")
+    assert sent == received
+    links = [(0, 1), (1, 2)] if ranks == 3 else [(0, 1), (2, 3)]
+    assert set(sent) == {pair for a, b in links for pair in ((a, b), (b, a))}
+
+
+def test_1f1b_lets_go_of_what_it_has_sent():
+    """However many micro-batches there are, few tensors of a message's shape are held at once."""
+
+    def most_held(micro_batches):
+        script, most = load(ONE_F_ONE_B), []
+        flags = [*SMALL[:-1], "1", *SGD, "--batch-size", str(micro_batches)]
+        options = script.read_flags([*flags, "--micro-batches", str(micro_batches)])
+        shape = (1, options.seq_l, options.dmodel)
+
+        def count(*_):
+            found = [t for t in gc.get_objects() if type(t) is torch.Tensor and t.shape == shape]
+            most.append(len({t.data_ptr() for t in found}))
+
+        prepare = script.prepare
+
+        def watched(*arguments):
+            tokenizer, stage = prepare(*arguments)
+            stage.register_forward_hook(count)
+            return tokenizer, stage
+
+        script.prepare = watched
+        script.train(options, find_place(), "cpu", be_silent)
+        return max(most)
+
+    found = launch(lambda: (most_held(4), most_held(12)), ranks=3, quiet=True, timeout=400)
+    assert all(many <= few for few, many in found), found
 
 
 def test_1f1b_keeps_fewer_micro_batches_than_gpipe():

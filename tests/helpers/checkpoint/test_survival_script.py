@@ -24,7 +24,8 @@ def train(folder, *flags):
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     options = script.read_flags([*FLAGS, "--checkpoints", str(folder), *flags])
-    return script.train(options, find_place(), "cpu", lambda step, loss: None)
+    losses, began, _ = script.train(options, find_place(), "cpu", lambda step, loss: None)
+    return losses, began
 
 
 def both(whole, broken):
@@ -39,7 +40,7 @@ def by_torchrun(folder):
     call += ["--max-restarts", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
     call += ["--local-addr", "127.0.0.1", str(SCRIPT), *FLAGS, "--checkpoints", str(folder)]
     ended = subprocess.run(
-        [*call, "--stages", "2", "--steps", "8", "--die-at", "5"],
+        [*call, "--stages", "2", "--steps", "8", "--die-at", "5", "--plain"],
         capture_output=True,
         text=True,
         timeout=400,

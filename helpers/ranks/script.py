@@ -1,0 +1,90 @@
+"""What every script with several ranks does around its lesson: flags, place, connection, trace.
+
+def read_flags(arguments=None):
+    return add_run_flags(TrainingFlags(__doc__, batch_size=1), ranks=3).parse_args(arguments)
+
+def train(options, place, device, say=print):
+    ...                                        # the lesson
+    return losses, model, recorder.trace()
+
+if __name__ == "__main__":
+    run_as_rank(read_flags, train)
+"""
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+
+from helpers.plain_errors import plain_errors
+from helpers.ranks.connect import connect, disconnect
+from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.ranks.place import Place
+
+Check = Callable[[argparse.Namespace, int], object]
+
+
+def add_run_flags(parser: argparse.ArgumentParser, ranks: int) -> argparse.ArgumentParser:
+    """Add the flags that `run_as_rank` reads, and return the parser.
+
+    Those of `add_rank_flags`, --trace FOLDER, and --plain. ranks: the world size where nobody says
+    one.
+    """
+    add_rank_flags(parser, ranks)
+    add = parser.add_argument_group("output").add_argument
+    add("--trace", metavar="FOLDER", help="leave a trace of each rank there")
+    add("--plain", action="store_true", help="print the step and the loss alone, for a program")
+    return parser
+
+
+def run_as_rank(
+    read_flags: Callable[[], argparse.Namespace],
+    train: Callable[..., tuple],
+    fits: Check | None = None,
+    tell: Callable[[argparse.Namespace, Place, tuple], object] | None = None,
+) -> None:
+    """Run a script as one rank: read its flags, connect, train, save the trace, disconnect.
+
+    read_flags: returns the flags, those of `add_run_flags` among them.
+    train: train(options, place, device, say) -> a tuple that ends in the trace, which --trace
+        saves in a folder as rank0.json and so on. It calls say(step, loss) after each step.
+    fits: fits(options, world_size) raises ValueError for flags that so many ranks cannot meet. It
+        is called before this rank waits for any other.
+    tell: tell(options, place, result) is called at the end with what `train` returned.
+
+    What is wrong ends the program with one sentence (see `helpers.plain_errors`).
+    """
+    with plain_errors():
+        options = read_flags()
+        place = place_from(options)
+        if fits:
+            fits(options, place.world_size)
+        device = connect(place, options.backend, options.timeout)
+        say = say_plainly if options.plain else partial(say_as_rank, place.rank)
+        result = train(options, place, device, say)
+        if tell:
+            tell(options, place, result)
+        if options.trace:
+            result[-1].save(f"{options.trace}/rank{place.rank}.json")
+        disconnect()
+
+
+def run_alone(read_flags: Callable[[], argparse.Namespace], train: Callable[..., tuple]) -> None:
+    """Run a script on one device: read its flags, train, save the trace where --trace says.
+
+    train: train(options) -> a tuple that ends in the trace; it prints the losses itself.
+    """
+    with plain_errors():
+        options = read_flags()
+        result = train(options)
+        if options.trace:
+            result[-1].save(options.trace)
+
+
+def say_as_rank(rank: int, step: int, loss: float) -> None:
+    """Print a line for a person: whose it is, the step, and the loss in nats per token."""
+    print(f"rank {rank}  step {step}  loss {loss:.3f}", flush=True)
+
+
+def say_plainly(step: int, loss: float) -> None:
+    """Print a line for a program: the step and the loss with all its digits."""
+    print(step, loss, flush=True)
