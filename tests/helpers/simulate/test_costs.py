@@ -31,7 +31,7 @@ def test_scalars_of_numpy_and_torch_are_numbers():
     [
         ({"forward": [1, 2, 3]}, "Costs(forward=...) has 3 numbers, and the schedule needs 2: one"),
         ({"speed": [1]}, "needs 2: one for each rank; or give a single number"),
-        ({"latency": [1, 1]}, "needs 1: one for each pair of neighbouring stages"),
+        ({"latency": [1, 1]}, "needs 1: one for each pair of neighboring stages"),
         ({"weight_grad": -1}, "Costs(weight_grad=...) holds -1: it must be 0 or more, and finite"),
         ({"input_grad": float("nan")}, "holds nan: it must be 0 or more"),
         ({"update": float("inf")}, "holds inf: it must be 0 or more, and finite"),
