@@ -41,7 +41,9 @@ def diff(before: str | Path, after: str | Path, context: int = 3) -> Shown:
     title = f"From {names[0]} to {names[1]}: {come} lines new (+), {gone} lines gone (-)"
     title += "; docstrings, imports and flags are left out"
     rows = "".join(_row(line) for line in body)
-    html = f'<p>{escape(title)}</p><pre style="line-height: 1.4">{rows}</pre>'
+    html = (
+        f'<p>{escape(title)}</p><pre style="font-family: monospace; line-height: 1.4">{rows}</pre>'
+    )
     return Shown(html, "\n".join([title, *body]))
 
 
@@ -73,7 +75,7 @@ def orders(before: Schedule, after: Schedule) -> Shown:
     title = f"From {before.name} to {after.name}: the same actions in another order"
     body = "\n".join(html)
     return Shown(
-        f'<p>{escape(title)}</p><pre style="line-height: 1.4">{body}</pre>',
+        f'<p>{escape(title)}</p><pre style="font-family: monospace; line-height: 1.4">{body}</pre>',
         "\n".join([title, *filter(None, plain)]),
     )
 

@@ -93,8 +93,7 @@ def explore(**settings) -> Explorer:
 
 def answer(done: Simulated) -> dict:
     """A simulated step as the page wants it."""
-    idle = percent(done.bubble())
-    title = f"{done.schedule!r}, {time_text(done.step_time)}: {idle} of the time idle"
+    title = f"{done.schedule!r}, {time_text(done.step_time)}: bubble {percent(done.bubble())}"
     head, body = pack([Part("", title, simulated_table(done))], title, _in_words(title, done))
     return {"head": head, "body": body, "problem": ""}
 

@@ -16,9 +16,7 @@ def test_it_starts_with_what_it_is_given_and_shows_the_simulated_step(unpacked):
     assert explorer.simulated.step_time == done.step_time == pytest.approx(0.122)
     (rows,) = unpacked(explorer.data["head"], explorer.data["body"])
     assert len(rows) == len(explorer.trace.events)
-    assert (
-        explorer.title == "GPipe: 2 ranks, 2 stages, 3 micro-batches, 122 ms: 26 % of the time idle"
-    )
+    assert explorer.title == "GPipe: 2 ranks, 2 stages, 3 micro-batches, 122 ms: bubble 26 %"
     assert "rank 0 computes" in explorer.alt
 
 
