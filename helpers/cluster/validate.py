@@ -1,49 +1,100 @@
-"""Hold the cluster model against measured clusters, row by row.
+"""Judge the cluster model by a paper's measured runs, none of which has set a constant.
 
-    python -m helpers.cluster.validate                writes docs/cluster_model.md
-    python -m helpers.cluster.validate rows.csv       prints the errors of your own rows
+    judged, factor = judged_recomputation()        arXiv 2205.05198, table 5
+    python -m helpers.cluster.validate             runs bench/cluster_model, on all sources
 
-A row of a file: batch, micro-batch, hidden, heads, layers, sequence, tensor, data and pipeline
-parallel, milliseconds; on A100s with half the network cards, 1F1B and full recomputation.
+The other sources, the fit of the constants and the generator of docs/cluster_model.md are in
+bench/cluster_model.
 """
 
-import argparse
 import sys
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 
-from helpers.cluster.fit import EXPECTED, constants, fit, held_out
 from helpers.cluster.layer import layer_seconds
+from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine
-from helpers.cluster.page import Judged, page
-from helpers.cluster.presets import A100, A100_HALF, H100
-from helpers.cluster.published import (
-    Row,
-    layers,
-    llama3,
-    megatron,
-    read_rows,
-    recomputation,
-    vtrain,
+from helpers.cluster.parts import parts
+from helpers.cluster.presets import A100
+from helpers.cost import ModelConfig, gpt
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured iteration. name: what the source calls it. seconds: of one step."""
+
+    name: str
+    model: ModelConfig
+    layout: Layout
+    seconds: float
+
+    def predicted(self, machine: Machine) -> float:
+        """Return the seconds of the step by the closed form."""
+        return parts(self.model, self.layout, machine).seconds(self.layout)
+
+    def error(self, machine: Machine) -> float:
+        """Return predicted over measured, minus 1."""
+        return self.predicted(machine) / self.seconds - 1
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A row and its error."""
+
+    row: Row
+    error: float
+
+    @property
+    def predicted(self) -> float:
+        """Seconds."""
+        return self.row.seconds * (1 + self.error)
+
+
+# Name, hidden, layers, heads, PP, batch, micro-batch, chunks, seconds with full recomputation, and
+# with sequence parallelism and selective recomputation (arXiv 2205.05198, table 5).
+_RECOMPUTE = (
+    ("22B", 6144, 48, 64, 1, 4, 4, 1, 1.42, 1.10),
+    ("175B", 12288, 96, 96, 8, 64, 1, 3, 18.13, 13.75),
+    ("530B", 20480, 105, 128, 35, 280, 1, 3, 49.05, 37.83),
+    ("1T", 25600, 128, 160, 64, 512, 1, 1, 94.42, 71.49),
 )
-from helpers.files import read_whole, write_whole
-from helpers.plain_errors import plain_errors
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "cluster_model.md"
-SET_ON = ("1.7B", "7.5B", "39.1B", "145.6B", "529.6B")  # rows whose factor the other rows take
+NEWER = {"sequence_parallel": True, "recompute": "selective"}
 
 
-def mean(numbers: Sequence[float]) -> float:
-    return sum(numbers) / len(numbers)
+def recomputation() -> list[Row]:
+    """Return table 5 of arXiv 2205.05198: TP 8, no data parallelism."""
+    rows = []
+    for name, h, layers, a, p, batch, mb, v, full, selective in _RECOMPUTE:
+        for how, seconds, options in (("full", full, {}), ("selective", selective, NEWER)):
+            layout = Layout(batch, 2048, 1, p, 8, v, mb, overlap_tp=True, **options)
+            rows.append(Row(f"{name}, {how}", gpt(h, layers, a), layout, seconds))
+    return rows
 
 
-def factor_of(rows: Sequence[Row], machine: Machine) -> float:
-    """How much longer a source's software takes than predicted, over these rows."""
-    return mean([row.seconds / row.predicted(machine) for row in rows])
+# One layer of the 22B model: how, options, milliseconds forward and backward (table 4).
+_LAYER = (
+    ("nothing recomputed", {"recompute": "none"}, 7.7, 11.9),
+    ("sequence parallel", {"recompute": "none", "sequence_parallel": True}, 7.2, 11.8),
+    ("full recomputation", {}, 7.7, 19.5),
+    ("selective", {"recompute": "selective"}, 7.7, 13.2),
+    ("selective, sequence parallel", NEWER, 7.2, 13.1),
+)
+
+
+def layers() -> list[tuple[str, ModelConfig, Layout, float, float]]:
+    """Return table 4 of arXiv 2205.05198: name, model, layout, seconds forward and backward."""
+    model = gpt(6144, 48, 64)
+    return [
+        (name, model, Layout(4, tp=8, micro_batch=4, overlap_tp=True, **options), f / 1e3, b / 1e3)
+        for name, options, f, b in _LAYER
+    ]
 
 
 def layer_factor(machine: Machine) -> float:
-    """The same, from the single layers that arXiv 2205.05198 timed (table 4)."""
+    """Return how much longer than predicted the single layers of table 4 took, on average."""
     ratios = []
     for _, model, layout, forward, backward in layers():
         predicted = sum(one.total for one in layer_seconds(model, layout, machine))
@@ -51,74 +102,17 @@ def layer_factor(machine: Machine) -> float:
     return mean(ratios)
 
 
-def judged_vtrain() -> tuple[list[Judged], list[Judged]]:
-    """The calibration rows by constants that were set without them: one node, several nodes."""
-    rows = vtrain()
-    errors = held_out(A100_HALF, rows)
-    both = [Judged(row, error) for row, error in zip(rows, errors, strict=True)]
-    one = [j for j in both if j.row.layout.gpus <= A100_HALF.node]
-    return one, [j for j in both if j not in one]
-
-
 def judged_recomputation() -> tuple[list[Judged], float]:
-    """2205.05198, table 5, by the constants of the calibration and the factor of table 4."""
+    """Judge table 5 by the fitted constants and the factor of table 4; return both."""
     factor = layer_factor(A100)
     machine = A100.slower(factor)
     return [Judged(row, row.error(machine)) for row in recomputation()], factor
 
 
-def judged_megatron() -> tuple[list[Judged], float]:
-    """2104.04473, table 1, by a factor of five rows; each of the five by that of the other four."""
-    rows = megatron()
-    given = [row for row in rows if row.name in SET_ON]
-    factor = factor_of(given, A100)
-    judged = []
-    for row in rows:
-        others = [other for other in given if other.name != row.name]
-        mine = factor_of(others, A100) if row.name in SET_ON else factor
-        judged.append(Judged(row, row.error(A100.slower(mine))))
-    return judged, factor
-
-
-def judged_llama3() -> list[Judged]:
-    """Llama 3 405B: the first row has set how fast an H100 multiplies, the second is judged."""
-    return [Judged(row, row.error(H100)) for row in llama3()]
-
-
-def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.cluster.validate",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("rows", nargs="?", help="a file with rows of your own")
-    file = parser.parse_args(arguments).rows
-    if file:
-        rows = read_rows(read_whole(file).decode(errors="replace").splitlines())
-        if not rows:
-            raise ValueError(f"{file} holds no row: a row begins with a digit")
-        errors = [row.error(A100_HALF) for row in rows]
-        for row, error in zip(rows, errors, strict=True):
-            print(f"{row.layout.gpus:5} GPUs  {row.seconds:9.3f} s  {error:+7.1%}  {row.layout}")
-        for name, here in (("one node", True), ("several nodes", False)):
-            some = [
-                abs(error)
-                for row, error in zip(rows, errors, strict=True)
-                if (row.layout.gpus <= A100_HALF.node) is here
-            ]
-            if some:
-                print(f"{name}: {len(some)} rows, mean {mean(some):.1%}, largest {max(some):.1%}")
-        return
-    now = constants(fit(A100_HALF, vtrain()))
-    table = [(name, *EXPECTED[name], now[name], constants(A100_HALF)[name]) for name in EXPECTED]
-    one, several = judged_vtrain()
-    newer, newer_factor = judged_recomputation()
-    older, older_factor = judged_megatron()
-    sources = (one, several, newer, newer_factor, older, older_factor, SET_ON, judged_llama3())
-    write_whole(PAGE, page(table, *sources))
-    print(f"{PAGE.name}: {len(one + several + newer + older)} rows")
-
-
 if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))  # bench/ is in the lab's folder and is not installed
+    from bench.cluster_model.validate import main
+    from helpers.plain_errors import plain_errors
+
     with plain_errors():
         main(sys.argv[1:])

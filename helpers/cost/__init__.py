@@ -1,4 +1,4 @@
-"""What training costs, by closed forms: parameters, operations, bytes kept, bytes sent.
+"""The cost of training in closed form: parameters, FLOPs, bytes kept, bytes sent.
 
     model = read_config("TP/llama_7b_config.json")
     parameters(model).total                        6,738,415,616
@@ -6,8 +6,8 @@
     states(parameters(model).total, zero=1, ranks=64).total
     layer_activations(model, batch=1, sequence=2048, tp=4)
 
-Each number is one of several that circulate, so each result says which: `.convention`.
-What a machine makes of it (seconds) is in `helpers.cluster`.
+Several conventions circulate for each number, so each result names its own: `.convention`.
+`helpers.cluster` turns these costs into seconds on a machine.
 """
 
 from helpers.cost.activations import (

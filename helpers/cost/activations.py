@@ -1,4 +1,4 @@
-"""What a forward pass must keep for the backward pass, item by item.
+"""The activations that a forward pass keeps for the backward pass, item by item.
 
 Korthikanti et al., "Reducing activation recomputation in large transformer models",
 arXiv 2205.05198, section 4: s tokens, b sequences, hidden h, a heads, t ranks of tensor
@@ -18,8 +18,7 @@ class Kept:
     """A tensor that one layer keeps of one micro-batch.
 
     size: bytes on one device without any parallelism.
-    split: whether tensor parallelism cuts it by itself; what it does not cut, sequence
-        parallelism does.
+    split: whether tensor parallelism cuts it; sequence parallelism cuts the others.
     scores: whether it grows with s x s; selective recomputation does not keep it.
     """
 
@@ -30,10 +29,10 @@ class Kept:
 
 
 def kept_by_layer(model: ModelConfig, batch: int, sequence: int) -> list[Kept]:
-    """Everything that one layer keeps of one micro-batch of `batch` sequences.
+    """Return everything that one layer keeps of one micro-batch of `batch` sequences.
 
-    For a GPT-2 they add up to sbh (34 + 5as/h), the paper's equation 1, with dropout. A LLaMA has
-    no dropout, and an MLP of three matrices.
+    For a GPT-2 these add up to sbh (34 + 5as/h), the paper's equation 1, with dropout. A LLaMA has
+    no dropout, and an MLP with three matrices.
     """
     tokens = batch * sequence
     h, q, kv = model.hidden, model.query_width, model.kv_width
@@ -73,11 +72,11 @@ def layer_activations(
     sequence_parallel: bool = False,
     recompute: str = "none",
 ) -> float:
-    """Bytes that one rank keeps for one layer and one micro-batch.
+    """Return the bytes that one rank keeps for one layer and one micro-batch.
 
-    For a GPT-2 exactly the paper's table 2, as a multiple of sbh:
+    For a GPT-2 this is the paper's table 2, in multiples of sbh:
     10 + 24/t + 5as/(ht) with tensor parallelism; (34 + 5as/h)/t with sequence parallelism too;
-    34/t with selective recomputation too; 2 with full recomputation (the layer's input; 2/t where
+    34/t with selective recomputation too; 2 with full recomputation (the layer's input; 2/t if
     sequence parallelism cuts it).
     """
     checked_recompute(recompute)
@@ -93,10 +92,10 @@ def layer_activations(
 def layers_in_flight(
     layers: int, pp: int = 1, chunks: int = 1, micro_batches: int | None = None
 ) -> float:
-    """For how many layers (each with one micro-batch) the first stage keeps activations at once.
+    """Return for how many (layer, micro-batch) pairs the first stage keeps activations at once.
 
     1F1B: p micro-batches for l/p layers each, so l, however deep the pipeline is. Interleaved:
-    l (1 + (p-1)/(pv)) (section 4.2.3). With fewer micro-batches than that: only those.
+    l (1 + (p-1)/(pv)) (section 4.2.3). Fewer micro-batches than that bound the number.
     """
     share = 1.0 if chunks == 1 else 1 + (pp - 1) / (pp * chunks)
     if micro_batches is not None:
@@ -115,6 +114,6 @@ def first_stage_activations(
     recompute: str = "none",
     micro_batches: int | None = None,
 ) -> float:
-    """Bytes of activations of all layers on the first stage, which keeps most."""
+    """Return the bytes of activations on the first stage, which keeps the most."""
     layer = layer_activations(model, batch, sequence, tp, sequence_parallel, recompute)
     return layer * layers_in_flight(model.layers, pp, chunks, micro_batches)

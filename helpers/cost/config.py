@@ -1,4 +1,4 @@
-"""What a cost depends on: the sizes of a model."""
+"""The sizes of a model, on which its costs depend."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,8 @@ class ModelConfig:
     tied: whether the last matrix is the word embedding again.
     attention_bias, mlp_bias: biases of a LLaMA; a GPT-2 always has them.
 
-    Raises ValueError, one sentence, for sizes that fit no transformer.
+    Raises:
+        ValueError: if the sizes fit no transformer.
     """
 
     family: str
@@ -52,7 +53,7 @@ class ModelConfig:
             )
 
     def require(self, family: str) -> "ModelConfig":
-        """The config itself if it is of this family; ValueError, one sentence, if not."""
+        """Return the config itself if it is of this family; raise ValueError if not."""
         if self.family != family:
             raise ValueError(
                 f"this is the config of a {self.family}, and a {family} is asked for: give its "
@@ -62,7 +63,7 @@ class ModelConfig:
 
     @property
     def gated(self) -> bool:
-        """Whether the MLP has three matrices (SwiGLU) in place of two."""
+        """Whether the MLP has three matrices (SwiGLU) instead of two."""
         return self.family == "llama"
 
     @property
@@ -79,7 +80,7 @@ class ModelConfig:
 def gpt(
     hidden: int, layers: int, heads: int, sequence: int = 2048, vocabulary: int = 51200
 ) -> ModelConfig:
-    """A GPT as the Megatron papers train it: an MLP of 4 x hidden, tied embeddings.
+    """Return a GPT as in the Megatron papers: an MLP of 4 x hidden, tied embeddings.
 
     vocabulary: 50,257 words, padded to 51,200 (arXiv 2104.04473, section 5.1).
     """

@@ -1,7 +1,7 @@
-"""Floating-point operations of a training step, and the two utilisations, MFU and HFU.
+"""FLOPs of a training step, and the two utilizations, MFU and HFU.
 
-What is counted: matrix products, 2mnk for (m, k) x (k, n). Norms, softmax and activation functions
-are a few operations for each value, and are left out, as everywhere in the literature.
+Only matrix products count, 2mnk for (m, k) x (k, n). Norms, softmax and activation functions take
+a few operations per value and are left out, as is usual in the literature.
 """
 
 from dataclasses import dataclass, replace
@@ -18,10 +18,11 @@ RECOMPUTE = ("none", "selective", "full")
 
 @dataclass(frozen=True)
 class Flops:
-    """Of one forward pass. weights: products with the matrices of one layer; scores: attention
-    scores and their product with the values, of one layer; logits: the last matrix.
+    """The FLOPs of one forward pass.
 
-    The embedding is a look-up and costs none.
+    weights: products with the matrices of one layer. scores: attention scores and their product
+    with the values, of one layer. logits: the last matrix. The embedding is a look-up, without
+    FLOPs.
     """
 
     weights: float
@@ -42,17 +43,17 @@ class Flops:
 
     @property
     def backward(self) -> float:
-        """Each product of the forward pass needs two: for its input, and for its weights (or for
-        both of its inputs)."""
+        """Each forward product needs two: the gradients of its input and of its weights (or of both
+        its inputs)."""
         return 2 * self.forward
 
     @property
     def model(self) -> float:
-        """What training needs: forward and backward, nothing twice. MFU counts these."""
+        """FLOPs that training needs: forward and backward, no recomputation. MFU counts these."""
         return self.forward + self.backward
 
     def hardware(self, recompute: str = "none") -> float:
-        """What the devices compute: `model`, and what is computed again. HFU counts these.
+        """Return the FLOPs that the devices compute: `model` plus recomputation. HFU counts these.
 
         recompute: "full": each layer goes forward twice; "selective": the attention scores only
         (arXiv 2205.05198, section 5); "none".
@@ -62,7 +63,7 @@ class Flops:
         return self.model + self.layers * again
 
     def __add__(self, other: "Flops") -> "Flops":
-        """Of two passes of one model."""
+        """Return the FLOPs of two passes of one model."""
         return replace(
             self,
             weights=self.weights + other.weights,
@@ -74,10 +75,13 @@ class Flops:
 def flops(
     model: ModelConfig, batch: int = 1, sequence: int | None = None, attention: str = "full"
 ) -> Flops:
-    """Of a forward pass over `batch` sequences of `sequence` tokens (left out: the longest).
+    """Return the FLOPs of a forward pass over `batch` sequences of `sequence` tokens.
 
-    attention: "full", "causal" or "weights"; the papers on Megatron count "full".
-    Raises ValueError for a convention that there is not, and for sizes below 1.
+    sequence: by default the longest that the model allows.
+    attention: "full", "causal" or "weights"; the Megatron papers count "full".
+
+    Raises:
+        ValueError: for an unknown convention, and for sizes below 1.
     """
     sequence = model.positions if sequence is None else sequence
     if attention not in ATTENTION:
@@ -98,7 +102,7 @@ def flops(
 
 
 def checked_recompute(recompute: str) -> str:
-    """The word as it is; ValueError, one sentence, if there is no such recomputation."""
+    """Return `recompute` unchanged; raise ValueError if it is unknown."""
     if recompute not in RECOMPUTE:
         raise ValueError(f"recompute={recompute!r}: choose one of {', '.join(RECOMPUTE)}")
     return recompute
@@ -106,8 +110,8 @@ def checked_recompute(recompute: str) -> str:
 
 @dataclass(frozen=True)
 class Utilisation:
-    """Shares of the peak, 0 to 1. mfu: operations that the model needs; hfu: those that the
-    devices did, what was computed again among them (arXiv 2205.05198, section 6.3)."""
+    """Shares of the peak, 0 to 1. mfu: of the FLOPs that the model needs; hfu: of those that the
+    devices computed, including recomputation (arXiv 2205.05198, section 6.3)."""
 
     mfu: float
     hfu: float
@@ -120,10 +124,12 @@ class Utilisation:
 def utilisation(
     step: Flops, seconds: float, devices: int, peak: float, recompute: str = "none"
 ) -> Utilisation:
-    """How much of the peak a step used.
+    """Return the share of the peak that a step used.
 
-    step: of the global batch. seconds: of a step. peak: operations a second of one device.
-    Raises ValueError where a time, a count or a peak is not above 0.
+    step: the FLOPs of the global batch. seconds: of a step. peak: FLOP/s of one device.
+
+    Raises:
+        ValueError: if a time, a count or a peak is not above 0.
     """
     for name, value in (("seconds", seconds), ("devices", devices), ("peak", peak)):
         if not value > 0:

@@ -6,8 +6,8 @@ from helpers.cost.activations import BYTES
 from helpers.cost.config import ModelConfig
 from helpers.cost.parameters import parameters
 
-# After each step: what it makes, and what nobody needs any more. "+" ends the name of a tensor
-# that only the next step needs; all others are kept for the backward pass.
+# For each step: the tensors it creates, and those it frees. A tensor whose name ends in "+" is
+# needed by the next step only; all others are kept for the backward pass.
 STEPS = (
     ("the layer begins", ("its input",), ()),
     ("first norm", ("first norm",), ()),
@@ -29,10 +29,10 @@ WITHOUT_GATE = {"gate", "product"}  # a GPT-2 activates `up` itself
 
 @dataclass(frozen=True)
 class ForwardPeak:
-    """Memory of one layer's forward pass in training, at the moment when most is in use.
+    """Peak memory of one layer's forward pass in training.
 
-    weights: bytes of the layer's parameters. activations: {tensor: bytes} of what lives then.
-    moment: the step at whose end it is so; tensors that it frees still count.
+    weights: bytes of the layer's parameters. activations: {tensor: bytes} of what is live at the
+    peak. moment: the step at whose end the peak occurs; tensors that it frees still count.
     """
 
     weights: float
@@ -42,15 +42,15 @@ class ForwardPeak:
 
     @property
     def total(self) -> float:
-        """Bytes in all."""
+        """Total bytes."""
         return self.weights + sum(self.activations.values())
 
 
 def forward_peak(model: ModelConfig, batch: int = 1, sequence: int | None = None) -> ForwardPeak:
-    """Of one layer in 16 bits, with the whole matrix of attention scores, and no dropout.
+    """Return the peak for one layer in 16 bits, with all attention scores and no dropout.
 
-    What the backward pass needs is kept, as in training. Gradients and the optimizer's state take
-    no part in a forward pass.
+    What the backward pass needs is kept, as in training. Gradients and optimizer states are not
+    part of a forward pass.
     """
     sequence = model.positions if sequence is None else sequence
     size = _sizes(model, batch, sequence)
@@ -72,7 +72,7 @@ def forward_peak(model: ModelConfig, batch: int = 1, sequence: int | None = None
 
 
 def _sizes(model: ModelConfig, batch: int, sequence: int) -> dict[str, float]:
-    """Bytes of each tensor of `STEPS` that the model has."""
+    """Return the bytes of each tensor of `STEPS` that the model has."""
     one = BYTES * batch * sequence
     widths = dict.fromkeys((name for _, makes, _ in STEPS for name in makes), model.hidden)
     widths |= dict.fromkeys(("gate", "up", "activated", "product"), model.intermediate)

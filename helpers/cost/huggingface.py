@@ -9,10 +9,13 @@ from helpers.files import read_whole
 
 
 def read_config(source: str | Path | Mapping) -> ModelConfig:
-    """The sizes that stand in a Hugging Face config.json: its path, or its content as a mapping.
+    """Read the sizes from a Hugging Face config.json.
 
-    Raises ValueError, one sentence, for a file that is not one, an unknown architecture, and a
-    field that is missing or no number.
+    source: the path of the file, or its content as a mapping.
+
+    Raises:
+        ValueError: if it is not a config.json, the architecture is unknown, or a field is missing
+            or not a number.
     """
     where = "the config" if isinstance(source, Mapping) else str(source)
     fields = source if isinstance(source, Mapping) else _load(Path(source))
@@ -20,7 +23,7 @@ def read_config(source: str | Path | Mapping) -> ModelConfig:
     if not isinstance(family, str):
         raise ValueError(
             f"{where} has no field 'model_type', so it is no config.json of a model: give the "
-            "file that stands beside the weights of a model on the Hugging Face hub"
+            "file that lies beside the weights of a model on the Hugging Face hub"
         )
     if family not in FAMILIES:
         raise ValueError(
@@ -43,7 +46,7 @@ def _load(path: Path) -> Mapping:
 
 
 def _number(fields: Mapping, where: str, *names: str, default: int | None = None) -> int:
-    """The first of the names that is there and not null; one field has two names in some files."""
+    """Return the first field that is present and not null; some files use another name."""
     for name in names:
         value = fields.get(name)
         if value is not None:

@@ -1,4 +1,4 @@
-"""How many numbers a model has to learn, part by part."""
+"""The number of parameters of a model, part by part."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from helpers.cost.config import ModelConfig
 class Parameters:
     """Counts of weights. attention, mlp, norms: of one layer.
 
-    embedding: the table of words. positions: the table of positions; 0 for a LLaMA, which turns
-    queries and keys by an angle instead (rotary embedding) and learns nothing for it.
-    final_norm, head: after the last layer; head is 0 where it is the word embedding again (tied).
+    embedding: the word embedding. positions: the positional embedding; 0 for a LLaMA, whose rotary
+    embedding has no parameters.
+    final_norm, head: after the last layer; head is 0 if it is tied to the word embedding.
     """
 
     embedding: int
@@ -25,12 +25,12 @@ class Parameters:
 
     @property
     def layer(self) -> int:
-        """Of one layer."""
+        """Parameters of one layer."""
         return self.attention + self.mlp + self.norms
 
     @property
     def total(self) -> int:
-        """Of the model: each weight once, also where it is used twice."""
+        """Parameters of the model; a weight that is used twice counts once."""
         outside = self.embedding + self.positions + self.final_norm + self.head
         return outside + self.layers * self.layer
 
@@ -47,7 +47,7 @@ class Parameters:
 
 
 def parameters(model: ModelConfig) -> Parameters:
-    """The parameters of a model, as `transformers` counts them: tied weights once."""
+    """Return the parameters of a model as `transformers` counts them: tied weights once."""
     h, q, kv, i = model.hidden, model.query_width, model.kv_width, model.intermediate
     attention, mlp = 2 * h * q + 2 * h * kv, (3 if model.gated else 2) * h * i
     norm = h if model.family == "llama" else 2 * h  # RMSNorm has no shift

@@ -1,4 +1,4 @@
-"""Scaling laws: how large a model, and how much text, for a budget of operations."""
+"""Scaling laws: the best model size and number of tokens for a budget of FLOPs."""
 
 import math
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 class ScalingLaw:
     """Loss(N, D) = a / N^alpha + b / D^beta + floor, for N parameters and D tokens.
 
-    The form and these constants: Hoffmann et al., "Training compute-optimal large language
-    models", arXiv 2203.15556, approach 3, as published. Training costs C = 6 N D operations:
-    two for each weight and token forward, four backward.
+    Form and constants as published in Hoffmann et al., "Training compute-optimal large language
+    models", arXiv 2203.15556, approach 3. Training costs C = 6 N D FLOPs: two per weight and token
+    forward, four backward.
     """
 
     a: float = 406.4
@@ -25,31 +25,33 @@ class ScalingLaw:
                 raise ValueError(f"ScalingLaw({name}={getattr(self, name)!r}): must be above 0")
 
     def loss(self, parameters: float, tokens: float) -> float:
-        """The loss in nats a token that the law foretells."""
+        """Return the loss predicted by the scaling law, in nats per token."""
         return self.a / parameters**self.alpha + self.b / tokens**self.beta + self.floor
 
     @staticmethod
     def checked(budget: float | str) -> float:
-        """The budget as a number; ValueError, one sentence, if nothing can be trained with it."""
+        """Return the budget as a number; raise ValueError if nothing can be trained with it."""
         try:
             number = float("no number" if isinstance(budget, bool) else budget)
         except (TypeError, ValueError):
             number = math.nan
         if math.isnan(number):
-            raise ValueError(f"the budget {budget!r} is no number: give operations, as 1.23e22")
+            raise ValueError(f"the budget {budget!r} is not a number: give FLOPs, such as 1.23e22")
         if not 0 < number < math.inf:
             raise ValueError(
-                f"a budget of {number:g} FLOPs trains nothing: give a finite number above 0, as "
-                "1.23e22"
+                f"a budget of {number:g} FLOPs trains nothing: give a finite number above 0, "
+                "such as 1.23e22"
             )
         return number
 
     def best(self, budget: float) -> "Optimum":
-        """The N and D with N * D = budget / 6 whose loss is lowest, in closed form.
+        """Return the N and D with N * D = budget / 6 and the lowest loss, in closed form.
 
-        Where one more percent of parameters gains as much as one more percent of tokens,
-        alpha a / N^alpha = beta b / D^beta. Raises ValueError for a budget that is no number, not
-        above 0, or infinite.
+        There, one more percent of parameters gains as much as one more percent of tokens:
+        alpha a / N^alpha = beta b / D^beta.
+
+        Raises:
+            ValueError: if the budget is not a positive, finite number.
         """
         product = self.checked(budget) / 6
         exponent = 1 / (self.alpha + self.beta)
@@ -59,9 +61,9 @@ class ScalingLaw:
         return Optimum(n, d, self.loss(n, d), budget)
 
     def curve(self, budget: float, points: int = 61, factor: float = 30.0) -> dict[float, float]:
-        """{parameters: loss} at one budget: from the best size / factor to the best * factor.
+        """Return {parameters: loss} at one budget, from the best size / factor to best * factor.
 
-        Left of the lowest point the model is too small, right of it there are too few tokens.
+        Left of the minimum the model is too small; right of it there are too few tokens.
         """
         best, product = self.best(budget), budget / 6
         steps = (factor ** (2 * k / (points - 1) - 1) for k in range(points))
@@ -72,7 +74,7 @@ class ScalingLaw:
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best split of a budget. parameters: N. tokens: D. loss: nats a token. budget: C."""
+    """The best split of a budget. parameters: N. tokens: D. loss: nats per token. budget: C."""
 
     parameters: float
     tokens: float

@@ -1,11 +1,11 @@
-"""What training keeps for each parameter: weights, gradients, the optimizer's state; and ZeRO."""
+"""Bytes for each parameter in training (weight, gradient, optimizer states), and ZeRO."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Precision:
-    """Bytes for each parameter: its weight, its gradient, the optimizer's state."""
+    """Bytes per parameter: its weight, its gradient and its optimizer states."""
 
     weight: int
     gradient: int
@@ -47,17 +47,21 @@ class States:
 
 
 def states(parameters: float, precision: str = "mixed", zero: int = 0, ranks: int = 1) -> States:
-    """What one of `ranks` data-parallel ranks keeps of a model with so many parameters.
+    """Return what one of `ranks` data-parallel ranks keeps of a model.
 
     Rajbhandari et al., "ZeRO", arXiv 1910.02054, table 1: with P parameters and N ranks, mixed
     precision, 16P; 4P + 12P/N (stage 1); 2P + 14P/N (stage 2); 16P/N (stage 3).
-    Raises ValueError for a precision or a stage that there is not.
+
+    Raises:
+        ValueError: for an unknown precision or stage.
     """
     if precision not in PRECISIONS:
         raise ValueError(f"precision={precision!r}: choose one of {', '.join(PRECISIONS)}")
     checked_zero(zero)
     if ranks < 1 or parameters < 0:
-        raise ValueError(f"{parameters} parameters on {ranks} ranks: there is no such thing")
+        raise ValueError(
+            f"{parameters} parameters on {ranks} ranks: give 0 or more parameters, 1 or more ranks"
+        )
     each = PRECISIONS[precision]
     cut = [ranks if zero >= stage else 1 for stage in (3, 2, 1)]
     sizes = (each.weight, each.gradient, each.optimizer)
@@ -68,7 +72,7 @@ def states(parameters: float, precision: str = "mixed", zero: int = 0, ranks: in
 
 
 def checked_zero(zero: int) -> int:
-    """The stage as it is; ValueError, one sentence, if ZeRO has no such stage."""
+    """Return the stage unchanged; raise ValueError if ZeRO has no such stage."""
     if zero not in ZERO:
         raise ValueError(f"zero={zero!r}: the stages are 0 (off), 1, 2 and 3")
     return zero

@@ -1,7 +1,7 @@
-"""How many bytes one rank sends, for each kind of parallelism.
+"""Communication volume: the bytes one rank sends, for each kind of parallelism.
 
-A ring over n ranks (Patarasuk and Yuan, 2009) sends the least that there can be: (n-1)/n of the
-result for an all-gather or a reduce-scatter, and both one after the other for an all-reduce.
+A ring over n ranks (Patarasuk and Yuan, 2009) is optimal in volume: an all-gather or reduce-scatter
+sends (n-1)/n of the result, and an all-reduce is one after the other.
 """
 
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ from helpers.cost.states import checked_zero
 
 
 def all_gather_bytes(size: float, ranks: int) -> float:
-    """Bytes that each rank sends so that all have `size` bytes; a reduce-scatter sends the same."""
+    """Return the bytes each rank sends to gather `size` bytes; a reduce-scatter sends the same."""
     return size * (ranks - 1) / ranks
 
 
 def all_reduce_bytes(size: float, ranks: int) -> float:
-    """Bytes that each rank sends so that all have the sum of `size` bytes of each."""
+    """Return the bytes each rank sends to sum `size` bytes over all ranks."""
     return 2 * all_gather_bytes(size, ranks)
 
 
 def data_parallel_bytes(parameters: float, ranks: int, zero: int = 0, each: int = BYTES) -> float:
-    """Bytes a rank sends in a step for gradients and weights of `each` bytes.
+    """Return the bytes a rank sends in a step for gradients and weights of `each` bytes.
 
-    Without ZeRO an all-reduce of the gradients. Stages 1 and 2: a reduce-scatter of the gradients
-    and an all-gather of the new weights, the same volume. Stage 3: the weights are gathered twice,
-    forward and backward: 1.5 times as much. With many ranks ZeRO's 2P, 2P and 3P values
-    (arXiv 1910.02054, section 7). Of one micro-batch; stage 3 gathers for each.
+    Without ZeRO: an all-reduce of the gradients. Stages 1 and 2: a reduce-scatter of the gradients
+    and an all-gather of the new weights, the same volume. Stage 3 gathers the weights twice,
+    forward and backward: 1.5 times the volume. For many ranks these are ZeRO's 2P, 2P and 3P values
+    (arXiv 1910.02054, section 7). For one micro-batch; stage 3 gathers for each.
     """
     passes = 3 if checked_zero(zero) == 3 else 2
     return passes * all_gather_bytes(each * parameters, ranks)
@@ -37,20 +37,20 @@ def data_parallel_bytes(parameters: float, ranks: int, zero: int = 0, each: int 
 def tensor_parallel_bytes(
     model: ModelConfig, batch: int, sequence: int, tp: int, recompute: str = "none"
 ) -> float:
-    """Bytes a rank sends for one layer and one micro-batch, forward and backward.
+    """Return the bytes a rank sends for one layer and one micro-batch, forward and backward.
 
-    Megatron's layer (arXiv 1909.08053): two all-reduces of sbh values forward, two backward, and
-    two more where the layer is computed again. Sequence parallelism makes of each a
-    reduce-scatter and an all-gather: the same volume.
+    Megatron's layer (arXiv 1909.08053) has two all-reduces of sbh values forward, two backward, and
+    two more if the layer is recomputed. Sequence parallelism replaces each by a reduce-scatter and
+    an all-gather of the same volume.
     """
     passes = 3 if checked_recompute(recompute) == "full" else 2
     return 2 * passes * all_reduce_bytes(BYTES * batch * sequence * model.hidden, tp)
 
 
 def pipeline_bytes(model: ModelConfig, batch: int, sequence: int, tp: int = 1) -> float:
-    """Bytes of one message from stage to stage, for one micro-batch.
+    """Return the bytes of one message between stages, for one micro-batch.
 
-    All tensor-parallel ranks of a stage have the same sbh values; each sends its share, and the
+    All tensor-parallel ranks of a stage hold the same sbh values; each sends its share, and the
     next stage gathers them (arXiv 2104.04473, section 4.1).
     """
     return BYTES * batch * sequence * model.hidden / tp
@@ -84,10 +84,10 @@ def bytes_on_the_wire(
     zero: int = 0,
     recompute: str = "none",
 ) -> Wire:
-    """Of one rank in one step, for each kind of parallelism.
+    """Return the bytes one rank sends in one step, for each kind of parallelism.
 
-    parameters: those on the rank. A rank in the middle of the pipeline sends each of its chunks'
-    activations on, and the gradients back.
+    parameters: those on the rank. A rank in the middle of the pipeline sends the activations of
+    each of its chunks forward and the gradients backward.
     """
     layers = model.layers / pp
     data = data_parallel_bytes(parameters, dp, zero)

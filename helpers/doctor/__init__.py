@@ -1,7 +1,11 @@
 """What this machine has, which lessons will run on it, and what to install.
 
-`doctor()` in a notebook, `python -m helpers.doctor` in a terminal. Works without torch and without
-any other package. The report names no person and no folder: it can be pasted into a question.
+`doctor()` in a notebook, `python -m helpers.doctor` in a terminal. It works without torch or any
+other package. The report contains no user name and no path, so it can be pasted into a question.
+
+    lessons    what the lab needs: each lesson's ranks and memory, and the packages
+    facts      what this machine has; `probe` asks torch in a process of its own
+    report     what is wrong and its cure, which lessons will run, and how to print it
 """
 
 import sys
@@ -9,24 +13,23 @@ import sys
 if sys.version_info < (3, 11):
     sys.exit(
         "The lab needs Python 3.11 or newer and this is Python {}.{}: install a newer one, then "
-        "run `python3.12 tools/install.py` (or the version that you took).".format(
+        "run `python3.12 tools/install.py` (or whichever version you installed).".format(
             *sys.version_info[:2]
         )
     )
 
 from helpers.doctor.facts import Facts, gather
-from helpers.doctor.judge import must, notes, optional, verdicts
-from helpers.doctor.report import Report
+from helpers.doctor.report import Report, must, notes, optional, verdicts
 
 __all__ = ["Facts", "Report", "doctor", "examine"]
 
 
 def doctor() -> Report:
-    """Look at this machine. Takes about two seconds, most of them for torch's import."""
+    """Examine this machine and return the report, in about two seconds (mostly torch's import)."""
     return examine(gather())
 
 
 def examine(facts: Facts) -> Report:
-    """The report on any machine, from its facts."""
+    """Return the report on a machine, given its facts."""
     findings = (*must(facts), *notes(facts), *optional(facts))
     return Report(facts, findings, tuple(verdicts(facts)))

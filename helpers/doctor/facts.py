@@ -1,5 +1,6 @@
-"""What this machine has: looked up with Python's own library, torch asked in another process."""
+"""What this machine has, found with the standard library; torch is asked in another process."""
 
+import ctypes
 import getpass
 import json
 import os
@@ -13,8 +14,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.doctor.memory import memory
-from helpers.doctor.packages import PROJECT, Package, packages
+from helpers.doctor.lessons import PROJECT, Package, packages
 
 PROBE = Path(__file__).with_name("probe.py")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -28,7 +28,7 @@ BROWSER_FILES = (
 
 @dataclass(frozen=True)
 class Torch:
-    """What torch can do. problem: "" where it works, "missing" or "broken" with `detail` else."""
+    """What torch can do. problem: "" if it works, else "missing" or "broken", with `detail`."""
 
     version: str | None = None
     cuda: str | None = None  # the CUDA version it was built for; None: a build without CUDA
@@ -42,7 +42,7 @@ class Torch:
 
 @dataclass(frozen=True)
 class Facts:
-    """One machine, as the lab sees it. Sizes in bytes; None: could not be found out."""
+    """One machine, as the lab sees it. Sizes in bytes; None: unknown."""
 
     system: str
     python: str
@@ -58,12 +58,12 @@ class Facts:
     mpirun: str | None = None
     compiler: str | None = None
     nvidia_driver: str | None = None
-    processes: str = ""  # "" where a process can be started, else why not
-    loopback: str = ""  # "" where two sockets of this machine can talk, else why not
+    processes: str = ""  # "" if a process can be started, else why not
+    loopback: str = ""  # "" if two sockets on this machine can talk, else why not
 
 
 def scrub(text: str) -> str:
-    """`text` without this person's home folder and name, on one line."""
+    """Return `text` on one line, without the user's home folder and name."""
     text = " ".join(text.split())
     for home in {str(Path.home()), os.path.realpath(Path.home())} - {"/"}:
         text = text.replace(home, "~")
@@ -75,7 +75,7 @@ def scrub(text: str) -> str:
 
 
 def cores() -> tuple[int, int]:
-    """Cores that this process may use, and cores that the machine has."""
+    """Return how many cores this process may use, and how many the machine has."""
     every = os.cpu_count() or 1
     try:
         usable = len(os.sched_getaffinity(0))
@@ -89,8 +89,62 @@ def cores() -> tuple[int, int]:
     return usable, every
 
 
+def memory() -> tuple[int | None, int | None]:
+    """Return the bytes we may use in total and the bytes free now; None: unknown."""
+    find = {"Linux": _linux, "Darwin": _macos, "Windows": _windows}.get(platform.system())
+    try:
+        return find() if find else (None, None)
+    except (OSError, ValueError, KeyError, AttributeError, subprocess.SubprocessError):
+        return None, None
+
+
+def _linux() -> tuple[int, int]:
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    kilobytes = {line.split(":")[0]: int(line.split()[1]) for line in lines}
+    total, free = 1024 * kilobytes["MemTotal"], 1024 * kilobytes["MemAvailable"]
+    limit = container_limit()
+    return (min(total, limit), min(free, limit)) if limit else (total, free)
+
+
+def container_limit(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Return the bytes a container may use (control groups v1 and v2), or None without a limit."""
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        try:
+            text = (folder / name).read_text().strip()
+        except OSError:
+            continue
+        # Version 1 writes "no limit" as a number close to 2**63.
+        if text.isdigit() and int(text) < 2**60:
+            return int(text)
+    return None
+
+
+def _macos() -> tuple[int, int | None]:
+    def said(*command: str) -> str:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10).stdout
+
+    total = int(said("sysctl", "-n", "hw.memsize"))
+    pages = said("vm_stat")
+    size = re.search(r"page size of (\d+)", pages)
+    free = re.findall(r"Pages (?:free|inactive|speculative):\s+(\d+)", pages)
+    return total, (int(size.group(1)) * sum(map(int, free)) if size and free else None)
+
+
+def _windows() -> tuple[int, int]:
+    class Status(ctypes.Structure):  # MEMORYSTATUSEX
+        _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
+            (name, ctypes.c_ulonglong)
+            for name in ("total", "free", "page", "page_free", "virtual", "virtual_free", "more")
+        ]
+
+    status = Status(length=ctypes.sizeof(Status))
+    if not ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
+        raise OSError("GlobalMemoryStatusEx failed")
+    return status.total, status.free
+
+
 def system() -> str:
-    """The system and its processor: "Linux 6.1 (x86_64)"."""
+    """Return the system and its processor: "Linux 6.1 (x86_64)"."""
     names = {"Darwin": ("macOS", platform.mac_ver()[0])}
     name, release = names.get(platform.system(), (platform.system(), platform.release()))
     # Two numbers say enough; the rest of a release is often the name of one machine's build.
@@ -99,7 +153,7 @@ def system() -> str:
 
 
 def environment() -> str:
-    """Where this Python's packages live, without a path."""
+    """Return in words, without a path, where this Python's packages live."""
     if os.environ.get("CONDA_DEFAULT_ENV") and (Path(sys.prefix) / "conda-meta").exists():
         return "a conda environment"
     if sys.prefix == sys.base_prefix:
@@ -109,7 +163,7 @@ def environment() -> str:
 
 
 def loopback() -> str:
-    """Send a few bytes from one socket of this machine to another; "" or what went wrong."""
+    """Send a few bytes between two sockets of this machine; return "" or what went wrong."""
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
             server.settimeout(5)
@@ -124,7 +178,7 @@ def loopback() -> str:
 
 
 def first_line(*command: str) -> str | None:
-    """The first line that a tool prints about itself, or None where it is not here."""
+    """Return the first line a tool prints about itself, or None if it is not installed."""
     found = shutil.which(command[0])
     if found is None:
         return None
@@ -137,7 +191,7 @@ def first_line(*command: str) -> str | None:
 
 
 def browser() -> str | None:
-    """The name of a Chromium or Chrome that is installed."""
+    """Return the name of an installed Chromium or Chrome, or None."""
     for name in BROWSERS:
         if shutil.which(name):
             return name
@@ -146,7 +200,7 @@ def browser() -> str | None:
 
 
 def compiler() -> str | None:
-    """A C++ compiler that torch.compile can use."""
+    """Return a C++ compiler that torch.compile can use, or None."""
     for name in ("g++", "clang++"):
         said = first_line(name, "--version")
         if said:
@@ -155,7 +209,7 @@ def compiler() -> str | None:
 
 
 def ask_torch(python: str = sys.executable, seconds: float = 120) -> tuple[Torch, str]:
-    """What torch says in a process of its own, and why no process could be started ("" if it was).
+    """Ask torch in a separate process; also return why that process could not start ("" if it did).
 
     python: the interpreter to ask with.
     """
@@ -188,7 +242,7 @@ def ask_torch(python: str = sys.executable, seconds: float = 120) -> tuple[Torch
 
 
 def gather() -> Facts:
-    """Everything, in about two seconds: most of it is torch's import."""
+    """Gather all facts, in about two seconds: most of it is torch's import."""
     asked: list = []
     # torch is asked while the rest is looked up.
     thread = threading.Thread(target=lambda: asked.append(ask_torch()))
@@ -217,6 +271,6 @@ def gather() -> Facts:
 
 
 def nvidia_driver() -> str | None:
-    """The version of the NVIDIA driver, or None where there is none."""
+    """Return the version of the NVIDIA driver, or None if there is none."""
     query = ("--query-gpu=driver_version", "--format=csv,noheader")
     return first_line("nvidia-smi", *query)

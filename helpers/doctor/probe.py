@@ -1,7 +1,7 @@
-"""Asks torch what it can do, in a process of its own, and prints the answer as one JSON line.
+"""Ask torch what it can do and print the answer as one line of JSON.
 
-A process of its own: importing torch takes seconds and can end a process outright (a library that
-is missing, a processor that is too old); neither may happen to the notebook that asked.
+This runs in a separate process because importing torch takes seconds and can crash (a missing
+library, an old processor); neither may happen to the notebook that asked.
 """
 
 import json
@@ -9,7 +9,7 @@ import sys
 
 
 def ask() -> dict:
-    """What torch says about itself; {"error": …} where it cannot be imported."""
+    """Return what torch says about itself; {"missing": …} or {"broken": …} if its import fails."""
     try:
         import torch
     except ModuleNotFoundError as error:
@@ -29,7 +29,7 @@ def ask() -> dict:
     mps = getattr(torch.backends, "mps", None)
     answer["mps"] = bool(mps and mps.is_available())
     distributed = torch.distributed.is_available()
-    # An old torch has no such question and always has gloo.
+    # An old torch lacks this function and always has gloo.
     has_gloo = getattr(torch.distributed, "is_gloo_available", lambda: distributed)
     answer["gloo"] = distributed and has_gloo()
     nccl = distributed and torch.distributed.is_nccl_available()

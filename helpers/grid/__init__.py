@@ -1,12 +1,12 @@
 """The process grid, DP x PP x TP: one array of ranks, and a group is a slice of it.
 
     grid = Grid(dp=2, pp=3).require(world_size)
-    print(grid)                       replicas below each other, stages side by side
+    print(grid)                       one line per replica, stages side by side
     grid.group(rank, "dp")            the ranks that average gradients with this one
-    grid.next(rank)                   who computes the next stage
+    grid.next(rank)                   the rank of the next stage
     groups = make_groups(grid)        the same as torch process groups: groups.dp
 
-A grid is an argument, never a global: a function that needs it is handed it.
+A grid is an argument, never a global.
 """
 
 from helpers.grid.grid import DIMENSIONS, Coordinates, Grid

@@ -21,12 +21,12 @@ class Coordinates(NamedTuple):
 class Grid:
     """dp replicas of the model, each cut into pp stages, each layer cut into tp parts.
 
-    The ranks stand in an array of shape (dp, pp, tp), numbered as its elements lie in memory: tp
-    changes fastest. So the ranks of one TP group, which talk most, are neighbours, on one machine
-    if it has room; so Megatron-LM puts them too (arXiv 2104.04473, section 3).
+    The ranks form an array of shape (dp, pp, tp) in row-major order, so tp changes fastest. The
+    ranks of one TP group communicate most, so they are neighbors, on one machine if it is large
+    enough; Megatron-LM places them the same way (arXiv 2104.04473, section 3).
 
-    A grid is a plain value: hand it to whoever needs it.
-    Raises ValueError if a number is below 1.
+    Raises:
+        ValueError: if a number is below 1.
     """
 
     dp: int = 1
@@ -44,11 +44,11 @@ class Grid:
 
     @property
     def size(self) -> int:
-        """How many ranks it takes."""
+        """The number of ranks."""
         return prod(self.shape)
 
     def require(self, ranks: int) -> "Grid":
-        """The grid itself if it has exactly this many ranks; else ValueError, one sentence."""
+        """Return the grid itself if it has exactly this many ranks; raise ValueError if not."""
         if self.size != ranks:
             words = " x ".join(map(str, self.shape))
             raise ValueError(
@@ -58,7 +58,12 @@ class Grid:
         return self
 
     def coordinates(self, rank: int) -> Coordinates:
-        """Where a rank stands. ValueError if the grid has no such rank, TypeError for no number."""
+        """Return the place of a rank.
+
+        Raises:
+            ValueError: if the grid has no such rank.
+            TypeError: if the rank is not a whole number.
+        """
         if not isinstance(rank, Integral):
             raise TypeError(f"a rank is a whole number, not {rank!r}")
         if not 0 <= rank < self.size:
@@ -69,7 +74,7 @@ class Grid:
         return Coordinates(*divmod(above, self.pp), t)
 
     def rank(self, dp: int = 0, pp: int = 0, tp: int = 0) -> int:
-        """The rank at a place. ValueError if the place lies outside."""
+        """Return the rank at a place; raise ValueError if it is outside the grid."""
         for name, at, length in zip(DIMENSIONS, (dp, pp, tp), self.shape, strict=True):
             if not 0 <= at < length:
                 last = f"0 to {length - 1}" if length > 1 else "0 only"
@@ -77,9 +82,9 @@ class Grid:
         return (dp * self.pp + pp) * self.tp + tp
 
     def group(self, rank: int, dimension: str) -> tuple[int, ...]:
-        """The ranks that differ from `rank` in one dimension only, itself among them, in order.
+        """Return the ranks that share all other coordinates with `rank`, itself included, in order.
 
-        "dp": the same part of the model in every replica: they average gradients.
+        "dp": the same part of the model in every replica; these average gradients.
         "pp": the stages of one replica, first to last.  "tp": the parts of the same layers.
         """
         place = self.coordinates(rank)._asdict()
@@ -87,27 +92,27 @@ class Grid:
         return tuple(self.rank(**place | {dimension: at}) for at in range(length))
 
     def groups(self, dimension: str) -> list[tuple[int, ...]]:
-        """All groups of a dimension; each rank is in one of them."""
+        """Return all groups of a dimension; each rank is in exactly one."""
         shape = list(self.shape)
         shape[_index(dimension)] = 1
         return [self.group(self.rank(*at), dimension) for at in product(*map(range, shape))]
 
     def previous(self, rank: int) -> int | None:
-        """The rank of the stage before, in the same replica; None for the first stage."""
+        """Return the rank of the previous stage in the same replica; None for the first stage."""
         d, s, t = self.coordinates(rank)
         return self.rank(d, s - 1, t) if s > 0 else None
 
     def next(self, rank: int) -> int | None:
-        """The rank of the stage after, in the same replica; None for the last stage."""
+        """Return the rank of the next stage in the same replica; None for the last stage."""
         d, s, t = self.coordinates(rank)
         return self.rank(d, s + 1, t) if s < self.pp - 1 else None
 
     def is_first(self, rank: int) -> bool:
-        """Whether the rank has the first stage, which reads the tokens."""
+        """Return whether the rank has the first stage, which reads the tokens."""
         return self.previous(rank) is None
 
     def is_last(self, rank: int) -> bool:
-        """Whether the rank has the last stage, which computes the loss."""
+        """Return whether the rank has the last stage, which computes the loss."""
         return self.next(rank) is None
 
     def __str__(self) -> str:

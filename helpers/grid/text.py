@@ -1,10 +1,10 @@
-"""The grid as a picture in text: replicas below each other, stages from left to right."""
+"""The grid as text: one line per replica, stages from left to right."""
 
 from helpers.grid.grid import Grid
 
 
 def to_text(grid: Grid) -> str:
-    """A line for each replica. Ranks side by side in one cell share a stage's layers (TP).
+    """Return one line per replica; ranks in the same cell share a stage's layers (TP).
 
                  stage 0    stage 1
     replica 0    0   1      2   3

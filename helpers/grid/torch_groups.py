@@ -1,6 +1,6 @@
-"""The groups of a grid as torch's own: process groups, and a DeviceMesh.
+"""The groups of a grid as torch process groups, and as a DeviceMesh.
 
-torch is imported when one is made, and not before.
+torch is imported only when one is created.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from helpers.grid.grid import DIMENSIONS, Grid
 
 @dataclass(frozen=True)
 class Groups:
-    """The process groups that this rank belongs to: hand them to `all_reduce` and the like."""
+    """The process groups of this rank: pass them to `all_reduce` and other collectives."""
 
     dp: Any
     pp: Any
@@ -19,13 +19,14 @@ class Groups:
 
 
 def make_groups(grid: Grid) -> Groups:
-    """Make all groups of a grid, on every rank, and give those of this rank.
+    """Create all groups of a grid, on every rank, and return those of this rank.
 
-    Every rank must call it, for torch makes a group only when all ranks ask for it, those outside
-    of it too, and in the same order: first the DP groups, then PP, then TP.
+    Every rank must call it, because torch creates a group only if all ranks ask for it (also those
+    outside it) and in the same order: first the DP groups, then PP, then TP.
 
-    Raises ValueError if the grid is not of as many ranks as there are, RuntimeError if the ranks
-    are not connected yet.
+    Raises:
+        ValueError: if the number of connected ranks differs from the grid's.
+        RuntimeError: if the ranks are not connected yet.
     """
     dist = _connected(grid, "make_groups(grid)")
     mine = {}
@@ -38,7 +39,7 @@ def make_groups(grid: Grid) -> Groups:
 
 
 def device_mesh(grid: Grid, device_type: str = "cpu"):
-    """The grid as torch's DeviceMesh with dimensions "dp", "pp", "tp": ``mesh["dp"]`` is a slice.
+    """Return the grid as a DeviceMesh with dimensions "dp", "pp", "tp": ``mesh["dp"]`` is a slice.
 
     device_type: "cpu" or "cuda". Every rank must call it. Raises as `make_groups` does.
     """
@@ -49,7 +50,7 @@ def device_mesh(grid: Grid, device_type: str = "cpu"):
 
 
 def _connected(grid: Grid, call: str):
-    """torch.distributed, once it is certain that it has the grid's ranks."""
+    """Return torch.distributed, after checking that the grid's ranks are connected."""
     import torch.distributed as dist
 
     if not dist.is_available() or not dist.is_initialized():

@@ -1,4 +1,4 @@
-"""`answer`: an exercise whose answer is a number, compared with what the machine finds."""
+"""`answer`: an exercise whose answer is a number, compared with the computed one."""
 
 import math
 from collections.abc import Callable
@@ -9,19 +9,19 @@ from helpers.lesson.shown import Shown, put
 def answer(mine: float | None, found: Callable[[], float], tolerance: float = 0.0) -> None:
     """Compare the reader's answer with the machine's, and show the verdict.
 
-    mine: the reader's number, or None while there is none.
+    mine: the reader's number, or None before the reader has answered.
     found: computes the right number; it is not called before the reader has answered.
-    tolerance: how far the answer may be away.
+    tolerance: the largest absolute error that still counts as right.
     """
     put(verdict(mine, found, tolerance))
 
 
 def verdict(mine: float | None, found: Callable[[], float], tolerance: float = 0.0) -> Shown:
-    """The sentence that `answer` shows."""
+    """Return the sentence that `answer` shows."""
     if mine is None:
         return _sentence("?", "Not answered yet: write your number in place of None.")
     if isinstance(mine, bool) or not isinstance(mine, int | float) or math.isnan(mine):
-        return _sentence("?", f"Your answer must be a number, and {mine!r} is none.")
+        return _sentence("?", f"Your answer must be a number, but {mine!r} is not.")
     right = found()
     if math.isclose(mine, right, rel_tol=1e-9, abs_tol=tolerance):
         return _sentence("✓", f"Right: {_number(right)}.")

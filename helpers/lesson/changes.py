@@ -27,7 +27,7 @@ def show_diff(before: str | Path, after: str | Path, context: int = 3) -> None:
 
 
 def diff(before: str | Path, after: str | Path, context: int = 3) -> Shown:
-    """The diff that `show_diff` shows. Raises FileNotFoundError for a path that is no file."""
+    """Return the diff that `show_diff` shows; raise FileNotFoundError for a missing file."""
     old, new = (folded(_without_solutions(path)) for path in (before, after))
     names = [Path(path).as_posix() for path in (before, after)]
     lines = list(difflib.unified_diff(old, new, *names, n=context, lineterm=""))
@@ -50,13 +50,13 @@ def diff(before: str | Path, after: str | Path, context: int = 3) -> Shown:
 def show_orders(before: Schedule, after: Schedule) -> None:
     """Show how the order of each rank differs between two schedules.
 
-    The orders stand below each other, and the actions that are in another place are marked.
+    One order is printed above the other, and actions that moved are marked.
     """
     put(orders(before, after))
 
 
 def orders(before: Schedule, after: Schedule) -> Shown:
-    """What `show_orders` shows."""
+    """Return what `show_orders` shows."""
     width = max(len(before.name), len(after.name))
     plain, html = [], []
     texts = (str(schedule).splitlines() for schedule in (before, after))
@@ -107,13 +107,13 @@ def folded(text: str) -> list[str]:
 
 
 def _without_solutions(path: str | Path) -> str:
-    """The text of a script, with one comment in place of each solution."""
+    """Return the text of a script, with one comment in place of each solution."""
     text = find_file(path).read_text(encoding="utf-8")
     return replace_regions(text, lambda region: f"...  # task {region.task}: yours", str(path))
 
 
 def _row(line: str) -> str:
-    """One line of the diff as HTML: the mark stays in the text, colour only helps."""
+    """Return one line of the diff as HTML; the text keeps its mark, so color is only an aid."""
     mark, text = line[:1], escape(line)
     if mark == "@":
         return f'<span style="opacity: 0.6">{text}</span>\n'

@@ -1,4 +1,4 @@
-"""`show`: one function for every picture of a lesson, live with a kernel and static without."""
+"""`show`: one function for every picture of a lesson, interactive if a kernel runs, else static."""
 
 import base64
 import io
@@ -19,11 +19,11 @@ def show(thing: object, alt: str = "", live: Callable[[], object] | None = None)
 
     thing: a `Trace`, a picture of `helpers.draw`, a matplotlib figure, or the path of a .png or
         .svg file (seen from the current folder or the top of the project).
-    alt: what the picture says, in words: for readers who do not see it. A matplotlib figure and a
+    alt: what the picture says, in words, for readers who can't see it. A matplotlib figure and a
         file need it; a trace and a picture of `helpers.draw` bring their own.
-    live: makes the widget that a running kernel shows in place of the picture; a trace brings its
-        own, the interactive timeline. It is not called under LAB_STATIC=1: a saved widget without
-        its kernel would show only an error.
+    live: returns the widget that a running kernel shows instead of the picture; a trace brings
+        its own, the interactive timeline. It is not called under LAB_STATIC=1, because a saved
+        widget without its kernel would show only an error.
     """
     if live is None and hasattr(thing, "events_of") and in_notebook():
         live = partial(_interactive, thing)
@@ -37,9 +37,11 @@ def _interactive(trace: object) -> object:
 
 
 def picture(thing: object, alt: str = "") -> Shown:
-    """The static twin of `thing`: an HTML image and its alternative text.
+    """Return `thing` as a static HTML image with its alternative text.
 
-    Raises TypeError for a thing that cannot be shown, ValueError where `alt` is missing.
+    Raises:
+        TypeError: if `thing` cannot be shown.
+        ValueError: if `alt` is missing.
     """
     if isinstance(thing, str | Path):
         path = find_file(thing)
@@ -61,7 +63,7 @@ def picture(thing: object, alt: str = "") -> Shown:
 
 
 def image(data: bytes, kind: str, alt: str, width: int | None = None) -> Shown:
-    """`data` of the MIME type `kind` as an `<img>` that carries everything in itself."""
+    """Return `data` of the MIME type `kind` as a self-contained `<img>`."""
     if not alt.strip():
         raise ValueError(
             "This picture has no alternative text: say in one sentence what it shows, "
@@ -73,7 +75,7 @@ def image(data: bytes, kind: str, alt: str, width: int | None = None) -> Shown:
 
 
 def _figure(figure: object, alt: str) -> Shown:
-    """A matplotlib figure as a PNG of twice the pixels it is shown at, sharp on any screen."""
+    """Return a matplotlib figure as a PNG at twice its displayed size, so that it stays sharp."""
     buffer, dpi = io.BytesIO(), 96
     figure.savefig(buffer, format="png", dpi=2 * dpi)
     if "matplotlib.pyplot" in sys.modules:  # or the notebook would show it a second time

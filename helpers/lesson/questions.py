@@ -14,7 +14,7 @@ def predict(question: str, *choices: str) -> None:
 
 
 def prediction(question: str, *choices: str) -> Shown:
-    """The box that `predict` shows. Raises ValueError for an empty question or a single choice."""
+    """Return the box of `predict`; raise ValueError for an empty question or a single choice."""
     if not question.strip():
         raise ValueError("predict() needs a question: predict('What will the loss be?').")
     if len(choices) == 1:

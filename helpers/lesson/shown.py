@@ -1,8 +1,8 @@
 """One thing to look at: HTML for a notebook, plain text for everything else.
 
-A notebook that nobody has run on this machine is not trusted yet, and JupyterLab then shows its
-outputs without `<svg>`, `<style>` and scripts. So the HTML made here uses `<img>` and `style=`
-only: what a reader sees before the first run is what they see after it.
+A notebook that has not been run on this machine is not trusted yet, and JupyterLab strips `<svg>`,
+`<style>` and scripts from its outputs. So the HTML uses only `<img>` and `style=`, and looks the
+same before and after the first run.
 """
 
 import os
@@ -27,21 +27,22 @@ class Shown:
 
 
 def static() -> bool:
-    """True while pictures must stand without a kernel: `make notebooks` sets LAB_STATIC=1."""
+    """Return whether pictures must work without a kernel: `make notebooks` sets LAB_STATIC=1."""
     return os.environ.get("LAB_STATIC") == "1"
 
 
 def put(thing: object) -> None:
-    """Show `thing` in the output of the cell that runs, or print it where there is no notebook."""
+    """Show `thing` in the output of the running cell, or print it outside a notebook."""
     from IPython.display import display
 
     display(thing)
 
 
 def find_file(path: str | Path) -> Path:
-    """`path` as seen from the current folder, or else from the top of the repository.
+    """Return `path` relative to the current folder, or else to the top of the repository.
 
-    Raises FileNotFoundError with one sentence if it is in neither.
+    Raises:
+        FileNotFoundError: if it is in neither.
     """
     for candidate in (Path(path), REPOSITORY / path):
         if candidate.is_file():

@@ -1,10 +1,10 @@
-"""Networks that this machine does not have: two hosts, and a link that is slow.
+"""Networks this machine does not have: two hosts, and a slow link.
 
-with TwoHosts() as hosts:                  two hosts with addresses of their own (Linux)
-    hosts.slow(Link(megabits=100))         the cable between them, slowed by the kernel
+with TwoHosts() as hosts:                  two hosts, each with its own address (Linux)
+    hosts.slow(Link(megabits=100))         the kernel slows the cable between them
     hosts.start(1, ["torchrun", …])
-with slow_link(Link(100, 0.5)):            inside a rank, on every system: what this rank asks
-    dist.all_reduce(x)                     of torch.distributed takes as long as on that link
+with slow_link(Link(100, 0.5)):            inside a rank, on every system: this rank's calls to
+    dist.all_reduce(x)                     torch.distributed take as long as on that link
 """
 
 from helpers.network.hosts import NoHosts, TwoHosts, why_not

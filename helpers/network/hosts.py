@@ -1,8 +1,8 @@
-"""Two hosts on one machine, each with a network of its own and a cable between them.
+"""Two hosts on one machine, each with its own network, joined by a cable.
 
-A host is a Linux network namespace: it has its own addresses, ports and interfaces, and sees
-nothing of the machine around it. What runs in it must find the other host as it would on a
-cluster. Needs root, or a system that lets each user have namespaces, and the program `ip`.
+A host is a Linux network namespace: it has its own addresses, ports and interfaces and can't see
+the rest of the machine, so a program in it has to find the other host as it would on a cluster.
+This needs the program `ip`, and root or a system that lets users create namespaces.
 """
 
 import os
@@ -16,8 +16,8 @@ from typing import Any
 from helpers.network.link import Link
 
 PROGRAMS = {"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2", "tc": "iproute2"}
-BURST = 64 * 1024  # bytes: the kernel hands over packets of up to so many at once
-# Holds a namespace open until its standard input ends, however this process goes.
+BURST = 64 * 1024  # bytes: the kernel passes on packets of at most this size in one go
+# Holds a namespace open until its standard input ends, however this process ends.
 HOLDER = (
     "import socket, subprocess, sys; socket.sethostname(sys.argv[1]); "
     "subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True); "
@@ -30,25 +30,26 @@ class NoHosts(OSError):
 
 
 def why_not() -> str:
-    """Why this machine cannot be two hosts, as one sentence; empty where it can."""
+    """Return in one sentence why this machine cannot be two hosts; "" if it can."""
     if not sys.platform.startswith("linux"):
         return "network namespaces are a part of Linux, and this is another system"
     for name, package in PROGRAMS.items():
         if not shutil.which(name, path=_path()):
-            return f"the program {name} is not here: install the package {package}"
+            return f"the program {name} is not installed: install the package {package}"
     tried = subprocess.run(
         [*_unshare(), "true"], capture_output=True, text=True, env=_environment()
     )
     if tried.returncode:
         said = tried.stderr.strip() or f"code {tried.returncode}"
-        return f"this user may not make a network namespace ({said}): try it as root"
+        return f"this user may not create a network namespace ({said}): run it as root"
     return ""
 
 
 class TwoHosts:
     """Two hosts, `node0` and `node1`, until the `with` block ends.
 
-    Raises NoHosts where the machine cannot do it.
+    Raises:
+        NoHosts: if this machine cannot be two hosts; `why_not` says why.
     """
 
     names = ("node0", "node1")
@@ -92,7 +93,7 @@ class TwoHosts:
     def start(self, host: int, command: Sequence[str], **options: Any) -> subprocess.Popen:
         """Start a command on host 0 or 1; options as for `subprocess.Popen`.
 
-        It is ended, with all that it started, when the `with` block ends.
+        It is stopped with everything it started when the `with` block ends.
         """
         options.setdefault("env", _environment())
         enter = ["nsenter", "--target", str(self._holders[host].pid), "--net", "--uts"]
@@ -103,7 +104,11 @@ class TwoHosts:
         return process
 
     def run(self, host: int, command: Sequence[str], timeout: float = 60.0) -> str:
-        """Run a command on host 0 or 1 to its end; give what it printed. Raises NoHosts."""
+        """Run a command on host 0 or 1 and return what it printed.
+
+        Raises:
+            NoHosts: if the command fails.
+        """
         process = self.start(
             host, command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -113,9 +118,9 @@ class TwoHosts:
         return said
 
     def slow(self, link: Link) -> Link:
-        """Make the cable as slow as `link`, both ways; give the link that it now is.
+        """Make the cable as slow as `link` in both directions; return the link it now is.
 
-        Where the kernel has no `netem` the cable gets the bandwidth only, and no delay.
+        If the kernel lacks `netem`, the cable gets the bandwidth but no delay.
         """
         rate = f"{link.megabits:g}mbit"
         exact = ["netem", "rate", rate, "delay", f"{link.milliseconds:g}ms", "limit", "100000"]
@@ -132,7 +137,7 @@ class TwoHosts:
             self.run(host, ["tc", "qdisc", "replace", "dev", self.interface, "root", *discipline])
 
     def _hold(self, name: str) -> subprocess.Popen:
-        """A process in a new namespace. A user's second one is made inside the user's first."""
+        """Start a process in a new namespace; a user's second is created inside the first."""
         inside = []
         if self._holders and _as_root():
             inside = ["nsenter", "--target", str(self._holders[0].pid), *_as_root(), "--"]
@@ -148,12 +153,12 @@ class TwoHosts:
         if process.stdout.readline().strip() != "ready":
             said = process.stderr.read().strip().splitlines()[-1:] or ["no reason given"]
             process.kill()
-            raise NoHosts(f"the host {name} cannot be made: {said[0]}")
+            raise NoHosts(f"the host {name} cannot be created: {said[0]}")
         return process
 
 
 def _as_root() -> list[str]:
-    """What nsenter needs where this user is root only inside the namespace."""
+    """Return the flags nsenter needs if this user is root only inside the namespace."""
     return [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
 
 
@@ -163,7 +168,7 @@ def _unshare() -> list[str]:
 
 
 def _path() -> str:
-    """Where to look: `ip` and `tc` often lie where only root looks."""
+    """Return the search path, with the folders of `ip` and `tc` that only root searches."""
     return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 

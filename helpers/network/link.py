@@ -1,4 +1,4 @@
-"""A link between two machines: how many bits go through it in a second, and how late they come."""
+"""A link between two machines: its bandwidth and its latency."""
 
 import math
 from dataclasses import dataclass
@@ -8,9 +8,10 @@ from helpers.cost import all_reduce_bytes
 
 @dataclass(frozen=True)
 class Link:
-    """megabits: a second, in each direction. milliseconds: from when a bit is sent to its arrival.
+    """Bandwidth in megabits per second, each way, and latency in milliseconds, one way.
 
-    Raises ValueError for a link through which nothing comes.
+    Raises:
+        ValueError: if the bandwidth is not positive and finite, or the latency is negative.
     """
 
     megabits: float
@@ -19,20 +20,20 @@ class Link:
     def __post_init__(self):
         if not 0 < self.megabits < math.inf:
             raise ValueError(
-                f"a link of {self.megabits:g} megabits a second: give a number above 0, as 1000 "
-                "for gigabit Ethernet"
+                f"a link cannot have {self.megabits:g} megabits per second: give a number above 0, "
+                "such as 1000 for gigabit Ethernet"
             )
         if not 0 <= self.milliseconds < math.inf:
             raise ValueError(
-                f"a link with a delay of {self.milliseconds:g} milliseconds: give 0 or more"
+                f"a link cannot have a delay of {self.milliseconds:g} milliseconds: give 0 or more"
             )
 
     def seconds(self, size: float, messages: int = 1) -> float:
-        """How long `size` bytes take in so many messages, each sent when the last has come."""
+        """Return how long `size` bytes take in `messages` messages, one after the other."""
         return messages * self.milliseconds / 1e3 + 8 * size / (self.megabits * 1e6)
 
     def all_reduce_seconds(self, size: float, ranks: int) -> float:
-        """How long a ring all-reduce of `size` bytes takes at least, where this is each link.
+        """Return the least time of a ring all-reduce of `size` bytes, if this is each link.
 
         A rank sends 2 (ranks - 1) messages, one after the other (Patarasuk and Yuan, 2009, JPDC).
         """

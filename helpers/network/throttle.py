@@ -1,8 +1,8 @@
-"""A slow link inside a process: what a rank asks of torch.distributed comes as late as on it.
+"""A slow link inside a process: torch.distributed takes as long as it would on that link.
 
-A message travels at full speed, and is handed over when the slow link would have brought it. Its
-time begins when all who take part are there. Each rank has one way out and one way in, and what
-goes one way goes one after the other.
+A message travels at full speed and is held back until the slow link would have delivered it; its
+time starts when all participants have arrived. Each rank has one queue out and one queue in, and
+each queue carries one message at a time.
 """
 
 import functools
@@ -17,7 +17,7 @@ from helpers.network.link import Link
 
 
 def _parts(link: Link, size: float, ranks: int) -> float:
-    """All parts but one's own, one after the other: half of a ring all-reduce."""
+    """Return the seconds of all parts but the rank's own, in turn: half of a ring all-reduce."""
     return link.seconds(size * (ranks - 1) / ranks, ranks - 1)
 
 
@@ -25,8 +25,8 @@ def _message(link: Link, size: float, ranks: int) -> float:
     return link.seconds(size)
 
 
-# Of each operation: which argument holds the bytes that all have in the end, or had at the
-# beginning, and the seconds of so many bytes.
+# For each operation: the argument whose bytes count (what every rank has in the end, or had at the
+# beginning), and the function that returns the seconds for so many bytes.
 COSTS: dict[str, tuple[int, Callable[[Link, float, int], float]]] = {
     "all_reduce": (0, Link.all_reduce_seconds),
     "all_gather": (0, _parts),
@@ -39,21 +39,22 @@ COSTS: dict[str, tuple[int, Callable[[Link, float, int], float]]] = {
     "recv": (0, _message),
     "irecv": (0, _message),
 }
-# Not slowed, but refused: a number that is half slow means nothing.
+# Refused, not slowed: a measurement in which only some messages are slow means nothing.
 REFUSED = ("all_to_all", "all_to_all_single", "batch_isend_irecv", "gather", "reduce", "scatter")
 
 
 @contextmanager
 def slow_link(link: Link, sleep: Callable[[float], object] = time.sleep) -> Iterator[None]:
-    """Inside the block, messages of this rank take at least as long as on `link`.
+    """Make this rank's messages inside the block take at least as long as on `link`.
 
-    Works on every system, for what is called as `dist.all_reduce(…)` and so on, its first two
-    arguments by their places. The C++ inside of DistributedDataParallel is not slowed, unless it
-    has a communication hook that calls these functions.
-    sleep: what lets so many seconds pass.
+    This works on every system, for calls such as `dist.all_reduce(…)` whose first two arguments
+    are positional. DistributedDataParallel's own C++ is not slowed, unless it has a communication
+    hook that calls these functions.
+    sleep: waits for the given number of seconds.
 
-    Raises NotImplementedError for an operation that it cannot slow, TypeError for tensors that
-    are given by name.
+    Raises:
+        NotImplementedError: for an operation that it cannot slow.
+        TypeError: if tensors are passed by keyword.
     """
     import torch.distributed as dist
 
@@ -71,14 +72,14 @@ def slow_link(link: Link, sleep: Callable[[float], object] = time.sleep) -> Iter
 
 
 class _Way:
-    """One way of a link, which carries one message after the other: its thread is the queue."""
+    """One direction of a link, which carries one message at a time: its thread is the queue."""
 
     def __init__(self, link: Link, sleep: Callable, thread: ThreadPoolExecutor):
         self.link, self.sleep, self.thread = link, sleep, thread
 
 
 class _LateWork:
-    """What an asynchronous operation gives: done when it is done, and the link has brought it."""
+    """The work of an asynchronous operation, done once the slow link would have delivered it."""
 
     def __init__(self, work: Any, way: _Way, seconds: float):
         import torch
@@ -90,7 +91,7 @@ class _LateWork:
         try:
             work.wait()
             sleep(seconds)
-        except BaseException as error:  # who waits for the future must hear of it too
+        except BaseException as error:  # whoever waits for the future gets the error too
             self.future.set_exception(error)
             raise
         self.future.set_result(_value(work))
@@ -107,7 +108,7 @@ class _LateWork:
 
 
 def _value(work: Any) -> Any:
-    """What the future of an operation gives: of a collective its tensors, of a message nothing."""
+    """Return the value of an operation's future: a collective's tensors, or None for a message."""
     try:
         return work.get_future().value()
     except RuntimeError:  # gloo's messages have no future
@@ -123,7 +124,9 @@ def _late(name: str, function: Callable, way: _Way) -> Callable:
     @functools.wraps(function)
     def late(*args: Any, **kwargs: Any) -> Any:
         if len(args) <= position:
-            raise TypeError(f"inside slow_link give dist.{name} its tensors first, without names")
+            raise TypeError(
+                f"inside slow_link pass the tensors of dist.{name} first and without keywords"
+            )
         group = signature.bind(*args, **kwargs).arguments.get("group")
         seconds = cost(way.link, _bytes(args[position]), dist.get_world_size(group))
         found = function(*args, **kwargs)
@@ -136,7 +139,7 @@ def _late(name: str, function: Callable, way: _Way) -> Callable:
 
 
 def _bytes(tensors: Any) -> float:
-    """The bytes of a tensor, or of a list of them."""
+    """Return the bytes of a tensor, or of a list of tensors."""
     return sum(t.nbytes for t in tensors) if isinstance(tensors, (list, tuple)) else tensors.nbytes
 
 

@@ -1,17 +1,19 @@
-"""Tensor parallelism: every rank of a group holds a part of each layer, and all compute together.
+"""Tensor parallelism: each rank of a group holds a part of each layer.
 
     cut(model, LLAMA, group)                  each rank keeps its part of one model, in place
     loss = parallel_cross_entropy(logits, targets, group)
     join(parts, LLAMA)                        the whole model's tensors, from those of all ranks
 
-A plan says of each module how it is cut: {"*.q_proj": "column", "*.o_proj": "row", …}. Column:
-along the outputs; row: along the inputs, and the ranks' terms are added up. So a column and a row
-after it need one all-reduce (Shoeybi et al. 2019, arXiv 1909.08053). With `sequence=True`, what
-lies between them is cut along the sequence (Korthikanti et al. 2022, arXiv 2205.05198).
+A plan says how each module is cut: {"*.q_proj": "column", "*.o_proj": "row", …}. A column cut
+splits the outputs; a row cut splits the inputs, and the ranks' partial results are summed, so a
+column followed by a row needs one all-reduce (Shoeybi et al. 2019, arXiv 1909.08053). With
+`sequence=True`, the activations between them are cut along the sequence (Korthikanti et al. 2022,
+arXiv 2205.05198).
 
 Files, from the ground up: `collectives` moves tensors, `operators` does so inside autograd;
-`linear` and `vocabulary` are the layers, `sequence` what stands between them; `plan` names parts,
-`cut` makes them.
+`linear` and `vocabulary` are the layers, `sequence` handles what lies between them; `plan` names
+the parts, `cut` creates them. For the scripts in DP/: `shards` (ZeRO) and `overlap` (an all-reduce
+that runs while the rank computes).
 
 Every function takes the process group as an argument; None means all ranks.
 """

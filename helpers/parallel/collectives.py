@@ -1,4 +1,4 @@
-"""Collectives on plain tensors: each gives a new tensor and leaves its argument alone."""
+"""Collectives on plain tensors: each returns a new tensor and leaves its argument unchanged."""
 
 from typing import Any
 
@@ -7,17 +7,17 @@ import torch.distributed as dist
 
 
 def size_of(group: Any) -> int:
-    """How many ranks share the layers; 1 where no ranks are connected."""
+    """Return how many ranks share the layers; 1 if no ranks are connected."""
     return dist.get_world_size(group) if dist.is_initialized() else 1
 
 
 def place_in(group: Any) -> int:
-    """This rank's number in the group, from 0."""
+    """Return this rank's number in the group, from 0."""
     return dist.get_rank(group) if dist.is_initialized() else 0
 
 
 def summed(x: torch.Tensor, group: Any) -> torch.Tensor:
-    """All-reduce: the sum of all ranks' x, on every rank."""
+    """All-reduce: return the sum of all ranks' x, on every rank."""
     total = x.contiguous().clone()
     if size_of(group) > 1:
         dist.all_reduce(total, group=group)
@@ -25,9 +25,10 @@ def summed(x: torch.Tensor, group: Any) -> torch.Tensor:
 
 
 def part_of(x: torch.Tensor, group: Any, dim: int) -> torch.Tensor:
-    """This rank's part of x: as many equal parts along `dim` as there are ranks. No message.
+    """Return this rank's part of x, one of as many equal parts along `dim` as ranks; no message.
 
-    Raises ValueError where x cannot be cut so.
+    Raises:
+        ValueError: if the number of ranks does not divide the dimension.
     """
     ranks = size_of(group)
     if x.shape[dim] % ranks:
@@ -39,7 +40,7 @@ def part_of(x: torch.Tensor, group: Any, dim: int) -> torch.Tensor:
 
 
 def gathered(x: torch.Tensor, group: Any, dim: int) -> torch.Tensor:
-    """All-gather: all ranks' x, side by side along `dim`, on every rank."""
+    """All-gather: return all ranks' x, concatenated along `dim`, on every rank."""
     if size_of(group) == 1:
         return x.clone()
     parts = [
@@ -50,7 +51,7 @@ def gathered(x: torch.Tensor, group: Any, dim: int) -> torch.Tensor:
 
 
 def summed_part(x: torch.Tensor, group: Any, dim: int) -> torch.Tensor:
-    """Reduce-scatter: this rank's part, along `dim`, of the sum of all ranks' x."""
+    """Reduce-scatter: return this rank's part, along `dim`, of the sum of all ranks' x."""
     mine = part_of(x, group, dim)
     if size_of(group) == 1:
         return mine.clone()

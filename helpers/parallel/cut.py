@@ -1,4 +1,4 @@
-"""Turn one model, the same on every rank, into this rank's part of it."""
+"""Turn a model, identical on every rank, into this rank's part of it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,20 +24,21 @@ def cut(
     sequence: bool = False,
     heads: Sequence[int] = (),
 ) -> nn.Module:
-    """Keep, in place, this rank's part of every module that the plan names; give the model.
+    """Replace, in place, every module that the plan names by this rank's part; return the model.
 
     plan: {pattern of names: "column", "row" or "vocabulary"}; what it does not name stays whole.
-    sequence: what lies between rows and columns is cut along the sequence: see
-        `sequence_parallel`, which must be called after this.
+    sequence: cut the activations between rows and columns along the sequence; then call
+        `sequence_parallel` too.
+    heads: numbers that the number of ranks must divide, such as those of query and key heads,
+        because each rank holds whole heads.
 
-    heads: numbers that the ranks must divide, such as the heads of attention (queries; keys), of
-        which each rank has whole ones.
+    Parameter names stay, and tied weights that are cut alike stay tied. Create the optimizer
+    afterwards. Attention must derive its number of heads from the shapes, because a rank holds
+    only some of the heads.
 
-    Names of parameters stay. Tied weights that are cut alike stay tied. Make the optimizer after.
-    Attention must find out its number of heads from the shapes: a rank has its part of the heads.
-
-    Raises PlanError for a plan that fits no module, or one of another kind, and ValueError where
-    the ranks do not divide a dimension.
+    Raises:
+        PlanError: if the plan matches no module, or one of another kind.
+        ValueError: if the number of ranks does not divide a dimension.
     """
     ranks = size_of(group)
     require_heads(heads, ranks)
@@ -50,8 +51,8 @@ def cut(
         whole, (kind, part) = model.get_submodule(name), KINDS[way]
         if not isinstance(whole, kind):
             raise PlanError(
-                f"the plan cuts {name!r} by {way!r}, which is for {kind.__name__}, and it is a "
-                f"{type(whole).__name__}"
+                f"the plan cuts {name!r} by {way!r}, which is for {kind.__name__}, not "
+                f"for {type(whole).__name__}"
             )
         original = id(whole.weight)
         try:
@@ -68,10 +69,10 @@ def cut(
 
 
 def require_heads(heads: Sequence[int], ranks: int) -> None:
-    """Raise ValueError unless each rank can have as many whole heads of attention as the others."""
+    """Raise ValueError unless every rank can hold the same number of whole attention heads."""
     for number in heads:
         if number % ranks:
             raise ValueError(
                 f"{number} heads cannot be divided among {ranks} ranks: each has whole heads, so "
-                f"take a number of ranks that divides {number}"
+                f"choose a number of ranks that divides {number}"
             )

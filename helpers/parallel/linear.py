@@ -1,7 +1,7 @@
 """A linear layer in parts: along its outputs (column) or along its inputs (row).
 
-Megatron-LM writes y = x A and speaks of columns of A. torch keeps the transpose, weight (out, in):
-a column-parallel layer has some rows of torch's weight.
+Megatron-LM writes y = x A and cuts the columns of A. torch stores the transpose, weight (out, in),
+so a column-parallel layer holds rows of torch's weight.
 """
 
 from typing import Any
@@ -24,10 +24,11 @@ SEQUENCE = 1  # the dimension of (B, S, d) that sequence parallelism cuts
 class ColumnParallelLinear(nn.Module):
     """This rank's outputs of a linear layer: (…, in), equal on all ranks, -> (…, out / ranks).
 
-    whole: the layer to take a part of, the same on all ranks. weight: (out / ranks, in).
-    sequence: x is this rank's part of the sequence, (B, S / ranks, in); y is of the whole sequence.
+    whole: the layer to cut, the same on all ranks. weight: (out / ranks, in).
+    sequence: x is this rank's part of the sequence, (B, S / ranks, in); y covers the whole one.
 
-    Raises ValueError where the ranks do not divide the outputs.
+    Raises:
+        ValueError: if the number of ranks does not divide the outputs.
     """
 
     def __init__(self, whole: nn.Linear, group: Any = None, sequence: bool = False):
@@ -45,14 +46,15 @@ class ColumnParallelLinear(nn.Module):
 
 
 class RowParallelLinear(nn.Module):
-    """A linear layer whose input is in parts: (…, in / ranks) -> (…, out), equal on all ranks.
+    """A linear layer whose input is cut: (…, in / ranks) -> (…, out), equal on all ranks.
 
-    whole: the layer to take a part of. weight: (out, in / ranks); bias: whole, and added after the
-    sum. Added before, it would be in the sum once for each rank.
-    sequence: y is this rank's part of the sequence, (B, S / ranks, out). Then each rank sees the
-    bias at its own positions, so its gradient is one term of a sum: see `add_up_shared`.
+    whole: the layer to cut. weight: (out, in / ranks); bias: whole, added after the sum, because
+    the sum would otherwise contain it once per rank.
+    sequence: y is this rank's part of the sequence, (B, S / ranks, out). Each rank then sees the
+    bias at its own positions only, so its gradient is one term of a sum: see `add_up_shared`.
 
-    Raises ValueError where the ranks do not divide the inputs.
+    Raises:
+        ValueError: if the number of ranks does not divide the inputs.
     """
 
     def __init__(self, whole: nn.Linear, group: Any = None, sequence: bool = False):
@@ -71,5 +73,5 @@ class RowParallelLinear(nn.Module):
 
 
 def part_parameter(whole: torch.Tensor, group: Any, dim: int) -> nn.Parameter:
-    """This rank's part of a weight, as a parameter with memory of its own."""
+    """Return this rank's part of a weight, as a parameter with its own memory."""
     return nn.Parameter(part_of(whole.detach(), group, dim).clone(), whole.requires_grad)

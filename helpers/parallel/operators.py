@@ -7,9 +7,9 @@
     split_to_group     own part,        backward all-gather
     gather_from_group  all-gather,      backward own part
 
-Which one is right depends on what follows. Where every rank computes something else with the
-gathered tensor (its part of a layer), each has a part of the gradient's sum: `all_gather`. Where
-all compute the same with it, each has the whole gradient already: `gather_from_group`.
+Which one is right depends on what follows. If every rank computes something different with the
+gathered tensor (its part of a layer), each holds one term of the gradient's sum: `all_gather`. If
+all compute the same with it, each already holds the whole gradient: `gather_from_group`.
 
 f and g: Shoeybi et al. 2019, arXiv 1909.08053, figure 3; the others: Korthikanti et al. 2022,
 arXiv 2205.05198, figures 5 and 6.
@@ -26,7 +26,7 @@ Move = Callable[[torch.Tensor], torch.Tensor]
 
 
 class _Pair(torch.autograd.Function):
-    """One move of a tensor forward, and another one of its gradient backward."""
+    """One collective on a tensor in forward, and another on its gradient in backward."""
 
     @staticmethod
     def forward(ctx, x: torch.Tensor, ahead: Move, back: Move) -> torch.Tensor:
@@ -39,34 +39,34 @@ class _Pair(torch.autograd.Function):
 
 
 def _as_it_is(x: torch.Tensor) -> torch.Tensor:
-    return x.view_as(x)  # another tensor on the same memory, as autograd wants it
+    return x.view_as(x)  # a new tensor on the same memory, as autograd requires
 
 
 def copy_to_group(x: torch.Tensor, group: Any = None) -> torch.Tensor:
-    """x, equal on all ranks, before each computes another part of a layer with it."""
+    """Return x, equal on all ranks, for a layer of which each rank computes another part."""
     return _Pair.apply(x, _as_it_is, lambda g: summed(g, group))
 
 
 def reduce_from_group(x: torch.Tensor, group: Any = None) -> torch.Tensor:
-    """The sum of all ranks' terms; then all go on with the same."""
+    """Return the sum of all ranks' terms, with which all ranks then compute the same."""
     return _Pair.apply(x, lambda t: summed(t, group), _as_it_is)
 
 
 def all_gather(x: torch.Tensor, group: Any = None, dim: int = -1) -> torch.Tensor:
-    """All parts along `dim`, before each rank computes another part of a layer with them."""
+    """Return all parts along `dim`, for a layer of which each rank computes another part."""
     return _Pair.apply(x, lambda t: gathered(t, group, dim), lambda g: summed_part(g, group, dim))
 
 
 def reduce_scatter(x: torch.Tensor, group: Any = None, dim: int = -1) -> torch.Tensor:
-    """This rank's part along `dim` of the sum of all ranks' terms."""
+    """Return this rank's part along `dim` of the sum of all ranks' terms."""
     return _Pair.apply(x, lambda t: summed_part(t, group, dim), lambda g: gathered(g, group, dim))
 
 
 def split_to_group(x: torch.Tensor, group: Any = None, dim: int = -1) -> torch.Tensor:
-    """This rank's part along `dim` of x, which is equal on all ranks."""
+    """Return this rank's part along `dim` of x, which is equal on all ranks."""
     return _Pair.apply(x, lambda t: part_of(t, group, dim), lambda g: gathered(g, group, dim))
 
 
 def gather_from_group(x: torch.Tensor, group: Any = None, dim: int = -1) -> torch.Tensor:
-    """All parts along `dim`; then all ranks go on with the same."""
+    """Return all parts along `dim`, with which all ranks then compute the same."""
     return _Pair.apply(x, lambda t: gathered(t, group, dim), lambda g: part_of(g, group, dim))

@@ -1,16 +1,16 @@
-"""Start an all-reduce that goes on while the rank computes, and write down how long it took."""
+"""Start an all-reduce that runs while the rank computes, and record how long it took."""
 
 import torch.distributed as dist
 
 
 def start_mean(flat, recorder, name=""):
-    """Start to average a tensor over all ranks, in place; gives a future to wait for."""
+    """Start averaging a tensor over all ranks, in place; return a future to wait for."""
     begun = recorder.now()
     future = dist.all_reduce(flat, op=dist.ReduceOp.AVG, async_op=True).get_future()
     if not recorder.enabled:
         return future
 
-    def done(finished):  # torch calls it in a thread of its own
+    def done(finished):  # torch calls it in another thread
         recorder.add("all-reduce", begun, recorder.now(), name, bytes=flat.nbytes)
         return finished.value()
 

@@ -1,7 +1,8 @@
-"""Sequence parallelism: what lies between the cut layers is cut along the sequence.
+"""Sequence parallelism: cut the activations between tensor-parallel layers along the sequence.
 
-Norms, residuals and dropout would else be computed, and kept, whole on every rank. The messages
-are no more: an all-gather and a reduce-scatter send what an all-reduce sends.
+Otherwise every rank would compute and keep norms, residuals and dropout for the whole sequence.
+The communication volume stays: an all-gather and a reduce-scatter together send what an all-reduce
+sends.
 Korthikanti et al. 2022, arXiv 2205.05198.
 """
 
@@ -19,13 +20,12 @@ from helpers.parallel.operators import gather_from_group, split_to_group
 def sequence_parallel(
     blocks: Iterable[nn.Module], group: Any = None, ends_here: bool = True
 ) -> None:
-    """Cut the sequence before the first block; put it together after the last one.
+    """Split the sequence before the first block and gather it after the last one.
 
-    blocks: modules whose first argument and whose result are hidden states (B, S, d), in order.
+    blocks: modules whose first argument and result are hidden states (B, S, d), in order, of a
+        model that was cut with sequence=True. S must be a multiple of the number of ranks.
     ends_here: what follows the last block needs the whole sequence, and computes the same on every
         rank. False: a column-parallel layer follows, which gathers the sequence itself.
-
-    For blocks of a model that was cut with sequence=True; S must be a multiple of the ranks.
     """
     blocks = list(blocks)
 
@@ -41,11 +41,11 @@ def sequence_parallel(
 
 
 def add_up_shared(model: nn.Module, group: Any, between: Callable[[str], bool]) -> None:
-    """Give each weight that works on parts of the sequence the sum of all ranks' gradients.
+    """Sum the gradients of the weights that work on parts of the sequence, over all ranks.
 
-    A norm sees this rank's positions alone, so its gradient is one term of the sum. Without this
-    the copies on the ranks drift apart. Call it once, after backward and before the step.
-    between: says of a parameter's name whether it is such a weight: whole, and applied to parts.
+    A norm sees this rank's positions only, so its gradient is one term of the sum; without the sum
+    the ranks' copies drift apart. Call it once, after backward and before the optimizer's step.
+    between: returns whether a parameter of this name is such a weight: whole, applied to parts.
     """
     gradients = [p.grad for name, p in model.named_parameters() if between(name)]
     gradients = [gradient for gradient in gradients if gradient is not None]

@@ -1,4 +1,4 @@
-"""Some parameters as one flat tensor, of which each rank owns one part."""
+"""Parameters as one flat tensor, of which each rank owns one part."""
 
 import torch
 import torch.distributed as dist
@@ -8,9 +8,9 @@ from torch import nn
 class Shards:
     """The parameters of one unit of a model: a block, the embedding, the head.
 
-    whole: all of them, one after the other, padded so that the ranks' parts are equally long; the
+    whole: all of them, concatenated and padded so that the ranks' parts are equally long; the
     parameters are views of it. mine: this rank's part, which its optimizer updates.
-    own_copy: `mine` has memory of its own, so that `whole` may be freed (ZeRO-3).
+    own_copy: `mine` has its own memory, so that `whole` can be freed (ZeRO-3).
     """
 
     def __init__(self, parameters, recorder, own_copy=False):
@@ -29,12 +29,12 @@ class Shards:
         self.mine = nn.Parameter(part.clone() if own_copy else part)
 
     def views(self, flat):
-        """The places of the parameters in a flat tensor, each in the parameter's shape."""
+        """Return views of a flat tensor, one per parameter and in its shape."""
         parts = flat[: sum(self.lengths)].split(self.lengths)
         return [part.view(p.shape) for part, p in zip(parts, self.parameters, strict=True)]
 
     def average(self):
-        """Reduce-scatter: this rank's part of the ranks' mean gradient. The rest is let go."""
+        """Reduce-scatter the mean gradient: keep this rank's part and free the rest."""
         flat = torch.zeros_like(self.whole, device=self.mine.device)
         for p, view in zip(self.parameters, self.views(flat), strict=True):
             if p.grad is not None:
@@ -46,13 +46,13 @@ class Shards:
         self.mine.grad = part if self.mine.grad is None else self.mine.grad + part
 
     def gather(self):
-        """All-gather: the whole of the parameters, from the parts of all ranks."""
-        self.whole.untyped_storage().resize_(self.bytes)  # where it was freed, take memory again
+        """All-gather the whole parameters from the parts of all ranks."""
+        self.whole.untyped_storage().resize_(self.bytes)  # allocate again if it was freed
         with self.recorder.span("all-gather", bytes=self.bytes):
             dist.all_gather(list(self.whole.chunk(self.size)), self.mine.data)
 
     def free(self):
-        """Give the memory of the whole back. The parameters stay, as empty frames."""
+        """Free the memory of the whole parameters; their names and shapes stay."""
         self.whole.untyped_storage().resize_(0)
 
     @property

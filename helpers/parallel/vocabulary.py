@@ -1,7 +1,7 @@
 """The two ends of a language model, cut along the vocabulary: embedding and cross-entropy.
 
-The largest tensor of a step is that of the logits, (B, S, V). Here no rank ever holds it whole:
-for the loss, each position needs a maximum, a sum and one number of the ranks.
+The logits, (B, S, V), are the largest tensor of a step. Here no rank ever holds all of them: the
+ranks exchange only a maximum, a sum and the target's logit for each position.
 """
 
 from typing import Any
@@ -17,12 +17,13 @@ from helpers.parallel.operators import reduce_from_group
 
 
 class VocabularyParallelEmbedding(nn.Module):
-    """The rows of this rank's part of the vocabulary: ids (…) -> (…, d), equal on all ranks.
+    """An embedding cut along the vocabulary: ids (…) -> (…, d), equal on all ranks.
 
-    whole: the embedding to take a part of, the same on all ranks. weight: (V / ranks, d).
-    A rank gives zeros for a token that another one holds, and the sum over the ranks is the row.
+    whole: the embedding to cut, the same on all ranks. weight: (V / ranks, d).
+    A rank contributes zeros for a token that another rank holds, so the sum is the token's row.
 
-    Raises ValueError where the ranks do not divide the vocabulary.
+    Raises:
+        ValueError: if the number of ranks does not divide the vocabulary.
     """
 
     def __init__(self, whole: nn.Embedding, group: Any = None):
@@ -44,13 +45,14 @@ class VocabularyParallelEmbedding(nn.Module):
 def parallel_cross_entropy(
     logits: torch.Tensor, targets: torch.Tensor, group: Any = None, ignore_index: int = -100
 ) -> torch.Tensor:
-    """The mean cross-entropy in nats, equal on all ranks, where each has some of the classes.
+    """Return the mean cross-entropy in nats, equal on all ranks, from logits cut by class.
 
-    logits: (…, V / ranks), the classes of this rank; the parts lie in the order of the ranks.
-    targets: (…), numbers of the whole vocabulary, equal on all ranks; `ignore_index` counts not.
-    With no target left the loss is 0, with gradient 0. Half precision is computed in float32.
+    logits: (…, V / ranks), the classes of this rank, in the order of the ranks.
+    targets: (…), ids in the whole vocabulary, equal on all ranks; `ignore_index` is skipped.
+    If no target is left, the loss and its gradient are 0. Half precision is computed in float32.
 
-    Raises ValueError for shapes that do not fit, and a target outside the vocabulary.
+    Raises:
+        ValueError: if the shapes do not fit, or a target is outside the vocabulary.
     """
     if logits.shape[:-1] != targets.shape:
         raise ValueError(
@@ -63,7 +65,7 @@ def parallel_cross_entropy(
     if outside.any():
         raise ValueError(
             f"target {targets[outside][0].item()} is outside the vocabulary of {classes} tokens: "
-            "give the targets as numbers of the whole vocabulary"
+            "give the targets as ids in the whole vocabulary"
         )
     wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
     losses = _CrossEntropy.apply(wide, targets.where(counts, 0), group)
@@ -71,7 +73,7 @@ def parallel_cross_entropy(
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """Of each position log(sum of exp) minus the target's logit; backward without a message."""
+    """For each position, log-sum-exp minus the target's logit; backward needs no communication."""
 
     @staticmethod
     def forward(ctx, logits: torch.Tensor, targets: torch.Tensor, group: Any) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Write down what one rank does while it does it."""
+"""Record what one rank does while it does it."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from helpers.trace.events import Counter, Event, Trace
 
 
 class Recorder:
-    """Keeps the events of one rank.
+    """Record the events of one rank.
 
         recorder = Recorder(rank=0)
         with recorder.span("F", micro_batch=3):
@@ -44,7 +44,7 @@ class Recorder:
         """Time the body of a `with` statement.
 
         It is kept when the body raises too, with the error's name in `info["error"]`. Spans may
-        stand inside each other. `as` gives the `info` dictionary, to add what is known only
+        be nested. `as` binds the `info` dictionary, to which you can add what is known only
         later: ``with recorder.span("input") as info: info["tokens"] = ids.numel()``.
         """
         return _Span(self, kind, name, lane, info) if self.enabled else _Nothing(info)
@@ -52,15 +52,15 @@ class Recorder:
     def add(
         self, kind: str, start: float, end: float, name: str = "", lane: str = "", **info
     ) -> None:
-        """Keep what did not happen inside a `with`: a message that was posted and awaited later.
+        """Record what did not happen inside a `with`: a message that was posted and awaited later.
 
-        start, end: seconds, as `now` gives them.
+        start, end: seconds, as returned by `now`.
         """
         if self.enabled:
             self._events.append((self.rank, kind, start, end, lane, name, info))
 
     def count(self, name: str, value: float) -> None:
-        """Keep the value that a quantity has from now on: ``recorder.count("memory", bytes)``."""
+        """Record the value that a quantity has from now on: ``recorder.count("memory", bytes)``."""
         if self.enabled:
             self._counters.append(Counter(self.rank, name, self.now(), value))
 
@@ -81,7 +81,7 @@ class Recorder:
 
 
 class _Span:
-    """One `with` statement, as cheap as it goes: a class with slots, nothing made but a tuple."""
+    """One `with` statement, kept cheap: slots, and one tuple per span."""
 
     __slots__ = ("_recorder", "_kind", "_name", "_lane", "_info", "_start")
 

@@ -113,7 +113,7 @@ def test_the_config_is_llama_7bs():
         (("--model_config", SCRIPT.name), "is not JSON: give a model's config.json"),
         (("--training_budget", "0"), "a budget of 0 FLOPs trains nothing"),
         (("--training_budget=-1e22",), "a budget of -1e+22 FLOPs trains nothing"),
-        (("--training_budget", "much"), "the budget 'much' is no number"),
+        (("--training_budget", "much"), "the budget 'much' is not a number"),
         ((), "give --model_config PATH or --training_budget FLOPS"),
     ],
 )

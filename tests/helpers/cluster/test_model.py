@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from bench.cluster_model.published import megatron, vtrain
 from helpers.cluster import Layout, Link, estimate, preset
 from helpers.cluster.network import all_gather_seconds, all_reduce_seconds, message_seconds
-from helpers.cluster.published import megatron, recomputation, vtrain
 from helpers.cluster.seconds import Seconds
+from helpers.cluster.validate import recomputation
 from helpers.cost import all_reduce_bytes, gpt, layer_activations, read_config, states
 from helpers.simulate import OutOfMemory
 

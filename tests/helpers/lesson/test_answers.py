@@ -19,7 +19,7 @@ def test_not_answered_yet_computes_nothing():
         (8.3, 8.31777, 0.06, "✓ Right: 8.31777."),
         (6, 10, 0, "✗ Not yet: you wrote 6"),
         (1024, 639456, 0, "✗ Not yet: you wrote 1,024"),
-        ("ten", 10, 0, "? Your answer must be a number, and 'ten' is none."),
+        ("ten", 10, 0, "? Your answer must be a number, but 'ten' is not."),
         (True, 1, 0, "? Your answer must be a number"),
         (float("nan"), 1, 0, "? Your answer must be a number"),
     ],

@@ -74,7 +74,7 @@ def test_another_system(monkeypatch):
 def test_a_program_that_is_not_there(monkeypatch):
     monkeypatch.setattr(hosts.sys, "platform", "linux")
     monkeypatch.setattr(hosts.shutil, "which", lambda name, path: name != "ip" or None)
-    assert why_not() == "the program ip is not here: install the package iproute2"
+    assert why_not() == "the program ip is not installed: install the package iproute2"
 
 
 def test_a_user_who_may_not(monkeypatch):
@@ -84,6 +84,6 @@ def test_a_user_who_may_not(monkeypatch):
     monkeypatch.setattr(hosts.shutil, "which", lambda name, path: name)
     monkeypatch.setattr(hosts.subprocess, "run", lambda *_, **__: refused)
     assert why_not() == (
-        "this user may not make a network namespace (unshare failed: Operation not permitted): "
-        "try it as root"
+        "this user may not create a network namespace (unshare failed: Operation not permitted): "
+        "run it as root"
     )

@@ -115,7 +115,7 @@ def test_operations_are_as_late_as_the_link_says():
             assert found[name] == pytest.approx(seconds), (rank, name)
         assert found["finished"] and found["restored"] and not found["crowded"]
         assert "slow_link cannot slow dist.reduce: inside its block use all_gather" in said[0]
-        assert "give dist.all_reduce its tensors first" in said[1]
+        assert "pass the tensors of dist.all_reduce first" in said[1]
         # 1 + 2 + 3 everywhere, and that is what all have in the end, three times.
         assert value == 18.0
     assert answers[0][0]["of two"] == pytest.approx((1.202, 0))  # not what three would take

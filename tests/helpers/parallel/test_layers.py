@@ -104,7 +104,7 @@ def test_what_a_plan_cuts():
 @pytest.mark.parametrize(
     ("plan", "words"),
     [
-        ({"rows": "column"}, "cuts 'rows' by 'column', which is for Linear, and it is a Embedding"),
+        ({"rows": "column"}, "cuts 'rows' by 'column', which is for Linear, not for Embedding"),
         ({"up": "diagonal"}, "cuts 'up' by 'diagonal': choose one of 'column', 'row', 'vocab"),
         ({"mlp.*": "row"}, r"the plan names mlp.\*, and no module of this model fits"),
     ],

@@ -1,10 +1,9 @@
 """The page docs/cluster_model.md: how the constants were set, and the error of every row."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import geometric_mean
 
-from helpers.cluster.published import Row
+from helpers.cluster.validate import Judged
 from helpers.cost import flops
 
 MEANING = {
@@ -33,7 +32,7 @@ Made by `python -m helpers.cluster.validate`. Do not edit.
 the machine. Here is what it says about iterations that were measured, row by row. Error: predicted
 over measured, minus 1. **No row is judged by a constant that it has set.** For rows of your own:
 `python -m helpers.cluster.validate rows.csv`; what a row must hold stands at the top of
-`helpers/cluster/validate.py`.
+`bench/cluster_model/validate.py`.
 
 | source | rows | mean error | largest | judged by | FLOPs x one factor | others, as published |
 |---|---|---|---|---|---|---|
@@ -78,19 +77,6 @@ Counted, not set: the kernels of a layer and the bytes that each reads and write
   takes is not counted.
 - H200 and B200 are data sheets with the shares of the H100; nothing was measured.
 """
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A row and its error."""
-
-    row: Row
-    error: float
-
-    @property
-    def predicted(self) -> float:
-        """Seconds."""
-        return self.row.seconds * (1 + self.error)
 
 
 Constant = tuple[str, float, float, float, float]  # name, expected, spread, set, in the code

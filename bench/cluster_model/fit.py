@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from helpers.cluster.machine import Machine
-from helpers.cluster.published import Row
+from helpers.cluster.validate import Row
 
 # What is expected before any row is seen, and how well it is known: 0.1 is about 10 %.
 EXPECTED = {

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from helpers.cluster import memory, validate
-from helpers.cluster.fit import EXPECTED, constants, fit, with_constants
-from helpers.cluster.fit import held_out as fold_errors
+from bench.cluster_model import validate
+from bench.cluster_model.fit import EXPECTED, constants, fit, with_constants
+from bench.cluster_model.fit import held_out as fold_errors
+from bench.cluster_model.published import megatron, read_rows, vtrain
+from helpers.cluster import memory
 from helpers.cluster.layer import layer_seconds
 from helpers.cluster.presets import A100, A100_HALF
-from helpers.cluster.published import layers, megatron, read_rows, recomputation, vtrain
+from helpers.cluster.validate import layers, recomputation
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "cluster_model.md"
 
@@ -102,7 +104,7 @@ def test_rows_of_your_own(tmp_path, capsys):
     validate.main([str(path)])
     said = capsys.readouterr().out
     assert "64 GPUs" in said and "one node: 1 rows" in said and "several nodes: 1 rows" in said
-    with pytest.raises(ValueError, match="'12 x' is no row: write batch"):
+    with pytest.raises(ValueError, match="'12 x' is not a row: write batch"):
         read_rows(["12 x"])
     path.write_text("nothing\n")
     with pytest.raises(ValueError, match="holds no row"):

@@ -1,0 +1,97 @@
+"""Judge the cluster model by measured clusters, row by row.
+
+    python -m helpers.cluster.validate                writes docs/cluster_model.md
+    python -m helpers.cluster.validate rows.csv       prints the errors of your own rows
+
+A row of a file: batch, micro-batch, hidden, heads, layers, sequence, tensor, data and pipeline
+parallel, milliseconds; on A100s with half the network cards, 1F1B and full recomputation.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+
+from bench.cluster_model.fit import EXPECTED, constants, fit, held_out
+from bench.cluster_model.page import page
+from bench.cluster_model.published import llama3, megatron, read_rows, vtrain
+from helpers.cluster.machine import Machine
+from helpers.cluster.presets import A100, A100_HALF, H100
+from helpers.cluster.validate import Judged, Row, judged_recomputation
+from helpers.files import read_whole, write_whole
+from helpers.plain_errors import plain_errors
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cluster_model.md"
+SET_ON = ("1.7B", "7.5B", "39.1B", "145.6B", "529.6B")  # rows whose factor the other rows take
+
+
+def factor_of(rows: Sequence[Row], machine: Machine) -> float:
+    """Return how much longer a source's software takes than predicted, averaged over these rows."""
+    return mean([row.seconds / row.predicted(machine) for row in rows])
+
+
+def judged_vtrain() -> tuple[list[Judged], list[Judged]]:
+    """Judge the calibration rows by constants fitted without them: one node, several nodes."""
+    rows = vtrain()
+    errors = held_out(A100_HALF, rows)
+    both = [Judged(row, error) for row, error in zip(rows, errors, strict=True)]
+    one = [j for j in both if j.row.layout.gpus <= A100_HALF.node]
+    return one, [j for j in both if j not in one]
+
+
+def judged_megatron() -> tuple[list[Judged], float]:
+    """Judge 2104.04473, table 1, by a factor of five rows; each of the five by the other four."""
+    rows = megatron()
+    given = [row for row in rows if row.name in SET_ON]
+    factor = factor_of(given, A100)
+    judged = []
+    for row in rows:
+        others = [other for other in given if other.name != row.name]
+        mine = factor_of(others, A100) if row.name in SET_ON else factor
+        judged.append(Judged(row, row.error(A100.slower(mine))))
+    return judged, factor
+
+
+def judged_llama3() -> list[Judged]:
+    """Judge Llama 3 405B: the first row set the H100's matmul rate, so only the second counts."""
+    return [Judged(row, row.error(H100)) for row in llama3()]
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.cluster.validate",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("rows", nargs="?", help="a file with rows of your own")
+    file = parser.parse_args(arguments).rows
+    if file:
+        rows = read_rows(read_whole(file).decode(errors="replace").splitlines())
+        if not rows:
+            raise ValueError(f"{file} holds no row: a row begins with a digit")
+        errors = [row.error(A100_HALF) for row in rows]
+        for row, error in zip(rows, errors, strict=True):
+            print(f"{row.layout.gpus:5} GPUs  {row.seconds:9.3f} s  {error:+7.1%}  {row.layout}")
+        for name, here in (("one node", True), ("several nodes", False)):
+            some = [
+                abs(error)
+                for row, error in zip(rows, errors, strict=True)
+                if (row.layout.gpus <= A100_HALF.node) is here
+            ]
+            if some:
+                print(f"{name}: {len(some)} rows, mean {mean(some):.1%}, largest {max(some):.1%}")
+        return
+    now = constants(fit(A100_HALF, vtrain()))
+    table = [(name, *EXPECTED[name], now[name], constants(A100_HALF)[name]) for name in EXPECTED]
+    one, several = judged_vtrain()
+    newer, newer_factor = judged_recomputation()
+    older, older_factor = judged_megatron()
+    sources = (one, several, newer, newer_factor, older, older_factor, SET_ON, judged_llama3())
+    write_whole(PAGE, page(table, *sources))
+    print(f"{PAGE.name}: {len(one + several + newer + older)} rows")
+
+
+if __name__ == "__main__":
+    with plain_errors():
+        main(sys.argv[1:])
