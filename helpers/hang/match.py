@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from helpers.hang.operation import LOCAL, NEW_GROUP, Operation
 from helpers.hang.places import locate
+from helpers.waits.words import capital
 
 Phrase = Callable[[Operation], str]  # " at line 4 of cell [7]"
 
@@ -75,7 +76,7 @@ def collective_mismatch(operations: Sequence[Operation], phrase: Phrase = place_
         )
         making = [operation for operation in operations if operation.name == NEW_GROUP]
         if making:
-            cure = _capital(group_cure(making[0]))
+            cure = capital(group_cure(making[0]))
         return f"{what}: {told}. {cure}"
     return None
 
@@ -105,10 +106,6 @@ FACTS = (
         "another order?",
     ),
 )
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _alike(operations: Sequence[Operation], fact) -> list[list[Operation]]:

@@ -3,7 +3,7 @@
 A rank that waits inside torch can say nothing. So each function of torch.distributed is wrapped:
 the wrapper writes down who wants what from whom, at which line; another thread of the rank answers
 when it is asked (`Watch.standing`). In checked mode the ranks also compare what they are about to
-do (`helpers.hang.agree`).
+do (`helpers.hang.checked_mode`).
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from helpers.hang import calls, flight, threads
-from helpers.hang.agree import Agreement
+from helpers.hang.checked_mode import Deferred, PreflightCheck
 from helpers.hang.log import Log, Standing
 from helpers.hang.match import Phrase, place_of
 from helpers.hang.operation import Operation
@@ -36,7 +36,7 @@ class Watch:
 
     def __init__(self):
         self.log = Log()
-        self.agreement: Agreement | None = None  # checked mode, once the ranks are connected
+        self.preflight: PreflightCheck | None = None  # checked mode, once the ranks are connected
         self._mistake: Callable[[Exception], None] = _say
         self._phrase = place_of
         self._inside = threading.local()  # torch's own calls of its own functions do not count
@@ -109,7 +109,7 @@ class Watch:
 
         store: torch's store of all ranks. timeout: seconds to wait for another rank.
         """
-        self.agreement = Agreement(store, self._mistake, timeout, self._phrase)
+        self.preflight = PreflightCheck(store, self._mistake, timeout, self._phrase)
 
     def rest(self) -> None:
         """From now on write down nothing that this thread asks: in a race it would count."""
@@ -118,8 +118,6 @@ class Watch:
     def _wrap(self) -> None:
         import torch.distributed as dist
         from torch.distributed import distributed_c10d as c10d
-
-        from helpers.hang.deferred import Deferred
 
         for name, (function, signature) in calls.signatures().items():
             watched = self._watched(name, function, signature)
@@ -138,7 +136,7 @@ class Watch:
             if getattr(self._inside, "call", False):
                 return function(*args, **kwargs)
             place = caller(sys._getframe(1))
-            checked = self.agreement is not None
+            checked = self.preflight is not None
             operation, later = calls.describe(
                 name, signature, args, kwargs, self.log, place, checked
             )
@@ -150,8 +148,8 @@ class Watch:
                 return self._remember(self._start(operation, call), operation)
             with self._hurried(calls.has_timeout(name, signature, args, kwargs)):
                 with self.log.waiting(operation, place):
-                    if self.agreement:
-                        self.agreement.before(operation)
+                    if self.preflight:
+                        self.preflight.before(operation)
                     return call()
 
         return watched
@@ -168,7 +166,7 @@ class Watch:
 
     def _start(self, operation: Operation, call: Callable) -> Any:
         """Start an operation that goes on while the program does something else."""
-        return self.agreement.start(operation, call) if self.agreement else call()
+        return self.preflight.start(operation, call) if self.preflight else call()
 
     def _remember(self, work: Any, operation: Operation) -> Any:
         """Note what a Work belongs to, and keep it until somebody waits for it.

@@ -26,7 +26,7 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Knot:
+class Deadlock:
     """Waits that nothing can end.
 
     waits: all of them, in the order of their `who`.
@@ -44,14 +44,14 @@ class Knot:
         return self.cycle or tuple(w for w in self.waits if set(w.needs) & set(self.ended))
 
 
-def find_knot(waits: Sequence[Wait], ended: Collection[int] = ()) -> Knot | None:
+def find_deadlock(waits: Sequence[Wait], ended: Collection[int] = ()) -> Deadlock | None:
     """The waits that can never end, or None if every one of them still may.
 
     waits: at most one for each `who`. Whoever has no wait, and has not ended, can still act.
     ended: those that will do nothing any more.
 
     A wait for all of its `needs` can end if every one of them can act; a wait for any of them, if
-    one can. What is left when no more can be ended is the knot (the "or" and "and" models of
+    one can. What is left when no more can be ended is the deadlock (the "or" and "and" models of
     Knapp, "Deadlock detection in distributed databases", 1987).
     """
     left = {wait.who: wait for wait in waits}
@@ -68,7 +68,7 @@ def find_knot(waits: Sequence[Wait], ended: Collection[int] = ()) -> Knot | None
         return None
     stuck = tuple(left[who] for who in sorted(left))
     needed = {who for wait in stuck for who in wait.needs}
-    return Knot(stuck, _shortest_cycle(left), tuple(sorted(needed & gone)))
+    return Deadlock(stuck, _shortest_cycle(left), tuple(sorted(needed & gone)))
 
 
 def _can_end(wait: Wait, left: dict[int, Wait], gone: set[int]) -> bool:

@@ -7,11 +7,11 @@ from helpers.hang.log import Standing, ThreadStanding
 from helpers.hang.match import collective_mismatch
 from helpers.hang.operation import Operation
 from helpers.hang.places import NO_CELLS, Where, locate
-from helpers.hang.polling import only_polls
-from helpers.waits import Knot, Wait, find_knot
+from helpers.hang.threads import only_polls
+from helpers.waits import Deadlock, Wait, find_deadlock
 
 
-class Scene:
+class GlobalSnapshot:
     """All ranks at one moment, after nothing has moved for a while.
 
     standings: of the ranks that answered. ended: the ranks that have finished; where they have
@@ -56,7 +56,7 @@ class Scene:
             if standing.waiting and (needs := self.needs(standing.waiting))
         ]
 
-    def knot(self) -> tuple[Knot | None, bool]:
+    def deadlock(self) -> tuple[Deadlock | None, bool]:
         """The waits that nothing can end, as far as it is known, and whether that is proven.
 
         A rank that waits while something else of its process can still act is not proven to be
@@ -64,8 +64,8 @@ class Scene:
         """
         waits = self.waits()
         able = {rank for rank, standing in self._known.items() if standing.threads}
-        proven = find_knot([w for w in waits if w.who not in able], self.ended - able)
-        return (proven, True) if proven else (find_knot(waits, self.ended), False)
+        proven = find_deadlock([w for w in waits if w.who not in able], self.ended - able)
+        return (proven, True) if proven else (find_deadlock(waits, self.ended), False)
 
     def others(self, rank: int) -> list[ThreadStanding]:
         """The threads of a rank besides the one that it is judged by."""

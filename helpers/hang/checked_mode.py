@@ -21,20 +21,23 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
+import torch.distributed as dist
+
 from helpers.hang.match import Mismatch, Phrase, collective_mismatch, message_mismatch, place_of
-from helpers.hang.notes import Notes
+from helpers.hang.notes import Notes, pack, unpack
 from helpers.hang.operation import Operation
-from helpers.hang.wire import pack, unpack
+from helpers.hang.threads import OURS
 
 LOOK_S = 0.0005  # how often the thread looks for the notes of the others: more and more seldom,
 LOOK_MOST_S = 0.005  # for ranks that share a core take it from each other by looking
 ANY_S = 0.02  # how often a sender looks whether its receiver takes from any rank
 
 
-class Agreement:
+class PreflightCheck:
     """The notes of this rank and of the others, in `store`.
 
     mistake: called with the error where a thread finds that something does not fit: nobody may
@@ -152,14 +155,12 @@ class Agreement:
     # --- later ---------------------------------------------------------------------------------
 
     def _postpone(self, operation: Operation, call: Callable[[], Any]) -> Any:
-        from helpers.hang.deferred import Deferred
-
         pending = _Pending(operation, call, Deferred())
         with self._change:
             self._later.append(pending)
             self._change.notify_all()
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, daemon=True, name="agreement")
+                self._thread = threading.Thread(target=self._work, daemon=True, name=OURS)
                 self._thread.start()
         return pending.work
 
@@ -204,7 +205,7 @@ class _Pending:
 
     operation: Operation
     call: Callable[[], Any]
-    work: Any = field(default=None)
+    work: "Deferred"
 
 
 def _with_count(facts: Any) -> tuple[Operation, int]:
@@ -230,3 +231,48 @@ def _message_key(source: int, target: int, operation: Operation) -> str:
 
 def _any_key(target: int, operation: Operation) -> str:
     return f"check/{operation.group}/any>{target}/{operation.tag}"
+
+
+class Deferred(dist.Work):
+    """Stands for torch's own Work, which comes later."""
+
+    def __init__(self):
+        super().__init__()
+        self._begun = threading.Event()
+        self._work: Any = None
+        self._error: Exception | None = None
+
+    def begin(self, work: Any) -> None:
+        """torch has begun: this is its Work (None where it has nothing to wait for)."""
+        self._work = work
+        self._begun.set()
+
+    def fail(self, error: Exception) -> None:
+        """It will never begin; whoever waits gets the error."""
+        self._error = error
+        self._begun.set()
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait for it to begin and to end. Raises what kept it from beginning."""
+        self._begun.wait(timeout.total_seconds() if timeout else None)
+        if self._error is not None:
+            raise self._error
+        if self._work is None:
+            return True
+        return self._work.wait(timeout) if timeout else self._work.wait()
+
+    def is_completed(self) -> bool:
+        return self._begun.is_set() and (self._work is None or self._work.is_completed())
+
+    def is_success(self) -> bool:
+        return self.is_completed() and self._error is None
+
+    def exception(self) -> Exception | None:
+        return self._error
+
+    def get_future(self) -> Any:
+        """torch's own future; waits for the beginning."""
+        self._begun.wait()
+        if self._error is not None:
+            raise self._error
+        return self._work.get_future()
