@@ -23,11 +23,14 @@ class Known:
 
     tensor: the argument whose size must be the same on all ranks; "" if there is none.
     root: "src" or "dst" where one rank is special. reduces: whether it has an `op`.
+    gives, takes: the arguments that hold a part for each rank and from each rank; "" if none.
     """
 
     tensor: str = ""
     root: str = ""
     reduces: bool = False
+    gives: str = ""
+    takes: str = ""
 
 
 MESSAGES = {name: Known("tensor", "dst") for name in ("send", "isend")}
@@ -37,14 +40,14 @@ COLLECTIVES = {
     "all_reduce": Known("tensor", reduces=True),
     "broadcast": Known("tensor", "src"),
     "reduce": Known("tensor", "dst", reduces=True),
-    "all_gather": Known("tensor"),
-    "all_gather_into_tensor": Known("input_tensor"),
-    "gather": Known("tensor", "dst"),
-    "scatter": Known("tensor", "src"),
-    "reduce_scatter": Known("output", reduces=True),
-    "reduce_scatter_tensor": Known("output", reduces=True),
-    "all_to_all": Known(),
-    "all_to_all_single": Known(),
+    "all_gather": Known("tensor", gives="tensor", takes="tensor_list"),
+    "all_gather_into_tensor": Known("input_tensor", gives="input_tensor", takes="output_tensor"),
+    "gather": Known("tensor", "dst", gives="tensor", takes="gather_list"),
+    "scatter": Known("tensor", "src", gives="scatter_list", takes="tensor"),
+    "reduce_scatter": Known("output", reduces=True, gives="input_list", takes="output"),
+    "reduce_scatter_tensor": Known("output", reduces=True, gives="input", takes="output"),
+    "all_to_all": Known(gives="input_tensor_list", takes="output_tensor_list"),
+    "all_to_all_single": Known(gives="input", takes="output"),
     "barrier": Known(),
     "monitored_barrier": Known(),
     "all_gather_object": Known(),
@@ -105,15 +108,16 @@ def describe(
             "place": place,
             "times": log.times(place),
             "world": world,
+            "peer": peer if name in MESSAGES else None,
+            "detail": "" if name in MESSAGES else _detail(values, known, peer),
+            "gives": _parts(values, known.gives, known, len(members)),
+            "takes": _parts(values, known.takes, known, len(members)),
         }
     except NoSuchRank:
         raise
-    except (TypeError, ValueError, AttributeError, RuntimeError):
+    except (TypeError, ValueError, AttributeError, LookupError, RuntimeError):
         return None, False
-    if name in MESSAGES:
-        operation = Operation(peer=peer, **facts)
-    else:
-        operation = Operation(detail=_detail(values, known, peer), **facts)
+    operation = Operation(**facts)
     asynchronous = bool(values.get("async_op")) or name in ("isend", "irecv")
     return _numbered(operation, log), asynchronous
 
@@ -128,7 +132,27 @@ def _detail(values: dict[str, Any], known: Known, root: int | None) -> str:
         parts.append(
             f"{'from' if known.root == 'src' else 'to'} rank {0 if root is None else root}"
         )
+    if known.gives and not known.tensor:  # sizes may differ from rank to rank, types may not
+        given = values[known.gives]
+        first = given[0] if isinstance(given, list | tuple) else given
+        parts.append(str(first.dtype).removeprefix("torch."))
     return ", ".join(parts)
+
+
+def _parts(values: dict[str, Any], name: str, known: Known, ranks: int) -> tuple[int, ...]:
+    """Return how many numbers of an argument belong to each rank; () if it holds no such parts."""
+    value = values.get(name)
+    if value is None:
+        return ()
+    if isinstance(value, list | tuple):
+        return tuple(part.numel() for part in value) if len(value) == ranks else ()
+    if name == known.tensor:  # all of it, to or from each
+        return (value.numel(),) * ranks
+    splits = values.get(f"{name}_split_sizes")
+    if splits:
+        row = value.numel() // max(1, len(value))
+        return tuple(row * rows for rows in splits) if len(splits) == ranks else ()
+    return tuple((value.numel() + ranks - 1 - rank) // ranks for rank in range(ranks))
 
 
 def _new_group(values: dict[str, Any], log: Log, place: Frame, checked: bool) -> Operation | None:

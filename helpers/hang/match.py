@@ -1,6 +1,7 @@
 """Do operations that meet each other fit? If not: one sentence that says who asked for what."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 
 from helpers.hang.operation import LOCAL, NEW_GROUP, Operation
 from helpers.hang.places import locate
@@ -78,6 +79,26 @@ def collective_mismatch(operations: Sequence[Operation], phrase: Phrase = place_
         if making:
             cure = capital(group_cure(making[0]))
         return f"{what}: {told}. {cure}"
+    return _part_mismatch(sorted(operations, key=lambda op: op.rank), phrase)
+
+
+def _part_mismatch(operations: Sequence[Operation], phrase: Phrase) -> str | None:
+    """Return one sentence if a rank gives another rank more or less than that one takes."""
+    for giver, taker in product(operations, repeat=2):
+        if not (giver.gives and taker.takes):
+            continue
+        given = giver.gives[giver.members.index(taker.rank)]
+        taken = taker.takes[taker.members.index(giver.rank)]
+        if given != taken:
+            other = f"rank {taker.rank}, which takes {taken}{phrase(taker)}"
+            if giver is taker:
+                other = f"itself and room for {taken}"
+            return (
+                f"the parts of a collective have different sizes: rank {giver.rank} {giver.doing}"
+                f"{phrase(giver)}, with {given} number{'s' * (given != 1)} for {other}. Each part "
+                "must be as large as the rank that takes it expects: check the sizes and the "
+                "splits; a tensor without splits is cut into equal parts"
+            )
     return None
 
 

@@ -24,6 +24,8 @@ class Operation:
     place: file, line and function of the student's call; times: how often this rank has called
         something there, with this call.
     world: whether the group holds all ranks.
+    gives, takes: how many numbers of a collective's tensors go to each member, and come from each;
+        () where this rank gives or takes none.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Operation:
     place: tuple[str, int, str] = ("", 0, "")
     times: int = 1
     world: bool = True
+    gives: tuple[int, ...] = ()
+    takes: tuple[int, ...] = ()
 
     @property
     def sends(self) -> bool:
