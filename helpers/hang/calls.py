@@ -1,9 +1,7 @@
-"""The functions of torch.distributed that are watched, and where each keeps its facts.
+"""The functions of torch.distributed that are watched, and what a call of each asks for.
 
-The ranks that a call names: do they exist, and do they belong to its group?
-
-gloo and NCCL would wait for a rank that doesn't exist until their time-out, or end the process.
-So a call that names one is refused before anything is sent.
+A call that names a rank which doesn't exist, or isn't in its group, is refused before anything is
+sent: gloo and NCCL would wait for that rank until their timeout, or abort the process.
 """
 
 import inspect
@@ -67,12 +65,12 @@ def describe(
     place: Frame,
     checked: bool = False,
 ) -> tuple[Operation | None, bool]:
-    """The operation that a call asks for, and whether it is asynchronous.
+    """Return the operation that a call asks for, and whether it is asynchronous.
 
-    None for a call that torch itself will refuse, or that this rank takes no part in.
+    The operation is None if torch itself will refuse the call, or if this rank takes no part in it.
 
     Raises:
-        NoSuchRank: the call names a rank that doesn't exist, or isn't in the group.
+        NoSuchRank: if the call names a rank that doesn't exist, or isn't in the group.
     """
     import torch.distributed as dist
 
@@ -123,7 +121,7 @@ def describe(
 
 
 def _detail(values: dict[str, Any], known: Known, root: int | None) -> str:
-    """What the ranks must agree on besides the tensor: "SUM", "from rank 0"."""
+    """Return what the ranks must agree on besides the tensor: "SUM", "from rank 0"."""
     parts = []
     if known.reduces:
         operation = values.get("op")
@@ -156,10 +154,10 @@ def _parts(values: dict[str, Any], name: str, known: Known, ranks: int) -> tuple
 
 
 def _new_group(values: dict[str, Any], log: Log, place: Frame, checked: bool) -> Operation | None:
-    """Making a group.
+    """Return the operation of creating a group, or None if this rank takes no part in it.
 
-    torch wants every rank of the world to make every group, and checked mode makes sure of it; but
-    torch itself waits for the members alone. With use_local_synchronization nobody else may come.
+    torch wants every rank of the world to create every group, and checked mode makes sure of it,
+    but torch itself waits for the members alone. With use_local_synchronization only they may call.
     """
     import torch.distributed as dist
     from torch.distributed import distributed_c10d as c10d
@@ -195,10 +193,10 @@ def _numbered(operation: Operation, log: Log) -> Operation:
 
 
 def check_batch_op(signature: inspect.Signature, args: tuple, kwargs: dict, rank: int) -> None:
-    """Refuse a P2POp whose other rank isn't there, before anything of its batch is sent.
+    """Refuse a P2POp whose other rank doesn't exist, before anything in its batch is sent.
 
     Raises:
-        NoSuchRank: as `describe` does.
+        NoSuchRank: as in `describe`.
     """
     import torch.distributed as dist
 
@@ -216,14 +214,14 @@ def check_batch_op(signature: inspect.Signature, args: tuple, kwargs: dict, rank
 
 
 def has_timeout(name: str, signature: inspect.Signature, args: tuple, kwargs: dict) -> bool:
-    """Whether a call ends by itself after a time that the program gives."""
+    """Return whether a call ends by itself after a timeout that the program sets."""
     if name != "monitored_barrier":
         return False
     return signature.bind(*args, **kwargs).arguments.get("timeout") is not None
 
 
 def signatures() -> dict[str, tuple[Callable, inspect.Signature]]:
-    """Of each watched function that this torch has: the function and its signature."""
+    """Return each watched function that this torch has, with its signature."""
     from torch.distributed import distributed_c10d as c10d
 
     functions = {name: getattr(c10d, name) for name in NAMES if hasattr(c10d, name)}
@@ -238,13 +236,14 @@ class NoSuchRank(ValueError):
 
 
 def check_peer(name: str, rank: int, peer: Any, members: Sequence[int], world: bool) -> None:
-    """Refuse the other rank of a message, or the root of a collective, if it isn't there.
+    """Refuse the other rank of a message, or the root of a collective, if it doesn't exist.
 
     name: the function of torch.distributed that rank `rank` calls. peer: the global rank that it
     names; None is torch's own default. members: the global ranks of the group; world: whether
     they are all ranks.
 
-    Raises NoSuchRank.
+    Raises:
+        NoSuchRank: with the ranks that the call can reach.
     """
     if not isinstance(peer, int):
         return  # None; or something that torch itself refuses
@@ -265,9 +264,10 @@ def check_peer(name: str, rank: int, peer: Any, members: Sequence[int], world: b
 
 
 def check_group_peer(name: str, rank: int, peer: Any, members: Sequence[int]) -> None:
-    """The same for a rank that is counted within the group, as group_dst is.
+    """Refuse a rank that is counted within the group, as group_dst is, if it doesn't exist.
 
-    Raises NoSuchRank.
+    Raises:
+        NoSuchRank: with the ranks of the group.
     """
     if isinstance(peer, int) and not 0 <= peer < len(members):
         raise NoSuchRank(
@@ -277,7 +277,7 @@ def check_group_peer(name: str, rank: int, peer: Any, members: Sequence[int]) ->
 
 
 def _does(name: str) -> str:
-    """The words between the two ranks."""
+    """Return the words between the two ranks."""
     if name in SENDS:
         return "sends to"
     if name in RECEIVES:

@@ -17,7 +17,7 @@ Told = tuple[str, str] | None  # what happened, and the cure
 
 
 def crossed_tags(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
-    """One sends with a tag, the other receives with another."""
+    """One rank sends with a tag, and the other receives with a different one."""
     for wait in deadlock.core:
         mine = snapshot.standings[wait.who].waiting
         theirs = snapshot.crossing(mine)
@@ -68,7 +68,7 @@ def receives_in_a_circle(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
 
 
 def groups_in_another_order(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
-    """Collectives of two groups, called in one order here and in another order there."""
+    """Collectives of several groups, called in different orders."""
     mine = _of_cycle(snapshot, deadlock)
     if not mine or not all(op.collective for op in mine) or len({op.group for op in mine}) < 2:
         return None
@@ -77,7 +77,7 @@ def groups_in_another_order(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Tol
         for op in mine
     )
     return (
-        f"deadlock: the ranks call the collectives of their groups in another order: {told}",
+        f"deadlock: the ranks call the collectives of their groups in different orders: {told}",
         "let all ranks call the collectives of several groups in the same order",
     )
 
@@ -122,20 +122,20 @@ def left_early(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
 
 
 def group_not_made(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
-    """new_group is for all ranks, and some did not call it."""
+    """Every rank must call new_group, and some haven't."""
     for wait in deadlock.core:
         operation = snapshot.standings[wait.who].waiting
         if operation.name == NEW_GROUP:
             return (
-                f"rank {wait.who} makes a group ({operation.detail})"
-                f"{snapshot.phrase(operation)}, and {names(wait.needs)} did not come",
+                f"rank {wait.who} is in dist.new_group ({operation.detail})"
+                f"{snapshot.phrase(operation)}, but {names(wait.needs)} never called it",
                 group_cure(operation),
             )
     return None
 
 
 def step_ahead(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
-    """Two ranks at different collectives, of which one was called more often here than there."""
+    """One rank has reached the same line more often than another."""
     for wait in deadlock.core:
         operation = snapshot.standings[wait.who].waiting
         mine = snapshot.standings[wait.who].calls.get(operation.place, 0)
@@ -156,7 +156,7 @@ def step_ahead(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
 
 
 def member_missing(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
-    """A collective of a group, and a member that does something else."""
+    """A collective, and a member of its group that does something else."""
     for wait in deadlock.core:
         operation = snapshot.standings[wait.who].waiting
         if not operation.collective:
@@ -168,8 +168,8 @@ def member_missing(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
             if s and s.waiting
         )
         return (
-            f"{_doing(snapshot, operation)}, and {missing} did not "
-            "come" + (f": {others}" * bool(others)),
+            f"{_doing(snapshot, operation)}, but {missing} never called it"
+            + (f": {others}" * bool(others)),
             "every member of the group must call it; make a group of only those that do, or let "
             f"{missing} call it too",
         )
@@ -218,7 +218,7 @@ def _doing(snapshot: GlobalSnapshot, operation: Operation) -> str:
 
 
 def _native(snapshot: GlobalSnapshot, wait: Wait) -> str:
-    """For a collective that started inside C++ there is a line of Python that it stands in."""
+    """Return where a wait is; for a collective that C++ has started, the line that led to it."""
     operation = snapshot.standings[wait.who].waiting
     if not operation.name.startswith(NATIVE):
         return snapshot.phrase(operation)

@@ -1,4 +1,4 @@
-"""Where each rank of a snapshot stands, row by row and as a picture."""
+"""From a snapshot of all ranks to what a student reads: sentence, cure, rows and picture."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,11 @@ from helpers.waits.words import capital, names
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """certain: nothing that any rank can still do will end it.
+    """What happened to ranks that have stopped moving, and the cure.
 
+    certain: nothing that any rank can still do will end it.
     sentence: what happened. cure: what to do. rows: where each rank stands. picture: who waits
-    for whom, or None where nobody waits.
+    for whom, or None if no rank waits.
     """
 
     certain: bool
@@ -27,12 +28,12 @@ class Diagnosis:
 
     @property
     def details(self) -> str:
-        """What stands below the sentence."""
+        """Return what is printed below the sentence."""
         return "\n".join(part for part in (self.rows, self.cure and f"  Cure: {self.cure}") if part)
 
 
 def diagnose(snapshot: GlobalSnapshot) -> Diagnosis:
-    """The story of a snapshot in which nothing has moved for a while."""
+    """Explain a snapshot in which nothing has moved for a while."""
     waits = snapshot.waits()
     deadlock, proven = snapshot.deadlock()
     mismatch = snapshot.mismatch()
@@ -47,7 +48,7 @@ def diagnose(snapshot: GlobalSnapshot) -> Diagnosis:
 
 
 def _slow(snapshot: GlobalSnapshot, waits: list[Wait]) -> tuple[str, str]:
-    """Nobody is stuck for certain: somebody computes, or a message is on its way."""
+    """Explain ranks that aren't certainly stuck: one computes, or a message is in transit."""
     busy = [s.rank for s in snapshot.standings.values() if s.rank not in {w.who for w in waits}]
     if not waits or not busy:
         return "the ranks were still at work", ""
@@ -55,12 +56,12 @@ def _slow(snapshot: GlobalSnapshot, waits: list[Wait]) -> tuple[str, str]:
     return (
         f"{names([w.who for w in waits])} wait{'s' * (len(waits) == 1)} for others, and "
         f"{names(busy)} {verb} still at work",
-        "if that is as it should be, give the launch more time (timeout=…)",
+        "if that is intended, give the launch more time (timeout=…)",
     )
 
 
 def rows(snapshot: GlobalSnapshot) -> str:
-    """Where each rank stands, with its line, and where its other threads do."""
+    """Return a row for each rank and for each of its other threads: what it is doing, and where."""
     told = []
     for rank in sorted({*snapshot.standings, *snapshot.ended, *snapshot.silent}):
         if rank not in snapshot.standings:
@@ -84,7 +85,7 @@ def _row(does: str, place: Where) -> list[str]:
 
 
 def _doing(standing: Standing) -> str:
-    """The words after "rank 0"."""
+    """Return the words after "rank 0"."""
     doing = standing.waiting.doing if standing.waiting else "is at work"
     if standing.returned and standing.thread:
         return f"has come to its end, and waits for {standing.thread}, which {doing}"
@@ -98,7 +99,7 @@ def _place(snapshot: GlobalSnapshot, standing: Standing) -> Where:
 
 
 def picture_of(snapshot: GlobalSnapshot, waits: list[Wait], sentence: str) -> Picture | None:
-    """Who waits for whom; None where nobody does."""
+    """Return a picture of who waits for whom, or None if no rank waits."""
     if not waits:
         return None
     working = set(snapshot.standings) - {wait.who for wait in waits}

@@ -58,12 +58,12 @@ class Operation:
 
     @property
     def count(self) -> int:
-        """How many numbers the tensor has."""
+        """Return how many numbers the tensor has."""
         return math.prod(self.shape)
 
     @property
     def channel(self) -> tuple:
-        """What operations are counted over: those of one channel are matched in order."""
+        """Return the channel that it is counted on: operations of one channel match in order."""
         if self.collective:
             return ("collective", self.group)
         return ("send" if self.sends else "recv", self.peer, self.group, self.tag)
@@ -93,7 +93,7 @@ class Operation:
 
     @property
     def call(self) -> str:
-        """A collective with its facts: "all_reduce of 4 float32 (SUM)"."""
+        """Return a collective with its facts: "all_reduce of 4 float32 (SUM)"."""
         of = f" of {self.tensor}" if self.dtype else ""
         return f"{self.name}{of}" + (f" ({self.detail})" if self.detail else "")
 

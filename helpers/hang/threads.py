@@ -1,7 +1,7 @@
-"""The threads of a rank: which of them could still act, and which only wait for another.
+"""The threads of a rank: which of them can still act, and which only wait for another.
 
-A rank can be judged by one of its threads where all others wait for that one to end: as after the
-end of a program, when Python waits for the threads that it has started, or in thread.join().
+A rank can be judged by one of its threads if all others wait for that one to end, as in
+thread.join(), or after the end of a program, when Python waits for the threads it has started.
 """
 
 import ast
@@ -19,10 +19,10 @@ OURS = "checked mode"  # the name of its own threads: they start what the progra
 
 
 def of_program() -> dict[int, FrameType]:
-    """The innermost frame of each thread of the program, by the thread's number.
+    """Return the innermost frame of each thread of the program, by the thread's number.
 
-    Threads that were started in C++ are among them while they run Python, as callbacks do. Checked
-    mode's own threads are not, nor the thread that asks, nor a progress bar's, which sends nothing.
+    Threads that were started in C++ are included while they run Python, as callbacks do. Left out
+    are checked mode's own threads, the thread that asks, and that of a progress bar.
     """
     others = {
         thread.ident
@@ -34,7 +34,7 @@ def of_program() -> dict[int, FrameType]:
 
 
 def name_of(ident: int) -> str:
-    """The name of a thread; "" for the main thread."""
+    """Return the name of a thread; "" for the main thread."""
     if ident == threading.main_thread().ident:
         return ""
     thread = next((thread for thread in threading.enumerate() if thread.ident == ident), None)
@@ -42,7 +42,7 @@ def name_of(ident: int) -> str:
 
 
 def able_to_act(threads: dict[int, FrameType], returned: bool) -> list[int]:
-    """The threads that do more than wait for another one of them to end.
+    """Return the threads that do more than wait for another one of them to end.
 
     returned: the main thread waits for all others.
     """
@@ -52,21 +52,21 @@ def able_to_act(threads: dict[int, FrameType], returned: bool) -> list[int]:
 
 
 def stack(frame: FrameType | None) -> list[Frame]:
-    """File, line and function of every frame of a thread, the outermost first."""
+    """Return file, line and function of every frame of a thread, the outermost first."""
     frames = []
-    while frame is not None:  # traceback.extract_stack reads the files too: slow, and not needed
+    while frame is not None:  # traceback.extract_stack also reads the files, which is slow
         frames.append((frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name))
         frame = frame.f_back
     return frames[::-1]
 
 
 def inside_torch(frames: list[Frame]) -> bool:
-    """Whether a thread's Python has called into the parts of torch that wait for other ranks."""
+    """Return whether a thread has called into the parts of torch that wait for other ranks."""
     return bool(frames) and frames[-1][0].startswith(_parts_that_wait())
 
 
 def time_used(ident: int) -> int:
-    """The processor time of a thread, in ms: who computes uses some, and who waits does not."""
+    """Return the processor time of a thread in ms: it grows while the thread computes."""
     try:
         return int(1e3 * time.clock_gettime(time.pthread_getcpuclockid(ident)))
     except (AttributeError, OSError):  # not on every system
@@ -74,7 +74,7 @@ def time_used(ident: int) -> int:
 
 
 def _joined(frame: FrameType | None) -> int | None:
-    """The thread for whose end a thread waits without a time limit; None if it doesn't."""
+    """Return the thread that this one joins without a timeout, or None."""
     while frame is not None and frame.f_code.co_filename == threading.__file__:
         if frame.f_code is threading.Thread.join.__code__ and frame.f_locals["timeout"] is None:
             return frame.f_locals["self"].ident

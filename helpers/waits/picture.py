@@ -17,8 +17,13 @@ def picture(
 ) -> Picture:
     """Draw who waits for whom; the waits of the deadlock stand out.
 
-    ended: those that have ended. others: what those do that neither wait nor have ended.
-    title: what was found; left out, it is computed.
+    Args:
+        waits: who waits for whom.
+        ended: the ranks that have ended.
+        others: what the ranks do that neither wait nor have ended.
+        title: what was found; computed by default.
+        name: what the `who` of a wait is called.
+        theme: "light" or "dark".
     """
     deadlock = find_deadlock(waits, ended)
     rows = {w.who: Row(f"{name} {w.who}", w.doing, w.where, w.line) for w in waits}
@@ -34,21 +39,23 @@ def picture(
         for wait in waits
         for n in wait.needs
     ]
-    story = sentence(deadlock, name) if deadlock else "every wait may still end"
-    alt = f"Who waits for whom. {story}. " + " ".join(_in_words(w, name) for w in waits)
+    found = sentence(deadlock, name) if deadlock else "every wait can still end"
+    alt = f"Who waits for whom. {found}. " + " ".join(_in_words(w, name) for w in waits)
     return arcs([rows[who] for who in order], arrows, title or _found(deadlock, name), alt, theme)
 
 
 def _found(deadlock: Deadlock | None, name: str) -> str:
     if deadlock is None:
-        return "Nobody waits in vain"
+        return "No deadlock"
     if deadlock.cycle:
         who = [wait.who for wait in deadlock.cycle]
         if len(who) == 1:
             return f"Deadlock: {name} {who[0]} waits for itself"
         return f"Deadlock: {names(who, name)} wait for each other in a circle"
     stuck = [wait.who for wait in deadlock.core]
-    return f"{names(stuck, name)} wait{'s' * (len(stuck) == 1)} in vain"
+    waits = "waits" if len(stuck) == 1 else "wait"
+    have = "has" if len(deadlock.ended) == 1 else "have"
+    return f"{names(stuck, name)} {waits} for {names(deadlock.ended, name)}, which {have} ended"
 
 
 def _in_words(wait: Wait, name: str) -> str:

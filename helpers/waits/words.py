@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from helpers.waits.graph import Deadlock, Wait
 
-MOST_TOLD = 4  # of a long cycle, this many waits are told one by one
+MOST_TOLD = 4  # this many waits of a long cycle are named one by one
 
 
 def sentence(deadlock: Deadlock, name: str = "rank") -> str:
-    """One sentence: who waits for whom, in what, at which line.
+    """Return one sentence: who waits for whom, in what, at which line.
 
     name: what the `who` of a wait is called.
     """
@@ -31,7 +31,7 @@ def sentence(deadlock: Deadlock, name: str = "rank") -> str:
 
 
 def names(numbers: Sequence[int], name: str = "rank") -> str:
-    """[1] -> "rank 1"; [0, 2] -> "ranks 0 and 2"."""
+    """Return the ranks in words: [1] -> "rank 1"; [0, 2] -> "ranks 0 and 2"."""
     numbers = list(numbers)
     if len(numbers) == 1:
         return f"{name} {numbers[0]}"

@@ -35,8 +35,8 @@ def message(sent, received, how="plain"):
             "message too long: rank 0 sends 8 float32 to rank 1 at line",
         ),
         (torch.ones(4), torch.ones(2, 3), "message too short: rank 0 sends 4 float32 to rank 1"),
-        (torch.ones(4), torch.ones(4).int(), "message of another type: rank 0 sends 4 float32"),
-        (torch.ones(4), torch.ones(2).double(), "message of another type: rank 0 sends 4 float32"),
+        (torch.ones(4), torch.ones(4).int(), "dtype mismatch: rank 0 sends 4 float32"),
+        (torch.ones(4), torch.ones(2).double(), "dtype mismatch: rank 0 sends 4 float32"),
     ],
 )
 def test_a_message_that_does_not_fit(sent, received, sentence, how):
@@ -125,7 +125,7 @@ def call_collective(names):
         ("all_reduce", "barrier", "rank 1 calls barrier at line"),
         ("all_reduce", "all_reduce 5", "the tensors of a collective have different sizes: rank 0"),
         ("all_reduce", "all_reduce async", "have different sizes: rank 0 calls all_reduce of 4"),
-        ("all_reduce", "all_reduce float64", "have different types: rank 0 calls all_reduce of 4"),
+        ("all_reduce", "all_reduce float64", "have different dtypes: rank 0 calls all_reduce of 4"),
         (
             "all_reduce",
             "all_reduce MAX",

@@ -1,4 +1,4 @@
-"""Who waits for whom: the knot in it, the sentence, the picture."""
+"""Who waits for whom: the deadlock in it, the sentence, the picture."""
 
 import itertools
 import random
@@ -57,7 +57,7 @@ def test_a_long_cycle_is_not_told_in_full():
 
 
 def test_two_waits_of_one_rank_are_refused():
-    with pytest.raises(ValueError, match="one of them waits twice"):
+    with pytest.raises(ValueError, match="0 waits twice"):
         find_deadlock([wait(0, 1), wait(0, 2)])
 
 
@@ -103,9 +103,9 @@ def test_the_picture_says_it_all_in_words_too():
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_picture_of_a_wait_in_vain(theme):
+def test_the_picture_of_a_wait_for_one_that_has_ended(theme):
     drawn = picture([wait(1, 0)], ended={0}, theme=theme)
-    assert drawn.title == "rank 1 waits in vain"
+    assert drawn.title == "rank 1 waits for rank 0, which has ended"
     assert drawn.png().startswith(b"\x89PNG")
 
 
