@@ -1,24 +1,45 @@
-"""From "nothing moves" to "rank 1 sends to rank 2 at line 30 while rank 2 sends to rank 1".
+"""Explain a hang: which rank waits for which at what line, why, and what to change.
 
-    the_watch().begin(rank)    in each rank: writes every call of torch.distributed down
-    the_watch().check(store)   checked mode: what does not fit is refused before it happens
-    Scene(standings, ended)    where all ranks stand, as the launcher collects it
-    tell(scene)                the story: one sentence, the cure, a picture
+    the_watch().begin(rank)            in each rank: record every call of torch.distributed
+    the_watch().check(store)           checked mode: refuse a call that doesn't fit before it starts
+    GlobalSnapshot(standings, ended)   where all ranks stand, as the launcher collects it
+    diagnose(snapshot)                 the diagnosis: one sentence, the cure, a picture
 
-Files, from the ground up: `places` (lines of code), `operation`, `log` (facts of one rank);
-`calls`, `peers`, `watch`, `threads`, `flight`, `agree`, `deferred` work inside a rank; `match`,
-`polling`, `needs`, `rows`, `story` explain. Only what works inside a rank imports torch.
+Files, from the ground up:
 
-A verdict is certain only where nothing can still act: a rank is judged by its main thread, or by
-the one thread that all others of it wait for, and it has finished when Python would end its
-process. The time limit of a whole group (timeout=… of init_process_group or new_group) is there to
-end a program that hangs, so it doesn't count as something that can still act.
+    places, operation, log     a line of code, one call, all calls of a rank: plain facts
+    calls, flight, threads     what a call asks for; what C++ has started; what a thread is doing
+    watch                      wraps torch.distributed and answers where the rank stands
+    notes, match, checked_mode signed notes; do two operations fit; compare before they start
+    wait_for_graph             which rank waits for which, and which of the waits can never end
+    cases, diagnosis           what went wrong and the cure; the whole answer, with its picture
+
+Only what works inside a rank imports torch.
+
+A verdict is certain only if nothing can still act: a rank is judged by its main thread, or by the
+one thread that all its others wait for, and it has finished once Python would end its process. The
+timeout of a whole group (timeout=… of init_process_group or new_group) is there to end a program
+that hangs, so it doesn't count as something that can still act.
 """
 
+from helpers.hang.diagnosis import Diagnosis, diagnose
 from helpers.hang.log import Log, Standing
 from helpers.hang.match import Mismatch
-from helpers.hang.needs import Scene
 from helpers.hang.operation import Operation
-from helpers.hang.story import Story, tell
+from helpers.hang.wait_for_graph import GlobalSnapshot
 
-__all__ = ["Log", "Mismatch", "Operation", "Scene", "Standing", "Story", "tell"]
+# The former names, until the next release.
+Scene, Story, tell = GlobalSnapshot, Diagnosis, diagnose
+
+__all__ = [
+    "Diagnosis",
+    "GlobalSnapshot",
+    "Log",
+    "Mismatch",
+    "Operation",
+    "Scene",
+    "Standing",
+    "Story",
+    "diagnose",
+    "tell",
+]

@@ -1,14 +1,18 @@
-"""The functions of torch.distributed that are watched, and where each keeps its facts."""
+"""The functions of torch.distributed that are watched, and what a call of each asks for.
+
+A call that names a rank which doesn't exist, or isn't in its group, is refused before anything is
+sent: gloo and NCCL would wait for that rank until their timeout, or abort the process.
+"""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from helpers.hang.log import Log
 from helpers.hang.operation import LOCAL, NEW_GROUP, RECEIVES, SENDS, Operation
-from helpers.hang.peers import NoSuchRank, check_group_peer, check_peer
 from helpers.hang.places import Frame
+from helpers.waits.words import names
 
 
 @dataclass(frozen=True)
@@ -17,11 +21,14 @@ class Known:
 
     tensor: the argument whose size must be the same on all ranks; "" if there is none.
     root: "src" or "dst" where one rank is special. reduces: whether it has an `op`.
+    gives, takes: the arguments that hold a part for each rank and from each rank; "" if none.
     """
 
     tensor: str = ""
     root: str = ""
     reduces: bool = False
+    gives: str = ""
+    takes: str = ""
 
 
 MESSAGES = {name: Known("tensor", "dst") for name in ("send", "isend")}
@@ -31,14 +38,14 @@ COLLECTIVES = {
     "all_reduce": Known("tensor", reduces=True),
     "broadcast": Known("tensor", "src"),
     "reduce": Known("tensor", "dst", reduces=True),
-    "all_gather": Known("tensor"),
-    "all_gather_into_tensor": Known("input_tensor"),
-    "gather": Known("tensor", "dst"),
-    "scatter": Known("tensor", "src"),
-    "reduce_scatter": Known("output", reduces=True),
-    "reduce_scatter_tensor": Known("output", reduces=True),
-    "all_to_all": Known(),
-    "all_to_all_single": Known(),
+    "all_gather": Known("tensor", gives="tensor", takes="tensor_list"),
+    "all_gather_into_tensor": Known("input_tensor", gives="input_tensor", takes="output_tensor"),
+    "gather": Known("tensor", "dst", gives="tensor", takes="gather_list"),
+    "scatter": Known("tensor", "src", gives="scatter_list", takes="tensor"),
+    "reduce_scatter": Known("output", reduces=True, gives="input_list", takes="output"),
+    "reduce_scatter_tensor": Known("output", reduces=True, gives="input", takes="output"),
+    "all_to_all": Known(gives="input_tensor_list", takes="output_tensor_list"),
+    "all_to_all_single": Known(gives="input", takes="output"),
     "barrier": Known(),
     "monitored_barrier": Known(),
     "all_gather_object": Known(),
@@ -58,12 +65,12 @@ def describe(
     place: Frame,
     checked: bool = False,
 ) -> tuple[Operation | None, bool]:
-    """The operation that a call asks for, and whether it is asynchronous.
+    """Return the operation that a call asks for, and whether it is asynchronous.
 
-    None for a call that torch itself will refuse, or that this rank takes no part in.
+    The operation is None if torch itself will refuse the call, or if this rank takes no part in it.
 
     Raises:
-        NoSuchRank: the call names a rank that doesn't exist, or isn't in the group.
+        NoSuchRank: if the call names a rank that doesn't exist, or isn't in the group.
     """
     import torch.distributed as dist
 
@@ -99,21 +106,22 @@ def describe(
             "place": place,
             "times": log.times(place),
             "world": world,
+            "peer": peer if name in MESSAGES else None,
+            "detail": "" if name in MESSAGES else _detail(values, known, peer),
+            "gives": _parts(values, known.gives, known, len(members)),
+            "takes": _parts(values, known.takes, known, len(members)),
         }
     except NoSuchRank:
         raise
-    except (TypeError, ValueError, AttributeError, RuntimeError):
+    except (TypeError, ValueError, AttributeError, LookupError, RuntimeError):
         return None, False
-    if name in MESSAGES:
-        operation = Operation(peer=peer, **facts)
-    else:
-        operation = Operation(detail=_detail(values, known, peer), **facts)
+    operation = Operation(**facts)
     asynchronous = bool(values.get("async_op")) or name in ("isend", "irecv")
     return _numbered(operation, log), asynchronous
 
 
 def _detail(values: dict[str, Any], known: Known, root: int | None) -> str:
-    """What the ranks must agree on besides the tensor: "SUM", "from rank 0"."""
+    """Return what the ranks must agree on besides the tensor: "SUM", "from rank 0"."""
     parts = []
     if known.reduces:
         operation = values.get("op")
@@ -122,14 +130,34 @@ def _detail(values: dict[str, Any], known: Known, root: int | None) -> str:
         parts.append(
             f"{'from' if known.root == 'src' else 'to'} rank {0 if root is None else root}"
         )
+    if known.gives and not known.tensor:  # sizes may differ from rank to rank, types may not
+        given = values[known.gives]
+        first = given[0] if isinstance(given, list | tuple) else given
+        parts.append(str(first.dtype).removeprefix("torch."))
     return ", ".join(parts)
 
 
-def _new_group(values: dict[str, Any], log: Log, place: Frame, checked: bool) -> Operation | None:
-    """Making a group.
+def _parts(values: dict[str, Any], name: str, known: Known, ranks: int) -> tuple[int, ...]:
+    """Return how many numbers of an argument belong to each rank; () if it holds no such parts."""
+    value = values.get(name)
+    if value is None:
+        return ()
+    if isinstance(value, list | tuple):
+        return tuple(part.numel() for part in value) if len(value) == ranks else ()
+    if name == known.tensor:  # all of it, to or from each
+        return (value.numel(),) * ranks
+    splits = values.get(f"{name}_split_sizes")
+    if splits:
+        row = value.numel() // max(1, len(value))
+        return tuple(row * rows for rows in splits) if len(splits) == ranks else ()
+    return tuple((value.numel() + ranks - 1 - rank) // ranks for rank in range(ranks))
 
-    torch wants every rank of the world to make every group, and checked mode makes sure of it; but
-    torch itself waits for the members alone. With use_local_synchronization nobody else may come.
+
+def _new_group(values: dict[str, Any], log: Log, place: Frame, checked: bool) -> Operation | None:
+    """Return the operation of creating a group, or None if this rank takes no part in it.
+
+    torch wants every rank of the world to create every group, and checked mode makes sure of it,
+    but torch itself waits for the members alone. With use_local_synchronization only they may call.
     """
     import torch.distributed as dist
     from torch.distributed import distributed_c10d as c10d
@@ -165,10 +193,10 @@ def _numbered(operation: Operation, log: Log) -> Operation:
 
 
 def check_batch_op(signature: inspect.Signature, args: tuple, kwargs: dict, rank: int) -> None:
-    """Refuse a P2POp whose other rank isn't there, before anything of its batch is sent.
+    """Refuse a P2POp whose other rank doesn't exist, before anything in its batch is sent.
 
     Raises:
-        NoSuchRank: as `describe` does.
+        NoSuchRank: as in `describe`.
     """
     import torch.distributed as dist
 
@@ -186,18 +214,91 @@ def check_batch_op(signature: inspect.Signature, args: tuple, kwargs: dict, rank
 
 
 def has_timeout(name: str, signature: inspect.Signature, args: tuple, kwargs: dict) -> bool:
-    """Whether a call ends by itself after a time that the program gives."""
+    """Return whether a call ends by itself after a timeout that the program sets."""
     if name != "monitored_barrier":
         return False
     return signature.bind(*args, **kwargs).arguments.get("timeout") is not None
 
 
 def signatures() -> dict[str, tuple[Callable, inspect.Signature]]:
-    """Of each watched function that this torch has: the function and its signature."""
+    """Return each watched function that this torch has, with its signature."""
     from torch.distributed import distributed_c10d as c10d
 
     functions = {name: getattr(c10d, name) for name in NAMES if hasattr(c10d, name)}
     return {name: (function, inspect.signature(function)) for name, function in functions.items()}
+
+
+# --- the ranks that a call names ---
+
+
+class NoSuchRank(ValueError):
+    """A call names a rank that it can't reach; the message gives the ranks that it can."""
+
+
+def check_peer(name: str, rank: int, peer: Any, members: Sequence[int], world: bool) -> None:
+    """Refuse the other rank of a message, or the root of a collective, if it doesn't exist.
+
+    name: the function of torch.distributed that rank `rank` calls. peer: the global rank that it
+    names; None is torch's own default. members: the global ranks of the group; world: whether
+    they are all ranks.
+
+    Raises:
+        NoSuchRank: with the ranks that the call can reach.
+    """
+    if not isinstance(peer, int):
+        return  # None; or something that torch itself refuses
+    if peer not in members:
+        there = f"its group holds {names(members)}"
+        if world:
+            several = len(members) > 1
+            there = f"the ranks are {_range(members)}" if several else "there is only rank 0"
+        raise NoSuchRank(
+            f"rank {rank} {_does(name)} rank {peer}, but {there}: "
+            f"{_cure(name, rank, peer, members, world)}"
+        )
+    if peer == rank and name in (*SENDS, *RECEIVES):
+        raise NoSuchRank(
+            f"rank {rank} {_does(name)} itself, which torch.distributed can't do: copy the tensor, "
+            "or name another rank"
+        )
+
+
+def check_group_peer(name: str, rank: int, peer: Any, members: Sequence[int]) -> None:
+    """Refuse a rank that is counted within the group, as group_dst is, if it doesn't exist.
+
+    Raises:
+        NoSuchRank: with the ranks of the group.
+    """
+    if isinstance(peer, int) and not 0 <= peer < len(members):
+        raise NoSuchRank(
+            f"rank {rank} {_does(name)} group rank {peer}, but the group's own ranks are "
+            f"{_range(range(len(members)))}: they count the members of the group"
+        )
+
+
+def _does(name: str) -> str:
+    """Return the words between the two ranks."""
+    if name in SENDS:
+        return "sends to"
+    if name in RECEIVES:
+        return "receives from"
+    return f"calls {name} {'to' if name in ('reduce', 'gather', 'gather_object') else 'from'}"
+
+
+def _cure(name: str, rank: int, peer: int, members: Sequence[int], world: bool) -> str:
+    size = len(members)
+    if not world:
+        return "name one of them by its global rank, or use a group that holds both"
+    if name in (*SENDS, *RECEIVES) and size > 1:
+        if peer == size and rank == size - 1:
+            return f"let the last rank skip it, or take (rank + 1) % {size} for a ring"
+        if peer == -1 and rank == 0:
+            return f"let rank 0 skip it, or take (rank - 1) % {size} for a ring"
+    return "name one of these" if size > 1 else "start more ranks"
+
+
+def _range(members: Sequence[int]) -> str:
+    return f"{members[0]} to {members[-1]}"
 
 
 assert set(SENDS) | set(RECEIVES) == set(MESSAGES)

@@ -25,7 +25,7 @@ class Flight:
 
 
 def read() -> Flight | None:
-    """What this process has recorded; None where this torch has no recorder."""
+    """Return what this process has recorded, or None if this torch has no recorder."""
     try:
         from torch._C import _distributed_c10d
 

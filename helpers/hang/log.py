@@ -1,4 +1,4 @@
-"""What one rank has asked for, and what it waits for now."""
+"""What one rank has asked torch for, and what it is waiting for."""
 
 import threading
 from collections import Counter, deque
@@ -30,7 +30,7 @@ class ThreadStanding:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where one rank stands, as it tells the process that asks.
+    """Where one rank stands, as it reports to the launcher.
 
     waiting: what the rank waits for, or None; since: the place of the wait itself. The rank waits
         where the one thread waits that can still act; in most programs that is the main thread.
@@ -42,7 +42,7 @@ class Standing:
     blocked: whether it stands inside torch's C++, where it may wait for those.
     moved: changes whenever an operation begins or ends.
     threads: whether something else of the process could still act: another thread, a callback, a
-        wait that has a time-out of its own, a process that it has started.
+        wait with its own timeout, a child process.
     frames: the stack of that thread, the outermost frame first.
     returned: whether the program itself has ended, and the process waits for its threads only.
     thread: the name of the thread that all this is about, "" for the main thread.
@@ -82,20 +82,20 @@ class Log:
         self._moved = 0
 
     def next_index(self, channel: tuple) -> int:
-        """The index of the next operation on a channel; it counts as posted from now on."""
+        """Return the index of the next operation on a channel, and count it as posted."""
         with self._lock:
             self._posted[channel] += 1
             self._moved += 1
             return self._posted[channel] - 1
 
     def times(self, place: Frame) -> int:
-        """How often something was called at a place, with the call that is described now."""
+        """Count a call at a place, and return how many there have been."""
         with self._lock:
             self._calls[place] += 1
             return self._calls[place]
 
     def note(self, operation: Operation) -> None:
-        """Remember an operation that was posted."""
+        """Record an operation that was posted."""
         with self._lock:
             if operation.collective:
                 kept = self._collectives.setdefault(operation.group, deque(maxlen=KEPT))
@@ -105,7 +105,7 @@ class Log:
 
     @contextmanager
     def waiting(self, operation: Operation, since: Frame) -> Iterator[None]:
-        """This thread waits for the operation while the body runs. since: where it waits."""
+        """Record that this thread waits for the operation while the body runs. since: where."""
         thread = threading.get_ident()
         self._waiting[thread] = (operation, since)
         try:
@@ -115,7 +115,7 @@ class Log:
             self._moved += 1
 
     def polled(self, operation: Operation, since: Frame, completed: bool) -> None:
-        """This thread has asked whether an operation is completed. since: where it asked."""
+        """Record that this thread has asked whether an operation is completed. since: where."""
         thread = threading.get_ident()
         if completed:
             self._moved += self._polling.pop(thread, None) is not None
@@ -123,15 +123,15 @@ class Log:
             self._polling[thread] = (operation, since)
 
     def thread(self, ident: int, name: str, frames: list[Frame]) -> ThreadStanding:
-        """Where one thread stands now. frames: its stack."""
+        """Return where one thread stands now. frames: its stack."""
         operation, since = self._waiting.get(ident, (None, ("", 0, "")))
         polls = None if operation else self._polling.get(ident)
         return ThreadStanding(name, operation, since, polls, frames)
 
     def standing(self, thread: ThreadStanding, **facts) -> Standing:
-        """Where the rank stands now, if it stands where `thread` does. facts: what else is known.
+        """Return where the rank stands, judged by `thread`. facts: what else is known.
 
-        Called from the thread that answers questions.
+        Called from the thread that answers the launcher.
         """
         with self._lock:
             facts["moved"] = self._moved + facts.get("moved", 0)

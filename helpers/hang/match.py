@@ -1,9 +1,11 @@
-"""Do operations that meet each other fit? If not: one sentence that says who asked for what."""
+"""Compare operations that meet each other; if they don't fit, say in one sentence why."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 
 from helpers.hang.operation import LOCAL, NEW_GROUP, Operation
 from helpers.hang.places import locate
+from helpers.waits.words import capital
 
 Phrase = Callable[[Operation], str]  # " at line 4 of cell [7]"
 
@@ -22,21 +24,21 @@ LOCAL_GROUP_CURE = (
 
 
 def group_cure(operation: Operation) -> str:
-    """What to do about a group that isn't made on all ranks alike."""
+    """Return the cure for a group that the ranks don't create alike."""
     return LOCAL_GROUP_CURE if operation.group.startswith(LOCAL) else NEW_GROUP_CURE
 
 
 class Mismatch(RuntimeError):
-    """Operations of several ranks do not fit together; the message says which, and the cure."""
+    """Operations of several ranks don't fit together; the message says which, and the cure."""
 
 
 def place_of(operation: Operation) -> str:
-    """The place of an operation, for those who know no cells."""
+    """Return the place of an operation in code that isn't in a notebook's cell."""
     return locate([operation.place]).phrase
 
 
 def message_mismatch(send: Operation, receive: Operation, phrase: Phrase = place_of) -> str | None:
-    """None where the receive can take what is sent; else one sentence."""
+    """Return one sentence if the receive can't take what is sent, else None."""
     if not (send.dtype and receive.dtype):
         return None  # objects: torch sends their size along
     told = (
@@ -45,26 +47,28 @@ def message_mismatch(send: Operation, receive: Operation, phrase: Phrase = place
     )
     if send.dtype != receive.dtype:
         return (
-            f"message of another type: {told}. The bits would be read as another type, in "
-            "silence: give both tensors the same dtype"
+            f"dtype mismatch: {told}. gloo would silently reinterpret the bytes: give both tensors "
+            "the same dtype"
         )
     if send.count > receive.count:
         return (
-            f"message too long: {told}. The buffer is too small, which would abort the process: "
+            f"message too long: {told}. The buffer is too small, and gloo would abort the process: "
             "make it as large as the message"
         )
     if send.count < receive.count:
         return (
-            f"message too short: {told}. The rest of the buffer would keep its old numbers, in "
-            "silence: make it as large as the message"
+            f"message too short: {told}. The rest of the buffer would silently keep its old "
+            "numbers: make it as large as the message"
         )
     return None
 
 
 def collective_mismatch(operations: Sequence[Operation], phrase: Phrase = place_of) -> str | None:
-    """None where the ranks call the same collective; else one sentence.
+    """Return one sentence if the ranks don't call the same collective, else None.
 
-    operations: of each rank of the group the one that meets the others'.
+    Args:
+        operations: the operation of each rank of the group that takes part.
+        phrase: says where an operation was called.
     """
     for what, fact, cure in FACTS:
         values = [fact(operation) for operation in operations]
@@ -75,12 +79,32 @@ def collective_mismatch(operations: Sequence[Operation], phrase: Phrase = place_
         )
         making = [operation for operation in operations if operation.name == NEW_GROUP]
         if making:
-            cure = _capital(group_cure(making[0]))
+            cure = capital(group_cure(making[0]))
         return f"{what}: {told}. {cure}"
+    return _part_mismatch(sorted(operations, key=lambda op: op.rank), phrase)
+
+
+def _part_mismatch(operations: Sequence[Operation], phrase: Phrase) -> str | None:
+    """Return one sentence if a rank gives another rank more or less than that one takes."""
+    for giver, taker in product(operations, repeat=2):
+        if not (giver.gives and taker.takes):
+            continue
+        given = giver.gives[giver.members.index(taker.rank)]
+        taken = taker.takes[taker.members.index(giver.rank)]
+        if given != taken:
+            other = f"rank {taker.rank}, which takes {taken}{phrase(taker)}"
+            if giver is taker:
+                other = f"itself and room for {taken}"
+            return (
+                f"the parts of a collective have different sizes: rank {giver.rank} {giver.doing}"
+                f"{phrase(giver)}, with {given} number{'s' * (given != 1)} for {other}. Each part "
+                "must be as large as the rank that takes it expects: check the sizes and the "
+                "splits; a tensor without splits is cut into equal parts"
+            )
     return None
 
 
-# What all ranks must agree on, in the order in which it is said.
+# What all ranks must agree on; the first disagreement is reported.
 FACTS = (
     (
         "different collectives meet",
@@ -91,10 +115,10 @@ FACTS = (
     (
         "the ranks disagree about a collective",
         lambda op: op.detail,
-        "All ranks must give it the same arguments",
+        "All ranks must pass the same arguments",
     ),
     (
-        "the tensors of a collective have different types",
+        "the tensors of a collective have different dtypes",
         lambda op: op.dtype or None,
         "Give all ranks tensors of the same dtype",
     ),
@@ -102,17 +126,13 @@ FACTS = (
         "the tensors of a collective have different sizes",
         lambda op: op.count if op.dtype else None,
         "Give all ranks tensors of the same shape; or do the ranks call their collectives in "
-        "another order?",
+        "different orders?",
     ),
 )
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _alike(operations: Sequence[Operation], fact) -> list[list[Operation]]:
-    """The operations in groups of those that agree, the group of the lowest rank first."""
+    """Return the operations in groups of those that agree, the group of the lowest rank first."""
     groups: dict[object, list[Operation]] = {}
     for operation in sorted(operations, key=lambda op: op.rank):
         groups.setdefault(fact(operation), []).append(operation)

@@ -6,8 +6,8 @@ with a key that only the ranks of one launch have. A note that isn't signed with
 doesn't say what it should, counts as not there.
 
 helpers.ranks draws a key for every launch. For ranks that are started in another way, on several
-hosts for example, a person may set LAB_KEY to the same secret text everywhere; without it the key
-is empty, and anybody who knows this file can sign.
+hosts for example, set LAB_KEY to the same secret text everywhere; without it the key is empty, and
+whoever knows this file can sign.
 """
 
 import hashlib
@@ -18,22 +18,30 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from datetime import timedelta
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from helpers.hang.operation import Operation
 
 KEY = "LAB_KEY"
-LOOK_S = 0.005  # how often to look again where somebody else has written over a note
+LOOK_S = 0.005  # how often to look again if somebody else has overwritten a note
 SIGNATURE = hashlib.sha256().digest_size  # bytes
 
-_JSON = json.JSONEncoder(default=operator.index)  # whole numbers of NumPy and torch too
+_JSON = json.JSONEncoder(default=operator.index)  # integers of NumPy and torch too
 Parse = Callable[[Any], Any]  # the facts of a note as this rank needs them; ValueError refuses them
 
 
 class Notes:
-    """The notes of all ranks in `store`, which the thread that makes this object goes on using.
+    """Read and write the notes of all ranks in `store`.
 
-    Every other thread gets a client of its own: a call that waits blocks all others of the same
-    client. key: by default what LAB_KEY says.
+    The thread that makes this object goes on using `store` itself. Every other thread gets its own
+    client, because a call that waits blocks all others of the same client.
+
+    Args:
+        store: torch's key-value store.
+        key: signs the notes; by default the value of LAB_KEY.
     """
 
     def __init__(self, store, key: str | None = None):
@@ -49,14 +57,14 @@ class Notes:
         return self._own.store
 
     def leave(self, name: str, facts: Any) -> None:
-        """Write a note; facts: anything that JSON can hold. It replaces one of the same name."""
+        """Write a note, in place of any of the same name; facts: anything that JSON can hold."""
         self._store.set(name, self._signed(name, facts))
 
     def leave_first(self, name: str, facts: Any, parse: Parse) -> Any:
         """Write a note unless there is one; return the one that is there now."""
         note = self._signed(name, facts)
         there = self._read(name, self._store.compare_set(name, "", note), parse)
-        if there is None:  # somebody else's: it doesn't count
+        if there is None:  # not signed by a rank: it doesn't count
             self._store.set(name, note)
             there = parse(facts)
         return there
@@ -71,8 +79,9 @@ class Notes:
     def read(self, names: Sequence[str], parse: Parse) -> list:
         """Wait until all the notes are there and return them.
 
-        Raises what torch raises where nobody has written one of them within the store's timeout,
-        and TimeoutError where somebody has, and it doesn't count.
+        Raises:
+            RuntimeError: torch's own, if one of them isn't written within the store's timeout.
+            TimeoutError: if one is written, but not signed.
         """
         if not names:
             return []
@@ -92,7 +101,7 @@ class Notes:
         return True
 
     def unsigned(self, name: str) -> bool:
-        """Whether somebody has written a note of this name that isn't signed with our key."""
+        """Return whether there is a note of this name that isn't signed with our key."""
         store = self._store
         return store.check([name]) and self._text(name, store.get(name)) is None
 
@@ -105,11 +114,11 @@ class Notes:
         return None if any(facts is None for facts in found) else found
 
     def _read(self, name: str, note: bytes, parse: Parse) -> Any:
-        """The facts of a note; None where it doesn't count."""
+        """Return the facts of a note, or None if it doesn't count."""
         text = self._text(name, note)
         try:
             return None if text is None else parse(json.loads(text))
-        except (ValueError, TypeError, RecursionError):  # signed, and not what we write
+        except (ValueError, TypeError, RecursionError):  # signed, but not what we write
             return None
 
     def _text(self, name: str, note: bytes) -> bytes | None:
@@ -121,13 +130,90 @@ class Notes:
         return self._signature(name, text) + text
 
     def _signature(self, name: str, text: bytes) -> bytes:
-        """Binds the note to its name: a copy of it under another name doesn't count."""
+        """Sign a note together with its name, so that a copy under another name doesn't count."""
         named = name.encode()
         return hmac.digest(self._key, b"%d:%s%s" % (len(named), named, text), "sha256")
 
 
 def text(facts: Any) -> str:
-    """The facts of a note that is a text. Raises ValueError."""
+    """Return the facts of a note that holds a text.
+
+    Raises:
+        ValueError: if they aren't a text.
+    """
     if not isinstance(facts, str):
         raise ValueError("not a text")
     return facts
+
+
+# --- operations as notes ---
+
+
+def pack(operation: Operation) -> list:
+    """Return the fields of an Operation in order, for JSON."""
+    return [getattr(operation, name) for name in FIELDS]
+
+
+def unpack(facts: Any) -> Operation:
+    """Return the Operation that `pack` took apart; nothing in the facts is taken on trust.
+
+    Raises:
+        ValueError: if the facts aren't those of an Operation.
+    """
+    if type(facts) is not list or len(facts) != len(FIELDS):
+        raise ValueError(f"an operation has {len(FIELDS)} facts")
+    return Operation(*(take(fact) for take, fact in zip(TAKES, facts, strict=True)))
+
+
+def _taker(hint: Any) -> Callable[[Any], Any]:
+    """Return a function that checks a fact's type and converts it from what JSON made of it."""
+    if get_origin(hint) is UnionType:
+        return _either([_taker(kind) for kind in get_args(hint)])
+    if get_origin(hint) is tuple:
+        kinds = get_args(hint)
+        return _many(_taker(kinds[0])) if kinds[-1] is ... else _row([_taker(k) for k in kinds])
+    return _plain(hint)
+
+
+def _plain(kind: type) -> Callable[[Any], Any]:
+    def take(fact: Any) -> Any:
+        if not isinstance(fact, kind):
+            raise ValueError(f"a fact must be of type {kind.__name__}")
+        return fact
+
+    return take
+
+
+def _many(item: Callable[[Any], Any]) -> Callable[[Any], tuple]:
+    def take(fact: Any) -> tuple:
+        if type(fact) is not list:
+            raise ValueError("a fact must be a list")
+        return tuple([item(value) for value in fact])
+
+    return take
+
+
+def _row(items: list[Callable[[Any], Any]]) -> Callable[[Any], tuple]:
+    def take(fact: Any) -> tuple:
+        if type(fact) is not list or len(fact) != len(items):
+            raise ValueError(f"a fact must be a list of {len(items)}")
+        return tuple([item(value) for item, value in zip(items, fact, strict=True)])
+
+    return take
+
+
+def _either(kinds: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    def take(fact: Any) -> Any:
+        for kind in kinds:
+            try:
+                return kind(fact)
+            except ValueError:
+                continue
+        raise ValueError("a fact must be of one of its types")
+
+    return take
+
+
+_HINTS = get_type_hints(Operation)
+FIELDS = tuple(field.name for field in fields(Operation))
+TAKES = tuple(_taker(_HINTS[name]) for name in FIELDS)

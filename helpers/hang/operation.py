@@ -24,6 +24,8 @@ class Operation:
     place: file, line and function of the student's call; times: how often this rank has called
         something there, with this call.
     world: whether the group holds all ranks.
+    gives, takes: how many numbers of a collective's tensors go to each member, and come from each;
+        () where this rank gives or takes none.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Operation:
     place: tuple[str, int, str] = ("", 0, "")
     times: int = 1
     world: bool = True
+    gives: tuple[int, ...] = ()
+    takes: tuple[int, ...] = ()
 
     @property
     def sends(self) -> bool:
@@ -54,12 +58,12 @@ class Operation:
 
     @property
     def count(self) -> int:
-        """How many numbers the tensor has."""
+        """Return how many numbers the tensor has."""
         return math.prod(self.shape)
 
     @property
     def channel(self) -> tuple:
-        """What operations are counted over: those of one channel are matched in order."""
+        """Return the channel that it is counted on: operations of one channel match in order."""
         if self.collective:
             return ("collective", self.group)
         return ("send" if self.sends else "recv", self.peer, self.group, self.tag)
@@ -89,7 +93,7 @@ class Operation:
 
     @property
     def call(self) -> str:
-        """A collective with its facts: "all_reduce of 4 float32 (SUM)"."""
+        """Return a collective with its facts: "all_reduce of 4 float32 (SUM)"."""
         of = f" of {self.tensor}" if self.dtype else ""
         return f"{self.name}{of}" + (f" ({self.detail})" if self.detail else "")
 

@@ -1,4 +1,4 @@
-"""Where code stands: the innermost line that the student wrote, and its text."""
+"""Where code is: the innermost line that the student wrote, and its text."""
 
 import linecache
 import sys
@@ -23,7 +23,7 @@ class Where:
 
 
 def locate(frames: Frames, cells: Mapping[str, str] = NO_CELLS) -> Where:
-    """The innermost frame that is the student's own code; else the innermost of any.
+    """Return the innermost frame in the student's own code, or else the innermost of any.
 
     frames: the outermost first. cells: file name -> what to call it, for cells of a notebook.
     """
@@ -39,7 +39,7 @@ def locate(frames: Frames, cells: Mapping[str, str] = NO_CELLS) -> Where:
 
 
 def caller(frame: FrameType | None) -> Frame:
-    """The innermost frame of the student's own, from `frame` outwards; else the outermost."""
+    """Return the student's innermost frame, from `frame` outward, or else the outermost."""
     found = ("", 0, "")
     while frame is not None:
         name = frame.f_code.co_filename
@@ -53,7 +53,7 @@ def caller(frame: FrameType | None) -> Frame:
 
 @cache
 def is_library(name: str) -> bool:
-    """Whether a file belongs to Python, to an installed package, or to this lab's own library."""
+    """Return whether a file belongs to Python, an installed package, or this project."""
     if name.startswith("<"):
         return not name.startswith("<cell")  # a cell that runs on ranks
     return any(str(Path(name)).startswith(prefix) for prefix in _libraries())

@@ -1,9 +1,11 @@
-"""The threads of a rank: which of them could still act, and which only wait for another.
+"""The threads of a rank: which of them can still act, and which only wait for another.
 
-A rank can be judged by one of its threads where all others wait for that one to end: as after the
-end of a program, when Python waits for the threads that it has started, or in thread.join().
+A rank can be judged by one of its threads if all others wait for that one to end, as in
+thread.join(), or after the end of a program, when Python waits for the threads it has started.
 """
 
+import ast
+import linecache
 import os
 import sys
 import threading
@@ -11,16 +13,16 @@ import time
 from functools import cache
 from types import FrameType
 
-from helpers.hang.places import Frame
+from helpers.hang.places import Frame, Frames, is_library
 
-OURS = "agreement"  # the name of checked mode's own threads: they start what the program asked for
+OURS = "checked mode"  # the name of its own threads: they start what the program asked for
 
 
 def of_program() -> dict[int, FrameType]:
-    """The innermost frame of each thread of the program, by the thread's number.
+    """Return the innermost frame of each thread of the program, by the thread's number.
 
-    Threads that were started in C++ are among them while they run Python, as callbacks do. Checked
-    mode's own threads are not, nor the thread that asks, nor a progress bar's, which sends nothing.
+    Threads that were started in C++ are included while they run Python, as callbacks do. Left out
+    are checked mode's own threads, the thread that asks, and that of a progress bar.
     """
     others = {
         thread.ident
@@ -32,7 +34,7 @@ def of_program() -> dict[int, FrameType]:
 
 
 def name_of(ident: int) -> str:
-    """The name of a thread; "" for the main thread."""
+    """Return the name of a thread; "" for the main thread."""
     if ident == threading.main_thread().ident:
         return ""
     thread = next((thread for thread in threading.enumerate() if thread.ident == ident), None)
@@ -40,7 +42,7 @@ def name_of(ident: int) -> str:
 
 
 def able_to_act(threads: dict[int, FrameType], returned: bool) -> list[int]:
-    """The threads that do more than wait for another one of them to end.
+    """Return the threads that do more than wait for another one of them to end.
 
     returned: the main thread waits for all others.
     """
@@ -50,21 +52,21 @@ def able_to_act(threads: dict[int, FrameType], returned: bool) -> list[int]:
 
 
 def stack(frame: FrameType | None) -> list[Frame]:
-    """File, line and function of every frame of a thread, the outermost first."""
+    """Return file, line and function of every frame of a thread, the outermost first."""
     frames = []
-    while frame is not None:  # traceback.extract_stack reads the files too: slow, and not needed
+    while frame is not None:  # traceback.extract_stack also reads the files, which is slow
         frames.append((frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name))
         frame = frame.f_back
     return frames[::-1]
 
 
 def inside_torch(frames: list[Frame]) -> bool:
-    """Whether a thread's Python has called into the parts of torch that wait for other ranks."""
+    """Return whether a thread has called into the parts of torch that wait for other ranks."""
     return bool(frames) and frames[-1][0].startswith(_parts_that_wait())
 
 
 def time_used(ident: int) -> int:
-    """The processor time of a thread, in ms: who computes uses some, and who waits does not."""
+    """Return the processor time of a thread in ms: it grows while the thread computes."""
     try:
         return int(1e3 * time.clock_gettime(time.pthread_getcpuclockid(ident)))
     except (AttributeError, OSError):  # not on every system
@@ -72,7 +74,7 @@ def time_used(ident: int) -> int:
 
 
 def _joined(frame: FrameType | None) -> int | None:
-    """The thread for whose end a thread waits without a time limit; None if it doesn't."""
+    """Return the thread that this one joins without a timeout, or None."""
     while frame is not None and frame.f_code.co_filename == threading.__file__:
         if frame.f_code is threading.Thread.join.__code__ and frame.f_locals["timeout"] is None:
             return frame.f_locals["self"].ident
@@ -86,3 +88,69 @@ def _parts_that_wait() -> tuple[str, ...]:
 
     home = os.path.dirname(torch.__file__)
     return tuple(os.path.join(home, part, "") for part in ("autograd", "distributed", "nn"))
+
+
+# --- polling -------------------------------------------------------------------------------------
+
+
+def only_polls(frames: Frames, asked: Frame) -> bool:
+    """Return whether a thread is in a loop that only polls for some communication to complete.
+
+        while not work.is_completed():
+            time.sleep(0.1)
+
+    Such a loop waits just as work.wait() does. A loop that does anything else, such as count its
+    rounds, may end in another way, so nothing can be concluded from it.
+
+    Args:
+        frames: the stack of the thread.
+        asked: where it last called is_completed().
+    """
+    mine = [f for f in frames if f[0] == asked[0] or not is_library(f[0])]
+    if not mine or (mine[-1][0], mine[-1][2]) != (asked[0], asked[2]):
+        return False
+    try:
+        tree = ast.parse("".join(linecache.getlines(asked[0])))
+    except SyntaxError:  # a cell with a magic in it
+        return False
+    loops = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.While) and node.lineno <= asked[1] <= node.end_lineno
+    ]
+    if not loops:
+        return False
+    loop = max(loops, key=lambda node: node.lineno)
+    inside = loop.lineno <= mine[-1][1] <= loop.end_lineno
+    return inside and _asks(loop.test) and all(_passes_time(step) for step in loop.body)
+
+
+def _asks(test: ast.expr) -> bool:
+    """not work.is_completed(), or not all(work.is_completed() for work in works)."""
+    if not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)):
+        return False
+    asked = test.operand
+    if isinstance(asked, ast.Call) and isinstance(asked.func, ast.Name) and asked.func.id == "all":
+        (several,) = asked.args if len(asked.args) == 1 else (None,)
+        if not isinstance(several, ast.GeneratorExp | ast.ListComp):
+            return False
+        if len(several.generators) > 1 or several.generators[0].ifs:
+            return False
+        asked = several.elt
+    return (
+        isinstance(asked, ast.Call)
+        and isinstance(asked.func, ast.Attribute)
+        and asked.func.attr == "is_completed"
+        and isinstance(asked.func.value, ast.Name | ast.Attribute | ast.Subscript)
+    )
+
+
+def _passes_time(step: ast.stmt) -> bool:
+    """pass, continue, or time.sleep(…)."""
+    if isinstance(step, ast.Pass | ast.Continue):
+        return True
+    if not (isinstance(step, ast.Expr) and isinstance(step.value, ast.Call)):
+        return isinstance(step, ast.Expr) and isinstance(step.value, ast.Constant)
+    called, arguments = step.value.func, step.value.args
+    named = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return named == "sleep" and all(isinstance(a, ast.Constant | ast.Name) for a in arguments)

@@ -1,9 +1,9 @@
-"""Watch torch.distributed: write every call down before it starts.
+"""Watch torch.distributed: record every call before it starts.
 
-A rank that waits inside torch can say nothing. So each function of torch.distributed is wrapped:
-the wrapper writes down who wants what from whom, at which line; another thread of the rank answers
-when it is asked (`Watch.standing`). In checked mode the ranks also compare what they are about to
-do (`helpers.hang.agree`).
+A rank that is blocked inside torch can't say where. So each function of torch.distributed is
+wrapped: the wrapper records who wants what from whom, at which line, and another thread of the
+rank answers when the launcher asks (`Watch.standing`). In checked mode the ranks also compare what
+they are about to do (`helpers.hang.checked_mode`).
 """
 
 import contextlib
@@ -16,18 +16,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from helpers.hang import calls, flight, threads
-from helpers.hang.agree import Agreement
+from helpers.hang.checked_mode import Deferred, PreflightCheck
 from helpers.hang.log import Log, Standing
 from helpers.hang.match import Phrase, place_of
 from helpers.hang.operation import Operation
 from helpers.hang.places import caller
 
-MOST_KEPT = 256  # asynchronous operations that nobody has waited for
+MOST_KEPT = 256  # asynchronous operations that the program hasn't waited for
 
 
 @functools.cache
 def the_watch() -> "Watch":
-    """The watch of this process: there is one torch.distributed to watch."""
+    """Return the watch of this process: there is one torch.distributed to watch."""
     return Watch()
 
 
@@ -36,14 +36,14 @@ class Watch:
 
     def __init__(self):
         self.log = Log()
-        self.agreement: Agreement | None = None  # checked mode, once the ranks are connected
+        self.preflight: PreflightCheck | None = None  # checked mode, once the ranks are connected
         self._mistake: Callable[[Exception], None] = _say
         self._phrase = place_of
         self._inside = threading.local()  # torch's own calls of its own functions do not count
         self._works: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-        self._kept: dict[int, Any] = {}  # started, and not waited for
+        self._kept: dict[int, Any] = {}  # started, but not waited for
         self._futures: weakref.WeakSet = weakref.WeakSet()  # of these, the futures were asked for
-        self._hasty: set[int] = set()  # threads that wait with a time-out of their own
+        self._hasty: set[int] = set()  # threads that wait with their own timeout
         self._begun = False
 
     def begin(
@@ -52,10 +52,13 @@ class Watch:
         mistake: Callable[[Exception], None] | None = None,
         phrase: Phrase = place_of,
     ) -> None:
-        """From now on write down what this process, which is rank `rank`, asks of torch.
+        """Record from now on what this process, which is rank `rank`, asks of torch.
 
-        mistake: called in a thread with what checked mode refuses while the program does something
-        else. phrase: says where an operation was asked for.
+        Args:
+            rank: the rank of this process.
+            mistake: called in a thread with what checked mode refuses while the program does
+                something else.
+            phrase: says where an operation was called.
         """
         self.log.rank = rank
         self._mistake, self._phrase = mistake or _say, phrase
@@ -66,13 +69,14 @@ class Watch:
     def standing(
         self, returned: bool = False, finished: bool = False, others_act: bool = False
     ) -> Standing:
-        """Where this rank stands. Called from a thread of its own, which does nothing else.
+        """Return where this rank stands. Called from a thread that does nothing else.
 
-        returned: the program has ended, and its main thread waits for the others. finished: even
-        that is over, and whatever thread still runs is one that Python would not wait for.
-        others_act: something besides the threads may act, as a process that this one has started.
+        Args:
+            returned: the program has ended, and its main thread waits for the others.
+            finished: even that is over, and Python wouldn't wait for any thread that still runs.
+            others_act: something besides the threads may act, such as a child process.
         """
-        self.rest()  # what this thread asks is no part of the program
+        self.rest()  # what this thread asks isn't part of the program
         found = threads.of_program()
         able = threads.able_to_act(found, returned or finished)
         main = threading.main_thread().ident
@@ -101,25 +105,25 @@ class Watch:
         )
 
     def _calls_back(self) -> bool:
-        """Whether some Work will run a callback: a thread of C++ does that, at its end."""
+        """Return whether some Work will run a callback: a thread of C++ does that, at its end."""
         return any(not work.is_completed() for work in list(self._futures))
 
     def check(self, store, timeout: float) -> None:
-        """From now on compare every operation with the other ranks' before it starts.
+        """Compare from now on every operation with those of the other ranks before it starts.
 
-        store: torch's store of all ranks. timeout: seconds to wait for another rank.
+        Args:
+            store: torch's store of all ranks.
+            timeout: seconds to wait for another rank.
         """
-        self.agreement = Agreement(store, self._mistake, timeout, self._phrase)
+        self.preflight = PreflightCheck(store, self._mistake, timeout, self._phrase)
 
     def rest(self) -> None:
-        """From now on write down nothing that this thread asks: in a race it would count."""
+        """Record nothing that this thread asks from now on: in a benchmark it would count."""
         self._inside.call = True
 
     def _wrap(self) -> None:
         import torch.distributed as dist
         from torch.distributed import distributed_c10d as c10d
-
-        from helpers.hang.deferred import Deferred
 
         for name, (function, signature) in calls.signatures().items():
             watched = self._watched(name, function, signature)
@@ -138,7 +142,7 @@ class Watch:
             if getattr(self._inside, "call", False):
                 return function(*args, **kwargs)
             place = caller(sys._getframe(1))
-            checked = self.agreement is not None
+            checked = self.preflight is not None
             operation, later = calls.describe(
                 name, signature, args, kwargs, self.log, place, checked
             )
@@ -150,8 +154,8 @@ class Watch:
                 return self._remember(self._start(operation, call), operation)
             with self._hurried(calls.has_timeout(name, signature, args, kwargs)):
                 with self.log.waiting(operation, place):
-                    if self.agreement:
-                        self.agreement.before(operation)
+                    if self.preflight:
+                        self.preflight.before(operation)
                     return call()
 
         return watched
@@ -168,13 +172,13 @@ class Watch:
 
     def _start(self, operation: Operation, call: Callable) -> Any:
         """Start an operation that goes on while the program does something else."""
-        return self.agreement.start(operation, call) if self.agreement else call()
+        return self.preflight.start(operation, call) if self.preflight else call()
 
     def _remember(self, work: Any, operation: Operation) -> Any:
-        """Note what a Work belongs to, and keep it until somebody waits for it.
+        """Record what a Work belongs to, and keep it until the program waits for it.
 
-        gloo waits in the destructor of a Work that nobody kept, with Python's lock in its hand: the
-        rank would stand still and could not even say so.
+        gloo waits in the destructor of a Work that the program dropped, and holds Python's lock
+        while it does: the rank would hang and couldn't even say so.
         """
         if work is not None:
             self._works[work] = operation
@@ -184,7 +188,7 @@ class Watch:
         return work
 
     def _plain(self, function: Callable, args: tuple, kwargs: dict) -> Any:
-        """Call torch's own function; what it calls in turn is not written down."""
+        """Call torch's own function; what it calls in turn isn't recorded."""
         self._inside.call = True
         try:
             return function(*args, **kwargs)
@@ -226,7 +230,7 @@ class Watch:
 
     @contextlib.contextmanager
     def _hurried(self, hasty: bool) -> Iterator[None]:
-        """While the body runs, this thread's wait may end by itself, if it is `hasty`."""
+        """Record that this thread's wait in the body may end by itself, if it is `hasty`."""
         if hasty:
             self._hasty.add(threading.get_ident())
         try:

@@ -7,7 +7,7 @@ from helpers.draw import Picture
 from helpers.schedules.rule import Message, messages, missing
 from helpers.schedules.schedule import KINDS, NO_RANK, Action, Schedule
 from helpers.schedules.walk import Times, walk
-from helpers.waits import Knot, Wait, find_knot, picture, sentence
+from helpers.waits import Deadlock, Wait, find_deadlock, picture, sentence
 
 CURE = "each stage does F and B, or F, I and W, once for each micro-batch"
 OTHER_WAY = {"B": "IW", "I": "B", "W": "B"}  # a backward is done whole or in halves, not both ways
@@ -28,7 +28,7 @@ class BadSchedule(ValueError):
         position: int | None = None,
         action: Action | None = None,
         waits: tuple[Wait, ...] = (),
-        knot: Knot | None = None,
+        knot: Deadlock | None = None,
     ):
         super().__init__(sentence)
         self.rank, self.position, self.action = rank, position, action
@@ -82,7 +82,7 @@ def find_problem(schedule: Schedule, blocking: bool = False) -> BadSchedule | No
         waits = stuck_blocking(schedule)
     if not waits:
         return None
-    knot = find_knot(waits)
+    knot = find_deadlock(waits)
     return BadSchedule(f"deadlock: {sentence(knot)}", waits=tuple(waits), knot=knot)
 
 

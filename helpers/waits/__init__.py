@@ -1,15 +1,18 @@
-"""Who waits for whom: from a list of waits to the knot in it, one sentence and one picture.
+"""Explain who waits for whom: find the deadlock in a list of waits, as a sentence and a picture.
 
-    knot = find_knot([Wait(0, (1,), "sends to rank 1"), Wait(1, (0,), "sends to rank 0")])
-    sentence(knot)     "rank 0 waits for rank 1 (it sends to rank 1), and rank 1 waits for …"
-    picture(waits)     a row for each rank, an arrow to each rank that it waits for
+    deadlock = find_deadlock([Wait(0, (1,), "sends to rank 1"), Wait(1, (0,), "sends to rank 0")])
+    sentence(deadlock)    "rank 0 waits for rank 1 (it sends to rank 1), and rank 1 waits for …"
+    picture(waits)        a row for each rank, an arrow to each rank that it waits for
 
 Real ranks, schedules and simulated clusters all explain their deadlocks through it. Everything is
 pure: the caller says what waits.
 """
 
-from helpers.waits.graph import Knot, Wait, find_knot
+from helpers.waits.graph import Deadlock, Wait, find_deadlock
 from helpers.waits.picture import picture
 from helpers.waits.words import sentence
 
-__all__ = ["Knot", "Wait", "find_knot", "picture", "sentence"]
+# The former names, until the next release.
+Knot, find_knot = Deadlock, find_deadlock
+
+__all__ = ["Deadlock", "Knot", "Wait", "find_deadlock", "find_knot", "picture", "sentence"]

@@ -1,20 +1,20 @@
 """The wait-for graph, and the part of it that can never move again."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Wait:
-    """One that cannot go on before others have done their part.
+    """A rank that can't go on before others have done their part.
 
-    who: the one that waits, a rank in most cases.
-    needs: those whose part it waits for.
+    who: the one that waits, usually a rank.
+    needs: the ones that it waits for.
     doing: what it waits in, as the words after "it": "sends 4 float32 to rank 1".
-    where: the place, as "line 4 of cell [7]"; "" where there is none.
-    line: the text of that line of code; "" where there is none.
-    any_of: one of `needs` is enough, as in a receive from any rank; else all of them are needed.
+    where: the place, such as "line 4 of cell [7]", or "".
+    line: the text of that line of code, or "".
+    any_of: whether one of `needs` is enough, as in a receive from any rank; else it needs all.
     """
 
     who: int
@@ -26,12 +26,12 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Knot:
-    """Waits that nothing can end.
+class Deadlock:
+    """Waits that nothing can end: in a cycle, or for a rank that has ended.
 
     waits: all of them, in the order of their `who`.
-    cycle: the shortest round of waits, each for the next and the last for the first; () if none.
-    ended: those that are waited for, and have ended already: they will never answer.
+    cycle: the shortest cycle of waits, each for the next and the last for the first; () if none.
+    ended: the ranks that are waited for but have ended, so they will never answer.
     """
 
     waits: tuple[Wait, ...]
@@ -40,23 +40,28 @@ class Knot:
 
     @property
     def core(self) -> tuple[Wait, ...]:
-        """The waits that explain the others: the cycle, or those for one that has ended."""
+        """Return the waits that explain the others: the cycle, or those for an ended rank."""
         return self.cycle or tuple(w for w in self.waits if set(w.needs) & set(self.ended))
 
 
-def find_knot(waits: Sequence[Wait], ended: Collection[int] = ()) -> Knot | None:
-    """The waits that can never end, or None if every one of them still may.
-
-    waits: at most one for each `who`. Whoever has no wait, and has not ended, can still act.
-    ended: those that will do nothing any more.
+def find_deadlock(waits: Sequence[Wait], ended: Collection[int] = ()) -> Deadlock | None:
+    """Return the waits that can never end, or None if each of them still may.
 
     A wait for all of its `needs` can end if every one of them can act; a wait for any of them, if
-    one can. What is left when no more can be ended is the knot (the "or" and "and" models of
+    one can. What is left when no more can be ended is the deadlock (the "or" and "and" models of
     Knapp, "Deadlock detection in distributed databases", 1987).
+
+    Args:
+        waits: at most one for each `who`. A rank without a wait that hasn't ended can still act.
+        ended: the ranks that will do nothing more.
+
+    Raises:
+        ValueError: if a `who` has two waits.
     """
     left = {wait.who: wait for wait in waits}
     if len(left) < len(waits):
-        raise ValueError("one of them waits twice: give one Wait for each `who`")
+        who = Counter(wait.who for wait in waits).most_common(1)[0][0]
+        raise ValueError(f"{who} waits twice: pass one Wait for each `who`")
     gone = set(ended)
     moved = True
     while moved:
@@ -68,7 +73,7 @@ def find_knot(waits: Sequence[Wait], ended: Collection[int] = ()) -> Knot | None
         return None
     stuck = tuple(left[who] for who in sorted(left))
     needed = {who for wait in stuck for who in wait.needs}
-    return Knot(stuck, _shortest_cycle(left), tuple(sorted(needed & gone)))
+    return Deadlock(stuck, _shortest_cycle(left), tuple(sorted(needed & gone)))
 
 
 def _can_end(wait: Wait, left: dict[int, Wait], gone: set[int]) -> bool:
@@ -77,13 +82,13 @@ def _can_end(wait: Wait, left: dict[int, Wait], gone: set[int]) -> bool:
 
 
 def _shortest_cycle(waits: dict[int, Wait]) -> tuple[Wait, ...]:
-    """The shortest round of waits; among several the one with the lowest rank. () if none."""
+    """Return the shortest cycle of waits, of several that with the lowest rank; () if none."""
     rounds = [path for who in sorted(waits) if (path := _path_back(who, waits))]
     return tuple(waits[who] for who in min(rounds, key=len)) if rounds else ()
 
 
 def _path_back(start: int, waits: dict[int, Wait]) -> list[int]:
-    """The shortest way from `start` back to itself, breadth first; [] if there is none."""
+    """Return the shortest path from `start` back to itself, breadth first; [] if there is none."""
     before: dict[int, int] = {}
     queue = deque([start])
     while queue:

@@ -1,7 +1,7 @@
 """A deadlock in words, through helpers.waits."""
 
 from cluster.errors import Deadlock
-from helpers.waits import Wait, find_knot, sentence
+from helpers.waits import Wait, find_deadlock, sentence
 
 
 def deadlock(cluster) -> Deadlock:
@@ -12,7 +12,7 @@ def deadlock(cluster) -> Deadlock:
         Wait(rank.number, tuple(sorted(rank.waiting.needs())), rank.waiting.doing())
         for rank in waiting
     ]
-    knot = find_knot(waits, ended)
+    knot = find_deadlock(waits, ended)
     if knot is None:
         return Deadlock("deadlock: collectives of overlapping groups were started in two orders")
     return Deadlock(f"deadlock: {sentence(knot)}{_cure(knot)}", knot)

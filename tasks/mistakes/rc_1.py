@@ -188,7 +188,7 @@ MISTAKES = (
         but(
             "torch.empty_like(parts[(rank - s - 1) % n])", "torch.empty(parts[rank - s - 1].shape)"
         ),
-        says="message of another type",
+        says="dtype mismatch",
         alone=True,
     ),
 )

@@ -1,4 +1,4 @@
-"""Real ranks that wait in vain: each case ends, says who waits for whom at which line, and cures.
+"""Real ranks that deadlock: each case ends, says who waits for whom at which line, and the cure.
 
 Every program runs on real processes; what is compared are the words that a student reads.
 """
@@ -162,17 +162,17 @@ HANGS = [
         "often",
     ),
     (skips_a_step, 2, "where rank 1 has been 3 times only; rank 1 receives 3", "continue, a break"),
-    (groups_in_another_order, 3, "collectives of their groups in another order", "same order"),
+    (groups_in_another_order, 3, "collectives of their groups in different orders", "same order"),
     (a_member_does_not_come, 2, "rank 1 left early", "every rank of the group must call it"),
     (
         only_members_make_the_group,
         2,
-        "rank 0 makes a group (ranks 0, 1)",
+        "rank 0 is in dist.new_group (ranks 0, 1)",
         "also the ranks that do not",
     ),
     (crossed_tags_later, 2, "and rank 1 receives with tag 1 at line", "the same tag on both"),
     (crossed_tags_in_a_batch, 2, "and rank 1 receives with tag 1 at line", "the same tag"),
-    (a_local_group_that_one_misses, 3, "and rank 1 did not come", "every member must call"),
+    (a_local_group_that_one_misses, 3, "but rank 1 never called it", "every member must call"),
     (receives_from_anybody, 2, "from any rank", "let rank 1 send it"),
 ]
 
@@ -275,7 +275,7 @@ def test_a_progress_bar_does_not_silence_its_rank():
     assert str(report.failure).startswith("ranks 1 and 2 left early"), report.failure
 
 
-def test_after_the_time_out_the_story_is_told_as_far_as_it_is_known():
+def test_after_the_timeout_the_diagnosis_says_what_is_known():
     def slow():
         if dist.get_rank() == 0:
             time.sleep(60)

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.hang.peers import NoSuchRank, check_group_peer, check_peer
+from helpers.hang.calls import NoSuchRank, check_group_peer, check_peer
 from helpers.ranks import launch
 
 

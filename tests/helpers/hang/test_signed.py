@@ -14,9 +14,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.hang.notes import Notes, text
+from helpers.hang.notes import FIELDS, Notes, pack, text, unpack
 from helpers.hang.operation import Operation
-from helpers.hang.wire import NAMES, pack, unpack
 from helpers.ranks import launch
 from helpers.ranks.store import HERE, serve
 
@@ -36,7 +35,7 @@ def test_an_operation_travels_as_json(operation):
     assert unpack(json.loads(json.dumps(pack(operation)))) == operation
 
 
-@pytest.mark.parametrize("place", range(len(NAMES)), ids=NAMES)
+@pytest.mark.parametrize("place", range(len(FIELDS)), ids=FIELDS)
 @pytest.mark.parametrize("odd", [None, 1.5, {}, [[]], "x", [1, "x"], -1], ids=repr)
 def test_a_fact_of_another_type_is_refused(place, odd):
     facts = json.loads(json.dumps(pack(SEND)))
@@ -46,10 +45,11 @@ def test_a_fact_of_another_type_is_refused(place, odd):
     except ValueError:
         return
     kinds = (str, int, (int, type(None)), str, tuple, int, int, tuple, str, str, tuple, int, bool)
-    assert isinstance(getattr(taken, NAMES[place]), kinds[place])
+    kinds += (tuple, tuple)
+    assert isinstance(getattr(taken, FIELDS[place]), kinds[place])
 
 
-@pytest.mark.parametrize("odd", [None, {}, [], [1], "send", [None] * len(NAMES), 7], ids=repr)
+@pytest.mark.parametrize("odd", [None, {}, [], [1], "send", [None] * len(FIELDS), 7], ids=repr)
 def test_what_is_no_operation_is_refused(odd):
     with pytest.raises(ValueError):
         unpack(odd)

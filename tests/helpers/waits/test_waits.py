@@ -1,11 +1,11 @@
-"""Who waits for whom: the knot in it, the sentence, the picture."""
+"""Who waits for whom: the deadlock in it, the sentence, the picture."""
 
 import itertools
 import random
 
 import pytest
 
-from helpers.waits import Wait, find_knot, picture, sentence
+from helpers.waits import Wait, find_deadlock, picture, sentence
 
 
 def wait(who, *needs, any_of=False):
@@ -13,15 +13,15 @@ def wait(who, *needs, any_of=False):
 
 
 def test_nobody_waits():
-    assert find_knot([]) is None
+    assert find_deadlock([]) is None
 
 
 def test_a_wait_for_one_that_can_act():
-    assert find_knot([wait(0, 1), wait(2, 0)]) is None
+    assert find_deadlock([wait(0, 1), wait(2, 0)]) is None
 
 
 def test_two_wait_for_each_other_and_a_third_for_them():
-    knot = find_knot([wait(0, 1), wait(1, 0), wait(2, 1)])
+    knot = find_deadlock([wait(0, 1), wait(1, 0), wait(2, 1)])
     assert [w.who for w in knot.waits] == [0, 1, 2]
     assert [w.who for w in knot.cycle] == [0, 1] == [w.who for w in knot.core]
     assert sentence(knot) == (
@@ -31,34 +31,34 @@ def test_two_wait_for_each_other_and_a_third_for_them():
 
 
 def test_the_shortest_of_two_cycles():
-    knot = find_knot([wait(0, 1), wait(1, 2), wait(2, 0, 3), wait(3, 2)])
+    knot = find_deadlock([wait(0, 1), wait(1, 2), wait(2, 0, 3), wait(3, 2)])
     assert [w.who for w in knot.cycle] == [2, 3]
 
 
 def test_one_that_waits_for_itself():
-    assert "which is itself" in sentence(find_knot([wait(0, 0)]))
+    assert "which is itself" in sentence(find_deadlock([wait(0, 0)]))
 
 
 def test_one_that_has_ended_never_answers():
-    knot = find_knot([wait(0, 2), wait(1, 0)], ended={2})
+    knot = find_deadlock([wait(0, 2), wait(1, 0)], ended={2})
     assert knot.ended == (2,) and [w.who for w in knot.core] == [0] and knot.cycle == ()
     assert sentence(knot).endswith("which has ended already")
 
 
 def test_any_of_several_is_enough():
-    assert find_knot([wait(0, 1, 2, any_of=True), wait(1, 0)]) is None
-    assert find_knot([wait(0, 1, 2), wait(1, 0)]) is not None
-    assert find_knot([wait(0, 1, 2, any_of=True), wait(1, 0)], ended={2}) is not None
+    assert find_deadlock([wait(0, 1, 2, any_of=True), wait(1, 0)]) is None
+    assert find_deadlock([wait(0, 1, 2), wait(1, 0)]) is not None
+    assert find_deadlock([wait(0, 1, 2, any_of=True), wait(1, 0)], ended={2}) is not None
 
 
 def test_a_long_cycle_is_not_told_in_full():
-    said = sentence(find_knot([wait(i, (i + 1) % 20) for i in range(20)]), "stage")
+    said = sentence(find_deadlock([wait(i, (i + 1) % 20) for i in range(20)]), "stage")
     assert "stage 0 waits for stage 1" in said and "so on through 17 more" in said
 
 
 def test_two_waits_of_one_rank_are_refused():
-    with pytest.raises(ValueError, match="one of them waits twice"):
-        find_knot([wait(0, 1), wait(0, 2)])
+    with pytest.raises(ValueError, match="0 waits twice"):
+        find_deadlock([wait(0, 1), wait(0, 2)])
 
 
 def can_all_end(waits, ended):
@@ -82,7 +82,7 @@ def test_against_trying_it_out():
             if draw.random() < 0.8
         ]
         ended = {r for r in range(ranks) if r not in {w.who for w in waits} and draw.random() < 0.5}
-        knot = find_knot(waits, ended)
+        knot = find_deadlock(waits, ended)
         assert (
             sorted(w.who for w in knot.waits if knot) == can_all_end(waits, ended)
             if knot
@@ -103,9 +103,9 @@ def test_the_picture_says_it_all_in_words_too():
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_picture_of_a_wait_in_vain(theme):
+def test_the_picture_of_a_wait_for_one_that_has_ended(theme):
     drawn = picture([wait(1, 0)], ended={0}, theme=theme)
-    assert drawn.title == "rank 1 waits in vain"
+    assert drawn.title == "rank 1 waits for rank 0, which has ended"
     assert drawn.png().startswith(b"\x89PNG")
 
 

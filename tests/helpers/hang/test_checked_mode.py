@@ -35,8 +35,8 @@ def message(sent, received, how="plain"):
             "message too long: rank 0 sends 8 float32 to rank 1 at line",
         ),
         (torch.ones(4), torch.ones(2, 3), "message too short: rank 0 sends 4 float32 to rank 1"),
-        (torch.ones(4), torch.ones(4).int(), "message of another type: rank 0 sends 4 float32"),
-        (torch.ones(4), torch.ones(2).double(), "message of another type: rank 0 sends 4 float32"),
+        (torch.ones(4), torch.ones(4).int(), "dtype mismatch: rank 0 sends 4 float32"),
+        (torch.ones(4), torch.ones(2).double(), "dtype mismatch: rank 0 sends 4 float32"),
     ],
 )
 def test_a_message_that_does_not_fit(sent, received, sentence, how):
@@ -125,7 +125,7 @@ def call_collective(names):
         ("all_reduce", "barrier", "rank 1 calls barrier at line"),
         ("all_reduce", "all_reduce 5", "the tensors of a collective have different sizes: rank 0"),
         ("all_reduce", "all_reduce async", "have different sizes: rank 0 calls all_reduce of 4"),
-        ("all_reduce", "all_reduce float64", "have different types: rank 0 calls all_reduce of 4"),
+        ("all_reduce", "all_reduce float64", "have different dtypes: rank 0 calls all_reduce of 4"),
         (
             "all_reduce",
             "all_reduce MAX",
@@ -139,6 +139,64 @@ def call_collective(names):
 def test_collectives_that_do_not_meet(first, second, sentence):
     said = refused(call_collective, 2, [first.split(", "), second.split(", ")])
     assert sentence in said, said
+
+
+def give_parts(name):
+    rank, two, three = dist.get_rank(), torch.ones(2), torch.ones(3)
+    uneven = [two, two if rank else three]
+    calls = {
+        "reduce_scatter": lambda: dist.reduce_scatter(torch.zeros(2), uneven),
+        "reduce_scatter_tensor": lambda: dist.reduce_scatter_tensor(two, torch.ones(5 - rank)),
+        "all_gather": lambda: dist.all_gather([two, two if rank else three], torch.ones(2)),
+        "all_gather_into_tensor": lambda: dist.all_gather_into_tensor(torch.ones(5 - rank), two),
+        "gather": lambda: dist.gather(two, None if rank else [torch.ones(2), three]),
+        "scatter": lambda: dist.scatter(torch.ones(2), None if rank else uneven),
+        "all_to_all": lambda: dist.all_to_all([torch.ones(2) for _ in range(2)], uneven),
+        "all_to_all_single": lambda: dist.all_to_all_single(torch.ones(4), torch.ones(5 - rank)),
+        "splits": lambda: dist.all_to_all_single(
+            torch.ones(4 - rank), torch.ones(4), [2, 2 - rank], [2, 2] if rank else [1, 3]
+        ),
+    }
+    calls[name]()
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("reduce_scatter", "with 3 numbers for rank 1, which takes 2 at line"),
+        ("reduce_scatter_tensor", "with 3 numbers for itself and room for 2"),
+        ("all_gather", "with 2 numbers for rank 0, which takes 3"),
+        ("all_gather_into_tensor", "with 2 numbers for itself and room for 3"),
+        ("gather", "with 2 numbers for rank 0, which takes 3"),
+        ("scatter", "with 3 numbers for rank 1, which takes 2"),
+        ("all_to_all", "with 3 numbers for rank 1, which takes 2"),
+        ("all_to_all_single", "with 3 numbers for itself and room for 2"),
+        ("splits", "calls all_to_all_single (float32) at line"),
+    ],
+)
+def test_parts_of_different_sizes(name, facts):
+    said = refused(give_parts, 2, name)
+    assert said.startswith("the parts of a collective have different sizes: rank "), said
+    assert facts in said
+
+
+def test_parts_of_different_types():
+    def program():
+        x = torch.ones(4, dtype=torch.int32 if dist.get_rank() else torch.float32)
+        dist.all_to_all_single(torch.empty_like(x), x)
+
+    said = refused(program)
+    assert "(float32) at line" in said and "(int32) at line" in said
+
+
+def test_uneven_parts_that_fit():
+    def program():
+        rank = dist.get_rank()
+        x, rows = torch.zeros(3 - rank, 2), [[1, 2], [2, 0]]
+        dist.all_to_all_single(x, torch.ones(3 - rank, 2), rows[rank], rows[rank])
+        return x.sum().item()
+
+    assert launch(program, 2, timeout=30, quiet=True, checked=True) == [6.0, 4.0]
 
 
 def test_a_step_that_one_rank_skips_is_told_with_its_count():

@@ -1,45 +1,51 @@
-"""Checked mode: ranks compare what they are about to do, and refuse what does not fit.
+"""Checked mode: ranks compare what they are about to do, and refuse what doesn't fit.
 
-gloo itself fills a part of a buffer that is too large, reads float32 as int32, and sums tensors
-that were never meant for each other, all in silence; a buffer that is too small ends the process.
-So each rank first leaves a signed note about its operation in torch's key-value store
+By itself gloo silently fills a part of a buffer that is too large, reinterprets float32 as int32,
+and sums tensors that were never meant for each other; a buffer that is too small aborts the
+process. So each rank first leaves a signed note about its operation in torch's key-value store
 (`helpers.hang.notes`):
 
-    a collective      everyone leaves a note, and reads those of all others
+    a collective      every rank leaves a note, and reads those of all others
     a message         the receiver leaves a note, and the sender reads it before it sends
 
 Neither waits for more than the operation itself waits for: a collective needs all its ranks, and
-a send of gloo waits for its receive. What was started asynchronously must not wait at all; where
-the notes of the others are not there yet, a thread starts it as soon as they are.
+a send of gloo waits for its receive. An asynchronous operation must not wait at all: if the
+notes of the others aren't there yet, a thread starts it as soon as they are.
 
-Not checked: what starts inside C++, as DDP's buckets do. A program that starts collectives of its
-own asynchronously (async_op=True) in the group that DDP uses should run unchecked: a collective
-that waits for notes could begin later than DDP's on one rank, and earlier on another.
+Not checked: what starts inside C++, as DDP's buckets do. A program that itself starts collectives
+asynchronously (async_op=True) in the group that DDP uses should run unchecked: a collective that
+waits for notes could begin later than DDP's on one rank, and earlier on another.
 """
 
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
-from helpers.hang.match import Mismatch, Phrase, collective_mismatch, message_mismatch, place_of
-from helpers.hang.notes import Notes
-from helpers.hang.operation import Operation
-from helpers.hang.wire import pack, unpack
+import torch.distributed as dist
 
-LOOK_S = 0.0005  # how often the thread looks for the notes of the others: more and more seldom,
-LOOK_MOST_S = 0.005  # for ranks that share a core take it from each other by looking
+from helpers.hang.match import Mismatch, Phrase, collective_mismatch, message_mismatch, place_of
+from helpers.hang.notes import Notes, pack, unpack
+from helpers.hang.operation import Operation
+from helpers.hang.threads import OURS
+
+LOOK_S = 0.0005  # how often the thread looks for the notes of the others; it backs off up to
+LOOK_MOST_S = 0.005  # this, because ranks that share a core slow each other down by looking
 ANY_S = 0.02  # how often a sender looks whether its receiver takes from any rank
 
 
-class Agreement:
-    """The notes of this rank and of the others, in `store`.
+class PreflightCheck:
+    """Compare the operations of this rank with those of the others, through notes in `store`.
 
-    mistake: called with the error where a thread finds that something does not fit: nobody may
-    ever wait for an operation that was started asynchronously.
-    timeout: seconds to wait for the notes of others.
+    Args:
+        store: torch's store of all ranks.
+        mistake: called with the error if a thread finds that something doesn't fit, because the
+            program may never wait for an operation that it has started asynchronously.
+        timeout: seconds to wait for the notes of others.
+        phrase: says where an operation was called.
     """
 
     def __init__(
@@ -58,7 +64,11 @@ class Agreement:
         self._thread: threading.Thread | None = None
 
     def before(self, operation: Operation) -> None:
-        """Wait for the others' notes; return where everything fits. Raises Mismatch."""
+        """Wait for the others' notes, and return if everything fits.
+
+        Raises:
+            Mismatch: if something doesn't.
+        """
         self._leave_note(operation)
         if operation.receives:
             return
@@ -66,7 +76,7 @@ class Agreement:
         self._compare(operation, self._await_notes(operation))
 
     def start(self, operation: Operation, call: Callable[[], Any]) -> Any:
-        """Start an asynchronous operation: now where everything fits already, else later."""
+        """Start an asynchronous operation: now if all notes are there and fit, else later."""
         self._leave_note(operation)
         if operation.receives:
             return call()
@@ -91,7 +101,7 @@ class Agreement:
             self._notes.leave(key, pack(operation))
 
     def _look(self, operation: Operation) -> Sequence[Operation] | None:
-        """The notes that an operation must fit to, or None where they aren't all there yet."""
+        """Return the notes that an operation must fit, or None if they aren't all there yet."""
         if operation.collective:
             notes = self._notes.look(_keys_of_others(operation), _with_count)
             return None if notes is None else self._all_read(operation, notes)
@@ -99,11 +109,11 @@ class Agreement:
         if notes := self._notes.look([key], unpack):
             self._notes.forget(key)
             return notes
-        # It may receive from any rank: which send it takes is open.
+        # It may receive from any rank: which send it will take is open.
         return self._notes.look([_any_key(operation.peer, operation)], unpack)
 
     def _await_notes(self, operation: Operation) -> Sequence[Operation]:
-        """The notes that an operation must fit to, as soon as they are there."""
+        """Wait for the notes that an operation must fit, and return them."""
         try:
             if operation.collective:
                 notes = self._notes.read(_keys_of_others(operation), _with_count)
@@ -114,13 +124,13 @@ class Agreement:
                 raise
             raise TimeoutError(
                 f"rank {operation.rank} waited {self._timeout:g} s in {operation.name}"
-                f"{self._phrase(operation)}, and the other side never came"
+                f"{self._phrase(operation)}, but the other side never came"
             ) from None
 
     def _all_read(self, operation: Operation, notes: list) -> list[Operation]:
-        """The collective as all ranks call it; delete the own notes that everyone has read.
+        """Return the collective as all ranks call it; delete our notes that every rank has read.
 
-        Everyone has read the notes about the collectives that everyone has begun.
+        Once every rank has begun a collective, each has read the notes about it.
         """
         group = operation.group
         read = min([self._begun[group], *(begun for _, begun in notes)])
@@ -134,7 +144,7 @@ class Agreement:
         key, came = _message_key(send.rank, send.peer, send), False
         end = time.monotonic() + self._timeout
         while not (notes := self._look(send)):
-            if came:  # a note that doesn't count is there: don't ask all the time
+            if came:  # a note that doesn't count is there: don't spin
                 time.sleep(LOOK_MOST_S)
             if time.monotonic() > end:
                 raise TimeoutError("timeout")
@@ -152,25 +162,23 @@ class Agreement:
     # --- later ---------------------------------------------------------------------------------
 
     def _postpone(self, operation: Operation, call: Callable[[], Any]) -> Any:
-        from helpers.hang.deferred import Deferred
-
         pending = _Pending(operation, call, Deferred())
         with self._change:
             self._later.append(pending)
             self._change.notify_all()
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, daemon=True, name="agreement")
+                self._thread = threading.Thread(target=self._work, daemon=True, name=OURS)
                 self._thread.start()
         return pending.work
 
     def _let_pass(self, channel: tuple) -> None:
-        """Wait until what was started before on the same channel has begun."""
+        """Wait until everything started earlier on the same channel has begun."""
         with self._change:
             while any(p.operation.channel == channel for p in self._later):
                 self._change.wait()
 
     def _work(self) -> None:
-        """In a thread: start what waits for the notes of others, in order on each channel."""
+        """Run in a thread: start what waits for the notes of others, in order on each channel."""
         pause = LOOK_S
         while True:
             with self._change:
@@ -183,13 +191,13 @@ class Agreement:
             time.sleep(pause)
 
     def _begin(self, pending: "_Pending") -> bool:
-        """Start an operation if the notes of the others are there; whether it's settled now."""
+        """Start an operation if the notes of the others are there; return whether it is settled."""
         try:
             if not (notes := self._look(pending.operation)):
                 return False
             self._compare(pending.operation, notes)
             pending.work.begin(pending.call())
-        except Exception as error:  # torch's own too: nobody may ever wait for it
+        except Exception as error:  # torch's own too: the program may never wait for it
             pending.work.fail(error)
             self._mistake(error)
         with self._change:
@@ -200,18 +208,18 @@ class Agreement:
 
 @dataclass(eq=False)
 class _Pending:
-    """An operation that waits for the notes of the others."""
+    """An asynchronous operation that waits for the notes of the others."""
 
     operation: Operation
     call: Callable[[], Any]
-    work: Any = field(default=None)
+    work: "Deferred"
 
 
 def _with_count(facts: Any) -> tuple[Operation, int]:
-    """A note about a collective: the operation, and how many of its group have begun there."""
+    """Parse a note about a collective: the operation, and how many of its group have begun."""
     operation, begun = facts
     if type(begun) is not int:
-        raise ValueError("a count must be a whole number")
+        raise ValueError("a count must be an integer")
     return unpack(operation), begun
 
 
@@ -230,3 +238,52 @@ def _message_key(source: int, target: int, operation: Operation) -> str:
 
 def _any_key(target: int, operation: Operation) -> str:
     return f"check/{operation.group}/any>{target}/{operation.tag}"
+
+
+class Deferred(dist.Work):
+    """Stands in for torch's own Work until torch has begun."""
+
+    def __init__(self):
+        super().__init__()
+        self._begun = threading.Event()
+        self._work: Any = None
+        self._error: Exception | None = None
+
+    def begin(self, work: Any) -> None:
+        """Take torch's Work, now that it has begun (None if there is nothing to wait for)."""
+        self._work = work
+        self._begun.set()
+
+    def fail(self, error: Exception) -> None:
+        """Note that it will never begin; whoever waits gets the error."""
+        self._error = error
+        self._begun.set()
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Wait for it to begin and to end.
+
+        Raises:
+            Exception: the one that kept it from beginning.
+        """
+        self._begun.wait(timeout.total_seconds() if timeout else None)
+        if self._error is not None:
+            raise self._error
+        if self._work is None:
+            return True
+        return self._work.wait(timeout) if timeout else self._work.wait()
+
+    def is_completed(self) -> bool:
+        return self._begun.is_set() and (self._work is None or self._work.is_completed())
+
+    def is_success(self) -> bool:
+        return self.is_completed() and self._error is None
+
+    def exception(self) -> Exception | None:
+        return self._error
+
+    def get_future(self) -> Any:
+        """Wait for it to begin and return torch's own future."""
+        self._begun.wait()
+        if self._error is not None:
+            raise self._error
+        return self._work.get_future()

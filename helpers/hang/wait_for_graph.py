@@ -1,4 +1,4 @@
-"""From where each rank stands to who waits for whom."""
+"""The wait-for graph: from where each rank stands to who waits for whom."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -6,16 +6,18 @@ from dataclasses import replace
 from helpers.hang.log import Standing, ThreadStanding
 from helpers.hang.match import collective_mismatch
 from helpers.hang.operation import Operation
-from helpers.hang.places import NO_CELLS, Where, locate
-from helpers.hang.polling import only_polls
-from helpers.waits import Knot, Wait, find_knot
+from helpers.hang.places import NO_CELLS, Frame, Frames, Where, is_library, locate
+from helpers.hang.threads import only_polls
+from helpers.waits import Deadlock, Wait, find_deadlock
+
+NATIVE = "C++ "  # how the name of a collective begins that has started inside C++
 
 
-class Scene:
-    """All ranks at one moment, after nothing has moved for a while.
+class GlobalSnapshot:
+    """Where all ranks stand at one moment, after nothing has moved for a while.
 
-    standings: of the ranks that answered. ended: the ranks that have finished; where they have
-        answered too, it is known what they had asked for before.
+    standings: of the ranks that answered. ended: the ranks that have finished; if they have
+        answered too, their standings say what they had asked for before.
     cells: file name -> what to call it, for code that stands in a notebook.
     silent: the ranks that did not answer: they may do anything.
     """
@@ -34,15 +36,15 @@ class Scene:
         self.silent = set(silent)
 
     def where(self, operation: Operation) -> Where:
-        """The place of an operation."""
+        """Return the place of an operation."""
         return locate([operation.place], self.cells)
 
     def phrase(self, operation: Operation) -> str:
-        """ " at line 4 of cell [7]" """
+        """Return the place in words: " at line 4 of cell [7]"."""
         return self.where(operation).phrase
 
     def waits(self) -> list[Wait]:
-        """Of each rank that waits for others: for whom."""
+        """Return which ranks each waiting rank waits for."""
         return [
             Wait(
                 rank,
@@ -56,27 +58,27 @@ class Scene:
             if standing.waiting and (needs := self.needs(standing.waiting))
         ]
 
-    def knot(self) -> tuple[Knot | None, bool]:
-        """The waits that nothing can end, as far as it is known, and whether that is proven.
+    def deadlock(self) -> tuple[Deadlock | None, bool]:
+        """Return the waits that nothing can end, as far as is known, and whether that is proven.
 
-        A rank that waits while something else of its process can still act is not proven to be
-        stuck, nor is one proven to have ended whose threads are still alive.
+        It isn't proven that a rank is stuck while something else in its process can still act, nor
+        that a rank has ended while its threads are alive.
         """
         waits = self.waits()
         able = {rank for rank, standing in self._known.items() if standing.threads}
-        proven = find_knot([w for w in waits if w.who not in able], self.ended - able)
-        return (proven, True) if proven else (find_knot(waits, self.ended), False)
+        proven = find_deadlock([w for w in waits if w.who not in able], self.ended - able)
+        return (proven, True) if proven else (find_deadlock(waits, self.ended), False)
 
     def others(self, rank: int) -> list[ThreadStanding]:
-        """The threads of a rank besides the one that it is judged by."""
+        """Return the threads of a rank besides the one that it is judged by."""
         return self._known[rank].others if rank in self._known else []
 
     def place(self, standing: Standing) -> str:
-        """Where a rank waits, without the "at": "line 4 of cell [7]"."""
+        """Return where a rank waits, without the "at": "line 4 of cell [7]"."""
         return locate([standing.since], self.cells).phrase.removeprefix(" at ")
 
     def needs(self, operation: Operation) -> tuple[int, ...]:
-        """The ranks that have not done their part of an operation yet."""
+        """Return the ranks that haven't done their part of an operation yet."""
         if operation.collective:
             return tuple(
                 rank
@@ -89,7 +91,7 @@ class Scene:
         return () if self._other_side(operation) > operation.index else (operation.peer,)
 
     def called(self, rank: int, operation: Operation) -> int:
-        """How many collectives of the operation's group a rank has called."""
+        """Return how many collectives of the operation's group a rank has called."""
         standing = self._known.get(rank)
         if standing is None:
             return 0
@@ -98,7 +100,7 @@ class Scene:
         return standing.posted.get(operation.channel, 0)
 
     def met(self, operation: Operation) -> list[Operation]:
-        """The operations of all ranks that meet in one collective, as far as they are known."""
+        """Return the operations of all ranks that meet in one collective, as far as known."""
         return [
             other
             for standing in self._known.values()
@@ -107,7 +109,7 @@ class Scene:
         ]
 
     def mismatch(self) -> str | None:
-        """One sentence where ranks wait in a collective that is not the same on all of them."""
+        """Return one sentence if ranks wait in a collective that isn't the same on all of them."""
         for standing in self.standings.values():
             if standing.waiting and standing.waiting.collective:
                 mistake = collective_mismatch(self.met(standing.waiting), self.phrase)
@@ -116,8 +118,9 @@ class Scene:
         return None
 
     def crossing(self, operation: Operation) -> Operation | None:
-        """What the other rank of a message has asked for with another tag, if that is why the two
-        never meet: as many messages on both sides, and not the same tags.
+        """Return what the other rank of a message asked for under another tag, if that's why.
+
+        That is so if both sides have posted equally many messages, but not with the same tags.
         """
         peer, mine = self._known.get(operation.peer), self.standings[operation.rank]
         if peer is None or operation.collective:
@@ -133,7 +136,7 @@ class Scene:
         return None
 
     def _other_side(self, operation: Operation) -> int:
-        """How many matching operations the other rank of a message has posted."""
+        """Return how many matching operations the other rank of a message has posted."""
         peer = self._known.get(operation.peer)
         if peer is None:
             return 0
@@ -145,7 +148,7 @@ class Scene:
         return count
 
     def _sent_more(self, rank: int, receive: Operation) -> bool:
-        """Whether a rank has sent something that a receive from any rank could take."""
+        """Return whether a rank has sent something that a receive from any rank could take."""
         peer, mine = self._known.get(rank), self.standings[receive.rank]
         if peer is None:
             return False
@@ -154,20 +157,17 @@ class Scene:
         return sent > taken + receive.index
 
 
-NATIVE = "C++ "
-
-
 def _by_tag(posted: Mapping[tuple, int], direction: str, peer: int, group: str) -> dict[int, int]:
-    """How many messages of one direction between two ranks were posted, by tag."""
+    """Return how many messages of one direction between two ranks were posted, by tag."""
     of_these = (direction, peer, group)
     return {channel[3]: count for channel, count in posted.items() if channel[:3] == of_these}
 
 
 def _judged(standing: Standing) -> Standing:
-    """A standing, with what a rank waits for without having asked for it by a wait.
+    """Return a standing that also says what a rank waits for without having called wait().
 
-    A rank that only asks again and again whether a Work is completed waits for it. A rank that
-    stands still in C++ waits for the oldest collective that has not ended there.
+    A rank that only polls a Work waits for it. A rank that is blocked in C++ waits for the oldest
+    collective that hasn't ended there.
     """
     if standing.waiting:
         return standing
@@ -182,12 +182,11 @@ def _judged(standing: Standing) -> Standing:
     )
     frames = [f for f in standing.frames if f[0]]
     place = _own(frames) or (frames[-1] if frames else ("", 0, ""))
-    several = len(standing.native.open) > 1  # then it is not known for which of them it waits
+    several = len(standing.native.open) > 1  # then it isn't known which of them it waits for
     return replace(standing, waiting=operation, since=place, threads=standing.threads or several)
 
 
-def _own(frames):
-    from helpers.hang.places import is_library
-
+def _own(frames: Frames) -> Frame | None:
+    """Return the innermost frame of the student's own code, or None."""
     mine = [f for f in frames if not is_library(f[0]) and not f[0].startswith("<frozen")]
     return mine[-1] if mine else None

@@ -1,0 +1,225 @@
+"""What deadlocked ranks have done wrong, case by case, and the cure.
+
+Each case is a small function: it takes the `GlobalSnapshot` and the `Deadlock` in it, and returns
+what happened and the cure, or None if this is another case. To add a case, write its function and
+name it in `CASES`; the first that answers wins.
+"""
+
+from collections.abc import Callable
+
+from helpers.hang.match import group_cure
+from helpers.hang.operation import NEW_GROUP, Operation
+from helpers.hang.wait_for_graph import NATIVE, GlobalSnapshot
+from helpers.waits import Deadlock, Wait
+from helpers.waits.words import capital, names
+
+Told = tuple[str, str] | None  # what happened, and the cure
+
+
+def crossed_tags(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
+    """One rank sends with a tag, and the other receives with a different one."""
+    for wait in deadlock.core:
+        mine = snapshot.standings[wait.who].waiting
+        theirs = snapshot.crossing(mine)
+        if theirs:
+            send, receive = (mine, theirs) if mine.sends else (theirs, mine)
+            return (
+                f"rank {send.rank} sends to rank {receive.rank} with tag {send.tag}"
+                f"{snapshot.phrase(send)}, and rank {receive.rank} receives with tag {receive.tag}"
+                f"{snapshot.phrase(receive)}: they never meet",
+                "use the same tag on both sides",
+            )
+    return None
+
+
+def sends_in_a_circle(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
+    """Every rank of the cycle sends, and its receiver sends too."""
+    mine = _of_cycle(snapshot, deadlock)
+    if not mine or not all(op.sends for op in mine):
+        return None
+    ranks = names(sorted(op.rank for op in mine))
+    if len(mine) == 2:
+        return (
+            f"deadlock: {ranks} both send first. A send ends when its receive has begun, and "
+            "neither rank gets to its receive",
+            "let one of the two receive first; or start the sends with dist.isend, and wait() "
+            "for them after the receives; or give both to dist.batch_isend_irecv",
+        )
+    return (
+        f"deadlock: a ring of sends. {capital(ranks)} all send first, each to the next, and none "
+        "gets to its receive",
+        "let every second rank receive first; or start the sends with dist.isend, and wait() for "
+        "them after the receives",
+    )
+
+
+def receives_in_a_circle(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
+    """Every rank of the cycle receives, and nobody has sent."""
+    mine = _of_cycle(snapshot, deadlock)
+    if not mine or not all(op.receives for op in mine):
+        return None
+    ranks = names(sorted(op.rank for op in mine))
+    both = "both" if len(mine) == 2 else "all"
+    return (
+        f"deadlock: {ranks} {both} receive first, and what each waits for is sent by a rank that "
+        "receives too",
+        "let one of them send first",
+    )
+
+
+def groups_in_another_order(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
+    """Collectives of several groups, called in different orders."""
+    mine = _of_cycle(snapshot, deadlock)
+    if not mine or not all(op.collective for op in mine) or len({op.group for op in mine}) < 2:
+        return None
+    told = ", ".join(
+        f"rank {op.rank} {op.doing}{' in the group of all ranks' * op.world}{snapshot.phrase(op)}"
+        for op in mine
+    )
+    return (
+        f"deadlock: the ranks call the collectives of their groups in different orders: {told}",
+        "let all ranks call the collectives of several groups in the same order",
+    )
+
+
+def message_against_collective(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
+    """Some ranks of the cycle are in a collective, others in a message."""
+    mine = _of_cycle(snapshot, deadlock)
+    if not mine or len({op.collective for op in mine}) < 2:
+        return None
+    told = ", while ".join(f"{_doing(snapshot, op)}" for op in mine)
+    return (
+        f"deadlock: {told}: each waits for what the other would do next",
+        "send and receive before all of them call the collective, or after it, on both sides alike",
+    )
+
+
+def left_early(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
+    """A rank has finished, and others wait for it."""
+    if not deadlock.ended:
+        return None
+    wait = deadlock.core[0]
+    operation = snapshot.standings[wait.who].waiting
+    gone = [rank for rank in wait.needs if rank in deadlock.ended]
+    it, has, their = ("it", "has", "its") if len(gone) == 1 else ("they", "have", "their")
+    if operation.receives:
+        return (
+            f"{_doing(snapshot, operation)}, and {names(gone)} {has} finished without sending it",
+            f"let {names(gone)} send it (look at {their} branches and at the number of steps), or "
+            "do not receive it",
+        )
+    if operation.sends:
+        return (
+            f"{_doing(snapshot, operation)}, and {names(gone)} {has} finished without receiving it",
+            f"let {names(gone)} receive it, or do not send it",
+        )
+    return (
+        f"{names(gone)} left early: {it} {has} finished already, while rank {wait.who} "
+        f"{operation.doing}{_native(snapshot, wait)}",
+        "every rank of the group must call it as often as the others: do all ranks have the same "
+        "number of steps, and does none of them return, break or skip (continue) early?",
+    )
+
+
+def group_not_made(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
+    """Every rank must call new_group, and some haven't."""
+    for wait in deadlock.core:
+        operation = snapshot.standings[wait.who].waiting
+        if operation.name == NEW_GROUP:
+            return (
+                f"rank {wait.who} is in dist.new_group ({operation.detail})"
+                f"{snapshot.phrase(operation)}, but {names(wait.needs)} never called it",
+                group_cure(operation),
+            )
+    return None
+
+
+def step_ahead(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
+    """One rank has reached the same line more often than another."""
+    for wait in deadlock.core:
+        operation = snapshot.standings[wait.who].waiting
+        mine = snapshot.standings[wait.who].calls.get(operation.place, 0)
+        for other in (snapshot.standings.get(rank) for rank in wait.needs):
+            if not other or not operation.collective or not other.waiting:
+                continue
+            theirs = other.calls.get(operation.place, 0)
+            if 0 < theirs < mine:
+                return (
+                    f"rank {wait.who} is ahead of rank {other.rank}: it {operation.doing}"
+                    f"{snapshot.phrase(operation)}, where rank {other.rank} has been {theirs} "
+                    f"time{'s' * (theirs != 1)} only; rank {other.rank} "
+                    f"{other.waiting.doing}{snapshot.phrase(other.waiting)}",
+                    "let all ranks do the same number of steps: look for a continue, a break or "
+                    "a condition that only some ranks meet",
+                )
+    return None
+
+
+def member_missing(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
+    """A collective, and a member of its group that does something else."""
+    for wait in deadlock.core:
+        operation = snapshot.standings[wait.who].waiting
+        if not operation.collective:
+            continue
+        missing = names(wait.needs)
+        others = "; ".join(
+            f"{_doing(snapshot, s.waiting)}"
+            for s in (snapshot.standings.get(rank) for rank in wait.needs)
+            if s and s.waiting
+        )
+        return (
+            f"{_doing(snapshot, operation)}, but {missing} never called it"
+            + (f": {others}" * bool(others)),
+            "every member of the group must call it; make a group of only those that do, or let "
+            f"{missing} call it too",
+        )
+    return None
+
+
+def nobody_serves(snapshot: GlobalSnapshot, deadlock: Deadlock) -> tuple[str, str]:
+    """The last case: a message whose other side does something else."""
+    wait = deadlock.core[0] if deadlock.core else deadlock.waits[0]
+    operation = snapshot.standings[wait.who].waiting
+    other = snapshot.standings.get(wait.needs[0])
+    instead = ""
+    if other and other.waiting:
+        instead = f", while {_doing(snapshot, other.waiting)}"
+    return (
+        f"{_doing(snapshot, operation)}, and nobody answers{instead}",
+        "each send needs its receive on the other rank, and each receive its send: check the "
+        "ranks, the tags and the order",
+    )
+
+
+CASES: tuple[Callable[[GlobalSnapshot, Deadlock], Told], ...] = (
+    crossed_tags,
+    sends_in_a_circle,
+    receives_in_a_circle,
+    group_not_made,
+    step_ahead,
+    groups_in_another_order,
+    left_early,
+    message_against_collective,
+    member_missing,
+    nobody_serves,
+)
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def _of_cycle(snapshot: GlobalSnapshot, deadlock: Deadlock) -> list[Operation]:
+    return [snapshot.standings[wait.who].waiting for wait in deadlock.cycle]
+
+
+def _doing(snapshot: GlobalSnapshot, operation: Operation) -> str:
+    """Return "rank 0 sends 4 float32 to rank 1 at line 3 of cell [7]"."""
+    return f"rank {operation.rank} {operation.doing}{snapshot.phrase(operation)}"
+
+
+def _native(snapshot: GlobalSnapshot, wait: Wait) -> str:
+    """Return where a wait is; for a collective that C++ has started, the line that led to it."""
+    operation = snapshot.standings[wait.who].waiting
+    if not operation.name.startswith(NATIVE):
+        return snapshot.phrase(operation)
+    return f", started inside C++ by {wait.where}" if wait.where else ", started inside C++"

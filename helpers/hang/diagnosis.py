@@ -1,0 +1,112 @@
+"""From a snapshot of all ranks to what a student reads: sentence, cure, rows and picture."""
+
+from dataclasses import dataclass
+
+from helpers.draw import Picture
+from helpers.hang.cases import CASES
+from helpers.hang.log import Standing
+from helpers.hang.places import Where, locate
+from helpers.hang.wait_for_graph import GlobalSnapshot
+from helpers.waits import Wait, picture
+from helpers.waits.words import capital, names
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What happened to ranks that have stopped moving, and the cure.
+
+    certain: nothing that any rank can still do will end it.
+    sentence: what happened. cure: what to do. rows: where each rank stands. picture: who waits
+    for whom, or None if no rank waits.
+    """
+
+    certain: bool
+    sentence: str
+    cure: str
+    rows: str
+    picture: Picture | None
+
+    @property
+    def details(self) -> str:
+        """Return what is printed below the sentence."""
+        return "\n".join(part for part in (self.rows, self.cure and f"  Cure: {self.cure}") if part)
+
+
+def diagnose(snapshot: GlobalSnapshot) -> Diagnosis:
+    """Explain a snapshot in which nothing has moved for a while."""
+    waits = snapshot.waits()
+    deadlock, proven = snapshot.deadlock()
+    mismatch = snapshot.mismatch()
+    certain = proven or (bool(mismatch) and not any(s.threads for s in snapshot.standings.values()))
+    if mismatch:
+        sentence, cure = mismatch.rsplit(". ", 1)
+    elif deadlock:
+        sentence, cure = next(told for case in CASES if (told := case(snapshot, deadlock)))
+    else:
+        sentence, cure = _slow(snapshot, waits)
+    return Diagnosis(certain, sentence, cure, rows(snapshot), picture_of(snapshot, waits, sentence))
+
+
+def _slow(snapshot: GlobalSnapshot, waits: list[Wait]) -> tuple[str, str]:
+    """Explain ranks that aren't certainly stuck: one computes, or a message is in transit."""
+    busy = [s.rank for s in snapshot.standings.values() if s.rank not in {w.who for w in waits}]
+    if not waits or not busy:
+        return "the ranks were still at work", ""
+    verb = "is" if len(busy) == 1 else "are"
+    return (
+        f"{names([w.who for w in waits])} wait{'s' * (len(waits) == 1)} for others, and "
+        f"{names(busy)} {verb} still at work",
+        "if that is intended, give the launch more time (timeout=…)",
+    )
+
+
+def rows(snapshot: GlobalSnapshot) -> str:
+    """Return a row for each rank and for each of its other threads: what it is doing, and where."""
+    told = []
+    for rank in sorted({*snapshot.standings, *snapshot.ended, *snapshot.silent}):
+        if rank not in snapshot.standings:
+            does = "has finished" if rank in snapshot.ended else "did not answer"
+            told.append(f"  rank {rank} {does}")
+            others = snapshot.others(rank)
+        else:
+            standing = snapshot.standings[rank]
+            told += _row(f"  rank {rank} {_doing(standing)}", _place(snapshot, standing))
+            others = standing.others
+        for other in others:
+            place = locate([other.since] if other.waiting else other.frames, snapshot.cells)
+            if other.waiting or place.line:
+                doing = other.waiting.doing if other.waiting else "is at work"
+                told += _row(f"  rank {rank}, in {other.name or 'the main thread'}, {doing}", place)
+    return "\n".join(told)
+
+
+def _row(does: str, place: Where) -> list[str]:
+    return [does + (place.phrase or " outside of your code"), *([place.line] if place.line else [])]
+
+
+def _doing(standing: Standing) -> str:
+    """Return the words after "rank 0"."""
+    doing = standing.waiting.doing if standing.waiting else "is at work"
+    if standing.returned and standing.thread:
+        return f"has come to its end, and waits for {standing.thread}, which {doing}"
+    return f"waits for {standing.thread}, which {doing}" if standing.thread else doing
+
+
+def _place(snapshot: GlobalSnapshot, standing: Standing) -> Where:
+    if standing.waiting:
+        return locate([standing.since], snapshot.cells)
+    return locate(standing.frames, snapshot.cells)
+
+
+def picture_of(snapshot: GlobalSnapshot, waits: list[Wait], sentence: str) -> Picture | None:
+    """Return a picture of who waits for whom, or None if no rank waits."""
+    if not waits:
+        return None
+    working = set(snapshot.standings) - {wait.who for wait in waits}
+    others = {rank: "did not answer" for rank in snapshot.silent}
+    for rank in working:
+        standing = snapshot.standings[rank]
+        phrase = _place(snapshot, standing).phrase.removeprefix(" at ")
+        doing = _doing(standing)
+        others[rank] = f"{doing}, {phrase}" if phrase else doing
+    return picture(waits, snapshot.ended, others, title=capital(sentence.split(". ")[0]))
