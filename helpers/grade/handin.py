@@ -83,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
         data, undone = pack(root, tasks)
         out = options.out or root / "build" / "handin" / f"{'-'.join(options.lab).upper()}.zip"
         write_whole(out, data)
-    except (TaskError, CopyError) as error:
+    except (TaskError, CopyError, ValueError) as error:  # a path that can't be one, too
         print(error, file=sys.stderr)
         return 2
     except OSError as error:

@@ -4,6 +4,7 @@ import importlib
 import json
 import sys
 import textwrap
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,6 +126,7 @@ class Replay:
     path: Path
     task_path: Path
     seed: int
+    deadline: float = field(default_factory=lambda: time.monotonic() + 600)
     known: list = field(default_factory=list)
     asked: int = 0
 
