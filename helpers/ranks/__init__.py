@@ -12,15 +12,13 @@ are the notebook's side, which `follow` puts together; `packing`, `cells`, `laun
 what a notebook calls.
 """
 
-from helpers.ranks.backend import BACKENDS, BackendError, gpu_of
-from helpers.ranks.connect import ConnectError, connect, disconnect
-from helpers.ranks.discover import SOURCES, discover
-from helpers.ranks.failure import Failure, RankFailed
-from helpers.ranks.launch import launch, run_script
-from helpers.ranks.packing import CannotSend
-from helpers.ranks.place import Place, PlaceError, find_place, usable_cores
+from helpers.ranks.connect import BACKENDS, BackendError, connect, disconnect, gpu_of
+from helpers.ranks.environment import SOURCES, Place, discover, find_place, usable_cores
+from helpers.ranks.failure import Failure, RankFailed, Report
+from helpers.ranks.launch import CannotSend, launch, run_script
+from helpers.ranks.launchers import PlaceError
 from helpers.ranks.pool import keep_warm
-from helpers.ranks.report import Report
+from helpers.ranks.store import ConnectError
 
 __all__ = [
     "BACKENDS",

@@ -4,8 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from helpers.ranks.failure import Report
 from helpers.ranks.launch import run_script
-from helpers.ranks.report import Report
 
 
 def main(arguments: list[str] | None = None) -> int:

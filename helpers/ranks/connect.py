@@ -1,24 +1,26 @@
 """From separate processes to one process group, with an error where torch would only wait.
 
-`torch.distributed.init_process_group` waits, in silence and for many minutes, when a rank is
-missing, started twice, or told another world size.  `connect` lets the ranks compare notes
-first, over the same small key-value store that torch uses for its own rendezvous.
+`torch.distributed.init_process_group` waits, silently and for many minutes, if a rank is missing,
+was started twice, or has another world size.  `connect` first checks that the ranks agree, over
+the same small key-value store that torch uses for its own rendezvous.
+
+It also chooses the backend (NCCL between GPUs, gloo elsewhere) and the GPU of each rank.
 """
 
 import os
 import secrets
 import time
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from helpers.hang.notes import KEY, Notes, text
-from helpers.ranks.backend import Choice, choose_backend, gpu_of
-from helpers.ranks.interface import interface_to
-from helpers.ranks.place import Place, usable_cores
+from helpers.ranks.environment import Place, usable_cores
 from helpers.ranks.store import (
     SAY_AFTER_S,
     ConnectError,
     all_here,
+    interface_to,
     keep_to_loopback,
     open_store,
     store_of_this_attempt,
@@ -29,6 +31,19 @@ if TYPE_CHECKING:
 
 LINGER_S = 10.0  # how long rank 0 lets the others read what went wrong, at most
 TOLD_S = 1.0  # at least, and no longer once all that have come know it
+BACKENDS = ("auto", "gloo", "nccl")
+
+
+class BackendError(ValueError):
+    """The backend that was asked for cannot work here; the message says why."""
+
+
+@dataclass(frozen=True)
+class BackendChoice:
+    """A backend and the reason for it, as one sentence."""
+
+    backend: str
+    why: str
 
 
 def connect(
@@ -84,9 +99,9 @@ def connect(
         store = open_store(place, timeout)
         store.add("arrived", 1)
         try:
-            _compare_notes(Notes(store), place, choice, timeout)
+            _check_ranks_agree(Notes(store), place, choice, timeout)
         except ConnectError:
-            _let_others_read(store, place)
+            _linger_for_readers(store, place)
             raise
         dist.init_process_group(
             backends,
@@ -131,7 +146,7 @@ def disconnect() -> None:
         dist.destroy_process_group()
 
 
-def _compare_notes(notes: Notes, place: Place, choice: Choice, timeout: float) -> None:
+def _check_ranks_agree(notes: Notes, place: Place, choice: BackendChoice, timeout: float) -> None:
     """Return when every rank has come, once, with the same world size and backend.
 
     A rank that finds a mistake leaves it in the store, so that all ranks end with the same
@@ -198,7 +213,7 @@ def _terms(facts) -> tuple[int, str, int]:
     return size, backend, rank
 
 
-def _let_others_read(store, place: Place) -> None:
+def _linger_for_readers(store, place: Place) -> None:
     """Rank 0 serves the store: it stays until the others have read what went wrong."""
     store.add("told", 1)  # a number can't be signed; a wrong one costs LINGER_S at most
     begun = time.monotonic()
@@ -212,3 +227,60 @@ def _let_others_read(store, place: Place) -> None:
 
 def _ranks(ranks: list[int]) -> str:
     return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(map(str, ranks))
+
+
+def require_backend(request: str) -> None:
+    """Raise BackendError unless there is a backend of this name."""
+    if request not in BACKENDS:
+        raise BackendError(f"the backend must be one of {', '.join(BACKENDS)}, not {request!r}")
+
+
+def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> BackendChoice:
+    """The backend for a rank that sees `gpus` GPUs on its machine.
+
+    request: "auto", "gloo" or "nccl".
+    nccl: whether this build of torch contains NCCL.
+
+    NCCL needs one GPU for each rank: it refuses two ranks on one GPU.  Raises BackendError,
+    with one sentence, where the request cannot be met.
+    """
+    ranks = place.local_world_size
+    here = f"{ranks} rank{'s' if ranks > 1 else ''} and {gpus} GPU{'' if gpus == 1 else 's'} here"
+    require_backend(request)
+    if request == "gloo":
+        return BackendChoice("gloo", "it was asked for")
+    if request == "nccl":
+        if gpus == 0:
+            raise BackendError("NCCL moves data between GPUs and there is none: use --backend gloo")
+        if not nccl:
+            raise BackendError("this build of torch has no NCCL: use --backend gloo")
+        if gpus < ranks:
+            raise BackendError(
+                f"NCCL needs a GPU for each rank, but there are {here}: use --backend gloo, "
+                "or fewer ranks"
+            )
+        return BackendChoice("nccl", "it was asked for")
+    if gpus == 0:
+        return BackendChoice("gloo", "there is no GPU here")
+    if not nccl:
+        return BackendChoice("gloo", "this build of torch has no NCCL")
+    if gpus < ranks:
+        return BackendChoice("gloo", f"NCCL needs a GPU for each rank, and there are {here}")
+    return BackendChoice("nccl", "each rank has a GPU of its own")
+
+
+def gpu_of(place: Place, gpus: int) -> int:
+    """Which of the `gpus` GPUs of its machine a rank takes: the one with its local rank.
+
+    Raises BackendError where there is none with that number.
+    """
+    if place.local_rank < gpus:
+        return place.local_rank
+    there = "there is one GPU, number 0" if gpus == 1 else f"the GPUs are 0 to {gpus - 1}"
+    if gpus == 0:
+        there = "there is no GPU"
+    raise BackendError(
+        f"rank {place.rank} has LOCAL_RANK {place.local_rank} on its machine, and {there} here: "
+        "start at most one rank for each GPU of a machine; if each rank is shown one GPU of its "
+        "own (CUDA_VISIBLE_DEVICES), let it see all of them; or use --backend gloo"
+    )

@@ -1,16 +1,20 @@
-"""Which rank failed first, where, and how to say it."""
+"""How a launch went: its report, which rank failed first, where, and how to say it."""
 
 import builtins
 import signal
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
+from typing import Any
 
 from helpers.draw import Picture
 from helpers.hang import Scene, Standing, tell
 from helpers.hang.places import locate
-from helpers.ranks.wording import seconds, text_of
 from helpers.waits.words import names
+
+LONGEST = 2_000  # characters of an error's text that are shown
+LONGEST_TRACEBACK = 50_000
 
 # What torch says on a rank whose partner has gone: the echo of a failure, not its cause.
 ECHOES = (
@@ -64,12 +68,41 @@ class RankFailed(RuntimeError):
 
 
 @dataclass
+class Report:
+    """The result of each rank, or the failure; what each rank printed."""
+
+    results: list[Any]
+    failure: Failure | None
+    texts: list[str]
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        return self.failure is None
+
+    def __str__(self) -> str:
+        if self.failure:
+            return str(self.failure)
+        return f"{len(self.results)} ranks finished in {self.seconds:.1f} s"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the words, and who waited for whom."""
+        style = "font-family: monospace; white-space: pre-wrap; word-break: normal"
+        words = f'<pre style="{style}">{escape(str(self))}</pre>'
+        picture = self.failure.picture if self.failure else None
+        return words + (picture._repr_html_() if picture else "")
+
+
+@dataclass
 class RankState:
     """What is known about one rank while a job runs."""
 
     rank: int
     result: bytes | None = None
-    error: dict | None = None  # as `worker.describe` made it
+    error: dict | None = None  # as `worker.error_facts` made it
     status: int | None = None  # exit status, once the process has ended
     running: bool = False  # whether the job itself has begun
     standing: Standing | None = None  # where it was when it was last asked
@@ -133,7 +166,7 @@ def stopped(
     story = tell(Scene(standings, ended, cells, silent))
     sentence = story.sentence
     if after is not None:
-        late = f"the ranks did not finish within {seconds(after)}, and were stopped"
+        late = f"the ranks did not finish within {say_seconds(after)}, and were stopped"
         sentence = f"{late}: {sentence}"
     return Failure(None, sentence, story.details, picture=story.picture), story.certain
 
@@ -196,3 +229,25 @@ def _others(states: Sequence[RankState], first: RankState) -> str:
     if not stopped:
         return ""
     return f"  ({names(stopped)} {'was' if len(stopped) == 1 else 'were'} stopped)"
+
+
+def text_of(error: BaseException) -> str:
+    """What an error says, on one line; an error that can't be turned into text has some too."""
+    try:
+        text = str(error)
+    except Exception as second:  # __str__ is the program's own
+        return f"(no text: its __str__ raised {type(second).__name__})"
+    return shorten(" ".join(text.split()), LONGEST)
+
+
+def shorten(text: str, most: int) -> str:
+    """A text with its middle left out where it is longer than `most` characters."""
+    if len(text) <= most:
+        return text
+    begin, end = most - most // 4, most // 4
+    return f"{text[:begin]} … ({len(text) - most:,} characters left out) … {text[-end:]}"
+
+
+def say_seconds(value: float) -> str:
+    """A time limit as one says it: "60 s" for 59.9999."""
+    return f"{round(value, 1) if value >= 1 else value:g} s"

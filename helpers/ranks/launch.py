@@ -7,21 +7,28 @@ Every launch starts fresh interpreters.  Values go in as arguments and come back
 nothing else survives, so that a notebook gives the same answer twice.
 """
 
+import inspect
+import linecache
+import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from helpers.files import as_path
-from helpers.ranks.backend import require_backend
-from helpers.ranks.cells import notebook
-from helpers.ranks.failure import Failure, RankFailed
-from helpers.ranks.follow import run_job
-from helpers.ranks.jobs import Call, Script, Surroundings
-from helpers.ranks.limits import check_limits, not_inside_a_rank
-from helpers.ranks.packing import pack_call
+from helpers.ranks.connect import require_backend
+from helpers.ranks.environment import usable_cores
+from helpers.ranks.failure import Failure, RankFailed, Report
 from helpers.ranks.pool import in_notebook
-from helpers.ranks.report import Report
+from helpers.ranks.protocol import Call, RankContext, Script
+from helpers.ranks.supervisor import not_inside_a_rank, run_job
+
+MOST_RANKS = 64
+
+
+class CannotSend(TypeError):
+    """A function or a value cannot travel to another process; the message names the culprit."""
 
 
 def launch(
@@ -53,11 +60,11 @@ def launch(
     check_limits(ranks, timeout)
     require_backend(backend)
     not_inside_a_rank()
-    here = notebook()
+    here = notebook_cells()
     report = run_job(
         Call(pack_call(function, tuple(args))),
         ranks,
-        Surroundings(
+        RankContext(
             folder=os.getcwd(),
             import_path=[p or os.getcwd() for p in sys.path],
             sources=here.sources,
@@ -95,7 +102,7 @@ def run_script(
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise FileNotFoundError(f"the script {path} {what}: name a Python file")
-    surroundings = Surroundings(
+    surroundings = RankContext(
         folder=os.getcwd(),
         import_path=[p for p in sys.path if p],
         connect=False,
@@ -122,3 +129,108 @@ def write_now(text: str) -> None:
     """Show what ranks print as it comes."""
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def check_limits(ranks: int, timeout: float) -> None:
+    """Raise ValueError, with one sentence, for a number of ranks or seconds that cannot be."""
+    if not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= MOST_RANKS:
+        cores = usable_cores()
+        raise ValueError(
+            f"ranks must be a whole number from 1 to {MOST_RANKS}, not {ranks!r} "
+            f"(this machine has {cores} core{'s' * (cores != 1)})"
+        )
+    number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if not number or not timeout > 0 or math.isinf(timeout):
+        raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
+
+
+def pack_call(function: Callable, arguments: tuple) -> bytes:
+    """The bytes of a call: the function with what it uses, and its arguments.
+
+    Raises CannotSend, with one sentence that names the variable that cannot be sent.
+    """
+    import cloudpickle
+
+    if not callable(function):
+        raise CannotSend(
+            f"launch() needs a function, not a {_kind(function)}: write launch(train), without "
+            "calling it"
+        )
+    try:
+        return cloudpickle.dumps((function, arguments))
+    except Exception as error:
+        raise CannotSend(_explain(function, arguments, error)) from None
+
+
+def _explain(function: Callable, arguments: tuple, error: Exception) -> str:
+    name = getattr(function, "__name__", repr(function))
+    for index, value in enumerate(arguments):
+        if not _travels(value):
+            return f"argument {index + 1} of {name}() cannot be sent to the ranks: " + _cure(value)
+    for variable, value in sorted(_outer_variables(function).items()):
+        if not _travels(value):
+            return f"{name}() cannot be sent to the ranks, because it uses {variable!r}: " + _cure(
+                value
+            )
+    return f"{name}() cannot be sent to the ranks: {error}"
+
+
+def _outer_variables(function: Callable) -> Mapping[str, Any]:
+    """What a function uses from outside of itself: globals and the variables around it."""
+    function = inspect.unwrap(function)
+    if not inspect.isfunction(function):
+        return {}
+    found = inspect.getclosurevars(function)
+    return {**found.globals, **found.nonlocals}
+
+
+def _travels(value: Any) -> bool:
+    import cloudpickle
+
+    try:
+        cloudpickle.dumps(value)
+    except Exception:
+        return False
+    return True
+
+
+def _cure(value: Any) -> str:
+    if hasattr(value, "fileno") and hasattr(value, "read"):
+        return f"it is an open file ({value.name!r}); open the file inside the function instead"
+    if hasattr(value, "acquire") and hasattr(value, "release"):
+        return (
+            f"it is a {_kind(value)}, which means nothing in another process; make it inside the "
+            "function instead"
+        )
+    if inspect.isgenerator(value):
+        return "it is a generator; make it inside the function instead"
+    return f"it is a {_kind(value)}; make it inside the function instead"
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+@dataclass(frozen=True)
+class NotebookCells:
+    """The code cells that have run so far.
+
+    sources: file name -> text, so that an error inside a rank can show its line.
+    names: file name -> what to call it, as "cell [7]".
+    """
+
+    sources: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+
+def notebook_cells() -> NotebookCells:
+    """The notebook that this process runs, or an empty one outside of notebooks."""
+    if "IPython" not in sys.modules:  # importing it only to learn that it is not there is slow
+        return NotebookCells()
+    shell = sys.modules["IPython"].get_ipython()
+    if shell is None:
+        return NotebookCells()
+    numbers = dict(getattr(shell.compile, "_filename_map", {}))
+    sources = {name: "".join(linecache.getlines(name)) for name in numbers}
+    names = {name: f"cell [{number}]" for name, number in numbers.items()}
+    return NotebookCells(sources, names)

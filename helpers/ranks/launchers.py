@@ -4,10 +4,11 @@ The variables are documented by torchrun, Open MPI, Intel MPI and MPICH (Hydra),
 Parallel Application Launch Service (PALS) and Slurm's srun.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from helpers.ranks import slurm
+LARGEST_STEP = 0xFFFFFF00  # above it Slurm numbers what is no step: a batch script, a shell
 
 
 class PlaceError(ValueError):
@@ -98,21 +99,21 @@ LAUNCHERS = (
 )
 
 
-def read(launcher: Launcher, environ: Mapping[str, str]) -> Counts | None:
+def read_launcher(launcher: Launcher, environ: Mapping[str, str]) -> Counts | None:
     """What a launcher says in this environment; None where it did not start this process.
 
     Raises PlaceError where what it says cannot be.
     """
     rank, size = (_first(names, environ) for names in (launcher.rank, launcher.world_size))
-    if not (rank and size) or (launcher is SLURM and not slurm.is_step(environ)):
+    if not (rank and size) or (launcher is SLURM and not is_slurm_step(environ)):
         return None
     name = launcher.name
     if launcher is TORCHRUN and not environ.get("TORCHELASTIC_RUN_ID"):
         name = "the environment"  # anybody may have set these variables
-    world_size = whole(environ[size], size)
-    number = in_range(environ[rank], world_size, rank)
+    world_size = whole_number(environ[size], size)
+    number = rank_in_range(environ[rank], world_size, rank)
     local = _first(launcher.local_rank, environ)
-    local_number = whole(environ[local], local) if local else number
+    local_number = whole_number(environ[local], local) if local else number
     local_size = _local_size(launcher, environ)
     if launcher is SLURM and local_size is not None:
         local_size = max(local_size, local_number + 1)  # it counts nodes of the job, not of a step
@@ -143,7 +144,7 @@ def refuse_one_half(environ: Mapping[str, str]) -> None:
             )
 
 
-def whole(text: str | int, what: str) -> int:
+def whole_number(text: str | int, what: str) -> int:
     """`text` as a whole number; PlaceError, which names `what`, where it is none."""
     try:
         return int(str(text))
@@ -151,9 +152,9 @@ def whole(text: str | int, what: str) -> int:
         raise PlaceError(f"{what} must be a whole number, not {str(text)!r}") from None
 
 
-def in_range(text: str | int, size: int, what: str) -> int:
+def rank_in_range(text: str | int, size: int, what: str) -> int:
     """`text` as a rank from 0 to size - 1; PlaceError, which names `what`, where it is none."""
-    rank = whole(text, what)
+    rank = whole_number(text, what)
     if not 0 <= rank < size:
         last = f"a whole number from 0 to {size - 1}" if size > 1 else "0"
         raise PlaceError(f"{what} must be {last}, because the world size is {size}; it is {text!s}")
@@ -169,9 +170,36 @@ def _local_size(launcher: Launcher, environ: Mapping[str, str]) -> int | None:
     if name is None:
         return None
     if launcher is not SLURM:
-        return whole(environ[name], name)
-    counts = slurm.tasks_of_each_node(environ[name])
+        return whole_number(environ[name], name)
+    counts = tasks_of_each_node(environ[name])
     if not counts:
         raise PlaceError(f"{name} must be like 4, 4(x2) or 4(x2),3, not {environ[name]!r}")
-    node = whole(environ.get("SLURM_NODEID") or 0, "SLURM_NODEID")
+    node = whole_number(environ.get("SLURM_NODEID") or 0, "SLURM_NODEID")
     return counts[min(node, len(counts) - 1)]
+
+
+def is_slurm_step(environ: Mapping[str, str]) -> bool:
+    """Whether srun started this process.
+
+    In a batch script, and in a shell inside an allocation, its variables exist although srun did
+    not start them; only a job step that it numbered 0, 1, … counts.
+    """
+    step = environ.get("SLURM_STEP_ID", "")
+    return step.isdigit() and int(step) < LARGEST_STEP
+
+
+def tasks_of_each_node(text: str) -> list[int]:
+    """The short form spelled out: "4(x2),3" -> [4, 4, 3]; empty where it is no such form."""
+    counts = []
+    for part in text.split(","):
+        found = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part.strip())
+        if not found:
+            return []
+        counts += [int(found[1])] * int(found[2] or 1)
+    return counts
+
+
+def first_host(names: str) -> str:
+    """The first host of a list: "node[03-05,9],gpu1" -> "node03"."""
+    first = re.match(r"(?:[^,\[]|\[[^\]]*\])*", names.strip()).group()
+    return re.sub(r"\[([^\],-]*)[^\]]*\]", r"\1", first)

@@ -19,7 +19,7 @@ class Output:
 
     def __init__(self, ranks: int, write: Callable[[str], object] | None):
         self._write = write
-        self._kept = [_Kept() for _ in range(ranks)]
+        self._kept = [_KeptText() for _ in range(ranks)]
         self._shown = [0] * ranks
         self._open = [""] * ranks
         self._bar: tuple[int, int] | None = None  # whose bar is on the screen, and its width
@@ -75,7 +75,7 @@ class Output:
         return text.ljust(width) + "\n" if width else line
 
 
-class _Kept:
+class _KeptText:
     """The text of one rank: all of it, or its beginning and its end."""
 
     def __init__(self):

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from functools import partial
 
 from helpers.plain_errors import plain_errors
-from helpers.ranks.connect import connect, disconnect
-from helpers.ranks.flags import add_rank_flags, place_from
-from helpers.ranks.place import Place
+from helpers.ranks.connect import BACKENDS, connect, disconnect
+from helpers.ranks.environment import SOURCES, Place, find_place
 
 Check = Callable[[argparse.Namespace, int], object]
+MOST_SECONDS = 1_000_000  # eleven days
 
 
 def add_run_flags(parser: argparse.ArgumentParser, ranks: int) -> argparse.ArgumentParser:
@@ -88,3 +88,45 @@ def say_as_rank(rank: int, step: int, loss: float) -> None:
 def say_plainly(step: int, loss: float) -> None:
     """Print a line for a program: the step and the loss with all its digits."""
     print(step, loss, flush=True)
+
+
+def add_rank_flags(parser: argparse.ArgumentParser, ranks: int) -> None:
+    """Add RANK, --world-size, --rank-source, --backend and --timeout.
+
+    ranks: the world size where nobody says one.
+    """
+    parser.add_argument("rank", nargs="?", help="this process's rank, from 0; torchrun gives it")
+    add = parser.add_argument_group("ranks").add_argument
+    add("--world-size", type=int, help=f"how many ranks there are ({ranks})")
+    add("--rank-source", choices=SOURCES, default="auto", help="who tells the rank (auto)")
+    add("--backend", choices=BACKENDS, default="auto", help="what carries the messages (auto)")
+    add(
+        "--timeout",
+        type=timeout_seconds,
+        default=300.0,
+        help="seconds to wait for another rank (300)",
+    )
+    parser.set_defaults(default_world_size=ranks)
+
+
+def timeout_seconds(text: str) -> float:
+    """Return the seconds that a rank waits for another one; ranks need about one to meet."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 1 <= number <= MOST_SECONDS:
+        raise argparse.ArgumentTypeError(
+            f"must be a number of seconds from 1 to {MOST_SECONDS:,}, not {text!r}"
+        )
+    return number
+
+
+def place_from(options: argparse.Namespace) -> Place:
+    """The place of this process, from its flags and its environment."""
+    return find_place(
+        options.rank,
+        options.world_size,
+        default_world_size=options.default_world_size,
+        source=options.rank_source,
+    )

@@ -1,8 +1,8 @@
-"""Where rank 0 serves torch's key-value store, and how the others find it.
+"""Where rank 0 serves torch's key-value store, how the others find it, and over which network.
 
 The store has no password, and torch would serve it on every network of the machine, whatever
-address it is told. So where all ranks are on this machine, it gets a socket of ours that listens
-on the loopback only.
+address it is told. So if all ranks are on this machine, the store uses a socket of ours that
+listens on the loopback only.
 """
 
 import contextlib
@@ -10,13 +10,13 @@ import importlib
 import ipaddress
 import os
 import socket
+import struct
 import sys
 import time
 from datetime import timedelta
 
 from helpers.hang.notes import KEY, Notes
-from helpers.ranks.interface import loopback
-from helpers.ranks.place import Place
+from helpers.ranks.environment import Place
 
 SAY_AFTER_S = 3.0  # after this long a waiting rank says for whom it waits
 HERE = "127.0.0.1"
@@ -40,7 +40,7 @@ def all_here(place: Place) -> bool:
     return counted or is_here(place.address)
 
 
-def serve(address: str, port: int = 0, **options):
+def serve_store(address: str, port: int = 0, **options):
     """Serve a store, on the loopback only if that is the address; port 0 takes any that is free.
 
     options: of torch's TCPStore. Raises OSError or torch's DistError where the port is taken. On
@@ -61,7 +61,7 @@ def keep_to_loopback() -> None:
     """
     # By its full name: torch.distributed has a function of the same name.
     rendezvous = importlib.import_module("torch.distributed.rendezvous")
-    for name, value in loopback().items():
+    for name, value in loopback_variables().items():
         os.environ.setdefault(name, value)
     if sys.platform != "win32":
         rendezvous.TCPStore = _store_of_torch
@@ -100,7 +100,7 @@ def open_store(place: Place, timeout: float):
     try:
         wait = timedelta(seconds=timeout)
         if serves:
-            return serve(place.address, port, timeout=wait)
+            return serve_store(place.address, port, timeout=wait)
         return dist.TCPStore(place.address, port, is_master=False, timeout=wait)
     except (dist.DistError, RuntimeError, OSError) as error:
         text = str(error).lower()
@@ -131,7 +131,7 @@ def store_of_this_attempt(place: Place, timeout: float):
     kept = dist.TCPStore(place.address, place.port, is_master=False, timeout=wait)
     notes, address = Notes(kept), HERE if all_here(place) else place.address
     if place.rank == 0:
-        store = serve(address, timeout=wait)
+        store = serve_store(address, timeout=wait)
         notes.leave(PORT, store.port)
         return store
     while True:
@@ -202,3 +202,53 @@ def _await_rank_0(place: Place, port: int, timeout: float) -> None:
 
 def first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0][:200] if str(error).strip() else repr(error)
+
+
+def loopback_variables() -> dict[str, str]:
+    """The variables that keep gloo, NCCL and torch's RPC on the loopback of this system.
+
+    Without them they listen where the machine's own name leads to: in the network of a lecture
+    room, or nowhere, as on a Mac that can't look up its name.
+    """
+    if sys.platform == "win32":
+        return {"USE_LIBUV": "0"}
+    name = "lo0" if sys.platform == "darwin" else "lo"
+    libraries = ("GLOO", "TP") if sys.platform == "darwin" else ("GLOO", "TP", "NCCL")
+    return {f"{library}_SOCKET_IFNAME": name for library in libraries}
+
+
+def interface_to(address: str) -> str | None:
+    """The name of the interface, as "eth0"; None where this system does not tell it (not Linux).
+
+    gloo would take the one to which the machine's own name leads. On many laptops this is the
+    loopback, which no other machine can reach.
+    """
+    own = address_towards(address)
+    if own is None or not sys.platform.startswith("linux"):
+        return None
+    for _, name in socket.if_nameindex():
+        if _address_of(name) == own:
+            return name
+    return None
+
+
+def address_towards(address: str) -> str | None:
+    """The address that this machine has in the network of another one; None where it has none."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, 9))  # sends nothing: it only chooses the way
+            return probe.getsockname()[0]
+    except OSError:
+        return None
+
+
+def _address_of(interface: str) -> str | None:
+    import fcntl
+
+    request = struct.pack("256s", interface.encode()[:15])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            answer = fcntl.ioctl(probe.fileno(), 0x8915, request)  # SIOCGIFADDR
+        except OSError:
+            return None
+    return socket.inet_ntoa(answer[20:24])

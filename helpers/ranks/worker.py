@@ -1,9 +1,14 @@
 """The program that runs in the process of one rank.
 
-It is started warm: torch is imported before the job arrives.  It takes one job, sends back
-its result or its error, waits until every rank has finished, and ends.
+It starts warm: torch is imported before the job arrives.  It takes one job, sends back the result
+or the error, waits until every rank has finished, and ends.
+
+A rank is finished when its process can't communicate any more, and not when its function or its
+script has returned: Python waits for every thread that isn't a daemon, and an exit handler may
+still send a message.
 """
 
+import atexit
 import functools
 import os
 import queue
@@ -13,18 +18,20 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 from helpers.hang.places import locate
 from helpers.ranks import protocol
-from helpers.ranks.ending import Ending, left_processes
-from helpers.ranks.jobs import Call, Script, Surroundings
-from helpers.ranks.store import HERE, keep_to_loopback, serve
-from helpers.ranks.wording import LONGEST_TRACEBACK, cut, text_of
+from helpers.ranks.failure import LONGEST_TRACEBACK, shorten, text_of
+from helpers.ranks.protocol import Call, RankContext, Script
+from helpers.ranks.store import HERE, keep_to_loopback, serve_store
 
 CONNECT_S = 120.0  # how long the ranks may take to find each other
 LARGEST = 1 << 29  # bytes of a result that can be sent back
 
 Tell = Callable[[dict], None]
+# Processes that Python starts for itself, and that do nothing but wait for their parent.
+PYTHONS_OWN = (b"multiprocessing.resource_tracker", b"multiprocessing.forkserver")
 
 
 def main() -> None:
@@ -40,16 +47,16 @@ def main() -> None:
         import helpers.hang.watch  # noqa: F401
     except ImportError as error:
         sentence = f"torch cannot be imported ({error}): python -m helpers.doctor says what to do"
-        tell({"kind": "error", **describe(ImportError(sentence))})
+        tell({"kind": "error", **error_facts(ImportError(sentence))})
         return
     tell({"kind": "ready"})
     store = None  # served for as long as this variable holds it
     while (message := jobs.get())["kind"] == "serve":
-        store = _serve_store()
+        store = serve_store(HERE)
         tell({"kind": "port", "port": store.port})
     if message["kind"] == "exit":
         return
-    result = _work(message["surroundings"], message["job"], tell, ending)
+    result = _work(message["context"], message["job"], tell, ending)
     try:
         tell(result)
     except OSError:
@@ -86,7 +93,7 @@ def _take_the_pipes() -> tuple[int, Tell]:
     return orders, tell
 
 
-def _listen(orders: int, tell: Tell, jobs: queue.Queue, ending: Ending) -> None:
+def _listen(orders: int, tell: Tell, jobs: queue.Queue, ending: "Ending") -> None:
     """In a thread of its own: hand orders on; tell where the rank stands; die at the end.
 
     The end of the pipe means that the notebook is gone, however it went: then this rank, and all
@@ -103,7 +110,7 @@ def _listen(orders: int, tell: Tell, jobs: queue.Queue, ending: Ending) -> None:
             end_everything()
 
 
-def _standing(ending: Ending):
+def _standing(ending: "Ending"):
     """Where the program stands, and what it waits for; None where that cannot be told."""
     try:
         from helpers.hang.watch import the_watch
@@ -122,31 +129,25 @@ def end_everything() -> None:
     os._exit(1)
 
 
-def _serve_store():
-    """Serve torch's key-value store on a port that the system chooses."""
-    return serve(HERE)
-
-
-def _work(surroundings: Surroundings, job: Call | Script, tell: Tell, ending: Ending) -> dict:
+def _work(context: RankContext, job: Call | Script, tell: Tell, ending: "Ending") -> dict:
     """Run the job to the end of its threads and exit handlers; return how it went, as a message."""
     try:
-        surroundings.apply()
+        context.apply()
         keep_to_loopback()
         from helpers.hang.watch import the_watch
         from helpers.ranks.connect import connect
-        from helpers.ranks.place import find_place
 
-        place = find_place()
+        place = context.place
         the_watch().begin(
             place.rank,
             mistake=functools.partial(_mistake, tell),
-            phrase=lambda operation: locate([operation.place], surroundings.cells).phrase,
+            phrase=lambda operation: locate([operation.place], context.cells).phrase,
         )
-        if surroundings.connect:
+        if context.connect:
             # The launcher's own time-out comes first: it can say where every rank stands.
-            wait = surroundings.timeout + CONNECT_S
-            checked = surroundings.checked
-            connect(place, surroundings.backend, wait, surroundings.quiet, checked)
+            wait = context.timeout + CONNECT_S
+            checked = context.checked
+            connect(place, context.backend, wait, context.quiet, checked)
         tell({"kind": "running"})
         result = job.run()
         ending.run()
@@ -154,12 +155,12 @@ def _work(surroundings: Surroundings, job: Call | Script, tell: Tell, ending: En
     except BaseException as error:  # SystemExit too: a rank must always say how it ended
         if isinstance(error, KeyboardInterrupt):
             _flush()
-        return {"kind": "error", **describe(error)}
+        return {"kind": "error", **error_facts(error)}
 
 
 def _mistake(tell: Tell, error: Exception) -> None:
     """A mistake that a thread has found, while the program itself does something else."""
-    tell({"kind": "error", **describe(error)})
+    tell({"kind": "error", **error_facts(error)})
 
 
 def _pack_result(value: object, rank: int) -> bytes:
@@ -181,7 +182,7 @@ def _pack_result(value: object, rank: int) -> bytes:
     return packed
 
 
-def describe(error: BaseException) -> dict:
+def error_facts(error: BaseException) -> dict:
     """The facts of an error that travel to the notebook."""
     if isinstance(error, SyntaxError) and error.filename:
         frames = [(error.filename, error.lineno or 1, "")]
@@ -192,10 +193,47 @@ def describe(error: BaseException) -> dict:
         "type": type(error).__name__,
         "text": text_of(error),
         "frames": frames,
-        "traceback": cut("".join(traceback.format_exception(error)), LONGEST_TRACEBACK),
+        "traceback": shorten("".join(traceback.format_exception(error)), LONGEST_TRACEBACK),
     }
 
 
 def _flush() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
+
+
+class Ending:
+    """How far this process has come. Another thread reads it."""
+
+    waits = False  # for its threads: the program itself has ended
+    finished = False  # nothing is left that Python would wait for
+
+    def run(self) -> None:
+        """Wait for the program's threads, then run its exit handlers."""
+        self.waits = True
+        threading._shutdown()  # as Python does at its end; executors end their threads in it too
+        self.waits = False
+        atexit._run_exitfuncs()
+        self.finished = True
+
+
+def left_processes() -> bool:
+    """Whether a process still runs that this one, or one of those that it started, has started.
+
+    They share its group. Where there is no /proc it can't be told: False.
+    """
+    me = os.getpid()
+    group = os.getpgrp() if hasattr(os, "getpgrp") else None
+    if group != me:
+        return False
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, its_group = (folder / "stat").read_text().rpartition(")")[2].split()[:3]
+            if int(its_group) != group or folder.name == str(me) or state in "ZX":
+                continue
+            command = (folder / "cmdline").read_bytes()
+        except OSError:  # it has ended meanwhile
+            continue
+        if not any(own in command for own in PYTHONS_OWN):
+            return True
+    return False

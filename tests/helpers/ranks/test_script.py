@@ -10,14 +10,14 @@ import pytest
 
 from helpers.ranks import run_script
 from helpers.ranks.__main__ import main
-from helpers.ranks.rendezvous import free_port
+from helpers.ranks.environment import free_port
 
 SCRIPT = textwrap.dedent("""
     import argparse, sys
     import torch, torch.distributed as dist
     from helpers.plain_errors import plain_errors
     from helpers.ranks import connect, disconnect
-    from helpers.ranks.flags import add_rank_flags, place_from
+    from helpers.ranks.script import add_rank_flags, place_from
 
     def main():
         parser = argparse.ArgumentParser()

@@ -1,4 +1,4 @@
-"""Run one job on several ranks: give it out, follow the news, and leave nothing behind."""
+"""Run one job on several ranks: hand it out, follow the news, and leave nothing behind."""
 
 import os
 import pickle
@@ -10,21 +10,20 @@ from dataclasses import replace
 from typing import Any
 
 from helpers.hang.notes import KEY
+from helpers.ranks.environment import Place, free_port
 from helpers.ranks.failure import (
     Failure,
     RankState,
+    Report,
     first_failure,
     only_echoes,
     stopped,
     unreadable,
 )
-from helpers.ranks.jobs import Call, Script, Surroundings
-from helpers.ranks.limits import not_inside_a_rank
 from helpers.ranks.output import Output
-from helpers.ranks.pool import in_notebook, the_pool
-from helpers.ranks.process import News, RankProcess, defaults
-from helpers.ranks.rendezvous import free_port
-from helpers.ranks.report import Report
+from helpers.ranks.pool import RankProcess, in_notebook, rank_defaults, the_pool
+from helpers.ranks.protocol import Call, News, RankContext, Script
+from helpers.ranks.store import HERE
 
 EXIT_S = 5.0  # how long a rank that has finished may take to end
 START_S = 120.0  # how long interpreters may take to start
@@ -39,7 +38,7 @@ ANSWER_S = 1.0  # how long a rank may take to say where it stands
 def run_job(
     job: Call | Script,
     ranks: int,
-    surroundings: Surroundings,
+    context: RankContext,
     write: Callable[[str], object] | None,
 ) -> Report:
     """Start the processes, give each the job, follow them to the end, leave nothing behind."""
@@ -48,7 +47,7 @@ def run_job(
     news: queue.Queue[News] = queue.Queue(maxsize=256)  # a flood of text waits in the rank
     pool = the_pool()
     taken = pool.take(ranks, news, trains=isinstance(job, Script))
-    run = _Run(job, surroundings, taken, news, Output(ranks, write))
+    run = Supervisor(job, context, taken, news, Output(ranks, write))
     try:
         run.processes[0].order(kind="serve")
         failure = run.follow()
@@ -74,18 +73,18 @@ def _unpack(states: list[RankState]) -> tuple[list[Any], Failure | None]:
     return results, None
 
 
-class _Run:
+class Supervisor:
     """One job on its ranks."""
 
     def __init__(
         self,
         job: Call | Script,
-        surroundings: Surroundings,
+        context: RankContext,
         processes: list[RankProcess],
         news: queue.Queue[News],
         output: Output,
     ):
-        self.job, self.surroundings, self.processes = job, surroundings, processes
+        self.job, self.context, self.processes = job, context, processes
         self.news, self.output = news, output
         self.states = [RankState(process.rank) for process in processes]
         self._limit = time.monotonic() + START_S
@@ -94,7 +93,7 @@ class _Run:
         self._answers: set[int] = set()  # who has answered in this round
         self._ask_at = float("inf")  # when to ask next: not before all ranks run
         self._ask_anew = 0.0  # when to ask again, even if not all have answered
-        self._still = _Stillness()
+        self._stall = StallDetector()
 
     def follow(self) -> Failure | None:
         """Handle the news until all have finished, one has failed, or the time is over."""
@@ -104,9 +103,9 @@ class _Run:
                 item = self.news.get(timeout=max(0.0, min(self._limit, self._ask_at) - now))
             except queue.Empty:
                 if any(s.failed for s in self.states):
-                    return first_failure(self.states, self.surroundings.cells)
+                    return first_failure(self.states, self.context.cells)
                 if self._late:
-                    return self._stopped(self.surroundings.timeout)[0]
+                    return self._stopped(self.context.timeout)[0]
                 now = time.monotonic()
                 late = now >= self._limit
                 if late or now >= self._ask_anew or self._answers >= self._alive():
@@ -122,8 +121,8 @@ class _Run:
                 continue
             if self._answers >= self._alive():
                 if self._late and self._answers:
-                    return self._stopped(self.surroundings.timeout)[0]
-                if self._still.proven(self.states, self._round):
+                    return self._stopped(self.context.timeout)[0]
+                if self._stall.proven(self.states, self._round):
                     failure, certain = self._stopped(None)
                     if certain:
                         return failure
@@ -172,7 +171,7 @@ class _Run:
             self._limit, self._ask_at = min(self._limit, now + grace), float("inf")
         elif all(s.running for s in self.states) and not all(running for _, running, _ in before):
             # The clock starts with the last.
-            self._limit, self._ask_at = now + self.surroundings.timeout, now + ASK_S
+            self._limit, self._ask_at = now + self.context.timeout, now + ASK_S
 
     def _note(self, item: News) -> None:
         """Write one piece of news into the states and on the screen."""
@@ -204,20 +203,23 @@ class _Run:
         for state in self.states:
             if state.rank not in self._answers:
                 state.standing = None  # what it said earlier may no longer be so
-        return stopped(self.states, self.surroundings.cells, after)
+        return stopped(self.states, self.context.cells, after)
 
     def _give_out(self, port: int) -> None:
         """The store is there: give each rank its place and the job."""
         master_port, key = free_port(), secrets.token_hex(32)
+        ranks = len(self.processes)
         for process in self.processes:
-            place = _place(process.rank, len(self.processes), port, master_port)
-            place[KEY] = key
-            place["LAB_CHECKED"] = str(int(self.surroundings.checked))
-            surroundings = replace(self.surroundings, environment=place)
-            process.order(kind="job", job=self.job, surroundings=surroundings)
+            rank = process.rank
+            place = Place(rank, ranks, rank, ranks, HERE, master_port, "helpers.ranks")
+            environment = _variables(place, port)
+            environment[KEY] = key
+            environment["LAB_CHECKED"] = str(int(self.context.checked))
+            context = replace(self.context, place=place, environment=environment)
+            process.order(kind="job", job=self.job, context=context)
 
 
-class _Stillness:
+class StallDetector:
     """Since when nothing has moved."""
 
     def __init__(self):
@@ -235,22 +237,31 @@ class _Stillness:
         return time.monotonic() - self._time > STALL_S and len(self._rounds) > STALL_ROUNDS
 
 
-def _place(rank: int, ranks: int, store_port: int, master_port: int) -> dict[str, str]:
-    """The environment variables that tell a rank its place."""
+def _variables(place: Place, store_port: int) -> dict[str, str]:
+    """Return the environment of a rank: ours, and the variables that tell its program its place."""
     facts = (
-        defaults()
+        rank_defaults()
         | os.environ
         | {  # the rank may have been started before a variable was set
-            "LAB_RANK": rank,
-            "LAB_WORLD_SIZE": ranks,
+            "LAB_RANK": place.rank,
+            "LAB_WORLD_SIZE": place.world_size,
             "LAB_STORE_PORT": store_port,
             # What torch's own init_process_group reads, for scripts that call it themselves.
-            "RANK": rank,
-            "WORLD_SIZE": ranks,
-            "LOCAL_RANK": rank,
-            "LOCAL_WORLD_SIZE": ranks,
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": master_port,
+            "RANK": place.rank,
+            "WORLD_SIZE": place.world_size,
+            "LOCAL_RANK": place.local_rank,
+            "LOCAL_WORLD_SIZE": place.local_world_size,
+            "MASTER_ADDR": place.address,
+            "MASTER_PORT": place.port,
         }
     )
     return {name: str(value) for name, value in facts.items()}
+
+
+def not_inside_a_rank() -> None:
+    """Raise RuntimeError where this process is a rank itself."""
+    if "LAB_RANK" in os.environ:
+        raise RuntimeError(
+            f"this code runs inside rank {os.environ['LAB_RANK']} already, and a rank cannot start "
+            "ranks: call launch() or %%ranks from the notebook, outside of the function"
+        )
