@@ -29,14 +29,12 @@ from helpers.ranks.launchers import (
 
 SOURCES = ("auto", "env", "mpi", "pals", "slurm")
 BY_HAND = "by hand"
-
-
 DEFAULT_ADDRESS = "localhost"
 DEFAULT_PORT = 29500
-# Below the ports that a system hands out by itself (Linux from 32768, others from 49152): hardly
-# anybody takes one of these before rank 0 listens.
+# Below the ephemeral ports (Linux from 32768, others from 49152), so that another program hardly
+# ever takes one before rank 0 listens.
 PORTS = range(20000, 32768)
-# What names a job: with it all its processes work out one port, and another job another one.
+# The name of a job: all its processes derive the same port from it, and another job another one.
 JOB_NAMES = ("SLURM_JOB_ID", "PMIX_NAMESPACE", "PBS_JOBID", "PALS_APID")
 
 
@@ -64,15 +62,17 @@ def find_place(
     default_world_size: int = 1,
     source: str = "auto",
 ) -> Place:
-    """The place of this process.
+    """Return the place of this process, from its command line and its environment.
 
-    argument: the rank that a person gave on the command line, or None.
-    world_size: the number of ranks that a person asked for, or None.
-    environ: the environment to read; by default this process's own.
-    default_world_size: the number of ranks where neither a person nor a launcher said one.
-    source: whom to believe, as in `discover`.
+    Args:
+        argument: the rank from the command line, or None.
+        world_size: the number of ranks from the command line, or None.
+        environ: the environment to read; by default this process's own.
+        default_world_size: the number of ranks if neither the command line nor a launcher sets one.
+        source: which launcher to read, as in `discover`.
 
-    Raises PlaceError, with one sentence, for a rank or a world size that makes no sense.
+    Raises:
+        PlaceError: if the rank or the world size is invalid, or contradicts the launcher.
     """
     environ = os.environ if environ is None else environ
     place = discover(source, environ)
@@ -81,7 +81,7 @@ def find_place(
     if argument is not None and rank_in_range(argument, place.world_size, "the rank") != place.rank:
         raise PlaceError(
             f"this process was called with rank {argument}, but {place.launcher} says that it is "
-            f"rank {place.rank}; leave the rank away, {place.launcher} gives it"
+            f"rank {place.rank}; leave the rank out, because {place.launcher} sets it"
         )
     if world_size is not None and world_size != place.world_size:
         raise PlaceError(
@@ -115,16 +115,17 @@ def _by_hand(
 def discover(
     source: str = "auto", environ: Mapping[str, str] | None = None, comm: Any = None
 ) -> Place:
-    """The place of this process, as its launcher tells it.
+    """Return the place of this process as its launcher left it.
 
-    source: "auto" takes the innermost launcher that left its variables; where there is none, this
-        is one process alone. "env": RANK, WORLD_SIZE and their like. "pals" and "slurm": what
-        PALS or srun left. "mpi": ask MPI itself, through mpi4py; every rank must call it.
-    environ: the environment to read; by default this process's own.
-    comm: for "mpi", what to ask in place of mpi4py's COMM_WORLD.
+    Args:
+        source: "auto" takes the innermost launcher that left its variables; without any, this is a
+            single process. "env" reads RANK, WORLD_SIZE and so on, "pals" and "slurm" the variables
+            of PALS and srun. "mpi" asks MPI itself, through mpi4py: every rank must call it.
+        environ: the environment to read; by default this process's own.
+        comm: for "mpi", the communicator to ask instead of mpi4py's COMM_WORLD.
 
-    Raises PlaceError, with one sentence, where variables are missing, make no sense, or
-    contradict each other.
+    Raises:
+        PlaceError: if variables are missing, invalid, or contradict each other.
     """
     environ = os.environ if environ is None else environ
     if source not in SOURCES:
@@ -146,48 +147,48 @@ def discover(
     )
 
 
-def _speakers(environ: Mapping[str, str]) -> Iterator[Counts]:
-    """What each launcher says that left its variables, the innermost first."""
+def _present(environ: Mapping[str, str]) -> Iterator[Counts]:
+    """Yield the counts of each launcher that left its variables, the innermost first."""
     return (counts for launcher in LAUNCHERS if (counts := read_launcher(launcher, environ)))
 
 
 def _innermost(environ: Mapping[str, str]) -> Counts | None:
-    """The launcher that started this process itself; None where nobody but a person did."""
-    speakers = _speakers(environ)
-    first = next(speakers, None)
+    """Return the launcher that started this process itself; None if it was started by hand."""
+    present = _present(environ)
+    first = next(present, None)
     if first and first.name == "the environment":
-        for other in speakers:
-            _compare(first, other)
+        for other in present:
+            _refuse_contradiction(first, other)
     return first
 
 
-def _compare(ours: Counts, other: Counts) -> None:
-    """PlaceError where RANK and WORLD_SIZE, which anybody may have set, cannot be what they say.
+def _refuse_contradiction(ours: Counts, other: Counts) -> None:
+    """Raise PlaceError if RANK and WORLD_SIZE, which may be leftovers, contradict a launcher.
 
-    A launcher that starts one process on each machine may well have started one that starts more.
+    They don't if that launcher started one process per machine, and each of those started more.
     """
     if (ours.rank, ours.world_size) == (other.rank, other.world_size):
         return
     if other.local_world_size == 1 and ours.world_size > other.world_size:
         return
     raise PlaceError(
-        f"{ours.told} says that this process is rank {ours.rank} of {ours.world_size}, and "
-        f"{other.told}, from {other.name}, that it is rank {other.rank} of {other.world_size}: "
+        f"{ours.variable} says that this process is rank {ours.rank} of {ours.world_size}, and "
+        f"{other.variable}, from {other.name}, that it is rank {other.rank} of {other.world_size}: "
         "type 'unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE' before you start, or choose "
         "with --rank-source"
     )
 
 
 def _asked_for(source: str, environ: Mapping[str, str]) -> Counts:
-    """What the source says that a person chose; PlaceError where it says nothing, or is not it."""
-    found = list(_speakers(environ))
+    """Return what the chosen source says; raise PlaceError if it did not start this process."""
+    found = list(_present(environ))
     for counts in found:
         if counts.source == source:
             _not_inside_another(counts, found[0])
             return counts
     refuse_one_half(environ)
     names = [n for launcher in LAUNCHERS if launcher.source == source for n in launcher.rank]
-    others = f"; what is there comes from {found[0].name} ({found[0].told})" if found else ""
+    others = f"; what is there comes from {found[0].name} ({found[0].variable})" if found else ""
     raise PlaceError(
         f"the rank source {source} was asked for, but {names[0]} is not set, so this process was "
         f"not started by it{others}: take --rank-source auto"
@@ -195,27 +196,27 @@ def _asked_for(source: str, environ: Mapping[str, str]) -> Counts:
 
 
 def _not_inside_another(counts: Counts, inner: Counts) -> None:
-    """PlaceError where a launcher that is surely the innermost one says something else."""
+    """Raise PlaceError if a launcher that is certainly the innermost one says something else."""
     certain = inner.name in ("helpers.ranks", "torchrun")
     if certain and (counts.rank, counts.world_size) != (inner.rank, inner.world_size):
         raise PlaceError(
-            f"{counts.told}, from {counts.name}, says that this process is rank {counts.rank} of "
-            f"{counts.world_size}, and {inner.told}, from {inner.name}, that it is rank "
-            f"{inner.rank} of {inner.world_size}: {inner.name} started it last, so take "
-            "--rank-source auto"
+            f"{counts.variable}, from {counts.name}, says that this process is rank "
+            f"{counts.rank} of {counts.world_size}, and {inner.variable}, from "
+            f"{inner.name}, that it is rank {inner.rank} of {inner.world_size}: {inner.name} "
+            "started it last, so take --rank-source auto"
         )
 
 
 def _ask_mpi(environ: Mapping[str, str], comm: Any) -> Place:
-    """The place that MPI gives. Ranks on hosts of one name are on one machine."""
+    """Return the place that MPI assigns. Ranks whose hosts share a name are on one machine."""
     comm = _world() if comm is None else comm
     rank, size = comm.Get_rank(), comm.Get_size()
     asked = Counts("mpi4py", "mpi", "COMM_WORLD", rank, size, rank, None)
-    found = list(_speakers(environ))
+    found = list(_present(environ))
     for started in found:
         if size == 1 < started.world_size and started.source not in ("ranks", "env"):
             raise PlaceError(
-                f"{started.name} started {started.world_size} processes ({started.told}), but "
+                f"{started.name} started {started.world_size} processes ({started.variable}), but "
                 "mpi4py sees one: it was built for another MPI than this launcher's; start with "
                 "the mpiexec that belongs to it, or take --rank-source auto"
             )
@@ -231,7 +232,7 @@ def _ask_mpi(environ: Mapping[str, str], comm: Any) -> Place:
 
 
 def _world() -> Any:
-    """mpi4py's communicator of all ranks."""
+    """Return mpi4py's communicator of all ranks."""
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
@@ -244,21 +245,22 @@ def _world() -> Any:
 
 
 def rendezvous(environ: Mapping[str, str], counts: Counts) -> tuple[str, int]:
-    """Address and port of rank 0: as set, else what the launcher lets us work out.
+    """Return the address and port of rank 0: as set, or derived from what the launcher left.
 
-    Raises PlaceError where the ranks are on several machines and nothing names the first one.
+    Raises:
+        PlaceError: if the ranks are on several machines and nothing names the first one.
     """
     address = environ.get("MASTER_ADDR") or _known_host(environ, counts)
     if environ.get("MASTER_PORT") or counts.source in ("ranks", "env"):
         return address, port_of(environ)
-    # Every process of one job must find the same port, and two jobs on one machine must not
-    # share it: so it is computed from the name of the job.
+    # Every process of a job must find the same port, and two jobs on one machine must not share
+    # it, so it is a hash of the job's name.
     job = "".join(environ.get(name, "") for name in JOB_NAMES)
     return address, PORTS[zlib.crc32(job.encode()) % len(PORTS)] if job else DEFAULT_PORT
 
 
 def port_of(environ: Mapping[str, str]) -> int:
-    """MASTER_PORT, or torch's usual port.  Raises PlaceError where it is no port."""
+    """Return MASTER_PORT, or torch's default port; raise PlaceError if it is not a port."""
     port = whole_number(environ.get("MASTER_PORT") or DEFAULT_PORT, "MASTER_PORT")
     if not 0 < port < 65536:
         raise PlaceError(f"MASTER_PORT must be a number from 1 to 65535, not {port}")
@@ -266,11 +268,15 @@ def port_of(environ: Mapping[str, str]) -> int:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port that nobody uses, chosen by chance.  host: "" for every network it has.
+    """Return an unused port, chosen at random.
 
-    Raises OSError where none can be had.
+    Args:
+        host: the address on which it must be free; "" stands for every network.
+
+    Raises:
+        OSError: if no port is free.
     """
-    chance = random.SystemRandom()  # it leaves the caller's own random numbers alone
+    chance = random.SystemRandom()  # leaves the state of the caller's generator alone
     for port in chance.sample(PORTS, 100):
         with contextlib.suppress(OSError):
             return _bound(host, port)
@@ -278,7 +284,7 @@ def free_port(host: str = "127.0.0.1") -> int:
 
 
 def _bound(host: str, port: int) -> int:
-    """The port, if it can be had."""
+    """Return the port if it is free; port 0 takes any. Raises OSError if it is in use."""
     with socket.socket() as probe:
         if exclusive := getattr(socket, "SO_EXCLUSIVEADDRUSE", None):  # Windows lets two have one
             probe.setsockopt(socket.SOL_SOCKET, exclusive, 1)
@@ -287,7 +293,7 @@ def _bound(host: str, port: int) -> int:
 
 
 def _known_host(environ: Mapping[str, str], counts: Counts) -> str:
-    """The host of rank 0, where MASTER_ADDR does not name it."""
+    """Return the host of rank 0 if MASTER_ADDR does not name it."""
     here = counts.local_world_size
     if here == counts.world_size:
         return DEFAULT_ADDRESS
@@ -305,7 +311,7 @@ def _known_host(environ: Mapping[str, str], counts: Counts) -> str:
 
 
 def _first_line(path: str | None) -> str:
-    """The first host of a PBS node file; an empty string where there is none to read."""
+    """Return the first host of a PBS node file; an empty string if it can't be read."""
     try:
         return Path(path).read_text(encoding="utf-8").split()[0] if path else ""
     except (OSError, IndexError):
@@ -313,7 +319,7 @@ def _first_line(path: str | None) -> str:
 
 
 def usable_cores() -> int:
-    """The cores that this process may use: fewer than the machine has where a limit is set."""
+    """Return how many cores this process may use: under a limit, fewer than the machine has."""
     if hasattr(os, "process_cpu_count"):  # Python 3.13 and later
         return os.process_cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):

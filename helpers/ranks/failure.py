@@ -13,7 +13,7 @@ from helpers.hang import Scene, Standing, tell
 from helpers.hang.places import locate
 from helpers.waits.words import names
 
-LONGEST = 2_000  # characters of an error's text that are shown
+LONGEST = 2_000  # characters of an error's text to show
 LONGEST_TRACEBACK = 50_000
 
 # What torch says on a rank whose partner has gone: the echo of a failure, not its cause.
@@ -38,11 +38,11 @@ OFTEN = {
 class Failure:
     """How a launch failed.
 
-    rank: the rank that failed first, or None where no single rank did (a time-out).
+    rank: the rank that failed first, or None if no single rank did (a time-out).
     sentence: what happened, in one sentence, with the line.
-    details: the source line, what became of the other ranks.
-    traceback: Python's own, of the rank that failed first.
-    picture: who waited for whom, where ranks stopped moving.
+    details: the source line, and what became of the other ranks.
+    traceback: Python's traceback of the rank that failed first.
+    picture: which rank waited for which, if the ranks were stuck.
     """
 
     rank: int | None
@@ -63,13 +63,13 @@ class RankFailed(RuntimeError):
         self.failure = failure
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: the rank's story, not the inside of the launcher."""
+        """Return what a notebook shows: the rank's failure, not the launcher's frames."""
         return ["RankFailed: " + str(self.failure)]
 
 
 @dataclass
 class Report:
-    """The result of each rank, or the failure; what each rank printed."""
+    """The outcome of a launch: the results or the failure, and what each rank printed."""
 
     results: list[Any]
     failure: Failure | None
@@ -89,7 +89,7 @@ class Report:
         return str(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the words, and who waited for whom."""
+        """Return what a notebook shows: the text, and the picture of the ranks that waited."""
         style = "font-family: monospace; white-space: pre-wrap; word-break: normal"
         words = f'<pre style="{style}">{escape(str(self))}</pre>'
         picture = self.failure.picture if self.failure else None
@@ -117,11 +117,13 @@ class RankState:
 
 
 def first_failure(states: Sequence[RankState], cells: Mapping[str, str]) -> Failure:
-    """The failure to show, from the states of all ranks after at least one has failed.
+    """Choose the failure to show, once at least one rank has failed.
 
     An error that only says that a connection broke is an echo: a rank that was killed, or that
-    failed with an error of its own, comes before it.  Among several, the earliest counts.
-    cells: file name -> name to show, for code that stands in a notebook.
+    failed with its own error, comes before it.  Of several such errors, the earliest counts.
+
+    Args:
+        cells: file name -> the name to show, for code of a notebook.
     """
     failed = [s for s in states if s.failed]
     own = [s for s in failed if s.error and not _is_echo(s.error)]
@@ -138,7 +140,7 @@ def first_failure(states: Sequence[RankState], cells: Mapping[str, str]) -> Fail
     text = error["text"].strip()
     what = f"{error['type']}: {text}" if text else error["type"]
     sentence = f"rank {state.rank} failed first{where.phrase}: {what}"
-    if error["type"] == "Mismatch":  # several ranks together: the text names them all
+    if error["type"] == "Mismatch":  # a mismatch between ranks: its text names them all
         sentence = text
     if error["type"] == "SystemExit":
         sentence = f"rank {state.rank} ended itself{where.phrase}{_exit_status(text)}"
@@ -156,9 +158,10 @@ def first_failure(states: Sequence[RankState], cells: Mapping[str, str]) -> Fail
 def stopped(
     states: Sequence[RankState], cells: Mapping[str, str], after: float | None = None
 ) -> tuple[Failure, bool]:
-    """The failure to show where ranks no longer move, and whether they never will.
+    """Return the failure of ranks that no longer move, and whether they certainly never will.
 
-    after: the seconds of a time-out that is over, or None where nobody has waited for it.
+    Args:
+        after: the seconds of the time-out that has passed, or None before it has.
     """
     standings = [s.standing for s in states if s.standing]
     ended = [s.rank for s in states if s.finished]
@@ -172,10 +175,10 @@ def stopped(
 
 
 def only_echoes(states: Sequence[RankState]) -> bool:
-    """Whether what has failed tells of broken connections alone, and their cause is still to come:
-    from a rank that has neither failed nor finished.
+    """Return whether all failures so far are echoes, and their cause may still arrive.
 
-    False as soon as one has finished: that its partner is gone is cause enough.
+    It can only come from a rank that is still running. False as soon as one has finished, because
+    a partner that has gone is cause enough.
     """
     failed = [s for s in states if s.failed]
     waiting = len(failed) < len(states) and not any(s.finished for s in states)
@@ -183,7 +186,7 @@ def only_echoes(states: Sequence[RankState]) -> bool:
 
 
 def _is_echo(error: Mapping) -> bool:
-    # What breaks in the program's own files and sockets is a cause: torch raises no OSError.
+    # An OSError is a cause, from the program's own files and sockets: torch doesn't raise any.
     kind = getattr(builtins, error["type"], None)
     if isinstance(kind, type) and issubclass(kind, OSError):
         return False
@@ -192,7 +195,7 @@ def _is_echo(error: Mapping) -> bool:
 
 
 def unreadable(rank: int, error: BaseException) -> Failure:
-    """The failure to show where a result came back that can't be unpickled."""
+    """Return the failure of a rank whose result can't be unpickled."""
     what = ": ".join(part for part in (type(error).__name__, text_of(error)) if part)
     return Failure(
         rank,
@@ -203,7 +206,7 @@ def unreadable(rank: int, error: BaseException) -> Failure:
 
 
 def _exit_status(text: str) -> str:
-    """What sys.exit was given: a number, a text to show, or nothing."""
+    """Describe the argument of sys.exit: a number, a text, or nothing."""
     if text in ("", "None"):
         return (
             ", with exit status 0: a function ends with return, and sys.exit() ends the whole rank"
@@ -213,7 +216,7 @@ def _exit_status(text: str) -> str:
 
 def _status(status: int | None) -> str:
     if status is None:
-        return "it did not answer any more"
+        return "it stopped answering"
     if status < 0:
         try:
             name = signal.Signals(-status).name
@@ -232,7 +235,7 @@ def _others(states: Sequence[RankState], first: RankState) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """What an error says, on one line; an error that can't be turned into text has some too."""
+    """Return the text of an error on one line, even if its own __str__ fails."""
     try:
         text = str(error)
     except Exception as second:  # __str__ is the program's own
@@ -241,7 +244,7 @@ def text_of(error: BaseException) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """A text with its middle left out where it is longer than `most` characters."""
+    """Return a text without its middle if it is longer than `most` characters."""
     if len(text) <= most:
         return text
     begin, end = most - most // 4, most // 4
@@ -249,5 +252,5 @@ def shorten(text: str, most: int) -> str:
 
 
 def say_seconds(value: float) -> str:
-    """A time limit as one says it: "60 s" for 59.9999."""
+    """Round a time limit for an error: "60 s" for 59.9999."""
     return f"{round(value, 1) if value >= 1 else value:g} s"

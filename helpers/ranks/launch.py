@@ -4,7 +4,7 @@
     run_script("intro_DP_GA.py", ranks=3)    a script
 
 Every launch starts fresh interpreters.  Values go in as arguments and come back as results, and
-nothing else survives, so that a notebook gives the same answer twice.
+nothing else survives, so that running a cell twice returns the same result.
 """
 
 import inspect
@@ -28,7 +28,7 @@ MOST_RANKS = 64
 
 
 class CannotSend(TypeError):
-    """A function or a value cannot travel to another process; the message names the culprit."""
+    """A function or a value can't be sent to another process; the message names the culprit."""
 
 
 def launch(
@@ -41,19 +41,23 @@ def launch(
     quiet: bool = False,
     checked: bool = True,
 ) -> list[Any] | Report:
-    """Run `function(*args)` on `ranks` new processes; give one result per rank.
+    """Run `function(*args)` on `ranks` new processes and return one result per rank.
 
     Inside the function `torch.distributed` is ready: `dist.get_rank()`, `dist.all_reduce(…)`.
-    backend: "auto" (NCCL where each rank has a GPU of its own, gloo elsewhere), "gloo", "nccl".
-    timeout: seconds from when all ranks have begun; then they are stopped, and the error says
-        where each of them stood. Ranks that can never go on are stopped after two seconds.
-    on_error: "raise" raises RankFailed; "report" gives a Report instead, whatever happened.
-    quiet: show nothing of what the ranks print (the Report still holds it).
-    checked: refuse a message or a collective that does not fit before it does harm, with an error
-        that names it. Costs a fraction of a millisecond for each; False where speed is measured.
 
-    Raises ValueError for arguments that cannot be, CannotSend where the function cannot travel,
-    and RankFailed, which names the rank that failed first and its line, or who waits for whom.
+    Args:
+        backend: "auto" (NCCL if each rank has its own GPU, gloo otherwise), "gloo" or "nccl".
+        timeout: seconds from when all ranks run; then they are stopped, and the error says where
+            each of them stood. A deadlock is stopped within two seconds.
+        on_error: "raise" raises RankFailed; "report" returns a Report instead, even on success.
+        quiet: don't print the output of the ranks (the Report still contains it).
+        checked: refuse a mismatched message or collective before it does harm, with an error that
+            names it. Costs a fraction of a millisecond each, so pass False to measure speed.
+
+    Raises:
+        ValueError: for invalid arguments.
+        CannotSend: if the function or an argument can't be pickled.
+        RankFailed: names the rank that failed first and its line, or which rank waits for which.
     """
     if on_error not in ("raise", "report"):
         raise ValueError(f"on_error must be 'raise' or 'report', not {on_error!r}")
@@ -93,16 +97,22 @@ def run_script(
     """Run a script once per rank, as `python path args…` would, each knowing its rank.
 
     The script finds its place in the environment (`find_place`, or torch's own
-    `init_process_group`).  Gives a Report; its `failure` names the rank that failed first, or who
-    waits for whom.
-    checked: as in `launch`, for a script that calls `connect()`.
+    `init_process_group`).  The `failure` of the Report names the rank that failed first, or which
+    rank waits for which.
+
+    Args:
+        checked: as in `launch`, for a script that calls `connect()`.
+
+    Raises:
+        ValueError: for invalid arguments.
+        FileNotFoundError: if there is no such file.
     """
     check_limits(ranks, timeout)
     path = as_path(path)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise FileNotFoundError(f"the script {path} {what}: name a Python file")
-    surroundings = RankContext(
+    context = RankContext(
         folder=os.getcwd(),
         import_path=[p for p in sys.path if p],
         connect=False,
@@ -111,11 +121,11 @@ def run_script(
         checked=checked,
     )
     job = Script(str(path), [str(a) for a in args])
-    return run_job(job, ranks, surroundings, write=None if quiet else write_now)
+    return run_job(job, ranks, context, write=None if quiet else write_now)
 
 
 def raise_failure(failure: Failure | None) -> None:
-    """Raise RankFailed where there is a failure; in a notebook, show its picture first."""
+    """Raise RankFailed if there is a failure; in a notebook, display its picture first."""
     if failure is None:
         return
     if failure.picture and in_notebook():
@@ -126,13 +136,13 @@ def raise_failure(failure: Failure | None) -> None:
 
 
 def write_now(text: str) -> None:
-    """Show what ranks print as it comes."""
+    """Print the output of the ranks immediately."""
     sys.stdout.write(text)
     sys.stdout.flush()
 
 
 def check_limits(ranks: int, timeout: float) -> None:
-    """Raise ValueError, with one sentence, for a number of ranks or seconds that cannot be."""
+    """Raise ValueError for an invalid number of ranks or an invalid time-out."""
     if not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= MOST_RANKS:
         cores = usable_cores()
         raise ValueError(
@@ -145,9 +155,10 @@ def check_limits(ranks: int, timeout: float) -> None:
 
 
 def pack_call(function: Callable, arguments: tuple) -> bytes:
-    """The bytes of a call: the function with what it uses, and its arguments.
+    """Pickle a call: the function with the variables it uses, and its arguments.
 
-    Raises CannotSend, with one sentence that names the variable that cannot be sent.
+    Raises:
+        CannotSend: names the variable or argument that can't be sent.
     """
     import cloudpickle
 
@@ -176,7 +187,7 @@ def _explain(function: Callable, arguments: tuple, error: Exception) -> str:
 
 
 def _outer_variables(function: Callable) -> Mapping[str, Any]:
-    """What a function uses from outside of itself: globals and the variables around it."""
+    """Return the globals and closure variables that a function uses."""
     function = inspect.unwrap(function)
     if not inspect.isfunction(function):
         return {}
@@ -213,10 +224,10 @@ def _kind(value: Any) -> str:
 
 @dataclass(frozen=True)
 class NotebookCells:
-    """The code cells that have run so far.
+    """The code cells of a notebook that have run so far.
 
     sources: file name -> text, so that an error inside a rank can show its line.
-    names: file name -> what to call it, as "cell [7]".
+    names: file name -> the name to show, as in "cell [7]".
     """
 
     sources: dict[str, str] = field(default_factory=dict)
@@ -224,8 +235,8 @@ class NotebookCells:
 
 
 def notebook_cells() -> NotebookCells:
-    """The notebook that this process runs, or an empty one outside of notebooks."""
-    if "IPython" not in sys.modules:  # importing it only to learn that it is not there is slow
+    """Return the cells of the notebook that this process runs; none outside of notebooks."""
+    if "IPython" not in sys.modules:  # importing it just to find no notebook is slow
         return NotebookCells()
     shell = sys.modules["IPython"].get_ipython()
     if shell is None:

@@ -31,7 +31,7 @@ USAGE = "write %%ranks 3 (or: %%ranks 3 --timeout 60 --out results)"
 
 
 def ranks_cell(line: str, text: str, shell: Any) -> None:
-    """Run the text of a cell on several ranks.  `line` is what stands behind %%ranks."""
+    """Run the text of a cell on several ranks.  `line` is the rest of the line after %%ranks."""
     options = _options(line)
     check_limits(options.ranks, options.timeout)
     number = getattr(shell, "execution_count", 0)
@@ -69,7 +69,7 @@ def ranks_cell(line: str, text: str, shell: Any) -> None:
 
 
 def run_text(text: str, file: str, names: dict[str, Any]) -> Any:
-    """Inside a rank: run the text of a cell; give the value of its last line, if it has one."""
+    """Run the text of a cell, inside a rank; return the value of its last line, if it has one."""
     import torch
     import torch.distributed as dist
 

@@ -21,15 +21,17 @@ from helpers.ranks import forkserver, protocol
 from helpers.ranks.protocol import News
 from helpers.ranks.store import loopback_variables
 
-MOST_WARM = 8  # a waiting process that was not forked holds about 200 MB
+MOST_WARM = 8  # a waiting process that was not forked takes about 200 MB
 ROOT = Path(__file__).resolve().parents[2]  # the folder that contains `helpers`
 
 
 class RankProcess:
-    """An interpreter that has torch imported and waits for one job.
+    """An interpreter that has imported torch and waits for one job, seen from the notebook.
 
-    server: where it is forked from; without one it is started anew.
-    It is started before it is needed, and gets its rank, and the queue for its news, with the job.
+    It starts before it is needed; its rank and the queue for its news come with the job.
+
+    Args:
+        server: the server to fork it from; None starts a fresh interpreter.
     """
 
     def __init__(self, server: forkserver.ForkServer | None = None) -> None:
@@ -47,7 +49,7 @@ class RankProcess:
         threading.Thread(target=self._await_end, args=(readers,), daemon=True).start()
 
     def join(self, rank: int, news: queue.Queue[News]) -> None:
-        """Give the process its rank; from now on its news go to `news`."""
+        """Assign the process its rank; from now on its news goes to `news`."""
         with self._lock:
             self.rank, self._news = rank, news
             for kind, value in self._early:
@@ -58,19 +60,19 @@ class RankProcess:
         return self.process.poll() is None
 
     def order(self, **message: Any) -> None:
-        """Send an order; a process that has ended already says so by itself."""
+        """Send an order; ignore a process that has ended, whose news says so anyway."""
         try:
             protocol.send(self.process.stdin.fileno(), message)
         except (OSError, ValueError):
             pass
 
     def kill(self) -> None:
-        """End the process, and the processes that it started, at once; wait until it has ended."""
+        """Kill the process and the processes that it started; wait until it has ended."""
         self.strike()
         self.process.wait()
 
     def strike(self) -> None:
-        """End them without waiting: for the one who has several to end."""
+        """Kill them without waiting, so that several ranks can be killed at the same time."""
         try:
             if os.name == "posix":
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -80,7 +82,7 @@ class RankProcess:
             pass
 
     def close(self) -> None:
-        """Let go of the pipes of a process that has ended."""
+        """Close the pipes of a process that has ended."""
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             pipe.close()
 
@@ -97,8 +99,8 @@ class RankProcess:
 
     def _await_end(self, readers: list[threading.Thread]) -> None:
         status = self.process.wait()
-        for reader in readers:  # what it still said comes before the news of its end
-            for _ in range(4):  # where this whole process stands still, it loses one step of four
+        for reader in readers:  # its last words come before the news of its end
+            for _ in range(4):  # if this whole process was suspended, only one step of four is lost
                 reader.join(timeout=0.25)
         self._tell("ended", status)
 
@@ -107,23 +109,24 @@ class RankProcess:
             if self._news is None:
                 self._early.append((kind, value))
                 return
-        self._news.put(News(self.rank, kind, value))  # waits where the reader is slow
+        self._news.put(News(self.rank, kind, value))  # blocks if the reader is slow
 
 
 class Pool:
-    """Processes that wait for a job; `size` is how many to keep ready."""
+    """Processes that wait for a job; `size` says how many to keep ready."""
 
     def __init__(self) -> None:
         self.size = 0
         self._waiting: list[RankProcess] = []
         self._server: forkserver.ForkServer | None = None
-        self._next: forkserver.ForkServer | None = None  # knows more, and is not ready yet
+        self._next: forkserver.ForkServer | None = None  # imports more, and is not ready yet
         self._lock = threading.RLock()  # two launches may run at once, in two threads
 
     def take(self, count: int, news: queue.Queue[News], trains: bool = False) -> list[RankProcess]:
-        """`count` processes with the ranks 0, 1, …: warm ones first, new ones for the rest.
+        """Take `count` processes as ranks 0, 1, …: warm ones first, new ones for the rest.
 
-        trains: it is known that they will make an optimizer.
+        Args:
+            trains: whether they will certainly create an optimizer.
         """
         with self._lock:
             self._forget_the_dead()
@@ -135,7 +138,7 @@ class Pool:
         return taken
 
     def refill(self) -> None:
-        """Start what is missing; gives at once, the processes get ready by themselves."""
+        """Start missing processes and return immediately; they warm up on their own."""
         with self._lock:
             self._forget_the_dead()
             while len(self._waiting) < min(self.size, MOST_WARM):
@@ -144,7 +147,7 @@ class Pool:
                 self._next = forkserver.ForkServer(rank_environment(), trains=True, patient=True)
 
     def close(self) -> None:
-        """End every process that waits, and the server that they were forked from."""
+        """End all waiting processes and the servers that they were forked from."""
         with self._lock:
             self.size = 0
             for process in self._waiting:
@@ -176,12 +179,12 @@ class Pool:
 
 @cache
 def the_pool() -> Pool:
-    """The pool of this process."""
+    """Return the pool of this process."""
     return Pool()
 
 
 def keep_warm(count: int) -> None:
-    """From now on keep `count` processes ready (0: none, and end those that wait)."""
+    """Keep `count` processes ready from now on; 0 ends those that wait."""
     pool = the_pool()
     if count == 0:
         pool.close()
@@ -190,7 +193,7 @@ def keep_warm(count: int) -> None:
 
 
 def in_notebook() -> bool:
-    """Whether this process is a notebook's kernel, which lives on after a launch."""
+    """Return whether this process is a notebook's kernel, which outlives a launch."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return shell is not None and hasattr(shell, "kernel")
 
@@ -209,21 +212,21 @@ def _fresh_interpreter() -> subprocess.Popen:
 
 
 def rank_environment() -> dict[str, str]:
-    """The environment in which an interpreter for ranks starts."""
+    """Return the environment in which an interpreter for ranks starts."""
     mine = {"PYTHONPATH": _import_path(), "PYTHONUNBUFFERED": ""}
     return rank_defaults() | os.environ | mine
 
 
 def _import_path() -> str:
-    """The import path of a rank: where `helpers` lies, then what was set before."""
+    """Return the PYTHONPATH of a rank: the folder of `helpers`, then the one already set."""
     return os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH")) if p)
 
 
 def rank_defaults() -> dict[str, str]:
-    """Environment variables of every rank, where the person has not set them."""
+    """Return the environment variables of every rank that the user can override."""
     return loopback_variables() | {
-        # torch's own record of collectives: `helpers.hang.flight` reads it after a stop.
+        # torch's flight recorder: `helpers.hang.flight` reads it after a stop.
         "TORCH_FR_BUFFER_SIZE": "256",
-        # C++ warns at length when a partner has gone; the failure that is shown says it in words.
+        # C++ warns at length when a partner has gone; the failure says it in one sentence.
         "TORCH_CPP_LOG_LEVEL": "ERROR",
     }

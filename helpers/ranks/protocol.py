@@ -24,19 +24,19 @@ LENGTH = struct.Struct(">Q")
 
 
 def send(descriptor: int, message: Any) -> None:
-    """Write one message to a pipe.  Raises OSError where nobody reads any more."""
+    """Write one message to a pipe; raise OSError if its reader has gone."""
     send_bytes(descriptor, pickle.dumps(message))
 
 
 def send_bytes(descriptor: int, body: bytes) -> None:
-    """The same for what is bytes already."""
+    """Write one message that is already pickled."""
     data = memoryview(LENGTH.pack(len(body)) + body)
     while data:
         data = data[os.write(descriptor, data[: 1 << 20]) :]
 
 
 def receive(descriptor: int) -> Any:
-    """Read one message; raises EOFError where the other side has ended."""
+    """Read one message; raise EOFError if the writer has gone."""
     (length,) = LENGTH.unpack(_exactly(descriptor, LENGTH.size))
     return pickle.loads(_exactly(descriptor, length))
 
@@ -72,7 +72,7 @@ class RankContext:
     checked: bool = False
 
     def apply(self) -> None:
-        """Take on the environment, the folder, the import path and the cells' texts."""
+        """Adopt the environment, the folder, the import path and the sources of the cells."""
         os.environ.clear()
         os.environ.update(self.environment)
         os.chdir(self.folder)
@@ -83,7 +83,7 @@ class RankContext:
 
 @dataclass
 class Call:
-    """Call a function that was packed by value."""
+    """Call a function that was pickled by value."""
 
     packed: bytes  # cloudpickle of (function, arguments)
 
@@ -96,7 +96,7 @@ class Call:
 
 @dataclass
 class Script:
-    """Run a file as the main program."""
+    """Run a file as `python script.py` would."""
 
     path: str
     arguments: list[str]
@@ -113,7 +113,7 @@ class Script:
 
 @dataclass(frozen=True)
 class News:
-    """Something that one rank did.
+    """An event of one rank.
 
     kind: "message" (value: a dict), "text" (value: bytes) or "ended" (value: the exit status).
     """

@@ -25,13 +25,13 @@ from helpers.ranks.pool import RankProcess, in_notebook, rank_defaults, the_pool
 from helpers.ranks.protocol import Call, News, RankContext, Script
 from helpers.ranks.store import HERE
 
-EXIT_S = 5.0  # how long a rank that has finished may take to end
+EXIT_S = 5.0  # how long a finished rank may take to exit
 START_S = 120.0  # how long interpreters may take to start
-GRACE_S = 0.3  # after the first failure: time for the others to say what happened to them
-CAUSE_S = 4.0  # after a mere echo of a failure: time for its cause to become known
+GRACE_S = 0.3  # after the first failure: time for the other ranks to report theirs
+CAUSE_S = 4.0  # after the mere echo of a failure: time for its cause to arrive
 ASK_S = 0.5  # how often the ranks are asked where they stand
-STALL_S = 2.0  # nothing has moved for so long: look whether anything ever can
-STALL_ROUNDS = 3  # and all ranks have answered so often since: a machine may have stood still
+STALL_S = 2.0  # how long nothing may move before we look for a deadlock
+STALL_ROUNDS = 3  # and how often all ranks must have answered since: machines get suspended
 ANSWER_S = 1.0  # how long a rank may take to say where it stands
 
 
@@ -41,10 +41,12 @@ def run_job(
     context: RankContext,
     write: Callable[[str], object] | None,
 ) -> Report:
-    """Start the processes, give each the job, follow them to the end, leave nothing behind."""
+    """Start the processes, hand each the job, follow them to the end, and leave nothing behind."""
     not_inside_a_rank()
     begun = time.monotonic()
-    news: queue.Queue[News] = queue.Queue(maxsize=256)  # a flood of text waits in the rank
+    news: queue.Queue[News] = queue.Queue(
+        maxsize=256
+    )  # a flood of text blocks the rank that prints it
     pool = the_pool()
     taken = pool.take(ranks, news, trains=isinstance(job, Script))
     run = Supervisor(job, context, taken, news, Output(ranks, write))
@@ -63,7 +65,7 @@ def run_job(
 
 
 def _unpack(states: list[RankState]) -> tuple[list[Any], Failure | None]:
-    """The results of all ranks; unpickling one runs code of the program, which may fail."""
+    """Unpickle the results of all ranks; this runs the program's code, which may fail."""
     results = []
     for state in states:
         try:
@@ -74,7 +76,7 @@ def _unpack(states: list[RankState]) -> tuple[list[Any], Failure | None]:
 
 
 class Supervisor:
-    """One job on its ranks."""
+    """Follow one job on its ranks, and end them."""
 
     def __init__(
         self,
@@ -88,15 +90,15 @@ class Supervisor:
         self.news, self.output = news, output
         self.states = [RankState(process.rank) for process in processes]
         self._limit = time.monotonic() + START_S
-        self._late = False  # the time is over: the ranks were asked for the last time
+        self._late = False  # the time is up: the ranks were asked for the last time
         self._round = 0  # how often the ranks were asked where they stand
-        self._answers: set[int] = set()  # who has answered in this round
+        self._answers: set[int] = set()  # the ranks that have answered in this round
         self._ask_at = float("inf")  # when to ask next: not before all ranks run
         self._ask_anew = 0.0  # when to ask again, even if not all have answered
         self._stall = StallDetector()
 
     def follow(self) -> Failure | None:
-        """Handle the news until all have finished, one has failed, or the time is over."""
+        """Handle the news until all ranks have finished, one has failed, or the time is up."""
         while not all(s.finished for s in self.states):
             now = time.monotonic()
             try:
@@ -129,7 +131,7 @@ class Supervisor:
         return None
 
     def end(self) -> None:
-        """End every process: those that finished by themselves, the others at once."""
+        """End every process: ask if all have finished, kill otherwise."""
         well = all(s.finished for s in self.states)
         for process in reversed(self.processes):  # rank 0 last: it serves the others' store
             if well:
@@ -142,7 +144,7 @@ class Supervisor:
             try:
                 item = self.news.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
-                for process in self.processes:  # some thread of the rank does not want to end
+                for process in self.processes:  # a thread keeps the rank from exiting
                     process.kill()
                 deadline = time.monotonic() + EXIT_S
                 continue
@@ -150,12 +152,12 @@ class Supervisor:
             if item.kind == "ended":
                 running.discard(item.rank)
         for process in self.processes:
-            process.kill()  # what the rank itself started, and left behind
+            process.kill()  # processes that the rank started and left behind
             process.close()
             self.output.add(process.rank, b"", final=True)
 
     def _take(self, item: News) -> None:
-        """One piece of news, and what follows from it."""
+        """Handle one piece of news and adjust the time limits to it."""
         before = [(s.failed, s.running, s.finished) for s in self.states]
         self._note(item)
         if item.kind == "message" and item.value["kind"] == "port":
@@ -170,11 +172,11 @@ class Supervisor:
             grace = CAUSE_S if only_echoes(self.states) else GRACE_S
             self._limit, self._ask_at = min(self._limit, now + grace), float("inf")
         elif all(s.running for s in self.states) and not all(running for _, running, _ in before):
-            # The clock starts with the last.
+            # The time-out starts with the last rank.
             self._limit, self._ask_at = now + self.context.timeout, now + ASK_S
 
     def _note(self, item: News) -> None:
-        """Write one piece of news into the states and on the screen."""
+        """Record one piece of news in the states and on the screen."""
         state = self.states[item.rank]
         if item.kind == "text":
             self.output.add(item.rank, item.value)
@@ -190,7 +192,7 @@ class Supervisor:
             state.standing = item.value["standing"]
 
     def _ask(self) -> None:
-        """Ask every rank where it stands; one that has finished may have threads that go on."""
+        """Ask every rank where it stands, even a finished one, whose threads may go on."""
         self._round, self._answers = self._round + 1, set()
         self._ask_at, self._ask_anew = time.monotonic() + ASK_S, time.monotonic() + ANSWER_S
         for process in self.processes:
@@ -202,11 +204,11 @@ class Supervisor:
     def _stopped(self, after: float | None) -> tuple[Failure, bool]:
         for state in self.states:
             if state.rank not in self._answers:
-                state.standing = None  # what it said earlier may no longer be so
+                state.standing = None  # its last answer may be out of date
         return stopped(self.states, self.context.cells, after)
 
     def _give_out(self, port: int) -> None:
-        """The store is there: give each rank its place and the job."""
+        """Hand each rank its place and the job, now that the store is served."""
         master_port, key = free_port(), secrets.token_hex(32)
         ranks = len(self.processes)
         for process in self.processes:
@@ -220,15 +222,17 @@ class Supervisor:
 
 
 class StallDetector:
-    """Since when nothing has moved."""
+    """Detect that no rank has moved for a while."""
 
     def __init__(self):
         self._facts: object = None
         self._time, self._rounds = 0.0, set()
 
     def proven(self, states: list[RankState], number: int) -> bool:
-        """Whether every rank has stood long enough where it stands now; in round `number` all
-        have answered.
+        """Return whether every rank has long been where it is now.
+
+        Args:
+            number: the round of questions that all ranks have just answered.
         """
         facts = [(s.finished, s.standing and s.standing.moved) for s in states]
         if facts != self._facts:
@@ -259,7 +263,7 @@ def _variables(place: Place, store_port: int) -> dict[str, str]:
 
 
 def not_inside_a_rank() -> None:
-    """Raise RuntimeError where this process is a rank itself."""
+    """Raise RuntimeError if this process is a rank itself."""
     if "LAB_RANK" in os.environ:
         raise RuntimeError(
             f"this code runs inside rank {os.environ['LAB_RANK']} already, and a rank cannot start "

@@ -26,23 +26,23 @@ from helpers.ranks.failure import LONGEST_TRACEBACK, shorten, text_of
 from helpers.ranks.protocol import Call, RankContext, Script
 from helpers.ranks.store import HERE, keep_to_loopback, serve_store
 
-CONNECT_S = 120.0  # how long the ranks may take to find each other
-LARGEST = 1 << 29  # bytes of a result that can be sent back
+CONNECT_S = 120.0  # how long the ranks may take to connect
+LARGEST = 1 << 29  # bytes of the largest result that can be sent back
 
 Tell = Callable[[dict], None]
-# Processes that Python starts for itself, and that do nothing but wait for their parent.
+# Python's own helper processes, which only wait for their parent.
 PYTHONS_OWN = (b"multiprocessing.resource_tracker", b"multiprocessing.forkserver")
 
 
 def main() -> None:
-    """Serve one job.  Called by `helpers.ranks.process` in a fresh interpreter."""
+    """Serve one job, in a fresh interpreter (see `pool`) or in a fork (see `forkserver`)."""
     orders, tell = _take_the_pipes()
     jobs: queue.Queue = queue.Queue()
     ending = Ending()
     threading.Thread(target=_listen, args=(orders, tell, jobs, ending), daemon=True).start()
 
     try:
-        import torch.distributed  # noqa: F401  the slow import, done before a job is there
+        import torch.distributed  # noqa: F401  the slow import, before a job arrives
 
         import helpers.hang.watch  # noqa: F401
     except ImportError as error:
@@ -50,7 +50,7 @@ def main() -> None:
         tell({"kind": "error", **error_facts(ImportError(sentence))})
         return
     tell({"kind": "ready"})
-    store = None  # served for as long as this variable holds it
+    store = None  # served as long as this variable refers to it
     while (message := jobs.get())["kind"] == "serve":
         store = serve_store(HERE)
         tell({"kind": "port", "port": store.port})
@@ -62,13 +62,13 @@ def main() -> None:
     except OSError:
         return  # the notebook is gone
     _flush()
-    jobs.get()  # "exit": other ranks may still need this rank's store and connections
+    jobs.get()  # "exit": until then other ranks may need this rank's store and connections
     _flush()
-    os._exit(0)  # without taking torch apart piece by piece, which takes a while
+    os._exit(0)  # skips torch's slow teardown
 
 
 def _take_the_pipes() -> tuple[int, Tell]:
-    """Keep stdin and stdout for orders and news; let everything that is printed go to stderr."""
+    """Reserve stdin and stdout for orders and news; redirect everything printed to stderr."""
     orders, news = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -84,7 +84,7 @@ def _take_the_pipes() -> tuple[int, Tell]:
         )
         setattr(sys, name, text)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
-    lock = threading.Lock()  # several threads have news
+    lock = threading.Lock()  # several threads send news
 
     def tell(message: dict) -> None:
         with lock:
@@ -94,10 +94,10 @@ def _take_the_pipes() -> tuple[int, Tell]:
 
 
 def _listen(orders: int, tell: Tell, jobs: queue.Queue, ending: "Ending") -> None:
-    """In a thread of its own: hand orders on; tell where the rank stands; die at the end.
+    """Hand on orders, answer where the rank stands, and end the rank with the pipe (in a thread).
 
-    The end of the pipe means that the notebook is gone, however it went: then this rank, and all
-    that it started, must go too.
+    The end of the pipe means that the notebook is gone, for whatever reason: then this rank and
+    every process that it started must end too.
     """
     while True:
         try:
@@ -111,26 +111,26 @@ def _listen(orders: int, tell: Tell, jobs: queue.Queue, ending: "Ending") -> Non
 
 
 def _standing(ending: "Ending"):
-    """Where the program stands, and what it waits for; None where that cannot be told."""
+    """Return where the program stands and what it waits for; None if that can't be determined."""
     try:
         from helpers.hang.watch import the_watch
 
         left = ending.finished and left_processes()
         return the_watch().standing(ending.waits, ending.finished, left)
-    except Exception:  # this thread must live: it ends the rank when the notebook is gone
+    except Exception:  # this thread must survive: it ends the rank once the notebook is gone
         traceback.print_exc()
         return None
 
 
 def end_everything() -> None:
-    """End this process and the processes that it started, at once."""
+    """Kill this process and the processes that it started."""
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)
 
 
 def _work(context: RankContext, job: Call | Script, tell: Tell, ending: "Ending") -> dict:
-    """Run the job to the end of its threads and exit handlers; return how it went, as a message."""
+    """Run the job, its threads and its exit handlers to the end; return the message about it."""
     try:
         context.apply()
         keep_to_loopback()
@@ -144,7 +144,7 @@ def _work(context: RankContext, job: Call | Script, tell: Tell, ending: "Ending"
             phrase=lambda operation: locate([operation.place], context.cells).phrase,
         )
         if context.connect:
-            # The launcher's own time-out comes first: it can say where every rank stands.
+            # Longer than the launcher's time-out, whose error can say where every rank stands.
             wait = context.timeout + CONNECT_S
             checked = context.checked
             connect(place, context.backend, wait, context.quiet, checked)
@@ -152,14 +152,14 @@ def _work(context: RankContext, job: Call | Script, tell: Tell, ending: "Ending"
         result = job.run()
         ending.run()
         return {"kind": "result", "value": _pack_result(result, place.rank)}
-    except BaseException as error:  # SystemExit too: a rank must always say how it ended
+    except BaseException as error:  # SystemExit too: a rank always reports how it ended
         if isinstance(error, KeyboardInterrupt):
             _flush()
         return {"kind": "error", **error_facts(error)}
 
 
 def _mistake(tell: Tell, error: Exception) -> None:
-    """A mistake that a thread has found, while the program itself does something else."""
+    """Report a mistake that a thread has found while the program does something else."""
     tell({"kind": "error", **error_facts(error)})
 
 
@@ -183,7 +183,7 @@ def _pack_result(value: object, rank: int) -> bytes:
 
 
 def error_facts(error: BaseException) -> dict:
-    """The facts of an error that travel to the notebook."""
+    """Return the facts of an error that are sent to the notebook."""
     if isinstance(error, SyntaxError) and error.filename:
         frames = [(error.filename, error.lineno or 1, "")]
     else:
@@ -203,7 +203,7 @@ def _flush() -> None:
 
 
 class Ending:
-    """How far this process has come. Another thread reads it."""
+    """How far this process has ended. The listening thread reads it."""
 
     waits = False  # for its threads: the program itself has ended
     finished = False  # nothing is left that Python would wait for
@@ -211,16 +211,16 @@ class Ending:
     def run(self) -> None:
         """Wait for the program's threads, then run its exit handlers."""
         self.waits = True
-        threading._shutdown()  # as Python does at its end; executors end their threads in it too
+        threading._shutdown()  # as at exit; executors join their threads in it too
         self.waits = False
         atexit._run_exitfuncs()
         self.finished = True
 
 
 def left_processes() -> bool:
-    """Whether a process still runs that this one, or one of those that it started, has started.
+    """Return whether a descendant of this process is still running.
 
-    They share its group. Where there is no /proc it can't be told: False.
+    Descendants share its process group. Without /proc there is no way to know: False.
     """
     me = os.getpid()
     group = os.getpgrp() if hasattr(os, "getpgrp") else None
@@ -232,7 +232,7 @@ def left_processes() -> bool:
             if int(its_group) != group or folder.name == str(me) or state in "ZX":
                 continue
             command = (folder / "cmdline").read_bytes()
-        except OSError:  # it has ended meanwhile
+        except OSError:  # it has just ended
             continue
         if not any(own in command for own in PYTHONS_OWN):
             return True

@@ -152,7 +152,7 @@ def test_a_rank_that_never_comes(script):
     assert zero.stderr == "error: after 4 s rank 1 did not come\n"
     (one,) = by_hand(script, ["1", "--timeout", "4"])
     assert "waits for rank 0 at localhost" in one.stdout
-    assert "nobody listens there: start rank 0 too" in one.stderr
+    assert "but nothing listens there: start rank 0 too" in one.stderr
 
 
 def test_nccl_without_a_gpu(script):
