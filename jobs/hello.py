@@ -16,7 +16,7 @@ import time
 from helpers.cost import all_reduce_bytes
 from helpers.plain_errors import plain_errors
 from helpers.ranks import Place, connect, disconnect
-from helpers.ranks.flags import add_rank_flags, place_from
+from helpers.ranks.script import add_rank_flags, place_from
 
 
 def read_flags(arguments=None):

@@ -6,7 +6,7 @@ python jobs/way_to.py 192.168.1.10        prints, as an example:  192.168.1.11 0
 import socket
 import sys
 
-from helpers.ranks.interface import address_towards
+from helpers.ranks.store import address_towards
 
 
 def main():

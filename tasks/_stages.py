@@ -133,7 +133,7 @@ def run_calls(run, seed, calls):
     import torch
     import torch.distributed as dist
 
-    from helpers.ranks.place import Place
+    from helpers.ranks import Place
     from helpers.trace import Recorder
 
     rank, world = dist.get_rank(), dist.get_world_size()

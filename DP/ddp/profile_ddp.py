@@ -27,8 +27,8 @@ from transformer import SIZES, Forecaster
 
 from helpers.plain_errors import plain_errors
 from helpers.ranks import connect, disconnect
-from helpers.ranks.backend import choose_backend
-from helpers.ranks.flags import place_from
+from helpers.ranks.connect import choose_backend
+from helpers.ranks.script import place_from
 from simplellm.losses import check_finite
 
 

@@ -7,7 +7,7 @@ from profiler import add_profiler_flags
 from transformer import SIZES
 from vectors import DTYPES, Shapes, check_kind
 
-from helpers.ranks.flags import add_rank_flags
+from helpers.ranks.script import add_rank_flags
 from simplellm.options import positive
 
 # Several ranks take in one step what one rank takes in several: their batch is larger. SGD makes

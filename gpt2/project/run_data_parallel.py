@@ -19,7 +19,7 @@ import torch.distributed as dist
 from data_parallel.dataset import partition_dataset
 from wrong_input import WrongInput, plain_words
 
-from helpers.ranks.rendezvous import free_port
+from helpers.ranks.environment import free_port
 from helpers.ranks.store import is_here, keep_to_loopback
 from project import flags, results, utils
 from project.across import same_weights

@@ -22,7 +22,7 @@ from functools import cache
 
 from helpers.grade.keep import adopt, wait_and_end
 from helpers.grade.watch import end_below
-from helpers.ranks.process import defaults
+from helpers.ranks.pool import rank_defaults
 
 LIBRARIES = ("numpy", "torch.distributed", "psutil", "cloudpickle")
 LAB = ("helpers.hang.watch", "helpers.ranks.connect", "helpers.ranks.worker", "helpers.ranks")
@@ -66,7 +66,7 @@ class Warm:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
-            env=defaults() | environment,
+            env=rank_defaults() | environment,
             start_new_session=True,
         )
         theirs.close()

@@ -1,26 +1,30 @@
-"""Ranks: start them, connect them, follow them, and end them.
+"""Ranks: start them, connect them, supervise them, and end them.
 
     launch(function, ranks=3)      a function of the notebook, on real processes
     %%ranks 3                      a cell            (after %load_ext helpers.ranks)
     run_script(path, ranks=3)      a script          (python -m helpers.ranks -n 3 SCRIPT)
     find_place(), connect()        inside a script: who am I, and where are the others
 
-Files, from the ground up: `slurm`, `launchers`, `rendezvous`, `discover` read what a launcher left;
-`place` and `backend` decide, `interface`, `store` and `connect` join; `protocol`, `jobs`, `worker`
-are the inside of a rank; `limits`, `forkserver`, `process`, `pool`, `output`, `failure`, `report`
-are the notebook's side, which `follow` puts together; `packing`, `cells`, `launch`, `magic` are
-what a notebook calls.
+Files, from the ground up:
+
+    launchers, environment   who am I, as the launcher left it
+    store, connect           from separate processes to one process group
+    script                   flags, connection and trace of a script, around its lesson
+    protocol                 orders, news and jobs between the notebook and its ranks
+    failure                  how a launch went, and which rank failed first
+    worker                   the program inside a rank
+    forkserver, pool         processes that have imported torch and wait for a job
+    output, supervisor       follow one job on its ranks to the end, and leave nothing behind
+    launch, magic            the calls of a notebook
 """
 
-from helpers.ranks.backend import BACKENDS, BackendError, gpu_of
-from helpers.ranks.connect import ConnectError, connect, disconnect
-from helpers.ranks.discover import SOURCES, discover
-from helpers.ranks.failure import Failure, RankFailed
-from helpers.ranks.launch import launch, run_script
-from helpers.ranks.packing import CannotSend
-from helpers.ranks.place import Place, PlaceError, find_place, usable_cores
+from helpers.ranks.connect import BACKENDS, BackendError, connect, disconnect, gpu_of
+from helpers.ranks.environment import SOURCES, Place, discover, find_place, usable_cores
+from helpers.ranks.failure import Failure, RankFailed, Report
+from helpers.ranks.launch import CannotSend, launch, run_script
+from helpers.ranks.launchers import PlaceError
 from helpers.ranks.pool import keep_warm
-from helpers.ranks.report import Report
+from helpers.ranks.store import ConnectError
 
 __all__ = [
     "BACKENDS",
@@ -46,7 +50,7 @@ __all__ = [
 
 
 def load_ipython_extension(shell) -> None:
-    """Called by `%load_ext helpers.ranks`: adds the `%%ranks` magic."""
+    """Add the `%%ranks` magic: `%load_ext helpers.ranks` calls this."""
     from helpers.ranks.magic import ranks_cell
 
     def ranks(line: str, cell: str) -> None:

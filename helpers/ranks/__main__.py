@@ -4,12 +4,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from helpers.ranks.failure import Report
 from helpers.ranks.launch import run_script
-from helpers.ranks.report import Report
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line; gives the exit status: 0 where every rank finished well."""
+    """Run the command line; return the exit status, 0 if every rank finished without an error."""
     parser = argparse.ArgumentParser(prog="python -m helpers.ranks", description=__doc__)
     parser.add_argument("-n", "--ranks", type=int, default=3, help="how many ranks (3)")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds (3600)")
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def write_logs(report: Report, folder: Path) -> None:
-    """Leave what each rank printed in a file of its own."""
+    """Write what each rank printed to its own file."""
     from helpers.files import write_whole
 
     for rank, text in enumerate(report.texts):

@@ -1,16 +1,20 @@
-"""Which rank failed first, where, and how to say it."""
+"""How a launch went: its report, which rank failed first, where, and how to say it."""
 
 import builtins
 import signal
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
+from typing import Any
 
 from helpers.draw import Picture
 from helpers.hang import Scene, Standing, tell
 from helpers.hang.places import locate
-from helpers.ranks.wording import seconds, text_of
 from helpers.waits.words import names
+
+LONGEST = 2_000  # characters of an error's text to show
+LONGEST_TRACEBACK = 50_000
 
 # What torch says on a rank whose partner has gone: the echo of a failure, not its cause.
 ECHOES = (
@@ -34,11 +38,11 @@ OFTEN = {
 class Failure:
     """How a launch failed.
 
-    rank: the rank that failed first, or None where no single rank did (a time-out).
+    rank: the rank that failed first, or None if no single rank did (a time-out).
     sentence: what happened, in one sentence, with the line.
-    details: the source line, what became of the other ranks.
-    traceback: Python's own, of the rank that failed first.
-    picture: who waited for whom, where ranks stopped moving.
+    details: the source line, and what became of the other ranks.
+    traceback: Python's traceback of the rank that failed first.
+    picture: which rank waited for which, if the ranks were stuck.
     """
 
     rank: int | None
@@ -59,8 +63,37 @@ class RankFailed(RuntimeError):
         self.failure = failure
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: the rank's story, not the inside of the launcher."""
+        """Return what a notebook shows: the rank's failure, not the launcher's frames."""
         return ["RankFailed: " + str(self.failure)]
+
+
+@dataclass
+class Report:
+    """The outcome of a launch: the results or the failure, and what each rank printed."""
+
+    results: list[Any]
+    failure: Failure | None
+    texts: list[str]
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        return self.failure is None
+
+    def __str__(self) -> str:
+        if self.failure:
+            return str(self.failure)
+        return f"{len(self.results)} ranks finished in {self.seconds:.1f} s"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the text, and the picture of the ranks that waited."""
+        style = "font-family: monospace; white-space: pre-wrap; word-break: normal"
+        words = f'<pre style="{style}">{escape(str(self))}</pre>'
+        picture = self.failure.picture if self.failure else None
+        return words + (picture._repr_html_() if picture else "")
 
 
 @dataclass
@@ -69,7 +102,7 @@ class RankState:
 
     rank: int
     result: bytes | None = None
-    error: dict | None = None  # as `worker.describe` made it
+    error: dict | None = None  # as `worker.error_facts` made it
     status: int | None = None  # exit status, once the process has ended
     running: bool = False  # whether the job itself has begun
     standing: Standing | None = None  # where it was when it was last asked
@@ -84,11 +117,13 @@ class RankState:
 
 
 def first_failure(states: Sequence[RankState], cells: Mapping[str, str]) -> Failure:
-    """The failure to show, from the states of all ranks after at least one has failed.
+    """Choose the failure to show, once at least one rank has failed.
 
     An error that only says that a connection broke is an echo: a rank that was killed, or that
-    failed with an error of its own, comes before it.  Among several, the earliest counts.
-    cells: file name -> name to show, for code that stands in a notebook.
+    failed with its own error, comes before it.  Of several such errors, the earliest counts.
+
+    Args:
+        cells: file name -> the name to show, for code of a notebook.
     """
     failed = [s for s in states if s.failed]
     own = [s for s in failed if s.error and not _is_echo(s.error)]
@@ -105,7 +140,7 @@ def first_failure(states: Sequence[RankState], cells: Mapping[str, str]) -> Fail
     text = error["text"].strip()
     what = f"{error['type']}: {text}" if text else error["type"]
     sentence = f"rank {state.rank} failed first{where.phrase}: {what}"
-    if error["type"] == "Mismatch":  # several ranks together: the text names them all
+    if error["type"] == "Mismatch":  # a mismatch between ranks: its text names them all
         sentence = text
     if error["type"] == "SystemExit":
         sentence = f"rank {state.rank} ended itself{where.phrase}{_exit_status(text)}"
@@ -123,9 +158,10 @@ def first_failure(states: Sequence[RankState], cells: Mapping[str, str]) -> Fail
 def stopped(
     states: Sequence[RankState], cells: Mapping[str, str], after: float | None = None
 ) -> tuple[Failure, bool]:
-    """The failure to show where ranks no longer move, and whether they never will.
+    """Return the failure of ranks that no longer move, and whether they certainly never will.
 
-    after: the seconds of a time-out that is over, or None where nobody has waited for it.
+    Args:
+        after: the seconds of the time-out that has passed, or None before it has.
     """
     standings = [s.standing for s in states if s.standing]
     ended = [s.rank for s in states if s.finished]
@@ -133,16 +169,16 @@ def stopped(
     story = tell(Scene(standings, ended, cells, silent))
     sentence = story.sentence
     if after is not None:
-        late = f"the ranks did not finish within {seconds(after)}, and were stopped"
+        late = f"the ranks did not finish within {say_seconds(after)}, and were stopped"
         sentence = f"{late}: {sentence}"
     return Failure(None, sentence, story.details, picture=story.picture), story.certain
 
 
 def only_echoes(states: Sequence[RankState]) -> bool:
-    """Whether what has failed tells of broken connections alone, and their cause is still to come:
-    from a rank that has neither failed nor finished.
+    """Return whether all failures so far are echoes, and their cause may still arrive.
 
-    False as soon as one has finished: that its partner is gone is cause enough.
+    It can only come from a rank that is still running. False as soon as one has finished, because
+    a partner that has gone is cause enough.
     """
     failed = [s for s in states if s.failed]
     waiting = len(failed) < len(states) and not any(s.finished for s in states)
@@ -150,7 +186,7 @@ def only_echoes(states: Sequence[RankState]) -> bool:
 
 
 def _is_echo(error: Mapping) -> bool:
-    # What breaks in the program's own files and sockets is a cause: torch raises no OSError.
+    # An OSError is a cause, from the program's own files and sockets: torch doesn't raise any.
     kind = getattr(builtins, error["type"], None)
     if isinstance(kind, type) and issubclass(kind, OSError):
         return False
@@ -159,7 +195,7 @@ def _is_echo(error: Mapping) -> bool:
 
 
 def unreadable(rank: int, error: BaseException) -> Failure:
-    """The failure to show where a result came back that can't be unpickled."""
+    """Return the failure of a rank whose result can't be unpickled."""
     what = ": ".join(part for part in (type(error).__name__, text_of(error)) if part)
     return Failure(
         rank,
@@ -170,7 +206,7 @@ def unreadable(rank: int, error: BaseException) -> Failure:
 
 
 def _exit_status(text: str) -> str:
-    """What sys.exit was given: a number, a text to show, or nothing."""
+    """Describe the argument of sys.exit: a number, a text, or nothing."""
     if text in ("", "None"):
         return (
             ", with exit status 0: a function ends with return, and sys.exit() ends the whole rank"
@@ -180,7 +216,7 @@ def _exit_status(text: str) -> str:
 
 def _status(status: int | None) -> str:
     if status is None:
-        return "it did not answer any more"
+        return "it stopped answering"
     if status < 0:
         try:
             name = signal.Signals(-status).name
@@ -196,3 +232,25 @@ def _others(states: Sequence[RankState], first: RankState) -> str:
     if not stopped:
         return ""
     return f"  ({names(stopped)} {'was' if len(stopped) == 1 else 'were'} stopped)"
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an error on one line, even if its own __str__ fails."""
+    try:
+        text = str(error)
+    except Exception as second:  # __str__ is the program's own
+        return f"(no text: its __str__ raised {type(second).__name__})"
+    return shorten(" ".join(text.split()), LONGEST)
+
+
+def shorten(text: str, most: int) -> str:
+    """Return a text without its middle if it is longer than `most` characters."""
+    if len(text) <= most:
+        return text
+    begin, end = most - most // 4, most // 4
+    return f"{text[:begin]} … ({len(text) - most:,} characters left out) … {text[-end:]}"
+
+
+def say_seconds(value: float) -> str:
+    """Round a time limit for an error: "60 s" for 59.9999."""
+    return f"{round(value, 1) if value >= 1 else value:g} s"

@@ -1,13 +1,13 @@
 """One interpreter imports torch, and every rank is a copy of it: a start costs milliseconds.
 
 Importing torch takes one to two seconds of a core, for each rank of each launch. On Linux a process
-that has imported torch, and has done nothing else, can be forked as often as one likes (a process
-that has computed must not be: its threads do not come along). So the first launch starts this
-server, and each rank is forked from it. Elsewhere ranks are fresh interpreters.
+that has imported torch, and done nothing else, can be forked any number of times (one that has
+computed can't, because a fork doesn't inherit its threads). So the first launch starts this server,
+and each rank is forked from it. Elsewhere ranks are fresh interpreters.
 
-The server talks with its owner over one socket: a request carries the three pipes of the new rank;
-answers are (pid, None) for a rank that has begun and (pid, status) for one that has ended. When the
-owner is gone, the socket ends, and the server with it.
+The server talks to its owner over one socket: a request carries the three pipes of the new rank;
+the answers are (pid, None) for a rank that has started and (pid, status) for one that has ended.
+When the owner dies, the socket closes, and the server ends with it.
 """
 
 import array
@@ -24,19 +24,20 @@ import threading
 from collections.abc import Callable
 
 _ANSWER = struct.Struct("!qq?")  # pid, status, whether it has ended
-PATIENT = 10  # added to the niceness: a tenth of the processor's time where others want it too
+PATIENT = 10  # added to the niceness: a tenth of the CPU time if other processes want it too
 
 
 def possible() -> bool:
-    """Whether ranks can be forked here. LAB_FORK=0 forbids it."""
+    """Return whether ranks can be forked here. LAB_FORK=0 turns it off."""
     return sys.platform == "linux" and os.environ.get("LAB_FORK", "1") != "0"
 
 
 class ForkServer:
     """The owner's side: start the server, and ask it for processes.
 
-    trains: import also what an optimizer needs, which takes as long again.
-    patient: nobody waits for it yet, so it imports in the time that others leave.
+    Args:
+        trains: also import what an optimizer needs, which takes as long again.
+        patient: import at low priority, because no launch waits for this server yet.
     """
 
     def __init__(self, environment: dict[str, str], trains: bool = False, patient: bool = False):
@@ -48,7 +49,7 @@ class ForkServer:
         self._change = threading.Condition()
         self._gone = False
         self.trains = trains
-        self.ready = False  # whether it has imported all, and answers at once
+        self.ready = False  # whether the imports are done, so that it answers immediately
         call = f"serve({theirs.fileno()}, {trains}, {patient})"
         program = f"from helpers.ranks.forkserver import serve; {call}"
         self.process = subprocess.Popen(
@@ -56,8 +57,8 @@ class ForkServer:
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
             env=environment,
-            # Ctrl-C in a terminal is for the owner alone. Not a session of its own: Linux may
-            # share the processor among sessions first, and then no priority counts between two.
+            # Ctrl-C in a terminal is for the owner alone. Not a new session: Linux may divide the
+            # CPU among sessions first, and priorities don't count across sessions.
             process_group=0,
         )
         theirs.close()
@@ -68,7 +69,7 @@ class ForkServer:
         return not self._gone and self.process.poll() is None
 
     def fork(self) -> "Forked":
-        """A new process that waits for its job. Raises OSError where the server has died."""
+        """Fork a process that waits for its job; raise OSError if the server has died."""
         inner, outer = [], []
         for reads in (True, False, False):  # its stdin, stdout, stderr
             read, write = os.pipe()
@@ -94,7 +95,7 @@ class ForkServer:
         return Forked(self, pid, outer)
 
     def status(self, pid: int, wait: bool) -> int | None:
-        """The exit status of a process, or None while it runs."""
+        """Return the exit status of a process, or None while it runs."""
         with self._change:
             while wait and pid not in self._ended and not self._gone:
                 self._change.wait()
@@ -102,11 +103,11 @@ class ForkServer:
             return self._ended.get(pid, gone)
 
     def retire(self) -> None:
-        """Start no more ranks; end when the last of those that it has started has ended."""
+        """Start no more ranks; the server ends once the last rank that it started has ended."""
         self._socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        """End the server; it leaves the ranks that it has started alone."""
+        """End the server, but not the ranks that it has started."""
         self._socket.close()
         self.process.kill()
         self.process.wait()
@@ -152,16 +153,16 @@ class Forked:
 
 
 def serve(descriptor: int, trains: bool = False, patient: bool = False) -> None:
-    """The server's side: import torch once, then fork whenever it is asked."""
+    """Import torch once, then fork on every request: the server's side."""
     if patient:
-        # The priority of a thread ends with it: what is forked later has the usual one.
+        # The priority ends with the thread, so that processes forked later have the usual one.
         thread = threading.Thread(target=_import_patiently, args=(trains,))
         thread.start()
         thread.join()
     _import_all(trains)
     import helpers.ranks.worker
 
-    gc.freeze()  # what is there now stays shared between all ranks
+    gc.freeze()  # objects that exist now stay shared between all ranks
     control = socket.socket(fileno=descriptor)
     wake, signalled = os.pipe()
     os.set_blocking(signalled, False)
@@ -169,7 +170,7 @@ def serve(descriptor: int, trains: bool = False, patient: bool = False) -> None:
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     control.sendall(_ANSWER.pack(0, 0, False))
     sources, children = [control, wake], 0
-    while control in sources or children:  # without its owner it waits for the last rank
+    while control in sources or children:  # without its owner the server waits for the last rank
         ready, _, _ = select.select(sources, [], [])
         if wake in ready:
             os.read(wake, 4096)
@@ -185,7 +186,7 @@ def serve(descriptor: int, trains: bool = False, patient: bool = False) -> None:
             if pid == 0:
                 _become_a_rank(control, wake, signalled, list(pipes), helpers.ranks.worker.main)
             # A group of its own, so that the processes that a rank starts end with it. Set here,
-            # so that it is there before anybody can want to end the group.
+            # so that the group exists before the owner can kill it.
             os.setpgid(pid, pid)
             children += 1
             for pipe in pipes:
@@ -209,12 +210,12 @@ def _import_all(trains: bool) -> None:
     import helpers.ranks.worker  # noqa: F401
 
     if trains:
-        # The first optimizer of a process imports this, for seconds: once is enough for all ranks.
+        # The first optimizer of a process imports this, which takes seconds: do it once for all.
         import torch._dynamo  # noqa: F401
 
 
 def _tell_who_ended(control: socket.socket) -> int:
-    """Tell the owner which ranks have ended; give their number."""
+    """Tell the owner which ranks have ended; return how many."""
     count = 0
     while True:
         try:
@@ -233,7 +234,7 @@ def _tell_who_ended(control: socket.socket) -> int:
 def _become_a_rank(
     control: socket.socket, wake: int, signalled: int, pipes: list[int], main: Callable[[], None]
 ) -> None:
-    """In the new process: take the pipes, forget the server, work."""
+    """Turn the new process into a rank: take the pipes, drop the server's files, run `main`."""
     code = 1
     try:
         signal.set_wakeup_fd(-1)
@@ -253,6 +254,6 @@ def _become_a_rank(
 
 
 def _draw_new_seeds() -> None:
-    """Copies of one process would all draw the same random numbers."""
+    """Reseed, because forks of one process would all draw the same random numbers."""
     random.seed()
     sys.modules["numpy"].random.seed()

@@ -4,24 +4,31 @@
     run_script("intro_DP_GA.py", ranks=3)    a script
 
 Every launch starts fresh interpreters.  Values go in as arguments and come back as results, and
-nothing else survives, so that a notebook gives the same answer twice.
+nothing else survives, so that running a cell twice returns the same result.
 """
 
+import inspect
+import linecache
+import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from helpers.files import as_path
-from helpers.ranks.backend import require_backend
-from helpers.ranks.cells import notebook
-from helpers.ranks.failure import Failure, RankFailed
-from helpers.ranks.follow import run_job
-from helpers.ranks.jobs import Call, Script, Surroundings
-from helpers.ranks.limits import check_limits, not_inside_a_rank
-from helpers.ranks.packing import pack_call
+from helpers.ranks.connect import require_backend
+from helpers.ranks.environment import usable_cores
+from helpers.ranks.failure import Failure, RankFailed, Report
 from helpers.ranks.pool import in_notebook
-from helpers.ranks.report import Report
+from helpers.ranks.protocol import Call, RankContext, Script
+from helpers.ranks.supervisor import not_inside_a_rank, run_job
+
+MOST_RANKS = 64
+
+
+class CannotSend(TypeError):
+    """A function or a value can't be sent to another process; the message names the culprit."""
 
 
 def launch(
@@ -34,30 +41,34 @@ def launch(
     quiet: bool = False,
     checked: bool = True,
 ) -> list[Any] | Report:
-    """Run `function(*args)` on `ranks` new processes; give one result per rank.
+    """Run `function(*args)` on `ranks` new processes and return one result per rank.
 
     Inside the function `torch.distributed` is ready: `dist.get_rank()`, `dist.all_reduce(…)`.
-    backend: "auto" (NCCL where each rank has a GPU of its own, gloo elsewhere), "gloo", "nccl".
-    timeout: seconds from when all ranks have begun; then they are stopped, and the error says
-        where each of them stood. Ranks that can never go on are stopped after two seconds.
-    on_error: "raise" raises RankFailed; "report" gives a Report instead, whatever happened.
-    quiet: show nothing of what the ranks print (the Report still holds it).
-    checked: refuse a message or a collective that does not fit before it does harm, with an error
-        that names it. Costs a fraction of a millisecond for each; False where speed is measured.
 
-    Raises ValueError for arguments that cannot be, CannotSend where the function cannot travel,
-    and RankFailed, which names the rank that failed first and its line, or who waits for whom.
+    Args:
+        backend: "auto" (NCCL if each rank has its own GPU, gloo otherwise), "gloo" or "nccl".
+        timeout: seconds from when all ranks run; then they are stopped, and the error says where
+            each of them stood. A deadlock is stopped within two seconds.
+        on_error: "raise" raises RankFailed; "report" returns a Report instead, even on success.
+        quiet: don't print the output of the ranks (the Report still contains it).
+        checked: refuse a mismatched message or collective before it does harm, with an error that
+            names it. Costs a fraction of a millisecond each, so pass False to measure speed.
+
+    Raises:
+        ValueError: for invalid arguments.
+        CannotSend: if the function or an argument can't be pickled.
+        RankFailed: names the rank that failed first and its line, or which rank waits for which.
     """
     if on_error not in ("raise", "report"):
         raise ValueError(f"on_error must be 'raise' or 'report', not {on_error!r}")
     check_limits(ranks, timeout)
     require_backend(backend)
     not_inside_a_rank()
-    here = notebook()
+    here = notebook_cells()
     report = run_job(
         Call(pack_call(function, tuple(args))),
         ranks,
-        Surroundings(
+        RankContext(
             folder=os.getcwd(),
             import_path=[p or os.getcwd() for p in sys.path],
             sources=here.sources,
@@ -86,16 +97,22 @@ def run_script(
     """Run a script once per rank, as `python path args…` would, each knowing its rank.
 
     The script finds its place in the environment (`find_place`, or torch's own
-    `init_process_group`).  Gives a Report; its `failure` names the rank that failed first, or who
-    waits for whom.
-    checked: as in `launch`, for a script that calls `connect()`.
+    `init_process_group`).  The `failure` of the Report names the rank that failed first, or which
+    rank waits for which.
+
+    Args:
+        checked: as in `launch`, for a script that calls `connect()`.
+
+    Raises:
+        ValueError: for invalid arguments.
+        FileNotFoundError: if there is no such file.
     """
     check_limits(ranks, timeout)
     path = as_path(path)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise FileNotFoundError(f"the script {path} {what}: name a Python file")
-    surroundings = Surroundings(
+    context = RankContext(
         folder=os.getcwd(),
         import_path=[p for p in sys.path if p],
         connect=False,
@@ -104,11 +121,11 @@ def run_script(
         checked=checked,
     )
     job = Script(str(path), [str(a) for a in args])
-    return run_job(job, ranks, surroundings, write=None if quiet else write_now)
+    return run_job(job, ranks, context, write=None if quiet else write_now)
 
 
 def raise_failure(failure: Failure | None) -> None:
-    """Raise RankFailed where there is a failure; in a notebook, show its picture first."""
+    """Raise RankFailed if there is a failure; in a notebook, display its picture first."""
     if failure is None:
         return
     if failure.picture and in_notebook():
@@ -119,6 +136,112 @@ def raise_failure(failure: Failure | None) -> None:
 
 
 def write_now(text: str) -> None:
-    """Show what ranks print as it comes."""
+    """Print the output of the ranks immediately."""
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def check_limits(ranks: int, timeout: float) -> None:
+    """Raise ValueError for an invalid number of ranks or an invalid time-out."""
+    if not isinstance(ranks, int) or isinstance(ranks, bool) or not 1 <= ranks <= MOST_RANKS:
+        cores = usable_cores()
+        raise ValueError(
+            f"ranks must be a whole number from 1 to {MOST_RANKS}, not {ranks!r} "
+            f"(this machine has {cores} core{'s' * (cores != 1)})"
+        )
+    number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if not number or not timeout > 0 or math.isinf(timeout):
+        raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r}")
+
+
+def pack_call(function: Callable, arguments: tuple) -> bytes:
+    """Pickle a call: the function with the variables it uses, and its arguments.
+
+    Raises:
+        CannotSend: names the variable or argument that can't be sent.
+    """
+    import cloudpickle
+
+    if not callable(function):
+        raise CannotSend(
+            f"launch() needs a function, not a {_kind(function)}: write launch(train), without "
+            "calling it"
+        )
+    try:
+        return cloudpickle.dumps((function, arguments))
+    except Exception as error:
+        raise CannotSend(_explain(function, arguments, error)) from None
+
+
+def _explain(function: Callable, arguments: tuple, error: Exception) -> str:
+    name = getattr(function, "__name__", repr(function))
+    for index, value in enumerate(arguments):
+        if not _travels(value):
+            return f"argument {index + 1} of {name}() cannot be sent to the ranks: " + _cure(value)
+    for variable, value in sorted(_outer_variables(function).items()):
+        if not _travels(value):
+            return f"{name}() cannot be sent to the ranks, because it uses {variable!r}: " + _cure(
+                value
+            )
+    return f"{name}() cannot be sent to the ranks: {error}"
+
+
+def _outer_variables(function: Callable) -> Mapping[str, Any]:
+    """Return the globals and closure variables that a function uses."""
+    function = inspect.unwrap(function)
+    if not inspect.isfunction(function):
+        return {}
+    found = inspect.getclosurevars(function)
+    return {**found.globals, **found.nonlocals}
+
+
+def _travels(value: Any) -> bool:
+    import cloudpickle
+
+    try:
+        cloudpickle.dumps(value)
+    except Exception:
+        return False
+    return True
+
+
+def _cure(value: Any) -> str:
+    if hasattr(value, "fileno") and hasattr(value, "read"):
+        return f"it is an open file ({value.name!r}); open the file inside the function instead"
+    if hasattr(value, "acquire") and hasattr(value, "release"):
+        return (
+            f"it is a {_kind(value)}, which means nothing in another process; make it inside the "
+            "function instead"
+        )
+    if inspect.isgenerator(value):
+        return "it is a generator; make it inside the function instead"
+    return f"it is a {_kind(value)}; make it inside the function instead"
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+@dataclass(frozen=True)
+class NotebookCells:
+    """The code cells of a notebook that have run so far.
+
+    sources: file name -> text, so that an error inside a rank can show its line.
+    names: file name -> the name to show, as in "cell [7]".
+    """
+
+    sources: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+
+def notebook_cells() -> NotebookCells:
+    """Return the cells of the notebook that this process runs; none outside of notebooks."""
+    if "IPython" not in sys.modules:  # importing it just to find no notebook is slow
+        return NotebookCells()
+    shell = sys.modules["IPython"].get_ipython()
+    if shell is None:
+        return NotebookCells()
+    numbers = dict(getattr(shell.compile, "_filename_map", {}))
+    sources = {name: "".join(linecache.getlines(name)) for name in numbers}
+    names = {name: f"cell [{number}]" for name, number in numbers.items()}
+    return NotebookCells(sources, names)

@@ -4,21 +4,22 @@ The variables are documented by torchrun, Open MPI, Intel MPI and MPICH (Hydra),
 Parallel Application Launch Service (PALS) and Slurm's srun.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from helpers.ranks import slurm
+LARGEST_STEP = 0xFFFFFF00  # above it Slurm numbers a batch script or a shell
 
 
 class PlaceError(ValueError):
-    """The rank or the world size makes no sense; the message says why and what to do."""
+    """The rank or the world size is invalid; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Launcher:
     """The variables in which one launcher tells a process its place; the first one set counts.
 
-    source: the name under which a person asks for it.
+    source: its name for --rank-source.
     """
 
     name: str
@@ -31,14 +32,14 @@ class Launcher:
 
 @dataclass(frozen=True)
 class Counts:
-    """What one launcher says. The local size is None where it says none.
+    """What one launcher says; local_world_size is None if it doesn't say.
 
-    told: the variable, with its value, that gave the rank, as "RANK=3".
+    variable: the variable that holds the rank, with its value, as in "RANK=3".
     """
 
     name: str
     source: str
-    told: str
+    variable: str
     rank: int
     world_size: int
     local_rank: int
@@ -64,7 +65,7 @@ SLURM = Launcher(
     ("SLURM_LOCALID",),
     ("SLURM_STEP_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"),
 )
-# It starts what MPICH has built, so it leaves MPICH's variables too.
+# It starts programs built with MPICH, so it leaves MPICH's variables too.
 PALS = Launcher(
     "PALS",
     "pals",
@@ -73,7 +74,7 @@ PALS = Launcher(
     ("PALS_LOCAL_RANKID",),
     ("PALS_LOCAL_SIZE", "PMI_LOCAL_SIZE", "LOCAL_WORLD_SIZE"),
 )
-# The order matters: torchrun may itself run below srun, so the innermost launcher comes first.
+# The innermost launcher comes first: torchrun, for example, may itself run below srun.
 LAUNCHERS = (
     RANKS,
     TORCHRUN,
@@ -98,24 +99,27 @@ LAUNCHERS = (
 )
 
 
-def read(launcher: Launcher, environ: Mapping[str, str]) -> Counts | None:
-    """What a launcher says in this environment; None where it did not start this process.
+def read_launcher(launcher: Launcher, environ: Mapping[str, str]) -> Counts | None:
+    """Return what a launcher says in this environment; None if it did not start this process.
 
-    Raises PlaceError where what it says cannot be.
+    Raises:
+        PlaceError: if a variable is not a number, or out of range.
     """
     rank, size = (_first(names, environ) for names in (launcher.rank, launcher.world_size))
-    if not (rank and size) or (launcher is SLURM and not slurm.is_step(environ)):
+    if not (rank and size) or (launcher is SLURM and not is_slurm_step(environ)):
         return None
     name = launcher.name
     if launcher is TORCHRUN and not environ.get("TORCHELASTIC_RUN_ID"):
-        name = "the environment"  # anybody may have set these variables
-    world_size = whole(environ[size], size)
-    number = in_range(environ[rank], world_size, rank)
+        name = "the environment"  # set by hand, by a script, or by a launcher
+    world_size = whole_number(environ[size], size)
+    number = rank_in_range(environ[rank], world_size, rank)
     local = _first(launcher.local_rank, environ)
-    local_number = whole(environ[local], local) if local else number
+    local_number = whole_number(environ[local], local) if local else number
     local_size = _local_size(launcher, environ)
     if launcher is SLURM and local_size is not None:
-        local_size = max(local_size, local_number + 1)  # it counts nodes of the job, not of a step
+        local_size = max(
+            local_size, local_number + 1
+        )  # it lists the nodes of the job, not of the step
     if local and local_size is not None and not 0 <= local_number < local_size <= world_size:
         which = _first(launcher.local_world_size, environ)
         raise PlaceError(
@@ -123,12 +127,12 @@ def read(launcher: Launcher, environ: Mapping[str, str]) -> Counts | None:
             "each other: the ranks of one machine count from 0, and they are a part of all; let "
             f"the launcher set them, and type 'unset {local} {which}' before it starts"
         )
-    told = f"{rank}={environ[rank]}"
-    return Counts(name, launcher.source, told, number, world_size, local_number, local_size)
+    variable = f"{rank}={environ[rank]}"
+    return Counts(name, launcher.source, variable, number, world_size, local_number, local_size)
 
 
 def refuse_one_half(environ: Mapping[str, str]) -> None:
-    """PlaceError where somebody has set the rank without the world size, or the other way."""
+    """Raise PlaceError if the rank is set without the world size, or the other way round."""
     for launcher in LAUNCHERS:
         rank, size = (_first(names, environ) for names in (launcher.rank, launcher.world_size))
         if launcher in (TORCHRUN, PALS) and rank and not size:
@@ -143,17 +147,17 @@ def refuse_one_half(environ: Mapping[str, str]) -> None:
             )
 
 
-def whole(text: str | int, what: str) -> int:
-    """`text` as a whole number; PlaceError, which names `what`, where it is none."""
+def whole_number(text: str | int, what: str) -> int:
+    """Return `text` as an integer; raise PlaceError, which names `what`, if it isn't one."""
     try:
         return int(str(text))
     except ValueError:
         raise PlaceError(f"{what} must be a whole number, not {str(text)!r}") from None
 
 
-def in_range(text: str | int, size: int, what: str) -> int:
-    """`text` as a rank from 0 to size - 1; PlaceError, which names `what`, where it is none."""
-    rank = whole(text, what)
+def rank_in_range(text: str | int, size: int, what: str) -> int:
+    """Return `text` as a rank below `size`; raise PlaceError, which names `what`, if it isn't."""
+    rank = whole_number(text, what)
     if not 0 <= rank < size:
         last = f"a whole number from 0 to {size - 1}" if size > 1 else "0"
         raise PlaceError(f"{what} must be {last}, because the world size is {size}; it is {text!s}")
@@ -169,9 +173,36 @@ def _local_size(launcher: Launcher, environ: Mapping[str, str]) -> int | None:
     if name is None:
         return None
     if launcher is not SLURM:
-        return whole(environ[name], name)
-    counts = slurm.tasks_of_each_node(environ[name])
+        return whole_number(environ[name], name)
+    counts = tasks_of_each_node(environ[name])
     if not counts:
         raise PlaceError(f"{name} must be like 4, 4(x2) or 4(x2),3, not {environ[name]!r}")
-    node = whole(environ.get("SLURM_NODEID") or 0, "SLURM_NODEID")
+    node = whole_number(environ.get("SLURM_NODEID") or 0, "SLURM_NODEID")
     return counts[min(node, len(counts) - 1)]
+
+
+def is_slurm_step(environ: Mapping[str, str]) -> bool:
+    """Return whether srun started this process.
+
+    Its variables also exist in a batch script and in a shell inside an allocation, which srun did
+    not start; only a job step with an ordinary number (0, 1, …) counts.
+    """
+    step = environ.get("SLURM_STEP_ID", "")
+    return step.isdigit() and int(step) < LARGEST_STEP
+
+
+def tasks_of_each_node(text: str) -> list[int]:
+    """Expand Slurm's short form: "4(x2),3" -> [4, 4, 3]; an empty list if it can't be parsed."""
+    counts = []
+    for part in text.split(","):
+        found = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part.strip())
+        if not found:
+            return []
+        counts += [int(found[1])] * int(found[2] or 1)
+    return counts
+
+
+def first_host(names: str) -> str:
+    """Return the first host of a list: "node[03-05,9],gpu1" -> "node03"."""
+    first = re.match(r"(?:[^,\[]|\[[^\]]*\])*", names.strip()).group()
+    return re.sub(r"\[([^\],-]*)[^\]]*\]", r"\1", first)

@@ -17,18 +17,21 @@ import shlex
 import sys
 from typing import Any
 
-from helpers.ranks.cells import notebook
-from helpers.ranks.follow import run_job
-from helpers.ranks.jobs import Call, Surroundings
-from helpers.ranks.launch import raise_failure, write_now
-from helpers.ranks.limits import check_limits
-from helpers.ranks.packing import pack_call
+from helpers.ranks.launch import (
+    check_limits,
+    notebook_cells,
+    pack_call,
+    raise_failure,
+    write_now,
+)
+from helpers.ranks.protocol import Call, RankContext
+from helpers.ranks.supervisor import run_job
 
 USAGE = "write %%ranks 3 (or: %%ranks 3 --timeout 60 --out results)"
 
 
 def ranks_cell(line: str, text: str, shell: Any) -> None:
-    """Run the text of a cell on several ranks.  `line` is what stands behind %%ranks."""
+    """Run the text of a cell on several ranks.  `line` is the rest of the line after %%ranks."""
     options = _options(line)
     check_limits(options.ranks, options.timeout)
     number = getattr(shell, "execution_count", 0)
@@ -41,11 +44,11 @@ def ranks_cell(line: str, text: str, shell: Any) -> None:
     except SyntaxError as error:
         raise SyntaxError(f"line {error.lineno} of the cell: {error.msg}") from None
     names = {n: shell.user_ns[n] for n in sorted(_used_names(tree)) if n in shell.user_ns}
-    here = notebook()
+    here = notebook_cells()
     report = run_job(
         Call(pack_call(run_text, (text, file, names))),
         options.ranks,
-        Surroundings(
+        RankContext(
             folder=os.getcwd(),
             import_path=[p or os.getcwd() for p in sys.path],
             sources={**here.sources, file: text},
@@ -66,7 +69,7 @@ def ranks_cell(line: str, text: str, shell: Any) -> None:
 
 
 def run_text(text: str, file: str, names: dict[str, Any]) -> Any:
-    """Inside a rank: run the text of a cell; give the value of its last line, if it has one."""
+    """Run the text of a cell, inside a rank; return the value of its last line, if it has one."""
     import torch
     import torch.distributed as dist
 

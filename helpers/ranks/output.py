@@ -11,28 +11,30 @@ MOST_KEPT = 2_000_000  # characters of one rank in the report
 
 
 class Output:
-    """Collects the bytes that each rank prints, and writes them on as whole, marked lines.
+    """Collect the bytes that each rank prints, and write them as whole, marked lines.
 
     A line that ends with a carriage return (a progress bar) replaces itself on the screen; of
-    several bars, that of the lowest rank is shown.
+    several bars, only the one of the lowest rank is shown.
     """
 
     def __init__(self, ranks: int, write: Callable[[str], object] | None):
         self._write = write
-        self._kept = [_Kept() for _ in range(ranks)]
+        self._kept = [_KeptText() for _ in range(ranks)]
         self._shown = [0] * ranks
         self._open = [""] * ranks
-        self._bar: tuple[int, int] | None = None  # whose bar is on the screen, and its width
+        self._bar: tuple[int, int] | None = (
+            None  # the rank whose bar is on the screen, and its width
+        )
         decoder = codecs.getincrementaldecoder("utf-8")
         self._decoders = [decoder(errors="backslashreplace") for _ in range(ranks)]
 
     @property
     def texts(self) -> list[str]:
-        """What each rank printed, without marks; of very much only the beginning and the end."""
+        """What each rank printed, without marks; of a long text only the beginning and the end."""
         return [kept.text for kept in self._kept]
 
     def add(self, rank: int, data: bytes, final: bool = False) -> None:
-        """Take what one rank printed; `final` closes a line that it left open."""
+        """Take what one rank printed; `final` ends a line that it left open."""
         text = self._decoders[rank].decode(data, final).replace("\r\n", "\n")
         self._kept[rank].add(text)
         if self._write is None or self._shown[rank] > MOST_SHOWN:
@@ -58,12 +60,12 @@ class Output:
             self._write(shown)
 
     def _mark(self, rank: int, line: str) -> str:
-        """The mark of a line; none where there is one rank, or where the line names its own."""
+        """Return the mark of a line; none for a single rank, or if the line names its rank."""
         alone = len(self._kept) == 1 or line.startswith(f"rank {rank} ")
         return "" if alone else MARK.format(rank=rank)
 
     def _line(self, rank: int, line: str) -> str:
-        """A line as it goes to the screen, where a progress bar may stand in the last row."""
+        """Return a line as written to the screen, whose last row may hold a progress bar."""
         owner, width = self._bar or (rank, 0)
         text = line.rstrip("\r\n")
         if line.endswith("\r"):
@@ -75,11 +77,11 @@ class Output:
         return text.ljust(width) + "\n" if width else line
 
 
-class _Kept:
+class _KeptText:
     """The text of one rank: all of it, or its beginning and its end."""
 
     def __init__(self):
-        self._parts: list[str] = []  # joined when somebody reads: adding must stay cheap
+        self._parts: list[str] = []  # joined when read: adding must stay cheap
         self._length = 0
         self._begin = ""
         self._left_out = 0

@@ -1,37 +1,132 @@
 """Warm ranks: interpreters that have imported torch and wait, so that a launch starts at once.
 
 Importing torch takes one to two seconds. In a notebook, and in the tests, the next launch is
-prepared while the person reads. A process of the pool takes one job and ends, so a launch never
-finds what an earlier one left behind. The pool ends with the process that holds it: each rank
+prepared while its user reads. A process of the pool takes one job and ends, so a launch never finds
+what an earlier one left behind. The pool ends with the process that holds it, because each rank
 watches a pipe from there. On Linux ranks are forked from one server (`forkserver`), so that even
-those that nobody has kept warm start at once.
+a rank that wasn't kept warm starts at once.
 """
 
+import os
 import queue
+import signal
+import subprocess
 import sys
 import threading
 from functools import cache
+from pathlib import Path
+from typing import Any
 
-from helpers.ranks import forkserver
-from helpers.ranks.process import News, RankProcess, rank_environment
+from helpers.ranks import forkserver, protocol
+from helpers.ranks.protocol import News
+from helpers.ranks.store import loopback_variables
 
-MOST_WARM = 8  # a waiting process that was not forked holds about 200 MB
+MOST_WARM = 8  # a waiting process that was not forked takes about 200 MB
+ROOT = Path(__file__).resolve().parents[2]  # the folder that contains `helpers`
+
+
+class RankProcess:
+    """An interpreter that has imported torch and waits for one job, seen from the notebook.
+
+    It starts before it is needed; its rank and the queue for its news come with the job.
+
+    Args:
+        server: the server to fork it from; None starts a fresh interpreter.
+    """
+
+    def __init__(self, server: forkserver.ForkServer | None = None) -> None:
+        self.rank = -1
+        self._early: list[tuple[str, Any]] = []  # news from before the job
+        self._news: queue.Queue[News] | None = None
+        self._lock = threading.Lock()
+        self.process = server.fork() if server else _fresh_interpreter()
+        readers = [
+            threading.Thread(target=target, daemon=True)
+            for target in (self._read_text, self._read_messages)
+        ]
+        for reader in readers:
+            reader.start()
+        threading.Thread(target=self._await_end, args=(readers,), daemon=True).start()
+
+    def join(self, rank: int, news: queue.Queue[News]) -> None:
+        """Assign the process its rank; from now on its news goes to `news`."""
+        with self._lock:
+            self.rank, self._news = rank, news
+            for kind, value in self._early:
+                news.put(News(rank, kind, value))
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def order(self, **message: Any) -> None:
+        """Send an order; ignore a process that has ended, whose news says so anyway."""
+        try:
+            protocol.send(self.process.stdin.fileno(), message)
+        except (OSError, ValueError):
+            pass
+
+    def kill(self) -> None:
+        """Kill the process and the processes that it started; wait until it has ended."""
+        self.strike()
+        self.process.wait()
+
+    def strike(self) -> None:
+        """Kill them without waiting, so that several ranks can be killed at the same time."""
+        try:
+            if os.name == "posix":
+                os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.kill()
+        except (ProcessLookupError, PermissionError):
+            pass
+
+    def close(self) -> None:
+        """Close the pipes of a process that has ended."""
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            pipe.close()
+
+    def _read_text(self) -> None:
+        while data := os.read(self.process.stderr.fileno(), 1 << 16):
+            self._tell("text", data)
+
+    def _read_messages(self) -> None:
+        try:
+            while True:
+                self._tell("message", protocol.receive(self.process.stdout.fileno()))
+        except (EOFError, OSError):
+            pass
+
+    def _await_end(self, readers: list[threading.Thread]) -> None:
+        status = self.process.wait()
+        for reader in readers:  # its last words come before the news of its end
+            for _ in range(4):  # if this whole process was suspended, only one step of four is lost
+                reader.join(timeout=0.25)
+        self._tell("ended", status)
+
+    def _tell(self, kind: str, value: Any) -> None:
+        with self._lock:
+            if self._news is None:
+                self._early.append((kind, value))
+                return
+        self._news.put(News(self.rank, kind, value))  # blocks if the reader is slow
 
 
 class Pool:
-    """Processes that wait for a job; `size` is how many to keep ready."""
+    """Processes that wait for a job; `size` says how many to keep ready."""
 
     def __init__(self) -> None:
         self.size = 0
         self._waiting: list[RankProcess] = []
         self._server: forkserver.ForkServer | None = None
-        self._next: forkserver.ForkServer | None = None  # knows more, and is not ready yet
+        self._next: forkserver.ForkServer | None = None  # imports more, and is not ready yet
         self._lock = threading.RLock()  # two launches may run at once, in two threads
 
     def take(self, count: int, news: queue.Queue[News], trains: bool = False) -> list[RankProcess]:
-        """`count` processes with the ranks 0, 1, …: warm ones first, new ones for the rest.
+        """Take `count` processes as ranks 0, 1, …: warm ones first, new ones for the rest.
 
-        trains: it is known that they will make an optimizer.
+        Args:
+            trains: whether they will certainly create an optimizer.
         """
         with self._lock:
             self._forget_the_dead()
@@ -43,7 +138,7 @@ class Pool:
         return taken
 
     def refill(self) -> None:
-        """Start what is missing; gives at once, the processes get ready by themselves."""
+        """Start missing processes and return immediately; they warm up on their own."""
         with self._lock:
             self._forget_the_dead()
             while len(self._waiting) < min(self.size, MOST_WARM):
@@ -52,7 +147,7 @@ class Pool:
                 self._next = forkserver.ForkServer(rank_environment(), trains=True, patient=True)
 
     def close(self) -> None:
-        """End every process that waits, and the server that they were forked from."""
+        """End all waiting processes and the servers that they were forked from."""
         with self._lock:
             self.size = 0
             for process in self._waiting:
@@ -84,12 +179,12 @@ class Pool:
 
 @cache
 def the_pool() -> Pool:
-    """The pool of this process."""
+    """Return the pool of this process."""
     return Pool()
 
 
 def keep_warm(count: int) -> None:
-    """From now on keep `count` processes ready (0: none, and end those that wait)."""
+    """Keep `count` processes ready from now on; 0 ends those that wait."""
     pool = the_pool()
     if count == 0:
         pool.close()
@@ -98,6 +193,40 @@ def keep_warm(count: int) -> None:
 
 
 def in_notebook() -> bool:
-    """Whether this process is a notebook's kernel, which lives on after a launch."""
+    """Return whether this process is a notebook's kernel, which outlives a launch."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return shell is not None and hasattr(shell, "kernel")
+
+
+def _fresh_interpreter() -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", "from helpers.ranks.worker import main; main()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        env=rank_environment(),
+        # Its own group, so that the processes that a rank starts end with it.
+        start_new_session=os.name == "posix",
+    )
+
+
+def rank_environment() -> dict[str, str]:
+    """Return the environment in which an interpreter for ranks starts."""
+    mine = {"PYTHONPATH": _import_path(), "PYTHONUNBUFFERED": ""}
+    return rank_defaults() | os.environ | mine
+
+
+def _import_path() -> str:
+    """Return the PYTHONPATH of a rank: the folder of `helpers`, then the one already set."""
+    return os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH")) if p)
+
+
+def rank_defaults() -> dict[str, str]:
+    """Return the environment variables of every rank that the user can override."""
+    return loopback_variables() | {
+        # torch's flight recorder: `helpers.hang.flight` reads it after a stop.
+        "TORCH_FR_BUFFER_SIZE": "256",
+        # C++ warns at length when a partner has gone; the failure says it in one sentence.
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
+    }

@@ -5,30 +5,38 @@ A rank has three pipes, so that nothing that the student prints can be taken for
     stdin    orders, from the notebook to the rank; its end means that the notebook is gone
     stdout   news, from the rank to the notebook: a result, an error, a stack
     stderr   text: whatever the rank prints, on stdout or stderr, from Python or from C++
+
+The order that starts a rank's work carries a `RankContext` and a job: a `Call` or a `Script`.
 """
 
+import linecache
 import os
 import pickle
+import runpy
 import struct
+import sys
+from dataclasses import dataclass, field
 from typing import Any
+
+from helpers.ranks.environment import Place
 
 LENGTH = struct.Struct(">Q")
 
 
 def send(descriptor: int, message: Any) -> None:
-    """Write one message to a pipe.  Raises OSError where nobody reads any more."""
+    """Write one message to a pipe; raise OSError if its reader has gone."""
     send_bytes(descriptor, pickle.dumps(message))
 
 
 def send_bytes(descriptor: int, body: bytes) -> None:
-    """The same for what is bytes already."""
+    """Write one message that is already pickled."""
     data = memoryview(LENGTH.pack(len(body)) + body)
     while data:
         data = data[os.write(descriptor, data[: 1 << 20]) :]
 
 
 def receive(descriptor: int) -> Any:
-    """Read one message; raises EOFError where the other side has ended."""
+    """Read one message; raise EOFError if the writer has gone."""
     (length,) = LENGTH.unpack(_exactly(descriptor, LENGTH.size))
     return pickle.loads(_exactly(descriptor, length))
 
@@ -42,3 +50,74 @@ def _exactly(descriptor: int, count: int) -> bytearray:
             raise EOFError
         data += part
     return data
+
+
+@dataclass
+class RankContext:
+    """What a fresh interpreter needs in order to look like the process that launched it.
+
+    place and environment differ from rank to rank: the supervisor fills them in.
+    """
+
+    folder: str
+    import_path: list[str]
+    place: Place | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)  # notebook cells: file name -> text
+    cells: dict[str, str] = field(default_factory=dict)  # file name -> "cell [7]"
+    connect: bool = True
+    backend: str = "auto"
+    timeout: float = 300.0
+    quiet: bool = False
+    checked: bool = False
+
+    def apply(self) -> None:
+        """Adopt the environment, the folder, the import path and the sources of the cells."""
+        os.environ.clear()
+        os.environ.update(self.environment)
+        os.chdir(self.folder)
+        sys.path[:] = self.import_path
+        for name, text in self.sources.items():
+            linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+
+
+@dataclass
+class Call:
+    """Call a function that was pickled by value."""
+
+    packed: bytes  # cloudpickle of (function, arguments)
+
+    def run(self) -> Any:
+        import cloudpickle
+
+        function, arguments = cloudpickle.loads(self.packed)
+        return function(*arguments)
+
+
+@dataclass
+class Script:
+    """Run a file as `python script.py` would."""
+
+    path: str
+    arguments: list[str]
+
+    def run(self) -> None:
+        sys.argv = [self.path, *self.arguments]
+        sys.path.insert(0, os.path.dirname(os.path.abspath(self.path)))
+        try:
+            runpy.run_path(self.path, run_name="__main__")
+        except SystemExit as end:
+            if end.code not in (None, 0):
+                raise
+
+
+@dataclass(frozen=True)
+class News:
+    """An event of one rank.
+
+    kind: "message" (value: a dict), "text" (value: bytes) or "ended" (value: the exit status).
+    """
+
+    rank: int
+    kind: str
+    value: Any

@@ -1,4 +1,4 @@
-"""What every script with several ranks does around its lesson: flags, place, connection, trace.
+"""Everything that a script with several ranks does around its lesson: flags, connection, trace.
 
 def read_flags(arguments=None):
     return add_run_flags(TrainingFlags(__doc__, batch_size=1), ranks=3).parse_args(arguments)
@@ -16,18 +16,20 @@ from collections.abc import Callable
 from functools import partial
 
 from helpers.plain_errors import plain_errors
-from helpers.ranks.connect import connect, disconnect
-from helpers.ranks.flags import add_rank_flags, place_from
-from helpers.ranks.place import Place
+from helpers.ranks.connect import BACKENDS, connect, disconnect
+from helpers.ranks.environment import SOURCES, Place, find_place
 
 Check = Callable[[argparse.Namespace, int], object]
+MOST_SECONDS = 1_000_000  # eleven days
 
 
 def add_run_flags(parser: argparse.ArgumentParser, ranks: int) -> argparse.ArgumentParser:
     """Add the flags that `run_as_rank` reads, and return the parser.
 
-    Those of `add_rank_flags`, --trace FOLDER, and --plain. ranks: the world size where nobody says
-    one.
+    They are those of `add_rank_flags`, --trace FOLDER and --plain.
+
+    Args:
+        ranks: the default world size.
     """
     add_rank_flags(parser, ranks)
     add = parser.add_argument_group("output").add_argument
@@ -44,14 +46,16 @@ def run_as_rank(
 ) -> None:
     """Run a script as one rank: read its flags, connect, train, save the trace, disconnect.
 
-    read_flags: returns the flags, those of `add_run_flags` among them.
-    train: train(options, place, device, say) -> a tuple that ends in the trace, which --trace
-        saves in a folder as rank0.json and so on. It calls say(step, loss) after each step.
-    fits: fits(options, world_size) raises ValueError for flags that so many ranks cannot meet. It
-        is called before this rank waits for any other.
-    tell: tell(options, place, result) is called at the end with what `train` returned.
+    An error ends the program with one sentence (see `helpers.plain_errors`).
 
-    What is wrong ends the program with one sentence (see `helpers.plain_errors`).
+    Args:
+        read_flags: returns the flags, those of `add_run_flags` among them.
+        train: train(options, place, device, say) returns a tuple that ends in the trace, which
+            --trace saves in a folder as rank0.json and so on. It calls say(step, loss) after each
+            step.
+        fits: fits(options, world_size) raises ValueError if the flags don't suit the number of
+            ranks. It is called before this rank waits for any other.
+        tell: tell(options, place, result) is called at the end with what `train` returned.
     """
     with plain_errors():
         options = read_flags()
@@ -69,9 +73,10 @@ def run_as_rank(
 
 
 def run_alone(read_flags: Callable[[], argparse.Namespace], train: Callable[..., tuple]) -> None:
-    """Run a script on one device: read its flags, train, save the trace where --trace says.
+    """Run a script on one device: read its flags, train, and save the trace if --trace is set.
 
-    train: train(options) -> a tuple that ends in the trace; it prints the losses itself.
+    Args:
+        train: train(options) returns a tuple that ends in the trace; it prints the losses itself.
     """
     with plain_errors():
         options = read_flags()
@@ -81,10 +86,53 @@ def run_alone(read_flags: Callable[[], argparse.Namespace], train: Callable[...,
 
 
 def say_as_rank(rank: int, step: int, loss: float) -> None:
-    """Print a line for a person: whose it is, the step, and the loss in nats per token."""
+    """Print a line to read: the rank, the step, and the loss in nats per token."""
     print(f"rank {rank}  step {step}  loss {loss:.3f}", flush=True)
 
 
 def say_plainly(step: int, loss: float) -> None:
-    """Print a line for a program: the step and the loss with all its digits."""
+    """Print a line to parse: the step, and the loss with all its digits."""
     print(step, loss, flush=True)
+
+
+def add_rank_flags(parser: argparse.ArgumentParser, ranks: int) -> None:
+    """Add RANK, --world-size, --rank-source, --backend and --timeout.
+
+    Args:
+        ranks: the default world size.
+    """
+    parser.add_argument("rank", nargs="?", help="this process's rank, from 0; torchrun sets it")
+    add = parser.add_argument_group("ranks").add_argument
+    add("--world-size", type=int, help=f"how many ranks there are ({ranks})")
+    add("--rank-source", choices=SOURCES, default="auto", help="where to read the rank (auto)")
+    add("--backend", choices=BACKENDS, default="auto", help="what carries the messages (auto)")
+    add(
+        "--timeout",
+        type=timeout_seconds,
+        default=300.0,
+        help="seconds to wait for another rank (300)",
+    )
+    parser.set_defaults(default_world_size=ranks)
+
+
+def timeout_seconds(text: str) -> float:
+    """Parse how many seconds a rank waits for another one; ranks need about one to connect."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 1 <= number <= MOST_SECONDS:
+        raise argparse.ArgumentTypeError(
+            f"must be a number of seconds from 1 to {MOST_SECONDS:,}, not {text!r}"
+        )
+    return number
+
+
+def place_from(options: argparse.Namespace) -> Place:
+    """Return the place of this process, from its flags and its environment."""
+    return find_place(
+        options.rank,
+        options.world_size,
+        default_world_size=options.default_world_size,
+        source=options.rank_source,
+    )

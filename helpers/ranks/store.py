@@ -1,8 +1,8 @@
-"""Where rank 0 serves torch's key-value store, and how the others find it.
+"""Where rank 0 serves torch's key-value store, how the others find it, and over which network.
 
 The store has no password, and torch would serve it on every network of the machine, whatever
-address it is told. So where all ranks are on this machine, it gets a socket of ours that listens
-on the loopback only.
+address it is told. So if all ranks are on this machine, the store uses a socket of ours that
+listens on the loopback only.
 """
 
 import contextlib
@@ -10,17 +10,17 @@ import importlib
 import ipaddress
 import os
 import socket
+import struct
 import sys
 import time
 from datetime import timedelta
 
 from helpers.hang.notes import KEY, Notes
-from helpers.ranks.interface import loopback
-from helpers.ranks.place import Place
+from helpers.ranks.environment import Place
 
-SAY_AFTER_S = 3.0  # after this long a waiting rank says for whom it waits
+SAY_AFTER_S = 3.0  # after this long a waiting rank says which one it waits for
 HERE = "127.0.0.1"
-PORT = "lab/port"  # the note under torchrun: where rank 0 serves the store of this attempt
+PORT = "lab/port"  # the note under torchrun: where rank 0 serves this attempt's store
 
 
 class ConnectError(RuntimeError):
@@ -28,23 +28,28 @@ class ConnectError(RuntimeError):
 
 
 def is_here(address: str) -> bool:
-    """Whether an address is the loopback on every machine, as "localhost" is."""
+    """Return whether an address is the loopback on every machine, as "localhost" is."""
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(address).is_loopback
     return address == "localhost"
 
 
 def all_here(place: Place) -> bool:
-    """Whether all ranks are surely on this machine."""
+    """Return whether all ranks are certainly on this machine."""
     counted = place.launcher == "torchrun" and place.local_world_size == place.world_size
     return counted or is_here(place.address)
 
 
-def serve(address: str, port: int = 0, **options):
-    """Serve a store, on the loopback only if that is the address; port 0 takes any that is free.
+def serve_store(address: str, port: int = 0, **options):
+    """Serve a store, on the loopback only if that is the address; port 0 takes any free port.
 
-    options: of torch's TCPStore. Raises OSError or torch's DistError where the port is taken. On
-    Windows the store listens on every network: torch takes no socket from us there.
+    On Windows the store listens on every network, because torch accepts no socket from us there.
+
+    Args:
+        options: options of torch's TCPStore.
+
+    Raises:
+        OSError, torch.distributed.DistError: if the port is in use.
     """
     import torch.distributed as dist
 
@@ -54,32 +59,32 @@ def serve(address: str, port: int = 0, **options):
 
 
 def keep_to_loopback() -> None:
-    """Keep what `init_process_group` opens by itself, in this process, on the loopback.
+    """Keep everything that `init_process_group` opens in this process on the loopback.
 
-    That is a store at MASTER_PORT, unless MASTER_ADDR leads to another machine, and the sockets of
-    gloo, NCCL and RPC, which would go where the machine's own name leads.
+    That is a store at MASTER_PORT, unless MASTER_ADDR is another machine, and the sockets of gloo,
+    NCCL and RPC, which would otherwise listen on the network of the machine's own name.
     """
     # By its full name: torch.distributed has a function of the same name.
     rendezvous = importlib.import_module("torch.distributed.rendezvous")
-    for name, value in loopback().items():
+    for name, value in loopback_variables().items():
         os.environ.setdefault(name, value)
     if sys.platform != "win32":
         rendezvous.TCPStore = _store_of_torch
 
 
 def _store_of_torch(host_name, port, world_size=None, is_master=False, *args, **options):
-    """The TCPStore that torch's own rendezvous opens."""
+    """Open a TCPStore in place of torch's own rendezvous, on the loopback if possible."""
     from torch.distributed import TCPStore
 
     if is_master and is_here(host_name):
-        # A port in use is torch's to judge: this process may serve a store there already.
+        # Leave a port in use to torch: this process may be serving a store there already.
         with contextlib.suppress(OSError):
             options["master_listen_fd"], port = _listen(host_name, port)
     return TCPStore(host_name, port, world_size, is_master, *args, **options)
 
 
 def _listen(address: str, port: int) -> tuple[int, int]:
-    """A descriptor that listens on the loopback, for torch to close, and its port."""
+    """Listen on the loopback; return the descriptor, which torch will close, and the port."""
     family, host = (socket.AF_INET6, "::1") if address == "::1" else (socket.AF_INET, HERE)
     listening = socket.create_server((host, port), family=family, backlog=socket.SOMAXCONN)
     port = listening.getsockname()[1]
@@ -87,11 +92,11 @@ def _listen(address: str, port: int) -> tuple[int, int]:
 
 
 def open_store(place: Place, timeout: float):
-    """The store of all ranks: rank 0 serves it, the others call."""
+    """Open the store of all ranks: rank 0 serves it, and the others connect to it."""
     import torch.distributed as dist
 
     port, serves = place.port, place.rank == 0
-    if "LAB_STORE_PORT" in os.environ:  # helpers.ranks serves it already, on a free port
+    if "LAB_STORE_PORT" in os.environ:  # our own launcher serves it already, on a free port
         port, serves = int(os.environ["LAB_STORE_PORT"]), False
     where = f"{place.address}:{port}"
     _look_up(place.address)
@@ -100,7 +105,7 @@ def open_store(place: Place, timeout: float):
     try:
         wait = timedelta(seconds=timeout)
         if serves:
-            return serve(place.address, port, timeout=wait)
+            return serve_store(place.address, port, timeout=wait)
         return dist.TCPStore(place.address, port, is_master=False, timeout=wait)
     except (dist.DistError, RuntimeError, OSError) as error:
         text = str(error).lower()
@@ -119,11 +124,11 @@ def open_store(place: Place, timeout: float):
 
 
 def store_of_this_attempt(place: Place, timeout: float):
-    """A store that no attempt before has written into: rank 0 serves it, and tells its port.
+    """Open a store that no earlier attempt has written to: rank 0 serves it and leaves its port.
 
-    torchrun keeps one store for all attempts. After a restart gloo would find in it the addresses
-    of the ranks that have died, and call them (pytorch issue 135712). TORCHELASTIC_RESTART_COUNT
-    does not tell the attempts apart: each machine counts for itself.
+    torchrun keeps one store for all attempts. After a restart gloo would find the addresses of dead
+    ranks in it, and call them (pytorch issue 135712). TORCHELASTIC_RESTART_COUNT can't tell the
+    attempts apart, because each machine has its own count.
     """
     import torch.distributed as dist
 
@@ -131,7 +136,7 @@ def store_of_this_attempt(place: Place, timeout: float):
     kept = dist.TCPStore(place.address, place.port, is_master=False, timeout=wait)
     notes, address = Notes(kept), HERE if all_here(place) else place.address
     if place.rank == 0:
-        store = serve(address, timeout=wait)
+        store = serve_store(address, timeout=wait)
         notes.leave(PORT, store.port)
         return store
     while True:
@@ -147,7 +152,7 @@ def store_of_this_attempt(place: Place, timeout: float):
         try:
             socket.create_connection((address, port), timeout=5).close()
             return dist.TCPStore(address, port, is_master=False, timeout=wait)
-        except (OSError, dist.DistError) as error:  # that of the attempt before: it is gone
+        except (OSError, dist.DistError) as error:  # the port of the previous attempt
             if time.monotonic() - begun > timeout:
                 raise ConnectError(
                     f"rank {place.rank} waited {timeout:.0f} s for the store of rank 0 at "
@@ -163,7 +168,7 @@ def _port(facts) -> int:
 
 
 def _look_up(address: str) -> None:
-    """ConnectError where the name of rank 0's machine does not lead to a number."""
+    """Raise ConnectError if the name of rank 0's machine can't be resolved."""
     try:
         socket.getaddrinfo(address, None)
     except (socket.gaierror, UnicodeError):
@@ -174,7 +179,7 @@ def _look_up(address: str) -> None:
 
 
 def _await_rank_0(place: Place, port: int, timeout: float) -> None:
-    """Return as soon as something listens where rank 0 should."""
+    """Wait until something listens where rank 0 should; raise ConnectError after the time-out."""
     begun, said = time.monotonic(), False
     while True:
         try:
@@ -195,10 +200,60 @@ def _await_rank_0(place: Place, port: int, timeout: float) -> None:
         if waited > timeout:
             raise ConnectError(
                 f"rank {place.rank} waited {timeout:.0f} s for rank 0 at {place.address}:{port}, "
-                "and nobody listens there: start rank 0 too"
+                "but nothing listens there: start rank 0 too"
             )
         time.sleep(0.05)
 
 
 def first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0][:200] if str(error).strip() else repr(error)
+
+
+def loopback_variables() -> dict[str, str]:
+    """Return the variables that keep gloo, NCCL and torch's RPC on this system's loopback.
+
+    Without them they listen on the address of the machine's own name: the network of a lecture
+    hall, or none at all, as on a Mac that can't resolve its name.
+    """
+    if sys.platform == "win32":
+        return {"USE_LIBUV": "0"}
+    name = "lo0" if sys.platform == "darwin" else "lo"
+    libraries = ("GLOO", "TP") if sys.platform == "darwin" else ("GLOO", "TP", "NCCL")
+    return {f"{library}_SOCKET_IFNAME": name for library in libraries}
+
+
+def interface_to(address: str) -> str | None:
+    """Return the interface that reaches an address, as in "eth0"; None if unknown (not on Linux).
+
+    gloo would take the interface of the machine's own name. On many laptops that is the loopback,
+    which no other machine can reach.
+    """
+    own = address_towards(address)
+    if own is None or not sys.platform.startswith("linux"):
+        return None
+    for _, name in socket.if_nameindex():
+        if _address_of(name) == own:
+            return name
+    return None
+
+
+def address_towards(address: str) -> str | None:
+    """Return this machine's address in the network of another one; None if it has none."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, 9))  # sends nothing: it only selects a route
+            return probe.getsockname()[0]
+    except OSError:
+        return None
+
+
+def _address_of(interface: str) -> str | None:
+    import fcntl
+
+    request = struct.pack("256s", interface.encode()[:15])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            answer = fcntl.ioctl(probe.fileno(), 0x8915, request)  # SIOCGIFADDR
+        except OSError:
+            return None
+    return socket.inet_ntoa(answer[20:24])

@@ -1,9 +1,14 @@
 """The program that runs in the process of one rank.
 
-It is started warm: torch is imported before the job arrives.  It takes one job, sends back
-its result or its error, waits until every rank has finished, and ends.
+It starts warm: torch is imported before the job arrives.  It takes one job, sends back the result
+or the error, waits until every rank has finished, and ends.
+
+A rank is finished when its process can't communicate any more, and not when its function or its
+script has returned: Python waits for every thread that isn't a daemon, and an exit handler may
+still send a message.
 """
 
+import atexit
 import functools
 import os
 import queue
@@ -13,55 +18,57 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 from helpers.hang.places import locate
 from helpers.ranks import protocol
-from helpers.ranks.ending import Ending, left_processes
-from helpers.ranks.jobs import Call, Script, Surroundings
-from helpers.ranks.store import HERE, keep_to_loopback, serve
-from helpers.ranks.wording import LONGEST_TRACEBACK, cut, text_of
+from helpers.ranks.failure import LONGEST_TRACEBACK, shorten, text_of
+from helpers.ranks.protocol import Call, RankContext, Script
+from helpers.ranks.store import HERE, keep_to_loopback, serve_store
 
-CONNECT_S = 120.0  # how long the ranks may take to find each other
-LARGEST = 1 << 29  # bytes of a result that can be sent back
+CONNECT_S = 120.0  # how long the ranks may take to connect
+LARGEST = 1 << 29  # bytes of the largest result that can be sent back
 
 Tell = Callable[[dict], None]
+# Python's own helper processes, which only wait for their parent.
+PYTHONS_OWN = (b"multiprocessing.resource_tracker", b"multiprocessing.forkserver")
 
 
 def main() -> None:
-    """Serve one job.  Called by `helpers.ranks.process` in a fresh interpreter."""
+    """Serve one job, in a fresh interpreter (see `pool`) or in a fork (see `forkserver`)."""
     orders, tell = _take_the_pipes()
     jobs: queue.Queue = queue.Queue()
     ending = Ending()
     threading.Thread(target=_listen, args=(orders, tell, jobs, ending), daemon=True).start()
 
     try:
-        import torch.distributed  # noqa: F401  the slow import, done before a job is there
+        import torch.distributed  # noqa: F401  the slow import, before a job arrives
 
         import helpers.hang.watch  # noqa: F401
     except ImportError as error:
         sentence = f"torch cannot be imported ({error}): python -m helpers.doctor says what to do"
-        tell({"kind": "error", **describe(ImportError(sentence))})
+        tell({"kind": "error", **error_facts(ImportError(sentence))})
         return
     tell({"kind": "ready"})
-    store = None  # served for as long as this variable holds it
+    store = None  # served as long as this variable refers to it
     while (message := jobs.get())["kind"] == "serve":
-        store = _serve_store()
+        store = serve_store(HERE)
         tell({"kind": "port", "port": store.port})
     if message["kind"] == "exit":
         return
-    result = _work(message["surroundings"], message["job"], tell, ending)
+    result = _work(message["context"], message["job"], tell, ending)
     try:
         tell(result)
     except OSError:
         return  # the notebook is gone
     _flush()
-    jobs.get()  # "exit": other ranks may still need this rank's store and connections
+    jobs.get()  # "exit": until then other ranks may need this rank's store and connections
     _flush()
-    os._exit(0)  # without taking torch apart piece by piece, which takes a while
+    os._exit(0)  # skips torch's slow teardown
 
 
 def _take_the_pipes() -> tuple[int, Tell]:
-    """Keep stdin and stdout for orders and news; let everything that is printed go to stderr."""
+    """Reserve stdin and stdout for orders and news; redirect everything printed to stderr."""
     orders, news = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -77,7 +84,7 @@ def _take_the_pipes() -> tuple[int, Tell]:
         )
         setattr(sys, name, text)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
-    lock = threading.Lock()  # several threads have news
+    lock = threading.Lock()  # several threads send news
 
     def tell(message: dict) -> None:
         with lock:
@@ -86,11 +93,11 @@ def _take_the_pipes() -> tuple[int, Tell]:
     return orders, tell
 
 
-def _listen(orders: int, tell: Tell, jobs: queue.Queue, ending: Ending) -> None:
-    """In a thread of its own: hand orders on; tell where the rank stands; die at the end.
+def _listen(orders: int, tell: Tell, jobs: queue.Queue, ending: "Ending") -> None:
+    """Hand on orders, answer where the rank stands, and end the rank with the pipe (in a thread).
 
-    The end of the pipe means that the notebook is gone, however it went: then this rank, and all
-    that it started, must go too.
+    The end of the pipe means that the notebook is gone, for whatever reason: then this rank and
+    every process that it started must end too.
     """
     while True:
         try:
@@ -103,63 +110,57 @@ def _listen(orders: int, tell: Tell, jobs: queue.Queue, ending: Ending) -> None:
             end_everything()
 
 
-def _standing(ending: Ending):
-    """Where the program stands, and what it waits for; None where that cannot be told."""
+def _standing(ending: "Ending"):
+    """Return where the program stands and what it waits for; None if that can't be determined."""
     try:
         from helpers.hang.watch import the_watch
 
         left = ending.finished and left_processes()
         return the_watch().standing(ending.waits, ending.finished, left)
-    except Exception:  # this thread must live: it ends the rank when the notebook is gone
+    except Exception:  # this thread must survive: it ends the rank once the notebook is gone
         traceback.print_exc()
         return None
 
 
 def end_everything() -> None:
-    """End this process and the processes that it started, at once."""
+    """Kill this process and the processes that it started."""
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)
 
 
-def _serve_store():
-    """Serve torch's key-value store on a port that the system chooses."""
-    return serve(HERE)
-
-
-def _work(surroundings: Surroundings, job: Call | Script, tell: Tell, ending: Ending) -> dict:
-    """Run the job to the end of its threads and exit handlers; return how it went, as a message."""
+def _work(context: RankContext, job: Call | Script, tell: Tell, ending: "Ending") -> dict:
+    """Run the job, its threads and its exit handlers to the end; return the message about it."""
     try:
-        surroundings.apply()
+        context.apply()
         keep_to_loopback()
         from helpers.hang.watch import the_watch
         from helpers.ranks.connect import connect
-        from helpers.ranks.place import find_place
 
-        place = find_place()
+        place = context.place
         the_watch().begin(
             place.rank,
             mistake=functools.partial(_mistake, tell),
-            phrase=lambda operation: locate([operation.place], surroundings.cells).phrase,
+            phrase=lambda operation: locate([operation.place], context.cells).phrase,
         )
-        if surroundings.connect:
-            # The launcher's own time-out comes first: it can say where every rank stands.
-            wait = surroundings.timeout + CONNECT_S
-            checked = surroundings.checked
-            connect(place, surroundings.backend, wait, surroundings.quiet, checked)
+        if context.connect:
+            # Longer than the launcher's time-out, whose error can say where every rank stands.
+            wait = context.timeout + CONNECT_S
+            checked = context.checked
+            connect(place, context.backend, wait, context.quiet, checked)
         tell({"kind": "running"})
         result = job.run()
         ending.run()
         return {"kind": "result", "value": _pack_result(result, place.rank)}
-    except BaseException as error:  # SystemExit too: a rank must always say how it ended
+    except BaseException as error:  # SystemExit too: a rank always reports how it ended
         if isinstance(error, KeyboardInterrupt):
             _flush()
-        return {"kind": "error", **describe(error)}
+        return {"kind": "error", **error_facts(error)}
 
 
 def _mistake(tell: Tell, error: Exception) -> None:
-    """A mistake that a thread has found, while the program itself does something else."""
-    tell({"kind": "error", **describe(error)})
+    """Report a mistake that a thread has found while the program does something else."""
+    tell({"kind": "error", **error_facts(error)})
 
 
 def _pack_result(value: object, rank: int) -> bytes:
@@ -181,8 +182,8 @@ def _pack_result(value: object, rank: int) -> bytes:
     return packed
 
 
-def describe(error: BaseException) -> dict:
-    """The facts of an error that travel to the notebook."""
+def error_facts(error: BaseException) -> dict:
+    """Return the facts of an error that are sent to the notebook."""
     if isinstance(error, SyntaxError) and error.filename:
         frames = [(error.filename, error.lineno or 1, "")]
     else:
@@ -192,10 +193,47 @@ def describe(error: BaseException) -> dict:
         "type": type(error).__name__,
         "text": text_of(error),
         "frames": frames,
-        "traceback": cut("".join(traceback.format_exception(error)), LONGEST_TRACEBACK),
+        "traceback": shorten("".join(traceback.format_exception(error)), LONGEST_TRACEBACK),
     }
 
 
 def _flush() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
+
+
+class Ending:
+    """How far this process has ended. The listening thread reads it."""
+
+    waits = False  # for its threads: the program itself has ended
+    finished = False  # nothing is left that Python would wait for
+
+    def run(self) -> None:
+        """Wait for the program's threads, then run its exit handlers."""
+        self.waits = True
+        threading._shutdown()  # as at exit; executors join their threads in it too
+        self.waits = False
+        atexit._run_exitfuncs()
+        self.finished = True
+
+
+def left_processes() -> bool:
+    """Return whether a descendant of this process is still running.
+
+    Descendants share its process group. Without /proc there is no way to know: False.
+    """
+    me = os.getpid()
+    group = os.getpgrp() if hasattr(os, "getpgrp") else None
+    if group != me:
+        return False
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, its_group = (folder / "stat").read_text().rpartition(")")[2].split()[:3]
+            if int(its_group) != group or folder.name == str(me) or state in "ZX":
+                continue
+            command = (folder / "cmdline").read_bytes()
+        except OSError:  # it has just ended
+            continue
+        if not any(own in command for own in PYTHONS_OWN):
+            return True
+    return False

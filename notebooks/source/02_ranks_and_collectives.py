@@ -457,7 +457,7 @@ show(curves(together, title, x="ranks", y="sent by all ranks (sizes of the tenso
 # faster, and it needs a GPU of its own for each rank. The lab chooses, and says why:
 
 # %%
-from helpers.ranks.backend import choose_backend
+from helpers.ranks.connect import choose_backend
 
 for gpus, ranks in ((0, 3), (1, 3), (8, 8)):
     choice = choose_backend("auto", Place(0, ranks, 0, ranks), gpus, nccl=True)

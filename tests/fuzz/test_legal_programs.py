@@ -18,7 +18,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.ranks import follow, keep_warm, launch
+from helpers.ranks import keep_warm, launch, supervisor
 
 pytestmark = pytest.mark.stress
 MODES = pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
@@ -35,8 +35,8 @@ def warm_ranks():
 @pytest.fixture
 def impatient(monkeypatch):
     """Ranks are judged often and soon, so that what isn't proven shows."""
-    monkeypatch.setattr(follow, "STALL_S", 0.2)
-    monkeypatch.setattr(follow, "ASK_S", 0.05)
+    monkeypatch.setattr(supervisor, "STALL_S", 0.2)
+    monkeypatch.setattr(supervisor, "ASK_S", 0.05)
 
 
 # --- programs ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import torch.distributed as dist
 from project.processes import run_ranks
 from project.run_data_parallel import setup
 
-from helpers.ranks.rendezvous import free_port
+from helpers.ranks.environment import free_port
 
 
 def refuses(rank):

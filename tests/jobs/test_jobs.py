@@ -16,7 +16,7 @@ import pytest
 from helpers.grade.task import load_module
 from helpers.network import Link, TwoHosts, why_not
 from helpers.ranks import run_script
-from helpers.ranks.rendezvous import free_port
+from helpers.ranks.environment import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = sorted((ROOT / "jobs").glob("*.sh"))

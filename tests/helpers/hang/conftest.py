@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.ranks import follow, keep_warm
+from helpers.ranks import keep_warm, supervisor
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -15,6 +15,6 @@ def warm_ranks():
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """In lessons two seconds must pass; here the code waits in vain from the first moment."""
-    monkeypatch.setattr(follow, "STALL_S", 0.4)
-    monkeypatch.setattr(follow, "ASK_S", 0.1)
-    monkeypatch.setattr(follow, "ANSWER_S", 10)  # where a machine stops for a while, too
+    monkeypatch.setattr(supervisor, "STALL_S", 0.4)
+    monkeypatch.setattr(supervisor, "ASK_S", 0.1)
+    monkeypatch.setattr(supervisor, "ANSWER_S", 10)  # where a machine stops for a while, too

@@ -17,14 +17,14 @@ import torch.distributed as dist
 from helpers.hang.notes import FIELDS, Notes, pack, text, unpack
 from helpers.hang.operation import Operation
 from helpers.ranks import launch
-from helpers.ranks.store import HERE, serve
+from helpers.ranks.store import HERE, serve_store
 
 SEND = Operation("send", 0, 1, "0", (0, 1), 3, 7, (4, 3), "float32", "", ("a.py", 4, "f"), 2, False)
 
 
 @pytest.fixture
 def store():
-    return serve(HERE)
+    return serve_store(HERE)
 
 
 @pytest.mark.parametrize(

@@ -326,18 +326,18 @@ def test_a_collective_that_was_started_before_the_end_counts():
 
 
 def test_while_a_process_is_left_nothing_is_proven(tmp_path):
-    from helpers.ranks import ending
+    from helpers.ranks import worker
 
     def program(folder):
         import os
         import subprocess
 
-        before = ending.left_processes()
+        before = worker.left_processes()
         child = subprocess.Popen(["sleep", "60"])
-        meanwhile = ending.left_processes()
+        meanwhile = worker.left_processes()
         child.kill()
         child.wait()
-        return os.path.isdir("/proc"), before, meanwhile, ending.left_processes()
+        return os.path.isdir("/proc"), before, meanwhile, worker.left_processes()
 
     ((proc, *found),) = launch(program, 1, (str(tmp_path),), timeout=30, quiet=True)
     assert found == [False, proc, False]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from helpers.ranks.backend import BackendError, choose_backend
-from helpers.ranks.place import Place
+from helpers.ranks import Place
+from helpers.ranks.connect import BackendError, choose_backend
 
 
 def place(ranks: int) -> Place:

@@ -6,10 +6,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from helpers.ranks import SOURCES, BackendError, ConnectError, connect, gpu_of
-from helpers.ranks.discover import Place, PlaceError, discover
-from helpers.ranks.rendezvous import free_port
-from helpers.ranks.slurm import first_host
+from helpers.ranks import (
+    SOURCES,
+    BackendError,
+    ConnectError,
+    Place,
+    PlaceError,
+    connect,
+    discover,
+    gpu_of,
+)
+from helpers.ranks.environment import free_port
+from helpers.ranks.launchers import first_host
 
 # Rank 5 of 8, the second of four on its machine, as each launcher says it.
 BY_HAND = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}

@@ -6,8 +6,15 @@ import pytest
 
 from helpers.hang import Standing
 from helpers.hang.places import locate
-from helpers.ranks.failure import RankState, first_failure, only_echoes, stopped
-from helpers.ranks.wording import LONGEST, seconds, text_of
+from helpers.ranks.failure import (
+    LONGEST,
+    RankState,
+    first_failure,
+    only_echoes,
+    say_seconds,
+    stopped,
+    text_of,
+)
 
 CELLS = {"<cell>": "cell [7]"}
 FRAMES = [("/usr/lib/python3/runpy.py", 3, "run"), ("<cell>", 2, "train")]
@@ -140,4 +147,9 @@ def test_a_rank_that_calls_sys_exit(given, ending):
 
 
 def test_a_time_limit_is_said_in_round_seconds():
-    assert [seconds(s) for s in (59.9999, 300.0, 2.5, 0.25)] == ["60 s", "300 s", "2.5 s", "0.25 s"]
+    assert [say_seconds(s) for s in (59.9999, 300.0, 2.5, 0.25)] == [
+        "60 s",
+        "300 s",
+        "2.5 s",
+        "0.25 s",
+    ]

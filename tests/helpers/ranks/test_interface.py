@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from helpers.network import TwoHosts, why_not
-from helpers.ranks.interface import address_towards, interface_to
+from helpers.ranks.store import address_towards, interface_to
 
 
 def test_the_way_to_this_machine_itself_is_the_loopback():
@@ -19,7 +19,7 @@ def test_a_name_that_nobody_knows_has_no_way():
 
 @pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can")
 def test_between_two_hosts_it_is_the_cable():
-    code = "from helpers.ranks.interface import interface_to as to; print(*map(to, {}))"
+    code = "from helpers.ranks.store import interface_to as to; print(*map(to, {}))"
     with TwoHosts() as two:
         for host in (0, 1):
             command = [sys.executable, "-c", code.format(two.addresses)]

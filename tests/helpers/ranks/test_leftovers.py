@@ -117,13 +117,13 @@ def warm_again(count: int) -> None:
 
 @pytest.mark.timeout(900 + 5 * REPEAT)
 def test_nothing_is_left_behind(monkeypatch, tmp_path):
-    from helpers.ranks import follow
+    from helpers.ranks import supervisor
 
     the_pool().close()  # ranks that start from now on keep their files in a folder of their own
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     the_pool().size = 2
-    monkeypatch.setattr(follow, "STALL_S", 0.3)
-    monkeypatch.setattr(follow, "ASK_S", 0.1)
+    monkeypatch.setattr(supervisor, "STALL_S", 0.3)
+    monkeypatch.setattr(supervisor, "ASK_S", 0.1)
     programs = (works, raises, dies, hangs, starts_children)
     launch(works, 2, timeout=20, quiet=True)
     until_one_server_is_left()

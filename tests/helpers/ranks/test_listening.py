@@ -10,8 +10,8 @@ import torch
 import torch.distributed as dist
 
 from helpers.ranks import launch, run_script
-from helpers.ranks.rendezvous import free_port
-from helpers.ranks.store import is_here, serve
+from helpers.ranks.environment import free_port
+from helpers.ranks.store import is_here, serve_store
 
 psutil = pytest.importorskip("psutil")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="torch takes no socket there")
@@ -178,13 +178,13 @@ def test_which_addresses_are_the_loopback_on_every_machine(address, here):
 
 @pytest.mark.parametrize("address", ["localhost", "127.0.0.1"])
 def test_a_store_is_served_where_its_address_says_and_let_go(address):
-    store = serve(address)
+    store = serve_store(address)
     port = store.port
     mine = [c for c in psutil.Process().net_connections(kind="inet") if c.laddr.port == port]
     assert {c.laddr.ip for c in mine if c.status == "LISTEN"} == {"127.0.0.1"}
     dist.TCPStore(address, port).set("a", "1")
     assert store.get("a") == b"1"
     with pytest.raises((OSError, dist.DistError)):
-        serve(address, port)
+        serve_store(address, port)
     del store
-    serve(address, port)  # its socket is closed with it
+    serve_store(address, port)  # its socket is closed with it

@@ -7,16 +7,16 @@ import pytest
 import torch.distributed as dist
 
 from helpers.hang.notes import Notes, text
-from helpers.ranks.backend import Choice
-from helpers.ranks.place import Place
+from helpers.ranks import Place
+from helpers.ranks.connect import BackendChoice
 
 connect = importlib.import_module("helpers.ranks.connect")  # there is a function of that name
-GLOO = Choice("gloo", "as asked")
+GLOO = BackendChoice("gloo", "as asked")
 
 
 def refusal(store, rank: int = 0, key: str = "ours") -> str:
     with pytest.raises(connect.ConnectError) as caught:
-        connect._compare_notes(Notes(store, key), Place(rank, 2, rank, 2), GLOO, timeout=0.1)
+        connect._check_ranks_agree(Notes(store, key), Place(rank, 2, rank, 2), GLOO, timeout=0.1)
     return str(caught.value)
 
 
@@ -42,7 +42,7 @@ def test_what_a_stranger_has_written_neither_stops_nor_misleads_a_rank():
     Notes(store, "another").leave("terms", [3, "nccl", 1])
     Notes(store, "another").leave("mistake", "stop")
     Notes(store, "ours").leave("came/1", "abc")
-    connect._compare_notes(Notes(store, "ours"), Place(0, 2, 0, 2), GLOO, timeout=30)
+    connect._check_ranks_agree(Notes(store, "ours"), Place(0, 2, 0, 2), GLOO, timeout=30)
 
 
 def test_the_same_rank_twice():

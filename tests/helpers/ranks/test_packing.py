@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from helpers.ranks.packing import CannotSend, pack_call
+from helpers.ranks.launch import CannotSend, pack_call
 
 
 def refusal(function, *arguments) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.ranks.place import Place, PlaceError, find_place, usable_cores
+from helpers.ranks import Place, PlaceError, find_place, usable_cores
 
 TORCHRUN = {
     "TORCHELASTIC_RUN_ID": "none",

@@ -9,8 +9,7 @@ import pytest
 
 from helpers.ranks import launch
 from helpers.ranks.forkserver import PATIENT, ForkServer, possible
-from helpers.ranks.pool import Pool
-from helpers.ranks.process import rank_environment
+from helpers.ranks.pool import Pool, rank_environment
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ import pytest
 
 from helpers.ranks import run_script
 from helpers.ranks.__main__ import main
-from helpers.ranks.rendezvous import free_port
+from helpers.ranks.environment import free_port
 
 SCRIPT = textwrap.dedent("""
     import argparse, sys
     import torch, torch.distributed as dist
     from helpers.plain_errors import plain_errors
     from helpers.ranks import connect, disconnect
-    from helpers.ranks.flags import add_rank_flags, place_from
+    from helpers.ranks.script import add_rank_flags, place_from
 
     def main():
         parser = argparse.ArgumentParser()
@@ -152,7 +152,7 @@ def test_a_rank_that_never_comes(script):
     assert zero.stderr == "error: after 4 s rank 1 did not come\n"
     (one,) = by_hand(script, ["1", "--timeout", "4"])
     assert "waits for rank 0 at localhost" in one.stdout
-    assert "nobody listens there: start rank 0 too" in one.stderr
+    assert "but nothing listens there: start rank 0 too" in one.stderr
 
 
 def test_nccl_without_a_gpu(script):

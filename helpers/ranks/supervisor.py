@@ -1,4 +1,4 @@
-"""Run one job on several ranks: give it out, follow the news, and leave nothing behind."""
+"""Run one job on several ranks: hand it out, follow the news, and leave nothing behind."""
 
 import os
 import pickle
@@ -10,45 +10,46 @@ from dataclasses import replace
 from typing import Any
 
 from helpers.hang.notes import KEY
+from helpers.ranks.environment import Place, free_port
 from helpers.ranks.failure import (
     Failure,
     RankState,
+    Report,
     first_failure,
     only_echoes,
     stopped,
     unreadable,
 )
-from helpers.ranks.jobs import Call, Script, Surroundings
-from helpers.ranks.limits import not_inside_a_rank
 from helpers.ranks.output import Output
-from helpers.ranks.pool import in_notebook, the_pool
-from helpers.ranks.process import News, RankProcess, defaults
-from helpers.ranks.rendezvous import free_port
-from helpers.ranks.report import Report
+from helpers.ranks.pool import RankProcess, in_notebook, rank_defaults, the_pool
+from helpers.ranks.protocol import Call, News, RankContext, Script
+from helpers.ranks.store import HERE
 
-EXIT_S = 5.0  # how long a rank that has finished may take to end
+EXIT_S = 5.0  # how long a finished rank may take to exit
 START_S = 120.0  # how long interpreters may take to start
-GRACE_S = 0.3  # after the first failure: time for the others to say what happened to them
-CAUSE_S = 4.0  # after a mere echo of a failure: time for its cause to become known
+GRACE_S = 0.3  # after the first failure: time for the other ranks to report theirs
+CAUSE_S = 4.0  # after the mere echo of a failure: time for its cause to arrive
 ASK_S = 0.5  # how often the ranks are asked where they stand
-STALL_S = 2.0  # nothing has moved for so long: look whether anything ever can
-STALL_ROUNDS = 3  # and all ranks have answered so often since: a machine may have stood still
+STALL_S = 2.0  # how long nothing may move before we look for a deadlock
+STALL_ROUNDS = 3  # and how often all ranks must have answered since: machines get suspended
 ANSWER_S = 1.0  # how long a rank may take to say where it stands
 
 
 def run_job(
     job: Call | Script,
     ranks: int,
-    surroundings: Surroundings,
+    context: RankContext,
     write: Callable[[str], object] | None,
 ) -> Report:
-    """Start the processes, give each the job, follow them to the end, leave nothing behind."""
+    """Start the processes, hand each the job, follow them to the end, and leave nothing behind."""
     not_inside_a_rank()
     begun = time.monotonic()
-    news: queue.Queue[News] = queue.Queue(maxsize=256)  # a flood of text waits in the rank
+    news: queue.Queue[News] = queue.Queue(
+        maxsize=256
+    )  # a flood of text blocks the rank that prints it
     pool = the_pool()
     taken = pool.take(ranks, news, trains=isinstance(job, Script))
-    run = _Run(job, surroundings, taken, news, Output(ranks, write))
+    run = Supervisor(job, context, taken, news, Output(ranks, write))
     try:
         run.processes[0].order(kind="serve")
         failure = run.follow()
@@ -64,7 +65,7 @@ def run_job(
 
 
 def _unpack(states: list[RankState]) -> tuple[list[Any], Failure | None]:
-    """The results of all ranks; unpickling one runs code of the program, which may fail."""
+    """Unpickle the results of all ranks; this runs the program's code, which may fail."""
     results = []
     for state in states:
         try:
@@ -74,39 +75,39 @@ def _unpack(states: list[RankState]) -> tuple[list[Any], Failure | None]:
     return results, None
 
 
-class _Run:
-    """One job on its ranks."""
+class Supervisor:
+    """Follow one job on its ranks, and end them."""
 
     def __init__(
         self,
         job: Call | Script,
-        surroundings: Surroundings,
+        context: RankContext,
         processes: list[RankProcess],
         news: queue.Queue[News],
         output: Output,
     ):
-        self.job, self.surroundings, self.processes = job, surroundings, processes
+        self.job, self.context, self.processes = job, context, processes
         self.news, self.output = news, output
         self.states = [RankState(process.rank) for process in processes]
         self._limit = time.monotonic() + START_S
-        self._late = False  # the time is over: the ranks were asked for the last time
+        self._late = False  # the time is up: the ranks were asked for the last time
         self._round = 0  # how often the ranks were asked where they stand
-        self._answers: set[int] = set()  # who has answered in this round
+        self._answers: set[int] = set()  # the ranks that have answered in this round
         self._ask_at = float("inf")  # when to ask next: not before all ranks run
         self._ask_anew = 0.0  # when to ask again, even if not all have answered
-        self._still = _Stillness()
+        self._stall = StallDetector()
 
     def follow(self) -> Failure | None:
-        """Handle the news until all have finished, one has failed, or the time is over."""
+        """Handle the news until all ranks have finished, one has failed, or the time is up."""
         while not all(s.finished for s in self.states):
             now = time.monotonic()
             try:
                 item = self.news.get(timeout=max(0.0, min(self._limit, self._ask_at) - now))
             except queue.Empty:
                 if any(s.failed for s in self.states):
-                    return first_failure(self.states, self.surroundings.cells)
+                    return first_failure(self.states, self.context.cells)
                 if self._late:
-                    return self._stopped(self.surroundings.timeout)[0]
+                    return self._stopped(self.context.timeout)[0]
                 now = time.monotonic()
                 late = now >= self._limit
                 if late or now >= self._ask_anew or self._answers >= self._alive():
@@ -122,15 +123,15 @@ class _Run:
                 continue
             if self._answers >= self._alive():
                 if self._late and self._answers:
-                    return self._stopped(self.surroundings.timeout)[0]
-                if self._still.proven(self.states, self._round):
+                    return self._stopped(self.context.timeout)[0]
+                if self._stall.proven(self.states, self._round):
                     failure, certain = self._stopped(None)
                     if certain:
                         return failure
         return None
 
     def end(self) -> None:
-        """End every process: those that finished by themselves, the others at once."""
+        """End every process: ask if all have finished, kill otherwise."""
         well = all(s.finished for s in self.states)
         for process in reversed(self.processes):  # rank 0 last: it serves the others' store
             if well:
@@ -143,7 +144,7 @@ class _Run:
             try:
                 item = self.news.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
-                for process in self.processes:  # some thread of the rank does not want to end
+                for process in self.processes:  # a thread keeps the rank from exiting
                     process.kill()
                 deadline = time.monotonic() + EXIT_S
                 continue
@@ -151,12 +152,12 @@ class _Run:
             if item.kind == "ended":
                 running.discard(item.rank)
         for process in self.processes:
-            process.kill()  # what the rank itself started, and left behind
+            process.kill()  # processes that the rank started and left behind
             process.close()
             self.output.add(process.rank, b"", final=True)
 
     def _take(self, item: News) -> None:
-        """One piece of news, and what follows from it."""
+        """Handle one piece of news and adjust the time limits to it."""
         before = [(s.failed, s.running, s.finished) for s in self.states]
         self._note(item)
         if item.kind == "message" and item.value["kind"] == "port":
@@ -171,11 +172,11 @@ class _Run:
             grace = CAUSE_S if only_echoes(self.states) else GRACE_S
             self._limit, self._ask_at = min(self._limit, now + grace), float("inf")
         elif all(s.running for s in self.states) and not all(running for _, running, _ in before):
-            # The clock starts with the last.
-            self._limit, self._ask_at = now + self.surroundings.timeout, now + ASK_S
+            # The time-out starts with the last rank.
+            self._limit, self._ask_at = now + self.context.timeout, now + ASK_S
 
     def _note(self, item: News) -> None:
-        """Write one piece of news into the states and on the screen."""
+        """Record one piece of news in the states and on the screen."""
         state = self.states[item.rank]
         if item.kind == "text":
             self.output.add(item.rank, item.value)
@@ -191,7 +192,7 @@ class _Run:
             state.standing = item.value["standing"]
 
     def _ask(self) -> None:
-        """Ask every rank where it stands; one that has finished may have threads that go on."""
+        """Ask every rank where it stands, even a finished one, whose threads may go on."""
         self._round, self._answers = self._round + 1, set()
         self._ask_at, self._ask_anew = time.monotonic() + ASK_S, time.monotonic() + ANSWER_S
         for process in self.processes:
@@ -203,30 +204,35 @@ class _Run:
     def _stopped(self, after: float | None) -> tuple[Failure, bool]:
         for state in self.states:
             if state.rank not in self._answers:
-                state.standing = None  # what it said earlier may no longer be so
-        return stopped(self.states, self.surroundings.cells, after)
+                state.standing = None  # its last answer may be out of date
+        return stopped(self.states, self.context.cells, after)
 
     def _give_out(self, port: int) -> None:
-        """The store is there: give each rank its place and the job."""
+        """Hand each rank its place and the job, now that the store is served."""
         master_port, key = free_port(), secrets.token_hex(32)
+        ranks = len(self.processes)
         for process in self.processes:
-            place = _place(process.rank, len(self.processes), port, master_port)
-            place[KEY] = key
-            place["LAB_CHECKED"] = str(int(self.surroundings.checked))
-            surroundings = replace(self.surroundings, environment=place)
-            process.order(kind="job", job=self.job, surroundings=surroundings)
+            rank = process.rank
+            place = Place(rank, ranks, rank, ranks, HERE, master_port, "helpers.ranks")
+            environment = _variables(place, port)
+            environment[KEY] = key
+            environment["LAB_CHECKED"] = str(int(self.context.checked))
+            context = replace(self.context, place=place, environment=environment)
+            process.order(kind="job", job=self.job, context=context)
 
 
-class _Stillness:
-    """Since when nothing has moved."""
+class StallDetector:
+    """Detect that no rank has moved for a while."""
 
     def __init__(self):
         self._facts: object = None
         self._time, self._rounds = 0.0, set()
 
     def proven(self, states: list[RankState], number: int) -> bool:
-        """Whether every rank has stood long enough where it stands now; in round `number` all
-        have answered.
+        """Return whether every rank has long been where it is now.
+
+        Args:
+            number: the round of questions that all ranks have just answered.
         """
         facts = [(s.finished, s.standing and s.standing.moved) for s in states]
         if facts != self._facts:
@@ -235,22 +241,31 @@ class _Stillness:
         return time.monotonic() - self._time > STALL_S and len(self._rounds) > STALL_ROUNDS
 
 
-def _place(rank: int, ranks: int, store_port: int, master_port: int) -> dict[str, str]:
-    """The environment variables that tell a rank its place."""
+def _variables(place: Place, store_port: int) -> dict[str, str]:
+    """Return the environment of a rank: ours, and the variables that tell its program its place."""
     facts = (
-        defaults()
+        rank_defaults()
         | os.environ
         | {  # the rank may have been started before a variable was set
-            "LAB_RANK": rank,
-            "LAB_WORLD_SIZE": ranks,
+            "LAB_RANK": place.rank,
+            "LAB_WORLD_SIZE": place.world_size,
             "LAB_STORE_PORT": store_port,
             # What torch's own init_process_group reads, for scripts that call it themselves.
-            "RANK": rank,
-            "WORLD_SIZE": ranks,
-            "LOCAL_RANK": rank,
-            "LOCAL_WORLD_SIZE": ranks,
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": master_port,
+            "RANK": place.rank,
+            "WORLD_SIZE": place.world_size,
+            "LOCAL_RANK": place.local_rank,
+            "LOCAL_WORLD_SIZE": place.local_world_size,
+            "MASTER_ADDR": place.address,
+            "MASTER_PORT": place.port,
         }
     )
     return {name: str(value) for name, value in facts.items()}
+
+
+def not_inside_a_rank() -> None:
+    """Raise RuntimeError if this process is a rank itself."""
+    if "LAB_RANK" in os.environ:
+        raise RuntimeError(
+            f"this code runs inside rank {os.environ['LAB_RANK']} already, and a rank cannot start "
+            "ranks: call launch() or %%ranks from the notebook, outside of the function"
+        )

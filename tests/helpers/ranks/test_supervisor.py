@@ -1,13 +1,13 @@
 """When ranks have stood still for long enough to be judged."""
 
-from helpers.ranks import follow
+from helpers.ranks import supervisor
 from helpers.ranks.failure import RankState
 
 
 def test_time_and_rounds_must_both_pass(monkeypatch):
     now = 100.0
-    monkeypatch.setattr(follow.time, "monotonic", lambda: now)
-    still, states = follow._Stillness(), [RankState(0), RankState(1)]
+    monkeypatch.setattr(supervisor.time, "monotonic", lambda: now)
+    still, states = supervisor.StallDetector(), [RankState(0), RankState(1)]
     assert not still.proven(states, 1)
     now += 60  # the whole machine stood still, and nobody could move
     assert not still.proven(states, 2)
@@ -21,8 +21,8 @@ def test_time_and_rounds_must_both_pass(monkeypatch):
 
 def test_a_round_without_all_answers_does_not_count(monkeypatch):
     now = 100.0
-    monkeypatch.setattr(follow.time, "monotonic", lambda: now)
-    still, states = follow._Stillness(), [RankState(0), RankState(1)]
+    monkeypatch.setattr(supervisor.time, "monotonic", lambda: now)
+    still, states = supervisor.StallDetector(), [RankState(0), RankState(1)]
     assert not still.proven(states, 1)
     now += 60
     for _ in range(5):  # news of other kinds come in the same round
