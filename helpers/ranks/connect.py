@@ -79,7 +79,8 @@ def connect(
     gpus = torch.cuda.device_count()
     choice = choose_backend(backend, place, gpus, dist.is_nccl_available())
     share = max(1, usable_cores() // place.local_world_size)
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", share)))
+    asked = os.environ.get("OMP_NUM_THREADS", "")  # OpenMP itself ignores what is no number
+    torch.set_num_threads(int(asked) if asked.isdecimal() and int(asked) else share)
     if gpus:  # NCCL needs one for each rank; with gloo they may share
         local = gpu_of(place, gpus) if choice.backend == "nccl" else place.local_rank % gpus
         torch.cuda.set_device(local)
