@@ -25,7 +25,7 @@ help:
 	@echo "make notebooks  build and execute the notebooks whose source or code has changed"
 	@echo "make figures    draw imgs/ again, from the schedules themselves"
 	@echo "make bench      measure: ours beside a rival, in turn (ONLY=launches: one file of bench/)"
-	@echo "make stress     repeat a hundred times what must leave nothing behind"
+	@echo "make stress     repeat what must leave nothing behind, and try random cases by the thousand"
 	@echo "make student    write the student edition to build/student"
 	@echo "make handin     pack a lab's work: make handin LAB=DP (a lab, a lesson or a task)"
 	@echo "make progress   show the way through the lessons, and what is done of it"
