@@ -14,6 +14,12 @@ import pytest
 LONG = int(os.environ.get("LAB_REPEAT", 3)) >= 100
 
 
+def pytest_collection_modifyitems(items):
+    for item in items if LONG else ():
+        if "/fuzz/" in item.path.as_posix():
+            item.add_marker(pytest.mark.timeout(7200))
+
+
 @pytest.fixture
 def effort() -> Callable[[int, int], int]:
     """The number of cases to try: `effort(few, many)`."""

@@ -220,7 +220,7 @@ def one_device(case):
 @pytest.mark.stress
 def test_random_schedules_train_like_one_device(effort, numbers):
     cases = [numbers.getrandbits(32) for _ in range(effort(40, 900))]
-    answers = launch(train, RANKS, (cases,), quiet=True, timeout=500)
+    answers = launch(train, RANKS, (cases,), quiet=True, timeout=effort(500, 7000))
     for number, *parts in zip(cases, *answers, strict=True):
         found, right = {}, one_device(Case(number))
         for part in parts:

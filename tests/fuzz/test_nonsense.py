@@ -166,7 +166,6 @@ def assert_one_sentence(line, code, said):
 
 
 @pytest.mark.stress
-@pytest.mark.timeout(3600)
 def test_nonsense_is_refused_with_one_sentence(files, effort, numbers, monkeypatch, capfd):
     few = effort(40, 0)
     run = in_this_process if few else in_its_own
