@@ -54,7 +54,8 @@ figures: setup
 bench: setup
 	@OMP_NUM_THREADS=1 $(VENV) -m bench $(ONLY)
 
-stress: setup
+stress:
+	@"$(PYTHON)" tools/install.py $(CHOSEN) --extras test
 	@LAB_REPEAT=100 $(VENV) -m pytest -q -m stress tests
 
 student: setup
