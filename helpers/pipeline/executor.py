@@ -1,8 +1,8 @@
 """The executor: run one rank's part of any schedule, with real messages.
 
-A schedule is a list of actions for each rank, and every action is run in the same four steps:
-receive what it needs, compute, deliver the result to the stage that needs it, go on. Which order
-the actions have, and so which kind of pipeline this is, is the schedule's business alone.
+A schedule is a list of actions for each rank, and every action takes the same three steps: receive
+its input, compute, deliver the result. The schedule alone decides the order, and with it the kind
+of pipeline.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from helpers.schedules import Action, Schedule, needed_stage, target_of
 
 @dataclass
 class SavedForward:
-    """What a stage keeps of a micro-batch from its forward to its backward.
+    """What a stage keeps of a micro-batch from its forward until its backward, or its W, is done.
 
     x: the input (b, ...). y: the output, or on the last stage the loss. gradient: of the loss of
     the step with respect to y, on the last stage. branches: what W still has to do, once I is done.
@@ -36,7 +36,9 @@ class Executor:
     """One training step on one rank.
 
     inputs: the micro-batches, on the rank of the first stage. loss: maps (micro-batch, x, y) of the
-    last stage to the loss and the weight of the micro-batch in the loss of the step.
+    last stage to where its backward starts, and the gradient to start with. transport: moves
+    messages between ranks, as local_inbox does between stages of this rank. gradients_ready: called
+    with each stage after its last B or W.
     """
 
     schedule: Schedule

@@ -83,12 +83,14 @@ class ForkServer:
                     while not self._began and not self._gone:
                         self._change.wait()
                     if not self._began:
-                        raise OSError("the process that starts ranks has died")
+                        raise OSError
                     pid = self._began.pop(0)
-        except OSError:
+        except OSError as error:
             for descriptor in outer:
                 os.close(descriptor)
-            raise
+            raise OSError(
+                "the process that ranks are forked from has died: run it again"
+            ) from error
         finally:
             for descriptor in inner:
                 os.close(descriptor)

@@ -48,7 +48,7 @@ def launch(
     Args:
         backend: "auto" (NCCL if each rank has its own GPU, gloo otherwise), "gloo" or "nccl".
         timeout: seconds from when all ranks run; then they are stopped, and the error says where
-            each of them stood. A deadlock is stopped within two seconds.
+            each of them stood. A deadlock is stopped after about two seconds.
         on_error: "raise" raises RankFailed; "report" returns a Report instead, even on success.
         quiet: don't print the output of the ranks (the Report still contains it).
         checked: refuse a mismatched message or collective before it does harm, with an error that

@@ -166,8 +166,12 @@ class Pool:
             if self._server:
                 self._server.retire()
             self._server, self._next = self._next, None
-        if self._server is None or not self._server.alive:
-            self._server = forkserver.ForkServer(rank_environment(), trains)
+        if self._server and self._server.alive:
+            try:
+                return RankProcess(self._server)
+            except OSError:
+                pass  # it has died since it was asked
+        self._server = forkserver.ForkServer(rank_environment(), trains)
         return RankProcess(self._server)
 
     def _forget_the_dead(self) -> None:

@@ -55,7 +55,8 @@ def run_as_rank(
             step.
         fits: fits(options, world_size) raises ValueError if the flags don't suit the number of
             ranks. It is called before this rank waits for any other.
-        tell: tell(options, place, result) is called at the end with what `train` returned.
+        tell: tell(options, place, result) is called after training, before the trace is saved, with
+        what `train` returned.
     """
     with plain_errors():
         options = read_flags()

@@ -47,7 +47,7 @@ def user_of(kind: str, stage: int, stages: int) -> int | None:
 def missing(action: Action, stages: int, done: Container[Action]) -> list[tuple[Action, ...]]:
     """Return what an action still waits for; an empty list means that it is ready.
 
-    Each entry is one unmet dependency: the actions of which one is enough.
+    Each entry is one unmet dependency: the alternatives, any one of which satisfies it.
     """
     kind, stage, i = action
     choices = [
@@ -58,7 +58,7 @@ def missing(action: Action, stages: int, done: Container[Action]) -> list[tuple[
 
 
 def needed_stage(schedule: Schedule, action: Action) -> int | None:
-    """Return the other stage whose F (for F), or B or I (for B or I), must come first, or None."""
+    """Return the neighboring stage whose result this action needs, or None."""
     kind, stage, _ = action
     others = (n.stage for n in needs(kind, stage, schedule.stages) if n.stage != stage)
     return next(others, None)
@@ -81,12 +81,12 @@ def target_of(schedule: Schedule, action: Action) -> int | None:
 
 
 class Message(NamedTuple):
-    """One end of a message, as the rank sees it that sends or receives.
+    """One end of a message, as seen by the rank that sends or receives it.
 
     kind: "send" or "recv". peer: the rank at the other end.
     action: the rank's own action. A recv comes before it, a send after it.
     position: of that action in the rank's order, from 0.
-    tag: the same at both ends, and of no other message of the step.
+    tag: the same at both ends, and unique within the step.
     """
 
     kind: str

@@ -92,3 +92,15 @@ def test_a_server_that_nobody_waits_for_leaves_the_processor_to_others():
         rank.kill()
     finally:
         server.close()
+
+
+@pytest.mark.skipif(not possible(), reason="ranks are forked on Linux only")
+def test_a_server_that_has_just_died_is_replaced(pool, monkeypatch):
+    pool.take(1, queue.Queue())[0].kill()
+    died = pool._server
+    died.process.kill()
+    died.process.wait()
+    monkeypatch.setattr(ForkServer, "alive", property(lambda server: True))  # not noticed yet
+    (rank,) = pool.take(1, queue.Queue())
+    assert pool._server is not died and rank.process.poll() is None
+    rank.kill()
