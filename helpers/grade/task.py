@@ -3,16 +3,11 @@
 import importlib.util
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from helpers.grade.marks import TASK_ID
-
-if TYPE_CHECKING:
-    from helpers.grade.submission import Submission
 
 ROOT = Path(__file__).resolve().parents[2]  # the repository that contains this grader
 HINTS = 3
@@ -40,6 +35,7 @@ class Task:
     seconds: how long a check may take before it is stopped.
     libraries: modules that the work imports and that take seconds, torch not among them: they are
     imported once for all ranks, where ranks can be forked.
+    ranks: on how many ranks the work runs; 0 runs it in one process, without torch.distributed.
     """
 
     id: str
@@ -53,6 +49,7 @@ class Task:
     seconds: float = 60.0
     libraries: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    ranks: int = 0
 
     def __post_init__(self) -> None:
         if not TASK_ID.fullmatch(self.id):
@@ -96,14 +93,9 @@ class Task:
 
 @dataclass(frozen=True)
 class TaskFile:
-    """A task, its check, and the file that both come from.
-
-    verify(submission): returns if the work is right, else raises Mistake. What it returns may be a
-    sentence for the verdict, a score for example.
-    """
+    """A task, and the file that it comes from: all of it that the work's process ever sees."""
 
     task: Task
-    verify: Callable[["Submission"], str | None]
     path: Path
 
 
@@ -138,7 +130,7 @@ def load_task(task_id: str, folder: Path | None = None) -> TaskFile:
         )
     path = folder / (task_id.lower().replace("-", "_") + ".py")
     module = load_module(path, f"lab_task_{path.stem}")
-    for name in ("TASK", "verify"):
+    for name in ("TASK", "run"):
         if not hasattr(module, name):
             raise TaskError(f"{path}: a task file must define {name}")
     if module.TASK.id != task_id:
@@ -146,7 +138,14 @@ def load_task(task_id: str, folder: Path | None = None) -> TaskFile:
             f"{path}: the file's name says {task_id} and its TASK says {module.TASK.id}: "
             "rename one of them"
         )
-    return TaskFile(module.TASK, module.verify, path)
+    return TaskFile(module.TASK, path)
+
+
+def load_truth(found: TaskFile) -> ModuleType:
+    """The judge's side of a task: cases, truth and mistakes. Never called where work runs."""
+    return load_module(
+        found.path.parent / "truth" / found.path.name, f"lab_truth_{found.path.stem}"
+    )
 
 
 def load_module(path: Path, name: str) -> ModuleType:

@@ -1,0 +1,272 @@
+"""Compare what the work did with the truth, and then with each known mistake.
+
+A task's truth (`tasks/truth/`) is a module with
+
+    cases(seed)          a list of inputs, plain data, drawn from the seed
+    truth(case)          what right work gives for a case; with ranks, one observation for each
+    MISTAKES             {sentence: function of a case, which gives what this mistake leads to}
+
+and, only where the task needs it,
+
+    name(case)           a few words for a case: "three hosts"; they stand before a sentence
+    agrees(case, seen)   whether an observation is right, where many are: an order, a program
+    explain(case, seen)  a sentence from the facts of a wrong observation, or None
+    stopped(sentence)    another sentence for work that raised an error, or None
+    passed(cases, seen)  what a pass says, a score for example
+    TOLERANCE            relative; without it 1e-5 for float32 and 1e-9 for float64 and Python floats
+
+An observation is plain data: dicts, lists, tuples, numbers, text, tensors and arrays. The keys of
+dicts are words of the sentence that says where two observations differ.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+TOLERANCES = {"float64": 1e-9, "float32": 1e-5, "float16": 1e-2, "bfloat16": 2e-2}
+DRAWS = 100  # seeds that are tried until no two mistakes coincide
+
+
+class CasesCoincide(ValueError):
+    """Two mistakes, or a mistake and the truth, give the same observations; the message says which."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One place where two observations differ.
+
+    Attributes:
+        place: the way there: ("rank 2", "gradient", "weight").
+        what: "1.5 in place of 0.5".
+    """
+
+    place: tuple[str, ...]
+    what: str
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.place)}: {self.what}" if self.place else self.what
+
+
+def verify(truth: ModuleType, cases: list, seen: list, ranks: int = 0) -> str | None:
+    """Say what is wrong with the observations of all cases, in one sentence; None if they're right.
+
+    Args:
+        truth: the judge's side of the task.
+        cases: as `truth.cases` drew them.
+        seen: what `run` of the task returned for each case.
+        ranks: where it isn't 0, an observation is a list with one entry for each rank.
+    """
+    if len(seen) != len(cases):
+        return f"{len(seen)} results came back for {len(cases)} cases"
+    wrong = [n for n, case in enumerate(cases) if not agrees(truth, case, seen[n])]
+    if not wrong:
+        return None
+    case, observed = cases[wrong[0]], seen[wrong[0]]
+    sentence = (
+        _known_mistake(truth, [cases[n] for n in wrong], [seen[n] for n in wrong])
+        or _told(truth, "explain", case, observed)
+        or _where(truth, case, observed, ranks)
+    )
+    before = truth.name(case) if hasattr(truth, "name") else ""
+    return f"{before}: {sentence}" if before else sentence
+
+
+def agrees(truth: ModuleType, case: Any, seen: Any) -> bool:
+    """Return whether the observation of one case is right."""
+    if hasattr(truth, "agrees"):
+        return bool(truth.agrees(case, seen))
+    return same(truth.truth(case), seen, getattr(truth, "TOLERANCE", None))
+
+
+def draw(truth: ModuleType, seed: int) -> list:
+    """Draw cases in which every mistake can be told from the truth and from all other mistakes.
+
+    Raises:
+        CasesCoincide: no seed of the next hundred gives such cases.
+    """
+    for number in range(DRAWS):
+        cases = list(truth.cases(seed + number))
+        together = coincide(truth, cases)
+        if not together:
+            return cases
+    raise CasesCoincide(f"{truth.__name__}: on the cases of {DRAWS} seeds, {together}")
+
+
+def coincide(truth: ModuleType, cases: list) -> str:
+    """Say which two of the truth and its mistakes give the same observations of all cases, or ''."""
+    tolerance = getattr(truth, "TOLERANCE", None)
+    known = {"the truth": [truth.truth(case) for case in cases]} if hasattr(truth, "truth") else {}
+    for sentence, mistake in getattr(truth, "MISTAKES", {}).items():
+        observed = [mistake(case) for case in cases]
+        if "the truth" not in known and all(map(truth.agrees, cases, observed)):
+            return f"{sentence!r} is right"
+        for other, theirs in known.items():
+            if same(theirs, observed, tolerance):
+                return f"{sentence!r} looks like {other!r}"
+        known[sentence] = observed
+    return ""
+
+
+def same(expected: Any, seen: Any, tolerance: float | None = None) -> bool:
+    """Return whether two observations agree: what they contain, shapes, dtypes, and values."""
+    return next(differences(expected, seen, tolerance), None) is None
+
+
+def differences(
+    expected: Any, seen: Any, tolerance: float | None = None, place: tuple[str, ...] = ()
+) -> Iterator[Difference]:
+    """Yield every place where `seen` isn't what was expected, in the order of `expected`.
+
+    Lists and tuples are alike, numbers of Python and of NumPy too; True isn't 1.
+    """
+    if isinstance(expected, dict):
+        if not isinstance(seen, dict):
+            yield Difference(place, f"{short(seen)} in place of a dict")
+            return
+        for key, value in expected.items():
+            if key in seen:
+                yield from differences(value, seen[key], tolerance, (*place, str(key)))
+            else:
+                yield Difference((*place, str(key)), "is missing")
+        for key in seen.keys() - expected.keys():
+            yield Difference((*place, str(key)), "is too much")
+    elif isinstance(expected, list | tuple):
+        if not isinstance(seen, list | tuple):
+            yield Difference(place, f"{short(seen)} in place of a list of {len(expected)}")
+        elif len(expected) != len(seen):
+            yield Difference(place, f"there are {len(seen)}, and there should be {len(expected)}")
+        else:
+            for number, (one, other) in enumerate(zip(expected, seen, strict=True)):
+                yield from differences(one, other, tolerance, (*place, f"number {number}"))
+    elif _has_shape(expected) and _has_shape(seen):
+        if what := _compare_tensors(expected, seen, tolerance):
+            yield Difference(place, what)
+    elif _has_shape(expected) or _has_shape(seen) or not _equal(expected, seen, tolerance):
+        yield Difference(place, f"{short(seen)} in place of {short(expected)}")
+
+
+def short(value: Any) -> str:
+    """Return a value as a sentence shows it, at most 60 characters."""
+    if _has_shape(value):
+        sizes = " x ".join(map(str, value.shape))
+        return f"a tensor of {sizes}" if sizes else f"a tensor with {value.item():.4g}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def common_factor(expected: Any, seen: Any) -> float | None:
+    """Return f where every number seen is f times what was expected, with f not 1; else None."""
+    pairs = list(_numbers(expected, seen))
+    pairs = [(a, b) for a, b in pairs if a is not None] if None not in pairs else []
+    largest = max(pairs, key=lambda pair: abs(pair[0]), default=(0, 0))
+    if not largest[0] or not largest[1] or not math.isfinite(largest[1]):
+        return None
+    factor = largest[1] / largest[0]
+    scale = abs(largest[0]) * abs(factor)
+    fits = all(abs(b - factor * a) <= 1e-4 * abs(factor * a) + 1e-6 * scale for a, b in pairs)
+    return factor if fits and not math.isclose(factor, 1, rel_tol=1e-4) else None
+
+
+def _known_mistake(truth: ModuleType, cases: list, seen: list) -> str | None:
+    """The mistake that explains the first wrong case, and the most of the others."""
+    tolerance = getattr(truth, "TOLERANCE", None)
+    explained = {}
+    for sentence, mistake in getattr(truth, "MISTAKES", {}).items():
+        fits = (same(mistake(c), o, tolerance) for c, o in zip(cases, seen, strict=True))
+        if next(fits):
+            explained[sentence] = sum(fits)
+    return max(explained, key=explained.get) if explained else None
+
+
+def _where(truth: ModuleType, case: Any, seen: Any, ranks: int) -> str:
+    if not hasattr(truth, "truth"):
+        return f"{short(seen)} is not right"
+    right = truth.truth(case)
+    if ranks and isinstance(seen, list) and len(right) == len(seen):
+        right, seen = ({f"rank {n}": one for n, one in enumerate(all_)} for all_ in (right, seen))
+    tolerance = getattr(truth, "TOLERANCE", None)
+    factor = common_factor(right, seen)
+    found = list(differences(right, seen, tolerance))
+    times = f"; every number is {factor:.4g} times what it should be" if factor else ""
+    more = f" ({len(found)} places differ)" if len(found) > 1 else ""
+    return f"{found[0]}{times}{more}"
+
+
+def _told(truth: ModuleType, what: str, *args: Any) -> str | None:
+    return getattr(truth, what)(*args) if hasattr(truth, what) else None
+
+
+def _has_shape(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype") and hasattr(value, "ndim")
+
+
+def _compare_tensors(expected: Any, seen: Any, tolerance: float | None) -> str:
+    import torch
+
+    dtypes = [str(value.dtype).removeprefix("torch.") for value in (expected, seen)]
+    shapes = [tuple(value.shape) for value in (expected, seen)]
+    if shapes[0] != shapes[1]:
+        return f"has the shape {shapes[1]}, and it should be {shapes[0]}"
+    if dtypes[0] != dtypes[1]:
+        return f"is {dtypes[1]}, and it should be {dtypes[0]}"
+    right, found = (torch.as_tensor(value) for value in (expected, seen))
+    if not right.is_floating_point() and not right.is_complex():
+        return "" if torch.equal(right, found) else "has other values"
+    tolerance = TOLERANCES.get(dtypes[0], 1e-5) if tolerance is None else tolerance
+    scale = float(right.abs().amax()) if right.numel() else 0.0
+    if torch.allclose(found, right, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
+        return ""
+    wide = (
+        (found.double() - right.double()).abs() if not right.is_complex() else (found - right).abs()
+    )
+    at = int(wide.nan_to_num(math.inf).argmax())
+    here, there = (value.flatten()[at].item() for value in (found, right))
+    return f"{here:.4g} in place of {there:.4g}" + (
+        "" if right.ndim == 0 else f" at {_index(at, shapes[0])}"
+    )
+
+
+def _index(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    found = []
+    for size in reversed(shape):
+        found.append(flat % size)
+        flat //= size
+    return tuple(reversed(found))
+
+
+def _equal(expected: Any, seen: Any, tolerance: float | None) -> bool:
+    if isinstance(expected, bool) or isinstance(seen, bool):
+        return expected is seen
+    if isinstance(expected, float) and isinstance(seen, int | float):
+        return math.isclose(
+            expected, seen, rel_tol=1e-9 if tolerance is None else tolerance, abs_tol=1e-12
+        ) or (math.isnan(expected) and math.isnan(seen))
+    if isinstance(expected, int) and isinstance(seen, float):
+        return expected == seen
+    return type(expected) is type(seen) and expected == seen
+
+
+def _numbers(expected: Any, seen: Any) -> Iterator[tuple[float, float] | None]:
+    """Pairs of all numbers of two observations; None where they aren't alike in shape."""
+    if isinstance(expected, dict) and isinstance(seen, dict) and expected.keys() == seen.keys():
+        for key, value in expected.items():
+            yield from _numbers(value, seen[key])
+    elif isinstance(expected, list | tuple) and isinstance(seen, list | tuple):
+        if len(expected) != len(seen):
+            yield None
+        for one, other in zip(expected, seen, strict=False):
+            yield from _numbers(one, other)
+    elif _has_shape(expected) and _has_shape(seen):
+        if tuple(expected.shape) == tuple(seen.shape) and "complex" not in str(seen.dtype):
+            flat = (value.reshape(-1).tolist() for value in (expected, seen))
+            yield from zip(*flat, strict=True)
+        else:
+            yield None
+    elif isinstance(expected, int | float) and isinstance(seen, int | float):
+        yield expected, seen
+    elif expected != seen:
+        yield None

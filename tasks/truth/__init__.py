@@ -1,0 +1,1 @@
+"""The judge's side of each task: its cases, the truth, and the mistakes. Never seen by the work."""
