@@ -34,7 +34,7 @@ from helpers.grade.limits import Held, Limits
 from helpers.grade.notebook import check
 from helpers.grade.run import grade
 from helpers.grade.submission import Submission, WorkFailed
-from helpers.grade.task import Mistake, PlantedMistake, Task, TaskError
+from helpers.grade.task import Mistake, PlantedMistake, Program, Task, TaskError
 from helpers.grade.verdict import Verdict
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "Limits",
     "Mistake",
     "PlantedMistake",
+    "Program",
     "Submission",
     "Task",
     "TaskError",

@@ -100,16 +100,20 @@ class TaskFile:
 
 
 @dataclass(frozen=True)
-class PlantedMistake:
-    """A wrong solution that a check must catch, and words that its verdict must contain.
+class Program:
+    """Wrong work as a program, with words that its verdict must contain.
 
-    alone: it stops or hangs its ranks, so it cannot be checked together with others.
+    alone: it stops or hangs its ranks. met: one line on where this mistake was met in public.
     """
 
     name: str
     body: str
     says: str
     alone: bool = False
+    met: str = ""
+
+
+PlantedMistake = Program  # until the old form has gone
 
 
 def task_ids(folder: Path | None = None) -> list[str]:

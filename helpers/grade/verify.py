@@ -13,7 +13,7 @@ and, only where the task needs it,
     explain(case, seen)  a sentence from the facts of a wrong observation, or None
     stopped(sentence)    another sentence for work that raised an error, or None
     passed(cases, seen)  what a pass says, a score for example
-    TOLERANCE            relative; without it 1e-5 for float32 and 1e-9 for float64 and Python floats
+    TOLERANCE            relative; without it 1e-5 for float32, 1e-9 for float64 and Python's floats
 
 An observation is plain data: dicts, lists, tuples, numbers, text, tensors and arrays. The keys of
 dicts are words of the sentence that says where two observations differ.
@@ -30,7 +30,7 @@ DRAWS = 100  # seeds that are tried until no two mistakes coincide
 
 
 class CasesCoincide(ValueError):
-    """Two mistakes, or a mistake and the truth, give the same observations; the message says which."""
+    """Two mistakes, or a mistake and the truth, look the same; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def draw(truth: ModuleType, seed: int) -> list:
 
 
 def coincide(truth: ModuleType, cases: list) -> str:
-    """Say which two of the truth and its mistakes give the same observations of all cases, or ''."""
+    """Say which two of the truth and its mistakes look the same on all cases; '' for none."""
     tolerance = getattr(truth, "TOLERANCE", None)
     known = {"the truth": [truth.truth(case) for case in cases]} if hasattr(truth, "truth") else {}
     for sentence, mistake in getattr(truth, "MISTAKES", {}).items():

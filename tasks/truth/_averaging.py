@@ -60,7 +60,6 @@ def why(own, seen, place):
             f"{lost[0][1]} on rank {lost[0][0]} is None, or is not there at all: after the call, "
             f"{place} must be a tensor like the one before it, with the mean in it"
         )
-    rest = [name for name in names if name not in none]
     right = {n: mean(0, n, [own[r][n] for r in ranks]) for n in rest}
     good = [r for r in ranks if all(same(right[n], seen[r][n]) for n in rest)]
     if good:

@@ -9,7 +9,7 @@ RANKS = 4
 
 
 def cases(seed):
-    """For each dtype, for each rank: name -> (weight, gradient); a frozen parameter has no gradient.
+    """For each dtype, for each rank: name -> (weight, gradient); the frozen one has no gradient.
 
     In training the weights are alike on all ranks. Here they differ, so that a change shows.
     """
