@@ -52,9 +52,8 @@ def why(own, seen, place):
             f"the parameter {taken[0]!r} takes no part, and its {place} isn't None any more: look "
             "at how the parts of the flat tensor find their way back to their parameters"
         )
-    lost = [
-        (r, name) for name in names if name not in none for r in ranks if seen[r].get(name) is None
-    ]
+    rest = [name for name in names if name not in none]
+    lost = [(r, name) for name in rest for r in ranks if seen[r].get(name) is None]
     if lost:
         return (
             f"{lost[0][1]} on rank {lost[0][0]} is None, or is not there at all: after the call, "
