@@ -66,7 +66,7 @@ class Evidence:
     @cached_property
     def wrong(self) -> list[tuple[int, Difference]]:
         """The gradients that differ: (rank, how)."""
-        return self.differing("gradients")
+        return self.differing["gradients"]
 
     @cached_property
     def wrong_names(self) -> set[str]:
@@ -80,9 +80,9 @@ class Evidence:
         decides which way the weight goes. So a weight is right, too, if this optimizer leads to it
         from the rank's own gradients, and the gradient is right.
         """
-        found = self.differing("after")
-        known = all(self.gradients) and not self.differing("before")
-        if not found or not known or not self.adaptive:
+        found = self.differing["after"]
+        plain = all(d.kind == "value" for _, d in [*found, *self.wrong])
+        if not found or not plain or not self.adaptive or not all(self.gradients):
             return found
         wrong = {(rank, difference.name) for rank, difference in self.wrong}
         made = {r: self.expected.update(self.gradients[r])[0] for r in {r for r, _ in found}}
@@ -97,12 +97,9 @@ class Evidence:
     def adaptive(self) -> bool:
         return self.expected.optimizer not in ("", "SGD")
 
-    def differing(self, kind: str) -> list[tuple[int, Difference]]:
-        """What differs in "before", "gradients", "after" or "state", where both sides have it."""
-        return self._differing[kind]
-
     @cached_property
-    def _differing(self) -> dict[str, list[tuple[int, Difference]]]:
+    def differing(self) -> dict[str, list[tuple[int, Difference]]]:
+        """What differs, for each kind of tensor, where both sides have it."""
         found = {}
         for kind in ("before", "gradients", "after", "state"):
             pairs = [(getattr(self.expected, kind), getattr(rank, kind)) for rank in self.ranks]

@@ -109,23 +109,16 @@ class Judgment:
         color, cell = COLORS[self.ok], "padding: 1px 10px; text-align: left"
         box = f"border: 1px solid {color}; border-left: 6px solid {color}; padding: 8px 14px"
         shown, rest = self._shown(MOST_ROWS)
+        parts = [f'<b style="color: {color}">{escape(self.headline)}</b>']
+        parts += [f'<div style="margin-top: 6px">{escape(text)}</div>' for text in self._sentences]
         heads = "".join(f'<th style="{cell}">{head}</th>' for head in HEADS)
-        lines = [f'<table style="margin-top: 6px"><tr>{heads}</tr>']
+        parts.append(f'<table style="margin-top: 6px"><tr>{heads}</tr>')
         for row in shown:
             style = cell if row.ok else f"{cell}; color: {COLORS[False]}; font-weight: bold"
             cells = "".join(f'<td style="{style}">{escape(text)}</td>' for text in row.cells)
-            lines.append(f"<tr>{cells}</tr>")
-        said = [f'<div style="margin-top: 6px">{escape(text)}</div>' for text in self._sentences]
-        return "".join(
-            [
-                f'<div style="{box}"><b style="color: {color}">{escape(self.headline)}</b>',
-                *said,
-                *lines,
-                "</table>",
-                *(f"<small>{escape(line)}</small>" for line in rest),
-                "</div>",
-            ]
-        )
+            parts.append(f"<tr>{cells}</tr>")
+        parts += ["</table>", *(f"<small>{escape(line)}</small>" for line in rest)]
+        return f'<div style="{box}">{"".join(parts)}</div>'
 
     @property
     def _sentences(self) -> list[str]:
@@ -175,7 +168,7 @@ def judge(
     )
     sentences = name_mistakes(evidence)
     mistake, also = (sentences[0], tuple(sentences[1:])) if sentences else (None, ())
-    noise = len(evidence.wrong_weights) < len(evidence.differing("after"))
+    noise = len(evidence.wrong_weights) < len(evidence.differing["after"])
     note = _hidden(evidence) or (_NOISE if noise else "")
     return Judgment(mistake, also, note, _rows(evidence), len(raw))
 
@@ -222,7 +215,7 @@ def _hidden(evidence: Evidence) -> str:
         return ""
     name = e.optimizer if evidence.adaptive else "the optimizer"
     return (
-        f"The weights do not show it: they are {apart:.1g} off, and the step moved them by "
+        f"The weights don't show it: they are {apart:.1g} off, and the step moved them by "
         f"{moved:.1g}. {name} divides each gradient by its own size, so a factor on all of them "
         "disappears. Judge the gradients, or take SGD."
     )
@@ -232,7 +225,7 @@ def _rows(evidence: Evidence) -> tuple[Comparison, ...]:
     """For each tensor the rank where it is furthest off."""
     rows = []
     for kind, word in KINDS.items():
-        found = evidence.wrong_weights if kind == "after" else evidence.differing(kind)
+        found = evidence.wrong_weights if kind == "after" else evidence.differing[kind]
         wrong = {(rank, d.name): d for rank, d in found}
         for name, tensor in getattr(evidence.expected, kind).items():
             shown = " = ".join(evidence.expected.ties.get(name, (name,)))

@@ -61,7 +61,7 @@ def other_shapes(e: Evidence) -> str | None:
         "dtype": "both sides must compute in the same dtype",
     }
     for kind, words in KINDS.items():
-        for rank, found in e.differing(kind):
+        for rank, found in e.differing[kind]:
             if found.kind in cures:
                 what = f"the {words} of {found.name!r}{e.on(rank)} {found.text}"
                 return f"{what}: {cures[found.kind]}"
@@ -69,7 +69,7 @@ def other_shapes(e: Evidence) -> str | None:
 
 
 def other_start(e: Evidence) -> str | None:
-    found = e.differing("before")
+    found = e.differing["before"]
     if not found:
         return None
     wrong = sorted({rank for rank, _ in found})
@@ -94,7 +94,7 @@ def no_gradient_at_all(e: Evidence) -> str | None:
 
 def broken_numbers(e: Evidence) -> str | None:
     for kind, words in KINDS.items():
-        for rank, found in e.differing(kind):
+        for rank, found in e.differing[kind]:
             if found.kind == "not finite":
                 return (
                     f"the {words} of {found.name!r}{e.on(rank)} holds NaN or infinity: look for a "
@@ -239,7 +239,7 @@ def unknown(e: Evidence) -> str | None:
     for names, words, found in (
         (e.names, "gradients", e.wrong),
         (list(e.expected.after), "weights after the step", e.wrong_weights),
-        (list(e.expected.state), "tensors of the optimizer", e.differing("state")),
+        (list(e.expected.state), "tensors of the optimizer", e.differing["state"]),
     ):
         if found:
             rank, worst = max(found, key=relative)
