@@ -22,6 +22,7 @@ dicts are words of the sentence that says where two observations differ.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Number
 from types import ModuleType
 from typing import Any
 
@@ -121,6 +122,7 @@ def differences(
 
     Lists and tuples are alike, numbers of Python and of NumPy too; True isn't 1.
     """
+    expected, seen = _as_python(expected), _as_python(seen)
     if isinstance(expected, dict):
         if not isinstance(seen, dict):
             yield Difference(place, f"{short(seen)} in place of a dict")
@@ -200,6 +202,11 @@ def _told(truth: ModuleType, what: str, *args: Any) -> str | None:
     return getattr(truth, what)(*args) if hasattr(truth, what) else None
 
 
+def _as_python(value: Any) -> Any:
+    """A number of NumPy as Python's own; everything else as it is."""
+    return value.item() if isinstance(value, Number) and hasattr(value, "item") else value
+
+
 def _has_shape(value: Any) -> bool:
     return hasattr(value, "shape") and hasattr(value, "dtype") and hasattr(value, "ndim")
 
@@ -207,35 +214,16 @@ def _has_shape(value: Any) -> bool:
 def _compare_tensors(expected: Any, seen: Any, tolerance: float | None) -> str:
     import torch
 
-    dtypes = [str(value.dtype).removeprefix("torch.") for value in (expected, seen)]
-    shapes = [tuple(value.shape) for value in (expected, seen)]
-    if shapes[0] != shapes[1]:
-        return f"has the shape {shapes[1]}, and it should be {shapes[0]}"
-    if dtypes[0] != dtypes[1]:
-        return f"is {dtypes[1]}, and it should be {dtypes[0]}"
+    from helpers.oracle.compare import compare
+
     right, found = (torch.as_tensor(value) for value in (expected, seen))
-    if not right.is_floating_point() and not right.is_complex():
-        return "" if torch.equal(right, found) else "has other values"
-    tolerance = TOLERANCES.get(dtypes[0], 1e-5) if tolerance is None else tolerance
-    scale = float(right.abs().amax()) if right.numel() else 0.0
-    if torch.allclose(found, right, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
-        return ""
-    wide = (
-        (found.double() - right.double()).abs() if not right.is_complex() else (found - right).abs()
-    )
-    at = int(wide.nan_to_num(math.inf).argmax())
-    here, there = (value.flatten()[at].item() for value in (found, right))
-    return f"{here:.4g} in place of {there:.4g}" + (
-        "" if right.ndim == 0 else f" at {_index(at, shapes[0])}"
-    )
-
-
-def _index(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    found = []
-    for size in reversed(shape):
-        found.append(flat % size)
-        flat //= size
-    return tuple(reversed(found))
+    if tolerance is None:
+        tolerance = TOLERANCES.get(str(right.dtype).removeprefix("torch."))
+    difference = compare(right, found, tolerance)
+    if difference is None or difference.at is None:
+        return difference.text if difference else ""
+    here, there = (short(value[difference.at].item()) for value in (found, right))
+    return f"{here} in place of {there}" + (f" at {difference.at}" if right.ndim else "")
 
 
 def _equal(expected: Any, seen: Any, tolerance: float | None) -> bool:

@@ -1,6 +1,7 @@
-"""Tensors against tensors, by name."""
+"""Compare tensors by name, and take sums and means of them as one device would."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -25,8 +26,11 @@ SMALLEST = 0.01
 class Difference:
     """How one tensor differs from what was expected; `str()` of it is a sentence.
 
-    kind: "missing", "unexpected", "shape", "dtype", "not finite" or "value".
-    error: the largest distance of an entry (kind "value" only); scale: the largest entry expected.
+    Attributes:
+        kind: "missing", "unexpected", "shape", "dtype", "not finite" or "value".
+        error, scale: the largest distance of an entry, and the largest entry expected (kind
+            "value" only).
+        at: the index of the entry that is furthest off (kinds "value" and "not finite" only).
     """
 
     name: str
@@ -34,39 +38,75 @@ class Difference:
     text: str
     error: float = 0.0
     scale: float = 0.0
+    at: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
         return f"{self.name}: {self.text}"
 
 
+def compare(
+    expected: torch.Tensor,
+    actual: torch.Tensor,
+    tolerance: float | None = None,
+    floor: float = 0.0,
+    name: str = "",
+) -> Difference | None:
+    """Compare two tensors: shape, dtype, and values; None where they agree.
+
+    An entry may be off by `tolerance` times the largest entry expected (or `floor`, where that is
+    larger) and as much of its own size again. Whole numbers and booleans must be equal. Two NaN
+    are equal, and so are two infinities of one sign.
+    """
+    if actual.shape != expected.shape:
+        shapes = f"has the shape {tuple(actual.shape)} in place of {tuple(expected.shape)}"
+        return Difference(name, "shape", shapes)
+    if actual.dtype != expected.dtype:
+        one, other = (str(t.dtype).removeprefix("torch.") for t in (actual, expected))
+        return Difference(name, "dtype", f"has the dtype {one} in place of {other}")
+    scale = _scale(expected)
+    if expected.is_floating_point() or expected.is_complex():
+        allowed = TOLERANCES.get(expected.dtype, 1e-5) if tolerance is None else tolerance
+        atol = allowed * max(scale, floor)
+        if torch.allclose(actual, expected, rtol=allowed, atol=atol, equal_nan=True):
+            return None
+    elif torch.equal(actual, expected):
+        return None
+    apart = _apart(expected, actual)
+    at = tuple(int(i) for i in torch.unravel_index(apart.argmax(), apart.shape))
+    if not bool(torch.isfinite(actual).all()):
+        return Difference(name, "not finite", "holds NaN or infinity", at=at)
+    error = float(apart.max())
+    text = f"differs by up to {error:.3g}, where the largest entry should be {scale:.3g}"
+    return Difference(name, "value", text, error, scale, at)
+
+
 def differences(
     expected: Tensors, actual: Tensors, tolerance: float | None = None
 ) -> list[Difference]:
-    """The tensors that differ, in the order of `expected`; then those that nobody expected.
+    """Return the tensors that differ, in the order of `expected`; then those nobody expected.
 
-    A None stands for a tensor that does not exist, as `p.grad` does before the first backward.
-    tolerance: the largest distance of an entry, relative to the largest entry of its tensor; by
-    default one for each dtype (`TOLERANCES`). A tensor that is nearly zero is measured by a
-    hundredth of the largest entry of all tensors, and one of zeros alone by that entry itself.
+    A None stands for a tensor that doesn't exist, as `p.grad` does before the first backward.
+
+    Args:
+        tolerance: as for `compare`; by default one for each dtype (`TOLERANCES`). A tensor that is
+            nearly zero is measured by a hundredth of the largest entry of all tensors, and one of
+            zeros alone by that entry itself.
     """
-    largest = max((_scale(t) for t in expected.values()), default=0.0)
-    found = [
-        difference
-        for name, tensor in expected.items()
-        if (difference := _difference(name, tensor, actual.get(name), tolerance, largest))
-    ]
-    for name, tensor in actual.items():
-        if tensor is not None and name not in expected:
-            found.append(Difference(name, "unexpected", "is there, and nobody expected it"))
-    return found
+    return list(_differing(expected, actual, tolerance))
+
+
+def same(expected: Tensors, actual: Tensors, tolerance: float | None = None) -> bool:
+    """Return whether `differences` would find none; stops at the first."""
+    return next(_differing(expected, actual, tolerance), None) is None
 
 
 def common_factor(
     expected: Tensors, actual: Tensors, tolerance: float | None = None
 ) -> float | None:
-    """The number c for which every tensor of `actual` is c times that of `expected`, or None.
+    """Return the number c for which every tensor of `actual` is c times that of `expected`.
 
-    c is the least-squares fit over all entries; 1.0 means that nothing differs.
+    c is the least-squares fit over all entries; 1.0 means that nothing differs. None where there
+    is no such number.
     """
     pairs = [(e, actual.get(name)) for name, e in expected.items() if e is not None]
     if not pairs or any(a is None or a.shape != e.shape for e, a in pairs):
@@ -77,85 +117,83 @@ def common_factor(
         return None
     factor = product / square
     scaled = {name: None if e is None else e * factor for name, e in expected.items()}
-    return None if differences(scaled, actual, tolerance) else factor
-
-
-def explain(
-    actual: Tensors,
-    candidates: Mapping[str, Tensors | Callable[[], Tensors]],
-    tolerance: float | None = None,
-) -> str | None:
-    """The first sentence whose tensors are those of `actual`, or None.
-
-    candidates: for each well-known mistake one sentence, and the tensors that it would give (or a
-    function that computes them, called only when its turn comes).
-    """
-    for sentence, tensors in candidates.items():
-        tensors = tensors() if callable(tensors) else tensors
-        if not differences(tensors, actual, tolerance):
-            return sentence
-    return None
-
-
-def same(expected: Tensors, actual: Tensors, tolerance: float | None = None) -> bool:
-    """Whether `differences` would find none; stops at the first."""
-    if any(tensor is not None and name not in expected for name, tensor in actual.items()):
-        return False
-    largest = max((_scale(t) for t in expected.values()), default=0.0)
-    return not any(
-        _difference(name, tensor, actual.get(name), tolerance, largest)
-        for name, tensor in expected.items()
-    )
+    return factor if same(scaled, actual, tolerance) else None
 
 
 def distance(expected: torch.Tensor, actual: torch.Tensor) -> tuple[float, float]:
-    """The largest distance of an entry, and the largest entry expected. Shapes must agree."""
+    """Return the largest distance of an entry, and the largest entry expected."""
     if expected.numel() == 0:
         return 0.0, 0.0
-    return _apart(expected, actual), _scale(expected)
+    return float(_apart(expected, actual).max()), _scale(expected)
 
 
-def _difference(
-    name: str,
-    expected: torch.Tensor | None,
-    actual: torch.Tensor | None,
-    tolerance: float | None,
-    largest: float,
-) -> Difference | None:
-    if expected is None:
-        if actual is None:
-            return None
-        return Difference(name, "unexpected", "is there, and should be None")
-    if actual is None:
-        return Difference(name, "missing", "is None, or is not there at all")
-    if actual.shape != expected.shape:
-        shapes = f"has the shape {tuple(actual.shape)} in place of {tuple(expected.shape)}"
-        return Difference(name, "shape", shapes)
-    if actual.dtype != expected.dtype:
-        dtypes = f"has the dtype {actual.dtype} in place of {expected.dtype}"
-        return Difference(name, "dtype", dtypes)
-    if not bool(torch.isfinite(actual).all()):
-        return Difference(name, "not finite", "holds NaN or infinity")
-    if actual.numel() == 0:
-        return None
-    scale = _scale(expected)
-    error = _apart(expected, actual)
-    allowed = TOLERANCES.get(expected.dtype, 0.0) if tolerance is None else tolerance
-    if error <= allowed * (max(scale, SMALLEST * largest) if scale else largest):
-        return None
-    text = f"differs by up to {error:.3g}, where the largest entry should be {scale:.3g}"
-    return Difference(name, "value", text, error, scale)
+def combine(parts: Sequence[Tensors], weights: Sequence[float]) -> dict[str, torch.Tensor | None]:
+    """Return the sum of weight * tensor by name, computed in float64 and rounded to its dtype.
+
+    None counts as zeros; it stays None where no part has the tensor.
+    """
+    total = {}
+    for name in parts[0]:
+        there = [(p[name], w) for p, w in zip(parts, weights, strict=True) if p[name] is not None]
+        total[name] = (
+            sum(tensor.double() * weight for tensor, weight in there).to(there[0][0].dtype)
+            if there
+            else None
+        )
+    return total
 
 
-def _apart(expected: torch.Tensor, actual: torch.Tensor) -> float:
-    """The largest distance of an entry; float32 and float64 are exact enough as they are."""
-    if expected.dtype != actual.dtype or expected.dtype not in (torch.float32, torch.float64):
-        expected, actual = expected.double(), actual.double()
-    return float((actual - expected).abs().max())
+def mean_of(parts: Sequence[Tensors], weights: Sequence[float] | None = None) -> Tensors:
+    """Return the mean by name; weighted where `weights` are given."""
+    weights = [1.0] * len(parts) if weights is None else weights
+    return combine(parts, [weight / sum(weights) for weight in weights])
 
 
-def _scale(tensor: torch.Tensor | None) -> float:
-    """The largest entry, by its size; 0 for none."""
-    if tensor is None or tensor.numel() == 0:
+def on_ranks(ranks: Sequence[Tensors]) -> Tensors:
+    """Return the tensors of all ranks in one dict: "weight on rank 1"."""
+    return {
+        f"{name} on rank {rank}": tensor
+        for rank, tensors in enumerate(ranks)
+        for name, tensor in tensors.items()
+    }
+
+
+def is_zero(tensor: torch.Tensor | None) -> bool:
+    """Return whether there is nothing, or zeros alone."""
+    return tensor is None or not bool(tensor.any())
+
+
+def _differing(expected: Tensors, actual: Tensors, tolerance: float | None) -> Iterator[Difference]:
+    largest = max((_scale(t) for t in expected.values() if t is not None), default=0.0)
+    for name, right in expected.items():
+        found = actual.get(name)
+        if right is None and found is not None:
+            yield Difference(name, "unexpected", "is there, and should be None")
+        elif right is not None and found is None:
+            yield Difference(name, "missing", "is None, or is not there at all")
+        elif right is not None:
+            floor = SMALLEST * largest if _scale(right) else largest
+            if difference := compare(right, found, tolerance, floor, name):
+                yield difference
+    for name, tensor in actual.items():
+        if tensor is not None and name not in expected:
+            yield Difference(name, "unexpected", "is there, and nobody expected it")
+
+
+def _apart(expected: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
+    """The distance of each entry; infinite where one of the two is no number."""
+    wide = [
+        t if t.is_complex() or t.dtype in (torch.float32, torch.float64) else t.double()
+        for t in (expected, actual)
+    ]
+    gap = (wide[1] - wide[0]).abs().nan_to_num(nan=math.inf, posinf=math.inf)
+    alike = (wide[0] == wide[1]) | (wide[0].isnan() & wide[1].isnan())
+    return gap.masked_fill(alike, 0.0)
+
+
+def _scale(tensor: torch.Tensor) -> float:
+    """The largest finite entry, by its size; 0 for none."""
+    if tensor.numel() == 0:
         return 0.0
-    return float((tensor if tensor.is_floating_point() else tensor.double()).abs().max())
+    sizes = (tensor if tensor.is_floating_point() or tensor.is_complex() else tensor.double()).abs()
+    return float(sizes.nan_to_num(nan=0.0, posinf=0.0).max())

@@ -1,15 +1,137 @@
-"""Judge the step of any layout against one device's."""
+"""Judge the step of any layout against one device's; the judgment as text and as a table."""
 
+import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
 
-from helpers.oracle.align import aligned
-from helpers.oracle.case import Case
+from helpers.draw.style import BLUE, VERMILLION
 from helpers.oracle.compare import TOLERANCES, Tensors, distance
+from helpers.oracle.evidence import Evidence, aligned
 from helpers.oracle.mistakes import name_mistakes
 from helpers.oracle.step import Step
-from helpers.oracle.verdict import Row, Verdict
 
 KINDS = {"gradients": "gradient", "after": "weight", "state": "state"}
+COLORS = {True: BLUE, False: VERMILLION}  # the words say the same
+HEADS = ("", "what", "tensor", "rank", "difference", "allowed")
+MOST_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One tensor, on the rank where it is furthest off.
+
+    Attributes:
+        kind: "gradient", "weight" (after the step) or "state" (of the optimizer).
+        name: all of its names, as "embed.weight = head.weight".
+        error: the largest distance of an entry.
+        scale: the largest entry expected.
+        allowed: the tolerance, relative to scale.
+        text: what is wrong, in words; empty where it is right.
+    """
+
+    kind: str
+    name: str
+    rank: int
+    error: float
+    scale: float
+    allowed: float
+    ok: bool
+    text: str = ""
+
+    @property
+    def relative(self) -> float:
+        """The error, relative to the largest entry; where all should be zero, the error itself."""
+        return self.error / self.scale if self.scale else self.error
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What a table shows of it, under `HEADS`."""
+        word, numbers = "right" if self.ok else "WRONG", (self.relative, self.allowed)
+        far, allowed = (f"{number:.0e}" for number in numbers)
+        return (word, self.kind, self.name, str(self.rank), far, allowed)
+
+
+@dataclass(frozen=True, repr=False)
+class Judgment:
+    """What `judge` found; as the last value of a cell, a notebook shows it.
+
+    Attributes:
+        mistake: one sentence, or None for a right step.
+        also: other sentences that explain the same facts.
+        note: what the comparison can't see, or empty.
+        rows: every tensor, in the model's order.
+    """
+
+    mistake: str | None
+    also: tuple[str, ...]
+    note: str
+    rows: tuple[Comparison, ...]
+    ranks: int
+
+    @property
+    def ok(self) -> bool:
+        return self.mistake is None
+
+    @property
+    def worst(self) -> Comparison | None:
+        """The tensor that is furthest off, relative to what its dtype allows."""
+        rows = [row for row in self.rows if not row.ok] or self.rows
+        return max(rows, key=lambda row: row.relative / (row.allowed or 1.0), default=None)
+
+    @property
+    def headline(self) -> str:
+        """One line: how many tensors, on how many ranks, and how far off."""
+        wrong = sum(not row.ok for row in self.rows)
+        ranks = f" on {self.ranks} ranks" if self.ranks > 1 else ""
+        if self.ok:
+            worst = f"; the largest difference is {self.worst.relative:.1e}" if self.rows else ""
+            return f"RIGHT: {len(self.rows)} tensors{ranks} are those of one device{worst}"
+        if not wrong:
+            return f"WRONG: the tensors{ranks} are not those of one device's model"
+        return f"WRONG: {wrong} of {len(self.rows)} tensors{ranks} are not those of one device"
+
+    def table(self, most: int = MOST_ROWS) -> str:
+        """Return the tensors as plain text: those that are wrong first, then the others."""
+        shown, rest = self._shown(most)
+        lines = [HEADS, *(row.cells for row in shown)]
+        wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = ["  ".join(map(str.ljust, line, wide)).rstrip() for line in lines]
+        return "\n".join(text + rest)
+
+    def __str__(self) -> str:
+        said = [textwrap.indent(textwrap.fill(text, 96), "  ") for text in self._sentences]
+        return "\n".join([textwrap.fill(self.headline, 98), *said, self.table()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        color, cell = COLORS[self.ok], "padding: 1px 10px; text-align: left"
+        box = f"border: 1px solid {color}; border-left: 6px solid {color}; padding: 8px 14px"
+        shown, rest = self._shown(MOST_ROWS)
+        parts = [f'<b style="color: {color}">{escape(self.headline)}</b>']
+        parts += [f'<div style="margin-top: 6px">{escape(text)}</div>' for text in self._sentences]
+        heads = "".join(f'<th style="{cell}">{head}</th>' for head in HEADS)
+        parts.append(f'<table style="margin-top: 6px"><tr>{heads}</tr>')
+        for row in shown:
+            style = cell if row.ok else f"{cell}; color: {COLORS[False]}; font-weight: bold"
+            cells = "".join(f'<td style="{style}">{escape(text)}</td>' for text in row.cells)
+            parts.append(f"<tr>{cells}</tr>")
+        parts += ["</table>", *(f"<small>{escape(line)}</small>" for line in rest)]
+        return f'<div style="{box}">{"".join(parts)}</div>'
+
+    @property
+    def _sentences(self) -> list[str]:
+        first = [f"Mistake: {self.mistake}."] if self.mistake else []
+        return [*first, *(f"Or: {sentence}." for sentence in self.also), *filter(None, [self.note])]
+
+    def _shown(self, most: int) -> tuple[list[Comparison], list[str]]:
+        """The first rows, and a line about the rest."""
+        rows = sorted(self.rows, key=lambda row: row.ok)
+        wrong = sum(not row.ok for row in rows[most:])
+        words = f"{wrong} wrong" if wrong else "all right"
+        more = f"… and {len(rows) - most} more tensors, {words}"
+        return rows[:most], [more] if len(rows) > most else []
 
 
 def judge(
@@ -18,21 +140,25 @@ def judge(
     shares: Sequence[Sequence[int]] | None = None,
     previous: Step | Tensors | None = None,
     tolerance: float | None = None,
-) -> Verdict:
+) -> Judgment:
     """Compare the step of each rank with one device's, and name the mistake.
 
-    one_device: from `one_step`. ranks: one Step for each rank that holds the whole model, or the
-    one Step that `gather` made of the stages of a pipeline.
-    shares: for each rank the numbers of its micro-batches; by default all have as many, and rank 0
-    has the first ones. previous: the gradients of the step before, where a stale buffer may be
-    found. tolerance: relative to a tensor's largest entry; by default `TOLERANCES` of its dtype.
+    Args:
+        one_device: from `one_step`.
+        ranks: one Step for each rank that holds the whole model, or the one Step that `gather`
+            made of the stages of a pipeline.
+        shares: for each rank the numbers of its micro-batches; by default all ranks have as many,
+            and rank 0 has the first ones.
+        previous: the gradients of the step before, where a stale buffer may be found.
+        tolerance: relative to a tensor's largest entry; by default `TOLERANCES` of its dtype.
 
-    Raises ValueError where the facts do not fit together.
+    Raises:
+        ValueError: the facts don't fit together.
     """
     raw = (ranks,) if isinstance(ranks, Step) else tuple(ranks)
     if not raw:
         raise ValueError("there is nothing to judge: give the Step of each rank")
-    case = Case(
+    evidence = Evidence(
         expected=one_device,
         ranks=tuple(aligned(one_device, rank) for rank in raw),
         raw=raw,
@@ -40,10 +166,11 @@ def judge(
         previous=previous.gradients if isinstance(previous, Step) else previous,
         tolerance=tolerance,
     )
-    sentences = name_mistakes(case)
+    sentences = name_mistakes(evidence)
     mistake, also = (sentences[0], tuple(sentences[1:])) if sentences else (None, ())
-    note = _hidden(case) or (_NOISE if case.noise else "")
-    return Verdict(mistake, also, note, _rows(case), len(raw))
+    noise = len(evidence.wrong_weights) < len(evidence.differing["after"])
+    note = _hidden(evidence) or (_NOISE if noise else "")
+    return Judgment(mistake, also, note, _rows(evidence), len(raw))
 
 
 _NOISE = (
@@ -69,54 +196,53 @@ def _shares(parts: int, ranks: int, shares: Sequence[Sequence[int]] | None):
     return shares
 
 
-def _hidden(case: Case) -> str:
-    """Words where the weights do not show what is wrong with the gradients."""
-    if not case.knows_weights or not case.expected.before:
+def _hidden(evidence: Evidence) -> str:
+    """Words where the weights don't show what is wrong with the gradients."""
+    e = evidence.expected
+    if not evidence.knows_weights or not e.before:
         return ""
-    adaptive = case.expected.optimizer not in ("", "SGD")
-    if adaptive and not all(case.gradients):
+    if evidence.adaptive and not all(evidence.gradients):
         return (
-            f"Only weights were compared, after {case.expected.optimizer}, which hides a factor on "
-            "the gradients: compare gradients too, or take SGD."
+            f"Only weights were compared, after {e.optimizer}, which hides a factor on the "
+            "gradients: compare gradients too, or take SGD."
         )
-    if case.times is None:
+    if evidence.times is None:
         return ""
-    apart, moved = case.moved_differently()
-    if apart > 0.1 * abs(case.times - 1) * moved:
+    pairs = [(e.after[n], r.after[n]) for r in evidence.ranks for n in e.after if n in r.after]
+    apart = max((distance(right, held)[0] for right, held in pairs), default=0.0)
+    moved = max(distance(e.before[n], e.after[n])[0] for n in e.after)
+    if apart > 0.1 * abs(evidence.times - 1) * moved:
         return ""
-    name = case.expected.optimizer if adaptive else "the optimizer"
+    name = e.optimizer if evidence.adaptive else "the optimizer"
     return (
-        f"The weights do not show it: they are {apart:.1g} off, and the step moved them by "
+        f"The weights don't show it: they are {apart:.1g} off, and the step moved them by "
         f"{moved:.1g}. {name} divides each gradient by its own size, so a factor on all of them "
         "disappears. Judge the gradients, or take SGD."
     )
 
 
-def _rows(case: Case) -> tuple[Row, ...]:
+def _rows(evidence: Evidence) -> tuple[Comparison, ...]:
     """For each tensor the rank where it is furthest off."""
     rows = []
     for kind, word in KINDS.items():
-        right = getattr(case.expected, kind)
-        wrong = {(rank, d.name): d for rank, d in case.differing(kind)}
-        if kind == "after":
-            wrong = {place: d for place, d in wrong.items() if place not in case.noise}
-        for name, tensor in right.items():
-            found = []
-            for rank, step in enumerate(case.ranks):
-                held = getattr(step, kind)
-                if not held or (tensor is None and (rank, name) not in wrong):
-                    continue
-                found.append(_row(case, word, name, tensor, rank, held, wrong.get((rank, name))))
-            if found:
-                rows.append(max(found, key=lambda row: (not row.ok, row.relative)))
+        found = evidence.wrong_weights if kind == "after" else evidence.differing[kind]
+        wrong = {(rank, d.name): d for rank, d in found}
+        for name, tensor in getattr(evidence.expected, kind).items():
+            shown = " = ".join(evidence.expected.ties.get(name, (name,)))
+            found = [
+                _row(word, shown, rank, tensor, held.get(name), wrong.get((rank, name)), evidence)
+                for rank, held in enumerate(getattr(step, kind) for step in evidence.ranks)
+                if held and (tensor is not None or (rank, name) in wrong)
+            ]
+            rows += sorted(found, key=lambda row: (not row.ok, row.relative))[-1:]
     return tuple(rows)
 
 
-def _row(case, word, name, tensor, rank, held, difference) -> Row:
-    shown = " = ".join(case.expected.ties.get(name, (name,)))
+def _row(word, shown, rank, tensor, held, difference, evidence) -> Comparison:
     if difference and difference.kind != "value":
-        return Row(word, shown, rank, float("inf"), 0.0, 0.0, False, difference.text)
-    error, scale = distance(tensor, held[name])
-    allowed = TOLERANCES.get(tensor.dtype, 0.0) if case.tolerance is None else case.tolerance
+        return Comparison(word, shown, rank, float("inf"), 0.0, 0.0, False, difference.text)
+    allowed = evidence.tolerance
+    if allowed is None:
+        allowed = TOLERANCES.get(tensor.dtype, 0.0)
     text = difference.text if difference else ""
-    return Row(word, shown, rank, error, scale, allowed, difference is None, text)
+    return Comparison(word, shown, rank, *distance(tensor, held), allowed, not text, text)

@@ -1,4 +1,8 @@
-"""One training step as facts: weights before, gradients, weights after, by name."""
+"""One training step as facts: weights before, gradients, weights after, by name.
+
+`one_step` takes it on one device; `snapshot` and `between` record it on a rank; `gather` joins what
+the stages of a pipeline, or replicas, hold of it.
+"""
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,15 +11,25 @@ from typing import Any
 
 import torch
 
-from helpers.oracle.compare import Tensors
-from helpers.oracle.tensors import mean_of
+from helpers.oracle.compare import Tensors, differences, mean_of
 
 MakeOptimizer = Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer]
+
+KINDS = {
+    "before": "the weight before the step of",
+    "gradients": "the gradient of",
+    "after": "the weight after the step of",
+    "state": "the optimizer's",
+}
+
+
+class GatherError(ValueError):
+    """The ranks don't make up one model; one sentence says which tensor, and on which ranks."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one micro-batch gives alone: the gradients of its mean loss over its `tokens`."""
+    """One micro-batch alone: the gradients of its mean loss over its `tokens`."""
 
     tokens: int
     gradients: Tensors
@@ -23,13 +37,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Step:
-    """What is known of one training step. An empty dict means: not known.
+    """What is known of one training step. An empty dict means that it isn't known.
 
-    before, after: the weights by name, in the model's order. gradients: by name; None where a
-    parameter has none. state: the optimizer's tensors after the step, as "weight: exp_avg", without
-    its count of steps.
-    ties: for a tensor with several names the first name, and all of them.
-    parts, optimizer, make_optimizer: known of one device (`one_step`): they explain mistakes.
+    Attributes:
+        before, after: the weights by name, in the model's order.
+        gradients: by name; None where a parameter has none.
+        state: the optimizer's tensors after the step, as "weight: exp_avg", without its count of
+            steps.
+        ties: for a tensor with several names, the first one and all of them.
+        parts, optimizer, make_optimizer: known of one device (`one_step`); they explain mistakes.
     """
 
     before: Tensors
@@ -42,7 +58,7 @@ class Step:
     make_optimizer: MakeOptimizer | None = field(default=None, repr=False, compare=False)
 
     def update(self, gradients: Tensors) -> tuple[dict[str, torch.Tensor], Tensors]:
-        """The weights and the optimizer's state that these gradients would have given."""
+        """Return the weights and the optimizer's state that these gradients lead to."""
         parameters = {}
         for name, weight in self.before.items():
             gradient = gradients.get(name)
@@ -55,7 +71,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a model holds at one moment, as copies on the CPU: can be sent and kept."""
+    """What a model holds at one moment, as copies on the CPU that can be kept and sent."""
 
     weights: Tensors
     gradients: Tensors
@@ -64,7 +80,7 @@ class Snapshot:
 
 
 def snapshot(model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None) -> Snapshot:
-    """Copies of the weights, the gradients and the optimizer's state, by parameter name.
+    """Copy the weights, the gradients and the optimizer's state, by parameter name.
 
     Take one before the step, and one after it and before `zero_grad`; `between` joins them.
     """
@@ -78,7 +94,7 @@ def snapshot(model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = N
 
 
 def between(before: Snapshot, after: Snapshot) -> Step:
-    """The step that happened between two snapshots of one rank."""
+    """Return the step that happened between two snapshots of one rank."""
     return Step(before.weights, after.gradients, after.weights, after.state, after.ties)
 
 
@@ -88,13 +104,17 @@ def one_step(
     micro_batches: Iterable[Any],
     make_optimizer: MakeOptimizer,
 ) -> Step:
-    """One device's step on all micro-batches; `model` itself is left alone.
+    """Take one device's step on all micro-batches; `model` itself is left alone.
 
-    loss_of(model, micro_batch): the mean loss of that micro-batch and the number of its tokens;
-    or the loss alone, where all micro-batches count alike. The gradient is that of
-    sum(loss * tokens) / all tokens. make_optimizer(parameters): a fresh optimizer.
+    The gradient is that of sum(loss * tokens) / all tokens.
 
-    Raises ValueError where there is no micro-batch, or one without tokens or a finite loss.
+    Args:
+        loss_of: called with the model and a micro-batch; the mean loss of that micro-batch and the
+            number of its tokens, or the loss alone, where all micro-batches count alike.
+        make_optimizer: called with the parameters; a fresh optimizer.
+
+    Raises:
+        ValueError: there is no micro-batch, or one without tokens or without a finite loss.
     """
     model = copy.deepcopy(model)
     parameters = dict(model.named_parameters())
@@ -119,6 +139,54 @@ def one_step(
     )
     after, state = step.update(step.gradients)
     return Step(**{**vars(step), "after": after, "state": state})
+
+
+def gather(
+    parts: Sequence[Step], names: Iterable[str] = (), tolerance: float | None = None
+) -> Step:
+    """Join what each rank holds of a model (stages of a pipeline, replicas) into one step.
+
+    Args:
+        parts: one Step for each rank, with some of the names. Where two hold the same name, their
+            values must agree (`tolerance` as for `differences`).
+        names: all names that there must be, in the model's order, as `one_device.before` has them.
+
+    Raises:
+        GatherError: replicas disagree, or nobody holds a name.
+    """
+    names = list(names)
+    if not parts:
+        raise GatherError("there is nothing to gather: give one Step for each rank")
+    ties = {first: tied for part in parts for first, tied in part.ties.items()}
+    others = {name: first for first, tied in ties.items() for name in tied}
+    place = {name: number for number, name in enumerate(names)}
+    joined = {}
+    for kind, words in KINDS.items():
+        held = _join([getattr(part, kind) for part in parts], words, tolerance)
+        lost = [name for name in names if name not in held and others.get(name) not in held]
+        if lost and held and kind != "state":
+            raise GatherError(
+                f"nobody holds {words} {lost[0]!r}: each name must be on at least one rank; look "
+                "at how the layers are split, and at the names of each stage"
+            )
+        joined[kind] = dict(sorted(held.items(), key=lambda item: place.get(item[0], len(place))))
+    return Step(**joined, ties=ties)
+
+
+def _join(ranks: Sequence[Tensors], words: str, tolerance: float | None) -> dict:
+    joined, holder = {}, {}
+    for rank, tensors in enumerate(ranks):
+        for name, tensor in tensors.items():
+            if name not in joined:
+                joined[name], holder[name] = tensor, rank
+            elif found := differences({name: joined[name]}, {name: tensor}, tolerance):
+                raise GatherError(
+                    f"replicas disagree: ranks {holder[name]} and {rank} both hold {words} "
+                    f"{name!r}, and on rank {rank} it {found[0].text}; ranks that hold the same "
+                    "tensor must average its gradient (a replica) or add it up (a tied parameter) "
+                    "before they step"
+                )
+    return joined
 
 
 def _loss(answer: Any, number: int) -> tuple[torch.Tensor, int]:

@@ -31,7 +31,7 @@ def test_adam_hides_a_factor_and_the_verdict_says_so(lab, kit):
     right = dict(dtype=torch.float64, make_optimizer=kit.adam)
     verdict = lab(**right).judge(weight=lambda tokens: 1.0)
     assert "2 micro-batches were summed" in verdict.mistake
-    assert "The weights do not show it" in verdict.note and "Adam divides each" in verdict.note
+    assert "The weights don't show it" in verdict.note and "Adam divides each" in verdict.note
     assert verdict.note in " ".join(str(verdict).split())
     assert lab().judge(weight=lambda tokens: 1.0).note == ""  # SGD shows it
 

@@ -10,11 +10,11 @@ from helpers.oracle import judge
 
 def test_different_weights_at_the_start(lab):
     mistake = lab(seeds=(0, 7, 0)).judge().mistake
-    assert "the ranks start from different weights: those of rank 1 are not the one" in mistake
+    assert mistake.startswith("rank 1 starts from other weights than the one device")
     mistake = lab(seeds=(0, 7, 8)).judge().mistake
-    assert "the ranks start from different weights: those of ranks 1, 2 are" in mistake
+    assert mistake.startswith("ranks 1, 2 start from other weights than the one device")
     mistake = lab(seeds=(7, 7, 7)).judge().mistake
-    assert "starts from other weights than the one device's" in mistake
+    assert mistake.startswith("ranks 0, 1, 2 start from other weights than the one device")
 
 
 def test_no_gradient_at_all(lab):
@@ -46,7 +46,7 @@ def test_not_a_number(lab):
         ),
         (
             lambda d: d | {"head.weight": d["head.weight"].double()},
-            "has the dtype torch.float64 in",
+            "has the dtype float64 in",
         ),
     ],
 )

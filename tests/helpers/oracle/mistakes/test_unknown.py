@@ -11,9 +11,9 @@ from helpers.oracle import judge
 @pytest.mark.parametrize(
     ("spoiled", "where"),
     [
-        (("embed", "layers.0"), "; embed to layers.0 differ, from layers.1 on all is right"),
-        (("layers.2", "head"), "; all of embed to layers.1 is right, from layers.2 on they differ"),
-        (("layers.1",), "; only layers.1 is wrong: look at that layer"),
+        (("embed", "layers.0"), "; all are in embed to layers.0"),
+        (("layers.2", "head"), "; all are in layers.2 to head"),
+        (("layers.1",), "; all are in layers.1"),
     ],
 )
 def test_the_unknown_is_described(lab, spoiled, where):

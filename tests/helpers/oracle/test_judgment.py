@@ -1,25 +1,27 @@
 """What a person sees of a verdict."""
 
-from helpers.oracle import Row, Verdict
+from helpers.oracle import Comparison, Judgment
 
 
 def row(name, error=0.0, ok=True, kind="gradient"):
-    return Row(kind, name, 0, error, 2.0, 1e-5, ok, "" if ok else "differs")
+    return Comparison(kind, name, 0, error, 2.0, 1e-5, ok, "" if ok else "differs")
 
 
 def test_a_right_verdict_says_how_far_off():
-    verdict = Verdict(None, (), "", (row("a", 4e-7), row("b", 2e-6)), 3)
+    verdict = Judgment(None, (), "", (row("a", 4e-7), row("b", 2e-6)), 3)
     assert verdict.ok and verdict.worst.name == "b"
     first = str(verdict).splitlines()[0]
     assert (
         first
         == "RIGHT: 2 tensors on 3 ranks are those of one device; the largest difference is 1.0e-06"
     )
-    assert "right  gradient  a          0     2.0e-07    1e-05" in str(verdict)
+    assert "right  gradient  a       0     2e-07       1e-05" in str(verdict)
 
 
 def test_a_wrong_verdict_puts_the_wrong_first_and_names_the_mistake():
-    verdict = Verdict("all is <lost>", ("it rained",), "Note.", (row("a"), row("b", 1.0, False)), 1)
+    verdict = Judgment(
+        "all is <lost>", ("it rained",), "Note.", (row("a"), row("b", 1.0, False)), 1
+    )
     text, html = str(verdict), verdict._repr_html_()
     assert text.startswith("WRONG: 1 of 2 tensors are not those of one device\n  Mistake: all is")
     assert "  Or: it rained." in text and "  Note." in text
@@ -31,7 +33,7 @@ def test_a_wrong_verdict_puts_the_wrong_first_and_names_the_mistake():
 
 def test_a_long_table_is_cut_and_says_so():
     rows = tuple(row(f"r{n}") for n in range(40)) + tuple(row(f"w{n}", 1, False) for n in range(25))
-    verdict = Verdict("no", (), "", rows, 1)
+    verdict = Judgment("no", (), "", rows, 1)
     assert "… and 45 more tensors, 5 wrong" in str(verdict)
     assert "… and 45 more tensors, 5 wrong" in verdict._repr_html_()
     assert "w19 " in str(verdict) and "w20 " not in str(verdict)
