@@ -25,8 +25,11 @@ from helpers.ranks import launch
 
 
 def planted(task, body):
+    """The file with `body` in every region of the task; None leaves the solution."""
     path = ROOT / task.file
     text = path.read_text(encoding="utf-8")
+    if body is None:
+        return text
     return replace_regions(text, lambda r: body if r.task == task.id else r.body, str(path))
 
 
@@ -62,7 +65,7 @@ def check_bodies(found, truth, bodies, folder, alone, seed):
             to = file.parent / beside.relative_to(source)
             to.parent.mkdir(parents=True, exist_ok=True)
             to.write_bytes(beside.read_bytes())
-        file.write_text(planted(task, textwrap.dedent(body)), encoding="utf-8")
+        file.write_text(planted(task, body and textwrap.dedent(body)), encoding="utf-8")
         files.append(file)
     groups = [[file] for file in files] if alone else [files]
     sentences = []
@@ -114,9 +117,8 @@ def main(ids):
                 print(f"{task_id}: {together}")
         with tempfile.TemporaryDirectory() as folder:
             folder = Path(folder)
-            solution = next_region(found.task)
             said = check_bodies(
-                found, truth, [solution, *right.values()], folder / "right", False, 1
+                found, truth, [None, *right.values()], folder / "right", False, 1
             )
             for name, sentence in zip(["the solution", *right], said, strict=True):
                 rows.append(
@@ -167,17 +169,6 @@ def main(ids):
             f"{task_id}: {len(wrong)} wrong, {sum(bool(r['new']) for r in wrong)} caught, {same_words} with the old words; {len(rows) - len(wrong)} right"
         )
     return failed
-
-
-def next_region(task):
-    path = ROOT / task.file
-    bodies = []
-    replace_regions(
-        path.read_text(encoding="utf-8"),
-        lambda r: (bodies.append(r.body) if r.task == task.id else None) or r.body,
-        str(path),
-    )
-    return textwrap.dedent(bodies[0])
 
 
 if __name__ == "__main__":
