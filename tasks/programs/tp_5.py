@@ -18,6 +18,7 @@ PROGRAMS = (
             return Sum.apply(F.linear(x, self.weight))
         """,
         says="the gradient of x is this rank's own term alone",
+        met="NVIDIA/Megatron-LM#7452: a norm's gradient isn't summed over its ranks",
     ),
     Program(
         "Copy and Sum",
@@ -50,6 +51,7 @@ PROGRAMS = (
             return Copy.apply(Sum.apply(F.linear(x, self.weight)))
         """,
         says="the gradient of weight is 3 times too large: it is added up over ranks that all",
+        met="microsoft/ltp-megatron-lm#68: torch.distributed.nn.all_reduce adds up gradients too",
     ),
     Program(
         "the part of rank 0",
