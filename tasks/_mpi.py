@@ -1,6 +1,6 @@
 """What the tasks on MPI share: mpi4py's communicator, as far as they need it, without MPI.
 
-The check runs on the ranks of this lab. `Comm` has the methods of mpi4py that the lab allows, with
+The work runs on the ranks of this lab. `Comm` has the methods of mpi4py that the lab allows, with
 its rules: it reads memory, so an array must have no gaps, and both arrays one type.
 """
 
@@ -104,39 +104,3 @@ class Comm:
         for message in messages:
             message.wait()
         return [found[rank].numpy() for rank in self.members]
-
-
-def draw(seed, rank, shape, dtype):
-    """Whole numbers, so that every order of additions gives the same; another draw each rank."""
-    rng = np.random.default_rng([seed, rank, *shape])
-    return rng.integers(-50, 50, shape).astype(dtype)
-
-
-def same(found, right):
-    """Whether it is this array: numbers, shape and type."""
-    is_array = isinstance(found, np.ndarray)
-    return is_array and found.dtype == right.dtype and np.array_equal(found, right)
-
-
-def told(found):
-    """What came back, in words."""
-    if isinstance(found, np.ndarray):
-        return f"an array {found.dtype} of shape {found.shape}"
-    return "nothing: end the function with return" if found is None else type(found).__name__
-
-
-def on_ranks(submission, work, ranks):
-    """As `submission.on_ranks`; a hang is told in the words of collectives. Raises WorkFailed."""
-    from helpers.grade import WorkFailed
-
-    try:
-        return submission.on_ranks(work, ranks, submission.seed)
-    except WorkFailed as failed:
-        if failed.kind != "time-out":
-            raise
-        raise WorkFailed(
-            failed.kind,
-            "a rank waits in a collective that another one never calls: every rank of the group "
-            f"must call it, all in the same order ({failed.sentence})",
-            failed.details,
-        ) from None

@@ -1,6 +1,8 @@
 """CK-1: a sharded checkpoint that is whole or not there."""
 
-from helpers.grade import Mistake, Submission, Task, WorkFailed
+import contextlib
+
+from helpers.grade import Task
 
 TASK = Task(
     id="CK-1",
@@ -10,6 +12,7 @@ TASK = Task(
     notebook="15",
     points=20,
     minutes=35,
+    ranks=3,
     hints=(
         "A name is given in one moment, a file is written in many. Under which name do the parts "
         "lie while ranks still write? And which rank may give the final name, and when does it "
@@ -25,13 +28,6 @@ TASK = Task(
 RANKS = 3
 LONGEST_S = 5.0  # how long a rank is held, at most, where no other rank ever comes to wait for it
 NAMING = ("rename", "replace")
-
-
-def state_of(seed, rank):
-    """What a rank saves."""
-    import torch
-
-    return {"weights": torch.full((5,), float(seed + rank)), "rank": rank}
 
 
 class Holds:
@@ -79,7 +75,7 @@ class Holds:
         (self.folder / f"{self.rank} {here}").unlink(missing_ok=True)
 
 
-def watched_save(module, state, folder, seed, held, slow):
+def watched_save(module, state, folder, step, held, slow):
     """One `save_part`: what this rank sees of the folder while it writes and when it returns, how
     often it synced, and the draft that it gave the name to.
 
@@ -94,7 +90,7 @@ def watched_save(module, state, folder, seed, held, slow):
 
     from helpers.hang.watch import the_watch
 
-    whole = folder / f"step-{seed}"
+    whole = folder / f"step-{step}"
     seen = {"early": "", "synced": 0, "draft": None}
     real_save, real_sync, real_mkdir = torch.save, os.fsync, os.mkdir
     real_rmtree = shutil.rmtree
@@ -139,7 +135,7 @@ def watched_save(module, state, folder, seed, held, slow):
     for patch in patches:
         patch.start()
     try:
-        module.save_part(state, folder, seed)
+        module.save_part(state, folder, step)
         seen["returned"] = whole.exists()
     finally:
         held.tell("left")
@@ -148,11 +144,12 @@ def watched_save(module, state, folder, seed, held, slow):
     return seen
 
 
-def work(module, seed):
-    """On a rank: what is there while others write, at the return, and after a run was killed; and
-    what was read at last.
+def run(module, case):
+    """On every rank: what is there while others write, at the return, and after a run was killed;
+    whether each save synced, and what was read at last.
 
     When a name appears, and what was synced, can only be seen here.
+    case: the step, each rank's state, and of two saves the rank that writes last.
     """
     import shutil
     import tempfile
@@ -160,106 +157,35 @@ def work(module, seed):
 
     import torch.distributed as dist
 
-    rank = dist.get_rank()
+    rank, step = dist.get_rank(), case["step"]
     given = [tempfile.mkdtemp() if rank == 0 else None]
     dist.broadcast_object_list(given, src=0)
     root = Path(given[0])
     folder = root / "checkpoints"
     folder.mkdir(exist_ok=True)
-    state, whole = state_of(seed, rank), folder / f"step-{seed}"
-    # In the second save another rank is slow: at least once, it is not the one that renames.
-    first = watched_save(module, state, folder, seed, Holds(root / "first", rank), seed % RANKS)
+    state, whole = case["states"][rank], folder / f"step-{step}"
+    first = watched_save(module, state, folder, step, Holds(root / "first", rank), case["slow"][0])
+    saves = [first]
     dist.barrier()
     if first["draft"]:  # on the rank that gave the name: as a killed run leaves it
         whole.rename(first["draft"])
         (first["draft"] / "rank0.pt").write_bytes(b"half")
         (first["draft"] / "rank9.pt").write_bytes(b"of a run with more ranks")
     dist.barrier()
-    again = {"early": "", "synced": 0}
     if not whole.exists():
         held = Holds(root / "second", rank)
-        again = watched_save(module, state, folder, seed, held, (seed + 1) % RANKS)
+        saves.append(watched_save(module, state, folder, step, held, case["slow"][1]))
     dist.barrier()
     facts = {
-        "early": first["early"] or again["early"],
-        "returned": first["returned"],
-        "synced": first["synced"] + again["synced"],
+        "the name is there": [save["early"] for save in saves],
+        "there at the return": first["returned"],
+        "parts": sorted(path.name for path in whole.glob("*")),
+        "loaded": None,
+        "synced": [save["synced"] > 0 for save in saves],
     }
-    facts["parts"] = sorted(path.name for path in whole.glob("*"))
-    try:
-        found = module.load_part(folder, seed)
-        facts["loaded"] = int(found["rank"]), found["weights"].detach().clone()
-    except Exception:
-        facts["loaded"] = None
+    with contextlib.suppress(Exception):
+        facts["loaded"] = module.load_part(folder, step)
     dist.barrier()
     if rank == 0:
         shutil.rmtree(root, ignore_errors=True)
     return facts
-
-
-def verify(submission: Submission) -> None:
-    """Raises Mistake or WorkFailed."""
-    try:
-        answers = submission.on_ranks(work, RANKS, submission.seed)
-    except WorkFailed as failed:
-        explain(failed.sentence)
-        raise
-    expected = [f"rank{number}.pt" for number in range(RANKS)]
-    for rank, fact in enumerate(answers):
-        if fact["early"] == "before":
-            raise Mistake(
-                f"the folder has its final name before rank {rank} has written anything: write the "
-                "parts into a folder with another name, and rename it when all are complete"
-            )
-    for rank, fact in enumerate(answers):
-        if fact["early"]:
-            raise Mistake(
-                f"the folder has its final name while rank {rank} still writes: let all ranks "
-                "meet (dist.barrier) when their parts are complete, and rename after that"
-            )
-    for rank, fact in enumerate(answers):
-        if not fact["returned"]:
-            raise Mistake(
-                f"rank {rank} returns and step-{submission.seed} is not there yet: the ranks must "
-                "meet once more after the folder got its name"
-            )
-        if "rank9.pt" in fact["parts"]:
-            raise Mistake(
-                "what a killed run has left under the other name is now part of the checkpoint: "
-                "remove it before you begin"
-            )
-        if fact["parts"] != expected:
-            raise Mistake(
-                f"the folder holds {fact['parts']} and should hold {expected}: one part for each "
-                "rank, with its number"
-            )
-        if not same(fact["loaded"], state_of(submission.seed, rank)):
-            raise Mistake(f"rank{rank}.pt does not hold the state that rank {rank} has saved")
-        if fact["synced"] < 2:
-            raise Mistake(
-                f"rank {rank} does not call os.fsync in every save: when the power fails, a name "
-                "can be on the disk and the bytes below it not"
-            )
-
-
-def same(loaded, state):
-    """Whether this is the state that was saved."""
-    import torch
-
-    if loaded is None or not isinstance(loaded[1], torch.Tensor):
-        return False
-    return loaded[0] == state["rank"] and torch.equal(loaded[1], state["weights"])
-
-
-def explain(sentence: str) -> None:
-    """Raise Mistake for an error of the disk that says what was forgotten."""
-    if "FileExistsError" in sentence or "Directory not empty" in sentence:
-        raise Mistake(
-            "what a killed run has left under the other name is in the way: remove it before you "
-            f"make the folder ({sentence})"
-        )
-    if "FileNotFoundError" in sentence:
-        raise Mistake(
-            "a rank wants a folder that is not there: the others must wait until one rank has made "
-            f"it (dist.barrier), and only one may rename it ({sentence})"
-        )

@@ -1,8 +1,6 @@
 """LA-2: count the ranks of a machine from the names of the hosts alone."""
 
-import random
-
-from helpers.grade import Mistake, Submission, Task
+from helpers.grade import Task
 
 TASK = Task(
     id="LA-2",
@@ -22,60 +20,12 @@ TASK = Task(
         "Look at the ranks before `rank` only, and count those with its host.",
     ),
 )
-FACTS = ("local rank", "local size", "machine", "number of machines")
 
 
-def cases(seed):
-    """(how the ranks are spread, hosts)."""
-    draw = random.Random(seed)
-    names = draw.sample(["zeus", "x1", "node2", "alpha", "gpu-9"], 3)
-    each = draw.randint(2, 4)
-    uneven = [names[0]] * each + [names[1]] + [names[2]] * (each + 2)
-    mixed = names + draw.choices(names, k=2 * each)
-    return [
-        ("side by side", [name for name in names for _ in range(each)]),
-        ("in turn, like cards", names * each),
-        ("in unequal numbers", uneven),
-        ("in any order", mixed),
-        ("all on one machine", [names[0]] * each),
-    ]
+def run(module, case):
+    """What the work says of every rank.
 
-
-def truth(hosts, rank):
-    """By its definition, rank by rank."""
-    machines, locals_ = [], []
-    for host in hosts:
-        if host not in machines:
-            machines.append(host)
-    for other, host in enumerate(hosts):
-        if host == hosts[rank]:
-            locals_.append(other)
-    return locals_.index(rank), len(locals_), machines.index(hosts[rank]), len(machines)
-
-
-def work(module, seed):
-    """On one rank, beside the student's code: its answer for every rank of every case."""
-    return [
-        [module.from_hosts(list(hosts), rank) for rank in range(len(hosts))]
-        for _, hosts in cases(seed)
-    ]
-
-
-def verify(submission: Submission) -> None:
-    """Raises Mistake or WorkFailed."""
-    (answers,) = submission.on_ranks(work, 1, submission.seed)
-    for (spread, hosts), ranks in zip(cases(submission.seed), answers, strict=True):
-        for rank, given in enumerate(ranks):
-            judge(spread, hosts, rank, given)
-
-
-def judge(spread, hosts, rank, given):
-    """Raises Mistake, which says what of the four is wrong, and where."""
-    if not isinstance(given, (tuple, list)) or len(given) != 4:
-        raise Mistake(f"give four numbers: {', '.join(FACTS)}; not {given!r}")
-    for fact, mine, right in zip(FACTS, given, truth(hosts, rank), strict=True):
-        if mine != right:
-            raise Mistake(
-                f"ranks {spread}: the {fact} of rank {rank} is {right}, not {mine!r}; the hosts of "
-                f"the ranks are {' '.join(hosts)}"
-            )
+    case: how the ranks are spread, and the host of each.
+    """
+    _, hosts = case
+    return [module.from_hosts(list(hosts), rank) for rank in range(len(hosts))]
