@@ -8,13 +8,16 @@ line of the step has ever run: a tape that claims too much is refused there.
 import gc
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 from cluster.collectives import NEEDS
 from cluster.errors import PuzzleError
 from cluster.judge import cluster_of
 from cluster.model import Model
+from cluster.outcome import Outcome, outcome
 from cluster.rank import NAMES
 from cluster.run import run
+from cluster.script import where
 
 VERSION = 1
 CHANGED = "the submission has changed what the cluster wrote down"
@@ -54,6 +57,44 @@ def tape_of(models) -> str:
     ranks = [[_plain(row) for row in rank.tape] for rank in cluster.ranks]
     case = [cluster.world_size, first.layers, first.batch]
     return json.dumps({"version": VERSION, "case": case, "ranks": ranks})
+
+
+def record(step: Callable, case: dict, seconds: float, path: Path) -> dict[str, str]:
+    """Run a step for a judge elsewhere: {"tape": …}, or {"error": why the cluster refused it}.
+
+    Whatever else the step raises is raised.
+
+    Args:
+        step: the training step.
+        case: ranks, layers, samples; more: the step's own arguments; profile; machine, if any.
+        seconds: after which the step is stopped.
+        path: the file of the step; an error says on which line of it it arose.
+    """
+    try:
+        models = run(
+            step,
+            *sizes(case),
+            *case["more"],
+            profile=case["profile"],
+            machine=case.get("machine"),
+            keep_tape=True,
+            seconds=seconds,
+        )
+        return {"tape": tape_of(models)}
+    except PuzzleError as error:
+        place = where(error, path)
+        return {"error": f"{error} (at {place})" if place else str(error)}
+
+
+def outcome_of(tape: str, case: dict, seconds: float) -> Outcome:
+    """What the tape of a case took. Raises PuzzleError, as `replay` does."""
+    settings = {"profile": case["profile"], "machine": case.get("machine")}
+    return outcome(replay(tape, sizes(case), seconds=seconds, **settings))
+
+
+def sizes(case: dict) -> tuple[int, int, int]:
+    """Ranks, layers and samples of a case."""
+    return case["ranks"], case["layers"], case["samples"]
 
 
 def replay(tape: str, case: tuple[int, int, int], **settings) -> list[Model]:
