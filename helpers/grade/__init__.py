@@ -30,11 +30,10 @@ this is not held. What it does not hold: work that calls the check's own computa
 answers (`signs` points at it).
 """
 
+from helpers.grade.judge import grade
 from helpers.grade.limits import Held, Limits
 from helpers.grade.notebook import check
-from helpers.grade.run import grade
-from helpers.grade.submission import Submission, WorkFailed
-from helpers.grade.task import Mistake, PlantedMistake, Program, Task, TaskError
+from helpers.grade.task import Mistake, PlantedMistake, Program, Task, TaskError, WorkFailed
 from helpers.grade.verdict import Verdict
 
 __all__ = [
@@ -43,7 +42,6 @@ __all__ = [
     "Mistake",
     "PlantedMistake",
     "Program",
-    "Submission",
     "Task",
     "TaskError",
     "Verdict",

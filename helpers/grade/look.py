@@ -3,8 +3,7 @@
 import ast
 from pathlib import Path
 
-from helpers.grade.submission import WorkFailed
-from helpers.grade.task import Task
+from helpers.grade.task import Task, WorkFailed
 
 
 def look_at(path: Path, task: Task) -> None:

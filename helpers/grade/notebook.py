@@ -3,9 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
+from helpers.grade.kept import kept_judge
 from helpers.grade.missing import explain_missing_tasks, forget_missing
 from helpers.grade.record import remember
-from helpers.grade.run import grade
 from helpers.grade.task import HINTS, ROOT
 from helpers.grade.verdict import Verdict
 
@@ -21,7 +21,7 @@ def check(task_id: str, hint: int = 1) -> Verdict:
     if hint not in range(1, HINTS + 1):
         raise ValueError(f"hint must be a number from 1 to {HINTS}, not {hint!r}")
     root = find_root()
-    verdict = grade(task_id, root)
+    verdict = kept_judge().check(task_id, root)
     remember(verdict, root=root)
     if verdict.passed:
         forget_missing(task_id)

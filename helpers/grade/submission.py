@@ -1,62 +1,273 @@
-"""Somebody's work on a task, as the check of the task sees it.
+"""Somebody's work, seen from the judge: where it lies, and the process in which it runs.
 
-The check runs in a process of its own, and the work in others (`workshop`): the check hands out
-inputs, gets plain data back, and judges it where no line of the work has ever run. So the work
-cannot change what "equal" means, and nothing that it prints is taken for a verdict.
+One process serves all tasks of one submission, and never two submissions. Where it can be confined it
+is (`sandbox`); the limits of time, memory and processes hold either way.
 """
 
-import time
-from collections.abc import Callable
+import contextlib
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from helpers.grade.task import Task
-from helpers.grade.workshop import Job
-from helpers.grade.workshop_client import WorkFailed, Workshop
+from helpers.grade import sandbox
+from helpers.grade.copy import copy_lab, copy_work
+from helpers.grade.limits import Held, Limits
+from helpers.grade.parcel import ParcelError, pack, unpack
+from helpers.grade.processes import Guard, end_process
+from helpers.grade.task import ROOT, Task, TaskFile, WorkFailed
+from helpers.ranks.pool import rank_defaults
+from helpers.ranks.protocol import LENGTH, send_bytes
 
+MOST_BYTES = 1 << 28  # of one answer
+KEEP = 1 << 16  # of what a workshop prints, the last so many bytes are kept
 MARGIN_S = 20.0  # the ranks have their own time-out, which says more: it comes first
+START_S = 120.0  # a workshop may take so long to begin: it imports torch, on a busy machine
+# What a process needs from its surroundings; a teacher's keys and tokens are not among it.
+NEEDED = (
+    "PATH LANG LC_ALL LC_CTYPE TZ LD_LIBRARY_PATH VIRTUAL_ENV CONDA_PREFIX OMP_NUM_THREADS "
+    "MKL_NUM_THREADS OPENBLAS_NUM_THREADS LAB_FORK TEMP TMP SYSTEMROOT SYSTEMDRIVE WINDIR "
+    "COMSPEC PATHEXT NUMBER_OF_PROCESSORS DYLD_LIBRARY_PATH PYTHONDONTWRITEBYTECODE"
+).split()
+# What may stand in an answer, and of what kind it is.
+ANSWER = {"results": list, "texts": list, "look_at": list, "ended": int, "status": int}
+ANSWER |= dict.fromkeys("kind sentence details picture alt user".split(), str)
 
 
 @dataclass(frozen=True)
-class Submission:
-    """The file to grade, and what a check may use.
+class Seen:
+    """What came back of a task: an observation for each case, what was printed, and remarks."""
 
-    path: the file; task_path: the file of the check.
-    seed: drawn anew for every check, or chosen by the teacher, so that nobody can prepare the
-    answers.
-    deadline: the `time.monotonic()` at which ranks are stopped.
+    observations: list[Any]
+    printed: str
+    look_at: tuple[str, ...]
+
+
+class Submission:
+    """The work below a folder, and one process for it, which is started when it is needed.
+
+    Args:
+        root: the folder; nothing in it is changed, since the work is a copy of its files.
+        tasks: the folder of the tasks.
+        confined: whether to use the sandbox where there is one.
     """
 
-    task: Task
-    path: Path
-    task_path: Path
-    seed: int
-    deadline: float
-    workshop: Workshop
+    def __init__(self, root: Path, tasks: Path = ROOT / "tasks", confined: bool = True):
+        self.root, self.tasks = root.resolve(), tasks.resolve()
+        self._confined = confined and not sandbox.why_not()
+        self._workshop: _Workshop | None = None
+        self._place = Path(tempfile.mkdtemp(prefix="grade-")).resolve()
+        self._place.chmod(0o755)
+        self._jobs = 0
 
-    def on_ranks(self, work: Callable[..., Any], ranks: int, *args: Any) -> list[Any]:
-        """Call `work(module, *args)` on real ranks; give one result per rank.
+    def look(self, found: TaskFile, limits: Limits) -> tuple[str, ...]:
+        """Look at the file without running it; what a person should look at.
 
-        work: a function at the top level of the task's file. There, `module` is the imported
-        work, and `torch.distributed` is ready (gloo, on the CPU). What it returns comes back as
-        plain data: numbers, text, lists, dicts, tensors, arrays.
-        Raises WorkFailed.
+        Raises:
+            WorkFailed: "no file", "syntax", "no function" or "not done".
+            CopyError: the file can't be taken.
         """
-        results = self._do(self.task_path, work, ranks, args)
-        if not isinstance(results, list) or len(results) != ranks:
-            raise WorkFailed("crash", "a rank ended without a result")
-        return results
+        with self._copied(found.task) as (work, lab):
+            said = self._ask(found, work, lab, None, limits)
+        remarks = tuple(str(text)[:200] for text in said.get("look_at", ()))
+        if "kind" in said:
+            raise WorkFailed(said["kind"], said.get("sentence", ""), look_at=remarks)
+        return remarks
 
-    def apart(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call `function(path, *args)` in the work's own process; `path` is the file to grade.
+    def observe(self, found: TaskFile, cases: list, limits: Limits) -> Seen:
+        """Run the work on every case; what was observed. Raises WorkFailed and CopyError."""
+        look_at = self.look(found, limits)
+        with self._copied(found.task) as (work, lab):
+            said = self._ask(found, work, lab, cases, limits)
+        printed = "".join(
+            text if text.endswith("\n") else f"{text}\n" for text in said.get("texts", ()) if text
+        )
+        if "results" in said:
+            return Seen(said["results"], printed, look_at)
+        kind = said.get("kind") if said.get("kind") in ("not done", "time-out") else "crash"
+        sentence = said.get("sentence", "what came back is no result")
+        picture = (said["picture"], said.get("alt", "")) if "picture" in said else ()
+        details = said.get("details", "")
+        raise WorkFailed(kind, sentence, details, picture, printed, look_at)
 
-        function: at the top level of a file of checks; for a check that has a way of its own to
-        run the work, which is never to be imported where the judgement is made.
-        """
-        return self._do(Path(function.__code__.co_filename), function, 0, args)
+    def held(self, limits: Limits) -> Held:
+        """Which limits hold here, and which don't."""
+        held = {"time": f"{limits.seconds:g} s", "memory": f"{limits.gigabytes:g} GB"}
+        held["processes"] = str(limits.processes)
+        if not self._confined:
+            return Held(held, ["files", "network", "user"])
+        user = self._workshop.user if self._workshop else ""
+        return Held(held | sandbox.HELD | ({"user": user} if user else {}), [])
 
-    def _do(self, file: Path, function: Callable, ranks: int, args: tuple) -> Any:
-        seconds = max(1.0, self.deadline - time.monotonic())
-        job = Job(str(self.path), str(file), function.__name__, args, ranks, seconds)
-        return self.workshop.do(job, seconds + MARGIN_S)
+    def close(self) -> None:
+        """End the process, with everything that came from it."""
+        if self._workshop:
+            self._workshop.close()
+            self._workshop = None
+        shutil.rmtree(self._place, ignore_errors=True)
+
+    def __enter__(self) -> "Submission":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _copied(self, task: Task) -> Iterator[tuple[str, str]]:
+        """The work's files, and what the lab gives to this task, in a place that the work sees."""
+        folder = self._place / str(self._jobs)
+        try:
+            copy_work(self.root, task, folder / "work")
+            copy_lab(task, folder / "lab")
+            yield str(folder / "work"), str(folder / "lab") if (folder / "lab").exists() else ""
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _ask(self, found: TaskFile, work: str, lab: str, cases: list | None, limits: Limits):
+        """The answer to a job. A workshop that didn't end it as it should serves no other."""
+        self._jobs += 1
+        if self._workshop is None:
+            self._workshop = _Workshop(self._place, self.tasks, self._confined)
+        job = {"number": self._jobs, "task": found.task.id, "tasks": str(self.tasks)}
+        job |= {"work": work, "lab": lab, "cases": cases}
+        job |= {"seconds": limits.seconds, "gigabytes": limits.gigabytes}
+        try:
+            said, sound = self._workshop.do(job, limits)
+        except BaseException:
+            self._workshop.close()
+            self._workshop = None
+            raise
+        if not sound:
+            self._workshop.close()
+            self._workshop = None
+        return said
+
+
+class _Workshop:
+    """The judge's side of the process."""
+
+    def __init__(self, place: Path, tasks: Path, confined: bool):
+        program = [sys.executable, "-P", "-m", "helpers.grade.workshop"]
+        if confined:
+            program = [*sandbox.command(place, tasks), *program, "--confined"]
+        self._printed = open(place / "printed", "w+b")  # noqa: SIM115 (closed in `close`)
+        self._process = subprocess.Popen(
+            program,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._printed,
+            cwd=place,
+            env=_environment(),
+            start_new_session=os.name == "posix",
+        )
+        # Few answers for one order: who sends more wants to fill this process's memory.
+        self._answers: queue.Queue[bytes | str | None] = queue.Queue(maxsize=4)
+        threading.Thread(target=self._read, daemon=True).start()
+        try:
+            self.user = self._next(START_S).get("user", "")
+        except WorkFailed as failed:
+            sentence = "the process in which work runs can't be started here"
+            raise WorkFailed("check", sentence, f"{failed}\n{self.printed()}") from None
+
+    def do(self, job: dict, limits: Limits) -> tuple[dict, bool]:
+        """What came back, and whether the process can serve another job. Raises WorkFailed."""
+        guard = Guard(self._process.pid, limits)
+        said: dict = {}
+        try:
+            send_bytes(self._process.stdin.fileno(), pack(job))
+            while True:
+                told = self._next(limits.seconds + MARGIN_S)
+                if told.get("ended") == job["number"]:
+                    break
+                if "ended" not in told and not said:
+                    said = told
+        except OSError:
+            pass  # it has gone: why, is said below
+        except WorkFailed:
+            if not guard.reason:
+                raise
+        finally:
+            guard.stop()
+        if guard.reason:
+            raise WorkFailed("limit", guard.reason)
+        if not said:
+            raise WorkFailed("crash", "the work ended the process in which it was started")
+        return said, self._process.poll() is None and sys.platform == "linux"
+
+    def printed(self) -> str:
+        self._printed.seek(max(0, self._printed.seek(0, os.SEEK_END) - KEEP))
+        return self._printed.read().decode(errors="replace")
+
+    def close(self) -> None:
+        """End it, and everything that came from it."""
+        end_process(self._process)
+        self._printed.close()
+        self._process.stdin.close()
+
+    def _next(self, seconds: float) -> dict:
+        """The next answer. Raises WorkFailed."""
+        try:
+            data = self._answers.get(timeout=seconds)
+        except queue.Empty:
+            words = "the process in which the work lives does not answer any more"
+            raise WorkFailed("time-out", words) from None
+        if isinstance(data, str):
+            raise WorkFailed("crash", data)
+        if data is None:
+            raise WorkFailed("crash", "the work ended the process in which it was started")
+        try:
+            return read_answer(data)
+        except ParcelError as error:
+            raise WorkFailed("crash", str(error)) from None
+
+    def _read(self) -> None:
+        """In a thread: take the answers from the pipe."""
+        flood = ""
+        with self._process.stdout as pipe:
+            while not flood and len(head := pipe.read(LENGTH.size)) == LENGTH.size:
+                (length,) = LENGTH.unpack(head)
+                if length > MOST_BYTES:
+                    flood = f"what came back has more than {MOST_BYTES >> 20} MB"
+                    break
+                data = pipe.read(length)
+                if len(data) != length:
+                    break
+                try:
+                    self._answers.put(data, timeout=5)
+                except queue.Full:
+                    flood = "what came back is more than was asked for"
+        with contextlib.suppress(queue.Full):
+            self._answers.put(flood or None, timeout=5)
+
+
+def read_answer(data: bytes) -> dict:
+    """What a workshop answers. Raises ParcelError for everything else.
+
+    What the results are, the check has to see.
+    """
+    said = unpack(data)
+    if not isinstance(said, dict) or not ANSWER.keys() >= said.keys():
+        raise ParcelError("what came back is no result")
+    for name, value in said.items():
+        if not isinstance(value, ANSWER[name]):
+            raise ParcelError(f"what came back is no result ({name})")
+    if not all(isinstance(text, str) for text in said.get("texts", ())):
+        raise ParcelError("what came back is no result (texts)")
+    return said
+
+
+def _environment() -> dict[str, str]:
+    """What a workshop needs of this process's environment; `helpers` is the one that runs now."""
+    # Inside a rank, or under torchrun, other names would tell the ranks a wrong place.
+    kept = {name: os.environ[name] for name in NEEDED if name in os.environ}
+    before = [p for p in (os.environ.get("PYTHONPATH"),) if p]
+    path = os.pathsep.join([str(ROOT), *before])
+    return rank_defaults() | kept | {"PYTHONPATH": path, "PYTHONUTF8": "1"}
+

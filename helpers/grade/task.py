@@ -17,6 +17,30 @@ class Mistake(AssertionError):
     """What a check found wrong: one sentence that names the mistake and says where to look."""
 
 
+class WorkFailed(Exception):
+    """The work can't be run, or crashed, hung or ended itself.
+
+    kind: "no file", "syntax", "no function", "not done" (a stub was called), "time-out", "limit",
+    "crash" or "check" (it isn't the work's mistake).
+    sentence: what happened, with rank and line; details: Python's own words, for a person.
+    picture: the SVG and the words of a picture of what went wrong, where there is one.
+    printed, look_at: as in a verdict.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        sentence: str,
+        details: str = "",
+        picture: tuple = (),
+        printed: str = "",
+        look_at: tuple = (),
+    ):
+        super().__init__(sentence)
+        self.kind, self.sentence, self.details, self.picture = kind, sentence, details, picture
+        self.printed, self.look_at = printed, look_at
+
+
 class TaskError(ValueError):
     """A task file is wrong, or a task is unknown; the message says which and what to do."""
 

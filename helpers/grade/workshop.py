@@ -1,138 +1,168 @@
-"""The process in which the work lives: it takes jobs from the check, and gives back plain data.
+"""The process in which the work of one submission runs: it takes jobs, and gives back plain data.
 
-    orders, in:  pickled Order, then pickled jobs (from the check, which is trusted)
-    answers, out: a parcel for each (`parcel`), which the reader need not trust
+    orders, in:   a parcel for each job, from the judge
+    answers, out: parcels, which the reader need not trust
 
-First it takes on its limits; then it starts ranks, and everything that the work does happens in
-this process and those below it. What it answers is what the work wants to answer, and no more: the
-judgement is made elsewhere.
+It has imported torch, and no line of any work: for each job it is forked, and the copy takes on its
+limits, imports the work, runs it on ranks, and ends with all that it has started. What is answered is
+what the work wants to answer, and no more: the judgement is made elsewhere, where the truth is.
 """
 
+import gc
+import importlib
 import os
+import signal
 import sys
 import tempfile
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from helpers.grade import confine
-from helpers.grade.limits import Held, Limits, hold_resources
-from helpers.grade.parcel import ParcelError, pack
-from helpers.grade.task import load_module
-from helpers.ranks.protocol import receive, send_bytes
+from helpers.grade.limits import Limits, hold_resources
+from helpers.grade.look import look_at
+from helpers.grade.parcel import ParcelError, pack, unpack
+from helpers.grade.processes import adopt, end_below
+from helpers.grade.sandbox import become_nobody
+from helpers.grade.signs import signs_of
+from helpers.grade.task import Task, WorkFailed, load_module, load_task
+from helpers.ranks.protocol import receive_bytes, send_bytes
 
-MOST_BYTES = 1 << 28  # of one answer
-
-
-@dataclass(frozen=True)
-class Order:
-    """What the workshop needs before the first job.
-
-    place: a folder with the submission in `place/work`; it belongs to this check alone.
-    checks: the folder of the tasks. alone: whether to ask for namespaces.
-    """
-
-    place: str
-    checks: str
-    limits: Limits
-    alone: bool = True
+LIBRARIES = ("numpy", "torch.distributed", "psutil", "cloudpickle", "helpers.hang.watch")
+LIBRARIES += ("helpers.ranks", "helpers.ranks.connect", "helpers.ranks.worker", "helpers.oracle")
+CAN_FORK = hasattr(os, "fork") and sys.platform == "linux"
 
 
 @dataclass(frozen=True)
 class Job:
-    """One call. ranks: on how many; 0 calls it in the workshop's own process."""
+    """Look at a file without running it (`cases` is None), or run it on cases.
 
-    path: str
-    task_path: str
-    function: str
-    args: tuple
-    ranks: int = 0
-    seconds: float = 60.0
-
-    def run(self) -> Any:
-        """Import the check's function, and the work where there are ranks, and call it."""
-        check = load_module(Path(self.task_path), "lab_task")
-        function = getattr(check, self.function)
-        return function(load_work(Path(self.path)), *self.args)
-
-
-def load_work(path: Path):
-    """Import the file to grade, as `import` would do from beside it.
-
-    Its folder comes last on the import path: a file there that is called like a part of Python,
-    of torch or of this lab does not take the place of that part.
+    number: of this job in its workshop. task, tasks: the id, and the folder of the tasks.
+    work: the folder that holds the copied submission. lab: a folder that is imported from before
+    the lab, or "".
     """
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))
-    return load_module(path, path.stem)
+
+    number: int
+    task: str
+    tasks: str
+    work: str
+    lab: str
+    cases: list | None
+    seconds: float
+    gigabytes: float
+
+    def packed(self) -> bytes:
+        return pack({field.name: getattr(self, field.name) for field in fields(self)})
 
 
-def main(orders: int = 0, answers: int = 1) -> None:
-    """Serve one check; the numbers are file descriptors. Ends when the orders do."""
-    if (orders, answers) == (0, 1):  # nothing that is printed may stand between the answers
-        orders, answers = os.dup(0), os.dup(1)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
-        os.dup2(2, 1)
-    order = receive(orders)
-    held = settle(order)
-    send_bytes(answers, pack({"held": held.held, "open": held.open}))
-    if "torch.distributed" in sys.modules:
-        from helpers.grade.forked import use_forked_ranks
-
-        use_forked_ranks()
+def serve(orders: int, answers: int, confined: bool) -> None:
+    """Take jobs until there are no more. The numbers are file descriptors."""
+    other_user = confined and become_nobody()
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    gc.freeze()  # what is there now stays shared between all copies
+    adopt()
+    scratch = tempfile.mkdtemp(prefix="scratch-")
+    send_bytes(answers, pack({"user": _user(confined, other_user)}))
     while True:
         try:
-            job = receive(orders)
+            job = Job(**unpack(receive_bytes(orders)))
         except EOFError:
             break
-        send_bytes(answers, answer(job))
+        for name in load_task(job.task, Path(job.tasks)).task.libraries:
+            importlib.import_module(name)
+        status = 0
+        if CAN_FORK:
+            child = os.fork()
+            if child == 0:
+                os.close(orders)
+                _work(job, answers, scratch, other_user)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            _end_the_rest(confined)
+        else:
+            send_bytes(answers, answer(job))
+        send_bytes(answers, pack({"ended": job.number, "status": status}))
+        if not CAN_FORK:
+            break
     os._exit(0)
 
 
-def settle(order: Order) -> Held:
-    """Take on the limits of an order; say which hold."""
-    held = Held({"time": f"{order.limits.seconds:g} s", "memory": f"{order.limits.gigabytes:g} GB"})
-    scratch = Path(order.place, "scratch")
-    held.held["processes"] = str(order.limits.processes)
-    if order.alone and confine.possible():
-        try:
-            held.held |= confine.enter(Path(order.place), Path(order.checks))
-            own_user = True
-        except OSError as error:
-            print(f"namespaces: {error}", file=sys.stderr)
-    if "files" not in held.held:
-        own_user = False
-        scratch.mkdir(exist_ok=True)
+def _user(confined: bool, other: bool) -> str:
+    if not confined:
+        return ""
+    return "another, without rights" if other else "the same, without rights"
+
+
+def _work(job: Job, answers: int, scratch: str, own_user: bool) -> None:
+    """In the copy: take on the limits, do the job, answer, and end."""
+    try:
+        os.setsid()
         os.chdir(scratch)
-        held.open += ["files", "network", "user"]
-    tempfile.tempdir = str(scratch)
-    os.environ |= {"HOME": str(scratch), "TMPDIR": str(scratch), "USER": "work"}
-    hold_resources(order.limits, own_user)
-    return held
+        tempfile.tempdir = scratch
+        os.environ |= {"HOME": scratch, "TMPDIR": scratch, "USER": "work"}
+        limits = Limits(job.seconds, job.gigabytes)
+        hold_resources(limits, own_user)
+        send_bytes(answers, answer(job))
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _end_the_rest(confined: bool) -> None:
+    """End what a job has left running: nothing of it may meet the next one."""
+    if confined:
+        try:
+            os.kill(-1, signal.SIGKILL)  # all that this process can see, except itself
+        except ProcessLookupError:
+            pass
+    else:
+        end_below(os.getpid(), itself=False)
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
 
 
 def answer(job: Job) -> bytes:
     """Do a job; the parcel that says how it went."""
     try:
-        if job.ranks:
-            return _on_ranks(job)
-        check = load_module(Path(job.task_path), "lab_task")
-        return pack({"results": getattr(check, job.function)(job.path, *job.args)})
+        found = load_task(job.task, Path(job.tasks))
+        if job.cases is None:
+            return _look(job, found.task)
+        return _run(job, found.task, found.path)
+    except WorkFailed as failed:
+        return pack({"kind": failed.kind, "sentence": failed.sentence})
     except ParcelError as error:
-        return pack({"kind": "crash", "sentence": str(error), "details": ""})
+        return pack({"kind": "crash", "sentence": str(error)})
     except Exception as error:
         sentence = f"the work cannot be run: {type(error).__name__}: {error}"
         return pack({"kind": "crash", "sentence": sentence, "details": traceback.format_exc()})
 
 
-def _on_ranks(job: Job) -> bytes:
-    from helpers.ranks import launch
+def _look(job: Job, task: Task) -> bytes:
+    work = Path(job.work)
+    found = {"look_at": signs_of(work, task.file)}
+    try:
+        look_at(work / task.file, task)
+    except WorkFailed as failed:
+        found |= {"kind": failed.kind, "sentence": failed.sentence}
+    return pack(found)
 
+
+def _run(job: Job, task: Task, path: Path) -> bytes:
+    from helpers.ranks import launch
+    from helpers.ranks.pool import the_pool
+
+    if CAN_FORK:
+        the_pool().fork_from_here()
     report = launch(
-        lambda: ["done", job.run()],
-        ranks=job.ranks,
+        observe,
+        ranks=max(1, task.ranks),
+        args=(str(path), str(Path(job.work, task.file)), job.lab, job.cases),
         backend="gloo",
         timeout=job.seconds,
         on_error="report",
@@ -141,9 +171,32 @@ def _on_ranks(job: Job) -> bytes:
     texts = [text[-(1 << 16) :] for text in report.texts]
     if report.failure is not None:
         return pack({**_in_our_words(report.failure), "texts": texts})
-    if not all(isinstance(r, list) and len(r) == 2 and r[0] == "done" for r in report.results):
+    if not all(isinstance(r, list) and len(r) == len(job.cases) for r in report.results):
         return pack({"kind": "crash", "sentence": "a rank ended without a result", "texts": texts})
-    return pack({"results": [result for _, result in report.results], "texts": texts})
+    by_case = zip(*report.results, strict=True)
+    results = [list(ranks) if task.ranks else ranks[0] for ranks in by_case]
+    return pack({"results": results, "texts": texts})
+
+
+def observe(task_path: str, file: str, lab: str, cases: list) -> list[Any]:
+    """On a rank: import the task and the work; what `run` of the task returns for each case."""
+    sys.modules["tasks.truth"] = None  # importing it fails, wherever it lies
+    if lab:
+        sys.path.insert(0, lab)
+    run = load_module(Path(task_path), "lab_task").run
+    module = load_work(Path(file))
+    return [run(module, case) for case in cases]
+
+
+def load_work(path: Path) -> ModuleType:
+    """Import the file to grade, as `import` would do from beside it.
+
+    Its folder comes last on the import path: a file there that is called like a part of Python,
+    of torch or of this lab does not take the place of that part.
+    """
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    return load_module(path, path.stem)
 
 
 def _in_our_words(failure: Any) -> dict:
@@ -161,6 +214,15 @@ def _in_our_words(failure: Any) -> dict:
     if stub:
         return found | {"kind": "not done", "sentence": f"not done yet: Task {message}"}
     return found
+
+
+def main() -> None:
+    """Serve on stdin and stdout; whatever is printed goes to stderr."""
+    orders, answers = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    serve(orders, answers, "--confined" in sys.argv)
 
 
 if __name__ == "__main__":

@@ -36,11 +36,15 @@ class ForkServer:
     """The owner's side: start the server, and ask it for processes.
 
     Args:
+        environment: of a fresh interpreter; None forks the server from this process, which has
+            imported torch and done nothing else.
         trains: also import what an optimizer needs, which takes as long again.
         patient: import at low priority, because no launch waits for this server yet.
     """
 
-    def __init__(self, environment: dict[str, str], trains: bool = False, patient: bool = False):
+    def __init__(
+        self, environment: dict[str, str] | None, trains: bool = False, patient: bool = False
+    ):
         mine, theirs = socket.socketpair()
         self._socket = mine
         self._lock = threading.Lock()
@@ -50,17 +54,10 @@ class ForkServer:
         self._gone = False
         self.trains = trains
         self.ready = False  # whether the imports are done, so that it answers immediately
-        call = f"serve({theirs.fileno()}, {trains}, {patient})"
-        program = f"from helpers.ranks.forkserver import serve; {call}"
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", program],
-            stdin=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
-            env=environment,
-            # Ctrl-C in a terminal is for the owner alone. Not a new session: Linux may divide the
-            # CPU among sessions first, and priorities don't count across sessions.
-            process_group=0,
-        )
+        if environment is None:
+            self.process = _forked_server(mine, theirs)
+        else:
+            self.process = _fresh_server(theirs, environment, trains, patient)
         theirs.close()
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -131,6 +128,55 @@ class ForkServer:
         with self._change:
             self._gone = True
             self._change.notify_all()
+
+
+def _fresh_server(
+    theirs: socket.socket, environment: dict[str, str], trains: bool, patient: bool
+) -> subprocess.Popen:
+    call = f"serve({theirs.fileno()}, {trains}, {patient})"
+    return subprocess.Popen(
+        [sys.executable, "-c", f"from helpers.ranks.forkserver import serve; {call}"],
+        stdin=subprocess.DEVNULL,
+        pass_fds=[theirs.fileno()],
+        env=environment,
+        # Ctrl-C in a terminal is for the owner alone. Not a new session: Linux may divide the
+        # CPU among sessions first, and priorities don't count across sessions.
+        process_group=0,
+    )
+
+
+def _forked_server(mine: socket.socket, theirs: socket.socket) -> "_Child":
+    pid = os.fork()
+    if pid == 0:
+        try:
+            mine.close()
+            os.setpgid(0, 0)
+            serve(theirs.detach())
+        finally:
+            os._exit(1)
+    return _Child(pid)
+
+
+class _Child:
+    """A forked server, with as much of `subprocess.Popen` as its owner needs."""
+
+    def __init__(self, pid: int):
+        self.pid, self._status = pid, None
+
+    def poll(self) -> int | None:
+        if self._status is None:
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            self._status = os.waitstatus_to_exitcode(status) if ended else None
+        return self._status
+
+    def kill(self) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        if self._status is None:
+            self._status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self._status
 
 
 class Forked:

@@ -146,6 +146,11 @@ class Pool:
             if self.size and self._server and not self._server.trains and not self._next:
                 self._next = forkserver.ForkServer(rank_environment(), trains=True, patient=True)
 
+    def fork_from_here(self) -> None:
+        """Fork ranks from this process, which has imported torch and done nothing else."""
+        if forkserver.possible():
+            self._server = forkserver.ForkServer(None, trains=True)
+
     def close(self) -> None:
         """End all waiting processes and the servers that they were forked from."""
         with self._lock:

@@ -29,7 +29,7 @@ def send(descriptor: int, message: Any) -> None:
 
 
 def send_bytes(descriptor: int, body: bytes) -> None:
-    """Write one message that is already pickled."""
+    """Write one message that is already bytes."""
     data = memoryview(LENGTH.pack(len(body)) + body)
     while data:
         data = data[os.write(descriptor, data[: 1 << 20]) :]
@@ -37,8 +37,13 @@ def send_bytes(descriptor: int, body: bytes) -> None:
 
 def receive(descriptor: int) -> Any:
     """Read one message; raise EOFError if the writer has gone."""
+    return pickle.loads(receive_bytes(descriptor))
+
+
+def receive_bytes(descriptor: int) -> bytearray:
+    """Read one message that need not be pickled; raise EOFError if the writer has gone."""
     (length,) = LENGTH.unpack(_exactly(descriptor, LENGTH.size))
-    return pickle.loads(_exactly(descriptor, length))
+    return _exactly(descriptor, length)
 
 
 def _exactly(descriptor: int, count: int) -> bytearray:

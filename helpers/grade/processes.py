@@ -1,19 +1,22 @@
-"""Keep an eye on a process and on all that came from it: memory and number, several times a second.
+"""The processes that work starts: how much they take together, and how they end.
 
-A limit of the system holds for one process; this one holds for all of them together, and works
+A limit of the system holds for one process; what is here holds for all of them together, and works
 wherever psutil does.
 """
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 from helpers.grade.limits import Limits
 
 EVERY_S = 0.25
+SUBREAPER = 36
 
 
-class Watch:
+class Guard:
     """Ends the tree of a process that takes too much; `reason` says why, or is empty."""
 
     def __init__(self, pid: int, limits: Limits):
@@ -121,3 +124,23 @@ def _lives(process) -> bool:
         return False
     except psutil.Error:  # it may not be read, and may still be ended
         return True
+
+
+def adopt() -> None:
+    """From now on, whoever loses a parent below this process becomes its child (Linux only)."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+
+
+def end_process(process: subprocess.Popen) -> None:
+    """Kill a process and all that came from it, and wait for it."""
+    end_below(process.pid)
+    if os.name == "posix":
+        try:  # a group outlives its leader
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+    process.kill()
+    process.wait()
