@@ -7,18 +7,18 @@ import time
 from pathlib import Path
 
 from helpers.files import write_whole
-from helpers.grade.held import show_limits
+from helpers.grade import sandbox
 from helpers.grade.html import html_of
+from helpers.grade.judge import judge
 from helpers.grade.labs import all_tasks, tasks_of
 from helpers.grade.limits import Limits
 from helpers.grade.many import Graded, Grades, grade_all, write_json
 from helpers.grade.notebook import find_root
 from helpers.grade.record import remember
-from helpers.grade.run import grade
-from helpers.grade.submission import WorkFailed
+from helpers.grade.submission import Submission
 from helpers.grade.submitted import opened, submissions
 from helpers.grade.tables import csv_of, junit_of, text_of, verdicts_csv_of
-from helpers.grade.task import load_task
+from helpers.grade.task import WorkFailed, load_task
 from helpers.grade.verdict import Verdict, table
 from helpers.grade.words import why_not
 from helpers.ranks import usable_cores
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _refuse(options)
         if options.limits:
-            return show_limits(Limits(gigabytes=options.memory))
+            return _show_limits(Limits(gigabytes=options.memory))
         ids = tasks_of(options.tasks) if options.tasks else [task.id for task in all_tasks()]
         if options.all is not None:
             return _grade_all(options, ids)
@@ -76,18 +76,33 @@ def _refuse(options: argparse.Namespace) -> None:
     Limits(Limits.seconds if options.seconds is None else options.seconds, options.memory)
 
 
+def _show_limits(limits: Limits) -> int:
+    """Print a line for each limit. 0 if all hold, 1 if not."""
+    with Submission(find_root()) as submission:
+        submission.begin()
+        held = submission.held(limits)
+    lines = [f"held      {name}: {how}" for name, how in held.held.items()]
+    lines += [f"NOT HELD  {name}" for name in held.open]
+    if held.open:
+        why = sandbox.why_not()
+        lines.append(f"Work would run as you, and could read and change your files ({why}).")
+        lines.append('What to do: "What holds a submission" in TEACHING.md.')
+    print("\n".join(lines))
+    return 1 if held.open else 0
+
+
 def _grade_one(options: argparse.Namespace, ids: list[str]) -> int:
-    files = [load_task(task_id).task.file for task_id in ids]
+    tasks = [load_task(task_id) for task_id in ids]
+    files = [found.task.file for found in tasks]
     verdicts: list[Verdict] = []
-    with opened(options.root or find_root(), files) as root:
+    with opened(options.root or find_root(), files) as root, Submission(root) as submission:
         try:
-            for task_id in ids:
+            for found in tasks:
                 if sys.stderr.isatty():
-                    print(f"checking {task_id} …", end="\r", file=sys.stderr, flush=True)
+                    print(f"checking {found.task.id} …", end="\r", file=sys.stderr, flush=True)
                 verdicts.append(
-                    grade(task_id, root, options.seconds, seed=options.seed,
-                          gigabytes=options.memory)
-                )  # fmt: skip
+                    judge(found, submission, options.seed, options.seconds, options.memory)
+                )
                 if options.root is None:
                     remember(verdicts[-1], root=root)
         except KeyboardInterrupt:

@@ -1,6 +1,6 @@
 """`python -m helpers.grade.example FOLDER [TASK …]`: a class of submissions to try grading with.
 
-Each of them is made of solutions, stubs and planted mistakes, as a class would hand them in: most
+Each of them is made of solutions, stubs and wrong programs, as a class would hand them in: most
 did most of it. Only the edition with the solutions can make it.
 """
 
@@ -22,11 +22,11 @@ SHARES = {"right": 0.65, "wrong": 0.25, "undone": 0.1}
 
 def bodies_of(task: Task) -> dict[str, list[str]]:
     """Of one task: wrong bodies, and the stub. Raises TaskError in the student edition."""
-    path = ROOT / "tasks" / "mistakes" / (task.id.lower().replace("-", "_") + ".py")
+    path = ROOT / "tasks" / "programs" / (task.id.lower().replace("-", "_") + ".py")
     if not path.is_file():
-        raise TaskError(f"{path} is not there: only the edition with the solutions has mistakes")
-    mistakes = load_module(path, f"mistakes_{path.stem}").MISTAKES
-    return {"wrong": [textwrap.dedent(m.body) for m in mistakes], "undone": [task.stub()]}
+        raise TaskError(f"{path} is not there: only the edition with the solutions has wrong work")
+    programs = load_module(path, f"programs_{path.stem}").PROGRAMS
+    return {"wrong": [textwrap.dedent(p.body) for p in programs], "undone": [task.stub()]}
 
 
 def submission(tasks: list[Task], draw: random.Random) -> dict[str, str]:

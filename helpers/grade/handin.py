@@ -20,8 +20,7 @@ from helpers.grade.copy import CopyError, copy_work, read_file
 from helpers.grade.labs import tasks_of
 from helpers.grade.look import has_stub, look_at
 from helpers.grade.notebook import find_root
-from helpers.grade.submission import WorkFailed
-from helpers.grade.task import Task, TaskError, load_task
+from helpers.grade.task import Task, TaskError, WorkFailed, load_task
 from helpers.grade.words import why_not
 
 WHEN = (1980, 1, 1, 0, 0, 0)  # zip's first day: when it was packed says nothing about the work

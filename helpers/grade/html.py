@@ -8,7 +8,7 @@ from collections import Counter
 from html import escape
 
 from helpers.grade.many import Graded, Grades
-from helpers.grade.verdict import COLOURS, Verdict, image
+from helpers.grade.verdict import COLORS, Verdict, image
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; --soft: #8881; --pass: PASS; --fail: FAIL; }
@@ -33,7 +33,7 @@ td.why { white-space: normal; min-width: 22em; max-width: 60em } td.what { white
 details { border-left: 3px solid var(--line); padding: 2px 0 2px 12px; margin: .5em 0 }
 summary { cursor: pointer } pre { overflow-x: auto; font-size: 12px; background: var(--soft);
   padding: 8px } .r { margin: .5em 0 } .k { opacity: .7 }
-""".replace("PASS", COLOURS[True]).replace("FAIL", COLOURS[False])
+""".replace("PASS", COLORS["PASS"]).replace("FAIL", COLORS["FAIL"])
 
 SIGNS = {True: ("p", "✓", "passed"), False: ("f", "✗", "failed")}
 EMPTY = ("not done", "no file")  # nothing was tried, which is no mistake

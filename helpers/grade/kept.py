@@ -1,9 +1,9 @@
-"""A judge for a notebook: a process that has imported torch and the tasks, and waits for orders.
+"""A judge for a notebook: a process that has imported torch and waits for orders.
 
-In a kernel the student's own code may have changed anything, so the judgement is made elsewhere: one
-JSON text a line goes in for each check, and one verdict comes out. It keeps one more process in which
-the work runs (`workshop`), so the second check takes a second. Work isn't confined: it is the
-student's own, on the student's own machine.
+In a kernel the student's own code may have changed anything, so the judgement is made elsewhere:
+a line of JSON goes in for each check, and a verdict comes out. The judge keeps one more process, in
+which the work runs (`workshop`), so the second check takes a second or two. The work isn't confined:
+it is the student's own, on the student's own machine.
 """
 
 import json
@@ -107,4 +107,3 @@ def main() -> None:
     finally:
         if submission:
             submission.close()
-

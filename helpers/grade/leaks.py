@@ -5,10 +5,12 @@ if it holds about half of its lines in a row (at most four): less is what any tw
 may share.
 """
 
+import ast
 import html
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from helpers.grade.marks import Region
 
@@ -39,6 +41,24 @@ def pieces_of(regions: Iterable[Region]) -> list[Piece]:
             if len(letters) >= FEWEST_LETTERS:
                 found[Piece(region.task, letters)] = None
     return list(found)
+
+
+def functions_of(path: Path) -> list[Region]:
+    """The functions of a file of truth, as if each were a solution."""
+    source = path.read_text(encoding="utf-8")
+    lines = source.splitlines()
+    task = path.stem.upper().replace("_", "-").strip("-")
+    return [
+        Region(
+            task,
+            node.lineno,
+            node.end_lineno,
+            "",
+            "\n".join(lines[node.lineno - 1 : node.end_lineno]),
+        )
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef)
+    ]
 
 
 def leaked(text: str, pieces: Iterable[Piece]) -> str | None:

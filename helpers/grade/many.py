@@ -9,10 +9,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from helpers.grade.judges import stop_judges
-from helpers.grade.run import grade
+from helpers.grade.judge import judge
+from helpers.grade.limits import Limits
+from helpers.grade.submission import Submission
 from helpers.grade.submitted import SubmissionError, names, opened, refused
-from helpers.grade.task import Task, load_task
+from helpers.grade.task import ROOT, Task, load_task
 from helpers.grade.verdict import Verdict
 from helpers.grade.words import in_one_line, why_not
 
@@ -75,20 +76,23 @@ def grade_all(
 ) -> Grades:
     """Grade the tasks `ids` of every submission, `jobs` checks at once.
 
-    seed: for every task; by default each task has one of its own, the same for everybody.
-    done: called when all of one submission is graded; what it raises stops the grading.
-    limits: `seconds`, `gigabytes`, `folder` of `grade`.
     An interrupt ends the checks that run, and gives what there is.
+
+    Args:
+        seed: for every task; by default each task has one of its own, the same for everybody.
+        done: called when all of one submission is graded; what it raises stops the grading.
+        limits: `seconds`, `gigabytes`, `folder` of `grade`.
     """
     tasks = [load_task(task_id, limits.get("folder")).task for task_id in ids]
     seeds = {t.id: secrets.randbits(31) if seed is None else seed for t in tasks}
     grades = Grades(tasks, [Graded(name) for name in names(paths)], seeds)
     stop = threading.Event()
+    running: set[Submission] = set()
     pool = ThreadPoolExecutor(jobs)
     waiting: set[Future] = set()
     try:
         for one, path in zip(grades.graded, paths, strict=True):
-            waiting.add(pool.submit(_whole, one, path, grades, stop, limits))
+            waiting.add(pool.submit(_whole, one, path, grades, stop, running, limits))
         while waiting:
             ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in ready:
@@ -99,34 +103,41 @@ def grade_all(
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
         if grades.interrupted:
-            stop_judges()
+            for submission in list(running):
+                submission.close()
         pool.shutdown(wait=True)
     return grades
 
 
-def _whole(one: Graded, path: Path, grades: Grades, stop: threading.Event, limits: dict) -> Graded:
+def _whole(
+    one: Graded,
+    path: Path,
+    grades: Grades,
+    stop: threading.Event,
+    running: set[Submission],
+    limits: dict,
+) -> Graded:
     """All tasks of one submission; whatever goes wrong is a verdict."""
+    folder = limits.get("folder") or ROOT / "tasks"
     try:
         if reason := refused(path):
             raise SubmissionError(reason)
-        with opened(path, [task.file for task in grades.tasks]) as root:
+        files = [task.file for task in grades.tasks]
+        with opened(path, files) as root, Submission(root, folder) as submission:
+            running.add(submission)
             for task in grades.tasks:
                 if stop.is_set():
                     return one
-                verdict = _one(task, root, grades.seeds[task.id], limits)
+                found = load_task(task.id, folder)
+                seed, most = grades.seeds[task.id], limits.get("gigabytes", Limits.gigabytes)
+                verdict = judge(found, submission, seed, limits.get("seconds"), most)
                 if not stop.is_set():  # else it says only that it was interrupted
                     one.verdicts[task.id] = verdict
+            running.discard(submission)
     except Exception as error:  # of one submission: the others are graded
         for task in grades.tasks:
             one.verdicts.setdefault(task.id, Verdict(task, "no file", why_not(error)))
     return one
-
-
-def _one(task: Task, root: Path, seed: int, limits: dict) -> Verdict:
-    try:
-        return grade(task.id, root, seed=seed, **limits)
-    except Exception as error:
-        return Verdict(task, "check", f"the grader failed: {type(error).__name__}: {error}")
 
 
 def write_json(grades: Grades) -> str:

@@ -4,28 +4,46 @@ from dataclasses import replace
 from pathlib import Path
 
 from helpers.grade.kept import kept_judge
+from helpers.grade.labs import all_tasks
 from helpers.grade.missing import explain_missing_tasks, forget_missing
 from helpers.grade.record import remember
-from helpers.grade.task import HINTS, ROOT
+from helpers.grade.task import HINTS, ROOT, Task
 from helpers.grade.verdict import Verdict
 
 
-def check(task_id: str, hint: int = 1) -> Verdict:
+def check(task_id: str, hint: int = 0) -> Verdict:
     """Check one task in the repository that contains this notebook; show the result.
 
-    hint: which hint to show if it failed: 1 is a nudge, 3 nearly the answer.
     What has passed is remembered (`make progress` shows it), except in the edition with solutions.
-    A task that fails gives a verdict and raises nothing, so the notebook goes on. Raises
-    TaskError for a task that does not exist, ValueError for a hint that does not.
+    A task that fails gives a verdict and raises nothing, so the notebook goes on.
+
+    Args:
+        hint: which hint to show if it failed: 1 is a nudge, 3 nearly the answer, 0 is none.
+
+    Raises:
+        TaskError: for a task that doesn't exist.
+        ValueError: for a hint that doesn't.
     """
-    if hint not in range(1, HINTS + 1):
-        raise ValueError(f"hint must be a number from 1 to {HINTS}, not {hint!r}")
+    if hint not in range(HINTS + 1):
+        raise ValueError(f"hint must be a number from 1 to {HINTS}, or 0 for none, not {hint!r}")
     root = find_root()
     verdict = kept_judge().check(task_id, root)
     remember(verdict, root=root)
     if verdict.passed:
         forget_missing(task_id)
-    return replace(verdict, hint=hint)
+    return replace(verdict, hint=hint, following=_after(verdict.task))
+
+
+def _after(task: Task) -> str:
+    """The task that comes after this one, in words."""
+    tasks = all_tasks()
+    place = [other.id for other in tasks].index(task.id)
+    if place + 1 == len(tasks):
+        return "all tasks behind you; make progress shows which you have left out"
+    then = tasks[place + 1]
+    if then.notebook == task.notebook:
+        return f"{then.id}, {then.title}, further down in this lesson"
+    return f"read on; the next task is {then.id}, in lesson {then.notebook}"
 
 
 def find_root(start: Path | None = None) -> Path:

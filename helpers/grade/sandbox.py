@@ -1,8 +1,8 @@
 """Linux: the sandbox in which the work of a submission runs, made by bubblewrap.
 
-Inside there is Python, its libraries, the lab without scripts and solutions, and the submission; all
-of it can only be read. What is written goes to memory and is gone at the end. There is no network
-but a loopback of its own, and no process but the work's, which end with the first of them.
+Inside there is Python, its libraries, the lab without scripts and solutions, and the submission;
+all of it can only be read. What is written goes to memory and is gone at the end. There is no
+network but a loopback of its own, and no process but the work's, which end with the first of them.
 """
 
 import os

@@ -1,17 +1,19 @@
 """`python -m helpers.grade.student [--out FOLDER] [--force]`: write the student edition.
 
 It is the whole repository with each solution replaced by a stub that names its task. What would
-give solutions away is left out; tests and notebooks stay. The same repository gives the same
-edition, to the byte.
+give solutions away is left out, and the truth that checks compare with is packed; tests and
+notebooks stay. The same repository gives the same edition, to the byte.
 """
 
 import argparse
 import sys
+import zipfile
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 
 from helpers.grade.folder import Content, FolderError, write_folder
-from helpers.grade.leaks import Piece, leaked, pieces_of
+from helpers.grade.leaks import Piece, functions_of, leaked, pieces_of
 from helpers.grade.marks import (
     Region,
     find_regions,
@@ -20,12 +22,14 @@ from helpers.grade.marks import (
     notebook_cells,
     replace_regions,
 )
-from helpers.grade.task import ROOT, load_task, task_ids
+from helpers.grade.task import PACKED, ROOT, load_task, task_ids
 from helpers.grade.tracked import MARKER, tracked_files
 from helpers.grade.words import why_not
 
 # What only makes sense with the solutions beside it, and would give them away.
-LEFT_OUT = ("tasks/mistakes/", "tests/grade/")
+LEFT_OUT = ("tasks/programs/", "tests/grade/")
+TRUTH = "tasks/truth/"  # goes into an archive: checks need it, and nobody is to read it by accident
+WHEN = (1980, 1, 1, 0, 0, 0)  # zip's first day, so that the same truth gives the same bytes
 
 
 class LeakError(ValueError):
@@ -53,12 +57,15 @@ def student_edition(root: Path = ROOT) -> Edition:
     edition = Edition(source=source)
     edition.left_out = [name for name in names if name.startswith(LEFT_OUT)]
     names = [name for name in names if not name.startswith(LEFT_OUT)]
+    truths = [name for name in names if name.startswith(TRUTH)]
+    names = [name for name in names if name not in truths]
     ids = task_ids(root / "tasks")
     stubs = {task_id: load_task(task_id, root / "tasks").task.stub() for task_id in ids}
 
     data = {name: (root / name).read_bytes() for name in names}
     regions = {name: _regions(name, content, ids) for name, content in data.items()}
     pieces = pieces_of(region for found in regions.values() for region in found)
+    pieces += [piece for name in truths for piece in pieces_of(functions_of(root / name))]
     for name, content in data.items():
         if regions[name]:
             content = _with_stubs(name, content.decode(), stubs).encode()
@@ -72,7 +79,20 @@ def student_edition(root: Path = ROOT) -> Edition:
             )
         executable = bool((root / name).stat().st_mode & 0o100)
         edition.files[name] = Content(content, executable)
+    if truths:
+        edition.files[f"tasks/{PACKED}"] = Content(_archive(root, truths))
     return edition
+
+
+def _archive(root: Path, names: list[str]) -> bytes:
+    """The truth of all tasks as a zip, which Python imports from as from a folder."""
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            entry = zipfile.ZipInfo(name.removeprefix("tasks/"), WHEN)
+            entry.create_system, entry.compress_type = 3, zipfile.ZIP_DEFLATED
+            archive.writestr(entry, (root / name).read_bytes())
+    return out.getvalue()
 
 
 def _regions(name: str, content: bytes, ids: list[str]) -> list[Region]:

@@ -1,7 +1,7 @@
 """Somebody's work, seen from the judge: where it lies, and the process in which it runs.
 
-One process serves all tasks of one submission, and never two submissions. Where it can be confined it
-is (`sandbox`); the limits of time, memory and processes hold either way.
+One process serves all tasks of one submission, and never two submissions. Where it can be confined
+it is (`sandbox`); the limits of time, memory and processes hold either way.
 """
 
 import contextlib
@@ -66,6 +66,11 @@ class Submission:
         self._place = Path(tempfile.mkdtemp(prefix="grade-")).resolve()
         self._place.chmod(0o755)
         self._jobs = 0
+
+    def begin(self) -> None:
+        """Start the process now; otherwise the first job does. Raises WorkFailed."""
+        if self._workshop is None:
+            self._workshop = _Workshop(self._place, self.tasks, self._confined)
 
     def look(self, found: TaskFile, limits: Limits) -> tuple[str, ...]:
         """Look at the file without running it; what a person should look at.
@@ -133,8 +138,7 @@ class Submission:
     def _ask(self, found: TaskFile, work: str, lab: str, cases: list | None, limits: Limits):
         """The answer to a job. A workshop that didn't end it as it should serves no other."""
         self._jobs += 1
-        if self._workshop is None:
-            self._workshop = _Workshop(self._place, self.tasks, self._confined)
+        self.begin()
         job = {"number": self._jobs, "task": found.task.id, "tasks": str(self.tasks)}
         job |= {"work": work, "lab": lab, "cases": cases}
         job |= {"seconds": limits.seconds, "gigabytes": limits.gigabytes}
@@ -270,4 +274,3 @@ def _environment() -> dict[str, str]:
     before = [p for p in (os.environ.get("PYTHONPATH"),) if p]
     path = os.pathsep.join([str(ROOT), *before])
     return rank_defaults() | kept | {"PYTHONPATH": path, "PYTHONUTF8": "1"}
-

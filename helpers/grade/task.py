@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import sys
+import zipimport
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +12,7 @@ from helpers.grade.marks import TASK_ID
 
 ROOT = Path(__file__).resolve().parents[2]  # the repository that contains this grader
 HINTS = 3
+PACKED = "truth.zip"  # beside the tasks: their truth, in the student edition
 
 
 class Mistake(AssertionError):
@@ -170,10 +172,17 @@ def load_task(task_id: str, folder: Path | None = None) -> TaskFile:
 
 
 def load_truth(found: TaskFile) -> ModuleType:
-    """The judge's side of a task: cases, truth and mistakes. Never called where work runs."""
-    return load_module(
-        found.path.parent / "truth" / found.path.name, f"lab_truth_{found.path.stem}"
-    )
+    """The judge's side of a task: cases, truth and mistakes. Never called where work runs.
+
+    In the student edition it lies in an archive, so that nobody reads it by accident.
+    """
+    folder, name = found.path.parent, found.path.stem
+    if (folder / "truth").is_dir():
+        return load_module(folder / "truth" / f"{name}.py", f"lab_truth_{name}")
+    spec = zipimport.zipimporter(str(folder / PACKED / "truth")).find_spec(name)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def load_module(path: Path, name: str) -> ModuleType:

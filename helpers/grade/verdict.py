@@ -10,8 +10,8 @@ from helpers.grade.limits import Held
 from helpers.grade.task import Task
 from helpers.grade.words import plain
 
-# Blue and vermilion of Okabe and Ito's colour-blind-safe set; the word says the same.
-COLOURS = {True: "#0072B2", False: "#D55E00"}
+# Of Okabe and Ito's set, which color-blind people can tell apart; the word says the same.
+COLORS = {"PASS": "#0072B2", "FAIL": "#D55E00", "TO DO": "#6b6b6b"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,7 +25,8 @@ class Verdict:
     details: Python's traceback, where there is one.
     printed: the end of what the work printed. It counts for nothing.
     seconds: how long the check took.
-    hint: which of the task's hints to show where it failed, from 1.
+    hint: which of the task's hints to show where it failed, from 1; 0 for none.
+    following: what comes after this task, for a pass.
     limits: which limits were held while the work ran, and which this system cannot hold.
     picture: where ranks waited for each other, an SVG of that and its words; else empty.
     look_at: what a person should look at: work that names the check, or the inside of Python.
@@ -37,7 +38,8 @@ class Verdict:
     details: str = ""
     printed: str = ""
     seconds: float = 0.0
-    hint: int = 1
+    hint: int = 0
+    following: str = ""
     limits: Held = field(default_factory=Held)
     picture: tuple[str, ...] = ()
     look_at: tuple[str, ...] = ()
@@ -54,6 +56,8 @@ class Verdict:
 
     @property
     def word(self) -> str:
+        if self.kind == "not done":
+            return "TO DO"
         return "PASS" if self.passed else "FAIL"
 
     def as_dict(self) -> dict:
@@ -81,9 +85,9 @@ class Verdict:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        colour = COLOURS[self.passed]
-        box = f"border: 1px solid {colour}; border-left: 6px solid {colour}; padding: 8px 14px"
-        badge = f"background: {colour}; color: white; padding: 1px 8px; border-radius: 3px"
+        color = COLORS[self.word]
+        box = f"border: 1px solid {color}; border-left: 6px solid {color}; padding: 8px 14px"
+        badge = f"background: {color}; color: white; padding: 1px 8px; border-radius: 3px"
         rows = [
             f'<div><b style="{badge}">{self.word}</b>&nbsp; <b>{escape(self.task.id)}</b>&nbsp; '
             f"{escape(self.task.title)} &nbsp;<small>{self.seconds:.1f} s</small></div>"
@@ -105,13 +109,18 @@ class Verdict:
 
     @property
     def _hint(self) -> str:
-        return "" if self.passed else f"Hint {self.hint}: {self.task.hints[self.hint - 1]}"
+        if self.passed or not self.hint:
+            return ""
+        return f"Hint {self.hint}: {self.task.hints[self.hint - 1]}"
 
     @property
     def _more(self) -> str:
-        if self.passed or self.hint >= len(self.task.hints):
+        if self.passed:
+            return f"Next: {self.following}" if self.following else ""
+        if self.hint >= len(self.task.hints):
             return ""
-        return f'More help: check("{self.task.id}", hint={self.hint + 1})'
+        words = "More help" if self.hint else "For a hint"
+        return f'{words}: check("{self.task.id}", hint={self.hint + 1})'
 
 
 def image(svg: str, alt: str) -> str:

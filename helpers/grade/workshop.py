@@ -4,8 +4,8 @@
     answers, out: parcels, which the reader need not trust
 
 It has imported torch, and no line of any work: for each job it is forked, and the copy takes on its
-limits, imports the work, runs it on ranks, and ends with all that it has started. What is answered is
-what the work wants to answer, and no more: the judgement is made elsewhere, where the truth is.
+limits, imports the work, runs it on ranks, and ends with all that it has started. What is answered
+is what the work wants to answer, and no more: the judgement is made elsewhere, with the truth.
 """
 
 import gc
