@@ -66,7 +66,8 @@ def record(step: Callable, case: dict, seconds: float, path: Path) -> dict[str, 
 
     Args:
         step: the training step.
-        case: ranks, layers, samples; more: the step's own arguments; profile; machine, if any.
+        case: ranks, layers, samples; more: the step's own arguments; profile; if it isn't the
+            profile's own, machine.
         seconds: after which the step is stopped.
         path: the file of the step; an error says on which line of it it arose.
     """
@@ -86,10 +87,18 @@ def record(step: Callable, case: dict, seconds: float, path: Path) -> dict[str, 
         return {"error": f"{error} (at {place})" if place else str(error)}
 
 
-def outcome_of(tape: str, case: dict, seconds: float) -> Outcome:
-    """What the tape of a case took. Raises PuzzleError, as `replay` does."""
-    settings = {"profile": case["profile"], "machine": case.get("machine")}
-    return outcome(replay(tape, sizes(case), seconds=seconds, **settings))
+def outcome_of(recorded: object, case: dict, seconds: float) -> Outcome:
+    """What the step of a case took, from what `record` gave, or whatever stands in its place.
+
+    Raises PuzzleError: there is no tape, or the tape is wrong.
+    """
+    match recorded:
+        case {"tape": str(tape)}:
+            settings = {"profile": case["profile"], "machine": case.get("machine")}
+            return outcome(replay(tape, sizes(case), seconds=seconds, **settings))
+        case {"error": str(sentence)}:
+            raise PuzzleError(sentence)
+    raise PuzzleError(f"what came back is no tape: {CHANGED}")
 
 
 def sizes(case: dict) -> tuple[int, int, int]:

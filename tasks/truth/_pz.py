@@ -33,10 +33,8 @@ def judge(enough, slow, large):
     """
 
     def explain(case, seen):
-        if not isinstance(seen.get("tape"), str):
-            return str(seen.get("error"))[:2000]
         try:
-            found = tapes.outcome_of(seen["tape"], case, SECONDS)
+            found = tapes.outcome_of(seen, case, SECONDS)
         except tapes.PuzzleError as error:
             return str(error)
         time, memory = enough(*tapes.sizes(case)) or (inf, inf)
