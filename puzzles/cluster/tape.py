@@ -10,13 +10,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from cluster.collectives import NEEDS
+from cluster.communication import NEEDS
 from cluster.errors import PuzzleError
-from cluster.judge import cluster_of
-from cluster.model import Model
-from cluster.outcome import Outcome, outcome
+from cluster.model import Model, run
+from cluster.outcome import Outcome, cluster_of, outcome
 from cluster.rank import NAMES
-from cluster.run import run
 from cluster.script import where
 
 VERSION = 1

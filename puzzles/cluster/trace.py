@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from cluster.facts import numbers, samples_of
-from cluster.judge import cluster_of
+from cluster.outcome import cluster_of
 from helpers.trace import Counter, Event, Trace
 
 KINDS = {

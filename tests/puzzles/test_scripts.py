@@ -8,9 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from cluster.board import in_html, places
 from cluster.errors import PuzzleError
-from cluster.leaderboard import judge, main, outcomes_of, submissions
+from cluster.leaderboard import in_html, judge, main, outcomes_of, places, submissions
 from cluster.tape import outcome_of
 
 ROOT = Path(__file__).resolve().parents[2]
