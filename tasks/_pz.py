@@ -20,7 +20,9 @@ def library():
     """
     sys.path.insert(0, str(ROOT / "puzzles"))
     try:
-        return [importlib.import_module(name) for name in ("cluster.tape", "lib", "utils")][0]
+        for name in ("lib", "utils"):
+            importlib.import_module(name)
+        return importlib.import_module("cluster.tape")
     finally:
         sys.path.remove(str(ROOT / "puzzles"))
 
