@@ -13,7 +13,7 @@ import asyncio
 from collections import deque
 
 from cluster.errors import Mismatch, Misplaced, PuzzleError, WrongShard
-from cluster.facts import GRADIENT, SHARDED, Facts, added, combined, cut, words
+from cluster.facts import GRADIENT, SHARDED, Facts, added, combined, cut, shards_of, words
 from cluster.values import Value
 
 NEEDS = {"all_reduce": (GRADIENT,), "reduce_scatter": (GRADIENT,), "all_gather": SHARDED}
@@ -334,7 +334,7 @@ def _room(rank, op: str, facts: Facts, group: tuple) -> float:
         return 0.0
     size = rank.profile.size(facts)
     if op == "all_gather":
-        return size * min(len(group), facts.parts / len(facts.shards))
+        return size * min(len(group), facts.parts / facts.shards.bit_count())
     return size / len(group) if op == "reduce_scatter" else size
 
 
@@ -376,7 +376,7 @@ def _result(call: Collective) -> Facts:
         samples |= facts.samples
         counted += facts.samples.bit_count()
     if alike and gather:
-        return first._replace(shards=frozenset().union(*(facts.shards for facts in given)))
+        return first._replace(shards=shards_of(given))
     if alike and samples.bit_count() == counted:
         return first._replace(samples=samples)
     total, rule = first, combined if gather else added  # one of them does not fit: which?

@@ -3,13 +3,12 @@
     python -m cluster.leaderboard FOLDER [--part 4] [--case 32,64,2048,64] [--page board.html]
 
 A submission is FOLDER/name/part4.py or FOLDER/name.py. It runs as the grader runs it, in a sandbox
-where there is one; what it did is done again in another process, and only that counts. The order:
-score, then MFU, then memory. Equal ones share a place. With several --case, means are compared.
+where there is one; what it did is done again here, and only that counts. The order: score, then
+MFU, then memory. Equal ones share a place. With several --case, means are compared.
 """
 
 import argparse
 import html
-import multiprocessing
 import sys
 import tempfile
 from dataclasses import dataclass, replace
@@ -23,7 +22,6 @@ from cluster.tape import outcome_of
 from helpers.files import write_whole
 from helpers.grade.copy import CopyError, copy_work
 from helpers.grade.limits import Limits
-from helpers.grade.processes import Guard
 from helpers.grade.submission import Submission
 from helpers.grade.task import WorkFailed, load_task
 from helpers.grade.words import cut, in_one_line
@@ -37,7 +35,7 @@ DEFAULTS = {
     3: (16, 32, 2048, 128),
     4: (32, 64, 2048, 64),
 }
-GIGABYTES = 4.0  # for a submission, and for its judgment
+GIGABYTES = 4.0  # for a submission
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,8 @@ def judge(name: str, path: Path, part: int, cases, settings: dict, seconds: floa
     ]
     try:
         recorded = observe(name, path, part, wanted, seconds * len(cases))
-        return Entry(name, tuple(outcomes_of(recorded, wanted, seconds)))
+        pairs = zip(recorded, wanted, strict=True)
+        return Entry(name, tuple(outcome_of(*pair, seconds) for pair in pairs))
     except (PuzzleError, WorkFailed, CopyError) as error:
         return Entry(name, reason=str(error))
     except Exception as error:  # of one alone: the others are judged
@@ -164,52 +163,6 @@ def observe(name: str, path: Path, part: int, cases: list[dict], seconds: float)
             (root / path.name).rename(root / file)
         with Submission(root) as submission:
             return submission.observe(found, cases, Limits(10 + seconds, GIGABYTES)).observations
-
-
-def outcomes_of(
-    recorded: list, cases: list[dict], seconds: float, gigabytes: float = GIGABYTES
-) -> list[Outcome]:
-    """The outcome of each tape, which is played in a process of its own, with limits.
-
-    Whoever made a tape also chooses how much time and memory it takes to play it again.
-
-    Args:
-        recorded: an observation for each case.
-        cases: as `tape.record` takes them.
-        seconds: for each.
-
-    Raises:
-        PuzzleError: a tape is wrong, or takes too much.
-    """
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_play, args=(theirs, recorded, cases, seconds), daemon=True)
-    process.start()
-    theirs.close()
-    guard = Guard(process.pid, Limits(seconds, gigabytes))
-    try:
-        if not ours.poll(10 + seconds * len(cases)):
-            raise PuzzleError("judging what the step did takes too long")
-        found = ours.recv()
-    except EOFError:
-        told = guard.reason or "its process died"
-        raise PuzzleError(f"judging what the step did: {told}") from None
-    finally:
-        guard.stop()
-        process.kill()
-        process.join()
-    if isinstance(found, PuzzleError):
-        raise found
-    return found
-
-
-def _play(answer, recorded: list, cases: list[dict], seconds: float) -> None:
-    """In that process."""
-    try:
-        found = [outcome_of(*each, seconds) for each in zip(recorded, cases, strict=True)]
-    except PuzzleError as error:
-        found = PuzzleError(str(error))
-    answer.send(found)
 
 
 def main(arguments: list[str] | None = None) -> int:

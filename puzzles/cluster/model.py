@@ -8,7 +8,7 @@ from cluster import compute
 from cluster.communication import Pending, receive, send, start_collective
 from cluster.driver import SECONDS, Watch, drive
 from cluster.errors import Frozen, Misplaced, PuzzleError
-from cluster.facts import Facts, samples_of
+from cluster.facts import Facts, numbers_in
 from cluster.profiles import make_profile
 from cluster.rank import Rank
 from cluster.values import (
@@ -176,7 +176,7 @@ class Model:
     profile = written_by_cluster("profile", lambda b: b.profile.name, "honest, classic or steps")
     log = written_by_cluster(
         "log",
-        lambda b: [Event(e[0], e[1], b.number, *e[2:5], samples_of(e[5])) for e in b.log],
+        lambda b: [Event(e[0], e[1], b.number, *e[2:5], numbers_in(e[5])) for e in b.log],
         "the events of this rank until now: a copy",
     )
     final_weights = written_by_cluster(

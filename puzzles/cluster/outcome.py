@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from cluster.errors import Forged, Missing, OutOfMemory, PuzzleError
-from cluster.facts import missing_parts, numbers
+from cluster.facts import missing_parts, numbers, numbers_in, shards_of
 from cluster.model import Model
 
 MFU_POINTS = ((80, 5), (70, 4), (60, 3), (50, 2), (40, 1))
@@ -32,7 +32,7 @@ def check(models) -> None:
                 "the update of every layer"
             )
         if missing_parts(finals):
-            shards = frozenset().union(*(f.shards for f in finals))
+            shards = numbers_in(shards_of(finals))
             raise Missing(
                 f"layer {layer} is not complete: of its {finals[0].parts} shards, the ranks handed "
                 f"in {numbers(shards, 'shard')}"

@@ -57,7 +57,7 @@ class Profile:
         kind, _, samples, shards, parts, _ = facts
         if kind in PER_SAMPLE:
             return samples.bit_count() * self._sizes[kind]
-        return len(shards) / parts * self._sizes[kind]
+        return shards.bit_count() / parts * self._sizes[kind]
 
     def each(self, kind: str) -> float:
         """The memory of one parameter or element."""

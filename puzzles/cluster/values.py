@@ -11,12 +11,11 @@ from cluster.facts import (
     GRADIENT,
     STATE,
     WEIGHT,
-    WHOLE,
     Facts,
     added,
     combined,
     cut,
-    samples_of,
+    numbers_in,
     words,
 )
 from cluster.profiles import BLOCK_SIZE, HIDDEN_SIZE
@@ -63,7 +62,7 @@ class Value:
         facts = self.facts
         if facts.kind in (ACTIVATION, ACTIVATION_GRADIENT):
             return facts.count * HIDDEN_SIZE * BLOCK_SIZE
-        return len(facts.shards) / facts.parts * HIDDEN_SIZE * HIDDEN_SIZE
+        return facts.shards.bit_count() / facts.parts * HIDDEN_SIZE * HIDDEN_SIZE
 
     def __del__(self):  # Python holds it no longer: its memory is free
         rank = self._rank
@@ -99,7 +98,7 @@ class Sharded(Value):
     """A value that may be one or several shards of a layer's parameters."""
 
     __slots__ = ()
-    shards = shown(lambda facts: facts.shards, "the shards that are here, a frozenset")
+    shards = shown(lambda facts: numbers_in(facts.shards), "the shards that are here, a frozenset")
     num_shards = shown(lambda facts: facts.parts, "into how many shards the layer is cut")
 
     def combine(self, other):
@@ -133,14 +132,21 @@ class Sharded(Value):
         return ranks[0].derived(op, facts, self, inputs)
 
 
+def _bits(numbers) -> int:
+    mask = 0
+    for number in numbers:
+        mask |= 1 << number
+    return mask
+
+
 class Stepped(Sharded):
     """A weight or an optimizer state."""
 
     __slots__ = ()
     step = shown(lambda facts: facts.step, "0 as loaded, 1 after the update")
 
-    def __init__(self, layer, layers, step, shards=WHOLE, num_shards=1):
-        super().__init__(Facts(self.kind, layer, 0, frozenset(shards), num_shards, step), layers)
+    def __init__(self, layer, layers, step, shards=frozenset({0}), num_shards=1):
+        super().__init__(Facts(self.kind, layer, 0, _bits(shards), num_shards, step), layers)
 
 
 class Weight(Stepped):
@@ -161,7 +167,7 @@ class Sampled:
     """What belongs to some of the samples of the batch."""
 
     __slots__ = ()
-    samples = shown(lambda facts: samples_of(facts.samples), "the samples, a frozenset")
+    samples = shown(lambda facts: numbers_in(facts.samples), "the samples, a frozenset")
 
     @property
     def total_samples(self) -> int:
@@ -175,21 +181,14 @@ def claim(value: Value, facts: Facts, layers: int, total: int) -> None:
     value._claim = (facts, layers, total)
 
 
-def _bits(samples) -> int:
-    mask = 0
-    for sample in samples:
-        mask |= 1 << sample
-    return mask
-
-
 class WeightGrad(Sampled, Sharded):
     """The gradient of a layer's weights, for some of the samples."""
 
     __slots__ = ()
     kind = GRADIENT
 
-    def __init__(self, layer, layers, samples, total_samples, shards=WHOLE, num_shards=1):
-        facts = Facts(GRADIENT, layer, _bits(samples), frozenset(shards), num_shards)
+    def __init__(self, layer, layers, samples, total_samples, shards=frozenset({0}), num_shards=1):
+        facts = Facts(GRADIENT, layer, _bits(samples), _bits(shards), num_shards)
         claim(self, facts, layers, total_samples)
 
     def __add__(self, other):

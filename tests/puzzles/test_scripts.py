@@ -4,12 +4,13 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from cluster.errors import PuzzleError
-from cluster.leaderboard import in_html, judge, main, outcomes_of, places, submissions
+from cluster.leaderboard import in_html, judge, main, places, submissions
 from cluster.tape import outcome_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -197,7 +198,7 @@ cluster.tape.tape_of = lambda models: "[" * 200_000
 @pytest.mark.parametrize(
     ("recorded", "says"),
     [
-        ({"tape": TABLE % '[[["load", 0, 0, 1000000007]]]'}, "at most 65,536 shards"),
+        ({"tape": TABLE % '[[["load", 0, 0, 1000000007]]]'}, "at most 4,096 shards"),
         ({"tape": TABLE % '{"x": []}'}, "no tape of a run"),
         ({"tape": TABLE % "[[5]]"}, "a row of the tape makes no sense"),
         ({"tape": "[" * 200_000}, "no tape of a run"),
@@ -223,14 +224,20 @@ def test_forged_tape_is_the_fault_of_its_row_alone(tmp_path, capsys):
     assert len(lines) == 5 and page.read_text().count("<tr>") == 4
 
 
-def test_referee_has_limits():
-    """Rows that are right one by one, each of which keeps a larger set than the one before."""
-    shards = range(16384)
-    rows = [["load", 0, k, 16384] for k in shards]
-    rows += [["combine", 32768 + k if k else 1, 2 * k + 3] for k in shards[:-1]]
-    hoard = json.dumps({"version": 1, "case": [1, 1, 4], "ranks": [rows]})
-    with pytest.raises(PuzzleError, match="judging what the step did: .*more than 1 GB of memory"):
-        outcomes_of([{"tape": hoard}], [CASE], 60, gigabytes=1)
-    circles = json.dumps({"version": 1, "case": [1, 1, 4], "ranks": [[["group", [0]]] * 2_000_000]})
-    with pytest.raises(PuzzleError, match="did not end within|no rank has handed in"):
-        outcomes_of([{"tape": circles}], [CASE], 0.01, gigabytes=1)
+def test_tape_has_limits():
+    """Rows that are right one by one, each of which keeps more shards than the one before."""
+    shards = range(4096)
+    rows = [["load", 0, k, 4096] for k in shards]
+    rows += [["combine", 8192 + k if k else 1, 2 * k + 3] for k in shards[:-1]]
+    hoard = TABLE % json.dumps([rows])
+    tracemalloc.start()
+    with pytest.raises(PuzzleError, match="no rank has handed in a new weight of layer 0"):
+        outcome_of({"tape": hoard}, CASE, 60)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2e7
+    circles = TABLE % json.dumps([[["group", [0]]] * 1_000_000])
+    with pytest.raises(PuzzleError, match="did not end within"):
+        outcome_of({"tape": circles}, CASE, 0.01)
+    with pytest.raises(PuzzleError, match="more than 50,000,000 characters"):
+        outcome_of({"tape": " " * 50_000_001}, CASE, 1)
