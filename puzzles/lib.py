@@ -1,11 +1,8 @@
 """What a training step imports: the cluster's names, as the CS 8803 SMR lab has them."""
 
-from cluster.classic import BLOCK_SIZE, HIDDEN_SIZE
-from cluster.dist import Dist
 from cluster.errors import PuzzleError
-from cluster.event import Event
-from cluster.group import Group
-from cluster.model import Model
+from cluster.model import Dist, Event, Group, Model
+from cluster.profiles import BLOCK_SIZE, HIDDEN_SIZE
 from cluster.values import Activation, ActivationGrad, OptState, Weight, WeightGrad
 
 DATATYPE = "float16"

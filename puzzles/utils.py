@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster.errors import PuzzleError
-from cluster.judge import check
-from cluster.outcome import outcome
+from cluster.outcome import check, outcome
 from cluster.script import main_of_part, main_of_puzzles
 from cluster.trace import trace_of
 from lib import Model

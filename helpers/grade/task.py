@@ -159,6 +159,8 @@ def load_task(task_id: str, folder: Path | None = None) -> TaskFile:
             f"(one file each in {folder})"
         )
     path = folder / (task_id.lower().replace("-", "_") + ".py")
+    if str(ROOT) not in sys.path:
+        sys.path.append(str(ROOT))  # what several tasks share is imported from `tasks`
     module = load_module(path, f"lab_task_{path.stem}")
     for name in ("TASK", "run"):
         if not hasattr(module, name):

@@ -8,21 +8,15 @@ There is no scheduler that could be unfair: each rank has a clock of its own, an
 in messages and collectives, which are matched by their order. So a step gives the same times in
 whatever order Python runs the ranks (a Kahn process network: G. Kahn, 1974).
 
-Files, from the ground up: `errors`; `facts` (what is known of a value); `machine`, `profile`,
-`profiles` (what things cost); `value`, `values`; `storage`, `rank` (the books); `compute`,
-`pending`, `messages`, `collectives`; `deadlock`, `watch`, `driver`; `dist`, `group`, `event`,
-`model`; `judge`, `memory`, `outcome`; `run`; `trace`; `script`; `tape` (what a step did, and the
-same done again); `apart` (a process with limits), `submission` and `referee` (in one each: the
-step, and its judgment); `board`, `leaderboard`.
+Files, from the ground up: `errors`; `facts` (what is known of a value); `machine`, `profiles` (what
+things cost); `values`; `rank` (its books); `compute` and `communication`; `driver`; `model` (what a
+step holds in its hands, and `run`); `outcome`; `trace`; `script`; `tape` (what a step did, and the
+same done again); `leaderboard`.
 """
 
-from cluster.dist import Dist
 from cluster.errors import PuzzleError
-from cluster.event import Event
-from cluster.group import Group
-from cluster.model import Model
+from cluster.model import Dist, Event, Group, Model, run
 from cluster.outcome import Outcome, outcome, score
-from cluster.run import run
 from cluster.trace import trace_of
 
 __all__ = [

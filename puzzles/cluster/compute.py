@@ -12,7 +12,7 @@ from cluster.facts import (
     mask_of,
     no_shard,
     numbers,
-    samples_of,
+    numbers_in,
     words,
 )
 
@@ -22,7 +22,7 @@ def load(rank, layer: int, shard: int, parts: int):
     _fits(rank, "load_weights", layer)
     if problem := no_shard(shard, parts):
         rank.refuse(WrongShard, "load_weights", problem)
-    facts = Facts(WEIGHT, layer, 0, frozenset({shard}), parts)
+    facts = Facts(WEIGHT, layer, 0, 1 << shard, parts)
     rank.loaded.add(layer)
     if rank.tape is not None:
         rank.tape.append(("load", layer, shard, parts))
@@ -61,7 +61,7 @@ def forward(rank, layer: int, inp, weight):
     x, w = rank.use(inp, ACTIVATION, op), rank.use(weight, WEIGHT, op)
     if not (x.layer == layer == w.layer and 0 <= layer < rank.layers):
         _fits(rank, op, layer, x, w)
-    if w.step or len(w.shards) != w.parts:
+    if w.step or w.shards.bit_count() != w.parts:
         _fresh(rank, op, w)
     if rank.by_storage:
         _stored(rank, op, inp, weight)
@@ -98,14 +98,14 @@ def backward(rank, layer: int, inp, grad, weight):
     g = rank.use(grad, ACTIVATION_GRADIENT, op)
     if not (x.layer == layer == w.layer == g.layer and 0 <= layer < rank.layers):
         _fits(rank, op, layer, x, g, w)
-    if w.step or len(w.shards) != w.parts:
+    if w.step or w.shards.bit_count() != w.parts:
         _fresh(rank, op, w)
     if x.samples != g.samples:
         rank.refuse(
             Misplaced,
             op,
-            f"the activation is for {numbers(samples_of(x.samples))}, and the gradient for "
-            f"{numbers(samples_of(g.samples))}: they must be the same",
+            f"the activation is for {numbers(numbers_in(x.samples))}, and the gradient for "
+            f"{numbers(numbers_in(g.samples))}: they must be the same",
         )
     if rank.by_storage:
         _stored(rank, op, inp, weight, grad)
@@ -128,7 +128,7 @@ def update(rank, layer: int, grad, weight, state):
             rank.refuse(Stale, op, f"{words(old)} has been updated already; there is one step")
     everything = (1 << rank.batch) - 1
     if g.samples != everything:
-        lost = samples_of(everything & ~g.samples)
+        lost = numbers_in(everything & ~g.samples)
         rank.refuse(
             Missing,
             op,
@@ -144,7 +144,7 @@ def update(rank, layer: int, grad, weight, state):
     if rank.tape is not None:
         rank.tape.append(("update", layer, grad._number, weight._number, state._number))
     pair = rank.new(w._replace(step=1)), rank.new(s._replace(step=1))
-    rank.event("update", layer, rank.profile.update(len(w.shards), w.parts), g.samples)
+    rank.event("update", layer, rank.profile.update(w.shards.bit_count(), w.parts), g.samples)
     return pair
 
 
@@ -175,7 +175,7 @@ def _fresh(rank, op, weight):
     """Is this the whole weight, before the update?"""
     if weight.step != 0:
         rank.refuse(Stale, op, f"{words(weight)} has been updated already: update comes last")
-    if len(weight.shards) != weight.parts:
+    if weight.shards.bit_count() != weight.parts:
         got = f"and got {words(weight)}: gather it first"
         rank.refuse(WrongShard, op, f"it needs the whole weight, {got}")
 

@@ -1,4 +1,9 @@
-"""The cluster's own driver: runs all ranks in turn, without asyncio."""
+"""Run all ranks in turn, and find those that would wait forever.
+
+The cluster's own driver does without asyncio. Where asyncio drives the ranks, nobody says when
+nothing can move any more. But in one round of its loop every task that can run does run; so when
+some rounds have passed in which no rank moved, none will.
+"""
 
 import asyncio
 import ctypes
@@ -7,11 +12,83 @@ import threading
 from collections import deque
 from contextlib import contextmanager
 
-from cluster.deadlock import deadlock
-from cluster.errors import Misplaced, NeverEnds
-from cluster.pending import Pending
+from cluster.communication import Pending
+from cluster.errors import Deadlock, Misplaced, NeverEnds
+from helpers.waits import Wait, find_deadlock, sentence
 
 SECONDS = 120.0
+ROUNDS = 3
+PATIENCE_S = 1.0  # where other tasks live beside the ranks, and might wake one of them
+NAP_S = 0.05
+
+
+def deadlock(cluster) -> Deadlock:
+    """The error for ranks that wait in vain. Ranks that do not wait have ended."""
+    waiting = [rank for rank in cluster.ranks if rank.waiting is not None]
+    ended = [rank.number for rank in cluster.ranks if rank.waiting is None]
+    waits = [
+        Wait(rank.number, tuple(sorted(rank.waiting.needs())), rank.waiting.doing())
+        for rank in waiting
+    ]
+    knot = find_deadlock(waits, ended)
+    if knot is None:
+        return Deadlock("deadlock: collectives of overlapping groups were started in two orders")
+    return Deadlock(f"deadlock: {sentence(knot)}{_cure(knot)}", knot)
+
+
+def _cure(knot) -> str:
+    if knot.cycle:
+        return ". Let one of them go another way: receive before it sends, or join the others"
+    return ". All ranks of a group must make the same collectives, and each receive needs its send"
+
+
+class Watch:
+    """Looks after each round of the loop, as long as a rank waits."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.moved = 0  # counts every step that any rank makes
+        self.active = False
+        self.home = _task()  # the task that made the cluster, which waits for the ranks
+        self.tasks: dict[int, asyncio.Task] = {}
+
+    def blocked(self, rank) -> None:
+        """A rank begins to wait."""
+        self.moved += 1
+        self.tasks[rank.number] = _task()
+        if not self.active:
+            self.active = True
+            asyncio.get_running_loop().call_soon(self._look, self.moved, 0, 0.0)
+
+    def _look(self, seen: int, rounds: int, napped: float) -> None:
+        loop = asyncio.get_running_loop()
+        waiting = [rank for rank in self.cluster.ranks if rank.waiting is not None]
+        if not waiting:
+            self.active = False
+        elif self.moved != seen:
+            loop.call_soon(self._look, self.moved, 0, 0.0)
+        elif rounds < ROUNDS:
+            loop.call_soon(self._look, seen, rounds + 1, 0.0)
+        elif self._others(waiting) and napped < PATIENCE_S:
+            loop.call_later(NAP_S, self._look, seen, rounds, napped + NAP_S)
+        else:
+            self.active = False
+            error = deadlock(self.cluster)
+            for rank in waiting:
+                rank.waiting.fail(error)
+
+    def _others(self, waiting) -> bool:
+        """Whether there are tasks that are neither ranks which wait nor the one that waits for
+        them all."""
+        known = {self.tasks.get(rank.number) for rank in waiting} | {self.home}
+        return bool(asyncio.all_tasks() - known)
+
+
+def _task():
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
 
 
 class Driver:

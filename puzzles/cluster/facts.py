@@ -1,11 +1,14 @@
 """What the cluster knows of a value, and the arithmetic of it. Everything here is pure.
 
-Samples are a bit mask: bit i stands for sample i. A shard k of n parts is the interval from k/n to
-(k+1)/n of a layer's parameters.
+Samples are a bit mask, bit i for sample i, and so are shards. A shard k of n parts is the interval
+from k/n to (k+1)/n of a layer's parameters.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from fractions import Fraction
+from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
 from cluster.errors import Doubled, Misplaced, Missing, Stale, WrongShard
@@ -13,24 +16,24 @@ from cluster.errors import Doubled, Misplaced, Missing, Stale, WrongShard
 WEIGHT, STATE, GRADIENT = "weight", "optimizer state", "weight gradient"
 ACTIVATION, ACTIVATION_GRADIENT = "activation", "activation gradient"
 SHARDED = (WEIGHT, STATE, GRADIENT)
-WHOLE = frozenset({0})
-MOST_PARTS = 1 << 16  # into which a layer can be cut; more than any cluster has ranks
+MOST_PARTS = 1 << 12  # into which a layer can be cut; more than a simulated cluster has ranks
 
 
 class Facts(NamedTuple):
-    """kind: one of the words above. samples: a mask. shards of parts. step: 0, after update 1."""
+    """kind: one of the words above. samples, shards: masks. parts: of all
+    shards. step: 0, after update 1."""
 
     kind: str
     layer: int
     samples: int = 0
-    shards: frozenset = WHOLE
+    shards: int = 1
     parts: int = 1
     step: int = 0
 
     @property
     def complete(self) -> bool:
         """Whether every shard is there."""
-        return len(self.shards) == self.parts
+        return self.shards.bit_count() == self.parts
 
     @property
     def count(self) -> int:
@@ -49,8 +52,8 @@ def mask_of(samples) -> int:
     return mask
 
 
-def samples_of(mask: int) -> frozenset[int]:
-    """The sample numbers of a mask."""
+def numbers_in(mask: int) -> frozenset[int]:
+    """The samples or the shards of a mask."""
     return frozenset(i for i, bit in enumerate(reversed(bin(mask)[2:])) if bit == "1")
 
 
@@ -72,9 +75,9 @@ def words(facts: Facts) -> str:
     """The value in words: "the weight gradient of layer 3, shard 1 of 4, for samples 0 to 7"."""
     text = f"the {facts.kind} of layer {facts.layer}"
     if facts.kind in SHARDED and facts.parts > 1:
-        text += f", {numbers(facts.shards, 'shard')} of {facts.parts}"
+        text += f", {numbers(numbers_in(facts.shards), 'shard')} of {facts.parts}"
     if facts.kind not in (WEIGHT, STATE):
-        text += f", for {numbers(samples_of(facts.samples))}"
+        text += f", for {numbers(numbers_in(facts.samples))}"
     return text
 
 
@@ -83,7 +86,7 @@ def covers(a: Facts, b: Facts) -> bool:
     if a.complete:
         return True
     if a.parts == b.parts:
-        return b.shards <= a.shards
+        return not b.shards & ~a.shards
     whole = _spans([a])
     for start, end in _spans([b]):
         place = bisect_right(whole, start, key=lambda span: span[0]) - 1
@@ -95,8 +98,13 @@ def covers(a: Facts, b: Facts) -> bool:
 def missing_parts(pieces: list[Facts]) -> bool:
     """Whether some parameter of the layer is in none of the pieces."""
     if len({piece.parts for piece in pieces}) == 1:
-        return len(frozenset().union(*(piece.shards for piece in pieces))) < pieces[0].parts
+        return shards_of(pieces).bit_count() < pieces[0].parts
     return _spans(pieces) != [(0, 1)]
+
+
+def shards_of(pieces: Iterable[Facts]) -> int:
+    """The mask of all shards that the pieces have together."""
+    return reduce(or_, (piece.shards for piece in pieces))
 
 
 def _spans(pieces: list[Facts]) -> list[tuple[Fraction, Fraction]]:
@@ -108,7 +116,7 @@ def _spans(pieces: list[Facts]) -> list[tuple[Fraction, Fraction]]:
     for start, end in sorted(
         (Fraction(k, piece.parts), Fraction(k + 1, piece.parts))
         for piece in pieces
-        for k in piece.shards
+        for k in numbers_in(piece.shards)
     ):
         if joined and start <= joined[-1][1]:
             joined[-1] = joined[-1][0], max(end, joined[-1][1])
@@ -127,7 +135,7 @@ def added(a: Facts, b: Facts) -> Facts:
         raise WrongShard(f"{words(a)} and {words(b)} are different parts of it: bring both alike")
     if both := a.samples & b.samples:
         raise Doubled(
-            f"{numbers(samples_of(both))} would count twice in the gradient of layer {a.layer}: "
+            f"{numbers(numbers_in(both))} would count twice in the gradient of layer {a.layer}: "
             "it is in both that are added"
         )
     return a._replace(samples=a.samples | b.samples)
@@ -156,7 +164,7 @@ def cut(a: Facts, shard: int, parts: int) -> Facts:
         raise WrongShard(f"{words(a)} is not whole, so it cannot be cut again: gather it first")
     if problem := no_shard(shard, parts):
         raise WrongShard(problem)
-    return a._replace(shards=frozenset({shard}), parts=parts)
+    return a._replace(shards=1 << shard, parts=parts)
 
 
 def no_shard(shard, parts) -> str:

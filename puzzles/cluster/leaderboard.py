@@ -2,35 +2,118 @@
 
     python -m cluster.leaderboard FOLDER [--part 4] [--case 32,64,2048,64] [--page board.html]
 
-A submission is FOLDER/name/part4.py or FOLDER/name.py. Each runs in a process of its own with
-limits of time and memory; what it did is done again in another one, and only that counts. The
-order: score, then MFU, then memory. Equal ones share a place. With several --case, means are
-compared.
-
-Submissions run AS YOU: nothing keeps them from your files or from the network. What they leave
-running is ended where it can be found. Where you would not run somebody's code yourself, use a
-machine or a user that has nothing to lose; `python -m helpers.grade PZ-P4` confines it on Linux.
+A submission is FOLDER/name/part4.py or FOLDER/name.py. It runs as the grader runs it, in a sandbox
+where there is one; what it did is done again here, and only that counts. The order: score, then
+MFU, then memory. Equal ones share a place. With several --case, means are compared.
 """
 
 import argparse
+import html
 import sys
+import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cluster.board import Entry, in_html, in_text, places
 from cluster.errors import PuzzleError
+from cluster.machine import read_table
+from cluster.outcome import Outcome
 from cluster.profiles import PROFILES, make_profile
-from cluster.referee import outcomes_of
-from cluster.submission import Case, ask
+from cluster.tape import outcome_of
 from helpers.files import write_whole
+from helpers.grade.copy import CopyError, copy_work
+from helpers.grade.limits import Limits
+from helpers.grade.submission import Submission
+from helpers.grade.task import WorkFailed, load_task
+from helpers.grade.words import cut, in_one_line
 
-# part: (function, default case: ranks, layers, samples, samples of a micro-batch or None)
-PARTS = {
-    0: ("train_ddp", (8, 36, 32, 4)),
-    1: ("part1_training_loop", (32, 64, 256, 8)),
-    2: ("part2_training_loop", (4, 16, 2048)),
-    3: ("part3_training_loop", (16, 32, 2048, 128)),
-    4: ("part4_training_loop", (32, 64, 2048, 64)),
+MOST_NAME, MOST_REASON = 60, 1_000  # characters
+# Of each part: ranks, layers, samples, and samples of a micro-batch where it takes them.
+DEFAULTS = {
+    0: (8, 36, 32, 4),
+    1: (32, 64, 256, 8),
+    2: (4, 16, 2048),
+    3: (16, 32, 2048, 128),
+    4: (32, 64, 2048, 64),
 }
+GIGABYTES = 4.0  # for a submission
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A submission: its outcomes, one for each case, or why there are none."""
+
+    name: str
+    outcomes: tuple[Outcome, ...] = ()
+    reason: str = ""
+
+    def __post_init__(self):
+        for field, most in (("name", MOST_NAME), ("reason", MOST_REASON)):
+            object.__setattr__(self, field, cut(in_one_line(getattr(self, field)), most))
+
+    def mean(self, fact) -> float:
+        return sum(map(fact, self.outcomes)) / len(self.outcomes)
+
+    @property
+    def key(self) -> tuple[float, float, float]:
+        """What is compared, the best first: as many digits as the table shows."""
+        score = self.mean(lambda o: o.points[0])
+        mfu, memory = self.mean(lambda o: o.mfu), self.mean(lambda o: o.memory)
+        return -round(score, 2), -round(100 * mfu, 2), round(memory / 1e9, 2)
+
+
+def places(entries: list[Entry]) -> list[tuple[int | None, Entry]]:
+    """The entries in order, each with its place; equal ones share it; None: not in the race."""
+    racing = sorted((e for e in entries if e.outcomes), key=lambda e: (e.key, e.name))
+    keys = [entry.key for entry in racing]
+    board = [(keys.index(entry.key) + 1, entry) for entry in racing]
+    return board + [(None, entry) for entry in entries if not entry.outcomes]
+
+
+def rows(board) -> list[list[str]]:
+    """The table as text, its head first."""
+    head = ["place", "name", "score", "MFU", "memory", "time"]
+    table = [head]
+    for place, entry in board:
+        if place is None:
+            table.append(["", entry.name, entry.reason])
+            continue
+        score, mfu, memory = entry.key
+        unit = entry.outcomes[0].memory_unit
+        time = f"{entry.mean(lambda o: o.time):.6f} {entry.outcomes[0].unit}"
+        told = f"{memory:.2f}e9 {unit}"
+        table.append([str(place), entry.name, f"{-score:.2f}", f"{-mfu:.2f} %", told, time])
+    return table
+
+
+def in_text(board) -> str:
+    """The table for a terminal."""
+    table = rows(board)
+    full = [row for row in table if len(row) == 6]
+    widths = [max(len(row[i]) for row in full) for i in range(6)]
+    widths[1] = max(len(row[1]) for row in table)
+    lines = ["  ".join(t.ljust(w) for t, w in zip(row, widths, strict=False)) for row in table]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def in_html(board, title: str) -> str:
+    """The table as a page that needs nothing else."""
+    body = []
+    for number, row in enumerate(rows(board)):
+        tag = "td" if number else "th"
+        cells = [f"<{tag}>{html.escape(text)}</{tag}>" for text in row]
+        if len(row) == 3:
+            cells[2] = cells[2].replace("<td>", '<td colspan="4" class="reason">', 1)
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    style = (
+        ":root{color-scheme:light dark} body{font:16px system-ui,sans-serif;margin:2em}"
+        "table{border-collapse:collapse} td,th{padding:.3em 1em;text-align:left;"
+        "border-bottom:1px solid #8888} .reason{font-style:italic}"
+    )
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}'
+        f"</title><style>{style}</style></head>\n<body><h1>{html.escape(title)}</h1>\n<table>"
+        f"{''.join(body)}</table></body></html>\n"
+    )
 
 
 def submissions(folder: Path, part: int) -> dict[str, Path]:
@@ -49,17 +132,37 @@ def submissions(folder: Path, part: int) -> dict[str, Path]:
 
 def judge(name: str, path: Path, part: int, cases, settings: dict, seconds: float) -> Entry:
     """Run one submission on every case. Whatever goes wrong is the entry's reason."""
-    wanted = [Case(*case[:3], case[3:], settings) for case in cases]
+    names = ("ranks", "layers", "samples")
+    wanted = [
+        {**dict(zip(names, case, strict=False)), "more": case[3:], "seconds": seconds, **settings}
+        for case in cases
+    ]
     try:
-        answers = ask(path, PARTS[part][0], wanted, seconds)
-        for kind, text in answers:
-            if kind != "tape":
-                return Entry(name, reason=text)
-        return Entry(name, tuple(outcomes_of([tape for _, tape in answers], wanted, seconds)))
-    except PuzzleError as error:
+        recorded = observe(name, path, part, wanted, seconds * len(cases))
+        pairs = zip(recorded, wanted, strict=True)
+        return Entry(name, tuple(outcome_of(*pair, seconds) for pair in pairs))
+    except (PuzzleError, WorkFailed, CopyError) as error:
         return Entry(name, reason=str(error))
     except Exception as error:  # of one alone: the others are judged
         return Entry(name, reason=f"it cannot be judged: {type(error).__name__}: {error}")
+
+
+def observe(name: str, path: Path, part: int, cases: list[dict], seconds: float) -> list:
+    """Run a submission as the grader does; what the task of the part observes in each case."""
+    found = load_task(f"PZ-P{part}")
+    file = Path(found.task.file)
+    with tempfile.TemporaryDirectory(prefix="submission-", ignore_cleanup_errors=True) as place:
+        root, folder = Path(place, "work"), Path(place, "work", file.parent)
+        if path.name == file.name and path.parent.name == name:  # with what lies beside it
+            task = replace(found.task, file=f"{name}/{path.name}")
+            copy_work(path.parent.parent, task, root)
+            (root / name).rename(folder)
+        else:
+            copy_work(path.parent, replace(found.task, file=path.name), root)
+            folder.mkdir()
+            (root / path.name).rename(root / file)
+        with Submission(root) as submission:
+            return submission.observe(found, cases, Limits(10 + seconds, GIGABYTES)).observations
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -70,7 +173,7 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--part", type=int, choices=PARTS, default=4)
+    parser.add_argument("--part", type=int, choices=DEFAULTS, default=4)
     parser.add_argument("--case", action="append", help="RANKS,LAYERS,SAMPLES[,MICRO-BATCH]")
     parser.add_argument("--profile", default="classic", help=", ".join(PROFILES))
     parser.add_argument("--machine", help="a name in machines/, or a Calculon system file")
@@ -79,10 +182,12 @@ def main(arguments: list[str] | None = None) -> int:
     flags = parser.parse_args(arguments)
     settings = {"profile": flags.profile, "machine": flags.machine}
     try:
-        cases = [_case(text, flags.part) for text in flags.case or ()] or [PARTS[flags.part][1]]
+        cases = [_case(text, flags.part) for text in flags.case or ()] or [DEFAULTS[flags.part]]
         if not 0 < flags.seconds < float("inf"):
             raise PuzzleError(f"--seconds must be above 0, not {flags.seconds:g}")
-        make_profile(flags.profile, flags.machine, max(case[0] for case in cases))  # or refuse it
+        if flags.machine:  # the file isn't there where a submission runs
+            settings["machine"] = read_table(flags.machine)[0]
+        make_profile(*settings.values(), max(case[0] for case in cases))  # or refuse it
         found = submissions(flags.folder, flags.part)
         entries = [
             judge(name, path, flags.part, cases, settings, flags.seconds)
@@ -100,7 +205,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _case(text: str, part: int) -> tuple[int, ...]:
-    wanted = len(PARTS[part][1])
+    wanted = len(DEFAULTS[part])
     try:
         case = tuple(int(number) for number in text.split(","))
     except ValueError:

@@ -70,11 +70,19 @@ def machine_names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
-def read_machine(name: str | Path = "h100") -> Machine:
-    """The machine of this name, or of a JSON file. Raises PuzzleError."""
+def read_machine(name: str | Path | dict = "h100") -> Machine:
+    """The machine of this name, of a JSON file, or of what stands in one. Raises PuzzleError."""
+    if isinstance(name, dict):
+        return _machine(name, "machine", "the table of the machine")
+    table, path = read_table(name)
+    return _machine(table, path.stem, path)
+
+
+def read_table(name: str | Path) -> tuple[dict, Path]:
+    """What stands in the JSON file of a machine, and its path. Raises PuzzleError."""
     path = Path(name) if str(name).endswith(".json") else FOLDER / f"{name}.json"
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8")), path
     except OSError:
         raise PuzzleError(
             f"there is no machine {str(name)!r}: choose {' or '.join(machine_names())}, or give "
@@ -82,9 +90,12 @@ def read_machine(name: str | Path = "h100") -> Machine:
         ) from None
     except ValueError as error:
         raise PuzzleError(f"{path} is no JSON file: {error}") from None
+
+
+def _machine(table: dict, name: str, place: Path | str) -> Machine:
     try:
         return Machine(
-            path.stem,
+            name,
             _rate(table["matrix"], "tflops", 1e12, "gflops_efficiency", 1e9),
             _rate(table["mem1"], "GBps", 1e9, "MB_efficiency", 1e6),
             _rate(table["mem2"], "GBps", 1e9, "MB_efficiency", 1e6),
@@ -93,10 +104,10 @@ def read_machine(name: str | Path = "h100") -> Machine:
         )
     except KeyError as error:
         raise PuzzleError(
-            f"{path} has no field {error}: a Calculon system file has matrix, mem1, mem2, networks"
+            f"{place} has no field {error}: a Calculon system file has matrix, mem1, mem2, networks"
         ) from None
     except (TypeError, ValueError, AttributeError, IndexError):
-        raise PuzzleError(f"{path} is not in the form of a Calculon system file") from None
+        raise PuzzleError(f"{place} is not in the form of a Calculon system file") from None
 
 
 def _rate(table: dict, peak: str, unit: float, steps: str, size: float) -> Rate:

@@ -1,14 +1,16 @@
-"""What a student's step holds in its hands: one rank's view of the training."""
+"""What a student's step holds in its hands: one rank's view of the training, and the cluster."""
 
+from collections.abc import Callable
 from types import MappingProxyType
+from typing import NamedTuple
 
-from cluster import compute, messages
-from cluster.dist import Dist
-from cluster.errors import Frozen, Misplaced
-from cluster.event import Event
-from cluster.facts import Facts, samples_of
-from cluster.group import Group
-from cluster.pending import Pending
+from cluster import compute
+from cluster.communication import Pending, receive, send, start_collective
+from cluster.driver import SECONDS, Watch, drive
+from cluster.errors import Frozen, Misplaced, PuzzleError
+from cluster.facts import Facts, numbers_in
+from cluster.profiles import make_profile
+from cluster.rank import Rank
 from cluster.values import (
     CLASSES,
     Activation,
@@ -18,6 +20,128 @@ from cluster.values import (
     Weight,
     WeightGrad,
 )
+
+
+class Event(NamedTuple):
+    """Something that a rank did. time, duration: in the profile's unit. memory: in its unit."""
+
+    typ: str
+    layer: int | None
+    rank: int
+    time: float
+    duration: float
+    memory: float
+    samples: frozenset[int] = frozenset()
+
+
+class Group:
+    """Some of the ranks. Collectives of a group are between them alone."""
+
+    def __init__(self, books, ranks: tuple[int, ...]):
+        self._books, self.ranks = books, ranks
+
+    @property
+    def size(self) -> int:
+        return len(self.ranks)
+
+    @property
+    def index(self) -> int:
+        """The place of this rank in the group: the shard that reduce_scatter gives it."""
+        return self.ranks.index(self._books.number)
+
+    def all_reduce(self, v: WeightGrad, layer: int | None = None) -> Pending:
+        """Await it: the sum of the gradients of all ranks of the group."""
+        return start_collective(self._books, "all_reduce", v, self.ranks)
+
+    def reduce_scatter(self, v: WeightGrad, layer: int | None = None) -> Pending:
+        """Await it: this rank's shard of that sum."""
+        return start_collective(self._books, "reduce_scatter", v, self.ranks)
+
+    def all_gather(self, v: Value, layer: int | None = None) -> Pending:
+        """Await it: the shards of all ranks of the group, put together."""
+        return start_collective(self._books, "all_gather", v, self.ranks)
+
+
+class Dist:
+    """A cluster of `world_size` ranks.
+
+    profile: "honest", "classic" or "steps"; left out, what the environment variable
+    PUZZLES_PROFILE says, else honest. machine: a name in machines/, or a Calculon system file.
+    keep_tape: write down what each rank does, so that another process can do it again.
+    """
+
+    def __init__(self, world_size: int, profile=None, machine=None, keep_tape: bool = False):
+        if not isinstance(world_size, int) or isinstance(world_size, bool) or world_size < 1:
+            raise PuzzleError(f"Dist({world_size!r}): a cluster has 1 rank or more, a whole number")
+        self.world_size, self.keep_tape = world_size, keep_tape
+        self.profile = make_profile(profile, machine, world_size)
+        self.ranks = [Rank(self, number) for number in range(world_size)]
+        self.open: dict[tuple, object] = {}  # collectives that have begun, by group and number
+        self.driver = None  # the cluster's own; None: asyncio drives the ranks
+        self.watch = Watch(self)
+        self.everyone = tuple(range(world_size))
+
+    def prepare(self, number: int, layers: int, batch: int) -> Rank:
+        """The books of a rank for a new model."""
+        for name, value, least in (("num_layers", layers, 1), ("global_batch_size", batch, 1)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise PuzzleError(f"Model: {name} is a whole number from {least} on, not {value!r}")
+        if not isinstance(number, int) or not 0 <= number < self.world_size:
+            raise PuzzleError(
+                f"Model: there is no rank {number!r} in a cluster of {self.world_size}: they are 0 "
+                f"to {self.world_size - 1}"
+            )
+        rank = self.ranks[number]
+        if rank.next or rank.log:
+            raise PuzzleError(
+                f"Model: rank {number} of this Dist has worked already: a new run needs a new Dist"
+            )
+        for other in self.ranks:
+            alike = (other.layers, other.batch) == (layers, batch)
+            if other.layers and other is not rank and not alike:
+                raise PuzzleError(
+                    f"Model: rank {number} has {layers} layers and {batch} samples, and rank "
+                    f"{other.number} {other.layers} and {other.batch}: give all the same"
+                )
+        rank.layers, rank.batch = layers, batch
+        rank.most_events = 20_000 + 50 * (layers + 2) * (batch + 2)
+        return rank
+
+    # The calls below the model's: they cost what the model's cost.
+
+    async def all_reduce(self, rank: int, value, time: float):
+        """(the sum over all ranks, the time when it is there)."""
+        return await self._collective("all_reduce", rank, value, time)
+
+    async def all_gather(self, rank: int, value, time: float):
+        """(all shards, the time when they are there)."""
+        return await self._collective("all_gather", rank, value, time)
+
+    async def reduce_scatter(self, rank: int, value, time: float):
+        """(this rank's shard of the sum, the time when it is there)."""
+        return await self._collective("reduce_scatter", rank, value, time)
+
+    async def send(self, rank_source: int, rank_dest: int, value) -> None:
+        """Send a value, alone or as (value, time)."""
+        value, time = value if isinstance(value, tuple) else (value, None)
+        await send(self._at(rank_source, time), rank_dest, value)
+
+    async def receive(self, rank_source: int, rank_dest: int):
+        """(the value, the time when it is there)."""
+        rank = self._at(rank_dest, None)
+        return await receive(rank, rank_source), rank.now
+
+    async def _collective(self, op: str, number: int, value, time: float):
+        rank = self._at(number, time)
+        return await start_collective(rank, op, value, self.everyone), rank.now
+
+    def _at(self, number: int, time: float | None) -> Rank:
+        if not isinstance(number, int) or not 0 <= number < self.world_size:
+            raise Misplaced(f"there is no rank {number!r}: they are 0 to {self.world_size - 1}")
+        rank = self.ranks[number]
+        if time is not None and abs(time - rank.now) > 1e-9 * max(1.0, rank.now):
+            raise Misplaced(f"rank {number}: its clock says {rank.now:g}, not {time:g}")
+        return rank
 
 
 def written_by_cluster(name: str, get, doc: str) -> property:
@@ -52,7 +176,7 @@ class Model:
     profile = written_by_cluster("profile", lambda b: b.profile.name, "honest, classic or steps")
     log = written_by_cluster(
         "log",
-        lambda b: [Event(e[0], e[1], b.number, *e[2:5], samples_of(e[5])) for e in b.log],
+        lambda b: [Event(e[0], e[1], b.number, *e[2:5], numbers_in(e[5])) for e in b.log],
         "the events of this rank until now: a copy",
     )
     final_weights = written_by_cluster(
@@ -143,11 +267,11 @@ class Model:
 
     def send(self, dest: int, v: Value) -> Pending:
         """Await it: the value has left for rank `dest`."""
-        return messages.send(self._books, dest, v)
+        return send(self._books, dest, v)
 
     def receive(self, source: int) -> Pending:
         """Await it: the next value that rank `source` sends here."""
-        return messages.receive(self._books, source)
+        return receive(self._books, source)
 
     recv = receive
 
@@ -157,3 +281,25 @@ def _face(facts: Facts, books) -> Value:
     value = object.__new__(CLASSES[facts.kind])
     value._rank, value._number, value._claim = None, -1, (facts, books.layers)
     return value
+
+
+def run(
+    step: Callable,
+    world_size: int,
+    num_layers: int,
+    global_batch_size: int,
+    *arguments,
+    profile: str | None = None,
+    machine: str | None = None,
+    keep_tape: bool = False,
+    seconds: float | None = SECONDS,
+) -> list:
+    """Run `step(model, *arguments)` on every rank, and give what each rank returned.
+
+    profile, machine, keep_tape: see Dist. seconds: of the real clock, after which the step is
+    stopped. Raises PuzzleError for what no cluster would do, and what the step itself raises.
+    Works where a loop of asyncio runs already, as in a notebook.
+    """
+    dist = Dist(world_size, profile, machine, keep_tape)
+    models = [Model(rank, dist, num_layers, global_batch_size) for rank in range(world_size)]
+    return drive(dist, [step(model, *arguments) for model in models], seconds)

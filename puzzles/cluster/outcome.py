@@ -1,12 +1,111 @@
-"""What a step took: time, memory, MFU, points."""
+"""The end of a step: is it right, and what did it take?"""
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 
-from cluster.judge import check, cluster_of
-from cluster.memory import fullest
+from cluster.errors import Forged, Missing, OutOfMemory, PuzzleError
+from cluster.facts import missing_parts, numbers, numbers_in, shards_of
+from cluster.model import Model
 
 MFU_POINTS = ((80, 5), (70, 4), (60, 3), (50, 2), (40, 1))
 MEMORY_POINTS = ((60e9, 5), (69e9, 4), (80e9, 3))
+
+
+def check(models) -> None:
+    """Return if the step is right. Raises PuzzleError: the first thing that is not."""
+    cluster = cluster_of(models)
+    ranks = cluster.ranks
+    for rank in ranks:
+        for pending in rank.pending.values():
+            if not pending.taken:
+                raise Missing(
+                    f"rank {rank.number} never waited for what it had started: it "
+                    f"{pending.doing()}; write await before it, or await it later"
+                )
+            raise Missing(f"rank {rank.number} has not ended: it {pending.doing()}")
+    for layer in range(ranks[0].layers):
+        finals = [rank.finals[layer] for rank in ranks if layer in rank.finals]
+        if not finals:
+            raise Missing(
+                f"no rank has handed in a new weight of layer {layer}: call set_final_weight after "
+                "the update of every layer"
+            )
+        if missing_parts(finals):
+            shards = numbers_in(shards_of(finals))
+            raise Missing(
+                f"layer {layer} is not complete: of its {finals[0].parts} shards, the ranks handed "
+                f"in {numbers(shards, 'shard')}"
+            )
+        for rank in ranks:
+            if layer in rank.loaded and layer not in rank.finals:
+                raise Missing(
+                    f"rank {rank.number} has loaded layer {layer} and handed in no new weight of "
+                    "it: its copy is stale, and would spoil the next step"
+                )
+
+
+def cluster_of(models):
+    """The cluster of a list of all its models, in any order. Raises Forged, Missing."""
+    models = list(models)
+    if not models:
+        raise Missing("there are no models to check: give the list of what all ranks returned")
+    for number, model in enumerate(models):
+        if model is None:
+            raise Missing(f"the step of rank {number} returned nothing: end it with `return model`")
+        if not isinstance(model, Model):
+            raise Forged(f"rank {number} returned a {type(model).__name__}, not its model")
+    clusters = {id(model._books.cluster): model._books.cluster for model in models}
+    if len(clusters) > 1:
+        raise Forged("these models belong to several clusters: check those of one run together")
+    (cluster,) = clusters.values()
+    given = sorted(model._books.number for model in models)
+    if given != list(cluster.everyone):
+        lost = set(cluster.everyone) - set(given)
+        told = f"{numbers(lost, 'rank')} missing" if lost else "one rank twice"
+        raise Missing(f"give the models of all {cluster.world_size} ranks, each once: {told}")
+    if any(model._books is not cluster.ranks[model._books.number] for model in models):
+        raise PuzzleError("a model was made anew: check the models that ran the step")
+    return cluster
+
+
+def fullest(cluster) -> tuple[float, int, float]:
+    """(the most memory of any rank, the first rank that has it, when). Raises OutOfMemory."""
+    found = (0.0, 0, 0.0)
+    for rank in cluster.ranks:
+        parked = [each for channel in rank.incoming.values() for each in channel.parked]
+        memory, when = _most(rank, parked)
+        if memory > rank.profile.limit:
+            raise OutOfMemory(
+                f"rank {rank.number} runs out of memory at {when:.4g} s: with the messages that "
+                f"have come and that it has not received, it would hold {memory / 1e9:.1f} GB, and "
+                f"the card has {rank.profile.limit / 1e9:.1f} GB"
+            )
+        if memory > found[0]:
+            found = (memory, rank.number, when)
+    return found
+
+
+def _most(rank, parked: list[tuple[float, float, float]]) -> tuple[float, float]:
+    """(the most memory of a rank, when)."""
+    moments = [(event[4], event[2]) for event in rank.log]
+    if not rank.profile.in_storage:
+        moments.append((rank.peak, rank.peak_time))
+    if parked:
+        come, gone = _sums(parked, 0), _sums(parked, 1)
+        moments = [(held + _at(come, time) - _at(gone, time), time) for held, time in moments]
+    return max(moments, key=lambda moment: moment[0], default=(0.0, 0.0))
+
+
+def _sums(parked: list, which: int) -> tuple[list[float], list[float]]:
+    """Times in order, and how many bytes have come (0) or gone (1) until each."""
+    ordered = sorted((each[which], each[2]) for each in parked)
+    return [time for time, _ in ordered], [0.0, *accumulate(size for _, size in ordered)]
+
+
+def _at(sums: tuple[list[float], list[float]], time: float) -> float:
+    times, totals = sums
+    return totals[bisect_right(times, time)]
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cluster.errors import PuzzleError
+from cluster.model import run
 from cluster.outcome import outcome
 from cluster.profiles import PROFILES
-from cluster.run import run
 from cluster.trace import trace_of
 
 HERE = Path(__file__).resolve().parent

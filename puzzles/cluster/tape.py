@@ -8,15 +8,17 @@ line of the step has ever run: a tape that claims too much is refused there.
 import gc
 import json
 from collections.abc import Callable
+from pathlib import Path
 
-from cluster.collectives import NEEDS
+from cluster.communication import NEEDS
 from cluster.errors import PuzzleError
-from cluster.judge import cluster_of
-from cluster.model import Model
+from cluster.model import Model, run
+from cluster.outcome import Outcome, cluster_of, outcome
 from cluster.rank import NAMES
-from cluster.run import run
+from cluster.script import where
 
 VERSION = 1
+MOST = 50_000_000  # characters; a step of part 4 on 32 ranks and 64 layers takes 1.7 million
 CHANGED = "the submission has changed what the cluster wrote down"
 # The kinds of what stands in a row, by its first word.
 ROWS = {
@@ -56,18 +58,67 @@ def tape_of(models) -> str:
     return json.dumps({"version": VERSION, "case": case, "ranks": ranks})
 
 
+def record(step: Callable, case: dict, seconds: float, path: Path) -> dict[str, str]:
+    """Run a step for a judge elsewhere: {"tape": …}, or {"error": why the cluster refused it}.
+
+    Whatever else the step raises is raised.
+
+    Args:
+        step: the training step.
+        case: ranks, layers, samples; more: the step's own arguments; profile; if it isn't the
+            profile's own, machine.
+        seconds: after which the step is stopped.
+        path: the file of the step; an error says on which line of it it arose.
+    """
+    try:
+        models = run(
+            step,
+            *sizes(case),
+            *case["more"],
+            profile=case["profile"],
+            machine=case.get("machine"),
+            keep_tape=True,
+            seconds=seconds,
+        )
+        return {"tape": tape_of(models)}
+    except PuzzleError as error:
+        place = where(error, path)
+        return {"error": f"{error} (at {place})" if place else str(error)}
+
+
+def outcome_of(recorded: object, case: dict, seconds: float) -> Outcome:
+    """What the step of a case took, from what `record` gave, or whatever stands in its place.
+
+    Raises PuzzleError: there is no tape, or the tape is wrong.
+    """
+    match recorded:
+        case {"tape": str(tape)}:
+            settings = {"profile": case["profile"], "machine": case.get("machine")}
+            return outcome(replay(tape, sizes(case), seconds=seconds, **settings))
+        case {"error": str(sentence)}:
+            raise PuzzleError(sentence)
+    raise PuzzleError(f"what came back is no tape: {CHANGED}")
+
+
+def sizes(case: dict) -> tuple[int, int, int]:
+    """Ranks, layers and samples of a case."""
+    return case["ranks"], case["layers"], case["samples"]
+
+
 def replay(tape: str, case: tuple[int, int, int], **settings) -> list[Model]:
     """Do again what a tape says, on a new cluster, and return its models.
 
     case: ranks, layers, samples, which the tape must be of. settings: as for `run`.
-    Raises PuzzleError: the tape is broken, or it does what no cluster would do. Whoever made the
-    tape also chooses how much time and memory this takes: call it under limits (`referee`).
+    Raises PuzzleError: the tape is broken, or it does what no cluster would do, or takes too long.
+    Whoever made the tape also chooses how much memory this takes, up to some GB.
     """
     return run(_again, *case, read_tape(tape, case), **settings)
 
 
 def read_tape(tape: str, case: tuple[int, int, int]) -> list[list]:
     """The rows of each rank, every one of the shape that `ROWS` says. Raises PuzzleError."""
+    if len(tape) > MOST:
+        raise PuzzleError(f"the tape has more than {MOST:,} characters: {CHANGED}")
     collects = gc.isenabled()
     gc.disable()  # a million rows make no circles, and looking for them takes most of the time
     try:

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from cluster.facts import numbers, samples_of
-from cluster.judge import cluster_of
+from cluster.facts import numbers, numbers_in
+from cluster.outcome import cluster_of
 from helpers.trace import Counter, Event, Trace
 
 KINDS = {
@@ -39,7 +39,7 @@ def trace_of(
         for typ, layer, start, seconds, memory, samples, more in rank.log:
             info = {"layer": layer} if layer is not None else {}
             if samples:
-                info["samples"] = numbers(samples_of(samples))
+                info["samples"] = numbers(numbers_in(samples))
                 if samples in batches:
                     info["micro_batch"] = batches[samples]
             kind = KINDS.get(typ, typ)

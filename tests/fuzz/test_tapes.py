@@ -20,9 +20,9 @@ GIGABYTE = 1 << 30
 @pytest.fixture(scope="module")
 def cluster():
     """The simulated cluster, and right tapes of it: (text, case)."""
-    load_module(ROOT / "tasks" / "_pz.py", "lab_task_pz").load_cluster()
+    load_module(ROOT / "tasks" / "_pz.py", "lab_task_pz")
     steps = load_module(ROOT / "tests" / "puzzles" / "steps.py", "fuzz_steps")
-    names = ("tape", "errors", "outcome", "run")
+    names = ("tape", "errors", "outcome", "model")
     found = {name: importlib.import_module(f"cluster.{name}") for name in names}
 
     async def sharded(m):
@@ -61,7 +61,7 @@ def cluster():
     cases = [(steps.data_parallel, (2, 2, 4)), (sharded, (3, 2, 3)), (pipeline, (3, 3, 2))]
     tapes = []
     for step, case in cases:
-        models = found["run"].run(step, *case, profile="classic", keep_tape=True)
+        models = found["model"].run(step, *case, profile="classic", keep_tape=True)
         tapes.append((found["tape"].tape_of(models), case))
     return found, tapes
 

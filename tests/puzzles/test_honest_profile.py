@@ -5,7 +5,7 @@ import part4
 import pytest
 from cluster import Dist, outcome, run
 from cluster.errors import OutOfMemory
-from cluster.memory import fullest
+from cluster.outcome import fullest
 from steps import data_parallel, layers_of, load_all, there_and_back
 from test_classic_profile import forward_by_hand
 

@@ -1,0 +1,25 @@
+"""PZ-3: what is enough for data parallel."""
+
+import random
+
+from tasks.truth import _pz
+
+name = _pz.name
+
+
+def cases(seed):
+    draw = random.Random(seed)
+    ranks = draw.randint(3, 7)
+    return [_pz.case(4, 2, 4), _pz.case(ranks, draw.randint(3, 6), ranks)]
+
+
+def enough(ranks, layers, samples):
+    """Two passes, a reduce and an update for each layer, whatever the ranks."""
+    return 2.8 * layers, _pz.ELEMENTS * (3 * layers + 1)
+
+
+agrees, explain = _pz.judge(
+    enough,
+    slow="each rank takes its own sample alone, and each layer is reduced once",
+    large="delete each activation and gradient after the backward that needs it last",
+)
