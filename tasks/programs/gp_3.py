@@ -21,6 +21,7 @@ RIGHT = {
         where = [_retrieve_device(module) for module in all_of_them]
         begins = [0] + [n for n in range(1, len(where)) if where[n] != where[n - 1]]
         parts = [all_of_them[a:b] for a, b in zip(begins, [*begins[1:], None])]
-        return nn.ModuleList(map(_assemble_partition, parts)), [_retrieve_device(part[0]) for part in parts]
+        devices = [_retrieve_device(part[0]) for part in parts]
+        return nn.ModuleList(map(_assemble_partition, parts)), devices
         """,
 }
