@@ -12,7 +12,7 @@ PROGRAMS = (
             dist.all_reduce(mine)
             pass
         """,
-        says="is the sum over the ranks",
+        says="are the sum over the ranks",
     ),
     Program(
         "weights too",
@@ -23,7 +23,7 @@ PROGRAMS = (
             dist.all_reduce(mine)
             mine /= dist.get_world_size(); p.data *= 0.9
         """,
-        says="a weight has changed",
+        says="the weights have changed",
     ),
     Program(
         "gradients that are none",
