@@ -69,41 +69,39 @@ def after(case, over=group_of, factor=lambda n: 1 / n):
 truth = after
 
 
-def own(case, rank):
+def _way(over, factor):
+    return lambda case: after(case, over, factor)
+
+
+def _own(case, rank):
     return (rank,)
 
 
-def everyone(case, rank):
+def _everyone(case, rank):
     return range(RANKS)
 
 
 _MIXED = f"all {RANKS} ranks, and mixes gradients of different stages: give all_reduce group=group"
-_KNOWN = {
+MISTAKES = {
     "the gradients are the sum over the ranks of the group: divide by dist.get_world_size(group) "
-    "after the all_reduce": (group_of, lambda n: 1),
+    "after the all_reduce": _way(group_of, lambda n: 1),
     "every rank still has its own gradients: the mean was never written back into p.grad "
-    "(assigning to a loop variable changes no tensor; use copy_, or divide in place)": (
-        own,
-        lambda n: 1,
+    "(assigning to a loop variable changes no tensor; use copy_, or divide in place)": _way(
+        _own, lambda n: 1
     ),
     "every rank has its own gradients divided: nothing was communicated, the all_reduce is "
-    "missing": (own, lambda n: 1 / n),
-    f"the average goes over {_MIXED}": (everyone, lambda n: 1 / RANKS),
-    f"the sum goes over {_MIXED}": (everyone, lambda n: 1 / n),
+    "missing": _way(_own, lambda n: 1 / n),
+    f"the average goes over {_MIXED}": _way(_everyone, lambda n: 1 / RANKS),
+    f"the sum goes over {_MIXED}": _way(_everyone, lambda n: 1 / n),
     f"the sum goes over all {RANKS} ranks, and is not divided: give all_reduce group=group, and "
-    "divide by dist.get_world_size(group)": (everyone, lambda n: 1),
+    "divide by dist.get_world_size(group)": _way(_everyone, lambda n: 1),
     f"the sum over the group is divided by {RANKS}: divide once, by dist.get_world_size(group), "
-    "not by dist.get_world_size()": (group_of, lambda n: 1 / RANKS),
+    "not by dist.get_world_size()": _way(group_of, lambda n: 1 / RANKS),
     "the sum over the group is divided by 2, as with the lesson's two pipelines: ask "
-    "dist.get_world_size(group)": (group_of, lambda n: 1 / 2),
-    "the gradients are divided twice: divide once, by dist.get_world_size(group)": (
-        group_of,
-        lambda n: 1 / n**2,
+    "dist.get_world_size(group)": _way(group_of, lambda n: 1 / 2),
+    "the gradients are divided twice: divide once, by dist.get_world_size(group)": _way(
+        group_of, lambda n: 1 / n**2
     ),
-}
-MISTAKES = {
-    sentence: lambda case, over=over, factor=factor: after(case, over, factor)
-    for sentence, (over, factor) in _KNOWN.items()
 }
 
 
