@@ -33,6 +33,9 @@ def forward_backward(stage, ids, micro_batches, place, recorder):
     recorder: each pass forward goes inside recorder.span("F", stage=rank, micro_batch=k), each
     backward inside span("B", ...) with the same names: the trace shows the order.
 
+    After its backward nothing of a micro-batch is kept, at the borders either: x, y and what was
+    sent are let go as soon as the neighbor must have them. Every isend is waited for.
+
     Adds the gradients of the batch's mean loss to those in the stage's parameters. Gives that loss
     on the last rank, None elsewhere.
     """

@@ -64,5 +64,6 @@ def _libraries() -> tuple[str, ...]:
     home = Path(__file__).resolve().parents[2]
     paths = sysconfig.get_paths()
     library = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
-    library += [str(home / "helpers"), str(home / "simplellm"), sys.base_prefix + "/lib/python"]
+    library += [str(home / name) for name in ("helpers", "simplellm", "tasks")]
+    library.append(sys.base_prefix + "/lib/python")
     return tuple(library)

@@ -104,6 +104,10 @@ class Watch:
             others=list(stood.values()),
         )
 
+    def not_waited_for(self) -> list[Operation]:
+        """Return the asynchronous operations that nobody has waited for yet, in their order."""
+        return [self._works[work] for work in list(self._kept.values())]
+
     def _calls_back(self) -> bool:
         """Return whether some Work will run a callback: a thread of C++ does that, at its end."""
         return any(not work.is_completed() for work in list(self._futures))
