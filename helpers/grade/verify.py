@@ -22,6 +22,7 @@ dicts are words of the sentence that says where two observations differ.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Number
 from types import ModuleType
 from typing import Any
 
@@ -121,6 +122,7 @@ def differences(
 
     Lists and tuples are alike, numbers of Python and of NumPy too; True isn't 1.
     """
+    expected, seen = _as_python(expected), _as_python(seen)
     if isinstance(expected, dict):
         if not isinstance(seen, dict):
             yield Difference(place, f"{short(seen)} in place of a dict")
@@ -198,6 +200,11 @@ def _where(truth: ModuleType, case: Any, seen: Any, ranks: int) -> str:
 
 def _told(truth: ModuleType, what: str, *args: Any) -> str | None:
     return getattr(truth, what)(*args) if hasattr(truth, what) else None
+
+
+def _as_python(value: Any) -> Any:
+    """A number of NumPy as Python's own; everything else as it is."""
+    return value.item() if isinstance(value, Number) and hasattr(value, "item") else value
 
 
 def _has_shape(value: Any) -> bool:
