@@ -224,13 +224,13 @@ def _compare_tensors(expected: Any, seen: Any, tolerance: float | None) -> str:
     if not right.is_floating_point() and not right.is_complex():
         return "" if torch.equal(right, found) else "has other values"
     tolerance = TOLERANCES.get(dtypes[0], 1e-5) if tolerance is None else tolerance
-    scale = float(right.abs().amax()) if right.numel() else 0.0
-    if torch.allclose(found, right, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
+    finite = right.abs()[right.isfinite()]
+    scale = float(finite.amax()) if finite.numel() else 0.0  # with inf, anything would be close
+    close = torch.isclose(found, right, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
+    if close.all():
         return ""
-    wide = (
-        (found.double() - right.double()).abs() if not right.is_complex() else (found - right).abs()
-    )
-    at = int(wide.nan_to_num(math.inf).argmax())
+    wide = (found - right if right.is_complex() else found.double() - right.double()).abs()
+    at = int(wide.nan_to_num(math.inf).masked_fill(close, -1).argmax())
     here, there = (value.flatten()[at].item() for value in (found, right))
     return f"{here:.4g} in place of {there:.4g}" + (
         "" if right.ndim == 0 else f" at {_index(at, shapes[0])}"
