@@ -10,24 +10,28 @@
     python -m helpers.grade.progress       the way through the lessons, and what is done
     python -m helpers.grade.page           write docs/tasks.md
 
-Files, from the ground up: `words` cleans text; `marks` finds solutions in code; `task` says what a
-task is, `labs` which belong together; `look` reads a file without running it, `signs` what a person
-should look at. `copy` takes the work to a place of its own; `limits` says what it may use, `watch`
-sees to it, and `confine` makes it a world without anything else; `held` shows what of that holds
-here. In it `workshop` runs the work (`forked`: its ranks); `parcel` brings back plain data;
-`workshop_client` and `submission` are the check's side of that. `judge` is the process that checks,
-`judges` starts one, `warm` makes it a copy, `keep` ends what it leaves; `run` reads its verdict;
-`verdict` shows it; `notebook` is `check`, `missing` tells a cell which task it lacks, `record` is
-what is remembered, `progress` shows it. `card` is a task as text; `page` writes the lists of tasks,
-with `problems`. For many: `submitted` opens folders and zips, `many` grades them, `tables` and
-`html` show that; `example` makes a class to try it with. For the student edition, `tracked` lists
-the files, `leaks` knows a solution when it sees one, `folder` writes safely, and `student` does it.
+A task is two files (`verify` has the contract): tasks/x.py, which the process of the work sees,
+runs the work on a case and returns what it observed; tasks/truth/x.py has the cases, the truth and
+the known mistakes. `judge` draws cases, lets a `submission` observe them and compares; no line of
+any work runs in its process. `workshop` is the process in which the work runs, one for each
+submission, on Linux inside a `sandbox`; `parcel` carries plain data between the two, `limits` and
+`processes` hold what the work takes. `kept` keeps a judge for a kernel, `notebook` is `check`, and
+`verdict` what it shows.
 
-What it holds: the checks are the grader's own; the work runs where the judgement is not; a crash, a
-hang, an early exit or anything printed is never a pass; nothing keeps running. On Linux the work
-sees and changes nothing but a copy of itself, and has no network; elsewhere the verdict says that
-this is not held. What it does not hold: work that calls the check's own computation gives right
-answers (`signs` points at it).
+Before anything runs: `marks` finds solutions in code, `task` says what a task is and `labs` which
+belong together; `look` reads a file without running it, `signs` says what a person should look at,
+and `copy` takes the work to a place of its own. For a student: `missing` tells a cell which task it
+lacks, `record` is what is remembered, `progress` shows it, `handin` packs it. For a class:
+`submitted` opens folders and zips, `many` grades them, `tables` and `html` show that, and `example`
+makes a class to try it with. Pages: `card` is a task as text, `page` writes the lists, `problems`
+is what other courses ask. The student edition: `tracked` lists the files, `leaks` recognizes a
+solution, `folder` writes safely, `student` does it. `words` cleans text.
+
+What is held: the work runs where the judgement isn't made; a crash, a hang, an early exit or
+anything printed is never a pass; nothing keeps running. On Linux with bubblewrap the work sees and
+changes nothing but a copy of itself, has no network, and the truth isn't there; elsewhere, and in a
+notebook, where it is the student's own, the verdict says that this isn't held, and `signs` points
+at work that reaches for the check.
 """
 
 from helpers.grade.judge import grade

@@ -2,8 +2,8 @@
 
 In a kernel the student's own code may have changed anything, so the judgement is made elsewhere:
 a line of JSON goes in for each check, and a verdict comes out. The judge keeps one more process, in
-which the work runs (`workshop`), so the second check takes a second or two. The work isn't confined:
-it is the student's own, on the student's own machine.
+which the work runs (`workshop`), so the second check takes a second or two. The work isn't
+confined: it is the student's own, on the student's own machine.
 """
 
 import json

@@ -44,7 +44,7 @@ def pieces_of(regions: Iterable[Region]) -> list[Piece]:
 
 
 def functions_of(path: Path) -> list[Region]:
-    """The functions of a file of truth, as if each were a solution."""
+    """The functions of a file of truth, as if each were a solution; cases give nothing away."""
     source = path.read_text(encoding="utf-8")
     lines = source.splitlines()
     task = path.stem.upper().replace("_", "-").strip("-")
@@ -57,7 +57,7 @@ def functions_of(path: Path) -> list[Region]:
             "\n".join(lines[node.lineno - 1 : node.end_lineno]),
         )
         for node in ast.parse(source).body
-        if isinstance(node, ast.FunctionDef)
+        if isinstance(node, ast.FunctionDef) and node.name not in ("cases", "name")
     ]
 
 

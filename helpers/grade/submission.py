@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,7 +176,7 @@ class _Workshop:
         self._answers: queue.Queue[bytes | str | None] = queue.Queue(maxsize=4)
         threading.Thread(target=self._read, daemon=True).start()
         try:
-            self.user = self._next(START_S).get("user", "")
+            self.user = self._next(time.monotonic() + START_S).get("user", "")
         except WorkFailed as failed:
             sentence = "the process in which work runs can't be started here"
             raise WorkFailed("check", sentence, f"{failed}\n{self.printed()}") from None
@@ -183,11 +184,12 @@ class _Workshop:
     def do(self, job: dict, limits: Limits) -> tuple[dict, bool]:
         """What came back, and whether the process can serve another job. Raises WorkFailed."""
         guard = Guard(self._process.pid, limits)
+        end = time.monotonic() + limits.seconds + MARGIN_S
         said: dict = {}
         try:
             send_bytes(self._process.stdin.fileno(), pack(job))
             while True:
-                told = self._next(limits.seconds + MARGIN_S)
+                told = self._next(end)
                 if told.get("ended") == job["number"]:
                     break
                 if "ended" not in told and not said:
@@ -215,10 +217,12 @@ class _Workshop:
         self._printed.close()
         self._process.stdin.close()
 
-    def _next(self, seconds: float) -> dict:
-        """The next answer. Raises WorkFailed."""
+    def _next(self, end: float) -> dict:
+        """The next answer, which must come before `end`. Raises WorkFailed."""
         try:
-            data = self._answers.get(timeout=seconds)
+            if (left := end - time.monotonic()) <= 0:  # however many answers have come
+                raise queue.Empty
+            data = self._answers.get(timeout=left)
         except queue.Empty:
             words = "the process in which the work lives does not answer any more"
             raise WorkFailed("time-out", words) from None

@@ -1,72 +1,221 @@
-import pytest
+"""`check` in a kernel: its verdict, the process that judges, and what a later cell is told."""
 
-from helpers.grade import check, notebook
+import os
+import signal
+import tempfile
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+import psutil
+import pytest
+from jupyter_client import AsyncKernelManager
+from nbclient import NotebookClient
+
+from helpers.grade import check, kept, missing, notebook
+from helpers.grade.kept import KeptJudge, kept_judge
+from helpers.grade.labs import all_tasks
+from helpers.grade.limits import Held
+from helpers.grade.marks import replace_regions
 from helpers.grade.notebook import find_root
-from helpers.grade.task import ROOT, TaskError
+from helpers.grade.record import read_record
+from helpers.grade.task import ROOT, TaskError, load_task
 from helpers.grade.verdict import Verdict, table
 
-
-def test_root_is_found_from_below(small):
-    (small.root / "notebooks" / "deep").mkdir(parents=True)
-    assert find_root(small.root / "notebooks" / "deep") == small.root
-    assert find_root(small.root) == small.root
+DP_1 = load_task("DP-1").task
 
 
-def test_root_elsewhere_is_this_repository(tmp_path):
-    assert find_root(tmp_path) == ROOT
+def put(root: Path, body: str | None = None) -> None:
+    """DP-1's file below `root`, with its solution or another body."""
+    text = (ROOT / DP_1.file).read_text(encoding="utf-8")
+    (root / DP_1.file).parent.mkdir(parents=True, exist_ok=True)
+    new = replace_regions(text, lambda region: body or region.body)
+    (root / DP_1.file).write_text(new, encoding="utf-8")
 
 
-def test_check_grades_the_repository_around_the_notebook(small, monkeypatch, task):
+@pytest.fixture(scope="module")
+def judge():
+    judge = KeptJudge()
+    yield judge
+    judge.close()
+
+
+def test_the_second_check_finds_everything_begun(judge, tmp_path):
+    put(tmp_path)
+    assert judge.check("DP-1", tmp_path).passed
+
+    def begun():
+        """The judge and the workshop below it: what a check would else have to start."""
+        tree = [psutil.Process(judge._process.pid)]
+        tree += [p for p in tree[0].children() if "helpers.grade.workshop" in p.cmdline()]
+        return [process.pid for process in tree]
+
+    first = begun()
+    found = judge.check("DP-1", tmp_path)
+    assert found.passed and found.limits.open == ["files", "network", "user"]
+    assert begun() == first and len(first) == 2
+    put(tmp_path, "for p in model.parameters():\n    pass")
+    found = judge.check("DP-1", tmp_path)
+    assert found.kind == "mistake" and "every rank still has its own gradients" in found.reason
+    put(tmp_path, DP_1.stub())
+    found = judge.check("DP-1", tmp_path)
+    assert (found.word, found.reason) == ("TO DO", f"not done yet: {DP_1.not_done}")
+
+
+def test_a_kernel_that_makes_torch_agree_gets_no_pass(judge, tmp_path, monkeypatch):
+    import torch
+
+    for name in ("allclose", "equal", "isclose"):
+        monkeypatch.setattr(torch, name, lambda *_, **__: torch.tensor(True))
+    monkeypatch.setattr("helpers.grade.verify.same", lambda *_, **__: True)
+    monkeypatch.setattr("helpers.grade.judge.verify", lambda *_: None)
+    put(tmp_path, "import torch\ntorch.allclose = torch.equal = lambda *a, **k: True")
+    assert judge.check("DP-1", tmp_path).kind == "mistake"
+
+
+@pytest.mark.parametrize("system", [os.name] if os.name == "posix" else [])
+def test_an_interrupt_ends_the_check_and_the_next_one_begins_anew(system, tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "_kept", lambda found=[]: found)  # noqa: B006
+    put(tmp_path, "while True:\n    pass")
+    judge = kept_judge()
+    assert kept_judge() is judge
+    below = []
+
+    def interrupt():
+        process = psutil.Process(judge._process.pid)
+        while len(process.children(recursive=True)) <= DP_1.ranks:  # until the work runs
+            time.sleep(0.1)
+        below.extend(process.children(recursive=True))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        judge.check("DP-1", tmp_path)
+    assert not judge.alive and below
+    assert psutil.wait_procs(below, timeout=30)[1] == []
+    again = kept_judge()
+    assert again is not judge
+    again._process.kill()
+    assert again.check("DP-1", tmp_path).kind == "no verdict"
+    assert not again.alive
+
+
+# --- check, around it ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def judged(monkeypatch, tmp_path):
+    """Lets `check` get a verdict of this kind, and notes what was asked."""
     asked = []
-    monkeypatch.setattr(
-        notebook, "grade", lambda *given: asked.append(given) or Verdict(task, "crash", "it fell")
+    kind = ["pass"]
+
+    def check(task_id, root):
+        asked.append((task_id, root))
+        return Verdict(DP_1, kind[0], "" if kind[0] == "pass" else "it fell")
+
+    monkeypatch.setattr(notebook, "kept_judge", lambda: SimpleNamespace(check=check))
+    monkeypatch.setenv("LAB_PROGRESS", str(tmp_path / "progress.json"))
+    return SimpleNamespace(asked=asked, kind=kind, record=tmp_path / "progress.json")
+
+
+def test_check_grades_the_repository_around_the_notebook(small, judged, monkeypatch):
+    (small.root / "notebooks" / "deep").mkdir(parents=True)
+    monkeypatch.chdir(small.root / "notebooks" / "deep")
+    check("DP-1")
+    assert judged.asked == [("DP-1", small.root)] == [("DP-1", find_root(small.root))]
+    assert read_record(judged.record)["DP-1"]["passed"]
+
+
+def test_no_hint_unasked(judged, small, monkeypatch):
+    monkeypatch.chdir(small.root)
+    judged.kind[0] = "mistake"
+    for text in (repr(check("DP-1")), check("DP-1")._repr_html_()):
+        assert "hint=1" in text and DP_1.hints[0] not in text and "Next:" not in text
+    assert DP_1.hints[1] in repr(check("DP-1", hint=2)).replace("\n  ", " ")
+    assert "hint=3" in repr(check("DP-1", hint=2)) and "hint=" not in repr(check("DP-1", hint=3))
+
+
+def test_a_stub_is_to_do_and_a_pass_says_what_comes_next(judged, small, monkeypatch):
+    monkeypatch.chdir(small.root)
+    tasks = all_tasks()
+    after = tasks[[task.id for task in tasks].index("DP-1") + 1]
+    assert f"Next: {after.id}, " in repr(check("DP-1")) or f"next task is {after.id}" in repr(
+        check("DP-1")
     )
-    monkeypatch.chdir(small.root / "lab")
-    verdict = check("T-1", hint=2)
-    assert asked == [("T-1", small.root)]
-    assert "Hint 2: second <hint>" in repr(verdict)
+    assert "all tasks behind you" in notebook._after(tasks[-1])
+    judged.kind[0] = "not done"
+    text = repr(check("DP-1"))
+    assert "TO DO" in text and f"{DP_1.points} points, about {DP_1.minutes} minutes" in text
+    assert "FAIL" not in text and ">TO DO<" in check("DP-1")._repr_html_()
 
 
-@pytest.mark.parametrize("hint", [0, 4, "1"])
-def test_wrong_hint(hint):
-    with pytest.raises(ValueError, match="hint must be a number from 1 to 3, not"):
+@pytest.mark.parametrize("hint", [4, -1, "1"])
+def test_a_wrong_hint(hint):
+    with pytest.raises(ValueError, match="hint must be a number from 1 to 3, or 0 for none, not"):
         check("DP-1", hint=hint)
 
 
-def test_unknown_task():
+def test_an_unknown_task_and_the_root_elsewhere(tmp_path):
     with pytest.raises(TaskError, match="there is no task 'dp1': the tasks are .*DP-1"):
         check("dp1")
+    assert find_root(tmp_path) == ROOT
 
 
-def test_text_of_a_pass(task):
+# --- the verdict ---------------------------------------------------------------------------------
+
+
+def test_a_verdict_as_text_and_html(task):
     assert repr(Verdict(task, "pass", seconds=3.21)) == "T-1  PASS  add one  (3.2 s)"
-
-
-def test_text_of_a_failure(task):
-    assert repr(Verdict(task, "mistake", "look at the sign", seconds=1)).splitlines() == [
-        "T-1  FAIL  add one  (1.0 s)",
-        "  look at the sign",
-        "  Hint 1: first hint",
-        '  More help: check("T-1", hint=2)',
-    ]
-    assert repr(Verdict(task, "mistake", "x", hint=3)).splitlines()[-1] == "  Hint 3: third hint"
-
-
-def test_html_says_it_in_words_and_escapes_what_others_wrote(task):
     html = Verdict(task, "crash", "<script>", hint=2)._repr_html_()
-    assert ">FAIL<" in html
-    assert "&lt;script&gt;" in html and "second &lt;hint&gt;" in html
+    assert ">FAIL<" in html and "&lt;script&gt;" in html and "second &lt;hint&gt;" in html
     assert "<script>" not in html
-    html = Verdict(task, "pass")._repr_html_()
-    assert ">PASS<" in html and "hint" not in html
 
 
-def test_table(task):
+def test_a_table_of_verdicts(task):
     verdicts = [Verdict(task, "pass", seconds=2.5), Verdict(task, "crash", "it fell", seconds=11)]
-    assert table(verdicts).splitlines() == [
+    lines = table([*verdicts, Verdict(task, "not done", limits=Held({"time": ""}, ["files"]))])
+    assert lines.splitlines() == [
         "task  verdict    time  what",
         "T-1   PASS      2.5 s  add one",
         "T-1   FAIL     11.0 s  add one",
         "      it fell",
-        "1 of 2 passed, 4 of 8 points",
+        "T-1   TO DO     0.0 s  add one",
+        "1 of 3 passed, 4 of 12 points",
+        "not held here: files",
     ]
+    assert "not held" not in table(verdicts)
+
+
+# --- a cell after an undone task -----------------------------------------------------------------
+
+MESSAGE = "Task DP-1: average the gradients. Write average_gradients() in DP/a.py."
+
+
+def test_a_task_that_has_passed_is_missing_no_more(monkeypatch):
+    shell = SimpleNamespace(lab_undone_tasks={"DP-1": MESSAGE, "DP-2": "…"})
+    monkeypatch.setattr(missing, "_shell", lambda: shell)
+    missing.forget_missing("DP-1")
+    missing.forget_missing("T-1")
+    assert shell.lab_undone_tasks == {"DP-2": "…"}
+    missing.note(error := NameError("x"), {})
+    assert not hasattr(error, "__notes__")
+
+
+def test_in_a_kernel_a_later_cell_is_told_which_task_is_missing():
+    cells = ["1 / 0", "from helpers.grade import check"]
+    cells += [f"def train():\n    raise NotImplementedError({MESSAGE!r})\nlosses = train()"]
+    cells = [nbformat.v4.new_code_cell(cell) for cell in [*cells, "print(losses)"]]
+    made = nbformat.v4.new_notebook(cells=cells)
+    kernel = AsyncKernelManager(kernel_name="python3")
+    with tempfile.TemporaryDirectory() as folder:  # a short name: a socket's may not be long
+        if os.name != "nt":  # no port that another program could take before it is used
+            kernel.transport, kernel.ip = "ipc", str(Path(folder) / "kernel")
+        NotebookClient(made, km=kernel, timeout=250, iopub_timeout=60, allow_errors=True).execute()
+    errors = [cell.outputs[0] for cell in made.cells if cell.outputs]
+    said = {error.ename: "\n".join(error.traceback) for error in errors}
+    assert list(said) == ["ZeroDivisionError", "NotImplementedError", "NameError"]
+    assert "An earlier cell stopped" in said["NameError"]
+    assert "Task DP-1: average" in said["NameError"]
+    assert "An earlier cell" not in said["NotImplementedError"] + said["ZeroDivisionError"]

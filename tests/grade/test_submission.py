@@ -1,39 +1,191 @@
+"""The judge and the process of the work, without a sandbox: as on every system."""
+
+import struct
+import subprocess
+import sys
+import time
 from types import SimpleNamespace
 
+import psutil
 import pytest
 
+from helpers.grade import submission
+from helpers.grade.judge import grade
+from helpers.grade.limits import Limits
+from helpers.grade.parcel import ParcelError, pack
+from helpers.grade.submission import Submission, WorkFailed, _Workshop, read_answer
+from helpers.grade.task import TaskError, load_task
 from helpers.grade.workshop import _in_our_words
 
 
-def failure(sentence, rank=0, details=""):
-    return SimpleNamespace(
-        sentence=sentence, rank=rank, details=details, traceback="Traceback …", picture=None
+def test_what_is_not_held_is_told(free):
+    found = free("print('x' * 200_000); print('the end'); return number + 1")
+    assert found.passed and found.limits.open == ["files", "network", "user"]
+    assert "not held here: files, network, user" in repr(found)
+    assert found.printed.endswith("the end\n") and len(found.printed) <= 1 << 16
+
+
+def test_no_pass_for_what_ends_hangs_or_lies_and_the_next_check_is_sound(free):
+    child = "import time; time.sleep(614.5)"
+    for body, kind in {
+        "os._exit(0)": "crash",
+        "while True: pass": "time-out",
+        "os.kill(os.getppid(), 9); import time; time.sleep(5)": "crash",
+        f"import subprocess as s; s.Popen([sys.executable, '-c', {child!r}]); return 0": "mistake",
+        "import torch; torch.equal = torch.allclose = lambda *a: True; return 0": "mistake",
+    }.items():
+        found = free(body, seconds=6)
+        assert found.kind == kind and found.reason, (body, found)
+        assert free("return number + 1").passed
+    end = time.monotonic() + 20
+    while any(child in (p.info["cmdline"] or []) for p in psutil.process_iter(["cmdline"])):
+        assert time.monotonic() < end, "a process of the work is still there"
+        time.sleep(0.1)
+
+
+def test_one_process_serves_all_checks_of_a_submission(free):
+    process = [free("return number + 1") and free.submission._workshop._process for _ in range(2)]
+    assert process[0] is process[1]
+
+
+def test_a_file_that_cannot_be_run(free):
+    found = free("pass", before="import no_such_module")
+    assert "ModuleNotFoundError: No module named 'no_such_module'" in found.reason
+    free.small.write("lab/work.py", "def add_one(number:\n")
+    assert (free.judge().kind, free.judge().reason[:20]) == ("syntax", "lab/work.py, line 1:")
+
+
+def test_a_long_error_is_cut(free):
+    found = free('raise ValueError(f"start {list(range(100_000))} end")')
+    assert "ValueError: start [0, 1, 2" in found.reason and " […] " in found.reason
+    assert len(found.reason) <= 2_000 and len(found.details) <= 8_000
+    assert "99999] end" in found.details
+
+
+def test_what_a_person_should_look_at_comes_with_the_verdict(free):
+    free.small.write("lab/beside.py", "import gc\n")
+    found = free("import beside, inspect; return number + 1")
+    (free.small.root / "lab" / "beside.py").unlink()
+    assert found.passed and len(found.look_at) == 2
+    assert (
+        "names inspect" in found.look_at[0] and "lab/beside.py, line 1 names gc" in found.look_at[1]
     )
 
 
+@pytest.mark.parametrize("seed", [10**40, -(10**30), 2**31, 0])
+def test_any_whole_number_is_a_seed(free, seed):
+    free.small.write("lab/work.py", "def add_one(number):\n    return number + 1\n")
+    assert free.judge(seed=seed).passed
+
+
+def test_a_check_that_breaks_is_nobodys_mistake(small):
+    small.write("tasks/truth/t_1.py", "def cases(seed):\n    return [1 / 0]\n")
+    found = grade("T-1", small.root, folder=small.tasks)
+    assert found.kind == "check" and "ZeroDivisionError" in found.reason
+    with pytest.raises(TaskError, match="there is no task 'X': the tasks are T-1"):
+        grade("X", small.root, folder=small.tasks)
+
+
+DEADLOCK = """
+import torch
+import torch.distributed as dist
+
+def add_one(number):
+    dist.send(torch.ones(4), 1 - dist.get_rank())
+    return number + 1
+"""
+
+
+def test_a_deadlock_in_words_and_as_a_picture(small):
+    text = (small.tasks / "t_1.py").read_text().replace("minutes=1,", "minutes=1, ranks=2,")
+    small.write("tasks/t_1.py", text)
+    small.write("lab/work.py", DEADLOCK)
+    found = grade("T-1", small.root, folder=small.tasks, confined=False)
+    assert found.kind == "time-out" and "deadlock: ranks 0 and 1 both send first" in found.reason
+    svg, words = found.picture
+    assert "</svg>" in svg and words and "line 6" in found.details
+    html = found._repr_html_()
+    assert '<img alt="' in html and "<svg" not in html  # an image, in which no script can run
+
+
+def test_what_cannot_be_compared_is_the_works_fault(small):
+    small.write(
+        "tasks/truth/t_1.py", "cases = lambda seed: [1]\nagrees = lambda c, s: s['sum'] == 2"
+    )
+    found = grade("T-1", small.root, folder=small.tasks, confined=False)
+    assert found.kind == "crash" and "the check can't read (TypeError: 'int'" in found.reason
+    assert "return what the docstring of add_one says" in found.reason
+
+
+# --- forged answers ------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
-    ("failed", "kind", "sentence"),
+    "said",
+    [5, [], {"results": [], "more": 1}, {"results": [], "texts": 5}, {"texts": [5]}, {5: 6},
+     {"kind": "crash", "sentence": 5}, {"kind": [], "sentence": ""}, {"picture": b"<svg>"}],
+)  # fmt: skip
+def test_an_answer_that_is_none(said):
+    with pytest.raises(ParcelError, match="what came back is no result"):
+        read_answer(pack(said))
+
+
+def parcel(value: dict) -> bytes:
+    data = pack(value)
+    return struct.pack(">Q", len(data)) + data
+
+
+READY = parcel({"user": ""})
+FLOODS = {  # what a process in the workshop's place answers, again and again, and what is said then
+    "has more than 256 MB": struct.pack(">Q", 1 << 40),
+    "what came back is no result": struct.pack(">Q", 9) + bytes(9),
+    "does not answer any more": parcel({"texts": []}),  # and never that it has ended
+    "ended the process in which it was started": b"",
+}
+
+
+@pytest.mark.parametrize("words", FLOODS)
+def test_a_forged_answer_ends_the_check_in_its_time(tmp_path, monkeypatch, words):
+    out = "sys.stdout.buffer"
+    program = f"import sys, time\n{out}.write({READY!r}); {out}.flush()\nsys.stdin.buffer.read(1)\n"
+    if FLOODS[words]:
+        program += f"while True: {out}.write({FLOODS[words]!r}); {out}.flush(); time.sleep(.01)"
+    popen = subprocess.Popen
+    command = [sys.executable, "-c", program]
+    monkeypatch.setattr(subprocess, "Popen", lambda old, **more: popen(command, **more))
+    monkeypatch.setattr(submission, "MARGIN_S", 1)
+    workshop = _Workshop(tmp_path, tmp_path, confined=False)
+    try:
+        with pytest.raises(WorkFailed, match=words):
+            workshop.do({"number": 1}, Limits(1))
+    finally:
+        workshop.close()
+
+
+def test_a_process_that_does_not_start_is_not_the_works_fault(small, monkeypatch):
+    popen = subprocess.Popen
+    command = [sys.executable, "-c", "raise SystemExit('no torch here')"]
+    monkeypatch.setattr(subprocess, "Popen", lambda old, **more: popen(command, **more))
+    with (
+        Submission(small.root, small.tasks, confined=False) as work,
+        pytest.raises(WorkFailed) as e,
+    ):
+        work.look(load_task("T-1", small.tasks), Limits())
+    assert e.value.kind == "check" and "no torch here" in e.value.details
+
+
+@pytest.mark.parametrize(
+    ("sentence", "rank", "details", "kind", "words"),
     [
-        (
-            failure("rank 1 failed first at line 3: NotImplementedError: Task DP-1: do it."),
-            "not done",
-            "not done yet: Task DP-1: do it.",
-        ),
-        (
-            failure("rank 1 failed first at line 3: NotImplementedError: later"),
-            "crash",
-            "rank 1 failed first at line 3: NotImplementedError: later",
-        ),
-        (
-            failure(
-                "both wait", None, "  rank 0 sends at line 3\n     3 | x\n  Cure: turn one round"
-            ),
-            "time-out",
-            "both wait. turn one round",
-        ),
+        ("rank 1 failed first: NotImplementedError: Task DP-1: do it.", 1, "", "not done",
+         "not done yet: Task DP-1: do it."),
+        ("rank 1: NotImplementedError: x", 1, "", "crash", "rank 1: NotImplementedError: x"),
+        ("both wait", None, "  3 | x\n  Cure: turn one round", "time-out",
+         "both wait. turn one round"),
     ],
-)
-def test_failure_of_ranks_in_the_words_of_a_verdict(failed, kind, sentence):
-    found = _in_our_words(failed)
-    assert (found["kind"], found["sentence"]) == (kind, sentence)
+)  # fmt: skip
+def test_a_failure_of_ranks_in_the_words_of_a_verdict(sentence, rank, details, kind, words):
+    failure = {"sentence": sentence, "rank": rank, "details": details, "picture": None}
+    found = _in_our_words(SimpleNamespace(**failure, traceback="Traceback …"))
+    assert (found["kind"], found["sentence"]) == (kind, words)
     assert "Traceback …" in found["details"]

@@ -1,0 +1,65 @@
+"""Each task's truth: what it draws and what its mistakes lead to, without a process."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from helpers.grade.parcel import pack, unpack
+from helpers.grade.task import ROOT, load_module, load_task, load_truth, task_ids
+from helpers.grade.verify import draw, same, verify
+
+SEEDS = (1, 23, 456)
+WRITTEN = [path.stem for path in sorted((ROOT / "tasks" / "truth").glob("[!_]*.py"))]
+IDS = [task_id for task_id in task_ids() if task_id.lower().replace("-", "_") in WRITTEN]
+
+
+@cache
+def loaded(task_id):
+    found = load_task(task_id)
+    return found.task, load_truth(found)
+
+
+@cache
+def drawn(task_id):
+    """The task, its truth, and the cases of each seed."""
+    task, truth = loaded(task_id)
+    return task, truth, [draw(truth, seed) for seed in SEEDS]
+
+
+def test_every_task_has_a_truth_and_every_truth_a_task():
+    assert IDS == task_ids() and len(IDS) == len(WRITTEN)
+
+
+@pytest.mark.parametrize("task_id", IDS)
+def test_its_facts(task_id):
+    task, _ = loaded(task_id)
+    tree = ast.parse((ROOT / task.file).read_text(encoding="utf-8"))
+    defined = {getattr(node, "name", "") for node in ast.walk(tree)}
+    assert {function.rpartition(".")[2] for function in task.functions} <= defined
+    assert len(set(task.hints)) == 3
+    run = load_module(load_task(task_id).path, "lab_task").run
+    assert run.__code__.co_argcount == 2
+    source = Path(run.__code__.co_filename).read_text(encoding="utf-8")
+    assert "tasks.truth" not in source and "tasks import truth" not in source
+
+
+@pytest.mark.parametrize("task_id", IDS)
+def test_its_cases_are_plain_data_and_drawn_anew(task_id):
+    _, truth, drawn_cases = drawn(task_id)
+    for seed, cases in zip(SEEDS, drawn_cases, strict=True):
+        assert same(cases, unpack(pack(cases)), 0.0)
+        assert same(list(truth.cases(seed)), list(truth.cases(seed)), 0.0), "one seed, two draws"
+        if hasattr(truth, "truth"):
+            observed = [truth.truth(case) for case in cases]
+            assert verify(truth, cases, unpack(pack(observed)), loaded(task_id)[0].ranks) is None
+
+
+@pytest.mark.parametrize("task_id", IDS)
+def test_each_mistake_has_its_own_sentence(task_id):
+    task, truth, drawn_cases = drawn(task_id)
+    for cases in drawn_cases:  # in none of which two of them coincide: `draw` sees to that
+        for sentence, mistake in getattr(truth, "MISTAKES", {}).items():
+            said = verify(truth, cases, [mistake(case) for case in cases], task.ranks)
+            assert said is not None and sentence in said

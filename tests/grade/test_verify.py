@@ -1,0 +1,121 @@
+"""Comparing what the work did with the truth and its mistakes: no process, plain data."""
+
+import math
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+
+from helpers.grade.verify import CasesCoincide, coincide, common_factor, differences, draw, verify
+from helpers.grade.verify import same as alike
+
+
+def truth_of(**parts) -> ModuleType:
+    module = ModuleType("small_truth")
+    for name, part in parts.items():
+        setattr(module, name, part)
+    return module
+
+
+SUM = truth_of(
+    cases=lambda seed: [(seed, 2), (seed, 5)],
+    truth=lambda case: {"sum": case[0] + case[1]},
+    MISTAKES={
+        "one was forgotten": lambda case: {"sum": case[0]},
+        "taken away": lambda case: {"sum": case[0] - case[1]},
+    },
+)
+NAN, T = float("nan"), torch.tensor
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([1, (2, 3)], (1, [2, 3])), (1, 1.0), (np.int64(3), 3), (0.1 + 0.2, 0.3), (NAN, NAN),
+        (np.float32(2), 2.0), ({"a": [], "b": None}, {"b": None, "a": ()}), ("a", "a"),
+        (T([1.0, NAN]), T([1.0, NAN])), (torch.zeros(0), torch.zeros(0)), (b"a", b"a"),
+        (T([1e3, 1e-4]), T([1e3, 2e-4])), (T([1.0]), T([1.0 + 1e-6])),
+    ],
+)  # fmt: skip
+def test_alike(one, other):
+    assert list(differences(one, other)) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "words"),
+    [
+        (1, True, "True in place of 1"), (None, 0, "0 in place of None"), ("1", 1, "1 in place"),
+        (0.0, NAN, "nan in place of 0"), ([1, 2], [1], "there are 1, and there should be 2"),
+        ([1, 2], 3, "3 in place of a list of 2"), ({"a": 1}, [1], "in place of a dict"),
+        ({"a": 1}, {}, "a: is missing"), ({}, {"a": 1}, "a: is too much"),
+        ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}, "a, number 1, b: 3 in place of 2"),
+        (T([-math.inf, 1.0]), T([-math.inf, 2.0]), "2 in place of 1 at (1,)"),
+        (T([-math.inf, 1.0]), T([-9e9, 1.0]), "in place of -inf at (0,)"),
+        (T([1.0]), T([NAN]), "nan in place of 1 at (0,)"), (T(1.0), T(2.0), "2 in place of 1"),
+        (torch.zeros(2, 3), torch.zeros(3, 2), "has the shape (3, 2), and it should be (2, 3)"),
+        (T([1.0]), T([1.0], dtype=torch.float64), "is float64, and it should be float32"),
+        (T([[1.0, 2.0]]), T([[1.0, 2.1]]), "2.1 in place of 2 at (0, 1)"), (T(1.0), 1.0, "tensor"),
+        (T([1, 2]), T([1, 3]), "has other values"), (1, "x" * 99, "…"), (1, object(), "object"),
+    ],
+)  # fmt: skip
+def test_different(one, other, words):
+    found = list(differences(one, other))
+    assert len(found) == 1 and words in str(found[0])
+
+
+def test_tolerance():
+    assert alike(1.0, 1.05, 0.1) and not alike(1.0, 1.05)
+    assert alike(T([1.0, 2.0]), T([1.05, 2.05]), 0.1) and alike({"a": [1.0]}, {"a": [1.05]}, 0.1)
+    assert alike(T([1.0], dtype=torch.bfloat16), T([1.01], dtype=torch.bfloat16))
+
+
+def test_common_factor():
+    right = {"a": T([1.0, 2.0]), "b": [3, 0.0]}
+    assert common_factor(right, {"a": T([4.0, 8.0]), "b": [12, 0]}) == pytest.approx(4)
+    for other in (
+        {"a": T([4.0, 8.0]), "b": [12, 1]}, right, {"a": T([1.0]), "b": [3, 0]}, {"a": 1},
+        {"a": T([NAN, NAN]), "b": [NAN, 0]}, {"a": T([0.0, 0.0]), "b": [0, 0]},
+    ):  # fmt: skip
+        assert common_factor(right, other) is None
+
+
+def test_verify_says_nothing_names_the_mistake_or_says_where():
+    cases = SUM.cases(3)
+    assert verify(SUM, cases, [{"sum": 5}, {"sum": 8}]) is None
+    assert verify(SUM, cases, [{"sum": 3}, {"sum": 3}]) == "one was forgotten"
+    assert verify(SUM, cases, [{"sum": 5}, {"sum": -2}]) == "taken away"  # of the wrong cases alone
+    assert verify(SUM, cases, [{"sum": 7}, {"sum": 8}]).startswith("sum: 7 in place of 5")
+    assert "every number is 2 times what it should be" in verify(SUM, cases, [{"sum": 10}] * 2)
+    assert verify(SUM, cases, [{"sum": 5}]) == "1 results came back for 2 cases"
+    # Where two mistakes explain the first wrong case, the one that explains more of them is named.
+    cases = [(3, 0), (3, 2)]
+    truth = truth_of(truth=lambda c: 9, MISTAKES={"a": lambda c: 3, "b": lambda c: 3 - c[1]})
+    assert verify(truth, cases, [3, 1]) == "b" and verify(truth, cases, [3, 3]) == "a"
+
+
+def test_verify_uses_the_words_of_the_task():
+    named = truth_of(
+        truth=lambda case: [case, case],
+        name=lambda case: f"{case} hosts",
+        explain=lambda case, seen: "nobody answered" if seen is None else None,
+    )
+    assert verify(named, [3], [None]) == "3 hosts: nobody answered"
+    assert verify(named, [3], [[3, 4]], ranks=2) == "3 hosts: rank 1: 4 in place of 3"
+    many = truth_of(agrees=lambda case, seen: sorted(seen) == case)
+    assert verify(many, [[1, 2]], [[2, 1]]) is None
+    assert verify(many, [[1, 2]], [[2]]) == "[2] is not right"
+    assert verify(truth_of(truth=lambda c: 1.0, TOLERANCE=0.1), [0], [1.05]) is None
+
+
+def test_cases_in_which_mistakes_coincide_are_drawn_again():
+    assert coincide(SUM, SUM.cases(3)) == "" and draw(SUM, 3) == SUM.cases(3)
+    same_for_zero = truth_of(cases=lambda seed: [(seed, 0 if seed < 7 else 1)], truth=SUM.truth,
+                             MISTAKES=SUM.MISTAKES)  # fmt: skip
+    assert "looks like 'the truth'" in coincide(same_for_zero, [(3, 0)])
+    assert draw(same_for_zero, 3) == [(7, 1)]
+    same_for_zero.cases = lambda seed: [(seed, 0)]
+    with pytest.raises(CasesCoincide, match="small_truth: on the cases of 100 seeds, 'one was for"):
+        draw(same_for_zero, 3)
+    right = truth_of(agrees=lambda case, seen: True, MISTAKES={"none at all": lambda case: 1})
+    assert coincide(right, [1]) == "'none at all' is right"

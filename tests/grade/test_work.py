@@ -1,0 +1,319 @@
+"""A submission's file, before it runs: what a task is, what the file says, and what is taken."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import psutil
+import pytest
+
+from helpers.grade import copy, handin
+from helpers.grade.copy import MOST_FILES, CopyError, copy_lab, copy_work
+from helpers.grade.labs import all_tasks, lab_of, tasks_of
+from helpers.grade.look import has_stub, look_at
+from helpers.grade.marks import find_regions
+from helpers.grade.processes import end_below, memory_of, tree
+from helpers.grade.signs import signs, signs_of
+from helpers.grade.submitted import opened
+from helpers.grade.task import ROOT, Task, TaskError, WorkFailed, load_task, task_ids
+
+GOOD = {"id": "DP-1", "title": 'say "yes"', "file": "DP/a.py", "function": "f", "notebook": "03"}
+GOOD |= {"points": 1, "minutes": 1, "hints": ("a", "b", "c")}
+
+
+def test_a_stub_is_python_and_says_what_is_not_done():
+    task = Task(**GOOD)
+    with pytest.raises(NotImplementedError) as caught:
+        exec(task.stub())
+    assert str(caught.value) == task.not_done == 'Task DP-1: say "yes". Write f() in DP/a.py.'
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"id": "dp 1"}, "task id 'dp 1': write capital letters"), ({"points": 0}, "be above 0"),
+     ({"hints": ("a", "b")}, "task DP-1: give 3 hints, not 2"), ({"file": "../a.py"}, "with '/'"),
+     ({"file": "DP\\a.py"}, "from the repository's root")],
+)  # fmt: skip
+def test_a_wrong_task(change, words):
+    with pytest.raises(TaskError, match=words):
+        Task(**GOOD | change)
+
+
+def test_files_and_labs_of_tasks(small):
+    for name in ("dp_10.py", "dp_2.py", "pp_1f1b_1.py", "_shared.py", "notes.md"):
+        small.write(f"some/{name}", "")
+    assert task_ids(small.root / "some") == ["DP-2", "DP-10", "PP-1F1B-1"]
+    path = small.write("tasks/t_2.py", "run = 1")
+    for task_id, words in {"T-9": "the tasks are T-1, T-2", "T-2": "must define TASK"}.items():
+        with pytest.raises(TaskError, match=words):
+            load_task(task_id, small.tasks)
+    (small.tasks / "t_1.py").rename(path)
+    with pytest.raises(TaskError, match="the file's name says T-2 and its TASK says T-1"):
+        load_task("T-2", small.tasks)
+    assert [lab_of(task_id) for task_id in ("PP-2", "DP-PP-1", "PZ-P0")] == ["PP", "DP-PP", "PZ"]
+    assert tasks_of(["pp-2", "PP-1"]) == ["PP-2", "PP-1"]
+    assert tasks_of(["DP"]) == [t for t in task_ids() if lab_of(t) == "DP"]
+    assert tasks_of(["02"]) == ["RC-2", "RC-1"]  # as the lesson asks for them
+    with pytest.raises(TaskError, match="there is no task 'QQ': .* a lab .*PZ.* or the number"):
+        tasks_of(["QQ"])
+
+
+# --- what the file says --------------------------------------------------------------------------
+
+STUB = 'raise NotImplementedError("Task T-1: add one. " "Write it.")'
+ADD = "def add_one(number):\n    "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from other import add_one\n", "from other import *\n", "add_one = lambda number: number\n",
+        "if True:\n    def add_one(number):\n        return 1\n",
+        # A raise that may not be reached, or that is somebody else's: running it will tell.
+        f"{ADD}return number + 1\n    {STUB}\n", f"{ADD}if number:\n        return 2\n    {STUB}\n",
+        f"{ADD}raise NotImplementedError('later')\n", f"@done\n{ADD}{STUB}\n",
+        f"{ADD}{STUB}\nadd_one = round\n", f"def other():\n    {STUB}\n{ADD}return 1\n",
+        f"{ADD}try:\n        {STUB}\n    finally:\n        return 1\n",
+    ],
+)  # fmt: skip
+def test_what_can_be_run(small, task, text):
+    look_at(small.write("lab/work.py", text), task)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "words"),
+    [
+        ("def add_one(:\n", "syntax", "lab/work.py, line 1: SyntaxError: invalid syntax"),
+        ("if 1:\nx = 1\n", "syntax", "lab/work.py, line 2: IndentationError"),
+        ("\0", "syntax", "lab/work.py"), (None, "no file", "there is no file lab/work.py"),
+        ("folder", "no file", "lab/work.py"),
+        ("def add_two():\n    pass\n", "no function", "lab/work.py has no function add_one"),
+        (f"{ADD}{STUB}\n", "not done", "not done yet: Task T-1: add one. Write it."),
+        (f'{ADD}"""Add."""\n    x = 1\n    {STUB}\n    return x\n', "not done", "not done yet"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_run(small, task, text, kind, words):
+    small.work.unlink()
+    if text == "folder":
+        small.work.mkdir()
+    elif text is not None:
+        small.write("lab/work.py", text)
+    with pytest.raises(WorkFailed) as caught:
+        look_at(small.work, task)
+    assert caught.value.kind == kind and caught.value.sentence.startswith(words)
+
+
+def test_a_stub_anywhere(small, task):
+    for text, there in {
+        f"class A:\n    def add_one(self):\n        {STUB}\n": True,
+        f"{ADD}return n + 1\n    {STUB}\n": True,
+        f"{ADD}raise NotImplementedError('Task T-2: x')\n": False,
+        "raise ValueError\n": False,
+        "def broken(:\n": False,
+    }.items():
+        assert has_stub(small.write("lab/work.py", text), task) == there
+
+
+# --- what a person should look at ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "remark"),
+    [
+        ("import helpers.oracle", "helpers.oracle, which reaches the judge of layouts"),
+        ("from helpers import oracle", "helpers.oracle, which reaches the judge of l"),
+        ("import lab_task_dp_1 as x", "lab_task_dp_1"), ("from tasks.truth import dp_1", "tasks"),
+        ("from helpers.grade.task import load_truth", "helpers.grade"),
+        ("x = sys.modules['lab_task'].run", "lab_task, which reaches the check"),
+        ("import inspect, gc", "gc, which reaches all objects of its process"),
+        ("sys._getframe(1).f_locals", "_getframe"), ("exec('1')", "exec()"),
+        ("[m for m in model.modules()]", ""), ("from helpers.ranks import x", ""),
+        ("model.eval()", ""), ("def broken(:", ""), ("re.compile('a')", ""),
+    ],
+)  # fmt: skip
+def test_signs_of_work_that_reaches_for_the_check(tmp_path, line, remark):
+    (tmp_path / "work.py").write_text(f"import sys\n{line}\n")
+    found = signs(tmp_path / "work.py")
+    assert any(f"line 2 names {remark}" in one for one in found) if remark else found == [], found
+
+
+def test_no_solution_of_this_lab_has_a_sign():
+    """Else every teacher would look at every submission."""
+    files = {task.file for task in all_tasks()}
+    assert {file: signs(Path(ROOT, file)) for file in files} == dict.fromkeys(files, [])
+
+
+def test_signs_beside_the_task_and_a_flood_of_them(small, monkeypatch):
+    small.write("lab/work.py", "import beside\nimport gc\n")
+    small.write("lab/beside.py", "\nimport helpers.oracle\n")
+    # The lab's own file of this name starts other programs, as its name says: more is a sign.
+    text = (ROOT / "TP" / "mpirun.py").read_text(encoding="utf-8")
+    small.write("TP/mpirun.py", text + "\nimport gc\n")
+    found = signs_of(small.root, "lab/work.py")
+    assert found[0] == "line 2 names gc, which reaches all objects of its process"
+    assert [one for one in found if "TP/" in one] == [one for one in found[1:] if "names gc" in one]
+    assert any(one.startswith("lab/beside.py, line 2 names helpers.oracle") for one in found)
+    small.write("lab/work.py", "import gc\n" * 30)
+    found = signs_of(small.root, "lab/work.py")
+    assert len(found) == 21 and found[-1].startswith("and 1")
+    monkeypatch.setattr("helpers.grade.signs.MOST_BYTES", 10)
+    assert "not all files were looked through" in signs_of(small.root / "tasks", "t_1.py")[-1]
+
+
+# --- what is taken, and what is handed in --------------------------------------------------------
+
+
+def contents(folder):
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def test_takes_the_file_and_the_python_beside_and_below_it(small, task, tmp_path, monkeypatch):
+    kept = ["lab/beside.py", "lab/deep/er.py", "lab/sizes.json"]
+    for name in [
+        *kept,
+        "lab/big.bin",
+        "other.py",
+        "lab/__pycache__/work.py",
+        "lab/.hidden/work.py",
+    ]:
+        small.write(name, "x")
+    copy_work(small.root, task, tmp_path / "to")
+    assert contents(tmp_path / "to").keys() == {*kept, "lab/work.py"}
+    small.root.joinpath("lab/secret.py").symlink_to(ROOT / "demo.py")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(small.root / "lab" / "pipe.py")  # reading it would wait forever
+    for number in range(MOST_FILES + 9):
+        small.write(f"lab/many/f{number}.py", "")
+    small.write("lab/a_large.py", "x" * 3000)
+    monkeypatch.setattr("helpers.grade.copy.MOST_BYTES", 2000)
+    copy_work(small.root, task, tmp_path / "flood")
+    found = contents(tmp_path / "flood").keys()
+    assert "lab/work.py" in found and len(found) <= MOST_FILES + 1
+    assert not {"lab/secret.py", "lab/pipe.py", "lab/a_large.py"} & found
+
+
+@pytest.mark.parametrize("where", ["lab", "lab/work.py"])
+def test_follows_no_link(small, task, tmp_path, where):
+    small.root.joinpath(where).rename(tmp_path / "real")
+    small.root.joinpath(where).symlink_to(tmp_path / "real")
+    with pytest.raises(CopyError, match=f"^{where} is a link, and links are not followed"):
+        copy_work(small.root, task, tmp_path / "to")
+    with pytest.raises(CopyError, match=f"^{where} is a link, and links are not followed"):
+        handin.pack(small.root, [task])
+
+
+def test_the_lab_around_a_task_is_shown_without_its_solutions(tmp_path):
+    shown = {}
+    for task_id in ("GP-4", "GP-7", "DP-1"):
+        copy_lab(load_task(task_id).task, tmp_path / task_id)
+        shown[task_id] = {
+            region.task
+            for name, data in contents(tmp_path / task_id).items()
+            if name.endswith(".py")
+            for region in find_regions((ROOT / name).read_text(encoding="utf-8"))
+            if region.body.splitlines()[0] in data.decode()
+        }
+    # Those of other tasks aren't shown either, except where a check runs them.
+    assert shown == {"GP-4": set(), "GP-7": set(copy.NEEDED["GP-7"]), "DP-1": set()}
+    task = load_task("GP-4").task
+    assert "Task GP-4: " in (tmp_path / "GP-4" / task.file).read_text(encoding="utf-8")
+    assert not (tmp_path / "DP-1").exists()
+
+
+def test_packs_what_will_be_graded_and_nothing_else(small, task, tmp_path):
+    small.write("lab/notes.txt", "private")
+    small.write("lab/deep/mine.py", "def plus_one(number):\n    return number + 1\n")
+    data, undone = handin.pack(small.root, [task])
+    (tmp_path / "ada.zip").write_bytes(data)
+    with zipfile.ZipFile(tmp_path / "ada.zip") as archive:
+        assert archive.namelist() == ["handin.json", "lab/deep/mine.py", "lab/work.py"]
+        facts = json.loads(archive.read("handin.json"))
+    assert undone == {} and facts["tasks"] == ["T-1"] and len(facts["files"]) == 2
+    copy_work(small.root, task, tmp_path / "home")
+    with opened(tmp_path / "ada.zip", [task.file]) as root:
+        copy_work(root, task, tmp_path / "collected")
+    assert contents(tmp_path / "home") == contents(tmp_path / "collected")
+    small.work.touch()
+    small.work.chmod(0o600)
+    assert handin.pack(small.root, [task])[0] == data  # the same work, the same zip
+
+
+def test_says_what_is_not_done_and_refuses_what_is_too_large(small, task, monkeypatch):
+    small.write("lab/work.py", f"{ADD}{task.stub()}\n")
+    assert handin.pack(small.root, [task])[1] == {"T-1": f"not done yet: {task.not_done}"}
+    small.work.unlink()
+    data, undone = handin.pack(small.root, [task])
+    assert undone == {"T-1": "there is no file lab/work.py in the graded folder"} and data
+    small.write("lab/work.py", "# too large")
+    monkeypatch.setattr(handin, "MOST_BYTES", 10)
+    with pytest.raises(CopyError, match="lab/work.py has more than .* is this the right file"):
+        handin.pack(small.root, [task])
+
+
+def test_the_program_that_packs(capsys, tmp_path):
+    out, count = tmp_path / "DP.zip", len(tasks_of(["DP"]))
+    assert handin.main(["DP", "--out", str(out)]) == 0 and zipfile.is_zipfile(out)
+    assert f"packed {count} of {count} tasks' work in {out}" in capsys.readouterr().out
+    for arguments, words in {(): "which lab? Name one", ("QQ",): "there is no task 'QQ'"}.items():
+        assert handin.main(list(arguments)) == 2
+        assert words in capsys.readouterr().err
+
+
+# --- its processes -------------------------------------------------------------------------------
+
+SHARES = """
+import mmap, os, sys
+kept = mmap.mmap(-1, 60 << 20)
+kept.write(os.urandom(60 << 20))
+if os.fork() == 0:  # it sees the same pages, and holds none of them for itself
+    sum(kept[place] for place in range(0, len(kept), 4096))
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("system", ["linux"] if sys.platform == "linux" else [])
+def test_memory_that_is_shared_counts_once(system):
+    # A bare interpreter: the share that a large one has in its libraries changes with every
+    # other program that loads or leaves them.
+    command = [sys.executable, "-IS", "-c", SHARES]
+    sharer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert sharer.stdout.readline() and sharer.stdout.readline()
+        both = tree(sharer.pid)
+        own, whole = memory_of(both), memory_of(both, 1 << 40)
+        assert len(both) == 2 and own < 50 << 20 and whole >= 120 << 20
+        # What may be used lies between the two: so the system is asked for shares.
+        assert 60 << 20 <= memory_of(both, own + (1 << 20)) < 110 << 20
+    finally:
+        sharer.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("error", [psutil.NoSuchProcess, psutil.AccessDenied])
+def test_one_process_that_cannot_be_seen_hides_no_other(monkeypatch, error):
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    first, second = (subprocess.Popen(sleep) for _ in range(2))
+    status, children = psutil.Process.status, psutil.Process.children
+
+    def vanishes(process):
+        if process.pid == first.pid:
+            raise error(process.pid)
+        return status(process)
+
+    def ours(process, recursive):  # nobody else's: other tests keep ranks warm
+        return [c for c in children(process) if c.pid in (first.pid, second.pid)]
+
+    try:
+        monkeypatch.setattr(psutil.Process, "status", vanishes)
+        monkeypatch.setattr(psutil.Process, "children", ours)
+        assert second.pid in [process.pid for process in tree(os.getpid())]
+        end_below(os.getpid(), itself=False)
+        assert second.wait(60) != 0
+    finally:
+        for child in (first, second):
+            child.kill()
+            child.wait()
