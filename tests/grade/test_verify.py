@@ -53,10 +53,10 @@ def test_alike(one, other):
         (T([-math.inf, 1.0]), T([-math.inf, 2.0]), "2 in place of 1 at (1,)"),
         (T([-math.inf, 1.0]), T([-9e9, 1.0]), "in place of -inf at (0,)"),
         (T([1.0]), T([NAN]), "nan in place of 1 at (0,)"), (T(1.0), T(2.0), "2 in place of 1"),
-        (torch.zeros(2, 3), torch.zeros(3, 2), "has the shape (3, 2), and it should be (2, 3)"),
-        (T([1.0]), T([1.0], dtype=torch.float64), "is float64, and it should be float32"),
+        (torch.zeros(2, 3), torch.zeros(3, 2), "has the shape (3, 2) in place of (2, 3)"),
+        (T([1.0]), T([1.0], dtype=torch.float64), "has the dtype float64 in place of float32"),
         (T([[1.0, 2.0]]), T([[1.0, 2.1]]), "2.1 in place of 2 at (0, 1)"), (T(1.0), 1.0, "tensor"),
-        (T([1, 2]), T([1, 3]), "has other values"), (1, "x" * 99, "…"), (1, object(), "object"),
+        (T([1, 2]), T([1, 3]), "3 in place of 2 at (1,)"), (1, "x" * 99, "…"), (1, object(), "object"),
     ],
 )  # fmt: skip
 def test_different(one, other, words):
