@@ -39,8 +39,8 @@ class Job:
     """Look at a file without running it (`cases` is None), or run it on cases.
 
     number: of this job in its workshop. task, tasks: the id, and the folder of the tasks.
-    work: the folder that holds the copied submission. lab: a folder that is imported from before
-    the lab, or "".
+    work: the folder that holds the copied submission. lab: a folder with copies of labs, from
+    which is imported first, or "".
     """
 
     number: int
@@ -182,7 +182,7 @@ def observe(task_path: str, file: str, lab: str, cases: list) -> list[Any]:
     """On a rank: import the task and the work; what `run` of the task returns for each case."""
     sys.modules["tasks.truth"] = None  # importing it fails, wherever it lies
     if lab:
-        sys.path.insert(0, lab)
+        sys.path[:0] = map(str, Path(lab).iterdir())  # labs with names of their own: gpt2
     run = load_module(Path(task_path), "lab_task").run
     module = load_work(Path(file))
     return [run(module, case) for case in cases]
