@@ -156,6 +156,7 @@ def test_a_forged_answer_ends_the_check_in_its_time(tmp_path, monkeypatch, words
     monkeypatch.setattr(submission, "MARGIN_S", 1)
     workshop = _Workshop(tmp_path, tmp_path, confined=False)
     try:
+        workshop.wait()
         with pytest.raises(WorkFailed, match=words):
             workshop.do({"number": 1}, Limits(1))
     finally:
