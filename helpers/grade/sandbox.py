@@ -38,6 +38,8 @@ def command(place: Path, tasks: Path) -> list[str]:
     python |= {str(Path(os.path.realpath(sys.executable)).parents[1])}
     packages = [path for path in sys.path if "site-packages" in path or "dist-packages" in path]
     shown = [*SYSTEM, *sorted(python - {"/", "/usr"}), *packages]
+    links = {Path(name) for name in shown if Path(name).is_symlink()}  # a linked .venv, for one
+    shown = [os.path.realpath(n) if links.intersection(Path(n).parents) else n for n in shown]
     lab = [str(ROOT / name) for name in LAB]
     inside = [name for name in shown if Path(name).is_relative_to(ROOT)]
     words = ["bwrap", *isolation(), "--die-with-parent"]

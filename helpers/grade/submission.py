@@ -64,14 +64,23 @@ class Submission:
         self.root, self.tasks = root.resolve(), tasks.resolve()
         self._confined = confined and not sandbox.why_not()
         self._workshop: _Workshop | None = None
+        self._closed = False
         self._place = Path(tempfile.mkdtemp(prefix="grade-")).resolve()
         self._place.chmod(0o755)
         self._jobs = 0
 
     def begin(self) -> None:
         """Start the process now; otherwise the first job does. Raises WorkFailed."""
-        if self._workshop is None:
-            self._workshop = _Workshop(self._place, self.tasks, self._confined)
+        if self._workshop is not None:
+            return
+        self._workshop = _Workshop(self._place, self.tasks, self._confined)
+        try:
+            if self._closed:
+                raise WorkFailed("crash", "the submission was closed while it was graded")
+            self._workshop.wait()
+        except BaseException:
+            self._end()
+            raise
 
     def look(self, found: TaskFile, limits: Limits) -> tuple[str, ...]:
         """Look at the file without running it; what a person should look at.
@@ -113,11 +122,16 @@ class Submission:
         return Held(held | sandbox.HELD | ({"user": user} if user else {}), [])
 
     def close(self) -> None:
-        """End the process, with everything that came from it."""
-        if self._workshop:
-            self._workshop.close()
-            self._workshop = None
+        """End the process, with everything that came from it; also from another thread, in the
+        middle of a check, which then ends at once."""
+        self._closed = True
+        self._end()
         shutil.rmtree(self._place, ignore_errors=True)
+
+    def _end(self) -> None:
+        workshop, self._workshop = self._workshop, None
+        if workshop:
+            workshop.close()
 
     def __enter__(self) -> "Submission":
         return self
@@ -146,12 +160,10 @@ class Submission:
         try:
             said, sound = self._workshop.do(job, limits)
         except BaseException:
-            self._workshop.close()
-            self._workshop = None
+            self._end()
             raise
         if not sound:
-            self._workshop.close()
-            self._workshop = None
+            self._end()
         return said
 
 
@@ -174,7 +186,11 @@ class _Workshop:
         )
         # Few answers for one order: who sends more wants to fill this process's memory.
         self._answers: queue.Queue[bytes | str | None] = queue.Queue(maxsize=4)
+        self.user = ""
         threading.Thread(target=self._read, daemon=True).start()
+
+    def wait(self) -> None:
+        """Return when it can take jobs. Raises WorkFailed."""
         try:
             self.user = self._next(time.monotonic() + START_S).get("user", "")
         except WorkFailed as failed:
