@@ -24,7 +24,7 @@ SOURCES = ("stories", "python", "hub")
 
 @dataclass(frozen=True)
 class Size:
-    """A model and how it is trained.  Lengths in tokens, lr per step."""
+    """A model and how it is trained. Lengths in tokens, lr per step."""
 
     vocabulary: str
     dmodel: int
@@ -47,7 +47,7 @@ class TrainingFlags(argparse.ArgumentParser):
     description: what the script does, printed as it is. batch_size: the default, in windows of
     text. micro_batches: where it is given, the script has --micro-batches, with this default.
 
-    `parse_args` raises ValueError, one sentence, where the micro-batches would not be equal.
+    `parse_args` raises ValueError if the micro-batches would not be equal.
     """
 
     def __init__(self, description: str, batch_size: int, micro_batches: int | None = None):
@@ -78,7 +78,7 @@ class OneDeviceFlags(TrainingFlags):
 
 
 def add_training_flags(parser: argparse.ArgumentParser, batch_size: int) -> None:
-    """Add the flags of a training script.  `batch_size` is the default, in windows of text."""
+    """Add the flags of a training script. `batch_size` is the default, in windows of text."""
     add = parser.add_argument_group("training").add_argument
     add("--size", choices=SIZES, default="laptop", help="where the defaults come from (laptop)")
     add("--steps", type=_count, help="training steps")
@@ -131,7 +131,7 @@ def prepare(
 
 
 def make_tokenizer(options: argparse.Namespace) -> SPTokenizer:
-    """The tokenizer that the flags ask for."""
+    """Return the tokenizer that the flags ask for."""
     return SPTokenizer(options.tokenizer)
 
 
@@ -161,7 +161,7 @@ def make_stories(
     batch_size: int | None = None,
     quiet: bool = False,
 ) -> Iterable[Tensor]:
-    """The text that the flags ask for: int64 batches (batch_size, seq_l) of this rank's part.
+    """Return this rank's part of the text that the flags ask for: int64 (batch_size, seq_l).
 
     quiet: do not say what is read; for ranks that read the same as another one.
     """
@@ -182,9 +182,9 @@ def make_stories(
 def stories_of_ranks(
     options: argparse.Namespace, tokenizer: SPTokenizer, ranks: int
 ) -> Iterator[Tensor]:
-    """What `ranks` ranks read, as one batch: row r of the batch is the next window of rank r.
+    """Yield what `ranks` ranks read, as one batch: row r is the next window of rank r.
 
-    So one device can take the very step that the ranks take together.
+    So one device can take the same step that the ranks take together.
     """
     if options.batch_size % ranks:
         raise ValueError(
@@ -198,12 +198,12 @@ def stories_of_ranks(
 
 
 def make_optimizer(options: argparse.Namespace, model: nn.Module) -> optim.Optimizer:
-    """The optimizer that the flags ask for, over the parameters of `model`."""
+    """Return the optimizer that the flags ask for, over the parameters of `model`."""
     return OPTIMIZERS[options.optimizer](model.parameters(), lr=options.lr)
 
 
 def check_memory(options: argparse.Namespace, vocabulary: int) -> None:
-    """Raise ValueError for sizes that need more memory than this machine has, whatever is done.
+    """Raise ValueError for sizes that certainly need more memory than this machine has.
 
     Counted are the weights and their gradients, and the logits of one micro-batch, 4 bytes each: a
     step needs more than that.
@@ -232,7 +232,7 @@ def memory_of_this_machine() -> int:
     gpus = [torch.cuda.get_device_properties(n).total_memory for n in range(_gpus())]
     try:
         return max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *gpus, 0)
-    except (AttributeError, ValueError, OSError):  # Windows does not tell: what no laptop has
+    except (AttributeError, ValueError, OSError):  # Windows doesn't tell: more than a laptop has
         return max(1 << 40, *gpus, 0)
 
 
@@ -241,12 +241,12 @@ def _gpus() -> int:
 
 
 def positive(text: str) -> int:
-    """A flag's whole number, 1 or more."""
+    """Parse a flag's whole number, 1 or more."""
     return _between(text, 1)
 
 
 def threads(text: str) -> int:
-    """A flag's number of threads: as many as any machine can run."""
+    """Parse a flag's number of threads, at most as many as any machine can run."""
     return _between(text, 1, 1024)
 
 
