@@ -1,0 +1,243 @@
+"""Monitor torch.distributed: record every call before it starts.
+
+A rank that is blocked inside torch can't say where. So each function of torch.distributed is
+wrapped: the wrapper records who wants what from whom, at which line, and another thread of the
+rank answers when the launcher asks (`Monitor.standing`). In checked mode the ranks also compare
+what they are about to do (`helpers.hang.checked_mode`).
+"""
+
+import contextlib
+import functools
+import inspect
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from helpers.hang import calls, flight, threads
+from helpers.hang.checked_mode import Deferred, PreflightCheck
+from helpers.hang.log import Log, Standing
+from helpers.hang.match import Phrase, place_of
+from helpers.hang.operation import Operation
+from helpers.hang.places import caller
+
+MOST_KEPT = 256  # asynchronous operations that the program hasn't waited for
+
+
+@functools.cache
+def the_monitor() -> "Monitor":
+    """Return the monitor of this process: there is one torch.distributed to record."""
+    return Monitor()
+
+
+class Monitor:
+    """The wrapped torch.distributed of one process."""
+
+    def __init__(self):
+        self.log = Log()
+        self.preflight: PreflightCheck | None = None  # checked mode, once the ranks are connected
+        self._mistake: Callable[[Exception], None] = _say
+        self._phrase = place_of
+        self._inside = threading.local()  # torch's own calls of its own functions do not count
+        self._works: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+        self._kept: dict[int, Any] = {}  # started, but not waited for
+        self._futures: weakref.WeakSet = weakref.WeakSet()  # of these, the futures were asked for
+        self._hasty: set[int] = set()  # threads that wait with their own timeout
+        self._begun = False
+
+    def begin(
+        self,
+        rank: int,
+        mistake: Callable[[Exception], None] | None = None,
+        phrase: Phrase = place_of,
+    ) -> None:
+        """Record from now on what this process, which is rank `rank`, asks of torch.
+
+        Args:
+            rank: the rank of this process.
+            mistake: called in a thread with what checked mode refuses while the program does
+                something else.
+            phrase: says where an operation was called.
+        """
+        self.log.rank = rank
+        self._mistake, self._phrase = mistake or _say, phrase
+        if not self._begun:
+            self._begun = True
+            self._wrap()
+
+    def standing(
+        self, returned: bool = False, finished: bool = False, others_act: bool = False
+    ) -> Standing:
+        """Return where this rank stands. Called from a thread that does nothing else.
+
+        Args:
+            returned: the program has ended, and its main thread waits for the others.
+            finished: even that is over, and Python wouldn't wait for any thread that still runs.
+            others_act: something besides the threads may act, such as a child process.
+        """
+        self.rest()  # what this thread asks isn't part of the program
+        found = threads.of_program()
+        able = threads.able_to_act(found, returned or finished)
+        main = threading.main_thread().ident
+        ident = able[0] if len(able) == 1 and not finished else main
+        stood = {
+            number: self.log.thread(number, threads.name_of(number), threads.stack(frame))
+            for number, frame in found.items()
+        }
+        mine = stood.pop(ident, None) or self.log.thread(ident, "", [])
+        if returned or finished:
+            stood.pop(main, None)
+        blocked = threads.inside_torch(mine.frames) and not mine.waiting
+        return self.log.standing(
+            mine,
+            native=flight.read(),
+            blocked=blocked,
+            moved=threads.time_used(ident) if blocked else 0,
+            threads=(
+                others_act
+                or len(able) > (0 if finished else 1)
+                or ident in self._hasty
+                or self._calls_back()
+            ),
+            returned=returned,
+            others=list(stood.values()),
+        )
+
+    def _calls_back(self) -> bool:
+        """Return whether some Work will run a callback: a thread of C++ does that, at its end."""
+        return any(not work.is_completed() for work in list(self._futures))
+
+    def check(self, store, timeout: float) -> None:
+        """Compare from now on every operation with those of the other ranks before it starts.
+
+        Args:
+            store: torch's store of all ranks.
+            timeout: seconds to wait for another rank.
+        """
+        self.preflight = PreflightCheck(store, self._mistake, timeout, self._phrase)
+
+    def rest(self) -> None:
+        """Record nothing that this thread asks from now on: in a benchmark it would count."""
+        self._inside.call = True
+
+    def _wrap(self) -> None:
+        import torch.distributed as dist
+        from torch.distributed import distributed_c10d as c10d
+
+        for name, (function, signature) in calls.signatures().items():
+            watched = self._watched(name, function, signature)
+            for module in (dist, c10d):  # torch's own code looks them up in c10d
+                if hasattr(module, name):
+                    setattr(module, name, watched)
+        dist.P2POp.__init__ = self._watched_batch_op(dist.P2POp.__init__)
+        for work in (dist.Work, Deferred):
+            work.wait = self._watched_wait(work.wait)
+            work.is_completed = self._watched_question(work.is_completed)
+            work.get_future = self._watched_future(work.get_future)
+
+    def _watched(self, name: str, function: Callable, signature) -> Callable:
+        @functools.wraps(function)
+        def watched(*args, **kwargs) -> Any:
+            if getattr(self._inside, "call", False):
+                return function(*args, **kwargs)
+            place = caller(sys._getframe(1))
+            checked = self.preflight is not None
+            operation, later = calls.operation_of(
+                name, signature, args, kwargs, self.log, place, checked
+            )
+            if operation is None:
+                return function(*args, **kwargs)
+            self.log.note(operation)
+            call = functools.partial(self._plain, function, args, kwargs)
+            if later:
+                return self._remember(self._start(operation, call), operation)
+            with self._hurried(calls.has_timeout(name, signature, args, kwargs)):
+                with self.log.waiting(operation, place):
+                    if self.preflight:
+                        self.preflight.before(operation)
+                    return call()
+
+        return watched
+
+    def _watched_batch_op(self, init: Callable) -> Callable:
+        signature = inspect.signature(init)
+
+        @functools.wraps(init)
+        def watched(op, *args, **kwargs) -> None:
+            calls.check_batch_op(signature, (op, *args), kwargs, self.log.rank)
+            init(op, *args, **kwargs)
+
+        return watched
+
+    def _start(self, operation: Operation, call: Callable) -> Any:
+        """Start an operation that goes on while the program does something else."""
+        return self.preflight.start(operation, call) if self.preflight else call()
+
+    def _remember(self, work: Any, operation: Operation) -> Any:
+        """Record what a Work belongs to, and keep it until the program waits for it.
+
+        gloo waits in the destructor of a Work that the program dropped, and holds Python's lock
+        while it does: the rank would hang and couldn't even say so.
+        """
+        if work is not None:
+            self._works[work] = operation
+            self._kept[id(work)] = work
+            if len(self._kept) > MOST_KEPT:
+                self._kept.pop(next(iter(self._kept)))
+        return work
+
+    def _plain(self, function: Callable, args: tuple, kwargs: dict) -> Any:
+        """Call torch's own function; what it calls in turn isn't recorded."""
+        self._inside.call = True
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self._inside.call = False
+
+    def _watched_wait(self, wait: Callable) -> Callable:
+        @functools.wraps(wait)
+        def watched(work, *args, **kwargs) -> Any:
+            operation = self._works.get(work)
+            self._kept.pop(id(work), None)
+            if operation is None or getattr(self._inside, "call", False):
+                return wait(work, *args, **kwargs)
+            with self._hurried(any(value is not None for value in (*args, *kwargs.values()))):
+                with self.log.waiting(operation, caller(sys._getframe(1))):
+                    return wait(work, *args, **kwargs)
+
+        return watched
+
+    def _watched_question(self, is_completed: Callable) -> Callable:
+        @functools.wraps(is_completed)
+        def watched(work) -> bool:
+            completed = is_completed(work)
+            operation = self._works.get(work)
+            if operation is not None and not getattr(self._inside, "call", False):
+                self.log.polled(operation, caller(sys._getframe(1)), completed)
+            return completed
+
+        return watched
+
+    def _watched_future(self, get_future: Callable) -> Callable:
+        @functools.wraps(get_future)
+        def watched(work) -> Any:
+            future = get_future(work)
+            self._futures.add(work)
+            return future
+
+        return watched
+
+    @contextlib.contextmanager
+    def _hurried(self, hasty: bool) -> Iterator[None]:
+        """Record that this thread's wait in the body may end by itself, if it is `hasty`."""
+        if hasty:
+            self._hasty.add(threading.get_ident())
+        try:
+            yield
+        finally:
+            self._hasty.discard(threading.get_ident())
+
+
+def _say(mistake: Exception) -> None:
+    print(f"[ranks] {mistake}", file=sys.stderr, flush=True)
