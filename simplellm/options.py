@@ -15,7 +15,7 @@ from torch import Tensor, nn, optim
 
 from simplellm.dataloaders import PythonReference, TextFile, TinyStories
 from simplellm.llama import CausalLLama, LLama
-from simplellm.slicing import slice_stage
+from simplellm.slicing import layer_counts, slice_stage
 from simplellm.tokenizers import SPTokenizer
 
 OPTIMIZERS = {"adam": optim.Adam, "sgd": optim.SGD}
@@ -44,13 +44,24 @@ SIZES = {
 class TrainingFlags(argparse.ArgumentParser):
     """A parser with the flags of a training script; what it parses is complete and fits together.
 
-    description: what the script does, printed as it is. batch_size: the default, in windows of
-    text. micro_batches: where it is given, the script has --micro-batches, with this default.
+    Args:
+        description: what the script does, printed as it is.
+        batch_size: the default of --batch-size, in windows of text.
+        micro_batches, stages: with a default, the script has the flag --micro-batches or --stages.
+        defaults: of other flags, in place of those of --size: ``steps=20``.
 
-    `parse_args` raises ValueError if the micro-batches would not be equal.
+    `parse_args` raises ValueError if the micro-batches would not be equal, or if the model has
+    fewer layers than stages.
     """
 
-    def __init__(self, description: str, batch_size: int, micro_batches: int | None = None):
+    def __init__(
+        self,
+        description: str,
+        batch_size: int,
+        micro_batches: int | None = None,
+        stages: int | None = None,
+        **defaults: object,
+    ):
         super().__init__(
             description=description, formatter_class=argparse.RawDescriptionHelpFormatter
         )
@@ -58,9 +69,15 @@ class TrainingFlags(argparse.ArgumentParser):
         if micro_batches is not None:
             text = f"of a batch ({micro_batches})"
             self.add_argument("--micro-batches", type=positive, default=micro_batches, help=text)
+        if stages is not None:
+            text = f"of each pipeline ({stages})"
+            self.add_argument("--stages", type=positive, default=stages, help=text)
+        self.set_defaults(**defaults)
 
     def parse_args(self, args=None, namespace=None):
         options = settle(super().parse_args(args, namespace))
+        if "stages" in options:
+            layer_counts(options.layers, options.stages)
         return check_micro_batches(options) if "micro_batches" in options else options
 
 
@@ -197,9 +214,20 @@ def stories_of_ranks(
         yield torch.cat([next(stream) for stream in streams])
 
 
-def make_optimizer(options: argparse.Namespace, model: nn.Module) -> optim.Optimizer:
-    """Return the optimizer that the flags ask for, over the parameters of `model`."""
-    return OPTIMIZERS[options.optimizer](model.parameters(), lr=options.lr)
+def make_optimizer(
+    options: argparse.Namespace, model: nn.Module | Iterable[nn.Module | Tensor]
+) -> optim.Optimizer:
+    """Return the optimizer that the flags ask for, over the parameters of `model`.
+
+    model: a module, or a list of modules and parameters.
+    """
+    parts = [model] if isinstance(model, nn.Module) else model
+    parameters = dict.fromkeys(p for part in parts for p in _parameters(part))  # tied ones once
+    return OPTIMIZERS[options.optimizer](list(parameters), lr=options.lr)
+
+
+def _parameters(part: nn.Module | Tensor) -> Iterable[Tensor]:
+    return part.parameters() if isinstance(part, nn.Module) else [part]
 
 
 def check_memory(options: argparse.Namespace, vocabulary: int) -> None:
@@ -243,6 +271,17 @@ def _gpus() -> int:
 def positive(text: str) -> int:
     """Parse a flag's whole number, 1 or more."""
     return _between(text, 1)
+
+
+def above_zero(text: str) -> float:
+    """Parse a flag's number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number above 0, not {text!r}")
+    return number
 
 
 def threads(text: str) -> int:
