@@ -17,22 +17,19 @@ from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.schedules import one_f_one_b
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
-from simplellm.options import TrainingFlags, make_optimizer, make_stories, positive, prepare
-from simplellm.slicing import layer_counts
+from simplellm.options import TrainingFlags, make_optimizer, make_stories, prepare
 
 
 def read_flags(arguments=None):
-    flags = add_run_flags(TrainingFlags(__doc__, batch_size=3, micro_batches=3), ranks=6)
-    flags.add_argument("--stages", type=positive, default=3, help="of each pipeline (3)")
-    return flags.parse_args(arguments)
+    flags = TrainingFlags(__doc__, batch_size=3, micro_batches=3, stages=3)
+    return add_run_flags(flags, ranks=6).parse_args(arguments)
 
 
 def make_grid(options, ranks):
     """Lay the ranks out as a grid: a row is a pipeline, a column holds one stage in each of them.
 
-    Raises ValueError where the stages do not divide the ranks, or the model has too few layers.
+    Raises ValueError if the stages do not divide the ranks.
     """
-    layer_counts(options.layers, options.stages)
     return Grid(dp=max(1, ranks // options.stages), pp=options.stages).require(ranks)
 
 

@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import nn
 
 from bench.race import Race
-from helpers.hang.watch import the_watch
+from helpers.hang.monitor import the_monitor
 from helpers.ranks import launch
 from helpers.trace import Recorder
 
@@ -44,7 +44,7 @@ def timed(width: int) -> list[float]:
     from buckets import Buckets
     from torch.nn.parallel import DistributedDataParallel
 
-    the_watch().rest()  # as under torchrun: what explains hangs writes every message down
+    the_monitor().rest()  # as under torchrun: what explains hangs writes every message down
     torch.set_num_threads(1)
     models = [_model(width), _model(width)]
     ours = Buckets(models[0], Recorder(0, enabled=False))

@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch import nn
 
 from bench.race import Race
-from helpers.hang.watch import the_watch
+from helpers.hang.monitor import the_monitor
 from helpers.pipeline import Pace, Pipeline, message_latency
 from helpers.ranks import launch
 from helpers.schedules import gpipe, interleaved, one_f_one_b, zb_h1, zb_v
@@ -80,7 +80,7 @@ def loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 def timed(name: str, hows: tuple[str, str], sizes: tuple) -> list[float]:
     """On a rank, of each way: the median of the seconds of a step, forward and backward."""
-    the_watch().rest()  # as under torchrun: what explains hangs writes every message down
+    the_monitor().rest()  # as under torchrun: what explains hangs writes every message down
     steps, ways = sizes[-1], [_way(name, how, sizes) for how in hows]
     times: list[list[float]] = [[], []]
     for number in range(steps + 3):

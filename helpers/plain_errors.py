@@ -1,4 +1,4 @@
-"""Errors for a person at a terminal: the sentence, without the inside of the library."""
+"""Errors for a person at a terminal: one sentence instead of a traceback."""
 
 import os
 import sys
@@ -26,8 +26,8 @@ EXPECTED = (
 def plain_errors() -> Iterator[None]:
     """End the program with one sentence where the project refused something.
 
-    Every program of the project runs inside: what is wrong with its arguments, its files or the
-    machine becomes one sentence here. A mistake in the code itself, or in torch, keeps its
+    Every program of the project runs inside it: a problem with its arguments, its files or the
+    machine becomes one sentence. A mistake in the code itself, or in torch, keeps its
     traceback, and LAB_TRACEBACK=1 shows every traceback. Inside a rank that our own launcher
     started the error goes on to the launcher, which says which rank it was.
     """
@@ -42,7 +42,7 @@ def plain_errors() -> Iterator[None]:
 
 
 def sentence_of(error: BaseException) -> str | None:
-    """Return what to tell a person, or None where the error is a mistake in the code."""
+    """Return what to tell a person, or None if the error is a mistake in the code."""
     if _out_of_memory(error):
         return "there is not enough memory for these sizes: choose smaller ones"
     frames = [(f, _home(f.filename)) for f in traceback.extract_tb(error.__traceback__)]
@@ -58,7 +58,7 @@ def sentence_of(error: BaseException) -> str | None:
 
 
 def _home(file: str) -> str:
-    """Whose file it is: "package" (installed), "python", "library" (ours), "script" (ours)."""
+    """Return whose file it is: "package" (installed), "python", "library" or "script" (ours)."""
     if file.startswith("<"):
         return "python"
     path = Path(file).resolve()
@@ -66,13 +66,13 @@ def _home(file: str) -> str:
         return "package"
     if path.is_relative_to(LIBRARY):
         return "python"
-    if any(path.is_relative_to(ROOT / room) for room in ("helpers", "simplellm")):
+    if any(path.is_relative_to(ROOT / package) for package in ("helpers", "simplellm")):
         return "library"
     return "script" if path.is_relative_to(ROOT) else "elsewhere"
 
 
 def _out_of_memory(error: BaseException) -> bool:
-    """Whether Python, torch on the CPU, or torch on a GPU found too little memory."""
+    """Return whether Python, torch on the CPU, or torch on a GPU ran out of memory."""
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ == "OutOfMemoryError"

@@ -13,7 +13,7 @@
 | `simplellm.devices` | which device a model goes to |
 | `simplellm.tokenizers`, `simplellm.dataloaders`, `simplellm.stories` | text, tokens and batches |
 
-`import simplellm` looks for PyTorch but does not load it: loading takes seconds.
+`import simplellm` looks for PyTorch but doesn't load it, because loading takes seconds.
 """
 
 import importlib.util
@@ -25,7 +25,7 @@ LEAST_TORCH = (2, 6)
 
 
 def installed_torch() -> str | None:
-    """The version of the PyTorch that `import torch` would load, such as "2.13.0+cpu", or None."""
+    """Return the version of the PyTorch that `import torch` would load ("2.13.0+cpu"), or None."""
     if "torch" not in sys.modules:
         spec = importlib.util.find_spec("torch")
         if spec is None or spec.origin is None:

@@ -1,4 +1,4 @@
-"""What a LLaMA is made of: normalisation, rotary positions, attention, feed-forward, blocks.
+"""What a LLaMA is made of: normalization, rotary positions, attention, feed-forward, blocks.
 
 Shapes: B sequences of S tokens, d = dmodel features per token; h heads of hd = head_dim features,
 of which k = num_kv_heads have keys and values of their own.
@@ -19,10 +19,10 @@ from simplellm.devices import pick
 
 
 class RMSNorm(nn.Module):
-    """Root mean square layer normalisation (Zhang and Sennrich 2019, arXiv 1910.07467).
+    """Root mean square layer normalization (Zhang and Sennrich 2019, arXiv 1910.07467).
 
-    x (..., d) -> weight * x / sqrt(mean(x^2) + eps). Half-precision input is normalised in float32:
-    squares of large values do not fit in half precision.
+    x (..., d) -> weight * x / sqrt(mean(x^2) + eps). Half-precision input is normalized in float32,
+    because squares of large values overflow half precision.
     """
 
     def __init__(self, dmodel: int, eps: float = 1e-6):
@@ -37,7 +37,7 @@ class RMSNorm(nn.Module):
 
 
 def rope_frequencies(rope: dict, head_dim: int, device: torch.device | None = None) -> torch.Tensor:
-    """By how many radians each pair of features turns per position: float32 (head_dim / 2,)."""
+    """Return the radians by which each pair of features turns per position, (head_dim / 2,)."""
     exponents = torch.arange(0, head_dim, 2, dtype=torch.float32, device=device) / head_dim
     frequencies = 1.0 / rope["rope_theta"] ** exponents
     if rope["rope_type"] == "linear":
@@ -53,9 +53,9 @@ def rope_frequencies(rope: dict, head_dim: int, device: torch.device | None = No
 
 
 def rope_table(rope: dict, head_dim: int, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """cos and sin of every position's angles, each (S, head_dim), for hidden states (B, S, d).
+    """Return cos and sin of the angles, each (S, head_dim), for hidden states (B, S, d).
 
-    Angles are float32 whatever the model's type: in half precision neighbouring positions past a
+    Angles are float32 whatever the model's type: in half precision neighboring positions past a
     few hundred would be the same.
     """
     positions = torch.arange(like.shape[1], dtype=torch.float32, device=like.device)
@@ -65,7 +65,7 @@ def rope_table(rope: dict, head_dim: int, like: torch.Tensor) -> tuple[torch.Ten
 
 
 def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Rotary position embedding (Su et al. 2021, arXiv 2104.09864) of x (B, heads, S, head_dim).
+    """Rotate x (B, heads, S, head_dim) by its positions (RoPE, Su et al. 2021, arXiv 2104.09864).
 
     Feature i of the first half and feature i of the second half are a point in a plane, turned by
     position * frequency i. The dot product of two turned vectors depends on their distance alone.
@@ -104,7 +104,7 @@ class Attention(nn.Module):
         return self.o_proj(mixed.transpose(1, 2).flatten(2))
 
     def split_heads(self, x: torch.Tensor) -> torch.Tensor:
-        """(B, S, heads * head_dim) -> (B, heads, S, head_dim)."""
+        """Reshape (B, S, heads * head_dim) -> (B, heads, S, head_dim)."""
         return x.view(*x.shape[:2], -1, self.head_dim).transpose(1, 2)
 
 
@@ -125,7 +125,7 @@ class SwiGLU(nn.Module):
 
 
 class Block(nn.Module):
-    """One layer: attention, then feed-forward; each reads normalised input and adds to it."""
+    """One layer: attention, then feed-forward; each reads normalized input and adds to it."""
 
     def __init__(self, config: Config):
         super().__init__()
@@ -140,9 +140,9 @@ class Block(nn.Module):
 
 
 class Layers(nn.Module):
-    """What the whole model and every stage share: `n_layers` blocks, and how they come to be.
+    """What the whole model and every stage share: `n_layers` blocks, and how they are built.
 
-    Weights are drawn on the CPU and then moved: one seed gives one model on every device.
+    Weights are drawn on the CPU and then moved, so a seed means the same model on every device.
     """
 
     first_layer = 0  # the place of layers.0 in the whole model; `slice_stage` sets it
@@ -155,11 +155,11 @@ class Layers(nn.Module):
         draw(self, pick(device))
 
     def build(self, config: Config) -> None:
-        """Make the modules; classes with more than blocks add theirs."""
+        """Build the modules; classes with more than blocks add theirs."""
         self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layers))
 
     def run_layers(self, x: torch.Tensor) -> torch.Tensor:
-        """Hidden states through all blocks: (B, S, dmodel) -> (B, S, dmodel)."""
+        """Run hidden states through all blocks: (B, S, dmodel) -> (B, S, dmodel)."""
         if x.dim() != 3 or x.shape[2] != self.config.dmodel:
             raise ValueError(
                 f"a stage reads hidden states of shape (batch, sequence, {self.config.dmodel}) and "
@@ -173,13 +173,13 @@ class Layers(nn.Module):
 
 
 def draw(module: nn.Module, device: torch.device) -> None:
-    """Give a module that was made on the meta device its memory, its random start and its place."""
+    """Allocate a module that was built on the meta device, draw its weights, and move it."""
     if device.type != "meta":
         module.to_empty(device="cpu").apply(draw_weights).to(device)
 
 
 def draw_weights(module: nn.Module) -> None:
-    """Start values of one module, for `model.apply(draw_weights)`: N(0, 0.02), norms at 1.
+    """Draw the weights of one module, for `model.apply(draw_weights)`: N(0, 0.02), norms at 1.
 
     The embedding of the padding token is zero, and stays zero because it gets no gradient.
     """

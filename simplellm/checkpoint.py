@@ -14,7 +14,7 @@ from torch import nn
 def save_model(model: nn.Module, path: str | Path) -> None:
     """Write the weights of `model` to `path`; tied weights are written once.
 
-    The file at `path` is replaced at the very end: a full disk or an interrupt leaves the old one.
+    The file at `path` is replaced at the very end: a full disk or an interrupt keeps the old one.
 
     Raises:
         OSError: the file could not be written, with the reason and what to do.
@@ -44,7 +44,7 @@ def load_model(model: nn.Module, path: str | Path) -> nn.Module:
 
 
 def own_tensors(model: nn.Module) -> dict[str, torch.Tensor]:
-    """The state dict, a tied tensor under its first name alone."""
+    """Return the state dict, with a tied tensor only under its first name."""
     names = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
         names.setdefault(id(tensor), (name, tensor))
@@ -52,7 +52,7 @@ def own_tensors(model: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def read_tensors(path: str | Path) -> dict[str, torch.Tensor]:
-    """The tensors of a safetensors file, on the CPU. Raises as `load_model` does."""
+    """Return the tensors of a safetensors file, on the CPU. Raises as `load_model` does."""
     try:
         return load(Path(path).read_bytes())
     except FileNotFoundError:
@@ -85,7 +85,7 @@ def check_same(own: dict[str, torch.Tensor], read: dict[str, torch.Tensor], path
 
 
 def write_whole(path: str | Path, data: bytes) -> None:
-    """Write a file under another name and rename it at the end: no reader sees half of it."""
+    """Write a file under another name and rename it at the end, so no reader sees half of it."""
     path = Path(path)
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:

@@ -39,9 +39,9 @@ def check_length(length: int, ctx_size: int) -> None:
 def check_tokens(ids: torch.Tensor, vocab_size: int, ignore: int | None = None) -> None:
     """Raise ValueError if a token of `ids` (batch, sequence) is not in 0 … vocab_size - 1.
 
-    The value `ignore` is let through. On the CPU this takes microseconds. On a GPU the answer is
-    there only when the GPU has caught up, and waiting for it slows down every step: there the check
-    runs only with SIMPLELLM_CHECK=1 in the environment.
+    The value `ignore` is allowed. On the CPU this takes microseconds. On a GPU it would wait until
+    the GPU has caught up, which slows down every step, so there the check runs only with
+    SIMPLELLM_CHECK=1 in the environment.
     """
     if ids.numel() == 0 or not (ids.is_cpu or _checking_is_on(ids)):
         return

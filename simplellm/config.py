@@ -16,12 +16,13 @@ ROPE_KEYS = {
 
 
 def rope_settings(rope_parameters: dict | None = None, theta: float = 10000.0) -> dict:
-    """Rotary settings in full, from a dict with the names that `transformers` 5 uses.
+    """Return all rotary settings, from a dict with the names that `transformers` 5 uses.
 
     "rope_theta" is the base (by default `theta`); "rope_type" is "default", or "linear" (positions
     divided by "factor"), or "llama3" (only slow rotations divided, as Llama 3.1 does it).
 
-    Raises ValueError with one sentence for another type, a missing setting, or one that is unknown.
+    Raises:
+        ValueError: another type, a missing setting, or one that is unknown.
     """
     given = {name: value for name, value in (rope_parameters or {}).items() if value is not None}
     kind = given.pop("rope_type", given.pop("type", "default"))
@@ -46,7 +47,8 @@ def rope_settings(rope_parameters: dict | None = None, theta: float = 10000.0) -
 class Config:
     """The sizes of a model or of one stage, checked, with every default filled in.
 
-    Raises ValueError with one sentence where the sizes do not fit together.
+    Raises:
+        ValueError: sizes that do not fit together.
     """
 
     dmodel: int = 4096

@@ -1,15 +1,15 @@
-"""Batches of token ids for ever: from stories, from Python's own reference, from a person's text.
+"""Endless batches of token ids: from stories, from Python's own reference, from your own text.
 
 | class | text | needs |
 |---|---|---|
 | `TinyStories` | stories written by `simplellm.stories` | nothing |
 | `TinyStories(source="hub")` | the real TinyStories (arXiv 2305.07759) | a network |
 | `PythonReference` | the language reference that every Python carries, 465 k characters | nothing |
-| `TextFile` | a text file; blank lines part its documents | the file |
+| `TextFile` | a text file; blank lines separate its documents | the file |
 
-All cut their windows in the same way: documents are encoded, each is followed by one end-of-text
+All cut their windows the same way: documents are encoded, each is followed by one end-of-text
 token, and the stream of tokens is cut into windows of `seq_l` tokens, back to back. A batch holds
-`batch_size` consecutive windows. Documents are read as they are needed and never all kept.
+`batch_size` consecutive windows. Documents are read when they are needed, never all at once.
 """
 
 import os
@@ -40,7 +40,7 @@ def windows(
 
 
 class _Batches:
-    """What all sources share: checks, the line that says what is in use, cutting windows."""
+    """What all sources share: checks, the line that names the source, cutting windows."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class _Batches:
         self.rank, self.world_size, self.quiet = rank, world_size, quiet
 
     def documents(self) -> Iterator[str]:
-        """Yield this rank's documents for ever."""
+        """Yield this rank's documents endlessly."""
         raise NotImplementedError
 
     def describe(self) -> str:
@@ -88,7 +88,7 @@ class _Batches:
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[torch.Tensor]:
-        """Start at the first window; each call gives an iterator of its own."""
+        """Start at the first window; each call returns its own iterator."""
         silent = self.quiet or os.environ.get("SIMPLELLM_QUIET", "0") not in ("", "0")
         if self.rank == 0 and not silent:  # the other ranks would say the same
             _say_once(self.describe())
@@ -101,8 +101,8 @@ class _Batches:
 class TinyStories(_Batches):
     """Short stories for children, as batches of token ids.
 
-    `iter(ds)` yields int64 tensors (batch_size, seq_l) for ever. Two iterators are independent, and
-    iterating again starts again.
+    `iter(ds)` yields int64 tensors (batch_size, seq_l) endlessly. Two iterators are independent,
+    and iterating again starts again.
 
     Args:
         tokenizer: An `SPTokenizer`, or anything with `encode(text)` and `eos_id`.
@@ -111,7 +111,7 @@ class TinyStories(_Batches):
         seq_l: Tokens in a window.
         split: "train" or "validation"; they share no story.
         num_workers: Accepted for older scripts; a batch takes about a millisecond for 500 tokens,
-            so there is nothing to hand to worker processes, and the batches are the same.
+            so worker processes would not help, and the batches are the same.
         skip: Leaves out the first `skip` documents of this rank's part. With the default
             world_size=1 the part is the whole stream: `skip=rank * 3000` starts each rank 3,000
             stories after the one before, and once it has read 3,000 it reads the next rank's
@@ -119,8 +119,8 @@ class TinyStories(_Batches):
         rank, world_size: Rank r reads stories r, r + world_size, r + 2 * world_size, …
         seed: Another seed is another series of stories. The hub has one order only.
         source: "stories" writes the stories here; "hub" streams the real TinyStories with the
-            package datasets. Neither ever stands in for the other.
-        quiet: Do not say what is in use; SIMPLELLM_QUIET=1 does the same everywhere.
+            package datasets. Neither ever replaces the other silently.
+        quiet: Do not print the source; SIMPLELLM_QUIET=1 does the same everywhere.
 
     Raises:
         ValueError, TypeError: A wrong argument.
@@ -227,10 +227,10 @@ class PythonReference(_Finite):
 
 
 class TextFile(_Finite):
-    """A text file of one's own, in UTF-8; blank lines part its documents.
+    """A text file of your own, in UTF-8; blank lines separate its documents.
 
     The file is read once to check it and to count its documents, and then document by document: no
-    more than one is held in memory, so part a long text with blank lines. Every tenth document is
+    more than one is held in memory, so separate a long text by blank lines. Every tenth document is
     held out for validation, and what has been read is read again. The other arguments are those of
     `TinyStories`, without seed and source.
 

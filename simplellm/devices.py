@@ -7,10 +7,10 @@ import torch
 
 
 def pick(device: str | torch.device | None = "auto") -> torch.device:
-    """The device that `device` names.
+    """Return the device that `device` names.
 
     "auto" (or None) is the best one present: CUDA, else Apple's MPS, else the CPU.
-    "cuda" or "mps" on a machine without one gives the CPU and says so once, in one line on stderr,
+    "cuda" or "mps" on a machine without one returns the CPU and says so once, in a line on stderr,
     so that a script written for a GPU runs on a laptop.
 
     Raises:

@@ -11,11 +11,13 @@ HUB_NAME = "roneneldan/TinyStories"
 def endless(
     read: Callable[[], Iterator[str]], rank: int, world_size: int, skip: int
 ) -> Iterator[str]:
-    """Yield every world_size-th document of `read()`, and begin again at its end, for ever.
+    """Yield every world_size-th document of `read()` endlessly, starting again at its end.
 
-    `skip` leaves out the first documents of this rank's part; a skip beyond the end goes on from
-    the beginning. Nothing is kept: `read` is called again for each pass. A pass that gives this
-    rank no document raises `ValueError`.
+    `skip` leaves out the first documents of this rank's part; a skip beyond the end continues
+    from the beginning. Nothing is kept: `read` is called again for each pass.
+
+    Raises:
+        ValueError: A pass has no document for this rank.
     """
     while True:
         number = own = 0
@@ -28,7 +30,7 @@ def endless(
             raise ValueError(
                 f"{world_size} ranks cannot share {number} documents: rank {rank} gets none."
             )
-        # What is left to skip: less than one pass, so that at most one pass reads in vain.
+        # What is left to skip is less than one pass, so at most one pass yields nothing.
         skip = (skip - own) % own if skip > own else 0
 
 
@@ -37,14 +39,14 @@ def read_hub(split: str) -> Iterator[str]:
 
     Raises:
         ImportError: The package datasets is missing.
-        ConnectionError: The hub could not be read. Nothing else is taken in its place.
+        ConnectionError: The hub could not be read. Nothing else replaces it.
     """
     try:
         datasets = importlib.import_module("datasets")
     except ImportError as error:
         raise ImportError(
             'source="hub" needs the package datasets, which is not installed here: run '
-            '`python -m pip install datasets`, or take source="stories", which needs none.'
+            '`python tools/install.py --extras hub`, or take source="stories", which needs none.'
         ) from error
     try:
         for row in datasets.load_dataset(HUB_NAME, split=split, streaming=True):
@@ -60,7 +62,7 @@ def read_hub(split: str) -> Iterator[str]:
 
 
 def read_documents(path: Path) -> Iterator[str]:
-    """Yield the documents of a text file, which blank lines part, one by one."""
+    """Yield the documents of a text file, which blank lines separate, one by one."""
     lines: list[str] = []
     with path.open(encoding="utf-8-sig") as file:
         for line in file:
@@ -74,7 +76,7 @@ def read_documents(path: Path) -> Iterator[str]:
 
 
 def count_documents(path: Path) -> int:
-    """Return how many documents a text file has; a file that is no text raises (see `TextFile`)."""
+    """Return how many documents a text file has. Raises as `TextFile` does."""
     if path.is_dir():
         raise ValueError(f'"{path}" is a folder: give the path of a text file.')
     if path.exists() and not path.is_file():

@@ -30,14 +30,14 @@ def generate(
         top_p: draw among the likeliest tokens that together have probability p: nucleus sampling
             (Holtzman et al. 2019, arXiv 1904.09751).
         eos_id: stop after this token.
-        seed: the same seed gives the same text. Torch's global random numbers are not touched.
+        seed: the same seed gives the same text. Torch's global random state is not touched.
 
     Returns:
         Prompt and continuation, with the `eos_id` that ended it: one list of ids, or one for each
         prompt of a batch.
 
     Once a text is longer than the model's context, only its last ctx_size tokens are read. The
-    model is in evaluation mode meanwhile. Each step runs the whole window: nothing is cached.
+    model is in evaluation mode meanwhile. Each step runs the whole text again: nothing is cached.
 
     Raises:
         ValueError: a setting out of range, an empty prompt, or a token outside the vocabulary.
@@ -67,9 +67,9 @@ def generate(
 
 
 def next_scores(model: nn.Module, texts: list[list[int]]) -> torch.Tensor:
-    """The logits of each text's next token: (number of texts, vocab_size), on the CPU.
+    """Return the logits of each text's next token: (number of texts, vocab_size), on the CPU.
 
-    Shorter texts are filled up on the right: in a causal model no token sees what stands after it.
+    Shorter texts are padded on the right: in a causal model no token sees what comes after it.
     """
     windows = [text[-model.max_seq :] for text in texts]
     longest = max(map(len, windows))
@@ -90,7 +90,7 @@ def choose(
     top_p: float | None,
     generator: torch.Generator,
 ) -> torch.Tensor:
-    """One token for each row of scores (B, vocab_size): (B,)."""
+    """Return one token for each row of scores (B, vocab_size): (B,)."""
     if temperature == 0:
         return scores.argmax(-1)
     ranked, tokens = scores.sort(dim=-1, descending=True, stable=True)
@@ -106,7 +106,7 @@ def choose(
 
 
 def _read_prompts(prompt_ids) -> tuple[list[list[int]], bool]:
-    """The prompts as lists that may grow, and whether there was a batch of them."""
+    """Return the prompts as lists that can grow, and whether there was a batch of them."""
     if isinstance(prompt_ids, str):
         raise TypeError("prompt_ids are token ids, not text: pass tokenizer.encode(text).")
     prompts = prompt_ids.tolist() if isinstance(prompt_ids, torch.Tensor) else list(prompt_ids)

@@ -1,6 +1,6 @@
 """A LLaMA in Hugging Face's files: what `transformers.LlamaForCausalLM` loads, and back.
 
-The library transformers is not needed for it.
+This doesn't need the library transformers.
 """
 
 import json
@@ -41,7 +41,7 @@ def to_hf(model: LLama, folder: str | Path) -> None:
 
 
 def from_hf(folder: str | Path, device: str | torch.device = "auto") -> LLama:
-    """The model that `to_hf` or transformers' `save_pretrained` wrote, in the type it has there.
+    """Return the model that `to_hf` or transformers' `save_pretrained` wrote, with its dtype.
 
     Raises:
         FileNotFoundError: `config.json` or `model.safetensors` is missing.
@@ -70,7 +70,7 @@ def from_hf(folder: str | Path, device: str | torch.device = "auto") -> LLama:
 
 
 def describe(config: Config, dtype: torch.dtype) -> dict:
-    """`config.json` as a dict. `rope_parameters` is what transformers 5 reads, the rest also 4."""
+    """Return `config.json` as a dict; transformers 5 reads `rope_parameters`, 4 the rest."""
     if config.dmodel % config.num_heads:
         raise ValueError(
             f"transformers needs heads that divide the model, and {config.num_heads} heads do not "
@@ -101,7 +101,7 @@ def describe(config: Config, dtype: torch.dtype) -> dict:
 
 
 def _arguments(given: dict, file: Path) -> dict:
-    """The arguments of `LLama` that a config.json stands for, with the defaults of transformers."""
+    """Return the arguments of `LLama` for a config.json, with the defaults of transformers."""
     rope = given.get("rope_parameters") or given.get("rope_scaling") or {}
     try:
         return dict(

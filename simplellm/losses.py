@@ -1,4 +1,4 @@
-"""The loss that training makes small, perplexity, and a guard for a loss that is no number."""
+"""The loss of training, perplexity, and a check that a loss is a number."""
 
 import math
 
@@ -13,7 +13,7 @@ IGNORED = -100  # the target value that torch and transformers skip
 def causalLLMLoss(
     logits: torch.Tensor, target: torch.Tensor, vocab_size: int, pad_idx: int = IGNORED
 ) -> torch.Tensor:
-    """Mean cross-entropy, in nats per token, of predicting each next token.
+    """Return the mean cross-entropy, in nats per token, of predicting each next token.
 
     Args:
         logits: (B, S, vocab_size). Half precision is computed in float32.
@@ -49,7 +49,7 @@ def causalLLMLoss(
 def perplexityLoss(
     logits: torch.Tensor, target: torch.Tensor, attention_mask: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Perplexity: exp of a sequence's mean cross-entropy, averaged over the sequences of the batch.
+    """Return the perplexity: exp of each sequence's mean cross-entropy, averaged over the batch.
 
     It is the number of tokens that an equally unsure model would choose among at random; it is
     for reading, and carries no gradient.
@@ -77,7 +77,7 @@ def perplexityLoss(
 
 
 def check_finite(loss: torch.Tensor | float, step: int) -> float:
-    """The loss as a Python number, if it is one.
+    """Return the loss as a Python number, if it is one.
 
     Raises:
         FloatingPointError: it is nan or infinite, with the step and what to do.

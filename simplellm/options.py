@@ -15,7 +15,7 @@ from torch import Tensor, nn, optim
 
 from simplellm.dataloaders import PythonReference, TextFile, TinyStories
 from simplellm.llama import CausalLLama, LLama
-from simplellm.slicing import slice_stage
+from simplellm.slicing import layer_counts, slice_stage
 from simplellm.tokenizers import SPTokenizer
 
 OPTIMIZERS = {"adam": optim.Adam, "sgd": optim.SGD}
@@ -24,7 +24,7 @@ SOURCES = ("stories", "python", "hub")
 
 @dataclass(frozen=True)
 class Size:
-    """A model and how it is trained.  Lengths in tokens, lr per step."""
+    """A model and how it is trained. Lengths in tokens, lr per step."""
 
     vocabulary: str
     dmodel: int
@@ -44,13 +44,24 @@ SIZES = {
 class TrainingFlags(argparse.ArgumentParser):
     """A parser with the flags of a training script; what it parses is complete and fits together.
 
-    description: what the script does, printed as it is. batch_size: the default, in windows of
-    text. micro_batches: where it is given, the script has --micro-batches, with this default.
+    Args:
+        description: what the script does, printed as it is.
+        batch_size: the default of --batch-size, in windows of text.
+        micro_batches, stages: with a default, the script has the flag --micro-batches or --stages.
+        defaults: of other flags, in place of those of --size: ``steps=20``.
 
-    `parse_args` raises ValueError, one sentence, where the micro-batches would not be equal.
+    `parse_args` raises ValueError if the micro-batches would not be equal, or if the model has
+    fewer layers than stages.
     """
 
-    def __init__(self, description: str, batch_size: int, micro_batches: int | None = None):
+    def __init__(
+        self,
+        description: str,
+        batch_size: int,
+        micro_batches: int | None = None,
+        stages: int | None = None,
+        **defaults: object,
+    ):
         super().__init__(
             description=description, formatter_class=argparse.RawDescriptionHelpFormatter
         )
@@ -58,9 +69,15 @@ class TrainingFlags(argparse.ArgumentParser):
         if micro_batches is not None:
             text = f"of a batch ({micro_batches})"
             self.add_argument("--micro-batches", type=positive, default=micro_batches, help=text)
+        if stages is not None:
+            text = f"of each pipeline ({stages})"
+            self.add_argument("--stages", type=positive, default=stages, help=text)
+        self.set_defaults(**defaults)
 
     def parse_args(self, args=None, namespace=None):
         options = settle(super().parse_args(args, namespace))
+        if "stages" in options:
+            layer_counts(options.layers, options.stages)
         return check_micro_batches(options) if "micro_batches" in options else options
 
 
@@ -78,7 +95,7 @@ class OneDeviceFlags(TrainingFlags):
 
 
 def add_training_flags(parser: argparse.ArgumentParser, batch_size: int) -> None:
-    """Add the flags of a training script.  `batch_size` is the default, in windows of text."""
+    """Add the flags of a training script. `batch_size` is the default, in windows of text."""
     add = parser.add_argument_group("training").add_argument
     add("--size", choices=SIZES, default="laptop", help="where the defaults come from (laptop)")
     add("--steps", type=_count, help="training steps")
@@ -131,7 +148,7 @@ def prepare(
 
 
 def make_tokenizer(options: argparse.Namespace) -> SPTokenizer:
-    """The tokenizer that the flags ask for."""
+    """Return the tokenizer that the flags ask for."""
     return SPTokenizer(options.tokenizer)
 
 
@@ -161,7 +178,7 @@ def make_stories(
     batch_size: int | None = None,
     quiet: bool = False,
 ) -> Iterable[Tensor]:
-    """The text that the flags ask for: int64 batches (batch_size, seq_l) of this rank's part.
+    """Return this rank's part of the text that the flags ask for: int64 (batch_size, seq_l).
 
     quiet: do not say what is read; for ranks that read the same as another one.
     """
@@ -182,9 +199,9 @@ def make_stories(
 def stories_of_ranks(
     options: argparse.Namespace, tokenizer: SPTokenizer, ranks: int
 ) -> Iterator[Tensor]:
-    """What `ranks` ranks read, as one batch: row r of the batch is the next window of rank r.
+    """Yield what `ranks` ranks read, as one batch: row r is the next window of rank r.
 
-    So one device can take the very step that the ranks take together.
+    So one device can take the same step that the ranks take together.
     """
     if options.batch_size % ranks:
         raise ValueError(
@@ -197,13 +214,24 @@ def stories_of_ranks(
         yield torch.cat([next(stream) for stream in streams])
 
 
-def make_optimizer(options: argparse.Namespace, model: nn.Module) -> optim.Optimizer:
-    """The optimizer that the flags ask for, over the parameters of `model`."""
-    return OPTIMIZERS[options.optimizer](model.parameters(), lr=options.lr)
+def make_optimizer(
+    options: argparse.Namespace, model: nn.Module | Iterable[nn.Module | Tensor]
+) -> optim.Optimizer:
+    """Return the optimizer that the flags ask for, over the parameters of `model`.
+
+    model: a module, or a list of modules and parameters.
+    """
+    parts = [model] if isinstance(model, nn.Module) else model
+    parameters = dict.fromkeys(p for part in parts for p in _parameters(part))  # tied ones once
+    return OPTIMIZERS[options.optimizer](list(parameters), lr=options.lr)
+
+
+def _parameters(part: nn.Module | Tensor) -> Iterable[Tensor]:
+    return part.parameters() if isinstance(part, nn.Module) else [part]
 
 
 def check_memory(options: argparse.Namespace, vocabulary: int) -> None:
-    """Raise ValueError for sizes that need more memory than this machine has, whatever is done.
+    """Raise ValueError for sizes that certainly need more memory than this machine has.
 
     Counted are the weights and their gradients, and the logits of one micro-batch, 4 bytes each: a
     step needs more than that.
@@ -232,7 +260,7 @@ def memory_of_this_machine() -> int:
     gpus = [torch.cuda.get_device_properties(n).total_memory for n in range(_gpus())]
     try:
         return max(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *gpus, 0)
-    except (AttributeError, ValueError, OSError):  # Windows does not tell: what no laptop has
+    except (AttributeError, ValueError, OSError):  # Windows doesn't tell: more than a laptop has
         return max(1 << 40, *gpus, 0)
 
 
@@ -241,12 +269,23 @@ def _gpus() -> int:
 
 
 def positive(text: str) -> int:
-    """A flag's whole number, 1 or more."""
+    """Parse a flag's whole number, 1 or more."""
     return _between(text, 1)
 
 
+def above_zero(text: str) -> float:
+    """Parse a flag's number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number above 0, not {text!r}")
+    return number
+
+
 def threads(text: str) -> int:
-    """A flag's number of threads: as many as any machine can run."""
+    """Parse a flag's number of threads, at most as many as any machine can run."""
     return _between(text, 1, 1024)
 
 

@@ -12,9 +12,9 @@ from simplellm.stages import LLamaFirstStage, LLamaLastStage, LLamaStage
 
 
 def layer_counts(n_layers: int, n_stages: int | Sequence[int]) -> list[int]:
-    """How many blocks each stage holds: layer_counts(7, 3) is [3, 2, 2]. A list is checked.
+    """Return how many blocks each stage holds: layer_counts(7, 3) is [3, 2, 2]. A list is checked.
 
-    Blocks that are left over go to the first stages, because the last one also has the head.
+    Left-over blocks go to the first stages, because the last one also has the head.
     """
     if not isinstance(n_stages, int):
         counts = list(n_stages)
@@ -51,7 +51,7 @@ def slice_stage(
     n_stages: int | Sequence[int],
     device: str | torch.device | None = None,
 ) -> nn.Module:
-    """One stage of a whole `LLama`, with copies of its weights: the same logits, bit for bit.
+    """Return one stage of a whole `LLama`, with copies of its weights: bit-identical logits.
 
     Args:
         stage: 0 (`LLamaFirstStage`) to the number of stages - 1 (`LLamaLastStage`).
@@ -62,7 +62,7 @@ def slice_stage(
 
     Tied weights (`shared=True`): the first and the last stage get a copy each. The copies stay
     equal as long as both are updated with the sum of their two gradients, which is the whole
-    model's gradient; `stage.config.shared` says that this sum is due.
+    model's gradient; `stage.config.shared` says that this sum is needed.
 
     No random number is drawn. `whole_name` finds a stage's weight in the whole model.
 
@@ -88,7 +88,7 @@ def slice_stage(
 
 
 def whole_name(name: str, first_layer: int = 0) -> str:
-    """What a stage's weight is called in the whole model; the stage begins at block `first_layer`.
+    """Return the name of a stage's weight in the whole model; the stage begins at `first_layer`.
 
     whole_name("layers.0.mlp.up_proj.weight", 2) is "model.layers.2.mlp.up_proj.weight".
     """
@@ -100,7 +100,7 @@ def whole_name(name: str, first_layer: int = 0) -> str:
 
 
 def _empty_stage(config: Config, n_layers: int, first: bool, last: bool) -> nn.Module:
-    """A stage with the model's sizes and, on the meta device, no weights."""
+    """Return a stage with the model's sizes and, on the meta device, no weights."""
     sizes = dict(
         dmodel=config.dmodel,
         num_heads=config.num_heads,

@@ -1,7 +1,8 @@
 """The stages of a pipeline: the first, those in the middle, and the last.
 
-Stages that are drawn one by one are another model than a whole one from the same seed: the random
-numbers fall elsewhere. To compare layouts, draw one whole model and cut it (`simplellm.slicing`).
+Stages that are drawn one by one aren't the whole model of the same seed, because they use the
+random numbers in another order. To compare layouts, draw one whole model and cut it
+(`simplellm.slicing`).
 """
 
 import torch
@@ -20,8 +21,8 @@ class LLamaFirstStage(Layers):
     `forward_end(x)` is head(norm(x)), (B, S, dmodel) -> logits (B, S, vocab_size).
 
     In a plain pipeline that norm and head never run, and the head is as large as the embedding.
-    So with `de_embed=True` they are made when they are needed: at once if `n_layers=0` (nothing but
-    the two ends) or `share_weights=True` (the head is the embedding's tensor), otherwise at the
+    So with `de_embed=True` they are built when they are needed: at once if `n_layers=0` (only the
+    two ends) or `share_weights=True` (the head is the embedding's tensor), otherwise at the
     first `forward_end`. That is too late for an optimizer that exists already, and a line on stderr
     says so: call `make_head()` before you build it. With `de_embed=False` there is no head at all.
 
@@ -75,7 +76,7 @@ class LLamaFirstStage(Layers):
         super().build(config)
 
     def make_head(self) -> None:
-        """Make the final norm and head that `forward_end` runs, unless they are there."""
+        """Build the final norm and head that `forward_end` runs, unless they exist."""
         if self.lm_head is not None:
             return
         embedding = self._embedding.weight

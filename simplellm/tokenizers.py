@@ -2,8 +2,8 @@
 
 Two models ship with the package, both trained on the stories of `simplellm.stories` (by
 `python -m simplellm.train_tokenizer`): `stories-4096`, the default, and `stories-1024`, which needs
-a smaller model and longer texts. Any other SentencePiece file works too, LLaMA's `tokenizer.model`
-for one.
+a smaller model and longer texts. Any other SentencePiece file works too, for example
+LLaMA's `tokenizer.model`.
 """
 
 from collections.abc import Iterable
@@ -66,7 +66,7 @@ class SPTokenizer:
         return self.vocab_size
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text, without BOS or EOS; the empty text gives the empty list.
+        """Return the ids of a text, without BOS or EOS; [] for the empty text.
 
         With the shipped models `decode(encode(text)) == text` for every text.
         """
@@ -84,7 +84,10 @@ class SPTokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of a list of ids (or of a one-dimensional tensor).
 
-        BOS, EOS and padding give nothing. Ids outside of the vocabulary raise `ValueError`.
+        BOS, EOS and padding decode to nothing.
+
+        Raises:
+            ValueError: An id is outside of the vocabulary.
         """
         ids = ids.tolist() if hasattr(ids, "tolist") else list(ids)
         for token in ids:
@@ -108,7 +111,7 @@ class SPTokenizer:
         bytes_of = [[self._byte_id(b) for b in c.encode()] for c in (stand_in, _SPACE)]
         ids = self._sp.encode(text.replace(_SPACE, stand_in))
         if self.unk_id in bytes_of[0] + bytes_of[1]:
-            return self._sp.encode(text)  # a model without byte fallback: nothing better to do
+            return self._sp.encode(text)  # a model without byte fallback has no other way
         out, at = [], 0
         while at < len(ids):
             hit = ids[at : at + 3] == bytes_of[0]

@@ -4,7 +4,7 @@
     python -m simplellm.train_tokenizer --pieces 512 --folder .
 
 The models are made from the stories that `simplellm.stories` writes; the same command gives the
-same files. Every text can be encoded and comes back unchanged: nothing is normalised, and what no
+same files. Every text can be encoded and comes back unchanged: nothing is normalized, and what no
 piece covers is written in bytes (`byte_fallback`, as LLaMA's own tokenizer does it).
 """
 

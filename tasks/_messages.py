@@ -22,9 +22,9 @@ def noted(alone=False):
     import torch
 
     from helpers.hang.calls import NoSuchRank
-    from helpers.hang.watch import the_watch
+    from helpers.hang.monitor import the_monitor
 
-    watch, calls, messages, begun = the_watch(), [], [], []
+    watch, calls, messages, begun = the_monitor(), [], [], []
     log = watch.log
     note, waiting, remember = log.note, log.waiting, watch._remember
 

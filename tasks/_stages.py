@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from helpers.hang.watch import the_watch
+from helpers.hang.monitor import the_monitor
 from helpers.ranks import Place
 from helpers.trace import Recorder
 
@@ -43,7 +43,7 @@ def run_calls(run, case):
     place = Place(rank, world, rank, world)
     observed = []
     for micro_batches, ids in case["calls"]:
-        recorder, before = Recorder(rank=rank), the_watch().not_waited_for()
+        recorder, before = Recorder(rank=rank), the_monitor().not_waited_for()
         with watched(stage) as seen:
             loss = run(stage, ids, micro_batches, place, recorder)
         number = isinstance(loss, torch.Tensor) and loss.numel() == 1
@@ -57,7 +57,7 @@ def run_calls(run, case):
             for e in recorder.trace().events
             if e.kind in ("F", "B")
         ]
-        left = [o for o in the_watch().not_waited_for() if o not in before]
+        left = [o for o in the_monitor().not_waited_for() if o not in before]
         seen["not waited for"] = [(o.name, o.peer, o.place[1]) for o in left]
         observed.append(seen)
     return observed

@@ -88,7 +88,7 @@ def watched_save(module, state, folder, step, held, slow):
 
     import torch
 
-    from helpers.hang.watch import the_watch
+    from helpers.hang.monitor import the_monitor
 
     whole = folder / f"step-{step}"
     seen = {"early": "", "synced": 0, "draft": None}
@@ -130,7 +130,7 @@ def watched_save(module, state, folder, step, held, slow):
     patches = [mock.patch.object(torch, "save", save), mock.patch.object(os, "fsync", sync)]
     patches += [mock.patch.object(os, "mkdir", mkdir), mock.patch.object(shutil, "rmtree", rmtree)]
     patches += [mock.patch.object(os, name, named(getattr(os, name))) for name in NAMING]
-    log = the_watch().log  # of every call of torch.distributed, however its name was imported
+    log = the_monitor().log  # of every call of torch.distributed, however its name was imported
     patches += [mock.patch.object(log, "note", held.meet(log.note))]
     for patch in patches:
         patch.start()

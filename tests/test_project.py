@@ -1,4 +1,4 @@
-"""What holds the project together: settings, the order of the rooms, what no file may say."""
+"""What holds the project together: settings, the order of the packages, what no file may say."""
 
 import ast
 import getpass
@@ -96,11 +96,11 @@ def test_every_notebook_has_its_row_in_the_doctors_list():
         assert listed.get(source.name[:2]) == title, said
 
 
-# --- rooms ---------------------------------------------------------------------------------------
+# --- packages ------------------------------------------------------------------------------------
 
 
-def rooms() -> list[str]:
-    """The rooms of helpers/ from the ground up, as its own description lists them."""
+def packages() -> list[str]:
+    """The packages of helpers/ from the ground up, as its own description lists them."""
     listed = re.search(r"before it:\n\n(.*?)\n\n", helpers.__doc__, re.S).group(1)
     return [name.strip(" .`") for name in listed.replace("\n", " ").split(",")]
 
@@ -121,23 +121,23 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-def test_each_room_imports_only_from_rooms_above_it():
-    order = rooms()
+def test_each_package_imports_only_from_packages_before_it():
+    order = packages()
     assert order[0] == "files" and order[-1] == "lesson"
     for path in sorted((ROOT / "helpers").rglob("*.py")):
         place = path.relative_to(ROOT / "helpers").parts
-        room = place[0].removesuffix(".py")
+        package = place[0].removesuffix(".py")
         if path.name == "__main__.py":
             continue  # a program for people: nobody imports it
-        if room == "__init__":
+        if package == "__init__":
             assert not {name for name in imported(path) if name.startswith("helpers.")}
             continue
-        # What the list does not name is ground for every room, and knows none of them.
-        allowed = order[: order.index(room) + 1] if room in order else [room]
+        # What the list does not name can be used by every package, and uses none of them.
+        allowed = order[: order.index(package) + 1] if package in order else [package]
         for name in imported(path):
             parts = name.split(".")
             if parts[0] == "helpers" and len(parts) > 1:
-                words = f"{path.relative_to(ROOT)} imports {name}, which is not above {room}"
+                words = f"{path.relative_to(ROOT)} imports {name}, which is not before {package}"
                 assert parts[1] in allowed or parts[1] not in order, words
 
 
@@ -149,7 +149,7 @@ def test_the_models_and_the_helpers_do_not_know_each_other():
 
 
 @pytest.mark.parametrize("module", LIGHT)
-def test_a_light_room_does_not_import_torch(module):
+def test_a_light_package_does_not_import_torch(module):
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
     code += f"import {module}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -9,8 +9,6 @@ while backward goes on. ddp: torch's DistributedDataParallel. The four train ali
 trace shows when work was started, not when it was done: to wait for it would end the overlap.
 """
 
-from functools import partial
-
 import torch.distributed as dist
 from buckets import Buckets
 from flat import Flat
@@ -21,7 +19,7 @@ from helpers.parallel.overlap import start_mean
 from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
-from simplellm.options import TrainingFlags, make_optimizer, make_stories, prepare
+from simplellm.options import TrainingFlags, above_zero, make_optimizer, make_stories, prepare
 
 WAYS = ("flat", "hooks", "buckets", "ddp")
 
@@ -29,11 +27,8 @@ WAYS = ("flat", "hooks", "buckets", "ddp")
 def read_flags(arguments=None):
     flags = add_run_flags(TrainingFlags(__doc__, batch_size=1), ranks=3)
     flags.add_argument("--average", choices=WAYS, default="buckets", help="how (buckets)")
-    flags.add_argument("--bucket-mb", type=float, default=1.0, help="of a bucket, about (1)")
-    options = flags.parse_args(arguments)
-    if not options.bucket_mb > 0:
-        raise ValueError(f"--bucket-mb {options.bucket_mb:g}: a bucket holds more than 0 MB")
-    return options
+    flags.add_argument("--bucket-mb", type=above_zero, default=1.0, help="of a bucket, about (1)")
+    return flags.parse_args(arguments)
 
 
 def averaging(net, way, megabytes, recorder):
@@ -44,8 +39,9 @@ def averaging(net, way, megabytes, recorder):
         return net, lambda: None  # backward itself waits for the buckets
     for p in net.parameters():
         dist.broadcast(p.data, 0)  # the same weights everywhere, whatever the seeds were
-    kinds = {"flat": Flat, "hooks": Hooks, "buckets": partial(Buckets, megabytes=megabytes)}
-    return net, kinds[way](net, recorder).finish
+    if way == "buckets":
+        return net, Buckets(net, recorder, megabytes).finish
+    return net, {"flat": Flat, "hooks": Hooks}[way](net, recorder).finish
 
 
 def record_bucket(recorder, bucket):

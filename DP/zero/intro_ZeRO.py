@@ -10,7 +10,6 @@ weights too; stage 0 is plain data parallelism. At the end each rank says what i
 
 import torch.distributed as dist
 from memory import expected, kept
-from torch import nn
 from zero1 import Zero1
 from zero2 import Zero2
 from zero3 import Zero3
@@ -62,7 +61,7 @@ def train(options, place, device, say=print):
     count = sum(p.numel() for p in net.parameters())
     recorder = Recorder(rank=place.rank)
     trainer = (Zero0, Zero1, Zero2, Zero3)[options.stage](
-        units_of(net), lambda parts: make_optimizer(options, nn.ParameterList(parts)), recorder
+        units_of(net), lambda parts: make_optimizer(options, parts), recorder
     )
     stories = iter(make_stories(options, tokenizer, place.rank, place.world_size))
     losses, most = [], {}

@@ -25,23 +25,20 @@ from helpers.schedules import one_f_one_b
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
 from simplellm.options import TrainingFlags, make_optimizer, make_stories, positive, prepare
-from simplellm.slicing import layer_counts, whole_name
+from simplellm.slicing import whole_name
 
 
 def read_flags(arguments=None):
-    parser = add_run_flags(TrainingFlags(__doc__, batch_size=6, micro_batches=2), ranks=6)
-    parser.set_defaults(steps=20)
-    add = parser.add_argument_group("survival").add_argument
-    add("--stages", type=positive, default=3, help="of each pipeline (3)")
+    flags = TrainingFlags(__doc__, batch_size=6, micro_batches=2, stages=3, steps=20)
+    add = flags.add_argument_group("survival").add_argument
     add("--checkpoints", metavar="FOLDER", default="runs/checkpoints", help="(runs/checkpoints)")
     add("--every", type=positive, default=5, help="steps from one save to the next (5)")
     add("--die-at", type=int, metavar="STEP", help="kill rank 1 in this step, unless resumed")
-    return parser.parse_args(arguments)
+    return add_run_flags(flags, ranks=6).parse_args(arguments)
 
 
 def make_grid(options, ranks):
-    """Lay the ranks out; ValueError where stages, layers, ranks and batch do not fit together."""
-    layer_counts(options.layers, options.stages)
+    """Lay the ranks out; raise ValueError if stages, ranks and batch do not fit together."""
     grid = Grid(max(1, ranks // options.stages), options.stages).require(ranks)
     if options.batch_size % grid.dp:
         raise ValueError(f"choose a --batch-size that the {grid.dp} pipelines can divide")

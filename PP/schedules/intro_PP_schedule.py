@@ -11,7 +11,6 @@ a file with a line for each rank: "rank 0: 0F0 0F1 0B0 0B1". The last stage's ra
 from pathlib import Path
 
 import orders
-import torch
 
 from helpers.pipeline import Pipeline
 from helpers.ranks.script import add_run_flags, run_as_rank
@@ -80,7 +79,7 @@ def train(options, place, device, say=print):
     mine = schedule.stages_of(place.rank)
     stages = {s: slice_stage(whole, s, schedule.stages, device) for s in mine}
     stories = iter(make_stories(options, tokenizer, quiet=place.rank > 0))
-    optimizer = make_optimizer(options, torch.nn.ModuleList(stages.values()))
+    optimizer = make_optimizer(options, stages.values())
     recorder = Recorder(rank=place.rank)
     losses = []
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from helpers.cluster.machine import Machine
-from helpers.cluster.validate import Row
+from helpers.cluster.validate import Measurement
 
 # What is expected before any row is seen, and how well it is known: 0.1 is about 10 %.
 EXPECTED = {
@@ -48,7 +48,7 @@ def constants(machine: Machine) -> dict[str, float]:
     return found
 
 
-def fit(machine: Machine, rows: Sequence[Row], most: int = 40) -> Machine:
+def fit(machine: Machine, rows: Sequence[Measurement], most: int = 40) -> Machine:
     """`machine` with the constants that explain the rows best; most: steps of the search."""
     expected = np.log([value for value, _ in EXPECTED.values()])
     spread = np.array([spread for _, spread in EXPECTED.values()])
@@ -80,10 +80,10 @@ def fit(machine: Machine, rows: Sequence[Row], most: int = 40) -> Machine:
     return with_constants(machine, np.exp(z))
 
 
-def held_out(machine: Machine, rows: Sequence[Row], folds: int = 5) -> list[float]:
+def held_out(machine: Machine, rows: Sequence[Measurement], folds: int = 5) -> list[float]:
     """The error of each row by constants that were set without it: cross-validation.
 
-    Row i belongs to fold i modulo `folds`; each fold is judged by what the others set.
+    Measurement i belongs to fold i modulo `folds`; each fold is judged by what the others set.
     """
     errors = [0.0] * len(rows)
     for fold in range(folds):

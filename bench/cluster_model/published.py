@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from bench.cluster_model.measured_a100 import ROWS
 from helpers.cluster.layout import Layout
-from helpers.cluster.validate import Row
+from helpers.cluster.validate import Measurement
 from helpers.cost import ModelConfig, flops, gpt
 
 
-def read_rows(lines: Iterable[str]) -> list[Row]:
+def read_rows(lines: Iterable[str]) -> list[Measurement]:
     """Read rows of ten numbers, as in `measured_a100`, separated by spaces or commas.
 
     A leading column with the number of GPUs, as in the published table, is allowed; lines that do
@@ -33,11 +33,11 @@ def read_rows(lines: Iterable[str]) -> list[Row]:
                 "sequence, tensor, data and pipeline parallel, milliseconds"
             ) from None
         layout = Layout(b, s, d, p, t, micro_batch=mb, fp32_gradients=True)
-        rows.append(Row("", gpt(h, layers, a, s), layout, milliseconds / 1e3))
+        rows.append(Measurement("", gpt(h, layers, a, s), layout, milliseconds / 1e3))
     return rows
 
 
-def vtrain() -> list[Row]:
+def vtrain() -> list[Measurement]:
     """Return the 140 rows on which the constants are fitted."""
     return read_rows(ROWS.splitlines())
 
@@ -59,18 +59,18 @@ _MEGATRON = (
 )
 
 
-def megatron() -> list[Row]:
+def megatron() -> list[Measurement]:
     """Return table 1 of arXiv 2104.04473; its TFLOP/s (with recomputation) give the seconds."""
     rows = []
     for billions, a, h, layers, t, p, gpus, batch, mb, v, rate, ddp in _MEGATRON:
         model = gpt(h, layers, a)
         layout = Layout(batch, 2048, gpus // (t * p), p, t, v, mb, overlap_dp=ddp == "torch")
         seconds = flops(model, batch).hardware("full") / (gpus * rate * 1e12)
-        rows.append(Row(f"{billions:g}B", model, layout, seconds))
+        rows.append(Measurement(f"{billions:g}B", model, layout, seconds))
     return rows
 
 
-def llama3() -> list[Row]:
+def llama3() -> list[Measurement]:
     """Return table 4 of arXiv 2407.21783: 405B on H100s, as 128 layers instead of 126 and two ends.
 
     The paper does not say how its pipeline was interleaved; we assume 8 chunks of one layer.
@@ -87,5 +87,5 @@ def llama3() -> list[Row]:
             overlap_dp=True,
         )
         seconds = flops(model, batch).model / (layout.gpus * rate * 1e12)
-        rows.append(Row(f"405B on {layout.gpus:,} GPUs", model, layout, seconds))
+        rows.append(Measurement(f"405B on {layout.gpus:,} GPUs", model, layout, seconds))
     return rows

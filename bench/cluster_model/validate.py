@@ -18,7 +18,7 @@ from bench.cluster_model.page import page
 from bench.cluster_model.published import llama3, megatron, read_rows, vtrain
 from helpers.cluster.machine import Machine
 from helpers.cluster.presets import A100, A100_HALF, H100
-from helpers.cluster.validate import Judged, Row, judged_recomputation
+from helpers.cluster.validate import Judged, Measurement, judged_recomputation
 from helpers.files import read_whole, write_whole
 from helpers.plain_errors import plain_errors
 
@@ -26,7 +26,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "cluster_model.md"
 SET_ON = ("1.7B", "7.5B", "39.1B", "145.6B", "529.6B")  # rows whose factor the other rows take
 
 
-def factor_of(rows: Sequence[Row], machine: Machine) -> float:
+def factor_of(rows: Sequence[Measurement], machine: Machine) -> float:
     """Return how much longer a source's software takes than predicted, averaged over these rows."""
     return mean([row.seconds / row.predicted(machine) for row in rows])
 

@@ -25,7 +25,7 @@ class NoCheckpoint(CheckpointError):
     """The folder holds no checkpoint."""
 
 
-def explained(error: BaseException, path: Path) -> str:
+def sentence_of(error: BaseException, path: Path) -> str:
     """Return a sentence for an error of the disk, or of torch while it wrote there."""
     if isinstance(error, CheckpointError):
         return str(error)
@@ -86,7 +86,7 @@ def _tried(work: Callable[[], T]) -> tuple[str, T | str]:
     except CheckpointError as error:
         return "bad", str(error)
     except OSError as error:
-        return "bad", explained(error, Path(error.filename or "the disk"))
+        return "bad", sentence_of(error, Path(error.filename or "the disk"))
 
 
 def _taken(given: list) -> list:

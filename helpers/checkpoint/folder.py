@@ -31,7 +31,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
-from helpers.checkpoint.errors import CheckpointError, NoCheckpoint, explained
+from helpers.checkpoint.errors import CheckpointError, NoCheckpoint, sentence_of
 from helpers.checkpoint.whole import FACTS, name_of, text_of, why_not_whole
 from helpers.files import write_whole
 
@@ -107,7 +107,7 @@ def drafted(folder: Path, step: int) -> Iterator[Path]:
                 shutil.rmtree(draft, ignore_errors=True)
                 raise
     except OSError as error:
-        raise CheckpointError(explained(error, folder)) from error
+        raise CheckpointError(sentence_of(error, folder)) from error
 
 
 def _make_way(folder: Path, step: int) -> None:
@@ -154,7 +154,7 @@ def finish(draft: Path, folder: Path, facts: dict, keep: int) -> Path:
         os.rename(draft, path)
         _to_disk(folder)
     except OSError as error:
-        raise CheckpointError(explained(error, path)) from error
+        raise CheckpointError(sentence_of(error, path)) from error
     for step in steps(folder)[:-keep]:
         _remove(folder / name_of(step))
     return path
@@ -196,7 +196,7 @@ def _named(folder: Path) -> list[int]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise CheckpointError(explained(error, folder)) from error
+        raise CheckpointError(sentence_of(error, folder)) from error
     return sorted(found)
 
 

@@ -13,13 +13,13 @@ import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.api import CheckpointException
 
 from helpers.checkpoint import folder as folders
-from helpers.checkpoint.errors import CheckpointError, by_all, by_first, explained, here
+from helpers.checkpoint.errors import CheckpointError, by_all, by_first, here, sentence_of
 from helpers.checkpoint.training import (
     WEIGHT,
     Training,
     checksum,
+    mesh_place,
     pack_settings,
-    place_of,
     settings_of,
     state_of,
 )
@@ -108,9 +108,9 @@ def _write(tensors: Mapping[str, torch.Tensor], draft: Path) -> None:
     except CheckpointException as error:
         rank, (cause, _) = min(error.failures.items())
         where = f"rank {rank}: " if connected else ""
-        raise CheckpointError(where + explained(cause, draft)) from error
+        raise CheckpointError(where + sentence_of(cause, draft)) from error
     except OSError as error:
-        raise CheckpointError(explained(error, draft)) from error
+        raise CheckpointError(sentence_of(error, draft)) from error
 
 
 def _require_plain(step: int, position: Any, keep: int) -> None:
@@ -128,7 +128,7 @@ def _require_plain(step: int, position: Any, keep: int) -> None:
 
 def held(tensors: Mapping[str, torch.Tensor]) -> str:
     """Return a short name for what this rank holds: which tensors, and which part of each."""
-    parts = sorted((key, place_of(tensors[key])) for key in tensors if key.startswith(WEIGHT))
+    parts = sorted((key, mesh_place(tensors[key])) for key in tensors if key.startswith(WEIGHT))
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
@@ -141,7 +141,7 @@ def report(training: Training, tensors: Mapping[str, torch.Tensor], step: int) -
         "settings": settings_of(training),
         "held": held(tensors),
         "sums": {
-            (key.removeprefix(WEIGHT), place_of(tensor)): (tuple(tensor.shape), checksum(tensor))
+            (key.removeprefix(WEIGHT), mesh_place(tensor)): (tuple(tensor.shape), checksum(tensor))
             for key, tensor in tensors.items()
             if key.startswith(WEIGHT)
         },

@@ -89,7 +89,7 @@ def local(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
-def place_of(tensor: torch.Tensor) -> tuple[int, ...]:
+def mesh_place(tensor: torch.Tensor) -> tuple[int, ...]:
     """Return which part of the whole tensor this is; () where it is all of it."""
     return tuple(tensor.device_mesh.get_coordinate() or ()) if isinstance(tensor, DTensor) else ()
 
@@ -104,7 +104,7 @@ def _shape(tensor: torch.Tensor) -> str:
     return f"({', '.join(map(str, tensor.shape))})"
 
 
-Settings = dict[str, object]  # of one parameter group: lr, betas, …
+GroupOptions = dict[str, object]  # of one parameter group: lr, betas, …
 
 
 def state_of(training: Training) -> dict[str, torch.Tensor]:
@@ -120,13 +120,13 @@ def state_of(training: Training) -> dict[str, torch.Tensor]:
                 continue
             tensor = torch.as_tensor(value)
             for name in names:
-                found[f"{STATE}{training.name(name)}/{key}"] = part_of(
+                found[f"{STATE}{training.name(name)}/{key}"] = _state_part(
                     training, name, key, tensor, parameter
                 )
     return found
 
 
-def part_of(
+def _state_part(
     training: Training, name: str, key: str, tensor: torch.Tensor, parameter: torch.Tensor
 ) -> torch.Tensor:
     """A state of a parameter as the part of the whole that it is. `as_part` says more."""
@@ -141,7 +141,7 @@ def part_of(
     return tensor
 
 
-def settings_of(training: Training) -> dict[str, Settings]:
+def settings_of(training: Training) -> dict[str, GroupOptions]:
     """Return the settings of each parameter's group, by the parameter's name."""
     found, known = {}, {}
     for names, _, group in training.parameters():
@@ -152,13 +152,13 @@ def settings_of(training: Training) -> dict[str, Settings]:
     return found
 
 
-def pack_settings(found: Mapping[str, Settings]) -> dict:
+def pack_settings(found: Mapping[str, GroupOptions]) -> dict:
     """Return the settings of many parameters as JSON holds them, each different one once."""
     different = list({json.dumps(s, sort_keys=True): s for s in found.values()}.values())
     return {"all": different, "of": {name: different.index(s) for name, s in found.items()}}
 
 
-def wanted_settings(training: Training, packed: Mapping) -> list[tuple[dict, Settings]]:
+def wanted_settings(training: Training, packed: Mapping) -> list[tuple[dict, GroupOptions]]:
     """Return the groups of the optimizer, each with the settings that its parameters had.
 
     Raises CheckpointError where one group's parameters had different settings.

@@ -15,10 +15,13 @@ from helpers.cluster.calculon import read_system
 from helpers.cluster.estimate import Estimate, estimate
 from helpers.cluster.layout import Layout
 from helpers.cluster.local import measure
-from helpers.cluster.machine import Link, Machine
+from helpers.cluster.machine import Interconnect, Machine
 from helpers.cluster.memory import Memory, memory
 from helpers.cluster.presets import PRESETS, preset
 from helpers.cluster.search import frontier, layouts, search
+
+# The former name, until the next release.
+Link = Interconnect
 
 
 def design(**settings):
@@ -32,6 +35,7 @@ __all__ = [
     "PRESETS",
     "Estimate",
     "Group",
+    "Interconnect",
     "Layout",
     "Link",
     "Machine",

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from helpers.cluster.machine import Link, Machine, Steps
+from helpers.cluster.machine import Interconnect, Machine, Steps
 from helpers.cluster.presets import A100
 
 
@@ -56,8 +56,8 @@ def _machine(name: str, table: dict) -> Machine:
     )
 
 
-def _link(network: dict) -> Link:
-    return Link(
+def _link(network: dict) -> Interconnect:
+    return Interconnect(
         _positive(network["bandwidth"]) * 1e9,
         _positive(network["efficiency"]),
         float(network["latency"]),

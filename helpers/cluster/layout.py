@@ -25,7 +25,7 @@ class Layout:
         of weights. overlap_dp: gradients are averaged, and weights gathered, while the device
         computes. What is older than 2022 mostly does neither.
 
-    Neighbours first: ranks that share a layer stand side by side, then replicas, then stages.
+    Neighbors first: ranks that share a layer stand side by side, then replicas, then stages.
     Raises ValueError, one sentence, for sizes that make no layout.
     """
 

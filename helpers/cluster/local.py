@@ -5,14 +5,14 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from helpers.cluster.machine import Link, Machine
+from helpers.cluster.machine import Interconnect, Machine
 from helpers.cluster.presets import LAPTOP
 
 SIZES = (48, 1024)  # of the products that are timed
 COPIED = 64 * 2**20
 
 
-def measure(inside: Link | None = None, seconds: float = 0.3) -> Machine:
+def measure(inside: Interconnect | None = None, seconds: float = 0.3) -> Machine:
     """What one process of this machine reaches, by torch on the CPU, in 32 bits.
 
     One device is one core, as in the lessons. The model counts two bytes for a value, and here a
@@ -32,7 +32,7 @@ def measure(inside: Link | None = None, seconds: float = 0.3) -> Machine:
         torch.set_num_threads(threads)
 
 
-def _measured(torch, inside: Link, seconds: float) -> Machine:
+def _measured(torch, inside: Interconnect, seconds: float) -> Machine:
     small, large = (_product_rate(torch, n, seconds) for n in SIZES)
     peak = max(small, large)
     # rate(n) = peak / (1 + half * 3/n): the half that explains the small product

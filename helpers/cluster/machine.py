@@ -6,7 +6,7 @@ Steps = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
-class Link:
+class Interconnect:
     """One tier of the network, as seen by one device.
 
     bandwidth: bytes a second that it can send, while it receives as many.
@@ -49,8 +49,8 @@ class Machine:
     memory: float
     memory_bandwidth: float
     node: int
-    inside: Link
-    between: Link
+    inside: Interconnect
+    between: Interconnect
     matmul: float
     matmul_half: float
     memory_share: float
@@ -91,8 +91,8 @@ class Machine:
         return moved / (self.memory_bandwidth * share)
 
 
-def _slower(link: Link, factor: float) -> Link:
-    return Link(link.bandwidth / factor, link.share, link.latency * factor)
+def _slower(link: Interconnect, factor: float) -> Interconnect:
+    return Interconnect(link.bandwidth / factor, link.share, link.latency * factor)
 
 
 def _share(steps: Steps, size: float) -> float:

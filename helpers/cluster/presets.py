@@ -8,7 +8,7 @@ run of Llama 3 405B on H100s. `LAPTOP` is a guess: `measure` replaces it by your
 
 from dataclasses import replace
 
-from helpers.cluster.machine import Link, Machine
+from helpers.cluster.machine import Interconnect, Machine
 
 A100 = Machine(
     name="A100",
@@ -16,8 +16,8 @@ A100 = Machine(
     memory=80e9,
     memory_bandwidth=2.039e12,
     node=8,
-    inside=Link(300e9, share=0.824, latency=9.3e-6),
-    between=Link(25e9, share=0.729, latency=17.7e-6),
+    inside=Interconnect(300e9, share=0.824, latency=9.3e-6),
+    between=Interconnect(25e9, share=0.729, latency=17.7e-6),
     matmul=0.894,
     matmul_half=219,
     memory_share=0.821,
@@ -54,8 +54,8 @@ LAPTOP = Machine(
     memory=4e9,
     memory_bandwidth=20e9,
     node=4,
-    inside=Link(3.8e9, share=1.0, latency=44e-6),
-    between=Link(0.1e9, share=0.9, latency=1e-3),
+    inside=Interconnect(3.8e9, share=1.0, latency=44e-6),
+    between=Interconnect(0.1e9, share=0.9, latency=1e-3),
     matmul=0.8,
     matmul_half=40,
     memory_share=0.8,

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
-class Row:
+class Measurement:
     """One measured iteration. name: what the source calls it. seconds: of one step."""
 
     name: str
@@ -44,7 +44,7 @@ class Row:
 class Judged:
     """A row and its error."""
 
-    row: Row
+    row: Measurement
     error: float
 
     @property
@@ -64,13 +64,13 @@ _RECOMPUTE = (
 NEWER = {"sequence_parallel": True, "recompute": "selective"}
 
 
-def recomputation() -> list[Row]:
+def recomputation() -> list[Measurement]:
     """Return table 5 of arXiv 2205.05198: TP 8, no data parallelism."""
     rows = []
     for name, h, layers, a, p, batch, mb, v, full, selective in _RECOMPUTE:
         for how, seconds, options in (("full", full, {}), ("selective", selective, NEWER)):
             layout = Layout(batch, 2048, 1, p, 8, v, mb, overlap_tp=True, **options)
-            rows.append(Row(f"{name}, {how}", gpt(h, layers, a), layout, seconds))
+            rows.append(Measurement(f"{name}, {how}", gpt(h, layers, a), layout, seconds))
     return rows
 
 

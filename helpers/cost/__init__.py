@@ -12,7 +12,6 @@ Several conventions circulate for each number, so each result names its own: `.c
 
 from helpers.cost.activations import (
     Kept,
-    first_stage_activations,
     kept_by_layer,
     layer_activations,
     layers_in_flight,
@@ -54,7 +53,6 @@ __all__ = [
     "all_reduce_bytes",
     "bytes_on_the_wire",
     "data_parallel_bytes",
-    "first_stage_activations",
     "flops",
     "forward_peak",
     "gpt",

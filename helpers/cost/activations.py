@@ -101,19 +101,3 @@ def layers_in_flight(
     if micro_batches is not None:
         share = min(share, micro_batches / pp)
     return layers * share
-
-
-def first_stage_activations(
-    model: ModelConfig,
-    batch: int,
-    sequence: int,
-    tp: int = 1,
-    pp: int = 1,
-    chunks: int = 1,
-    sequence_parallel: bool = False,
-    recompute: str = "none",
-    micro_batches: int | None = None,
-) -> float:
-    """Return the bytes of activations on the first stage, which keeps the most."""
-    layer = layer_activations(model, batch, sequence, tp, sequence_parallel, recompute)
-    return layer * layers_in_flight(model.layers, pp, chunks, micro_batches)

@@ -18,18 +18,18 @@ if sys.version_info < (3, 11):
         )
     )
 
-from helpers.doctor.facts import Facts, gather
-from helpers.doctor.report import Report, must, notes, optional, verdicts
+from helpers.doctor.facts import Facts, collect_facts
+from helpers.doctor.report import Report, must, notes, optional, statuses
 
 __all__ = ["Facts", "Report", "doctor", "examine"]
 
 
 def doctor() -> Report:
     """Examine this machine and return the report, in about two seconds (mostly torch's import)."""
-    return examine(gather())
+    return examine(collect_facts())
 
 
 def examine(facts: Facts) -> Report:
     """Return the report on a machine, given its facts."""
     findings = (*must(facts), *notes(facts), *optional(facts))
-    return Report(facts, findings, tuple(verdicts(facts)))
+    return Report(facts, findings, tuple(statuses(facts)))

@@ -89,7 +89,7 @@ def cores() -> tuple[int, int]:
     return usable, every
 
 
-def memory() -> tuple[int | None, int | None]:
+def memory_bytes() -> tuple[int | None, int | None]:
     """Return the bytes we may use in total and the bytes free now; None: unknown."""
     find = {"Linux": _linux, "Darwin": _macos, "Windows": _windows}.get(platform.system())
     try:
@@ -241,14 +241,14 @@ def ask_torch(python: str = sys.executable, seconds: float = 120) -> tuple[Torch
     return Torch(**answer), ""
 
 
-def gather() -> Facts:
+def collect_facts() -> Facts:
     """Gather all facts, in about two seconds: most of it is torch's import."""
     asked: list = []
     # torch is asked while the rest is looked up.
     thread = threading.Thread(target=lambda: asked.append(ask_torch()))
     thread.start()
     usable, every = cores()
-    total, free = memory()
+    total, free = memory_bytes()
     rest = {
         "system": system(),
         "python": platform.python_version(),

@@ -65,7 +65,7 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in found.group().split(".")) if found else ()
 
 
-def compare(left: tuple[int, ...], right: tuple[int, ...]) -> int:
+def compare_versions(left: tuple[int, ...], right: tuple[int, ...]) -> int:
     """Return -1, 0 or 1; missing parts are zeros, so 2.13 equals 2.13.0."""
     length = max(len(left), len(right))
     a, b = (part + (0,) * (length - len(part)) for part in (left, right))
@@ -76,7 +76,7 @@ def in_range(version: str, needed: str) -> bool:
     """Return whether `version` satisfies comma-separated conditions (==, >=, <=, >, <)."""
     for condition in filter(None, needed.replace(" ", "").split(",")):
         sign, bound = re.fullmatch(r"(==|>=|<=|>|<)(.+)", condition).groups()
-        order = compare(numbers(version), numbers(bound))
+        order = compare_versions(numbers(version), numbers(bound))
         allowed = {"==": (0,), ">=": (0, 1), "<=": (-1, 0), ">": (1,), "<": (-1,)}[sign]
         if order not in allowed:
             return False

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 from helpers.doctor.facts import Facts, Torch
-from helpers.doctor.lessons import LESSONS, Lesson, compare, in_range, numbers
+from helpers.doctor.lessons import LESSONS, Lesson, compare_versions, in_range, numbers
 
 GIGABYTE = 10**9
 # What the CUDA 13 build of torch needs; older drivers and cards take the CUDA 12.6 build.
@@ -27,7 +27,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LessonStatus:
     """Whether a lesson runs: "yes", "slower" or "no", and why ("" for a plain yes)."""
 
     lesson: Lesson
@@ -67,7 +67,11 @@ def torch_problem(facts: Facts) -> str:
         return f"torch does not work here: {torch.detail}."
     if in_range(torch.version, needed):
         return "" if torch.gloo else f"torch {torch.version} was built without gloo: ranks need it."
-    age = "too old" if compare(numbers(torch.version), numbers(wanted)) < 0 else "another version"
+    age = (
+        "too old"
+        if compare_versions(numbers(torch.version), numbers(wanted)) < 0
+        else "another version"
+    )
     return f"torch {torch.version} is {age}: the lessons were made and tested with torch {wanted}."
 
 
@@ -124,7 +128,8 @@ def no_gpu(facts: Facts) -> Finding:
         said = "torch is a CUDA build and there is no NVIDIA driver: lessons use the CPU."
         return Finding("note", said)
     old = (
-        facts.torch.cuda.startswith("13") and compare(numbers(driver), numbers(CUDA_13_DRIVER)) < 0
+        facts.torch.cuda.startswith("13")
+        and compare_versions(numbers(driver), numbers(CUDA_13_DRIVER)) < 0
     )
     said = f"torch (CUDA {facts.torch.cuda}) sees no GPU with driver {driver}"
     if old:
@@ -153,32 +158,34 @@ def optional(facts: Facts) -> list[Finding]:
     return found
 
 
-def verdict(lesson: Lesson, facts: Facts, blocked: str = "") -> Verdict:
+def status(lesson: Lesson, facts: Facts, blocked: str = "") -> LessonStatus:
     """Return whether one lesson runs. blocked: why no lesson that needs packages can run."""
     if torch_problem(facts):
-        return Verdict(lesson, "no", "it needs torch")
+        return LessonStatus(lesson, "no", "it needs torch")
     if blocked:
-        return Verdict(lesson, "no", blocked)
+        return LessonStatus(lesson, "no", blocked)
     if lesson.ranks and facts.processes:
-        return Verdict(lesson, "no", "it starts processes")
+        return LessonStatus(lesson, "no", "it starts processes")
     if lesson.ranks and facts.loopback:
-        return Verdict(lesson, "no", "its ranks talk over 127.0.0.1")
+        return LessonStatus(lesson, "no", "its ranks talk over 127.0.0.1")
     if facts.memory is not None and facts.memory < lesson.gigabytes * GIGABYTE:
-        return Verdict(lesson, "no", f"it needs {lesson.gigabytes:g} GB of memory")
+        return LessonStatus(lesson, "no", f"it needs {lesson.gigabytes:g} GB of memory")
     if lesson.ranks > 1 and facts.cores == 1:
-        return Verdict(lesson, "slower", f"{lesson.ranks} ranks take turns on one core")
+        return LessonStatus(lesson, "slower", f"{lesson.ranks} ranks take turns on one core")
     if facts.memory_free is not None and facts.memory_free < lesson.gigabytes * GIGABYTE:
-        return Verdict(lesson, "slower", f"less than {lesson.gigabytes:g} GB of memory are free")
-    return Verdict(lesson, "yes")
+        return LessonStatus(
+            lesson, "slower", f"less than {lesson.gigabytes:g} GB of memory are free"
+        )
+    return LessonStatus(lesson, "yes")
 
 
-def verdicts(facts: Facts, lessons: tuple[Lesson, ...] = LESSONS) -> list[Verdict]:
-    """Return one verdict for each lesson."""
+def statuses(facts: Facts, lessons: tuple[Lesson, ...] = LESSONS) -> list[LessonStatus]:
+    """Return one status for each lesson."""
     missing = [
         p.name for p in facts.packages if not p.group and p.found is None and p.name != "torch"
     ]
     blocked = f"{missing[0]} is missing" if missing else ""
-    return [verdict(lesson, facts, blocked) for lesson in lessons]
+    return [status(lesson, facts, blocked) for lesson in lessons]
 
 
 def size(count: int | None) -> str:
@@ -236,20 +243,20 @@ class Report:
 
     facts: Facts
     findings: tuple[Finding, ...]
-    verdicts: tuple[Verdict, ...]
+    statuses: tuple[LessonStatus, ...]
 
     @property
     def ready(self) -> bool:
         """Whether every lesson runs here."""
         return not any(finding.level == "must" for finding in self.findings) and all(
-            verdict.answer != "no" for verdict in self.verdicts
+            status.answer != "no" for status in self.statuses
         )
 
     @property
     def headline(self) -> str:
         if not self.ready:
             return "This machine is not ready yet."
-        slower = [v.lesson.number for v in self.verdicts if v.answer == "slower"]
+        slower = [v.lesson.number for v in self.statuses if v.answer == "slower"]
         if slower:
             return f"Every lesson runs on this machine, slower: {', '.join(slower)}."
         return "Every lesson runs on this machine."
@@ -271,9 +278,9 @@ class Report:
                     lines.append(f"      {finding.cure}")
             lines += [""] if found else []
         lines += ["Lessons:"]
-        for verdict in self.verdicts:
-            why = f" ({verdict.why})" if verdict.why else ""
-            lines.append(f"  {verdict.lesson.number} {verdict.lesson.title}: {verdict.answer}{why}")
+        for status in self.statuses:
+            why = f" ({status.why})" if status.why else ""
+            lines.append(f"  {status.lesson.number} {status.lesson.title}: {status.answer}{why}")
         lines += ["", "This machine:"]
         for name, words in rows(self.facts):
             lines += _wrapped(f"  {name:<{WIDTH}}", " " * (WIDTH + 2), words)
@@ -303,7 +310,7 @@ class Report:
                     parts.append(f"<p>{title}</p>{inside}")
         lessons = [
             (v.lesson.number, v.lesson.title, v.answer + (f" ({v.why})" if v.why else ""))
-            for v in self.verdicts
+            for v in self.statuses
         ]
         parts.append(_table(("", "lesson", "runs here"), lessons))
         parts.append(_table(("this machine", ""), rows(self.facts)))

@@ -1,23 +1,34 @@
-"""The static pictures: timelines and curves, as SVG and PNG with alternative text.
+"""Static pictures: timelines and curves, as SVG and PNG with alternative text.
 
     timeline(trace).save("step.svg")
     curves({"one device": losses, "3 ranks": others}, floor=1.9)
 
-Drawing code fills a `Canvas` with shapes; `Picture` makes files of it. `style` holds the palette
-that every picture and the interactive widget share.
+Files, from the ground up:
+
+    style, text            the palette that all pictures and the widget share; widths and numbers
+    picture, png           shapes on a `Canvas`, and the `Picture` that becomes a file
+    lanes, findings        one lane of a timeline and its legend; what traces show, in words
+    timeline               one trace, or several on one scale
+    plot, curves           axes and lines; the loss of several runs
+    arcs, collectives      who waits for whom; what each rank holds before and after
+
+It's pure Python: only a PNG needs matplotlib.
 """
 
-from helpers.draw.arcs import Arrow, Row, arcs
-from helpers.draw.canvas import Canvas
+from helpers.draw.arcs import Arrow, Node, arcs
 from helpers.draw.collectives import collectives
 from helpers.draw.curves import curves
-from helpers.draw.picture import Picture
+from helpers.draw.findings import found
+from helpers.draw.picture import Canvas, Picture
 from helpers.draw.timeline import compare, timeline
-from helpers.draw.words import found
+
+# The former name, until the next release.
+Row = Node
 
 __all__ = [
     "Arrow",
     "Canvas",
+    "Node",
     "Picture",
     "Row",
     "arcs",

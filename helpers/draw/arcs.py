@@ -1,14 +1,13 @@
-"""Rows of text with arrows between them: who waits for whom.
+"""A graph as rows of text with arrows between them: who waits for whom.
 
-A graph drawn in a circle leaves no room for words. Here each node is a row that can be read like
-a line of a table, and the arrows run in the margin on the left, each in a lane of its own.
+A graph drawn in a circle leaves no space for words. So each node is a row that reads like a line of
+a table, and the arrows run in the margin on the left, each in a lane of its own (an arc diagram).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from helpers.draw.canvas import Canvas
-from helpers.draw.picture import Picture
+from helpers.draw.picture import Canvas, Picture
 from helpers.draw.plot import PAD
 from helpers.draw.style import VERMILLION
 from helpers.draw.style import theme as theme_called
@@ -19,8 +18,11 @@ LANE = 16.0  # pixels from one arrow to the next
 
 
 @dataclass(frozen=True)
-class Row:
-    """One node. name: in the box. text, place: beside it. code: a line of source below."""
+class Node:
+    """A node of the graph, drawn as a row.
+
+    name: in the box. text, place: beside it. code: a line of source below.
+    """
 
     name: str
     text: str = ""
@@ -31,7 +33,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Arrow:
-    """From one row to another, by index. strong: it belongs to what the picture is about."""
+    """An arrow from one row to another, by index. strong: whether the picture is about it."""
 
     source: int
     target: int
@@ -39,7 +41,7 @@ class Arrow:
 
 
 def arcs(
-    rows: Sequence[Row],
+    rows: Sequence[Node],
     arrows: Sequence[Arrow],
     title: str,
     alt: str,
@@ -48,7 +50,13 @@ def arcs(
 ) -> Picture:
     """Draw the rows from top to bottom, and the arrows on their left.
 
-    title: what was found. alt: the picture in words. theme: "light" or "dark".
+    Args:
+        rows: the nodes, in the order in which they are drawn.
+        arrows: from row to row; the strong ones are drawn on top.
+        title: what was found.
+        alt: the picture in words.
+        theme: "light" or "dark".
+        width: pixels.
     """
     canvas = Canvas(width, 0, theme_called(theme))
     top = PAD
@@ -69,7 +77,7 @@ def arcs(
 
 
 def _lanes(arrows: Sequence[Arrow]) -> list[int]:
-    """A lane for each arrow, so that no two that pass the same row share one."""
+    """Return a lane for each arrow, so that no two that pass the same row share one."""
     taken: list[list[tuple[int, int]]] = []
     lanes = []
     for arrow in arrows:
@@ -87,7 +95,7 @@ def _lanes(arrows: Sequence[Arrow]) -> list[int]:
     return lanes
 
 
-def _draw_row(canvas: Canvas, row: Row, left: float, y: float, box: float) -> None:
+def _draw_row(canvas: Canvas, row: Node, left: float, y: float, box: float) -> None:
     theme = canvas.theme
     ink = theme.muted if row.faded else theme.text
     canvas.rect(left, y, box, 26, theme.band if row.faded else theme.grid)
@@ -100,7 +108,7 @@ def _draw_row(canvas: Canvas, row: Row, left: float, y: float, box: float) -> No
 
 
 def _draw_arrow(canvas: Canvas, arrow: Arrow, left: float, top: float, x: float) -> None:
-    """Out of the lower part of its row, along its lane, into the upper part of the other row."""
+    """Draw it from the lower part of its row, along its lane, to the upper part of the other."""
     colour = VERMILLION if arrow.strong else canvas.theme.muted
     size = 2.4 if arrow.strong else 1.2
     start, end = top + arrow.source * ROW + 19, top + arrow.target * ROW + 7

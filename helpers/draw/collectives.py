@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from helpers.draw.canvas import Canvas
-from helpers.draw.picture import Picture
+from helpers.draw.picture import Canvas, Picture
 from helpers.draw.plot import PAD
 from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, ink_on
 from helpers.draw.style import theme as theme_called
 
-Held = Sequence[str]  # of one rank: "a0" is part 0 of what rank 0 brought; "Σ0" is a sum over ranks
+Buffer = Sequence[
+    str
+]  # of one rank: "a0" is part 0 of what rank 0 brought; "Σ0" is a sum over ranks
 
 COLOURS = {"a": BLUE, "b": ORANGE, "c": GREEN, "Σ": PURPLE}
 CELL, ROW = 34.0, 30.0
@@ -17,12 +18,15 @@ CELL, ROW = 34.0, 30.0
 
 @dataclass(frozen=True)
 class Collective:
-    """name: as the field calls it. says: what it does. before, after: what each rank holds."""
+    """A collective of three ranks.
+
+    name: as the field calls it. says: what it does. before, after: what each rank holds.
+    """
 
     name: str
     says: str
-    before: Sequence[Held]
-    after: Sequence[Held]
+    before: Sequence[Buffer]
+    after: Sequence[Buffer]
 
 
 NONE = ("", "", "")
@@ -94,7 +98,7 @@ def _draw(canvas: Canvas, each: Collective, x: float, y: float) -> None:
     canvas.arrow((arrow, middle), (arrow + 36, middle), canvas.theme.text, 2.0, head=9)
 
 
-def _draw_held(canvas: Canvas, held: Held, x: float, y: float) -> None:
+def _draw_held(canvas: Canvas, held: Buffer, x: float, y: float) -> None:
     for i, what in enumerate(held):
         left = x + i * CELL
         if not what:
@@ -107,7 +111,7 @@ def _draw_held(canvas: Canvas, held: Held, x: float, y: float) -> None:
 
 
 def _in_words(each: Collective) -> str:
-    def told(side: Sequence[Held]) -> str:
+    def told(side: Sequence[Buffer]) -> str:
         rows = [" ".join(part for part in held if part) or "nothing" for held in side]
         return "; ".join(f"rank {rank} {row}" for rank, row in enumerate(rows))
 

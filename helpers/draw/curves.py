@@ -1,6 +1,6 @@
-"""Curves over steps: the loss of several runs, and the floor that none can fall below.
+"""Curves over steps: the loss of several runs, and the floor below which none can fall.
 
-Each curve carries its name at its end. Curves differ by dashes and markers as well as by colour.
+Each curve carries its name at its end. Curves differ by dashes and markers as well as by color.
 Two runs that give the same numbers are the finding of many lessons, so one curve must not hide
 the other: the lower ones are wide and pale, the topmost thin and dashed.
 """
@@ -8,8 +8,7 @@ the other: the lower ones are wide and pale, the topmost thin and dashed.
 import math
 from collections.abc import Mapping, Sequence
 
-from helpers.draw.canvas import Canvas
-from helpers.draw.picture import Picture
+from helpers.draw.picture import Canvas, Picture
 from helpers.draw.plot import PAD, Curve, draw_plot, value_text
 from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 from helpers.draw.style import theme as theme_called
@@ -29,14 +28,19 @@ def curves(
     width: int = 900,
     theme: str = "light",
 ) -> Picture:
-    """A picture of several runs: ``curves({"one device": losses, "3 ranks": others}, floor=1.9)``.
+    """Draw several runs: ``curves({"one device": losses, "3 ranks": others}, floor=1.9)``.
 
-    runs: the values of each run, of its steps 0, 1, 2 ..., or {step: value}. A value that is no
-        finite number breaks the curve, and is said in its name.
-    floor: a line that no curve can fall below. x, y: what the axes show, with the unit.
-    title: what was found; left out, it is computed. theme: "light" or "dark".
+    Args:
+        runs: the values of each run at its steps 0, 1, 2 ..., or {step: value}. A value that isn't
+            finite breaks the curve, and its name says so.
+        title: what was found; computed by default.
+        floor: a line below which no curve can fall.
+        x, y: what the axes show, with the unit.
+        width: pixels.
+        theme: "light" or "dark".
 
-    Raises ValueError without runs.
+    Raises:
+        ValueError: if there are no runs.
     """
     if not runs:
         raise ValueError("curves() needs at least one run: {'name': [values]}")
@@ -62,7 +66,7 @@ def _curve(name: str, values, number: int) -> Curve:
 
 
 def _found(drawn: list[Curve], x: str) -> str:
-    """What the curves show: the default title."""
+    """Say what the curves show: the default title."""
     broken = [c for c in drawn if c.broken is not None]
     if broken:
         return listed(f"{c.name} is not a number at {x} {c.broken:g}" for c in broken)
@@ -91,13 +95,13 @@ def _found(drawn: list[Curve], x: str) -> str:
 
 
 def _place(x: str, step: float) -> str:
-    """ "step 39", and "64 micro-batches" where the axis counts something."""
+    """Return "step 39", or "64 micro-batches" if the axis counts something."""
     counts = x.endswith("s") and " " not in x
     return f"{step:g} {x}" if counts else f"{x} {step:g}"
 
 
 def _told_apart(values: list[float]) -> list[str]:
-    """The values with two significant digits, or as many more as tell them apart; at most four."""
+    """Format the values with as few digits as tell them apart, at least two and at most four."""
     for digits in (2, 3, 4):
         texts = [significant(value, digits) for value in values]
         if len(set(texts)) == len(set(values)):

@@ -1,28 +1,29 @@
-"""One lane of a timeline: boxes where there is room, and a fair summary where there is not.
+"""One lane of a timeline: boxes where they fit, and a fair summary elsewhere; and the legend.
 
-A hundred thousand events on 700 pixels cannot be boxes. What is narrower than about a pixel is
-summed up column by column: each colour fills as much of the lane's height as its kind took of
-the time. So a zoomed-out row still shows how busy a rank is, and with what.
+A hundred thousand events don't fit on 700 pixels as boxes. So events narrower than about a pixel
+are summed up column by column: each color fills as much of the lane's height as its kind took of
+the time. A zoomed-out row still shows how busy a rank is, and with what.
 """
 
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from helpers.draw.canvas import Canvas
+from helpers.draw.picture import Canvas
 from helpers.draw.style import LOOKS, YELLOW, ink_on, look
 from helpers.draw.text import bytes_text, first_that_fits, width_of
-from helpers.trace import COLLECTIVES, Counter, Event
+from helpers.trace import COLLECTIVES, Counter, Event, Trace
 
-NARROW = 1.6  # pixels: anything below is summed up if its neighbours are as narrow
-# Which colour lies below which, the same in every row; "" is waiting.
+NARROW = 1.6  # pixels: anything below is summed up if its neighbors are as narrow
+# The order in which colors are stacked, the same in every row; "" is waiting.
 ORDER = [*dict.fromkeys(each.colour for each in LOOKS.values()), YELLOW, ""]
+MAX_UNKNOWN = 3  # kinds without a look of their own that the legend names
 TIPS = 1500  # boxes in one picture that may carry a text for the pointer
 
 
 @dataclass(slots=True)
-class Frame:
-    """Where the time axis lies, in pixels. duration: seconds from left to right."""
+class TimeAxis:
+    """The time axis: its ends in pixels, and how many seconds lie between them."""
 
     left: float
     right: float
@@ -34,7 +35,7 @@ class Frame:
 
 @dataclass(slots=True)
 class Lane:
-    """Where a lane lies, in pixels. x_of: seconds on the trace's clock to x."""
+    """The place of a lane, in pixels. x_of: converts seconds on the trace's clock to x."""
 
     y: float
     height: float
@@ -46,13 +47,13 @@ def draw_lane(canvas: Canvas, lane: Lane, events: list[Event], tip: Callable[[Ev
     """Draw the events (in the order they start) of one lane."""
     boxes, narrow = _split(events, lane.x_of)
     _draw_columns(canvas, lane, narrow)
-    # Waiting lies behind what happens meanwhile; of nested events the inner one lies on top.
+    # Waiting lies behind what happens meanwhile; the inner one of nested events lies on top.
     for event in sorted(boxes, key=lambda e: (e.kind != "wait", e.start, -e.end)):
         _draw_box(canvas, lane, event, tip(event))
 
 
 def _split(events: list[Event], x_of) -> tuple[list[Event], list[list[Event]]]:
-    """Events to be drawn as boxes, and runs of narrow neighbours to be summed up."""
+    """Return the events to draw as boxes, and the runs of narrow neighbors to sum up."""
     boxes: list[Event] = []
     runs: list[list[Event]] = []
     run: list[Event] = []
@@ -73,7 +74,7 @@ def _split(events: list[Event], x_of) -> tuple[list[Event], list[list[Event]]]:
 
 
 def _close(run: list[Event], boxes: list[Event], runs: list[list[Event]]) -> None:
-    """One or two narrow events between wide ones stay visible as thin boxes."""
+    """Keep one or two narrow events between wide ones visible, as thin boxes."""
     if len(run) <= 2:
         boxes.extend(run)
     else:
@@ -83,7 +84,7 @@ def _close(run: list[Event], boxes: list[Event], runs: list[list[Event]]) -> Non
 def _draw_box(canvas: Canvas, lane: Lane, event: Event, tip: str) -> None:
     x = lane.x_of(event.start)
     width = max(lane.x_of(event.end) - x, 1.0)
-    shown = width - 0.8 if width > 4 else width  # a gap, so that neighbours stay apart
+    shown = width - 0.8 if width > 4 else width  # a gap, so that neighbors stay apart
     if event.kind == "wait":
         canvas.rect(x, lane.y, shown, lane.height, canvas.theme.band, tip, canvas.theme.wait)
     else:
@@ -93,7 +94,7 @@ def _draw_box(canvas: Canvas, lane: Lane, event: Event, tip: str) -> None:
     elif lane.letters:
         colour = ink_on(look(event.kind).colour)
         for size in (lane.letters, 10.0):
-            text = first_that_fits(labels(event), size, shown - 3)
+            text = first_that_fits(event_labels(event), size, shown - 3)
             if text:
                 bold = size > 10 and width_of(text, size, bold=True) <= shown - 2
                 middle = x + shown / 2, lane.y + lane.height / 2
@@ -102,8 +103,8 @@ def _draw_box(canvas: Canvas, lane: Lane, event: Event, tip: str) -> None:
 
 
 def _draw_wait_label(canvas: Canvas, lane: Lane, event: Event, x: float, width: float) -> None:
-    """On a ground of its own, for letters on hatching are hard to read; hatching stays around."""
-    text = first_that_fits(labels(event), lane.letters, width - 34) if lane.letters else ""
+    """Draw it on a plain background, because letters on hatching are hard to read."""
+    text = first_that_fits(event_labels(event), lane.letters, width - 34) if lane.letters else ""
     if text:
         room = width_of(text, lane.letters) + 8
         canvas.rect(x + (width - room) / 2, lane.y, room, lane.height, canvas.theme.band)
@@ -111,8 +112,8 @@ def _draw_wait_label(canvas: Canvas, lane: Lane, event: Event, x: float, width: 
         canvas.text(*middle, text, lane.letters, anchor="middle")
 
 
-def labels(event: Event) -> list[str]:
-    """What may stand in an event's box, the best first; the first that fits is taken."""
+def event_labels(event: Event) -> list[str]:
+    """Return the labels for an event's box, the best first; the first that fits is drawn."""
     letter = look(event.kind).letter
     if event.kind == "wait":
         cause, until = event.info.get("cause"), event.info.get("until")
@@ -133,7 +134,7 @@ def labels(event: Event) -> list[str]:
 
 
 def _draw_columns(canvas: Canvas, lane: Lane, runs: list[list[Event]]) -> None:
-    """Each run as stacked columns, one or two pixels wide, with a height for each colour."""
+    """Draw each run as stacked columns, one or two pixels wide, with a height for each color."""
     step = 1 if lane.height >= 10 else 2
     for run in runs:
         shares = _shares(run, lane.x_of, step)
@@ -149,7 +150,7 @@ def _draw_columns(canvas: Canvas, lane: Lane, runs: list[list[Event]]) -> None:
 
 
 def _shares(run: list[Event], x_of, step: int) -> dict[str, dict[int, float]]:
-    """{colour: {column: pixels of it that are covered}}; the colour of waiting is ""."""
+    """Return {color: {column: pixels of it that are covered}}; the color of waiting is ""."""
     shares: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for event in run:
         colour = "" if event.kind == "wait" else look(event.kind).colour
@@ -162,23 +163,63 @@ def _shares(run: list[Event], x_of, step: int) -> dict[str, dict[int, float]]:
 
 
 def draw_memory(
-    canvas: Canvas, counts: list[Counter], highest: float, duration: float, y: float, frame: Frame
+    canvas: Canvas, counts: list[Counter], highest: float, duration: float, y: float, axis: TimeAxis
 ) -> float:
-    """A strip with a rank's memory over time; give the y below it.
+    """Draw a rank's memory over time as a strip, and return the y below it.
 
     highest: bytes, of all ranks, for one scale. duration: seconds until the trace ends.
     """
     height, theme = 22.0, canvas.theme
-    points = [(frame.left, y + height)]
+    points = [(axis.left, y + height)]
     for c in counts:
-        x = min(max(frame.x_of(c.time), frame.left), frame.right)
+        x = min(max(axis.x_of(c.time), axis.left), axis.right)
         points += [(x, points[-1][1]), (x, y + height * (1 - max(c.value, 0) / highest))]
-    end = frame.x_of(duration)
+    end = axis.x_of(duration)
     points += [(end, points[-1][1]), (end, y + height)]
-    canvas.rect(frame.left, y, frame.right - frame.left, height, theme.band)
+    canvas.rect(axis.left, y, axis.right - axis.left, height, theme.band)
     canvas.polygon(points, theme.faded(theme.muted, 0.4))
-    canvas.text(frame.left - 10, y + height / 2, "memory", 10, theme.muted, "end")
+    canvas.text(axis.left - 10, y + height / 2, "memory", 10, theme.muted, "end")
     if counts:
         most = f"peak {bytes_text(max(c.value for c in counts))}"
-        canvas.text(frame.right + 10, y + height / 2, most, 10, theme.muted)
+        canvas.text(axis.right + 10, y + height / 2, most, 10, theme.muted)
     return y + height
+
+
+def draw_legend(canvas: Canvas, traces: list[Trace], y: float, x: float) -> float:
+    """Draw a swatch and a word for each kind that occurs, and return the y below."""
+    kinds = {e.kind for trace in traces for e in trace.events}
+    left = x
+    for letter, colour, word in _entries(kinds):
+        swatch = max(16.0, width_of(letter, 10, bold=True) + 6)
+        needed = swatch + 5 + width_of(word, 11)
+        if x + needed > canvas.width - left:
+            x, y = left, y + 20
+        if colour:
+            canvas.rect(x, y, swatch, 14, colour)
+            canvas.text(x + swatch / 2, y + 7, letter, 10, ink_on(colour), "middle", bold=True)
+        else:
+            canvas.rect(x, y, swatch, 14, canvas.theme.band, hatch=canvas.theme.wait)
+        canvas.text(x + swatch + 5, y + 7, word, 11)
+        x += needed + 16
+    return y + 16 if kinds else y
+
+
+def _entries(kinds: set[str]) -> list[tuple[str, str, str]]:
+    """Return (letter, color, word) in a fixed order; waiting has no color."""
+    entries = [
+        (look(kind).letter, look(kind).colour, look(kind).word)
+        for kind in ("F", "B", "I", "W", "update", "input")
+        if kind in kinds
+    ]
+    grey = look("send").colour
+    if kinds & {"send", "recv"}:
+        entries.append(("", grey, "message"))
+    if kinds & COLLECTIVES:
+        entries.append(("", grey, ", ".join(sorted(kinds & COLLECTIVES))))
+    if "wait" in kinds:
+        entries.append(("", "", "waiting"))
+    unknown = sorted(kinds - set(LOOKS) - COLLECTIVES)
+    if unknown:
+        more = f" and {len(unknown) - MAX_UNKNOWN} more" if len(unknown) > MAX_UNKNOWN else ""
+        entries.append(("", YELLOW, ", ".join(unknown[:MAX_UNKNOWN]) + more))
+    return entries

@@ -1,10 +1,9 @@
-"""How curves are drawn: axes, lines that stay apart, markers, names at the ends."""
+"""The plot under `curves`: axes, lines that stay apart, markers, names at the ends."""
 
 from dataclasses import dataclass
 
-from helpers.draw.canvas import Canvas
-from helpers.draw.text import shortened, significant, width_of
-from helpers.draw.ticks import labels, ticks
+from helpers.draw.picture import Canvas
+from helpers.draw.text import shortened, significant, tick_labels, ticks, width_of
 
 PAD, HEIGHT = 14, 300
 SAME = 1.5  # pixels by which curves may differ and still be one
@@ -36,7 +35,7 @@ class Curve:
 
 @dataclass(slots=True)
 class Plot:
-    """The area between the axes in pixels, and what its edges mean."""
+    """The area between the axes: its edges in pixels, and the steps and values there."""
 
     left: float
     right: float
@@ -58,12 +57,12 @@ class Plot:
 
 
 def value_text(value: float) -> str:
-    """Four significant digits: enough to tell losses apart."""
+    """Format with four significant digits, enough to tell losses apart."""
     return significant(value, 4)
 
 
 def draw_plot(canvas: Canvas, drawn: list[Curve], floor: float | None, x: str, top: float) -> float:
-    """Draw axes, curves and names below `top`; give the y below. x: what the steps are."""
+    """Draw axes, curves and names below `top`, and return the y below. x: what the steps are."""
     plot = _plot(canvas, drawn, floor, top)
     _draw_axes(canvas, plot, x)
     _set_apart(drawn, plot)
@@ -86,14 +85,14 @@ def _plot(canvas: Canvas, drawn: list[Curve], floor: float | None, top: float) -
         names = max(names, width_of(_floor_name(floor), 12))
     right = canvas.width - PAD - min(names, 0.4 * canvas.width) - 44
     edges = low - margin, high + margin
-    left = PAD + max(width_of(t, 11) for t in labels(ticks(*edges, at_most=7))) + 8
+    left = PAD + max(width_of(t, 11) for t in tick_labels(ticks(*edges, at_most=7))) + 8
     return Plot(left, right, top, top + HEIGHT, (min(steps), last), edges)
 
 
 def _draw_axes(canvas: Canvas, plot: Plot, x: str) -> None:
     theme = canvas.theme
     values = ticks(*plot.values, at_most=7)
-    for value, label in zip(values, labels(values), strict=True):
+    for value, label in zip(values, tick_labels(values), strict=True):
         y = plot.y_of(value)
         canvas.line([(plot.left, y), (plot.right, y)], theme.grid)
         canvas.text(plot.left - 8, y, label, 11, theme.muted, "end")
@@ -101,7 +100,7 @@ def _draw_axes(canvas: Canvas, plot: Plot, x: str) -> None:
     steps = ticks(*plot.steps, at_most=10)
     if any(step == int(step) for step in steps):  # half a step is no step
         steps = [step for step in steps if step == int(step)]
-    for step, label in zip(steps, labels(steps), strict=True):
+    for step, label in zip(steps, tick_labels(steps), strict=True):
         at = plot.x_of(step)
         canvas.line([(at, plot.bottom), (at, plot.bottom + 4)], theme.muted)
         canvas.text(at, plot.bottom + 14, label, 11, theme.muted, "middle")
@@ -110,7 +109,7 @@ def _draw_axes(canvas: Canvas, plot: Plot, x: str) -> None:
 
 
 def _set_apart(drawn: list[Curve], plot: Plot) -> None:
-    """Where curves lie on each other, make the ones below wider."""
+    """If curves lie on each other, make the ones below wider."""
     for i, curve in enumerate(drawn):
         above = sum(_same(curve, other, plot) for other in drawn[i + 1 :])
         if above:
@@ -120,7 +119,7 @@ def _set_apart(drawn: list[Curve], plot: Plot) -> None:
 
 
 def _same(a: Curve, b: Curve, plot: Plot) -> bool:
-    """Whether the curves cannot be told apart at the steps that they share."""
+    """Return whether the curves look the same at the steps that they share."""
     values = dict(b.points)
     shared = [(value, values[step]) for step, value in a.points if step in values]
     return bool(shared) and all(abs(plot.y_of(p) - plot.y_of(q)) <= SAME for p, q in shared)
@@ -149,13 +148,13 @@ def _draw_curve(canvas: Canvas, plot: Plot, curve: Curve) -> None:
 
 
 def _colour(canvas: Canvas, curve: Curve) -> str:
-    """Pale for a curve that others lie on; less so on dark ground, where pale is dark."""
+    """Return a pale color for a curve below others; less pale on a dark background."""
     share = 0.7 if canvas.theme.name == "dark" else 0.45
     return canvas.theme.faded(curve.colour, share) if curve.width > 2 else curve.colour
 
 
 def _parts(curve: Curve) -> list[list[tuple[float, float]]]:
-    """The curve up to its first missing value, and the rest."""
+    """Return the curve up to its first missing value, and the rest."""
     if curve.broken is None:
         return [curve.points]
     return [
@@ -165,7 +164,7 @@ def _parts(curve: Curve) -> list[list[tuple[float, float]]]:
 
 
 def _thinned(line: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most four points for each column of pixels: first, lowest, highest, last."""
+    """Keep at most four points for each column of pixels: first, lowest, highest, last."""
     columns: dict[int, list[tuple[float, float]]] = {}
     for point in line:
         columns.setdefault(int(point[0]), []).append(point)
@@ -177,7 +176,7 @@ def _thinned(line: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _draw_marker(canvas: Canvas, x: float, y: float, number: int, colour: str) -> None:
-    """Another shape for each curve, with a rim that parts it from the line below."""
+    """Draw a shape that differs for each curve, with a rim between it and the line below."""
     shape = MARKERS[number % len(MARKERS)]
     rim, inside = RADIUS + 1.1, RADIUS
     canvas.polygon([(x + rim * dx, y + rim * dy) for dx, dy in shape], canvas.theme.background)
@@ -197,7 +196,7 @@ def _floor_name(floor: float) -> str:
 
 
 def _draw_names(canvas: Canvas, plot: Plot, drawn: list[Curve], floor: float | None) -> None:
-    """At the right edge, each beside the end of its line, moved apart where they would touch."""
+    """Write each name at the right edge beside the end of its line, none touching another."""
     wanted = [(plot.y_of(c.points[-1][1]) if c.points else plot.top, c) for c in drawn]
     if floor is not None:
         wanted.append((plot.y_of(floor), None))
@@ -225,7 +224,7 @@ def _draw_sample(canvas: Canvas, x: float, y: float, curve: Curve) -> None:
 
 
 def _spread(wanted: list[float], apart: float, top: float, bottom: float) -> list[float]:
-    """Sorted places, `apart` from each other, close to the wanted ones, within top..bottom."""
+    """Return sorted places within top..bottom, `apart` from each other, near the wanted ones."""
     places: list[float] = []
     for y in wanted:
         places.append(max(y, places[-1] + apart) if places else max(y, top))

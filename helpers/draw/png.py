@@ -3,17 +3,15 @@
 import io
 from itertools import groupby
 
-from helpers.draw.canvas import Canvas, Line, Polygon, Rect, Text
-from helpers.draw.svg import HATCH
+from helpers.draw.picture import HATCH, Canvas, Line, Polygon, Rect, Text
 
 
 def to_png(canvas: Canvas, title: str, alt: str, scale: float = 2.0) -> bytes:
-    """The picture as the bytes of a PNG file.
+    """Return the picture as the bytes of a PNG file, with its title and description inside.
 
-    scale: pixels of the file per pixel of the picture; 2 is sharp on every screen. Title and
-    description go into the file.
+    scale: pixels of the file per pixel of the picture; 2 is sharp on every screen.
     """
-    # Imported here: drawing an SVG must not cost matplotlib's second.
+    # Imported here, because an SVG should not cost the second that matplotlib takes.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -35,7 +33,7 @@ def _encoded(agg, title: str, alt: str) -> bytes:
     facts.add_itxt("Title", title)
     facts.add_itxt("Description", alt)
     image = Image.frombytes("RGBA", agg.get_width_height(), bytes(agg.buffer_rgba()))
-    # Flat colours: 256 of them look the same and take a third of the bytes.
+    # Flat colors: 256 of them look the same and take a third of the bytes.
     image = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     buffer = io.BytesIO()
     image.save(buffer, format="PNG", optimize=True, pnginfo=facts)
@@ -43,7 +41,7 @@ def _encoded(agg, title: str, alt: str) -> bytes:
 
 
 def _style(shape) -> tuple:
-    """What neighbours must share to be drawn as one path."""
+    """Return what neighbors must share to be drawn as one path."""
     match shape:
         case Rect():
             return ("rect", shape.fill, shape.hatch)
@@ -113,7 +111,7 @@ def _corners(r: Rect) -> list:
 
 
 def _hatching(r: Rect) -> list:
-    """The rising diagonals x + y = n * HATCH, cut to the box: where SVG's pattern puts them."""
+    """Return the rising diagonals x + y = n * HATCH inside the box, as SVG's pattern has them."""
     strokes = []
     right, bottom = r.x + r.width, r.y + r.height
     n = int((r.x + r.y) // HATCH)

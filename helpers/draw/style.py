@@ -1,8 +1,8 @@
 """The look of every picture: one palette, one set of letters, light and dark.
 
-Colours are Okabe and Ito's set ("Color Universal Design", 2008), which people with any common
-colour vision can tell apart. Colour is never the only sign: boxes carry letters, waiting is
-hatched, curves differ by dashes and markers. The interactive widget reads the same tables.
+Colors are Okabe and Ito's set ("Color Universal Design", 2008), which people with any common kind
+of color vision can tell apart. Color is never the only sign: boxes carry letters, waiting is
+hatched, and curves differ by dashes and markers too. The interactive widget reads the same tables.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ FONTS = "'Helvetica Neue', 'Segoe UI', Arial, 'Liberation Sans', 'DejaVu Sans', 
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """The colours around the data. Every picture paints its own background."""
+    """The colors around the data. Every picture paints its own background."""
 
     name: str
     background: str
@@ -30,7 +30,7 @@ class Theme:
     wait: str  # the lines of the hatching
 
     def faded(self, colour: str, share: float = 0.45) -> str:
-        """`colour` moved towards the background; share=1 is the colour, 0 the background."""
+        """Return `colour` mixed with the background; share=1 is the color, 0 the background."""
         pairs = zip(_channels(colour), _channels(self.background), strict=True)
         return "#" + "".join(f"{round(share * c + (1 - share) * b):02X}" for c, b in pairs)
 
@@ -63,21 +63,25 @@ LOOKS = {
 
 
 def look(kind: str) -> Look:
-    """The look of any kind; collectives are grey, an unknown kind is yellow with its name."""
+    """Return the look of a kind; collectives are gray, an unknown kind is yellow with its name."""
     if kind in COLLECTIVES:
         return LOOKS.get(kind, Look(LIGHT_GREY, kind, kind))
     return LOOKS.get(kind, Look(YELLOW, kind, kind))
 
 
 def theme(name: str) -> Theme:
-    """The theme called "light" or "dark"; ValueError for another word."""
+    """Return the theme called "light" or "dark".
+
+    Raises:
+        ValueError: if there is no theme of that name.
+    """
     if name not in THEMES:
         raise ValueError(f"no theme {name!r}: choose 'light' or 'dark'")
     return THEMES[name]
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever reads better on `colour` (WCAG 2.1, relative luminance)."""
+    """Return black or white, whichever reads better on `colour` (WCAG 2.1, relative luminance)."""
     shares = [c / 255 for c in _channels(colour)]
     r, g, b = (s / 12.92 if s <= 0.04 else ((s + 0.055) / 1.055) ** 2.4 for s in shares)
     return "#FFFFFF" if 0.2126 * r + 0.7152 * g + 0.0722 * b < 0.18 else "#14171B"

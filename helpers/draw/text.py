@@ -1,8 +1,9 @@
-"""How wide a text is, and numbers as a reader wants them.
+"""How wide a text is, numbers as a reader wants them, and round numbers for axes.
 
-Widths stand in a table, so that a picture is the same on every machine whatever fonts it has.
+Widths come from a table, so a picture is the same on every machine, whatever fonts it has.
 """
 
+import math
 from collections.abc import Iterable
 
 # DejaVu Sans, a wide font: hundredths of the font size for the characters 32 to 126.
@@ -17,18 +18,18 @@ _BOLD = 1.13
 
 
 def width_of(text: str, size: float, bold: bool = False) -> float:
-    """The width of one line of text in pixels, never too small for the fonts that we name."""
+    """Return the width of one line of text in pixels, or more, in any of the fonts that we name."""
     ems = sum(_WIDTH.get(c, 0.65 if ord(c) < 0x1100 else 1.0) for c in text)
     return ems * size * (_BOLD if bold else 1.0)
 
 
 def first_that_fits(texts: Iterable[str], size: float, room: float) -> str:
-    """The first of the texts that is not wider than `room` pixels; "" if none is."""
+    """Return the first text that is at most `room` pixels wide; "" if none is."""
     return next((text for text in texts if width_of(text, size) <= room), "")
 
 
 def shortened(text: str, size: float, room: float) -> str:
-    """The text, or as much of it as fits into `room` pixels with "…" after it."""
+    """Return the text, or as much of it as fits into `room` pixels with "…" after it."""
     if width_of(text, size) <= room:
         return text
     while text and width_of(text + "…", size) > room:
@@ -37,7 +38,7 @@ def shortened(text: str, size: float, room: float) -> str:
 
 
 def wrapped(text: str, size: float, room: float, bold: bool = False) -> list[str]:
-    """The text in lines of at most `room` pixels, broken at spaces."""
+    """Break the text at spaces into lines of at most `room` pixels."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -49,7 +50,7 @@ def wrapped(text: str, size: float, room: float, bold: bool = False) -> list[str
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number with `digits` significant digits, without an exponent where one can do without."""
+    """Format a number with `digits` significant digits, if possible without an exponent."""
     if value == 0 or 1e-4 <= abs(value) < 1e7:
         text = f"{value:.{digits}g}"
         return f"{float(text):,.0f}" if "e" in text else text
@@ -57,7 +58,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def time_unit(seconds: float) -> tuple[float, str]:
-    """The unit in which this much time is easy to read: (seconds per unit, its name)."""
+    """Return the unit in which this time is easy to read: (seconds per unit, its name)."""
     for size, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if seconds >= size:
             return size, name
@@ -65,7 +66,7 @@ def time_unit(seconds: float) -> tuple[float, str]:
 
 
 def time_text(seconds: float) -> str:
-    """ "120 ms" and the like, three significant digits."""
+    """Format a time with three significant digits: "120 ms"."""
     if not seconds:
         return "0 s"
     size, name = time_unit(seconds * 1.0005)  # 0.9999 ms would be read as 1 ms
@@ -73,7 +74,7 @@ def time_text(seconds: float) -> str:
 
 
 def bytes_text(count: float) -> str:
-    """ "1.2 GB" and the like; steps of 1,000."""
+    """Format bytes with three significant digits, in steps of 1,000: "1.2 GB"."""
     for size, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if abs(count) >= size:
             return f"{significant(count / size)} {name}"
@@ -81,12 +82,40 @@ def bytes_text(count: float) -> str:
 
 
 def percent(share: float) -> str:
-    """ "34 %", and "0.4 %" rather than a rounded zero."""
+    """Format a share as "34 %", and as "0.4 %" rather than a rounded zero."""
     value = 100 * share
     return f"{value:.1g} %" if 0.05 <= value < 0.95 else f"{round(value)} %"
 
 
 def listed(words: Iterable[str]) -> str:
-    """ "a", "a and b", "a, b and c"."""
+    """Join words: "a", "a and b", "a, b and c"."""
     *most, last = list(words)
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def ticks(low: float, high: float, at_most: int = 8) -> list[float]:
+    """Return at most `at_most` round values within low..high; only `low` if the range is empty.
+
+    Their step is 1, 2 or 5 times a power of ten.
+    """
+    if not high > low:
+        return [low]
+    step = 10.0 ** math.floor(math.log10((high - low) / at_most))
+    while True:
+        for factor in (1, 2, 5):
+            first = math.ceil(low / (factor * step) - 1e-9)
+            last = math.floor(high / (factor * step) + 1e-9)
+            if last - first < at_most:
+                return [i * factor * step for i in range(first, last + 1)]
+        step *= 10
+
+
+def tick_labels(values: list[float]) -> list[str]:
+    """Format the values, all with as many decimals as their step needs."""
+    step = min((b - a for a, b in zip(values, values[1:], strict=False)), default=0)
+    if not step:
+        return [f"{value:g}" for value in values]
+    if max(abs(v) for v in values) >= 1e7 or step < 1e-6:
+        return [f"{value:g}" for value in values]
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    return [f"{value + 0.0:,.{decimals}f}" for value in values]

@@ -1,18 +1,24 @@
 """The static picture of a trace: a row for each rank, time from left to right.
 
-The same length is the same time in every row, and in every trace of a picture. Computing is above,
-communication below it; waiting is hatched; idle time is what stays empty.
+Equal lengths are equal times, in every row and in every trace of a picture. Computing is above,
+communication below it; waiting is hatched, and idle time stays empty.
 """
 
-from helpers.draw.canvas import Canvas
-from helpers.draw.lanes import TIPS, Frame, Lane, draw_lane, draw_memory
-from helpers.draw.legend import draw_legend
-from helpers.draw.picture import Picture
+from helpers.draw.findings import TraceSummary, comparable, compared, found_in, in_words
+from helpers.draw.lanes import TIPS, Lane, TimeAxis, draw_lane, draw_legend, draw_memory
+from helpers.draw.picture import Canvas, Picture
 from helpers.draw.style import theme as theme_called
-from helpers.draw.text import percent, shortened, time_text, time_unit, width_of, wrapped
-from helpers.draw.ticks import labels, ticks
-from helpers.draw.words import Part, comparable, compared, found_in, in_words
-from helpers.trace import LANES, Event, Trace, messages, peak
+from helpers.draw.text import (
+    percent,
+    shortened,
+    tick_labels,
+    ticks,
+    time_text,
+    time_unit,
+    width_of,
+    wrapped,
+)
+from helpers.trace import LANES, Event, Trace, matched_messages, peak
 
 PAD, MAX_LANES, ARROWS = 14, 4, 80
 
@@ -26,14 +32,15 @@ def timeline(
     arrows: bool | None = None,
     theme: str = "light",
 ) -> Picture:
-    """A picture of one trace.
+    """Draw one trace; waits are computed from the events of all ranks (`with_waits`).
 
-    title: what was found; left out, it is computed ("3 ranks, 120 ms: 34 % of the time waiting").
-    width: pixels. duration: seconds that the axis covers at least; give two pictures the same, to
-    compare them. arrows: draw messages as arrows; left out, where there are few of them.
-    theme: "light" or "dark".
-
-    Waits are worked out from the events of all ranks (`with_waits`).
+    Args:
+        trace: the events of all ranks.
+        title: what was found; computed by default ("3 ranks, 120 ms: 34 % of the time waiting").
+        width: pixels.
+        duration: seconds that the axis covers at least; two pictures with the same can be compared.
+        arrows: whether to draw messages as arrows; by default, if there are few of them.
+        theme: "light" or "dark".
     """
     return compare({"": trace}, title, width=width, duration=duration, arrows=arrows, theme=theme)
 
@@ -47,11 +54,15 @@ def compare(
     arrows: bool | None = None,
     theme: str = "light",
 ) -> Picture:
-    """Several traces under each other, on one scale: ``compare({"predicted": a, "measured": b})``.
+    """Draw several traces on one scale: ``compare({"predicted": a, "measured": b})``.
 
-    Each starts at its own first event. Memory is drawn where every trace counts it.
+    Each starts at its own first event. Memory is drawn if every trace counts it. The other
+    arguments are those of `timeline`.
+
+    Raises:
+        ValueError: if there are no traces.
     """
-    parts = comparable([Part(name, trace) for name, trace in traces.items()])
+    parts = comparable([TraceSummary(name, trace) for name, trace in traces.items()])
     if not parts:
         raise ValueError("compare() needs at least one trace")
     if title is None:
@@ -63,30 +74,32 @@ def compare(
         canvas.text(PAD, y + 8, line, 15, bold=True)
         y += 20
     y = draw_legend(canvas, [p.trace for p in parts], y + 6, PAD) + 8
-    frame = _frame(width, parts, longest)
+    axis = _time_axis(width, parts, longest)
     for part in parts:
-        y = _draw_part(canvas, part, y, frame, arrows)
-    canvas.height = _draw_axis(canvas, y, frame) if longest else y
+        y = _draw_part(canvas, part, y, axis, arrows)
+    canvas.height = _draw_axis(canvas, y, axis) if longest else y
     return Picture(canvas, title, in_words(title, parts))
 
 
-def _frame(width: float, parts: list[Part], longest: float) -> Frame:
+def _time_axis(width: float, parts: list[TraceSummary], longest: float) -> TimeAxis:
     names = [width_of(f"rank {rank}", 12) for p in parts for rank in p.trace.ranks]
     lanes = {e.lane for p in parts for e in p.trace.events} - set(LANES)
     names += [min(width_of(lane, 10), 110) for lane in lanes]
     names += [width_of("memory", 10) for p in parts if p.trace.counters]
-    return Frame(PAD + max(names, default=40) + 10, width - PAD - 76, longest or 1e-6)
+    return TimeAxis(PAD + max(names, default=40) + 10, width - PAD - 76, longest or 1e-6)
 
 
-def _draw_part(canvas: Canvas, part: Part, y: float, frame: Frame, arrows: bool | None) -> float:
-    """Draw one trace; give the y below it."""
+def _draw_part(
+    canvas: Canvas, part: TraceSummary, y: float, axis: TimeAxis, arrows: bool | None
+) -> float:
+    """Draw one trace, and return the y below it."""
     trace, theme = part.trace, canvas.theme
     if part.name:
         canvas.text(PAD, y + 10, f"{part.name}: {found_in(part)}", 12, bold=True)
         y += 24
     if not trace.events and not trace.counters:
-        canvas.rect(frame.left, y, frame.right - frame.left, 26, theme.band)
-        middle = (frame.left + frame.right) / 2
+        canvas.rect(axis.left, y, axis.right - axis.left, 26, theme.band)
+        middle = (axis.left + axis.right) / 2
         canvas.text(middle, y + 13, "nothing was recorded", 12, theme.muted, "middle")
         return y + 40
     rows, lanes = _rows(trace)
@@ -100,38 +113,38 @@ def _draw_part(canvas: Canvas, part: Part, y: float, frame: Frame, arrows: bool 
         tops[rank] = y
         middle = y + heights["compute"] / 2
         if number % every == 0:
-            canvas.text(frame.left - 10, middle, f"rank {rank}", 12, anchor="end")
+            canvas.text(axis.left - 10, middle, f"rank {rank}", 12, anchor="end")
             share = f"busy {percent(part.busy(rank))}"
-            canvas.text(frame.right + 10, middle, share, 11, theme.muted)
+            canvas.text(axis.right + 10, middle, share, 11, theme.muted)
         for lane, height in heights.items():
-            canvas.rect(frame.left, y, frame.right - frame.left, height, theme.band)
+            canvas.rect(axis.left, y, axis.right - axis.left, height, theme.band)
             letters = 12 if height >= 18 else 10 if height >= 13 else 0
             if lane not in LANES and letters:
-                _name_lane(canvas, lane, y + height / 2, frame)
-            draw_lane(canvas, Lane(y, height, frame.x_of, letters), by_lane.get(lane, []), tip)
+                _name_lane(canvas, lane, y + height / 2, axis)
+            draw_lane(canvas, Lane(y, height, axis.x_of, letters), by_lane.get(lane, []), tip)
             y += height + (2 if height > 6 else 0)
         if highest > 0:
             counts = [c for c in trace.counters if c.rank == rank and c.name == "memory"]
-            y = draw_memory(canvas, counts, highest, part.duration, y, frame)
+            y = draw_memory(canvas, counts, highest, part.duration, y, axis)
         y += _gap(len(rows))
-    pairs = messages(trace)
+    pairs = matched_messages(trace)
     if arrows if arrows is not None else 0 < len(pairs) <= ARROWS:
-        _draw_arrows(canvas, pairs, tops, heights, frame)
+        _draw_arrows(canvas, pairs, tops, heights, axis)
     if part.duration:
-        _draw_grid(canvas, top - 4, y, frame, behind)
+        _draw_grid(canvas, top - 4, y, axis, behind)
     return y + 4
 
 
-def _name_lane(canvas: Canvas, name: str, y: float, frame: Frame) -> None:
-    name = shortened(name, 10, frame.left - PAD - 10)
-    canvas.text(frame.left - 10, y, name, 10, canvas.theme.muted, "end")
+def _name_lane(canvas: Canvas, name: str, y: float, axis: TimeAxis) -> None:
+    name = shortened(name, 10, axis.left - PAD - 10)
+    canvas.text(axis.left - 10, y, name, 10, canvas.theme.muted, "end")
 
 
 def _rows(trace: Trace) -> tuple[dict[int, dict[str, list[Event]]], list[str]]:
-    """The events of each rank and lane, in order, and the lanes to draw.
+    """Return the events of each rank and lane, in order, and the lanes to draw.
 
-    Input that never goes on while a rank computes is drawn in the compute lane: no lane is needed
-    to show that they take turns.
+    If a rank never reads input while it computes, input is drawn in the compute lane: it takes no
+    lane of its own to show that they take turns.
     """
     rows: dict[int, dict[str, list[Event]]] = {}
     for rank, events in trace.by_rank().items():
@@ -148,7 +161,7 @@ def _rows(trace: Trace) -> tuple[dict[int, dict[str, list[Event]]], list[str]]:
 
 
 def _overlap(some: list[Event], others: list[Event]) -> bool:
-    """Whether one of the first goes on while one of the second does; a ns does not count."""
+    """Return whether an event of each list overlap, by more than a nanosecond."""
     edges = sorted([*((e, 0) for e in some), *((e, 1) for e in others)], key=lambda x: x[0].start)
     ends = [float("-inf"), float("-inf")]
     for event, which in edges:
@@ -159,7 +172,7 @@ def _overlap(some: list[Event], others: list[Event]) -> bool:
 
 
 def _heights(ranks: int, lanes: list[str]) -> dict[str, float]:
-    """Pixels of each lane: the more ranks, the flatter."""
+    """Return the height of each lane in pixels: the more ranks, the flatter."""
     compute, other = (26, 15) if ranks <= 12 else (18, 13) if ranks <= 24 else (8, 4)
     if ranks > 100:
         compute, other = 3, 1.5
@@ -171,7 +184,7 @@ def _gap(ranks: int) -> float:
 
 
 def _tip(e: Event) -> str:
-    """All facts of an event in a line, for the pointer."""
+    """Return all facts of an event in one line, for the tooltip."""
     words = [f"{e.kind} {e.name}".strip(), f"rank {e.rank}", time_text(e.duration)]
     words.append(f"from {time_text(e.start)} to {time_text(e.end)}")
     facts = e.info if e.info.get("bytes") else {k: v for k, v in e.info.items() if k != "bytes"}
@@ -181,8 +194,8 @@ def _tip(e: Event) -> str:
     return ", ".join(words)
 
 
-def _draw_arrows(canvas, pairs, tops, heights, frame: Frame) -> None:
-    """From where a send leaves its rank's lanes to where the receive enters its."""
+def _draw_arrows(canvas, pairs, tops, heights, axis: TimeAxis) -> None:
+    """Draw each message from the lanes of its sender to the lanes of its receiver."""
     below = 0.0
     for lane, height in heights.items():
         below += height + 2
@@ -192,30 +205,30 @@ def _draw_arrows(canvas, pairs, tops, heights, frame: Frame) -> None:
         down = tops[receive.rank] > tops[send.rank]
         y0 = tops[send.rank] + (below - 2 if down else 0)
         y1 = tops[receive.rank] + (0 if down else below - 2)
-        start, end = (frame.x_of(send.start), y0), (frame.x_of(receive.end), y1)
+        start, end = (axis.x_of(send.start), y0), (axis.x_of(receive.end), y1)
         canvas.arrow(start, end, canvas.theme.muted, 1.0, 6)
 
 
-def _ticks(frame: Frame) -> list[tuple[float, str]]:
-    """(x, label) of each tick."""
-    size, _ = time_unit(frame.duration)
-    values = ticks(0, frame.duration / size, at_most=10)
-    return [(frame.x_of(v * size), t) for v, t in zip(values, labels(values), strict=True)]
+def _ticks(axis: TimeAxis) -> list[tuple[float, str]]:
+    """Return (x, label) of each tick."""
+    size, _ = time_unit(axis.duration)
+    values = ticks(0, axis.duration / size, at_most=10)
+    return [(axis.x_of(v * size), t) for v, t in zip(values, tick_labels(values), strict=True)]
 
 
-def _draw_grid(canvas: Canvas, top: float, y: float, frame: Frame, behind: int) -> None:
-    """Lines at the ticks, behind everything that was drawn since `behind`."""
+def _draw_grid(canvas: Canvas, top: float, y: float, axis: TimeAxis, behind: int) -> None:
+    """Draw lines at the ticks, behind every shape from number `behind` on."""
     grid = Canvas(canvas.width, 0, canvas.theme)
-    for x, _ in _ticks(frame):
+    for x, _ in _ticks(axis):
         grid.line([(x, top), (x, y)], canvas.theme.grid)
     canvas.shapes[behind:behind] = grid.shapes
 
 
-def _draw_axis(canvas: Canvas, y: float, frame: Frame) -> float:
-    """The ticks' labels and the unit; give the y below."""
-    for x, label in _ticks(frame):
+def _draw_axis(canvas: Canvas, y: float, axis: TimeAxis) -> float:
+    """Draw the labels of the ticks and the unit, and return the y below."""
+    for x, label in _ticks(axis):
         canvas.text(x, y + 6, label, 11, canvas.theme.muted, "middle")
-    middle = (frame.left + frame.right) / 2
-    unit = f"time ({time_unit(frame.duration)[1]})"
+    middle = (axis.left + axis.right) / 2
+    unit = f"time ({time_unit(axis.duration)[1]})"
     canvas.text(middle, y + 24, unit, 11, canvas.theme.muted, "middle")
     return y + 36

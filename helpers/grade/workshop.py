@@ -29,7 +29,7 @@ from helpers.grade.signs import signs_of
 from helpers.grade.task import Task, WorkFailed, load_module, load_task
 from helpers.ranks.protocol import receive_bytes, send_bytes
 
-LIBRARIES = ("numpy", "torch.distributed", "psutil", "cloudpickle", "helpers.hang.watch")
+LIBRARIES = ("numpy", "torch.distributed", "psutil", "cloudpickle", "helpers.hang.monitor")
 LIBRARIES += ("helpers.ranks", "helpers.ranks.connect", "helpers.ranks.worker", "helpers.oracle")
 CAN_FORK = hasattr(os, "fork") and sys.platform == "linux"
 

@@ -10,6 +10,6 @@ A grid is an argument, never a global.
 """
 
 from helpers.grid.grid import DIMENSIONS, Coordinates, Grid
-from helpers.grid.torch_groups import Groups, device_mesh, make_groups
+from helpers.grid.torch_groups import Groups, make_groups
 
-__all__ = ["DIMENSIONS", "Coordinates", "Grid", "Groups", "device_mesh", "make_groups"]
+__all__ = ["DIMENSIONS", "Coordinates", "Grid", "Groups", "make_groups"]

@@ -1,7 +1,4 @@
-"""The groups of a grid as torch process groups, and as a DeviceMesh.
-
-torch is imported only when one is created.
-"""
+"""The groups of a grid as torch process groups. torch is imported only when they are created."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +25,7 @@ def make_groups(grid: Grid) -> Groups:
         ValueError: if the number of connected ranks differs from the grid's.
         RuntimeError: if the ranks are not connected yet.
     """
-    dist = _connected(grid, "make_groups(grid)")
+    dist = _connected(grid)
     mine = {}
     for dimension in DIMENSIONS:
         for ranks in grid.groups(dimension):
@@ -38,25 +35,14 @@ def make_groups(grid: Grid) -> Groups:
     return Groups(**mine)
 
 
-def device_mesh(grid: Grid, device_type: str = "cpu"):
-    """Return the grid as a DeviceMesh with dimensions "dp", "pp", "tp": ``mesh["dp"]`` is a slice.
-
-    device_type: "cpu" or "cuda". Every rank must call it. Raises as `make_groups` does.
-    """
-    _connected(grid, "device_mesh(grid)")
-    from torch.distributed.device_mesh import init_device_mesh
-
-    return init_device_mesh(device_type, grid.shape, mesh_dim_names=DIMENSIONS)
-
-
-def _connected(grid: Grid, call: str):
+def _connected(grid: Grid):
     """Return torch.distributed, after checking that the grid's ranks are connected."""
     import torch.distributed as dist
 
     if not dist.is_available() or not dist.is_initialized():
         raise RuntimeError(
-            f"{call} needs connected ranks, and this one is not: call it inside a launch, or after "
-            "helpers.ranks.connect(place)"
+            "make_groups(grid) needs connected ranks, and this one is not: call it inside a "
+            "launch, or after helpers.ranks.connect(place)"
         )
     grid.require(dist.get_world_size())
     return dist

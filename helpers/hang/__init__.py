@@ -1,7 +1,7 @@
 """Explain a hang: which rank waits for which at what line, why, and what to change.
 
-    the_watch().begin(rank)            in each rank: record every call of torch.distributed
-    the_watch().check(store)           checked mode: refuse a call that doesn't fit before it starts
+    the_monitor().begin(rank)          in each rank: record every call of torch.distributed
+    the_monitor().check(store)         checked mode: refuse a call that doesn't fit before it starts
     GlobalSnapshot(standings, ended)   where all ranks stand, as the launcher collects it
     diagnose(snapshot)                 the diagnosis: one sentence, the cure, a picture
 
@@ -9,7 +9,7 @@ Files, from the ground up:
 
     places, operation, log     a line of code, one call, all calls of a rank: plain facts
     calls, flight, threads     what a call asks for; what C++ has started; what a thread is doing
-    watch                      wraps torch.distributed and answers where the rank stands
+    monitor                    wraps torch.distributed and answers where the rank stands
     notes, match, checked_mode signed notes; do two operations fit; compare before they start
     wait_for_graph             which rank waits for which, and which of the waits can never end
     cases, diagnosis           what went wrong and the cure; the whole answer, with its picture

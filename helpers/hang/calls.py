@@ -12,11 +12,11 @@ from typing import Any
 from helpers.hang.log import Log
 from helpers.hang.operation import LOCAL, NEW_GROUP, RECEIVES, SENDS, Operation
 from helpers.hang.places import Frame
-from helpers.waits.words import names
+from helpers.waits.explain import names
 
 
 @dataclass(frozen=True)
-class Known:
+class Roles:
     """Which arguments of a function hold its facts.
 
     tensor: the argument whose size must be the same on all ranks; "" if there is none.
@@ -31,32 +31,32 @@ class Known:
     takes: str = ""
 
 
-MESSAGES = {name: Known("tensor", "dst") for name in ("send", "isend")}
-MESSAGES |= {name: Known("tensor", "src") for name in ("recv", "irecv")}
-MESSAGES |= {"send_object_list": Known("", "dst"), "recv_object_list": Known("", "src")}
+MESSAGES = {name: Roles("tensor", "dst") for name in ("send", "isend")}
+MESSAGES |= {name: Roles("tensor", "src") for name in ("recv", "irecv")}
+MESSAGES |= {"send_object_list": Roles("", "dst"), "recv_object_list": Roles("", "src")}
 COLLECTIVES = {
-    "all_reduce": Known("tensor", reduces=True),
-    "broadcast": Known("tensor", "src"),
-    "reduce": Known("tensor", "dst", reduces=True),
-    "all_gather": Known("tensor", gives="tensor", takes="tensor_list"),
-    "all_gather_into_tensor": Known("input_tensor", gives="input_tensor", takes="output_tensor"),
-    "gather": Known("tensor", "dst", gives="tensor", takes="gather_list"),
-    "scatter": Known("tensor", "src", gives="scatter_list", takes="tensor"),
-    "reduce_scatter": Known("output", reduces=True, gives="input_list", takes="output"),
-    "reduce_scatter_tensor": Known("output", reduces=True, gives="input", takes="output"),
-    "all_to_all": Known(gives="input_tensor_list", takes="output_tensor_list"),
-    "all_to_all_single": Known(gives="input", takes="output"),
-    "barrier": Known(),
-    "monitored_barrier": Known(),
-    "all_gather_object": Known(),
-    "gather_object": Known(root="dst"),
-    "broadcast_object_list": Known(root="src"),
-    "scatter_object_list": Known(root="src"),
+    "all_reduce": Roles("tensor", reduces=True),
+    "broadcast": Roles("tensor", "src"),
+    "reduce": Roles("tensor", "dst", reduces=True),
+    "all_gather": Roles("tensor", gives="tensor", takes="tensor_list"),
+    "all_gather_into_tensor": Roles("input_tensor", gives="input_tensor", takes="output_tensor"),
+    "gather": Roles("tensor", "dst", gives="tensor", takes="gather_list"),
+    "scatter": Roles("tensor", "src", gives="scatter_list", takes="tensor"),
+    "reduce_scatter": Roles("output", reduces=True, gives="input_list", takes="output"),
+    "reduce_scatter_tensor": Roles("output", reduces=True, gives="input", takes="output"),
+    "all_to_all": Roles(gives="input_tensor_list", takes="output_tensor_list"),
+    "all_to_all_single": Roles(gives="input", takes="output"),
+    "barrier": Roles(),
+    "monitored_barrier": Roles(),
+    "all_gather_object": Roles(),
+    "gather_object": Roles(root="dst"),
+    "broadcast_object_list": Roles(root="src"),
+    "scatter_object_list": Roles(root="src"),
 }
 NAMES = (*MESSAGES, *COLLECTIVES, NEW_GROUP)
 
 
-def describe(
+def operation_of(
     name: str,
     signature: inspect.Signature,
     args: tuple,
@@ -120,7 +120,7 @@ def describe(
     return _numbered(operation, log), asynchronous
 
 
-def _detail(values: dict[str, Any], known: Known, root: int | None) -> str:
+def _detail(values: dict[str, Any], known: Roles, root: int | None) -> str:
     """Return what the ranks must agree on besides the tensor: "SUM", "from rank 0"."""
     parts = []
     if known.reduces:
@@ -137,7 +137,7 @@ def _detail(values: dict[str, Any], known: Known, root: int | None) -> str:
     return ", ".join(parts)
 
 
-def _parts(values: dict[str, Any], name: str, known: Known, ranks: int) -> tuple[int, ...]:
+def _parts(values: dict[str, Any], name: str, known: Roles, ranks: int) -> tuple[int, ...]:
     """Return how many numbers of an argument belong to each rank; () if it holds no such parts."""
     value = values.get(name)
     if value is None:
@@ -196,7 +196,7 @@ def check_batch_op(signature: inspect.Signature, args: tuple, kwargs: dict, rank
     """Refuse a P2POp whose other rank doesn't exist, before anything in its batch is sent.
 
     Raises:
-        NoSuchRank: as in `describe`.
+        NoSuchRank: as in `operation_of`.
     """
     import torch.distributed as dist
 

@@ -8,7 +8,7 @@ from helpers.hang.log import Standing
 from helpers.hang.places import Where, locate
 from helpers.hang.wait_for_graph import GlobalSnapshot
 from helpers.waits import Wait, picture
-from helpers.waits.words import capital, names
+from helpers.waits.explain import capital, names
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from itertools import product
 
 from helpers.hang.operation import LOCAL, NEW_GROUP, Operation
 from helpers.hang.places import locate
-from helpers.waits.words import capital
+from helpers.waits.explain import capital
 
 Phrase = Callable[[Operation], str]  # " at line 4 of cell [7]"
 

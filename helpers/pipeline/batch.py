@@ -15,7 +15,7 @@ Batch = Tensor | Sequence[Tensor]
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
-def cut(batch: Batch, micro_batches: int, what: str) -> list[Tensor]:
+def split_batch(batch: Batch, micro_batches: int, what: str) -> list[Tensor]:
     """Return the micro-batches of a batch (B, ...).
 
     A tensor is cut along the first dimension into parts whose sizes differ by at most one row. A

@@ -16,7 +16,7 @@ import torch.distributed as dist
 from helpers.schedules import Action, Schedule
 from helpers.simulate import Costs
 
-Seconds = float | Sequence[float]
+PerStage = float | Sequence[float]
 PROMPT_S = 0.0005  # what was received within so short a time was already there
 ROUNDS = 5
 
@@ -34,9 +34,9 @@ class Pace:
         ValueError: if a number is negative.
     """
 
-    forward: Seconds = 0.02
-    input_grad: Seconds = 0.02
-    weight_grad: Seconds = 0.02
+    forward: PerStage = 0.02
+    input_grad: PerStage = 0.02
+    weight_grad: PerStage = 0.02
 
     def __post_init__(self):
         for name in ("forward", "input_grad", "weight_grad"):

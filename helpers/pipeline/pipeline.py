@@ -8,7 +8,7 @@ from typing import Any
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from helpers.pipeline.batch import Batch, BatchLoss, Loss, count_targets, cut
+from helpers.pipeline.batch import Batch, BatchLoss, Loss, count_targets, split_batch
 from helpers.pipeline.executor import Executor
 from helpers.pipeline.observers import Observer
 from helpers.pipeline.pace import Pace, Pacer
@@ -108,8 +108,8 @@ class Pipeline:
                 together, no target counts, or the output of a stage can't be sent.
         """
         m = self.schedule.micro_batches
-        ins = cut(self._needed(inputs, "inputs"), m, "inputs") if self.is_first else []
-        outs = cut(self._needed(targets, "targets"), m, "targets") if self.is_last else []
+        ins = split_batch(self._needed(inputs, "inputs"), m, "inputs") if self.is_first else []
+        outs = split_batch(self._needed(targets, "targets"), m, "targets") if self.is_last else []
         loss = BatchLoss(self.loss, outs, tuple(int(self.tokens(target)) for target in outs))
         last = self.schedule.stages - 1
         observer = Observer(self.recorder, Pacer(self.pace), self.stages, last)

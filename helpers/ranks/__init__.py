@@ -20,11 +20,14 @@ Files, from the ground up:
 
 from helpers.ranks.connect import BACKENDS, BackendError, connect, disconnect, gpu_of
 from helpers.ranks.environment import SOURCES, Place, discover, find_place, usable_cores
-from helpers.ranks.failure import Failure, RankFailed, Report
+from helpers.ranks.failure import Failure, LaunchReport, RankFailed
 from helpers.ranks.launch import CannotSend, launch, run_script
 from helpers.ranks.launchers import PlaceError
 from helpers.ranks.pool import keep_warm
 from helpers.ranks.store import ConnectError
+
+# The former name, until the next release.
+Report = LaunchReport
 
 __all__ = [
     "BACKENDS",
@@ -32,6 +35,7 @@ __all__ = [
     "CannotSend",
     "ConnectError",
     "Failure",
+    "LaunchReport",
     "Place",
     "PlaceError",
     "RankFailed",

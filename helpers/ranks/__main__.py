@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from helpers.ranks.failure import Report
+from helpers.ranks.failure import LaunchReport
 from helpers.ranks.launch import run_script
 
 
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def write_logs(report: Report, folder: Path) -> None:
+def write_logs(report: LaunchReport, folder: Path) -> None:
     """Write what each rank printed to its own file."""
     from helpers.files import write_whole
 

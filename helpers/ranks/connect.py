@@ -128,11 +128,11 @@ def connect(
 def _check_operations(place: Place, timeout: float) -> None:
     from torch.distributed import distributed_c10d as c10d
 
-    from helpers.hang.watch import the_watch
+    from helpers.hang.monitor import the_monitor
 
     if "LAB_RANK" not in os.environ:  # else the launcher has begun it already
-        the_watch().begin(place.rank)
-    the_watch().check(c10d._get_default_store(), timeout)
+        the_monitor().begin(place.rank)
+    the_monitor().check(c10d._get_default_store(), timeout)
 
 
 def rank_device() -> "torch.device":

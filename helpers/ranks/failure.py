@@ -11,7 +11,7 @@ from typing import Any
 from helpers.draw import Picture
 from helpers.hang import Scene, Standing, tell
 from helpers.hang.places import locate
-from helpers.waits.words import names
+from helpers.waits.explain import names
 
 LONGEST = 2_000  # characters of an error's text to show
 LONGEST_TRACEBACK = 50_000
@@ -68,7 +68,7 @@ class RankFailed(RuntimeError):
 
 
 @dataclass
-class Report:
+class LaunchReport:
     """The outcome of a launch: the results or the failure, and what each rank printed."""
 
     results: list[Any]

@@ -253,7 +253,7 @@ def _import_all(trains: bool) -> None:
     import numpy  # noqa: F401
     import torch.distributed  # noqa: F401
 
-    import helpers.hang.watch  # noqa: F401
+    import helpers.hang.monitor  # noqa: F401
     import helpers.ranks.connect  # noqa: F401
     import helpers.ranks.worker  # noqa: F401
 

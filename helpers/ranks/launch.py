@@ -19,7 +19,7 @@ from typing import Any
 from helpers.files import as_path
 from helpers.ranks.connect import require_backend
 from helpers.ranks.environment import usable_cores
-from helpers.ranks.failure import Failure, RankFailed, Report
+from helpers.ranks.failure import Failure, LaunchReport, RankFailed
 from helpers.ranks.pool import in_notebook
 from helpers.ranks.protocol import Call, RankContext, Script
 from helpers.ranks.supervisor import not_inside_a_rank, run_job
@@ -40,7 +40,7 @@ def launch(
     on_error: str = "raise",
     quiet: bool = False,
     checked: bool = True,
-) -> list[Any] | Report:
+) -> list[Any] | LaunchReport:
     """Run `function(*args)` on `ranks` new processes and return one result per rank.
 
     Inside the function `torch.distributed` is ready: `dist.get_rank()`, `dist.all_reduce(…)`.
@@ -49,8 +49,8 @@ def launch(
         backend: "auto" (NCCL if each rank has its own GPU, gloo otherwise), "gloo" or "nccl".
         timeout: seconds from when all ranks run; then they are stopped, and the error says where
             each of them stood. A deadlock is stopped after about two seconds.
-        on_error: "raise" raises RankFailed; "report" returns a Report instead, even on success.
-        quiet: don't print the output of the ranks (the Report still contains it).
+        on_error: "raise" raises RankFailed; "report" returns a LaunchReport, even on success.
+        quiet: don't print the output of the ranks (the LaunchReport still contains it).
         checked: refuse a mismatched message or collective before it does harm, with an error that
             names it. Costs a fraction of a millisecond each, so pass False to measure speed.
 
@@ -93,12 +93,12 @@ def run_script(
     timeout: float = 3600.0,
     quiet: bool = False,
     checked: bool = False,
-) -> Report:
+) -> LaunchReport:
     """Run a script once per rank, as `python path args…` would, each knowing its rank.
 
     The script finds its place in the environment (`find_place`, or torch's own
-    `init_process_group`).  The `failure` of the Report names the rank that failed first, or which
-    rank waits for which.
+    `init_process_group`). The `failure` of the LaunchReport names the rank that failed first, or
+    which rank waits for which.
 
     Args:
         checked: as in `launch`, for a script that calls `connect()`.

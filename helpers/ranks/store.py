@@ -116,10 +116,10 @@ def open_store(place: Place, timeout: float):
                 f"'python -m helpers.ranks -n {place.world_size} SCRIPT' find a free one"
             ) from None
         if serves:
-            raise ConnectError(f"rank 0 cannot listen at {where}: {first_line(error)}") from None
+            raise ConnectError(f"rank 0 cannot listen at {where}: {_first_line(error)}") from None
         raise ConnectError(
             f"rank {place.rank} called {where}, but what answers there is not rank 0 of this "
-            f"run: set MASTER_PORT to another number for every rank ({first_line(error)})"
+            f"run: set MASTER_PORT to another number for every rank ({_first_line(error)})"
         ) from None
 
 
@@ -156,7 +156,7 @@ def store_of_this_attempt(place: Place, timeout: float):
             if time.monotonic() - begun > timeout:
                 raise ConnectError(
                     f"rank {place.rank} waited {timeout:.0f} s for the store of rank 0 at "
-                    f"{address}:{port}: {first_line(error)}"
+                    f"{address}:{port}: {_first_line(error)}"
                 ) from None
         time.sleep(0.05)
 
@@ -205,7 +205,7 @@ def _await_rank_0(place: Place, port: int, timeout: float) -> None:
         time.sleep(0.05)
 
 
-def first_line(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0][:200] if str(error).strip() else repr(error)
 
 

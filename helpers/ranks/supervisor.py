@@ -13,8 +13,8 @@ from helpers.hang.notes import KEY
 from helpers.ranks.environment import Place, free_port
 from helpers.ranks.failure import (
     Failure,
+    LaunchReport,
     RankState,
-    Report,
     first_failure,
     only_echoes,
     stopped,
@@ -40,7 +40,7 @@ def run_job(
     ranks: int,
     context: RankContext,
     write: Callable[[str], object] | None,
-) -> Report:
+) -> LaunchReport:
     """Start the processes, hand each the job, follow them to the end, and leave nothing behind."""
     not_inside_a_rank()
     begun = time.monotonic()
@@ -61,7 +61,7 @@ def run_job(
     results = [None] * ranks
     if failure is None:
         results, failure = _unpack(run.states)
-    return Report(results, failure, run.output.texts, time.monotonic() - begun)
+    return LaunchReport(results, failure, run.output.texts, time.monotonic() - begun)
 
 
 def _unpack(states: list[RankState]) -> tuple[list[Any], Failure | None]:

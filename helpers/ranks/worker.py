@@ -44,7 +44,7 @@ def main() -> None:
     try:
         import torch.distributed  # noqa: F401  the slow import, before a job arrives
 
-        import helpers.hang.watch  # noqa: F401
+        import helpers.hang.monitor  # noqa: F401
     except ImportError as error:
         sentence = f"torch cannot be imported ({error}): python -m helpers.doctor says what to do"
         tell({"kind": "error", **error_facts(ImportError(sentence))})
@@ -113,10 +113,10 @@ def _listen(orders: int, tell: Tell, jobs: queue.Queue, ending: "Ending") -> Non
 def _standing(ending: "Ending"):
     """Return where the program stands and what it waits for; None if that can't be determined."""
     try:
-        from helpers.hang.watch import the_watch
+        from helpers.hang.monitor import the_monitor
 
         left = ending.finished and left_processes()
-        return the_watch().standing(ending.waits, ending.finished, left)
+        return the_monitor().standing(ending.waits, ending.finished, left)
     except Exception:  # this thread must survive: it ends the rank once the notebook is gone
         traceback.print_exc()
         return None
@@ -134,11 +134,11 @@ def _work(context: RankContext, job: Call | Script, tell: Tell, ending: "Ending"
     try:
         context.apply()
         keep_to_loopback()
-        from helpers.hang.watch import the_watch
+        from helpers.hang.monitor import the_monitor
         from helpers.ranks.connect import connect
 
         place = context.place
-        the_watch().begin(
+        the_monitor().begin(
             place.rank,
             mistake=functools.partial(_mistake, tell),
             phrase=lambda operation: locate([operation.place], context.cells).phrase,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from helpers.schedules.rule import needs, user_of
 from helpers.schedules.schedule import KINDS, Schedule
 
-Link = tuple[tuple[int, int], float, float]
+Channel = tuple[tuple[int, int], float, float]
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Times:
 def walk(
     schedule: Schedule,
     seconds: Mapping[str, Sequence[float]] | None = None,
-    links: tuple[Sequence[Link | None], Sequence[Link | None]] | None = None,
+    links: tuple[Sequence[Channel | None], Sequence[Channel | None]] | None = None,
 ) -> Times:
     """Run a schedule without computing anything. O(actions).
 

@@ -6,6 +6,10 @@
     timeline(trace).save("step.html")        one file that opens without Python
 
 The widget is plain JavaScript on a canvas, in `assets/`. Nothing is fetched from anywhere.
+
+    page                  looks, the ES module, and the page that is saved
+    table, simulated      a trace as columns and bytes; the same of a simulated step, faster
+    widget, explorer      the widget; the same under sliders
 """
 
 from importlib import import_module

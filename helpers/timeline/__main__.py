@@ -1,4 +1,4 @@
-"""Make one HTML file of a trace: an interactive timeline that opens without Python.
+"""Turn a trace into one HTML file: an interactive timeline that opens without Python.
 
 python -m helpers.timeline traces/ -o step.html
 python -m helpers.timeline predicted.json --measured traces/ -o both.html

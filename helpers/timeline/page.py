@@ -1,16 +1,111 @@
-"""A timeline as one HTML file: opens without Python, without a server, without a network."""
+"""What the browser gets: the look of events, one ES module, and a page that holds both.
+
+The palette is that of `helpers.draw.style`, so the static picture and the widget look the same.
+
+Each file in `assets/` is a plain ES module with one job. A notebook and a saved page want a single
+module, so the files follow each other without their imports and exports. There is no bundler, and
+nothing is fetched.
+"""
 
 import base64
 import json
+import re
 import zlib
+from dataclasses import asdict
+from functools import cache
 from html import escape
+from pathlib import Path
 
-from helpers.timeline.look import look_table
-from helpers.timeline.module import asset, module_text
+from helpers.draw.style import FONTS, LOOKS, THEMES, YELLOW, ink_on, look
+from helpers.trace import COLLECTIVES
+
+ASSETS = Path(__file__).parent / "assets"
+# A file comes after those that it imports. A test checks that, and that no name occurs twice.
+FILES = (
+    "dom.js",
+    "model.js",
+    "measure.js",
+    "words.js",
+    "layout.js",
+    "paint.js",
+    "lanes.js",
+    "draw.js",
+    "overview.js",
+    "marks.js",
+    "numbers.js",
+    "legend.js",
+    "page.js",
+    "player.js",
+    "interact.js",
+    "save.js",
+    "view.js",
+    "explore.js",
+    "widget.js",
+)
+_IMPORT = re.compile(r"^import\s*\{[^}]*\}\s*from\s*\"[^\"]*\";\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=function|const|class|async)", re.MULTILINE)
+
+# If its letter doesn't fit into a box, lines or dots replace it.
+TEXTURES = {"B": "falling", "I": "upright", "W": "dots", "update": "crossed", "wait": "rising"}
+# Why a rank is idle: {for} is the action it waits to compute, {until} the rank it waits for.
+CAUSES = {
+    "dependency": "{for} needs a result of rank {until} that is not computed yet.",
+    "imbalance": "{for} needs a result of rank {until} that is late: with equal stages on equal "
+    "ranks it would be there.",
+    "message": "The result of rank {until} is computed and on its way: {for} waits for the "
+    "network.",
+    "memory": "The next forward has its input, but there is no room for its activations: first "
+    "{for} must free some.",
+    "all-reduce": "Gradients are averaged with the other replicas.",
+    "finished": "Nothing is left to do here; other ranks still work.",
+}
+# The order in which the colors of summed events are stacked, the same in every row.
+ORDER = [*dict.fromkeys(each.colour for each in LOOKS.values()), YELLOW]
+
+
+def look_of(kind: str) -> dict:
+    """Return the look of a kind of event: color, letter, word, texture, ink of the letter."""
+    shown = look(kind)
+    return {
+        "kind": kind,
+        "colour": shown.colour,
+        "letter": shown.letter,
+        "word": shown.word,
+        "ink": ink_on(shown.colour),
+        "texture": TEXTURES.get(kind, ""),
+        "collective": kind in COLLECTIVES,
+        "known": kind in LOOKS or kind in COLLECTIVES,
+    }
+
+
+def look_table() -> dict:
+    """Return what is the same for every trace: themes, fonts, the words for idle time."""
+    themes = {name: asdict(theme) for name, theme in THEMES.items()}
+    return {"themes": themes, "fonts": FONTS, "causes": CAUSES, "order": ORDER}
+
+
+@cache
+def module_text() -> str:
+    """Return one ES module whose default export is what anywidget asks for: ``{ render }``."""
+    return "\n".join(joinable(asset(name)) for name in FILES)
+
+
+def joinable(source: str) -> str:
+    """Return a file without its imports and exports; a default export stays."""
+    return _EXPORT.sub("", _IMPORT.sub("", source))
+
+
+@cache
+def asset(name: str) -> str:
+    """Return the text of a file in `assets/`."""
+    return (ASSETS / name).read_text(encoding="utf-8")
 
 
 def page(head: dict, body: bytes) -> str:
-    """The text of the file: the same module that a notebook runs, with the data inside."""
+    """Return a timeline as one HTML file that opens without Python, a server or a network.
+
+    It holds the module that a notebook runs, and the data: `head` and `body` as `pack` makes them.
+    """
     packed = base64.b64encode(zlib.compress(body, 6)).decode()
     data = json.dumps({"head": head, "look": look_table(), "body": packed}, ensure_ascii=False)
     parts = {

@@ -1,7 +1,7 @@
 """The table of a simulated step, made without its events.
 
-A slider must be answered while the hand still moves. To build thousands of `Event`s and take them
-apart again would take longer than the simulation. A test holds that both ways give one table.
+The picture has to follow while a slider moves, but building thousands of `Event`s and taking them
+apart again takes longer than the simulation. A test checks that both ways make the same table.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import numpy as np
 
 from helpers.schedules import Action, tag_of
 from helpers.simulate import Simulated
-from helpers.timeline.table import Facts, Table, table_of
+from helpers.timeline.table import SparseColumn, Table, table_of
 from helpers.trace import LANES, with_waits
 
 KINDS = ["F", "B", "I", "W", "send", "recv", "wait"]
@@ -22,7 +22,7 @@ COLUMNS = ("rank", "kind", "lane", "start", "end")
 
 @dataclass
 class Columns:
-    """The table as it grows: each column a list of arrays, which are joined once, at the end.
+    """The table as it grows: each column is a list of arrays, which are joined at the end.
 
     facts: for each, the arrays of the events that have it, and the arrays of its values.
     """
@@ -32,7 +32,7 @@ class Columns:
     count: int = 0
 
     def put(self, start, end, facts: dict, **same) -> range:
-        """Append events, give their numbers. same, facts: one value for all, or one for each."""
+        """Append events and return their numbers. same, facts: one value for all, or one each."""
         here = range(self.count, self.count + len(start))
         for name, values in {"start": start, "end": end, **same}.items():
             self.events[name].append(_for_each(values, len(here)))
@@ -44,15 +44,15 @@ class Columns:
         return here
 
     def fill(self, table: Table) -> None:
-        """Put all of it into a table."""
+        """Fill a table with the columns."""
         for name, pieces in self.events.items():
             setattr(table, name, np.concatenate(pieces) if pieces else np.empty(0))
         for key, (at, values) in self.facts.items():
-            table.facts[key] = Facts(np.concatenate(at), np.concatenate(values))
+            table.facts[key] = SparseColumn(np.concatenate(at), np.concatenate(values))
 
 
 def simulated_table(done: Simulated) -> Table:
-    """The same as ``table_of(done.trace)``, up to the order of events; in arrays."""
+    """Return ``table_of(done.trace)``, up to the order of events, with arrays as columns."""
     if any(done.costs.update) or any(done.costs.all_reduce):
         return table_of(with_waits(done.trace))
     table = Table(list(range(done.schedule.size)), list(KINDS), list(LANES), pipeline=True)
@@ -88,7 +88,7 @@ def _put_actions(columns: Columns, done: Simulated) -> None:
 
 
 def _put_messages(columns: Columns, done: Simulated) -> np.ndarray:
-    """Both ends of each message, from when it leaves until it arrives; a link at a time."""
+    """Add both ends of each message, from when it leaves until it arrives, link by link."""
     schedule, times, m = done.schedule, done.times, done.schedule.micro_batches
     latency, bandwidth, sizes = done.costs.latency, done.costs.bandwidth, done.costs.message_bytes
     given, arrived = map(np.array, times.given), map(np.array, times.arrived)
@@ -124,7 +124,7 @@ def _put_messages(columns: Columns, done: Simulated) -> np.ndarray:
 
 
 def _put_waits(columns: Columns, done: Simulated) -> None:
-    """What waits for an action has facts that the rest has not."""
+    """Add the idle times; only those before an action have the facts of that action."""
     idle = [each for each in done.idle if each.cause != "all-reduce"]
     waits = [each for each in idle if each.action is not None]
     rest = [each for each in idle if each.action is None]
@@ -146,7 +146,7 @@ def _put_waits(columns: Columns, done: Simulated) -> None:
 
 
 def _for_each(values, count: int) -> np.ndarray:
-    """One value for each of `count` events; numbers without a point stay so."""
+    """Return one value for each of `count` events; integers stay integers."""
     whole = isinstance(values, int) or (not np.isscalar(values) and not len(values))
     array = np.asarray(values, dtype=np.int64 if whole else None)
     return np.full(count, array) if array.ndim == 0 else array

@@ -1,19 +1,30 @@
-"""The events of a trace as a table: a column for each fact, an entry for each event.
+"""The events of a trace as a table, and the table as bytes.
 
-A browser draws a hundred thousand events from columns. As many small objects it could not.
+A browser can draw a hundred thousand events from columns; as many small objects would be too slow.
+So a trace becomes a column for each fact, with an entry for each event, and all columns become one
+block of memory that the browser reads as typed arrays, without a copy. The head says where each
+column lies: [type, first byte, number of values]. Types are those of JavaScript's arrays (f64, i32,
+u8 ...), little-endian, and each column starts at a multiple of 8 bytes.
 """
 
+import json
 from dataclasses import dataclass, field
 
-from helpers.trace import LANES, Trace, is_pipeline, messages
+import numpy as np
+
+from helpers.timeline.page import look_of
+from helpers.trace import LANES, Trace, is_pipeline, matched_messages
 from helpers.trace.measure import length, union
 
 MAX_LANES = 8  # rows of one rank; a trace of another program may have hundreds of threads
+TYPES = ("i8", "u8", "i16", "u16", "i32", "u32")  # from narrow to wide
+END = "\0"  # between two words of a text column
+NUMPY = {"i8": "i1", "u8": "u1", "i16": "i2", "u16": "u2", "i32": "i4", "u32": "u4", "f64": "f8"}
 
 
 @dataclass
-class Facts:
-    """One fact of some of the events: `values[k]` is that of event `at[k]`."""
+class SparseColumn:
+    """A fact that only some events have: `values[k]` is that of event `at[k]`."""
 
     at: list[int] = field(default_factory=list)
     values: list = field(default_factory=list)
@@ -24,10 +35,10 @@ class Facts:
 
 
 @dataclass
-class Memory:
-    """From `time[k]` (seconds) on, a rank (a position in `Table.ranks`) holds `value[k]` bytes.
+class MemoryCurve:
+    """Memory over time: from second `time[k]` on, rank `rank[k]` holds `value[k]` bytes.
 
-    Rank by rank, each in the order of time.
+    A rank is a position in `Table.ranks`. Sorted by rank, then by time.
     """
 
     rank: list[int] = field(default_factory=list)
@@ -55,16 +66,16 @@ class Table:
     lane: list[int] = field(default_factory=list)
     start: list[float] = field(default_factory=list)
     end: list[float] = field(default_factory=list)
-    facts: dict[str, Facts] = field(default_factory=dict)
+    facts: dict[str, SparseColumn] = field(default_factory=dict)
     pairs: list[tuple[int, int]] = field(default_factory=list)
     drawn: list[str] = field(default_factory=list)
     goes_to: list[int] = field(default_factory=list)
     pipeline: bool = False
-    memory: Memory = field(default_factory=Memory)
+    memory: MemoryCurve = field(default_factory=MemoryCurve)
 
 
 def table_of(trace: Trace) -> Table:
-    """The table of a trace that starts at 0 s and has its waits."""
+    """Return the table of a trace that starts at 0 s and has its waits."""
     ranks = trace.ranks
     row_of = {rank: row for row, rank in enumerate(ranks)}
     kinds: dict[str, int] = {}
@@ -77,11 +88,11 @@ def table_of(trace: Trace) -> Table:
         table.start.append(e.start)
         table.end.append(e.end)
         for key, value in e.info.items():
-            table.facts.setdefault(str(key), Facts()).put(number, value)
+            table.facts.setdefault(str(key), SparseColumn()).put(number, value)
         if e.name:
-            table.facts.setdefault("name", Facts()).put(number, e.name)
+            table.facts.setdefault("name", SparseColumn()).put(number, e.name)
     number_of = {id(e): number for number, e in enumerate(trace.events)}
-    table.pairs = [(number_of[id(s)], number_of[id(r)]) for s, r in messages(trace)]
+    table.pairs = [(number_of[id(s)], number_of[id(r)]) for s, r in matched_messages(trace)]
     table.kinds, table.lanes = list(kinds), list(lanes)
     table.pipeline = is_pipeline(trace)
     table.drawn, table.goes_to = _lanes_to_draw(trace, table.lanes, set(table.lane))
@@ -94,10 +105,10 @@ def table_of(trace: Trace) -> Table:
 
 
 def _lanes_to_draw(trace: Trace, lanes: list[str], used: set[int]) -> tuple[list[str], list[int]]:
-    """The lanes of every rank, and where each lane's events are drawn.
+    """Return the lanes of every rank, and where each lane's events are drawn.
 
-    Input that never goes on while a rank computes is drawn in the compute lane, as in the static
-    picture: no lane is needed to show that they take turns.
+    If a rank never reads input while it computes, input is drawn in the compute lane, as in the
+    static picture.
     """
     taking_turns = not any(
         _overlap([e for e in row if e.lane == "input"], [e for e in row if e.lane == "compute"])
@@ -112,6 +123,147 @@ def _lanes_to_draw(trace: Trace, lanes: list[str], used: set[int]) -> tuple[list
 
 
 def _overlap(some: list, others: list) -> bool:
-    """Whether one of the first goes on while one of the second does; a ns does not count."""
+    """Return whether an event of each list overlap, by more than a nanosecond."""
     together = length(union([*some, *others]))
     return length(union(some)) + length(union(others)) > together + 1e-9
+
+
+@dataclass
+class Panel:
+    """One of the traces that a timeline shows. title: what it shows, in one line."""
+
+    name: str
+    title: str
+    table: Table
+
+
+@dataclass
+class Body:
+    """The block of bytes as it grows."""
+
+    pieces: list[bytes] = field(default_factory=list)
+    size: int = 0
+
+    def put(self, values, kind: str = "") -> list:
+        """Append a column and return its place. kind: by default the narrowest that holds all."""
+        array = np.asarray(values)
+        kind = kind or _narrowest(array)
+        data = array.astype(np.dtype(NUMPY[kind]).newbyteorder("<"), copy=False).tobytes()
+        place = [kind, self.size, int(array.size)]
+        data += bytes(-len(data) % 8)
+        self.pieces.append(data)
+        self.size += len(data)
+        return place
+
+
+def pack(parts: list[Panel], title: str, alt: str) -> tuple[dict, bytes]:
+    """Return (head, body) of a timeline. alt: what it says, for a screen reader."""
+    body = Body()
+    heads = [_pack_part(part, body) for part in parts]
+    return {"title": title, "alt": alt, "parts": heads}, b"".join(body.pieces)
+
+
+def _pack_part(part: Panel, body: Body) -> dict:
+    table = part.table
+    names = ("rank", "kind", "lane", "start", "end")
+    found = {name: np.asarray(getattr(table, name)) for name in names}
+    order = _order(table, found)
+    place = np.empty(len(order), dtype=np.int64)  # where each event went
+    place[order] = np.arange(len(order))
+    columns = {name: body.put(found[name][order]) for name in names[:3]}
+    columns |= {name: body.put(found[name][order], "f64") for name in names[3:]}
+    pairs = place[np.asarray(table.pairs, dtype=np.int64).reshape(-1, 2)]
+    return {
+        "name": part.name,
+        "title": part.title,
+        "ranks": table.ranks,
+        "kinds": [look_of(kind) for kind in table.kinds],
+        "lanes": table.lanes,
+        "drawn": table.drawn,
+        "goes_to": table.goes_to,
+        "pipeline": table.pipeline,
+        "columns": columns,
+        "facts": _pack_all_facts(table.facts, place, body),
+        "messages": {"send": body.put(pairs[:, 0]), "recv": body.put(pairs[:, 1])},
+        "memory": {
+            "rank": body.put(table.memory.rank),
+            "time": body.put(table.memory.time, "f64"),
+            "value": body.put(table.memory.value, "f64"),
+        },
+    }
+
+
+def _order(table: Table, found: dict[str, np.ndarray]) -> np.ndarray:
+    """Sort events by row, lane and start; of nested events the outer one comes first.
+
+    An event that takes no time comes before the one that starts with it, so actions keep their
+    order.
+    """
+    if not len(table.start):
+        return np.empty(0, dtype=np.int64)
+    start, end = found["start"], found["end"]
+    drawn = np.asarray(table.goes_to)[found["lane"]]
+    drawn = np.where(drawn < 0, len(table.drawn), drawn)
+    return np.lexsort((-end, end > start, start, drawn, found["rank"]))
+
+
+def _pack_all_facts(named: dict[str, SparseColumn], place: np.ndarray, body: Body) -> dict:
+    """Pack the facts of all names; two names may share theirs, which are packed once."""
+    packed = {
+        id(facts): _pack_facts(facts, place, body) for facts in named.values() if len(facts.at)
+    }
+    return {key: packed[id(facts)] for key, facts in named.items() if len(facts.at)}
+
+
+def _pack_facts(facts: SparseColumn, place: np.ndarray, body: Body) -> dict:
+    """Pack one fact as a column with an entry for every event.
+
+    An event without the fact has NaN in a "float" column, and `missing` in "int" and "text".
+    """
+    at, count = place[facts.at], len(place)
+    types = _types(facts.values)
+    if types == {int} and (values := np.asarray(facts.values)).dtype.kind == "i" and _small(values):
+        missing = int(values.min()) - 1
+        column = np.full(count, missing, dtype=np.int64)
+        column[at] = values
+        return {"type": "int", "missing": missing, "at": body.put(column)}
+    if types <= {int, float}:
+        column = np.full(count, np.nan)
+        column[at] = np.asarray(facts.values, dtype=float)
+        return {"type": "float", "at": body.put(column, "f64")}
+    words: dict[str, int] = {}
+    column = np.full(count, -1, dtype=np.int64)
+    texts = facts.values if types == {str} else map(_text, facts.values)
+    column[at] = [words.setdefault(text, len(words)) for text in texts]
+    joined = END.join(word.replace(END, " ") for word in words)
+    joined = np.frombuffer(joined.encode(), dtype=np.uint8)
+    return {"type": "text", "missing": -1, "words": body.put(joined), "at": body.put(column)}
+
+
+def _types(values) -> set[type]:
+    """Return the types of a list's values; an array has one."""
+    if isinstance(values, np.ndarray):
+        return {{"i": int, "f": float, "U": str}[values.dtype.kind]}
+    return set(map(type, values))
+
+
+def _small(values: np.ndarray) -> bool:
+    """Return whether four bytes hold these numbers, and one more for `missing`."""
+    return -(2**31) < values.min() and values.max() < 2**31
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _narrowest(array: np.ndarray) -> str:
+    low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+    for kind in TYPES:
+        limits = np.iinfo(NUMPY[kind])
+        if limits.min <= low and high <= limits.max:
+            return kind
+    raise OverflowError(f"no column holds the numbers from {low} to {high}")

@@ -1,4 +1,4 @@
-"""The widget for traces, and the sentences for what is no trace."""
+"""The widget that shows traces, and saves them as pages and pictures."""
 
 import os
 import tempfile
@@ -9,22 +9,18 @@ import traitlets
 
 from helpers.draw import compare as compare_static
 from helpers.draw import timeline as static
-from helpers.draw.words import Part as Measured
-from helpers.draw.words import comparable, compared, found_in, in_words
+from helpers.draw.findings import TraceSummary, comparable, compared, found_in, in_words
 from helpers.files import write_whole
 from helpers.simulate import Simulated
-from helpers.timeline.look import look_table
-from helpers.timeline.module import asset, module_text
-from helpers.timeline.pack import Part, pack
-from helpers.timeline.page import page
-from helpers.timeline.table import table_of
+from helpers.timeline.page import asset, look_table, module_text, page
+from helpers.timeline.table import Panel, pack, table_of
 from helpers.trace import Trace
 
 ENDINGS = ".html, .svg, .png, .json or .json.gz"
 
 
 class Timeline(anywidget.AnyWidget):
-    """A timeline that answers to mouse and keys; "?" shows which.
+    """A timeline with mouse and keyboard; "?" lists the keys.
 
     traces: {name: trace}, drawn under each other on one time axis. title: as for `timeline`.
     """
@@ -44,41 +40,46 @@ class Timeline(anywidget.AnyWidget):
 
     @property
     def traces(self) -> dict[str, Trace]:
-        """What is shown: {name: trace}."""
+        """Return what is shown: {name: trace}."""
         return self._traces
 
     @property
     def title(self) -> str:
-        """What the timeline shows, in one line."""
+        """Return what the timeline shows, in one line."""
         return self.data["head"]["title"]
 
     @property
     def alt(self) -> str:
-        """What it says, for readers who do not see it."""
+        """Return what it says in words, for a screen reader."""
         return self.data["head"]["alt"]
 
     def _packed(self, title: str | None) -> dict:
-        measured = comparable([Measured(name, trace) for name, trace in self.traces.items()])
+        measured = comparable([TraceSummary(name, trace) for name, trace in self.traces.items()])
         if title is None:
             title = found_in(measured[0]) if len(measured) == 1 else compared(measured)
-        parts = [Part(each.name, found_in(each), table_of(each.trace)) for each in measured]
+        parts = [Panel(each.name, found_in(each), table_of(each.trace)) for each in measured]
         head, body = pack(parts, title, in_words(title, measured))
         return {"head": head, "body": body}
 
     def picture(self):
-        """The static picture of the same, as `helpers.draw` makes it."""
+        """Return the static picture of the same, as `helpers.draw` makes it."""
         if len(self.traces) > 1:
             return compare_static(self.traces, self.title)
         return static(next(iter(self.traces.values())), self.title)
 
     def html(self) -> str:
-        """The text of a page that holds everything in itself."""
+        """Return the text of a page that needs no other file."""
         return page(self.data["head"], self.data["body"])
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write .html (interactive, in one file), .svg, .png, or .json (Chrome trace, or .json.gz).
+        """Write a file, whole or not at all, and return its path.
 
-        Whole or not at all. ValueError for another ending, or for two traces as one .json.
+        Args:
+            path: ends in .html (interactive, in one file), .svg, .png, .json (a Chrome trace) or
+                .json.gz.
+
+        Raises:
+            ValueError: if the name has another ending, or if a .json would hold two traces.
         """
         name = str(path).lower()
         if name.endswith((".svg", ".png")):
@@ -95,11 +96,11 @@ class Timeline(anywidget.AnyWidget):
         raise ValueError(f"cannot save a timeline as {path}: the name must end in {ENDINGS}")
 
     def _heard(self, _, content: dict, buffers: list) -> None:
-        """A button of the page wants a file: make it in memory and send it there."""
+        """Send the page the file that one of its buttons asks for."""
         kind = content.get("save")
         try:
             self.send({"saved": kind}, buffers=[self._file(kind)])
-        except Exception as error:  # the page shows it: no cell would
+        except Exception as error:  # the page shows it, as no cell is running
             self.send({"failed": kind, "why": f"{type(error).__name__}: {error}"})
 
     def _file(self, kind: str) -> bytes:
@@ -108,20 +109,25 @@ class Timeline(anywidget.AnyWidget):
 
 
 def timeline(trace: Trace, title: str | None = None) -> Timeline:
-    """The widget for a trace: a real run's, a simulation's, or another program's.
+    """Show a trace: a real run's, a simulation's, or another program's.
 
-    trace: a `Trace`, a simulated step, or the path of a Chrome trace. title: what was found; left
-    out, it is computed. Waits are worked out from the events of all ranks (`with_waits`).
+    Waits are computed from the events of all ranks (`with_waits`).
 
-    Raises TypeError for what is no trace, ValueError or OSError for a file that is none.
+    Args:
+        trace: a `Trace`, a simulated step, or the path of a Chrome trace.
+        title: what was found; computed by default.
+
+    Raises:
+        TypeError: if it isn't a trace.
+        ValueError, OSError: if the file isn't a trace, or can't be read.
     """
     return Timeline({"": as_trace(trace, "timeline()")}, title)
 
 
 def compare(predicted: Trace, measured: Trace, title: str | None = None) -> Timeline:
-    """Two traces under each other on one time axis: the same length is the same time in both.
+    """Show two traces on one time axis, so that equal lengths are equal times.
 
-    Each starts at its own first event. Raises as `timeline`.
+    Each starts at its own first event. Raises as `timeline` does.
     """
     return Timeline(
         {
@@ -133,7 +139,7 @@ def compare(predicted: Trace, measured: Trace, title: str | None = None) -> Time
 
 
 def as_trace(thing: object, where: str) -> Trace:
-    """The trace that is meant; TypeError, one sentence, where none is."""
+    """Return the trace of a simulated step, a path or a trace itself; TypeError if it has none."""
     if isinstance(thing, Trace):
         return thing
     if isinstance(thing, Simulated):

@@ -5,11 +5,12 @@ out). `python -m helpers.trace` merges the files of several ranks.
 """
 
 from helpers.trace.events import COLLECTIVES, KINDS, LANES, Counter, Event, Trace, lane_of
-from helpers.trace.match import collectives, messages, with_waits
+from helpers.trace.match import matched_collectives, matched_messages, with_waits
 from helpers.trace.measure import (
     Shares,
     bubble,
     busy,
+    busy_share,
     communicating,
     idle,
     idle_by_cause,
@@ -21,10 +22,12 @@ from helpers.trace.measure import (
     time_by_kind,
     tokens,
     tokens_per_second,
-    utilisation,
     waiting,
 )
 from helpers.trace.recorder import Recorder
+
+# The former names, until the next release.
+collectives, messages, utilisation = matched_collectives, matched_messages, busy_share
 
 __all__ = [
     "COLLECTIVES",
@@ -37,6 +40,7 @@ __all__ = [
     "Trace",
     "bubble",
     "busy",
+    "busy_share",
     "collectives",
     "communicating",
     "idle",
@@ -45,6 +49,8 @@ __all__ = [
     "in_lanes",
     "is_pipeline",
     "lane_of",
+    "matched_collectives",
+    "matched_messages",
     "messages",
     "peak",
     "shares",

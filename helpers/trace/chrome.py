@@ -19,7 +19,7 @@ from pathlib import Path
 from helpers.files import as_path, read_whole, write_whole
 from helpers.trace.events import LANES, Counter, Event, Trace
 from helpers.trace.foreign import read_foreign
-from helpers.trace.match import messages
+from helpers.trace.match import matched_messages
 
 OURS = "helpers.trace"  # the mark in "otherData" by which we know our own files
 NS = 1_000_000_000
@@ -60,7 +60,7 @@ def _rows(trace: Trace) -> Iterator[dict]:
     for event, tid in zip(trace.events, thread_of, strict=True):
         yield _row(event, tid)
     tid_of = dict(zip(map(id, trace.events), thread_of, strict=True))
-    for number, (send, receive) in enumerate(messages(trace), start=1):
+    for number, (send, receive) in enumerate(matched_messages(trace), start=1):
         # An arrow's end belongs to the box that is open at that time: one ns before it closes.
         landing = max(_ns(receive.start), _ns(receive.end) - 1)
         both = {"name": "message", "cat": "message", "id": number}

@@ -15,7 +15,7 @@ from dataclasses import replace
 from helpers.trace.events import COLLECTIVES, Event, Trace
 
 
-def messages(trace: Trace) -> list[tuple[Event, Event]]:
+def matched_messages(trace: Trace) -> list[tuple[Event, Event]]:
     """Return each send with its receive, in the order the sends start.
 
     Matched by sender, receiver (`info["peer"]`), `info["tag"]` and their order. What has no
@@ -36,7 +36,7 @@ def messages(trace: Trace) -> list[tuple[Event, Event]]:
     return sorted(pairs, key=lambda pair: pair[0].start)
 
 
-def collectives(trace: Trace) -> list[list[Event]]:
+def matched_collectives(trace: Trace) -> list[list[Event]]:
     """Return the events of each collective, one for each rank in it, in the order they start.
 
     Matched by kind, group (`info["group"]`: a list of ranks; absent: all) and their order.
@@ -69,7 +69,7 @@ def with_waits(trace: Trace) -> Trace:
     if any(e.kind == "wait" for e in trace.events):
         return trace
     last: dict[int, Event] = {}  # by the event's identity: the partner that it waited for
-    for together in [*collectives(trace), *messages(trace)]:
+    for together in [*matched_collectives(trace), *matched_messages(trace)]:
         for event in together:
             in_time = [e for e in together if event.start < e.start and _in_time(e, event)]
             if in_time:

@@ -84,7 +84,7 @@ def idle(trace: Trace) -> dict[int, float]:
     return {rank: duration - seconds for rank, seconds in busy(trace).items()}
 
 
-def utilisation(trace: Trace) -> float:
+def busy_share(trace: Trace) -> float:
     """The share of ranks x duration in which ranks computed, 0 to 1; 0 for an empty trace."""
     room = len(trace.ranks) * trace.duration
     return sum(busy(trace).values()) / room if room else 0.0

@@ -8,9 +8,8 @@ Real ranks, schedules and simulated clusters all explain their deadlocks through
 pure: the caller says what waits.
 """
 
+from helpers.waits.explain import picture, sentence
 from helpers.waits.graph import Deadlock, Wait, find_deadlock
-from helpers.waits.picture import picture
-from helpers.waits.words import sentence
 
 # The former names, until the next release.
 Knot, find_knot = Deadlock, find_deadlock

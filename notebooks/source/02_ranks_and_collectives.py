@@ -16,7 +16,7 @@ import sys
 import torch
 import torch.distributed as dist
 
-from helpers.draw import Arrow, Canvas, Picture, Row, arcs, curves
+from helpers.draw import Arrow, Canvas, Node, Picture, arcs, curves
 from helpers.draw.style import GREEN, LIGHT_GREY, SKY
 from helpers.grade import check
 from helpers.lesson import answer, predict, show
@@ -334,7 +334,7 @@ predict(
 # its left one.
 
 # %%
-rows = [Row(f"rank {rank}", f"sends to rank {(rank + 1) % 4}") for rank in range(4)]
+rows = [Node(f"rank {rank}", f"sends to rank {(rank + 1) % 4}") for rank in range(4)]
 arrows = [Arrow(rank, (rank + 1) % 4) for rank in range(4)]
 alt = "Rank 0 sends to rank 1, 1 to 2, 2 to 3, and 3 back to 0."
 show(arcs(rows, arrows, "A ring of four ranks: an arrow is a message", alt))

@@ -3,10 +3,10 @@
 >>> from simplellm.stories import story
 >>> print(story(0))  # doctest: +SKIP
 
-| name | what it gives |
+| name | what it returns |
 |---|---|
 | `story(index)` | one story, by its number |
-| `stories()` | stories for ever, parted among ranks |
+| `stories()` | endless stories, divided among ranks |
 | `derivation(index)` | the choices that wrote a story |
 | `parse(text)` | every way the grammar can write a text: one for a story, none for another text |
 | `surprisal(derivation)` | its -log probability in nats |

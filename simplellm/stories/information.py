@@ -1,4 +1,4 @@
-"""How much chance is in a story: surprisal of one derivation, entropy of the grammar.
+"""The information in a story: surprisal of one derivation, entropy of the grammar.
 
 Everything is in nats (natural logarithm; 1 nat = 1.44 bits). A story has one derivation, so the
 surprisal of the derivation is the surprisal of the text: no model can expect to code stories in

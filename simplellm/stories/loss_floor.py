@@ -1,4 +1,4 @@
-"""The floor under a loss curve: the least mean loss that any model can have on the stories."""
+"""The floor of a loss curve: the entropy of the stories, below which no model's mean loss lies."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -45,8 +45,8 @@ def floor(tokenizer, sample: int = 500) -> Floor:
     """Return the floor for a tokenizer (anything with `encode`); known ones are remembered.
 
     The grammar is known and a story has exactly one derivation, so the entropy of a story is that
-    of its choices, which a recursion gives exactly. An endless stream of stories, each followed by
-    one end-of-text token, then holds entropy(story) / E[tokens of a story] nats per token: no
+    of its choices, which a recursion computes exactly. An endless stream of stories, each followed
+    by one end-of-text token, then holds entropy(story) / E[tokens of a story] nats per token: no
     model, whatever its size, has a smaller mean loss on it (Shannon 1948, theorem 3).
 
     Why training does not quite reach it, even with a perfect model: training reads windows of a

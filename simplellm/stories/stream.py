@@ -32,9 +32,9 @@ def derivation(index: int, seed: int = 0, split: str = "train") -> Derivation:
 def stories(
     seed: int = 0, split: str = "train", rank: int = 0, world_size: int = 1, skip: int = 0
 ) -> Iterator[str]:
-    """Yield stories for ever: those whose number leaves `rank` when divided by `world_size`.
+    """Yield the endless stories whose number leaves `rank` when divided by `world_size`.
 
-    So no two ranks read the same story, and together they read all of them. `skip` leaves out the
+    No two ranks read the same story, and together they read all of them. `skip` leaves out the
     first stories of this rank's part: rank r starts at story number skip * world_size + r.
     """
     if not (isinstance(world_size, int) and world_size >= 1):

@@ -9,7 +9,7 @@ below it are its entries::
       mouse>mice | home: a hole in the wall; a nest of straw | voice: squeaked
 
 An entry without features may share a line with others; one may be features alone. A feature holds
-one text or several, parted by ``;``: several are a choice of their own, made each time that the
+one text or several, separated by ``;``: several are a choice of their own, made each time that the
 feature is used. Words in brackets are options: ``noun`` and ``verb`` add word forms, ``he`` and
 ``she`` add pronouns, ``zipf`` gives early words a higher weight, as in real text.
 """

@@ -37,7 +37,7 @@ def _write(parts: tuple[Part, ...], memory: dict[str, int], random, out, picks) 
             wheel = part.wheel
             index = wheel[int(random() * len(wheel))]
             if part.variable is not None:
-                # Drawing until the word is new leaves the new words their renormalised weights.
+                # Drawing until the word is new leaves the new words their renormalized weights.
                 taken = [memory.get(rival) for rival in part.rivals]
                 while index in taken:
                     index = wheel[int(random() * len(wheel))]

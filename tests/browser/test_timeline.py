@@ -7,15 +7,15 @@ from torch.profiler import record_function
 
 from helpers.simulate import simulate
 from helpers.timeline.__main__ import main
-from helpers.timeline.settings import Settings
+from helpers.timeline.explorer import Settings
 from helpers.trace import (
     Trace,
     bubble,
     busy,
+    busy_share,
     idle_by_cause,
     in_lanes,
     peak,
-    utilisation,
     with_waits,
 )
 from helpers.trace.examples import pipeline
@@ -277,7 +277,7 @@ def assert_same(seen, trace):
     """What the page counts is what helpers.trace counts."""
     waits = [causes["wait"] for causes in idle_by_cause(with_waits(trace)).values()]
     assert seen["duration"] == pytest.approx(trace.duration)
-    assert seen["utilisation"] == pytest.approx(utilisation(trace))
+    assert seen["utilisation"] == pytest.approx(busy_share(trace))
     assert seen["bubbleTotal"] == pytest.approx(bubble(trace))
     assert seen["bubbleIdeal"] == pytest.approx(bubble(trace, "ideal"))
     assert seen["busy"] == pytest.approx(list(busy(trace).values()))

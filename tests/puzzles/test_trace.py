@@ -8,7 +8,7 @@ from cluster import outcome, run, trace_of
 from utils import get_global_batch_list, to_chrome_trace, write_chrome_trace
 
 from helpers.draw import timeline
-from helpers.trace import Trace, idle_by_cause, messages, peak, with_waits
+from helpers.trace import Trace, idle_by_cause, matched_messages, peak, with_waits
 
 CASE = (4, 8, 32, 4)
 
@@ -21,8 +21,8 @@ def test_events_of_a_pipeline(profile):
     for rank in range(4):
         kinds = [e.kind for e in trace.events_of(rank)]
         assert kinds.count("F") == kinds.count("B") == 2 * 8 and kinds.count("update") == 2
-    assert len(messages(trace)) == 2 * 3 * 8
-    for send, recv in messages(trace):
+    assert len(matched_messages(trace)) == 2 * 3 * 8
+    for send, recv in matched_messages(trace):
         assert send.start <= recv.end
     numbers = {e.info["micro_batch"] for e in trace.events if e.kind == "F"}
     assert numbers == set(range(8))

@@ -21,7 +21,7 @@ const ICONS = {
   range: "M3 3h1.6v10H3zM11.4 3H13v10h-1.6zM5.6 7.2h4.8v1.6H5.6z",
 };
 
-/** A small picture for a button, in the colour of its text. */
+/** A small picture for a button, in the color of its text. */
 export function icon(name) {
   const space = "http://www.w3.org/2000/svg";
   const svg = document.createElementNS(space, "svg"), path = document.createElementNS(space, "path");

@@ -8,7 +8,7 @@ import { bytesText, percent, timeUnit } from "./words.js";
 // axis, theme, look, brush, followed (a micro-batch or null), arrows ("auto", "on", "off"),
 // numbers (of each part) }. Drawing changes nothing in it.
 
-const ARROWS = 150; // more than these in sight would be a grey carpet
+const ARROWS = 150; // more than these in sight would be a gray carpet
 
 /** Draw all rows; gives how many boxes and columns were painted. */
 export function drawRows(context, scene) {

@@ -3,7 +3,7 @@ import { labels } from "./words.js";
 
 // One lane: boxes where there is room, and a fair summary where there is not, as in
 // helpers.draw.lanes. What is narrower than about a pixel is summed up column by column: each
-// colour fills as much of the height as its kind took of the time.
+// color fills as much of the height as its kind took of the time.
 
 const NARROW = 1.6; // pixels
 const FADED = 0.13; // what belongs to another micro-batch than the one that is followed
@@ -107,7 +107,7 @@ function alphaOf({ followed }, part, i) {
   return followed === null || factOf(part, "micro_batch", i) === followed ? 1 : FADED;
 }
 
-/** Add a run of narrow events to the sums: {colour: pixels covered, column by column}. */
+/** Add a run of narrow events to the sums: {color: pixels covered, column by column}. */
 function summed(sums, { axis, followed }, part, run) {
   sums ??= new Map();
   const columns = Math.ceil(axis.right - axis.left) + 1;
@@ -126,7 +126,7 @@ function summed(sums, { axis, followed }, part, run) {
   return sums;
 }
 
-/** Stacked columns: each colour fills as much of the height as its kind took of the time. */
+/** Stacked columns: each color fills as much of the height as its kind took of the time. */
 function drawColumns(context, { axis, look, theme }, lane, sums) {
   let painted = 0, floor = null;
   for (const colour of [...look.order, ""]) {
@@ -138,7 +138,7 @@ function drawColumns(context, { axis, look, theme }, lane, sums) {
       const share = Math.min(sum[c], 1 - floor[c]);
       if (share * lane.height < 0.3) continue;
       const bottom = floor[c];
-      let end = c + 1; // neighbours that look the same become one rectangle
+      let end = c + 1; // neighbors that look the same become one rectangle
       while (end < sum.length && floor[end] === bottom
         && Math.abs(Math.min(sum[end], 1 - bottom) - share) * lane.height < 0.4) end++;
       const y = lane.y + lane.height * (1 - bottom - share);

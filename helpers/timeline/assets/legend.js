@@ -1,7 +1,7 @@
 import { element } from "./dom.js";
 import { sharp } from "./paint.js";
 
-// The line that says which letter, colour and texture is which.
+// The line that says which letter, color and texture is which.
 
 /** The same for two models whose legends are the same. */
 export function legendKey(model) {

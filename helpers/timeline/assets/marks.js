@@ -37,7 +37,7 @@ function drawRange(context, { layout, axis, theme }, [from, to]) {
   context.globalAlpha = 1;
 }
 
-/** A frame around an event, dark on light and light on dark, whatever its colour is. */
+/** A frame around an event, dark on light and light on dark, whatever its color is. */
 function outline(context, { layout, axis, theme }, { number, event }, width) {
   const placed = layout.parts[number], { part } = placed;
   const lane = placed.rows[part.rank[event]].lanes[part.goesTo[part.lane[event]]];

@@ -37,7 +37,7 @@ export function drawOverview(context, scene, range, memory) {
   }
 }
 
-/** For each colour of work: the share of all ranks that do it, column by column. */
+/** For each color of work: the share of all ranks that do it, column by column. */
 function sums(part, { model, layout }) {
   const columns = Math.max(1, Math.ceil(layout.right - layout.left));
   const scale = columns / (model.duration || 1), found = new Map();

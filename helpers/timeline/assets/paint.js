@@ -43,7 +43,7 @@ export function brushes(fonts) {
       context.textBaseline = "alphabetic";
       context.fillText(text, x, y + 0.36 * size);
     },
-    /** A pattern of lines or dots in a colour, for `fillStyle`. */
+    /** A pattern of lines or dots in a color, for `fillStyle`. */
     texture(context, kind, colour) {
       const key = kind + colour;
       if (!tiles.has(key)) tiles.set(key, context.createPattern(tile(kind, colour), "repeat"));

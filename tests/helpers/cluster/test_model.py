@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bench.cluster_model.published import megatron, vtrain
-from helpers.cluster import Layout, Link, estimate, preset
+from helpers.cluster import Interconnect, Layout, estimate, preset
 from helpers.cluster.network import all_gather_seconds, all_reduce_seconds, message_seconds
 from helpers.cluster.seconds import Seconds
 from helpers.cluster.validate import recomputation
@@ -16,8 +16,8 @@ A100 = preset("A100")
 MODEL = gpt(4096, 24, 32)
 IDEAL = replace(
     A100,
-    inside=Link(1e30, 1.0, 0.0),
-    between=Link(1e30, 1.0, 0.0),
+    inside=Interconnect(1e30, 1.0, 0.0),
+    between=Interconnect(1e30, 1.0, 0.0),
     matmul=1.0,
     matmul_half=0.0,
     memory_bandwidth=1e30,
@@ -88,8 +88,8 @@ def test_the_slower_of_device_and_host_decides():
 
 
 def test_two_tiers_of_network():
-    one = Link(100e9, 1.0, 0.0)
-    machine = replace(A100, inside=one, between=Link(10e9, 1.0, 0.0))
+    one = Interconnect(100e9, 1.0, 0.0)
+    machine = replace(A100, inside=one, between=Interconnect(10e9, 1.0, 0.0))
     inside = all_reduce_seconds(machine, 1e9, 8, on_a_node=8)
     assert inside == pytest.approx(all_reduce_bytes(1e9, 8) / 100e9)
     alone = all_reduce_seconds(machine, 1e9, 8, on_a_node=1)  # eight nodes, one rank on each
@@ -109,7 +109,7 @@ def test_neighbours_first():
 
 def test_what_newer_software_hides():
     base = Layout(64, dp=8, tp=8, recompute="none")
-    slow = replace(A100, between=Link(1e9, 1.0, 1e-5))
+    slow = replace(A100, between=Interconnect(1e9, 1.0, 1e-5))
 
     def seconds(**changes):
         return estimate(MODEL, replace(base, **changes), slow).seconds

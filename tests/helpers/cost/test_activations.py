@@ -6,7 +6,6 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional
 
 from helpers.cost import (
-    first_stage_activations,
     forward_peak,
     gpt,
     kept_by_layer,
@@ -47,17 +46,14 @@ def test_layers_in_flight_are_those_of_the_schedule(p, m, v):
 
 def test_few_micro_batches_keep_less():
     assert layers_in_flight(64, pp=8, micro_batches=2) == 16
-    model = gpt(1024, 8, 16)
-    all_of_it = first_stage_activations(model, 1, 512, pp=4)
-    assert all_of_it == 8 * layer_activations(model, 1, 512)
-    assert first_stage_activations(model, 1, 512, pp=4, micro_batches=1) == all_of_it / 4
+    assert layers_in_flight(8, pp=4) == 8 and layers_in_flight(8, pp=4, micro_batches=1) == 2
 
 
 def test_175b_interleaved_keeps_more_than_the_memory_of_a_layer_times_layers():
     model = gpt(12288, 96, 96)
-    plain = first_stage_activations(model, 1, 2048, 8, 8, 1, True, "selective")
+    layer = layer_activations(model, 1, 2048, 8, True, "selective")
+    plain, more = (layer * layers_in_flight(96, 8, chunks) for chunks in (1, 3))
     assert plain == pytest.approx(34 * 2048 * 12288 / 8 * 96)
-    more = first_stage_activations(model, 1, 2048, 8, 8, 3, True, "selective")
     assert more / plain == pytest.approx(1 + 7 / 24)
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import helpers.doctor.facts as facts
 from helpers.doctor import doctor
-from helpers.doctor.facts import container_limit, memory
-from helpers.doctor.lessons import compare, in_range, numbers, packages
+from helpers.doctor.facts import container_limit, memory_bytes
+from helpers.doctor.lessons import compare_versions, in_range, numbers, packages
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -160,7 +160,7 @@ def test_cores_follow_what_this_process_may_use():
 
 
 def test_memory_is_found_and_a_containers_limit_is_read(tmp_path):
-    total, free = memory()
+    total, free = memory_bytes()
     if platform.system() in ("Linux", "Darwin", "Windows"):
         assert total > 10**8 and 0 < free <= total
     assert container_limit(tmp_path) is None
@@ -198,7 +198,7 @@ def test_versions_are_compared_by_number(version, needed, fits):
 
 def test_numbers_of_a_version():
     assert numbers("2.13.0+cpu") == (2, 13, 0) and numbers("dev") == ()
-    assert compare((2, 13), (2, 13, 0)) == 0 and compare((2, 9), (2, 13)) == -1
+    assert compare_versions((2, 13), (2, 13, 0)) == 0 and compare_versions((2, 9), (2, 13)) == -1
 
 
 def test_an_old_python_gets_one_sentence():

@@ -10,7 +10,7 @@ from helpers.doctor.lessons import LESSONS, Lesson, Package
 
 
 def answers(report) -> set[str]:
-    return {verdict.answer for verdict in report.verdicts}
+    return {status.answer for status in report.statuses}
 
 
 def test_a_good_laptop_runs_every_lesson(machine):
@@ -43,7 +43,7 @@ def test_one_core_says_what_that_means(machine):
     report = examine(machine(cores=1))
     (finding,) = report.findings
     assert "ranks take turns" in finding.sentence and "no speed-up" in finding.sentence
-    slower = [v for v in report.verdicts if v.answer == "slower"]
+    slower = [v for v in report.statuses if v.answer == "slower"]
     assert {v.lesson.number for v in slower} == {n.number for n in LESSONS if n.ranks > 1}
     assert report.ready
     assert f"slower: {', '.join(v.lesson.number for v in slower)}." in report.headline
@@ -82,11 +82,9 @@ def test_what_only_tests_or_the_hub_need_is_optional(machine):
 )
 def test_what_keeps_ranks_from_running_stops_the_lessons_with_ranks(machine, facts, why):
     report = examine(machine(**facts))
-    for verdict in report.verdicts:
-        told = why.format(f"{verdict.lesson.gigabytes:g}")
-        assert (verdict.answer, verdict.why) == (
-            ("no", told) if verdict.lesson.ranks else ("yes", "")
-        )
+    for status in report.statuses:
+        told = why.format(f"{status.lesson.gigabytes:g}")
+        assert (status.answer, status.why) == (("no", told) if status.lesson.ranks else ("yes", ""))
 
 
 def test_little_free_memory_is_slower_and_unknown_memory_is_no_problem(machine):
@@ -141,9 +139,9 @@ def test_the_html_says_the_same_and_escapes_what_it_shows(machine):
     report = examine(machine(compiler="<b>g++</b>", cores=1))
     html = report._repr_html_()
     assert "&lt;b&gt;g++" in html and "<b>g++" not in html
-    for verdict in report.verdicts:
-        assert verdict.lesson.title in html
-    assert "color" not in html  # dark and light themes: no colour of our own
+    for status in report.statuses:
+        assert status.lesson.title in html
+    assert "color" not in html  # dark and light themes: no color of our own
     assert html.count("<table>") == html.count("</table>") == 2
 
 

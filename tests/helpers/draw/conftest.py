@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from helpers.draw import Picture
-from helpers.draw.canvas import Text
+from helpers.draw.picture import Text
 from helpers.draw.text import width_of
 
 

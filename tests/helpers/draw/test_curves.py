@@ -1,11 +1,11 @@
-"""Curves: told apart without colour, named at their ends, visible when they are one."""
+"""Curves: told apart without color, named at their ends, visible when they are one."""
 
 import math
 
 import pytest
 
 from helpers.draw import curves
-from helpers.draw.canvas import Line, Polygon, Text
+from helpers.draw.picture import Line, Polygon, Text
 from helpers.draw.plot import _spread
 
 LOSSES = [2 + 6 * math.exp(-i / 10) for i in range(40)]

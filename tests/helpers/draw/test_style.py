@@ -1,4 +1,4 @@
-"""One palette: readable letters, colours that differ in light and dark."""
+"""One palette: readable letters, colors that differ in light and dark."""
 
 import itertools
 

@@ -9,11 +9,12 @@ from helpers.draw.text import (
     percent,
     shortened,
     significant,
+    tick_labels,
+    ticks,
     time_text,
     width_of,
     wrapped,
 )
-from helpers.draw.ticks import labels, ticks
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_ticks_are_round(low, high, expected):
 
 
 def test_labels_have_the_same_number_of_decimals():
-    assert labels([0.0, 0.5, 1.0]) == ["0.0", "0.5", "1.0"]
-    assert labels([0, 500.0, 1000.0]) == ["0", "500", "1,000"]
-    assert labels([-0.0, 0.05, 0.1]) == ["0.00", "0.05", "0.10"]
-    assert labels([3.0]) == ["3"]
+    assert tick_labels([0.0, 0.5, 1.0]) == ["0.0", "0.5", "1.0"]
+    assert tick_labels([0, 500.0, 1000.0]) == ["0", "500", "1,000"]
+    assert tick_labels([-0.0, 0.05, 0.1]) == ["0.00", "0.05", "0.10"]
+    assert tick_labels([3.0]) == ["3"]

@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.draw import compare, found, timeline
-from helpers.draw.canvas import Line, Polygon, Rect, Text
+from helpers.draw.picture import Line, Polygon, Rect, Text
 from helpers.draw.style import BLUE, DARK, LIGHT, ORANGE, PURPLE, look
 from helpers.trace import Counter, Event, Trace
 from helpers.trace.examples import data_parallel, pipeline

@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from helpers.hang import GlobalSnapshot, Operation, Standing, diagnose
 from helpers.ranks import launch
 
 
@@ -230,6 +231,35 @@ def test_a_group_is_named_once():
 
     said = launch(program, 2, timeout=60, on_error="report", quiet=True).failure.sentence
     assert said.count("in the group of") == 2, said  # of two ranks
+
+
+@pytest.mark.parametrize("name", ["scatter", "all_to_all", "all_to_all_single"])
+def test_an_unchecked_hang_is_told_by_the_sizes_of_its_parts(name):
+    """gloo mostly aborts there and NCCL hangs, so the standings are written down here."""
+    standings = []
+    for rank, gives in enumerate([(2, 3), (2, 2)]):
+        gives = gives if name != "scatter" or rank == 0 else ()
+        place = ("train.py", 4 + rank, "step")
+        operation = Operation(
+            name, rank, members=(0, 1), dtype="float32", place=place, gives=gives, takes=(2, 2)
+        )
+        collectives, posted = {operation.group: [operation]}, {operation.channel: 1}
+        standings.append(Standing(rank, operation, place, posted, collectives))
+    found = diagnose(GlobalSnapshot(standings))
+    assert found.certain and f"rank 0 calls {name}" in found.sentence, found
+    assert "line 4 of train.py, in step, with 3 numbers for rank 1, which takes 2" in found.sentence
+    assert found.cure.startswith("Each part must be as large as the rank that takes it expects")
+
+
+def test_an_unchecked_reduce_scatter_of_different_parts_is_told():
+    def program():
+        two, three = torch.ones(2), torch.ones(3)
+        dist.reduce_scatter(torch.zeros(2), [two, two if dist.get_rank() else three])
+
+    report = launch(program, 2, timeout=30, on_error="report", quiet=True, checked=False)
+    said = str(report)
+    assert said.startswith("the parts of a collective have different sizes: rank 0 calls"), said
+    assert "with 3 numbers for rank 1, which takes 2" in said, said
 
 
 def test_ranks_that_compute_are_not_stuck():

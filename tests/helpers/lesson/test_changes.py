@@ -1,4 +1,4 @@
-"""`show_diff`: every line of the diff has its mark, in colour and without."""
+"""`show_diff`: every line of the diff has its mark, in color and without."""
 
 import re
 from html import unescape

@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 
-from helpers.draw.words import Part
+from helpers.draw.findings import TraceSummary
 from helpers.pipeline import Pace, Pipeline
 from helpers.ranks import launch
 from helpers.schedules import one_f_one_b
@@ -32,7 +32,7 @@ def share(part):
 def test_a_paced_step_waits_as_the_simulated_one_does():
     traces = launch(paced, ranks=4, quiet=True)
     real, plan = traces[0].merged(*traces[1:]), simulate(SCHEDULE, PACE.costs())
-    measured, predicted = Part("measured", real), Part("predicted", plan.trace)
+    measured, predicted = TraceSummary("measured", real), TraceSummary("predicted", plan.trace)
     found = causes(real, SCHEDULE, PACE.costs())
     # Whatever the machine was busy with: each wait of the plan is there, for the same action.
     waits = {(i.rank, i.action, i.until) for i in found if i.action}

@@ -14,10 +14,12 @@ from helpers.ranks import (
     PlaceError,
     connect,
     discover,
+    find_place,
     gpu_of,
 )
 from helpers.ranks.environment import free_port
 from helpers.ranks.launchers import first_host
+from helpers.ranks.supervisor import _variables
 
 # Rank 5 of 8, the second of four on its machine, as each launcher says it.
 BY_HAND = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}
@@ -179,6 +181,14 @@ def test_torchrun_below_slurm_wins():
 def test_mpirun_below_slurm_wins():
     started_by_srun = SLURM | {"SLURM_PROCID": "1"}
     assert counts(discover(environ=started_by_srun | OPENMPI)) == (5, 8, 1, 4)
+
+
+@pytest.mark.parametrize("outer", [TORCHRUN, SLURM, OPENMPI, INTEL, PALS])
+def test_a_rank_of_ours_keeps_its_place_below_every_launcher(outer, monkeypatch):
+    for name, value in outer.items():
+        monkeypatch.setenv(name, value)
+    ours = Place(1, 3, 1, 3, "localhost", 41234, "helpers.ranks")
+    assert find_place(environ=_variables(ours, store_port=0)) == ours
 
 
 @pytest.mark.parametrize("step", [None, "", "4294967291", "4294967290"])

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from helpers.draw.words import Part
+from helpers.draw.findings import TraceSummary
 from helpers.schedules import KINDS, gpipe, interleaved, one_f_one_b, parse, zb_h1, zb_v
 from helpers.simulate import Costs, causes, explained, simulate
 from helpers.trace import Trace, bubble, with_waits
@@ -58,7 +58,7 @@ def test_a_real_step_waits_for_the_same_reasons_as_the_simulated_one(schedule, c
 @pytest.mark.parametrize("costs", [Costs(), Costs(latency=0.25, update=0.5)])
 def test_both_halves_of_a_comparison_have_the_same_share_of_waiting(schedule, costs):
     done = simulate(schedule, costs)
-    real, plan = Part("measured", as_recorded(done)), Part("predicted", done.trace)
+    real, plan = TraceSummary("measured", as_recorded(done)), TraceSummary("predicted", done.trace)
     for rank in range(schedule.size):
         assert real.waits(rank) == pytest.approx(plan.waits(rank))
         assert real.busy(rank) == pytest.approx(plan.busy(rank))
@@ -67,7 +67,7 @@ def test_both_halves_of_a_comparison_have_the_same_share_of_waiting(schedule, co
 def test_the_lesson_s_step_waits_for_three_elevenths_of_its_time_in_both_halves():
     done = simulate(one_f_one_b(4, 8))
     for trace in (done.trace, as_recorded(done)):
-        part = Part("", trace)
+        part = TraceSummary("", trace)
         assert sum(map(part.waits, range(4))) / 4 == pytest.approx(3 / 11)
         assert bubble(trace) == pytest.approx(done.bubble()) == pytest.approx(3 / 11)
 

@@ -4,7 +4,7 @@ import pytest
 
 from helpers.schedules import gpipe, interleaved, one_f_one_b, zb_h1
 from helpers.simulate import Costs, simulate
-from helpers.trace import Trace, bubble, busy, messages, peak
+from helpers.trace import Trace, bubble, busy, matched_messages, peak
 
 
 @pytest.mark.parametrize("schedule", [gpipe(3, 4), interleaved(2, 4), zb_h1(3, 3), gpipe(1, 2)])
@@ -17,7 +17,7 @@ def test_its_numbers_are_those_of_the_simulation(schedule):
     assert bubble(done.trace, "ideal") == pytest.approx(done.bubble("ideal"))
     assert list(busy(done.trace).values()) == pytest.approx(done.busy)
     assert list(peak(done.trace).values()) == done.peak_memory
-    pairs = messages(done.trace)
+    pairs = matched_messages(done.trace)
     assert len(pairs) == done.messages
     assert sum(send.info["bytes"] for send, _ in pairs) == done.bytes
     if schedule.rank_of == tuple(range(schedule.stages)):
@@ -28,7 +28,7 @@ def test_events_carry_their_facts():
     done = simulate(one_f_one_b(2, 1), Costs(latency=0.5, message_bytes=4))
     (forward,) = [e for e in done.trace.events_of(1) if e.kind == "F"]
     assert forward.info == {"stage": 1, "micro_batch": 0}
-    (send, receive), (back, _) = messages(done.trace)
+    (send, receive), (back, _) = matched_messages(done.trace)
     assert send.info == {"stage": 0, "peer": 1, "micro_batch": 0, "tag": 2, "bytes": 4}
     assert receive.info == {"stage": 1, "peer": 0, "micro_batch": 0, "tag": 2, "bytes": 4}
     assert (send.rank, send.start, send.end) == (0, 1, 1.5) and receive.end == 1.5

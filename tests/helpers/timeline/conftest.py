@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers.timeline.pack import NUMPY
+from helpers.timeline.table import NUMPY
 
 
 @pytest.fixture

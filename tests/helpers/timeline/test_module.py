@@ -2,7 +2,7 @@
 
 import re
 
-from helpers.timeline.module import ASSETS, FILES, asset, joinable, module_text
+from helpers.timeline.page import ASSETS, FILES, asset, joinable, module_text
 
 NAMES = re.compile(
     r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+|\{[^}]*\}|\[[^\]]*\])", re.M

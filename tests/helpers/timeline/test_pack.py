@@ -1,14 +1,13 @@
 import numpy as np
 import pytest
 
-from helpers.timeline.pack import Body, Part, pack
-from helpers.timeline.table import table_of
-from helpers.trace import Counter, Event, Trace, messages
+from helpers.timeline.table import Body, Panel, pack, table_of
+from helpers.trace import Counter, Event, Trace, matched_messages
 from helpers.trace.examples import data_parallel, pipeline
 
 
 def packed(trace):
-    return pack([Part("", "", table_of(trace))], "title", "alt")
+    return pack([Panel("", "", table_of(trace))], "title", "alt")
 
 
 def as_rows(trace):
@@ -71,7 +70,7 @@ def test_messages_name_the_events_where_they_went(unpacked):
         (rows[s]["rank"], rows[s]["start"], rows[r]["rank"], rows[r]["end"])
         for s, r in zip(*ends, strict=True)
     }
-    assert seen == {(s.rank, s.start, r.rank, r.end) for s, r in messages(trace)}
+    assert seen == {(s.rank, s.start, r.rank, r.end) for s, r in matched_messages(trace)}
 
 
 def test_memory_is_the_only_counter_of_the_strip():

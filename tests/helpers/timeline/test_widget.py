@@ -7,7 +7,7 @@ from helpers.draw.style import LOOKS, THEMES, look
 from helpers.lesson import show
 from helpers.simulate import simulate
 from helpers.timeline import Timeline, compare, timeline
-from helpers.timeline.look import CAUSES, ORDER, look_of
+from helpers.timeline.page import CAUSES, ORDER, look_of
 from helpers.trace import KINDS, Event, Trace
 from helpers.trace.examples import data_parallel, pipeline
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from helpers.trace import Trace, collectives, utilisation, with_waits
+from helpers.trace import Trace, busy_share, matched_collectives, with_waits
 from helpers.trace.foreign import kind_of
 
 
@@ -49,14 +49,14 @@ def test_torch_profiler_on_a_cpu(tmp_path):
     forward = trace.events[0]
     assert (forward.name, forward.start) == ("forward", 100e-6)
     assert forward.duration == pytest.approx(50e-6)
-    assert utilisation(trace) == pytest.approx(60 / 210)
+    assert busy_share(trace) == pytest.approx(60 / 210)
 
 
 def test_torch_profiles_of_two_ranks_wait_for_each_other(tmp_path):
     for rank, late in ((0, 0), (1, 60)):
         (tmp_path / f"{rank}.json").write_text(json.dumps(torch_profile(rank, late)))
     trace = Trace.load_all(tmp_path)
-    assert [[e.rank for e in call] for call in collectives(trace)] == [[0, 1]]
+    assert [[e.rank for e in call] for call in matched_collectives(trace)] == [[0, 1]]
     waits = [(e.rank, e.duration) for e in with_waits(trace).events if e.kind == "wait"]
     assert waits == [(0, pytest.approx(60e-6))]
 
@@ -164,4 +164,4 @@ def test_a_profile_that_torch_wrote_just_now(tmp_path):
     trace = Trace.load(path)
     assert [e.kind for e in trace.events_of(0, "compute")] == ["F", "B"]
     assert any(e.kind == "aten::linear" for e in trace.events_of(0, "operators"))
-    assert 0 < utilisation(trace) <= 1
+    assert 0 < busy_share(trace) <= 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.trace import Event, Trace, collectives, messages, waiting, with_waits
+from helpers.trace import Event, Trace, matched_collectives, matched_messages, waiting, with_waits
 from helpers.trace.examples import data_parallel, pipeline
 
 
@@ -26,7 +26,7 @@ def test_messages_match_by_order_within_peer_and_tag():
     a, b, other = send(0, 1, 1, 2), send(0, 1, 3, 4), send(0, 1, 0, 9, tag=5)
     x, y, z = recv(1, 0, 1, 2), recv(1, 0, 3, 4), recv(1, 0, 0, 9, tag=5)
     lonely = send(1, 0, 0, 1)
-    assert messages(Trace([b, y, x, z, a, other, lonely])) == [(other, z), (a, x), (b, y)]
+    assert matched_messages(Trace([b, y, x, z, a, other, lonely])) == [(other, z), (a, x), (b, y)]
 
 
 def test_collectives_match_by_number_within_kind_and_group():
@@ -35,7 +35,7 @@ def test_collectives_match_by_number_within_kind_and_group():
     pair = [all_reduce(0, 5, 6, group=[0, 1]), all_reduce(1, 5, 6, group=(0, 1))]
     barrier = [Event(0, "barrier", 7, 8)]
     events = [*second, *pair, *barrier, *first]
-    assert collectives(Trace(events)) == [first, second, pair, barrier]
+    assert matched_collectives(Trace(events)) == [first, second, pair, barrier]
 
 
 def test_a_collective_is_split_where_the_last_rank_arrived():

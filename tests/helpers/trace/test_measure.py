@@ -8,6 +8,7 @@ from helpers.trace import (
     Trace,
     bubble,
     busy,
+    busy_share,
     communicating,
     idle,
     idle_by_cause,
@@ -16,7 +17,6 @@ from helpers.trace import (
     time_by_kind,
     tokens,
     tokens_per_second,
-    utilisation,
     waiting,
     with_waits,
 )
@@ -28,7 +28,7 @@ def test_two_ranks_half_busy():
     trace = Trace([Event(0, "F", 0, 4), Event(1, "B", 2, 4), Event(1, "send", 0, 2)])
     assert busy(trace) == {0: 4, 1: 2}
     assert idle(trace) == {0: 0, 1: 2}
-    assert utilisation(trace) == 0.75
+    assert busy_share(trace) == 0.75
     assert bubble(trace) == 0.25
     assert bubble(trace, over="ideal") == pytest.approx(2 / 6)
 
@@ -101,7 +101,7 @@ def test_peak_is_by_rank_and_name():
 
 def test_nothing_happened():
     trace = Trace()
-    assert utilisation(trace) == bubble(trace) == tokens_per_second(trace) == 0
+    assert busy_share(trace) == bubble(trace) == tokens_per_second(trace) == 0
     assert bubble(Trace([Event(0, "send", 0, 1)]), over="ideal") == float("inf")
     assert busy(trace) == idle(trace) == idle_by_cause(trace) == peak(trace) == {}
 

@@ -1,9 +1,9 @@
-"""Watch torch.distributed: record every call before it starts.
+"""Monitor torch.distributed: record every call before it starts.
 
 A rank that is blocked inside torch can't say where. So each function of torch.distributed is
 wrapped: the wrapper records who wants what from whom, at which line, and another thread of the
-rank answers when the launcher asks (`Watch.standing`). In checked mode the ranks also compare what
-they are about to do (`helpers.hang.checked_mode`).
+rank answers when the launcher asks (`Monitor.standing`). In checked mode the ranks also compare
+what they are about to do (`helpers.hang.checked_mode`).
 """
 
 import contextlib
@@ -26,12 +26,12 @@ MOST_KEPT = 256  # asynchronous operations that the program hasn't waited for
 
 
 @functools.cache
-def the_watch() -> "Watch":
-    """Return the watch of this process: there is one torch.distributed to watch."""
-    return Watch()
+def the_monitor() -> "Monitor":
+    """Return the monitor of this process: there is one torch.distributed to record."""
+    return Monitor()
 
 
-class Watch:
+class Monitor:
     """The wrapped torch.distributed of one process."""
 
     def __init__(self):
@@ -147,7 +147,7 @@ class Watch:
                 return function(*args, **kwargs)
             place = caller(sys._getframe(1))
             checked = self.preflight is not None
-            operation, later = calls.describe(
+            operation, later = calls.operation_of(
                 name, signature, args, kwargs, self.log, place, checked
             )
             if operation is None:

@@ -1,4 +1,4 @@
-"""What traces show, in words: titles, and the text for readers who do not see the picture."""
+"""What traces show, in words: the titles of pictures, and their alternative text."""
 
 from dataclasses import dataclass, field
 
@@ -7,10 +7,10 @@ from helpers.trace import Trace, communicating, idle_by_cause, peak, with_waits
 
 
 @dataclass(slots=True)
-class Part:
-    """One of the traces of a picture: from zero and with its waits.
+class TraceSummary:
+    """A trace from time zero, with its waits, and what is measured of it.
 
-    duration: seconds. causes: seconds of idle time of each rank by its cause.
+    duration: seconds. causes: seconds of idle time of each rank, by cause.
     """
 
     name: str
@@ -24,16 +24,16 @@ class Part:
         self.causes = idle_by_cause(self.trace)
 
     def busy(self, rank: int) -> float:
-        """The share of the time in which a rank computed, 0 to 1."""
+        """Return the share of the time in which a rank computed, 0 to 1."""
         return 1 - sum(self.causes[rank].values()) / self.duration if self.duration else 0.0
 
     def waits(self, rank: int) -> float:
-        """The share of the time in which a rank waited and did not compute, 0 to 1."""
+        """Return the share of the time in which a rank waited and did not compute, 0 to 1."""
         return self.causes[rank]["wait"] / self.duration if self.duration else 0.0
 
 
-def comparable(parts: list[Part]) -> list[Part]:
-    """Return the parts, without the memory of some where the others have none to lay beside it."""
+def comparable(parts: list[TraceSummary]) -> list[TraceSummary]:
+    """Return the traces, without memory unless every one of them has counted it."""
     if not all(max(peak(part.trace).values(), default=0) > 0 for part in parts):
         for part in parts:
             trace = part.trace
@@ -43,16 +43,16 @@ def comparable(parts: list[Part]) -> list[Part]:
 
 
 def found(trace: Trace) -> str:
-    """What a trace shows, in one line: "3 ranks, 120 ms: 34 % of the time waiting".
+    """Say what a trace shows, in one line: "3 ranks, 120 ms: 34 % of the time waiting".
 
-    `meta["title"]`, where the trace has one, takes the place of the ranks. A trace in which
-    collectives take time says what share was busy, waiting and communicating.
+    If the trace has a `meta["title"]`, it replaces the number of ranks. If collectives take time,
+    the line says what share of it the ranks were busy, waiting and communicating.
     """
-    return found_in(Part("", trace))
+    return found_in(TraceSummary("", trace))
 
 
-def found_in(part: Part) -> str:
-    """The same for a trace that has been measured already."""
+def found_in(part: TraceSummary) -> str:
+    """Say the same about a trace that has been measured already."""
     ranks, title = list(part.causes), str(part.trace.meta.get("title", "")).strip()
     words = title or f"{len(ranks)} rank{'' if len(ranks) == 1 else 's'}"
     count = len(part.trace.events)
@@ -73,8 +73,8 @@ def found_in(part: Part) -> str:
     return f"{words}, {time_text(part.duration)}: {share}"
 
 
-def compared(parts: list[Part]) -> str:
-    """How long each took: the default title of several traces."""
+def compared(parts: list[TraceSummary]) -> str:
+    """Say how long each took: the default title of several traces."""
     first, second = parts[0], parts[1]
     times = [time_text(part.duration) for part in parts]
     if len(parts) > 2 or not first.duration:
@@ -90,8 +90,8 @@ def compared(parts: list[Part]) -> str:
     )
 
 
-def in_words(title: str, parts: list[Part]) -> str:
-    """The alternative text of a timeline."""
+def in_words(title: str, parts: list[TraceSummary]) -> str:
+    """Return the alternative text of a timeline."""
     sentences = [f"Timeline. {title}."]
     for part in parts:
         if not part.duration or len(part.causes) > 8:

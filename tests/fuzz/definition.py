@@ -1,0 +1,109 @@
+"""What a schedule and its times are by definition, written for reading and not for speed.
+
+Nothing here imports from the code that it judges, except for the classes that schedules and costs
+are made of.
+"""
+
+from helpers.schedules import Action, Schedule
+from helpers.simulate import Costs
+
+
+def needed(action: Action, stages: int) -> list[Action]:
+    """Return what an action waits for; of several, one is enough (a B, or the I in its place)."""
+    kind, s, i = action
+    if kind == "F":
+        return [Action("F", s - 1, i)] if s else []
+    if kind == "W":
+        return [Action("I", s, i)]
+    return [Action(k, s + 1, i) for k in "BI"] if s < stages - 1 else [Action("F", s, i)]
+
+
+def possible_now(action: Action, done: set[Action], stages: int) -> bool:
+    """Return whether everything that an action needs has been done."""
+    kind, s, i = action
+    if kind in "BI" and Action("F", s, i) not in done:
+        return False
+    return not (wanted := needed(action, stages)) or any(each in done for each in wanted)
+
+
+def possible(schedule: Schedule) -> bool:
+    """Return whether a schedule is complete and can run: do what is possible until nothing is."""
+    places = schedule.rank_of
+    wanted = {(s, i) for s in range(len(places)) for i in range(schedule.micro_batches)}
+    if not wanted or any(not 0 <= rank < len(schedule.ranks) for rank in places):
+        return False
+    every = [action for order in schedule.ranks for action in order]
+    for rank, order in enumerate(schedule.ranks):
+        for _, s, _ in order:
+            if not 0 <= s < len(places) or places[s] != rank:
+                return False
+    of = {kind: [(s, i) for k, s, i in every if k == kind] for kind in "FBIW"}
+    if len(every) != len(set(every)) or len(every) != sum(map(len, of.values())):
+        return False
+    if set(of["F"]) != wanted or set(of["B"]) | set(of["I"]) != wanted:
+        return False
+    if set(of["B"]) & set(of["I"]) or set(of["W"]) != set(of["I"]):
+        return False
+    done, at, moved = set(), [0] * len(schedule.ranks), True
+    while moved:
+        moved = False
+        for rank, order in enumerate(schedule.ranks):
+            while at[rank] < len(order) and possible_now(order[at[rank]], done, len(places)):
+                done.add(order[at[rank]])
+                at[rank] += 1
+                moved = True
+    return len(done) == len(every)
+
+
+def starts(schedule: Schedule, costs: Costs) -> list[list[float]]:
+    """Return the start of each rank's actions, by repeating the definition until nothing changes.
+
+    An action starts when the one before it on its rank has ended and what it needs has arrived. The
+    messages of a link, from one rank to another, leave in the order of their actions, each when the
+    one before it has left, and arrive after the latency. costs: from `Costs.for_schedule`.
+    """
+    places, stages = schedule.rank_of, schedule.stages
+    begun = {action: 0.0 for order in schedule.ranks for action in order}
+    changed = True
+    while changed:
+        changed, ended, arrived = False, {}, {}
+        for rank, order in enumerate(schedule.ranks):
+            free: dict[int, float] = {}  # to each rank: when the link has sent what came before
+            for action in order:
+                ended[action] = end = begun[action] + took(action, costs, rank)
+                to = action.stage + (1 if action.kind == "F" else -1)
+                if action.kind == "W" or not 0 <= to < stages or places[to] == rank:
+                    continue
+                pair = min(action.stage, to)
+                left = max(end, free.get(places[to], 0.0))
+                left += costs.message_bytes[pair] / costs.bandwidth[pair]
+                free[places[to]], arrived[action] = left, left + costs.latency[pair]
+        for order in schedule.ranks:
+            for before, action in zip([None, *order], order, strict=False):
+                times = [ended[before]] if before else [0.0]
+                for each in needed(action, stages):
+                    same = each in ended and places[each.stage] == places[action.stage]
+                    times += [ended[each]] if same else [arrived[each]] if each in arrived else []
+                if max(times) != begun[action]:
+                    begun[action], changed = max(times), True
+    return [[begun[action] for action in order] for order in schedule.ranks]
+
+
+def took(action: Action, costs: Costs, rank: int) -> float:
+    """Return the seconds of an action on its rank."""
+    kinds = {"F": costs.forward, "I": costs.input_grad, "W": costs.weight_grad}
+    work = sum(kinds[kind][action.stage] for kind in ("IW" if action.kind == "B" else action.kind))
+    return work / costs.speed[rank]
+
+
+def peaks(schedule: Schedule, costs: Costs) -> list[float]:
+    """Return the most bytes that each rank keeps: all of them from F on, a share from I to W."""
+    found = []
+    for order in schedule.ranks:
+        most, kept = 0.0, {}
+        for kind, s, i in order:
+            whole = costs.activation_bytes[s]
+            kept[s, i] = {"F": whole, "I": whole * costs.kept_for_weights}.get(kind, 0.0)
+            most = max(most, sum(kept.values()))
+        found.append(most)
+    return found
