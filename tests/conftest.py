@@ -19,12 +19,33 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # Two threads that wait for each other on a busy machine can take many times as long as one.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# Folders, files and tests, as node ids begin.
+# Folders, files and tests, as node ids begin. Slow is what starts programs as a person does, each
+# with an interpreter of its own, and what waits for seconds; and every test marked "stress".
 SLOW = (
+    "gpt2/tests/test_data_parallel.py::test_a4_1_2",
+    "tests/DP/test_profiling.py::test_torchrun",
+    "tests/DP/test_scripts.py::test_run_sh",
+    "tests/PP/test_schedule_script.py::test_more_stages",
+    "tests/PP/test_scripts.py::test_run_sh",
+    "tests/PP/test_scripts.py::test_wrong_input",
+    "tests/TP/test_intro_tp.py::test_run_sh",
+    "tests/TP/test_mpi_lab.py",
     "tests/browser/",
-    "tests/fuzz/",
+    "tests/gpt2/test_scripts.py",
     "tests/grade/test_hostile.py",
+    "tests/helpers/checkpoint/test_kills.py",
+    "tests/helpers/checkpoint/test_survival_script.py",
+    "tests/helpers/hang/test_threads.py",
+    "tests/helpers/parallel/test_grid.py::test_eight_ranks",
+    "tests/helpers/ranks/test_kernel.py",
+    "tests/helpers/ranks/test_listening.py",
+    "tests/helpers/ranks/test_script.py",
+    "tests/jobs/",
+    "tests/notebooks/test_build.py",
     "tests/notebooks/test_lessons.py::test_the_lesson_runs",
+    "tests/puzzles/test_scripts.py",
+    "tests/test_demo.py",
+    "tests/tools/test_strict.py",
 )
 GROUPS = {
     # Two lanes in `make test-all`: a lesson is patient, and so can run beside the tests.
@@ -66,7 +87,7 @@ def is_strict() -> bool:
 @pytest.hookimpl(tryfirst=True)  # before -m selects, and before xdist reads the groups
 def pytest_collection_modifyitems(items):
     for item in items:
-        if item.nodeid.startswith(SLOW):
+        if item.nodeid.startswith(SLOW) or item.get_closest_marker("stress"):
             item.add_marker(pytest.mark.slow)
         for group, places in GROUPS.items():
             if item.nodeid.startswith(places):

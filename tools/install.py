@@ -51,15 +51,12 @@ CURES = {  # what a failed step wrote, and what to do about it
     "Read-only file system|Permission denied": (
         "A folder cannot be written to: put the lab into a folder of your own."
     ),
-    r"No matching distribution found for torch==[\d.]+\+cpu": (
-        "No CPU build of torch for Python {0} was found, neither in pip's own indexes nor in "
-        f"{INDEX}/cpu (is it reachable?): LAB_TORCH=URL names another index, and LAB_TORCH=cuda "
-        "takes the CUDA build, several gigabytes, from the usual one. torch has builds for Python "
-        "3.11 to 3.14."
-    ),
     "No matching distribution found for torch": (
-        "The index has no torch of this version for Python {0} on this system: use Python 3.11 to "
-        "3.14 (PYTHON=python3.12 make lab)."
+        "The indexes that were asked have no such torch for Python {0} on this machine. There are "
+        "builds for 64-bit Python 3.11 to 3.14 on Linux with glibc (not Alpine), on Windows, and "
+        "on Macs with Apple silicon (not Intel). On Linux without a GPU the CPU build is asked for "
+        f"in pip's own indexes and in {INDEX}/cpu, which must be reachable; LAB_TORCH=URL names "
+        "another index, and LAB_TORCH=cuda takes the CUDA build, several gigabytes."
     ),
     "NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|Proxy": (
         "The package index cannot be reached: check the network, then run this again."
@@ -79,23 +76,6 @@ class SetupError(Exception):
 def venv_python(venv: Path, system: str = os.name) -> Path:
     """Return the interpreter of a virtual environment."""
     return venv / "Scripts" / "python.exe" if system == "nt" else venv / "bin" / "python"
-
-
-def unsupported(system: str, machine: str, libc: str, bits: int) -> str | None:
-    """Return one sentence if torch has no build for this machine at all."""
-    if bits < 64:
-        return "This Python is a 32-bit one, for which PyTorch has no build: install 64-bit Python."
-    if system == "Darwin" and machine == "x86_64":
-        return (
-            "PyTorch has no current build for Macs with an Intel processor (if this Mac has Apple "
-            "silicon, this Python is an Intel one: install the Apple silicon Python)."
-        )
-    if system == "Linux" and (machine not in ("x86_64", "aarch64") or libc != "glibc"):
-        return (
-            f"PyTorch has no build for Linux on {machine} with {libc or 'musl'}: use an x86_64 or "
-            "aarch64 machine with glibc (Debian, Ubuntu, Fedora …; not Alpine)."
-        )
-    return None
 
 
 def torch_request(version: str, wanted: str, system: str, nvidia: bool) -> tuple[str, ...]:
@@ -204,21 +184,16 @@ def make_venv(venv: Path, this_python: bool) -> None:
 
 def install(root: Path, venv: Path, needed: dict, this_python: bool) -> None:
     """Do every step in order. Raises SetupError if one fails."""
-    found = re.search(r'"torch==([\d.]+)"', (root / "pyproject.toml").read_text(encoding="utf-8"))
+    version = re.search(r'"torch==([\d.]+)"', (root / "pyproject.toml").read_text())[1]
     system = platform.system()
-    machine = {"AMD64": "x86_64"}.get(platform.machine(), platform.machine())
-    bits = 64 if sys.maxsize > 2**32 else 32
-    problem = unsupported(system, machine, platform.libc_ver()[0], bits)
-    request = torch_request(found[1], needed["torch"], system, has_nvidia_driver())
-    large = request == (f"torch=={found[1]}",) and system == "Linux"
+    request = torch_request(version, needed["torch"], system, has_nvidia_driver())
+    large = system == "Linux" and len(request) == 1
     room, free = (9 if large else 3), shutil.disk_usage(root).free / 10**9
-    if not problem and free < room:
-        problem = (
+    if free < room:
+        raise SetupError(
             f"Set-up needs {room} GB in {root} and {free:.1f} GB are free: make room, then run the "
             "same command again."
         )
-    if problem:
-        raise SetupError(problem)
     # Of the same version pip takes another build for done unless it is told.
     if read_stamp(venv).get("torch") not in (None, "auto", needed["torch"]):
         request = ("--force-reinstall", *request)
@@ -228,7 +203,7 @@ def install(root: Path, venv: Path, needed: dict, this_python: bool) -> None:
     pip = [python, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", NO_COMPILE]
     if output_of([python, "-I", "-m", "pip", "--version"]) < "pip 25":  # twice as slow
         run_step("a newer pip", [*pip, "--upgrade", "pip"], log)
-    run_step(f"torch {found[1]}{' with CUDA' if large else ''}", [*pip, *request], log)
+    run_step(f"torch {version}{' with CUDA' if large else ''}", [*pip, *request], log)
     names = ",".join(needed["extras"])
     words = "JupyterLab and the rest" + (f", with what {names} needs" if names else "")
     run_step(words, [*pip, "--editable", f"{root}[{names}]" if names else str(root)], log)
@@ -268,16 +243,13 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     print("Set-up (the first time takes a few minutes):", flush=True)
     try:
         install(root, venv, needed, flags.this_python)
-    except SetupError as error:
-        # It failed in good order, so the next try goes on from here.
-        (venv / "lab-stamp.json").unlink(missing_ok=True)
-        print(f"\nSet-up stopped. {error}", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
         print("\nSet-up was interrupted: run the same command again.", file=sys.stderr)
         return 130
-    except OSError as error:
-        print(f"\nSet-up stopped. {error.filename or root}: {error.strerror}.", file=sys.stderr)
+    except (SetupError, OSError) as error:
+        # It failed in good order, so the next try goes on from here.
+        (venv / "lab-stamp.json").unlink(missing_ok=True)
+        print(f"\nSet-up stopped. {error}", file=sys.stderr)
         return 1
     print(f"Set-up: done in {time.monotonic() - begin:.0f} s.")
     return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import install
-from install import torch_request, unsupported
+from install import torch_request
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = "2.13.0"
@@ -119,7 +119,7 @@ def test_too_little_room_is_said_before_anything_is_fetched(lab, capsys, monkeyp
         ("PermissionError: Permission denied: 'x'", "a folder of your own"),
         ("retrying after NewConnectionError", "check the network"),
         ("NewConnectionError … No matching distribution found for torch==2.13.0+cpu", "LAB_TORCH"),
-        ("ERROR: No matching distribution found for torch==2.13.0", "Python 3.11 to 3.14"),
+        ("ERROR: No matching distribution found for torch==2.13.0", "not Intel"),
         ('File "<string>", line 4, in <module>\nOSError: a library is missing', "clean.py --all"),
         ("something else", "put right what they name"),
     ],
@@ -177,28 +177,6 @@ def test_an_index_that_a_person_names_is_used_on_every_system():
     for system in ("Linux", "Windows", "Darwin"):
         request = torch_request(VERSION, "https://example.org/whl", system, False)
         assert request[-3:] == ("--index-url", "https://example.org/whl", *PLAIN)
-
-
-@pytest.mark.parametrize(
-    ("machine", "word"),
-    [
-        (("Darwin", "x86_64", "", 64), "Intel"),
-        (("Linux", "riscv64", "glibc", 64), "riscv64"),
-        (("Linux", "x86_64", "", 64), "musl"),
-        (("Windows", "x86_64", "", 32), "64-bit"),
-    ],
-)
-def test_a_machine_for_which_there_is_no_torch_gets_one_sentence(machine, word):
-    assert word in unsupported(*machine)
-
-
-def test_ordinary_machines_are_supported():
-    for machine in (
-        ("Linux", "aarch64", "glibc"),
-        ("Darwin", "arm64", ""),
-        ("Windows", "AMD64", ""),
-    ):
-        assert unsupported(*machine, 64) is None
 
 
 def test_a_wrong_choice_of_torch_is_refused(monkeypatch, tmp_path, capsys):

@@ -100,21 +100,18 @@ def _imported(path: Path, root: Path) -> Iterator[Path]:
 
 
 def _module(name: str, folders: list[Path]) -> list[Path]:
-    """The files that `import name` reads in the first of `folders` that has it: `a.b.c` reads the
-    `__init__.py` of `a` and `a.b`, then `c.py`. A last part that is no module is a name in one."""
-    for folder in folders:
-        found = []
-        for part in name.split("."):
-            if (folder / f"{part}.py").is_file():
-                found.append(folder / f"{part}.py")
-                break
-            folder = folder / part
-            if (folder / "__init__.py").is_file():
-                found.append(folder / "__init__.py")
-            elif not folder.is_dir():
-                break
-        if found:
-            return found
+    """The file that `import name` reads in the first of `folders` that has it, and the
+    `__init__.py` of each package above it. A last part that is no module is a name in one."""
+    while name:
+        parts = name.split(".")
+        for folder in folders:
+            inits = [Path(folder, *parts[:n], "__init__.py") for n in range(1, len(parts) + 1)]
+            found = [
+                path for path in (folder.joinpath(*parts).with_suffix(".py"),) if path.is_file()
+            ]
+            if found or inits[-1].is_file():
+                return [path for path in (*inits, *found) if path.is_file()]
+        name = name.rpartition(".")[0]
     return []
 
 
