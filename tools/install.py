@@ -155,9 +155,7 @@ def version_of(venv: Path) -> tuple[int, ...]:
 
 def in_place(venv: Path, needed: dict, this_python: bool) -> bool:
     """Return whether the environment holds what is needed."""
-    stamp = read_stamp(venv)
-    torch = needed["torch"] if needed["torch"] != "auto" else stamp.get("torch")
-    if stamp != needed | {"torch": torch} or not venv_python(venv).exists():
+    if read_stamp(venv) != needed or not venv_python(venv).exists():
         return False
     return not this_python or version_of(venv) == sys.version_info[:2]
 
@@ -184,7 +182,7 @@ def make_venv(venv: Path, this_python: bool) -> None:
 
 def install(root: Path, venv: Path, needed: dict, this_python: bool) -> None:
     """Do every step in order. Raises SetupError if one fails."""
-    version = re.search(r'"torch==([\d.]+)"', (root / "pyproject.toml").read_text())[1]
+    version = re.search(r'"torch==([\d.]+)"', (root / "pyproject.toml").read_text("utf-8"))[1]
     system = platform.system()
     request = torch_request(version, needed["torch"], system, has_nvidia_driver())
     large = system == "Linux" and len(request) == 1
@@ -195,7 +193,7 @@ def install(root: Path, venv: Path, needed: dict, this_python: bool) -> None:
             "same command again."
         )
     # Of the same version pip takes another build for done unless it is told.
-    if read_stamp(venv).get("torch") not in (None, "auto", needed["torch"]):
+    if needed["torch"] not in ("auto", read_stamp(venv).get("torch")):
         request = ("--force-reinstall", *request)
     make_venv(venv, this_python)
     write_stamp(venv, UNFINISHED)
@@ -225,16 +223,15 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         "--this-python", action="store_true", help="make .venv anew if it has another Python"
     )
     flags = parser.parse_args(arguments)
-    wanted = flags.torch or os.environ.get("LAB_TORCH") or "auto"
+    venv, begin = root / ".venv", time.monotonic()
+    earlier = read_stamp(venv)  # what an earlier set-up brought stays part of it
+    wanted = flags.torch or os.environ.get("LAB_TORCH") or earlier.get("torch", "auto")
     if wanted not in ("auto", "cpu", "cuda") and "://" not in wanted:
         parser.error(f"torch from {wanted!r}: give auto, cpu, cuda, or the address of an index")
-    venv, begin = root / ".venv", time.monotonic()
-    # What an earlier set-up brought stays part of it.
-    extras = {*flags.extras.split(","), *read_stamp(venv).get("extras", [])} - {""}
     needed = {
         "pyproject": hashlib.sha256((root / "pyproject.toml").read_bytes()).hexdigest(),
         "folder": str(root),  # a folder that was moved or copied is set up again
-        "extras": sorted(extras),
+        "extras": sorted({*flags.extras.split(","), *earlier.get("extras", [])} - {""}),
         "torch": wanted,
     }
     if in_place(venv, needed, flags.this_python):
