@@ -115,7 +115,7 @@ def warm_ranks():
     """Keep ranks warm between all tests, as a notebook does: to start them takes the most time."""
     from helpers.ranks import keep_warm
 
-    keep_warm(4)
+    keep_warm(4, trains=True)
     yield
     keep_warm(0)
 

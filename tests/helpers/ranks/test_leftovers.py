@@ -152,4 +152,4 @@ def test_nothing_is_left_behind(monkeypatch, tmp_path):
     assert not shared_memory() - shared, "shared memory"
     assert memory() - heap < 20e6 + 1e5 * REPEAT, "memory"
     the_pool().close()
-    keep_warm(4)  # as tests/conftest.py does
+    keep_warm(4, trains=True)  # as tests/conftest.py does
