@@ -100,14 +100,24 @@ def is_strict() -> bool:
     return any(os.environ.get(name, "") not in ("", "0", "false") for name in ("CI", "LAB_STRICT"))
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m selects, and before xdist reads the groups
+@pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(items):
     for item in items:
         if item.nodeid.startswith(SLOW) or item.get_closest_marker("stress"):
             item.add_marker(pytest.mark.slow)
-        for group, places in GROUPS.items():
-            if item.nodeid.startswith(places):
-                item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give each worker one group after the other; a test in no group is one by itself."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            fitting = [name for name, places in GROUPS.items() if nodeid.startswith(places)]
+            return fitting[0] if fitting else nodeid
+
+    return ByGroup(config, log)
 
 
 @pytest.fixture(scope="session")

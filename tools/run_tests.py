@@ -31,7 +31,7 @@ STUDENT = ".student-edition"  # stands in the student edition; see helpers/grade
 # One module that cannot be imported does not keep the others from being tested.
 PYTEST = ("-m", "pytest", "-q", "--continue-on-collection-errors", "--durations=10")
 # Of two workers one runs all that starts ranks, one test after the other: see tests/conftest.py.
-TOGETHER = (*PYTEST, "-n", "2", "--dist", "loadgroup")
+TOGETHER = (*PYTEST, "-n", "2")
 FOLDERS = ("tests", "gpt2/tests")
 Parts = dict[str, tuple[str, ...]]  # of each its name and what Python runs
 

@@ -1,4 +1,4 @@
-"""Under CI a test that does not run fails the session: the rule of tests/conftest.py."""
+"""Under CI a test that does not run fails the session, and one worker runs all of a group."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ import pytest
 
 CONFTEST = Path(__file__).resolve().parents[1] / "conftest.py"
 NOT_RUN = "a test did not run that should have"
-ALONE, TWO_WORKERS = (), ("-p", "xdist.plugin", "-n", "2", "--dist", "loadgroup")
+ALONE, TWO_WORKERS = (), ("-p", "xdist.plugin", "-n", "2")
 WAYS = {
     "test_skip": "def test_skip(): pytest.skip('no time')",
     "test_mark": "@pytest.mark.skipif(True, reason='no time')\ndef test_mark(): pass",
@@ -63,3 +63,15 @@ def test_a_collected_test_that_does_not_run_fails_the_session(tmp_path, workers)
 
 def test_a_run_without_any_test_fails(tmp_path):
     assert session(tmp_path, "--ignore=test_good.py", CI="true").returncode != 0
+
+
+def test_one_worker_runs_all_tests_of_a_group(tmp_path):
+    lessons = tmp_path / "tests" / "notebooks" / "test_lessons.py"
+    lessons.parent.mkdir(parents=True)
+    say = "open('workers', 'a').write(os.environ['PYTEST_XDIST_WORKER'] + ' ')"
+    each = "@pytest.mark.parametrize('n', range(8))\n"
+    lessons.write_text(f"import os, pytest\n{each}def test_the_lesson_runs(n): {say}\n")
+    assert session(tmp_path, *TWO_WORKERS).returncode == 0
+    workers = (tmp_path / "workers").read_text().split()
+    assert len(workers) == 8 and len(set(workers)) == 1
+    assert "1 passed, 8 deselected" in session(tmp_path, "-m", "not slow").stdout
