@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test demo notebooks figures bench stress student tasks handin progress clean
+.PHONY: help setup lab test test-all demo notebooks figures bench stress student tasks handin progress clean
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -20,7 +20,8 @@ ROOT_FLAG = $(if $(filter 0,$(shell id -u)),--allow-root)
 
 help:
 	@echo "make lab        set everything up and open the course in JupyterLab"
-	@echo "make test       set everything up and run every test"
+	@echo "make test       set everything up and run the tests (ONLY=pipeline: of one package)"
+	@echo "make test-all   the same, and what takes longer: lessons executed, browser, random cases"
 	@echo "make demo       train the small model on one device, then on three ranks, and compare"
 	@echo "make notebooks  build and execute the notebooks whose source or code has changed"
 	@echo "make figures    draw imgs/ again, from the schedules themselves"
@@ -40,7 +41,10 @@ lab: setup
 	$(VENV) -m jupyterlab $(ROOT_FLAG) --ServerApp.root_dir=. notebooks/00_welcome.ipynb
 
 test:
-	@"$(PYTHON)" tools/run_tests.py $(CHOSEN)
+	@"$(PYTHON)" tools/run_tests.py $(CHOSEN) $(ONLY)
+
+test-all:
+	@"$(PYTHON)" tools/run_tests.py $(CHOSEN) --all $(ONLY)
 
 demo: setup
 	@$(VENV) demo.py

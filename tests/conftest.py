@@ -1,10 +1,17 @@
-"""For every test: pictures without a screen, and under CI no test that quietly does not run.
+"""For every test: in which run and in which worker it runs, and that none quietly does not run.
 
-Where CI or LAB_STRICT is set, each of these fails the session and is listed: a test that is
-skipped, one that is expected to fail, and one that is deselected.
+`make test` leaves out what is slow, `make test-all` runs everything, and both run two workers. One
+of them runs all that starts ranks, one test after the other, while the other computes: a rank that
+waits for the processor looks like one that stands still. Alone, `python -m pytest tests/jobs` runs
+all that it is given.
+
+Under CI, or with LAB_STRICT set, each of these fails the session and is listed: a test that is
+skipped, one that is expected to fail, and one that was collected and did not run.
 """
 
 import os
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -12,20 +19,127 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # Two threads that wait for each other on a busy machine can take many times as long as one.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Folders, files and tests, as node ids begin. Slow is what starts programs as a person does, each
+# with an interpreter of its own, and what waits for seconds; and every test marked "stress".
+SLOW = (
+    "gpt2/tests/test_data_parallel.py::test_a4_1_2",
+    "tests/DP/test_profiling.py::test_each_rank_leaves",
+    "tests/DP/test_profiling.py::test_the_traces",
+    "tests/DP/test_profiling.py::test_torchrun",
+    "tests/DP/test_profiling_inputs.py::test_the_script_ends",
+    "tests/DP/test_scripts.py::test_run_sh",
+    "tests/PP/test_schedule_script.py::test_more_stages",
+    "tests/PP/test_scripts.py::test_run_sh",
+    "tests/PP/test_scripts.py::test_wrong_input",
+    "tests/TP/test_intro_tp.py::test_run_sh",
+    "tests/TP/test_mpi_lab.py",
+    "tests/browser/",
+    "tests/gpt2/test_by_process.py",
+    "tests/gpt2/test_scripts.py",
+    "tests/gpt2/test_training.py::test_a_rank_without",
+    "tests/grade/test_hostile.py",
+    "tests/helpers/checkpoint/test_kills.py",
+    "tests/helpers/checkpoint/test_survival_script.py",
+    "tests/helpers/hang/test_hangs.py::test_a_hang_is_told[unchecked",
+    "tests/helpers/hang/test_threads.py",
+    "tests/helpers/parallel/test_grid.py::test_eight_ranks",
+    "tests/helpers/ranks/test_kernel.py",
+    "tests/helpers/ranks/test_launch.py::test_a_machine_with_one_core",
+    "tests/helpers/ranks/test_launch.py::test_no_rank_outlives",
+    "tests/helpers/ranks/test_launch.py::test_without_fork",
+    "tests/helpers/ranks/test_listening.py",
+    "tests/helpers/ranks/test_script.py",
+    "tests/jobs/",
+    "tests/notebooks/test_build.py",
+    "tests/notebooks/test_lessons.py::test_the_lesson_runs",
+    "tests/puzzles/test_scripts.py",
+    "tests/test_demo.py",
+    "tests/tools/test_strict.py",
+)
+GROUPS = {
+    # Two lanes in `make test-all`: a lesson is patient, and so can run beside the tests.
+    "lessons": ("tests/notebooks/test_lessons.py::test_the_lesson_runs",),
+    "ranks": (
+        "gpt2/tests/test_data_parallel.py",
+        "tests/DP/test_ddp.py",
+        "tests/DP/test_profiling.py",
+        "tests/DP/test_scripts.py",
+        "tests/DP/test_zero.py",
+        "tests/PP/",
+        "tests/TP/",
+        "tests/browser/",
+        "tests/fuzz/",
+        "tests/gpt2/test_by_process.py",
+        "tests/gpt2/test_processes.py",
+        "tests/gpt2/test_scripts.py",
+        "tests/gpt2/test_training.py",
+        "tests/grade/",
+        "tests/helpers/checkpoint/",
+        "tests/helpers/grid/test_torch_groups.py",
+        "tests/helpers/hang/",
+        "tests/helpers/network/",
+        "tests/helpers/oracle/test_real_ranks.py",
+        "tests/helpers/parallel/",
+        "tests/helpers/pipeline/",
+        "tests/helpers/ranks/",
+        "tests/jobs/",
+        "tests/notebooks/test_build.py",
+        "tests/primer/test_exchange.py",
+        "tests/primer/test_ring.py",
+        "tests/puzzles/test_scripts.py",
+        "tests/test_demo.py",
+        "tests/test_readme.py",
+        "tests/tools/test_run_tests.py",
+    ),
+}
 NOT_RUN = "a test did not run that should have"
-DESELECTED = pytest.StashKey[list[str]]()
 
 
-def is_strict(environment: dict[str, str] | None = None) -> bool:
-    """Whether a test that does not run is a failure."""
-    environment = os.environ if environment is None else environment
-    return any(environment.get(name, "") not in ("", "0", "false") for name in ("CI", "LAB_STRICT"))
+def is_strict() -> bool:
+    """Return whether a test that does not run is a failure."""
+    return any(os.environ.get(name, "") not in ("", "0", "false") for name in ("CI", "LAB_STRICT"))
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.nodeid.startswith(SLOW) or item.get_closest_marker("stress"):
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give each worker one group after the other; a test in no group is one by itself."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            fitting = [name for name, places in GROUPS.items() if nodeid.startswith(places)]
+            return fitting[0] if fitting else nodeid
+
+    return ByGroup(config, log)
+
+
+@pytest.fixture(scope="session")
+def warm_ranks():
+    """Keep ranks warm between all tests, as a notebook does: to start them takes the most time."""
+    from helpers.ranks import keep_warm
+
+    keep_warm(4, trains=True)
+    yield
+    keep_warm(0)
+
+
+@pytest.fixture(autouse=True)
+def ranks_are_warm(request):
+    if request.node.nodeid.startswith(GROUPS["ranks"]):
+        request.getfixturevalue("warm_ranks")
 
 
 def made_to_fail(report):
-    """The report itself, or where it says "did not run" the same report as a failure."""
+    """Return the report itself, or if it says "did not run" the same report as a failure."""
     expected = getattr(report, "wasxfail", None)
-    if report.outcome != "skipped" and expected is None:
+    if not is_strict() or (report.outcome != "skipped" and expected is None):
         return report
     reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else (expected or "no reason")
     if expected is not None:
@@ -38,30 +152,61 @@ def made_to_fail(report):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    report = yield
-    return made_to_fail(report) if is_strict() else report
+    return made_to_fail((yield))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    report = yield
-    return made_to_fail(report) if is_strict() else report
+    return made_to_fail((yield))
 
 
-def pytest_deselected(items):
-    stash = items[0].config.stash
-    stash.setdefault(DESELECTED, []).extend(item.nodeid for item in items)
+def pytest_configure(config):
+    config.pluginmanager.register(Ledger())
 
 
-def pytest_sessionfinish(session, exitstatus):
-    # A run that collected nothing already ends with a code of its own.
-    if is_strict() and exitstatus == 0 and session.config.stash.get(DESELECTED, []):
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+class Ledger:
+    """Which tests there are, which have run, and the seconds of each folder."""
 
+    def __init__(self):
+        self.there: set[str] = set()
+        self.ran: set[str] = set()
+        self.seconds: Counter[str] = Counter()
 
-def pytest_terminal_summary(terminalreporter, config):
-    names = config.stash.get(DESELECTED, [])
-    if is_strict() and names:
-        terminalreporter.section("deselected", red=True, bold=True)
-        for name in names:
-            terminalreporter.write_line(f"{NOT_RUN}: {name} (deselected)")
+    def pytest_deselected(self, items):
+        self.there |= {item.nodeid for item in items if not item.get_closest_marker("slow")}
+
+    def pytest_collection_finish(self, session):
+        self.there |= {item.nodeid for item in session.items}
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[str(Path(report.nodeid.partition("::")[0]).parent)] += report.duration
+        if report.when == "call" or report.failed:
+            self.ran.add(report.nodeid)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node):
+        """Take over what a worker of pytest-xdist has collected; its reports come by themselves."""
+        self.there |= set(getattr(node, "workeroutput", {}).get("there", ()))
+
+    def left_out(self, config) -> list[str]:
+        return (
+            sorted(self.there - self.ran) if is_strict() and not config.option.collectonly else []
+        )
+
+    def pytest_sessionfinish(self, session):
+        worker = getattr(session.config, "workeroutput", None)
+        if worker is not None:
+            worker["there"] = sorted(self.there)
+        # A run that collected nothing already ends with a code of its own.
+        elif session.exitstatus == 0 and self.left_out(session.config):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter, config):
+        if config.option.durations:
+            terminalreporter.section("seconds of each folder, in one worker or the other")
+            for folder, seconds in sorted(self.seconds.items()):
+                terminalreporter.write_line(f"{seconds:8.1f}  {folder}")
+        if self.left_out(config):
+            terminalreporter.section("not run", red=True, bold=True)
+            for name in self.left_out(config):
+                terminalreporter.write_line(f"{NOT_RUN}: {name}")

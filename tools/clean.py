@@ -4,42 +4,29 @@ python tools/clean.py          build/, caches, what runs left behind
 python tools/clean.py --all    the environment (.venv) as well: the next set-up starts anew
 """
 
-import argparse
 import shutil
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("__pycache__", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints", "*.egg-info")
+MADE = ("__pycache__", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints", "*.egg-info")
 
 
-def leftovers(root: Path, everything: bool) -> list[Path]:
-    """What would be removed from `root`: nothing inside .venv or .git, unless .venv goes whole."""
-    found = [path for path in (root / "build",) if path.exists()]
-    for top in root.iterdir():
-        if top.name in (".venv", ".git", "build"):
-            continue
-        for pattern in FOLDERS:
-            found += [top] if top.match(pattern) else []
-            found += top.rglob(pattern) if top.is_dir() and not top.is_symlink() else []
-    if everything and (root / ".venv").exists():
-        found.append(root / ".venv")
-    return sorted(set(found))
-
-
-def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
-    parser = argparse.ArgumentParser(description="Remove what was built or left behind.")
-    parser.add_argument("--all", action="store_true", help="the environment (.venv) as well")
-    for path in leftovers(root, parser.parse_args(arguments).all):
-        if path.is_dir() and not path.is_symlink():
+def main(arguments: list[str], root: Path = ROOT) -> int:
+    ours = [
+        top
+        for top in root.iterdir()
+        if not top.is_symlink() and top.name not in (".venv", ".git", "build")
+    ]
+    found = [root / "build", *(top for top in ours if any(map(top.match, MADE)))]
+    for top in ours:
+        found += [path for pattern in MADE for path in top.rglob(pattern)]
+    for path in [*found, *([root / ".venv"] if "--all" in arguments else [])]:
+        if path.exists():
             shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
-        print(
-            f"removed {path.relative_to(root)}" if not path.exists() else f"could not remove {path}"
-        )
+            print(f"{'could not remove' if path.exists() else 'removed'} {path.relative_to(root)}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

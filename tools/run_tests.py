@@ -1,13 +1,11 @@
-"""Set the lab up and run every test, with a time for each part.
+"""Set the lab up and run its tests.
 
-    python tools/run_tests.py                 everything
-    python tools/run_tests.py lint tests      set-up and these parts
-    python tools/run_tests.py --list          the names of the parts
+    python tools/run_tests.py              make test: what a change must keep, in a few minutes
+    python tools/run_tests.py pipeline     one package: the folder or file of tests/ with this name
+    python tools/run_tests.py --all        make test-all: what is slow, too; see tests/conftest.py
 
-Ends with a table and with one line in pytest's own form. Needs only Python's own library to start.
-
-In the student edition it checks the exercises, as `python -m helpers.grade` does: the tests of the
-lab need the solutions.
+Ends with the time of each part and one line in pytest's own form. In the student edition it checks
+the exercises, as `python -m helpers.grade` does: the tests of the lab need the solutions.
 """
 
 import subprocess
@@ -19,98 +17,157 @@ if sys.version_info < (3, 11):  # install.py says what to do
     sys.exit(subprocess.call([sys.executable, str(ROOT / "tools" / "install.py")]))
 
 import argparse
+import contextlib
 import os
+import signal
 import time
+from collections import Counter
+from xml.etree import ElementTree
 
-from parts import PARTS, ROUNDS, Part
-from results import Result, summary
-from run_limited import run_limited
-from run_parts import Place, run_round
-from stamp import venv_python
+from install import venv_python
 
 RESULTS = ROOT / "build" / "tests"
 STUDENT = ".student-edition"  # stands in the student edition; see helpers/grade/tracked.py
+# One module that cannot be imported does not keep the others from being tested.
+PYTEST = ("-m", "pytest", "-q", "--continue-on-collection-errors", "--durations=10")
+# Of two workers one runs all that starts ranks, one test after the other: see tests/conftest.py.
+TOGETHER = (*PYTEST, "-n", "2")
+FOLDERS = ("tests", "gpt2/tests")
+Parts = dict[str, tuple[str, ...]]  # of each its name and what Python runs
 
 
-def set_up(flags: argparse.Namespace) -> Result:
-    """The first part, under the interpreter that runs this."""
-    begin = time.monotonic()
-    command = [sys.executable, str(ROOT / "tools" / "install.py"), "--extras", "test"]
-    command += ["--this-python"] if flags.this_python else []
-    code = run_limited(command, ROOT, 60 * 25)
-    errors = [] if code == 0 else ["the set-up failed: the reason stands above"]
-    return Result("set-up", seconds=time.monotonic() - begin, errors=errors)
+def parts(everything: bool, names: list[str]) -> Parts:
+    """Return what runs, in this order; with names these tests alone."""
+    if (ROOT / STUDENT).exists() and not names:
+        print(
+            "This is the student edition: make test checks your exercises, all of them. (The tests "
+            "of the lab need the solutions.) One alone: python -m helpers.grade DP-1"
+        )
+        return {"exercises": ("-m", "helpers.grade")}
+    quick = () if everything else ("-m", "not slow")
+    if names:
+        return {"tests": (*TOGETHER, *quick, *(str(path) for path in places(names)))}
+    found: Parts = {"lint": ("-m", "ruff", "check"), "format": ("-m", "ruff", "format", "--check")}
+    if not everything:
+        return found | {"tests": (*TOGETHER, *quick, *FOLDERS)}
+    return found | {
+        "tests": (*TOGETHER, *FOLDERS, "--ignore=tests/browser"),
+        # A browser gives up waiting, so it has the machine to itself.
+        "browser": (*PYTEST, "tests/browser"),
+        "student edition": ("-m", "helpers.grade.student"),
+    }
 
 
-def earlier(text: str) -> list[Result]:
-    """Parts that a caller ran before, from LAB_EARLIER: "name=seconds;name=seconds"."""
-    pairs = [entry.rpartition("=") for entry in text.split(";") if entry]
-    return [Result(name, seconds=float(seconds)) for name, _, seconds in pairs]
+def places(names: list[str], root: Path = ROOT) -> list[Path]:
+    """Return the tests with these names. Raises SystemExit for a name that none has.
+
+    Args:
+        names: of a folder, `ranks` or `helpers/ranks`, or of a file, `pool` or `test_pool.py`.
+    """
+    paths = [path for folder in FOLDERS for path in sorted((root / folder).rglob("*"))]
+    found = []
+    for name in names:
+        name = name.removeprefix("tests/").rstrip("/")
+        folders = [path for path in paths if path.is_dir() and path.match(name)]
+        files = [path for path in paths if path.match(name) or path.match(f"test_{name}.py")]
+        found += folders or files
+        if not folders + files:
+            sys.exit(f"There are no tests called {name!r}: name a folder or a file of tests/.")
+    return found
 
 
-def check_exercises(root: Path, python: Path) -> int:
-    """What stands for the tests in the student edition: 0 if all is done, 1 if not."""
-    print(
-        "\nThis is the student edition: make test checks your exercises, all of them. (The tests "
-        "of the lab need the solutions.) One alone: python -m helpers.grade DP-1",
-        flush=True,
+def run(command: list[str], seconds: float) -> int:
+    """Run a command and end everything that it started; return its exit status.
+
+    It is stopped after so many seconds, or by an interrupt, politely at first: pytest then says
+    where it stood, and its tests clean up.
+    """
+    posix = os.name == "posix"
+    process = subprocess.Popen(command, cwd=ROOT, start_new_session=posix)
+    try:
+        return process.wait(max(seconds, 1))
+    except (subprocess.TimeoutExpired, KeyboardInterrupt) as reason:
+        process.send_signal(signal.SIGINT if posix else signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+        if isinstance(reason, KeyboardInterrupt):
+            raise
+        print(f"stopped after {seconds:.0f} s", file=sys.stderr)
+        return 124
+    finally:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL) if posix else process.kill()
+        process.wait()
+
+
+def counts(report: Path) -> Counter:
+    """Return how many tests of a JUnit report failed, passed, were skipped or broke."""
+    suite = ElementTree.parse(report).find("testsuite")
+    tests, failed, errors, skipped = (
+        int(suite.get(key)) for key in ("tests", "failures", "errors", "skipped")
     )
-    code = run_limited([str(python), "-m", "helpers.grade"], root, 60 * 60)
-    if code is None:
-        print("stopped after 60 minutes", file=sys.stderr)
-    return 1 if code is None else code
+    passed = tests - failed - errors - skipped
+    return Counter(failed=failed, passed=passed, skipped=skipped, errors=errors)
 
 
-def chosen(names: list[str]) -> list[list[tuple[Part, ...]]]:
-    """The rounds with these parts alone; with all of them where none is named."""
-    rounds = []
-    for lanes in ROUNDS:
-        kept = [tuple(p for p in lane if not names or p.name in names) for lane in lanes]
-        rounds.append([lane for lane in kept if lane])
-    return [lanes for lanes in rounds if lanes]
+def run_part(command: list[str], report: Path, seconds: float) -> Counter:
+    """Run one part and count its tests; without a failed test, its own failure is one error."""
+    report.unlink(missing_ok=True)
+    tests = "pytest" in command
+    code = run([*command, *([f"--junitxml={report}"] if tests else [])], seconds)
+    try:
+        found = counts(report) if tests else Counter()
+    except (OSError, ElementTree.ParseError):
+        code, found = code or 1, Counter()  # a test has ended the whole process
+    if code and not found["failed"] + found["errors"]:
+        found["errors"] = 1
+    return found
+
+
+def closing(total: Counter, seconds: float) -> str:
+    """Return one line in pytest's own form: "1 failed, 20 passed in 75.00s (0:01:15)"."""
+    words = [f"{total[word]} {word}" for word in ("failed", "passed", "skipped") if total[word]]
+    errors = total["errors"]
+    words += [f"{errors} error{'s' if errors > 1 else ''}"] if errors else []
+    whole = int(seconds)
+    clock = f" ({whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d})" if whole >= 60 else ""
+    return f" {', '.join(words) or 'no tests ran'} in {seconds:.2f}s{clock} ".center(80, "=")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    names = [part.name for part in PARTS]
     parser = argparse.ArgumentParser(description="Set the lab up and run its tests.")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"any of: {', '.join(names)}")
-    parser.add_argument("--list", action="store_true", help="print the names of the parts")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a folder or file of tests/")
+    parser.add_argument("--all", action="store_true", help="what is slow, too")
     parser.add_argument("--this-python", action="store_true", help="see tools/install.py")
     flags = parser.parse_args(arguments)
-    unknown = [name for name in flags.parts if name not in names]
-    if unknown:
-        parser.error(f"there is no part {unknown[0]!r}; the parts are: {', '.join(names)}")
-    if flags.list:
-        print("\n".join(names))
-        return 0
-
     # Set-up leaves compiling to the first import: without this, every process would compile anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     RESULTS.mkdir(parents=True, exist_ok=True)
-    for old in [*RESULTS.glob("*.xml"), *RESULTS.glob("*.log")]:
-        old.unlink()
-    begin = time.monotonic()
-    results = earlier(os.environ.get("LAB_EARLIER", ""))
-    before = sum(result.seconds for result in results)
-    interrupted = False
-    try:
-        results.append(set_up(flags))
-        if (ROOT / STUDENT).exists() and not (flags.parts or results[-1].errors):
-            return check_exercises(ROOT, venv_python(ROOT / ".venv"))
-        if not results[-1].errors:
-            where = Place(ROOT, venv_python(ROOT / ".venv"), RESULTS)
-            for lanes in chosen(flags.parts):
-                run_round(lanes, where, results.append)
-    except KeyboardInterrupt:
-        interrupted = True
-        results.append(Result("interrupted", errors=["stopped by hand; later parts did not run"]))
-    places = {name: place for place, name in enumerate([*names, "interrupted"])}
-    results.sort(key=lambda result: places.get(result.name, -1))
-    text = summary(results, before + time.monotonic() - begin)
-    (RESULTS / "summary.txt").write_text(text + "\n", encoding="utf-8")
-    print("\n" + text, flush=True)
-    return 130 if interrupted else int(any(result.failed for result in results))
+    python = str(venv_python(ROOT / ".venv"))
+    begin, total, lines = time.monotonic(), Counter(), []
+    deadline = begin + 60 * (29 if os.environ.get("CI") else 120)
+    install = [sys.executable, "tools/install.py", "--extras", "test"]
+    install += ["--this-python"] if flags.this_python else []
+    todo = {"set-up": install}
+    for name, what in parts(flags.all, flags.names).items():
+        todo[name] = [python, *what]
+    for name, command in todo.items():
+        print(f"\n== {name} ==", flush=True)
+        started = time.monotonic()
+        found = run_part(command, RESULTS / f"{name}.xml", deadline - started)
+        total += found
+        said = ", ".join(f"{n} {word}" for word, n in found.items() if n) or "ok"
+        lines.append(f"{name:<20}{time.monotonic() - started:>8.1f} s  {said}")
+        if name == "set-up" and found:
+            break
+    lines += ["", closing(total, time.monotonic() - begin)]
+    (RESULTS / "summary.txt").write_text(lines[-1] + "\n", encoding="utf-8")
+    print("\n" + "\n".join(lines), flush=True)
+    return int(bool(total["failed"] + total["errors"]))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

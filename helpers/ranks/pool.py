@@ -137,12 +137,12 @@ class Pool:
             process.join(rank, news)
         return taken
 
-    def refill(self) -> None:
+    def refill(self, trains: bool = False) -> None:
         """Start missing processes and return immediately; they warm up on their own."""
         with self._lock:
             self._forget_the_dead()
             while len(self._waiting) < min(self.size, MOST_WARM):
-                self._waiting.append(self._new())
+                self._waiting.append(self._new(trains))
             if self.size and self._server and not self._server.trains and not self._next:
                 self._next = forkserver.ForkServer(rank_environment(), trains=True, patient=True)
 
@@ -192,13 +192,17 @@ def the_pool() -> Pool:
     return Pool()
 
 
-def keep_warm(count: int) -> None:
-    """Keep `count` processes ready from now on; 0 ends those that wait."""
+def keep_warm(count: int, trains: bool = False) -> None:
+    """Keep `count` processes ready from now on; 0 ends those that wait.
+
+    Args:
+        trains: whether most jobs create an optimizer, so that its imports are worth waiting for.
+    """
     pool = the_pool()
     if count == 0:
         pool.close()
     pool.size = count
-    pool.refill()
+    pool.refill(trains)
 
 
 def in_notebook() -> bool:

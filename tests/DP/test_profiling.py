@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers.ranks import Place, find_place, keep_warm, launch
+from helpers.ranks import Place, find_place, launch
 from helpers.trace import Trace, in_lanes, shares
 
 FOLDER = Path(__file__).resolve().parents[2] / "DP/ddp"
@@ -31,13 +31,6 @@ def prepared(*arguments):
 
 
 TINY = ("--src-shape", 64, 2, 16, "--tgt-shape", 64, 5, 16, "--batch-size", 8)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks():
-    keep_warm(RANKS)
-    yield
-    keep_warm(0)
 
 
 def sgd_step(arguments):

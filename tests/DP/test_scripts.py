@@ -10,20 +10,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers.ranks import find_place, keep_warm, launch
+from helpers.ranks import find_place, launch
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ["--dmodel", "12", "--heads", "2", "--layers", "1", "--seq-l", "16", "--steps", "4"]
 SGD = ["--optimizer", "sgd", "--lr", "0.5"]
 # Four steps of SGD; only the order of adding three float32 numbers differs.
 TOLERANCE = 1e-6
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks():
-    keep_warm(3)
-    yield
-    keep_warm(0)
 
 
 def load(path: str):

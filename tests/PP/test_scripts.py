@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers.ranks import find_place, keep_warm, launch
+from helpers.ranks import find_place, launch
 from helpers.schedules import from_trace, gpipe, one_f_one_b
 from simplellm.slicing import whole_name
 
@@ -25,13 +25,6 @@ NAIVE = "PP/naive/intro_PP_naive.py"
 GPIPE = "PP/microbatches/intro_PP_microbatches.py"
 ONE_F_ONE_B = "PP/1F1B/intro_PP_1F1B.py"
 DP_PP = "DP_PP/intro_DP_PP.py"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks():
-    keep_warm(4)
-    yield
-    keep_warm(0)
 
 
 def load(path: str):

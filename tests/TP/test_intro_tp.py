@@ -10,7 +10,7 @@ import torch
 
 from helpers.grade.task import ROOT, load_module
 from helpers.parallel import LLAMA, join
-from helpers.ranks import find_place, keep_warm, launch
+from helpers.ranks import find_place, launch
 
 FLAGS = ["--dmodel", "24", "--heads", "6", "--layers", "2", "--seq-l", "16", "--steps", "4"]
 SGD = ["--optimizer", "sgd", "--lr", "0.5"]
@@ -18,13 +18,6 @@ SGD = ["--optimizer", "sgd", "--lr", "0.5"]
 TOLERANCE = 1e-6
 BLOCKS = {name: way for name, way in LLAMA.items() if name.startswith("*.")}
 SCRIPT = "TP/llama/intro_TP.py"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks():
-    keep_warm(3)
-    yield
-    keep_warm(0)
 
 
 def be_silent(step, loss):

@@ -1,4 +1,4 @@
-"""How hard to look for what nobody thought of: a few seconds in every test run, the full counts
+"""How hard to look for what nobody thought of: a few seconds in `make test-all`, the full counts
 in `make stress` (LAB_REPEAT=100).
 
 A fuzz test draws its cases from `numbers`, and says the seed of a case that fails, so that it can

@@ -18,18 +18,11 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.ranks import keep_warm, launch, supervisor
+from helpers.ranks import launch, supervisor
 
 pytestmark = pytest.mark.stress
 MODES = pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
 COLLECTIVES = ("all_reduce", "broadcast", "all_gather", "reduce", "barrier", "objects")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm_ranks():
-    keep_warm(4)
-    yield
-    keep_warm(0)
 
 
 @pytest.fixture

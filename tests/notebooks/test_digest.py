@@ -81,3 +81,26 @@ def test_code_that_is_no_python_is_refused_with_its_line(book):
     (book.folder / "numbers_here.py").write_text("x = 1\ndef (\n", encoding="utf-8")
     with pytest.raises(LessonFailed, match=r"numbers_here\.py, line 2: invalid syntax"):
         digest(book)
+
+
+def test_a_task_that_the_lesson_checks_counts_with_its_truth_and_its_work_alone(book):
+    facts = 'id="T-1", title="t", file="lab/work.py", function="f", notebook="00", points=1'
+    files = {
+        "lab/work.py": "import beside\n",
+        "lab/beside.py": "",
+        "tasks/__init__.py": "",
+        "tasks/t_1.py": "from helpers.grade import Task\n\nrun = None\n"
+        f'TASK = Task({facts}, minutes=1, hints=("a", "b", "c"))\n',
+        "tasks/t_2.py": "",
+        "tasks/truth/__init__.py": "",
+        "tasks/truth/t_1.py": "from tasks.truth import _shared\n",
+        "tasks/truth/_shared.py": "",
+        "tasks/truth/t_2.py": "",
+    }
+    for name, text in files.items():
+        (book.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (book.root / name).write_text(text, encoding="utf-8")
+    append(book, "notebooks/source/00_halving.py", '\n# %%\ncheck("T-1")\n')
+    found = {path.relative_to(book.root).as_posix() for path in needed_files(book)}
+    assert {name for name in files if not name.endswith("t_2.py")} <= found
+    assert not [name for name in found if name.endswith("t_2.py")]

@@ -1,4 +1,4 @@
-"""Under CI a test that does not run fails the session: the rule of tests/conftest.py."""
+"""Under CI a test that does not run fails the session, and one worker runs all of a group."""
 
 import os
 import shutil
@@ -10,6 +10,7 @@ import pytest
 
 CONFTEST = Path(__file__).resolve().parents[1] / "conftest.py"
 NOT_RUN = "a test did not run that should have"
+ALONE, TWO_WORKERS = (), ("-p", "xdist.plugin", "-n", "2")
 WAYS = {
     "test_skip": "def test_skip(): pytest.skip('no time')",
     "test_mark": "@pytest.mark.skipif(True, reason='no time')\ndef test_mark(): pass",
@@ -23,7 +24,9 @@ WAYS = {
 def session(folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess:
     """Run pytest in a folder of its own, with our conftest, outside of CI unless told."""
     shutil.copy(CONFTEST, folder / "conftest.py")
-    quiet = {name: value for name, value in os.environ.items() if name not in ("CI", "LAB_STRICT")}
+    (folder / "test_good.py").write_text("def test_good(): pass\n")
+    mine = ("CI", "LAB_STRICT", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT")
+    quiet = {name: value for name, value in os.environ.items() if name not in mine}
     quiet["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # it starts in half the time
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     return subprocess.run(
@@ -31,43 +34,44 @@ def session(folder: Path, *arguments: str, **settings: str) -> subprocess.Comple
     )
 
 
-def write(folder: Path, *names: str) -> None:
-    for name in names:
-        path = folder / (name if name.endswith(".py") else f"test_of_{name}.py")
-        path.write_text(f"import pytest\n{WAYS[name]}\n")
-    (folder / "test_good.py").write_text("def test_good(): pass\n")
-
-
-def test_each_way_not_to_run_fails_and_is_listed_under_ci(tmp_path):
-    write(tmp_path, *WAYS)
-    done = session(tmp_path, "--continue-on-collection-errors", CI="true")
+@pytest.mark.parametrize("workers", [ALONE, TWO_WORKERS], ids=["alone", "two-workers"])
+def test_each_way_not_to_run_fails_and_is_listed_under_ci(tmp_path, workers):
+    for name, text in WAYS.items():
+        path = tmp_path / (name if name.endswith(".py") else f"test_of_{name}.py")
+        path.write_text(f"import pytest\n{text}\n")
+    done = session(tmp_path, *workers, "--continue-on-collection-errors", CI="true")
     assert done.returncode == 1
     for name in WAYS:
         assert any(NOT_RUN in line and name in line for line in done.stdout.splitlines()), name
     last = done.stdout.strip().splitlines()[-1]
     assert "1 passed" in last and "skipped" not in last and "xfailed" not in last
+    done = session(tmp_path)  # outside of CI none of it is a failure
+    assert done.returncode == 0 and NOT_RUN not in done.stdout
 
 
-def test_outside_of_ci_the_same_tests_are_no_failure(tmp_path):
-    write(tmp_path, *WAYS)
-    done = session(tmp_path)
-    assert done.returncode == 0
-    assert NOT_RUN not in done.stdout
-
-
-@pytest.mark.parametrize("name", ["CI", "LAB_STRICT"])
-def test_a_deselected_test_fails_the_session(tmp_path, name):
-    write(tmp_path, "test_skip")
-    done = session(tmp_path, "-k", "good", **{name: "1"})
+@pytest.mark.parametrize("workers", [ALONE, TWO_WORKERS], ids=["alone", "two-workers"])
+def test_a_collected_test_that_does_not_run_fails_the_session(tmp_path, workers):
+    for number in range(9):
+        (tmp_path / f"test_{number}.py").write_text(f"def test_of_{number}(): pass\n")
+    done = session(tmp_path, *workers, "-k", "good or 3", LAB_STRICT="1")
     assert done.returncode == 1
-    assert f"{NOT_RUN}: test_of_test_skip.py::test_skip (deselected)" in done.stdout
+    assert f"{NOT_RUN}: test_5.py::test_of_5" in done.stdout
+    assert f"{NOT_RUN}: test_3.py" not in done.stdout
+    assert session(tmp_path, *workers, CI="true").returncode == 0
+    assert session(tmp_path, *workers, "-k", "good", CI="false").returncode == 0
 
 
 def test_a_run_without_any_test_fails(tmp_path):
-    assert session(tmp_path, CI="true").returncode != 0
+    assert session(tmp_path, "--ignore=test_good.py", CI="true").returncode != 0
 
 
-def test_a_run_in_which_everything_runs_passes(tmp_path):
-    write(tmp_path)
-    assert session(tmp_path, CI="true").returncode == 0
-    assert session(tmp_path, "-k", "good", CI="false").returncode == 0
+def test_one_worker_runs_all_tests_of_a_group(tmp_path):
+    lessons = tmp_path / "tests" / "notebooks" / "test_lessons.py"
+    lessons.parent.mkdir(parents=True)
+    say = "open('workers', 'a').write(os.environ['PYTEST_XDIST_WORKER'] + ' ')"
+    each = "@pytest.mark.parametrize('n', range(8))\n"
+    lessons.write_text(f"import os, pytest\n{each}def test_the_lesson_runs(n): {say}\n")
+    assert session(tmp_path, *TWO_WORKERS).returncode == 0
+    workers = (tmp_path / "workers").read_text().split()
+    assert len(workers) == 8 and len(set(workers)) == 1
+    assert "1 passed, 8 deselected" in session(tmp_path, "-m", "not slow").stdout

@@ -2,8 +2,9 @@
 
 A source uses the files that it imports, that those import in turn, that it names in a string
 (`run_script("../primer/intro.py")`), and that it names in a line `# needs: DP/*, imgs/step.svg`
-of a code cell (paths and patterns from the top of the repository). A package is taken as a room:
-a module brings along every file that lies beside it, and the data folders next to it.
+of a code cell (paths and patterns from the top of the repository). Where it says `check("DP-1")`,
+it uses that task's files and the work that they check. A package is taken whole: a module brings
+along every file that lies beside it, and the data folders next to it. Only tasks stand alone.
 """
 
 import ast
@@ -12,7 +13,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from lessons.book import NEEDS, Book, LessonFailed
+from helpers.grade.task import TaskError, load_task
+from lessons.book import CHECK, NEEDS, Book, LessonFailed
 
 MADE = {"__pycache__", "build"}
 PATH = re.compile(r"[\w./-]{1,200}")
@@ -33,7 +35,7 @@ def needed_files(book: Book) -> list[Path]:
 
     Raises LessonFailed for a `# needs:` that matches no file, and for code that is no Python.
     """
-    waiting = [book.source, *_declared(book), *_named(book)]
+    waiting = [book.source, *_declared(book), *_named(book), *_checked(book)]
     needed: set[Path] = set()
     while waiting:
         path = waiting.pop()
@@ -65,9 +67,20 @@ def _named(book: Book) -> Iterator[Path]:
                     yield from _files(path, book.root)
 
 
+def _checked(book: Book) -> Iterator[Path]:
+    """The files of the tasks that the lesson checks, and those that their solutions stand in."""
+    for task_id in re.findall(CHECK.pattern, book.source.read_text(encoding="utf-8")):
+        try:
+            found = load_task(task_id, book.root / "tasks")
+        except TaskError as error:
+            raise LessonFailed(f"check({task_id!r}): {error}") from None
+        truth = found.path.parent / "truth" / found.path.name
+        yield from (found.path, book.root / found.task.file, *([truth] if truth.exists() else []))
+
+
 def _room(path: Path, root: Path) -> Iterator[Path]:
     """What belongs to the package that `path` lies in: files beside it, data folders next to it."""
-    if (path.parent / "__init__.py").is_file():
+    if (path.parent / "__init__.py").is_file() and not path.is_relative_to(root / "tasks"):
         for neighbour in path.parent.iterdir():
             if neighbour.is_file() or not any(neighbour.rglob("*.py")):
                 yield from _files(neighbour, root)
@@ -87,21 +100,18 @@ def _imported(path: Path, root: Path) -> Iterator[Path]:
 
 
 def _module(name: str, folders: list[Path]) -> list[Path]:
-    """The files that `import name` reads in the first of `folders` that has it: `a.b.c` reads the
-    `__init__.py` of `a` and `a.b`, then `c.py`. A last part that is no module is a name in one."""
-    for folder in folders:
-        found = []
-        for part in name.split("."):
-            if (folder / f"{part}.py").is_file():
-                found.append(folder / f"{part}.py")
-                break
-            folder = folder / part
-            if (folder / "__init__.py").is_file():
-                found.append(folder / "__init__.py")
-            elif not folder.is_dir():
-                break
-        if found:
-            return found
+    """The file that `import name` reads in the first of `folders` that has it, and the
+    `__init__.py` of each package above it. A last part that is no module is a name in one."""
+    while name:
+        parts = name.split(".")
+        for folder in folders:
+            inits = [Path(folder, *parts[:n], "__init__.py") for n in range(1, len(parts) + 1)]
+            found = [
+                path for path in (folder.joinpath(*parts).with_suffix(".py"),) if path.is_file()
+            ]
+            if found or inits[-1].is_file():
+                return [path for path in (*inits, *found) if path.is_file()]
+        name = name.rpartition(".")[0]
     return []
 
 

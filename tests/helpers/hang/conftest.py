@@ -1,15 +1,8 @@
-"""Ranks are kept warm between the tests, and stand still for less time before they are judged."""
+"""Ranks stand still for less time before they are judged than in a lesson."""
 
 import pytest
 
-from helpers.ranks import keep_warm, supervisor
-
-
-@pytest.fixture(scope="package", autouse=True)
-def warm_ranks():
-    keep_warm(3)
-    yield
-    keep_warm(0)
+from helpers.ranks import supervisor
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.ranks import launch
+from helpers.ranks import keep_warm, launch
 from helpers.ranks.pool import the_pool
 
 REPEAT = int(os.environ.get("LAB_REPEAT", 3))
@@ -152,4 +152,4 @@ def test_nothing_is_left_behind(monkeypatch, tmp_path):
     assert not shared_memory() - shared, "shared memory"
     assert memory() - heap < 20e6 + 1e5 * REPEAT, "memory"
     the_pool().close()
-    the_pool().size = 3
+    keep_warm(4, trains=True)  # as tests/conftest.py does
