@@ -9,6 +9,7 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn, optim
@@ -19,6 +20,7 @@ from simplellm.slicing import slice_stage
 from simplellm.tokenizers import SPTokenizer
 
 OPTIMIZERS = {"adam": optim.Adam, "sgd": optim.SGD}
+SCHEDULES = ("constant", "decay")
 SOURCES = ("stories", "python", "hub")
 
 
@@ -89,6 +91,8 @@ def add_training_flags(parser: argparse.ArgumentParser, batch_size: int) -> None
     add("--layers", type=_count, help="blocks of the model")
     add("--optimizer", choices=OPTIMIZERS, default="adam", help="adam or sgd (adam)")
     add("--lr", type=_rate, help="learning rate")
+    text = "of the learning rate: constant, or warm-up and then a linear decay (constant)"
+    add("--schedule", choices=SCHEDULES, default="constant", help=text)
     add("--seed", type=_seed, default=0, help="of the initial weights and of the stories (0)")
     add("--tokenizer", metavar="NAME", help="stories-1024, stories-4096, or a SentencePiece file")
     add("--source", choices=SOURCES, default="stories", help="where the text comes from (stories)")
@@ -198,8 +202,35 @@ def stories_of_ranks(
 
 
 def make_optimizer(options: argparse.Namespace, model: nn.Module) -> optim.Optimizer:
-    """The optimizer that the flags ask for, over the parameters of `model`."""
-    return OPTIMIZERS[options.optimizer](model.parameters(), lr=options.lr)
+    """Return the optimizer that the flags ask for, over the parameters of `model`.
+
+    With --schedule decay it sets its own learning rate before each step. How many steps it has made
+    is saved with its state, so that a run that is continued goes on where it was.
+    """
+    optimizer = OPTIMIZERS[options.optimizer](model.parameters(), lr=options.lr)
+    if options.schedule == "decay":
+        for group in optimizer.param_groups:
+            group["made"] = 0
+        optimizer.register_step_pre_hook(partial(_set_rate, options.lr, options.steps))
+    return optimizer
+
+
+def _set_rate(peak: float, steps: int, optimizer: optim.Optimizer, *_: object) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = peak * decay(group["made"], steps)
+        group["made"] += 1
+
+
+def decay(step: int, steps: int, warm_up: int = 20, flat: float = 0.4, least: float = 0.02):
+    """Return the factor of the learning rate at a step, counted from 0.
+
+    It rises linearly over the first `warm_up` steps (or a fifth of all, if that is less), stays at
+    1 until `flat` of all steps are done, and then falls linearly to `least` at the last step: the
+    shape of "warm-up, stable, decay" (Hu et al. 2024, arXiv 2404.06395).
+    """
+    warm_up = max(1, min(warm_up, steps // 5))
+    left = (steps - 1 - step) / max(1, steps - 1 - flat * steps)
+    return min(1.0, (step + 1) / warm_up, max(least, least + (1 - least) * left))
 
 
 def check_memory(options: argparse.Namespace, vocabulary: int) -> None:

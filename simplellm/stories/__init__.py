@@ -9,6 +9,7 @@
 | `stories()` | stories for ever, parted among ranks |
 | `derivation(index)` | the choices that wrote a story |
 | `parse(text)` | every way the grammar can write a text: one for a story, none for another text |
+| `sentences(text)`, `can_write(sentence)` | the sentences of a text, and whether a story can hold one |
 | `surprisal(derivation)` | its -log probability in nats |
 | `entropy()` | the expected surprisal of a story, exactly |
 | `floor(tokenizer)` | the least mean loss per token that any model can have on the stories |
@@ -21,6 +22,8 @@ from . import information, parsing
 from .grammar import story_grammar
 from .information import surprisal
 from .loss_floor import Floor, floor
+from .sentences import can_write as _can_write
+from .sentences import sentences
 from .stream import SPLITS, derivation, stories, story
 from .writing import Derivation, Pick
 
@@ -29,10 +32,12 @@ __all__ = [
     "Derivation",
     "Floor",
     "Pick",
+    "can_write",
     "derivation",
     "entropy",
     "floor",
     "parse",
+    "sentences",
     "stories",
     "story",
     "surprisal",
@@ -42,6 +47,11 @@ __all__ = [
 def parse(text: str) -> list[Derivation]:
     """Return every derivation of a text: exactly one for a story, none for any other text."""
     return parsing.parse(story_grammar(), text)
+
+
+def can_write(sentence: str) -> bool:
+    """Return whether some story holds this sentence: a measure of what a model has learned."""
+    return _can_write(story_grammar(), sentence)
 
 
 def entropy() -> float:

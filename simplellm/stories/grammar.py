@@ -68,7 +68,7 @@ class Recall:
 Part = str | tuple | Choice | Draw | Recall  # a tuple is a sequence of parts
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Grammar:
     """A compiled grammar. `start` writes a whole story."""
 
