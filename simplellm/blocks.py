@@ -113,7 +113,8 @@ class Attention(nn.Module):
         v = self.split_heads(self.v_proj(x))
         continued = bool(past)
         if past is not None:
-            k, v = (torch.cat(pair, dim=2) for pair in zip(past, (k, v))) if past else (k, v)
+            if past:
+                k, v = torch.cat((past[0], k), dim=2), torch.cat((past[1], v), dim=2)
             past[:] = k, v
         if q.shape[1] != k.shape[1]:
             group = q.shape[1] // k.shape[1]

@@ -9,7 +9,8 @@
 | `stories()` | stories for ever, parted among ranks |
 | `derivation(index)` | the choices that wrote a story |
 | `parse(text)` | every way the grammar can write a text: one for a story, none for another text |
-| `sentences(text)`, `can_write(sentence)` | the sentences of a text, and whether a story can hold one |
+| `sentences(text)` | the complete sentences of a text |
+| `can_write(sentence)` | whether some story holds a sentence |
 | `surprisal(derivation)` | its -log probability in nats |
 | `entropy()` | the expected surprisal of a story, exactly |
 | `floor(tokenizer)` | the least mean loss per token that any model can have on the stories |

@@ -11,11 +11,10 @@ from functools import cache
 
 from .grammar import Choice, Draw, Grammar, Part, Recall
 
-# After the end of a sentence; or where a text begins with a space, behind a part that may end one.
-_BEGIN = re.compile(r'[.!?]"?[ \n]+|\n|^[ ]+')
+_BEGIN = re.compile(r'[.!?]"?[ \n]+|\n')  # in a text
+_BEGIN_AFTER = re.compile(rf"{_BEGIN.pattern}|^ +")  # behind a part that can end one
 
-# What is still to be written, as a linked list: (part, the rest). `None` ends a list: then comes
-# whatever may follow the part in which the list stands (`Up`).
+# What is still to be written, as a linked list: (part, the rest). The last entry is an `Up`.
 Rest = tuple
 
 
@@ -101,6 +100,15 @@ def _words(part: Draw | Recall, after: Rest, sentence: str, at: int, memory: tup
 
 
 @cache
+def _can_end(part: Part) -> bool:
+    """Whether a sentence can end where a part does."""
+    if type(part) is str:
+        return bool(re.search(r'[.!?]"?$', part))
+    inside = _inside(part)
+    return any(map(_can_end, inside[-1:] if type(part) is tuple else inside))
+
+
+@cache
 def _first(part: Part) -> frozenset[str]:
     """The characters that a part can begin with."""
     if type(part) is str:
@@ -127,7 +135,7 @@ def _places(grammar: Grammar) -> _Places:
         for number in reversed(range(len(inside))):
             one = inside[number]
             if type(one) is str:
-                starts += _in_text(one, rest)
+                starts += _in_text(one, rest, number > 0 and _can_end(inside[number - 1]))
             else:
                 follows[id(one)].append(rest)
             rest = one, rest
@@ -138,9 +146,9 @@ def _places(grammar: Grammar) -> _Places:
     return _Places(by_first, follows)
 
 
-def _in_text(text: str, rest: Rest) -> Iterator[Rest]:
+def _in_text(text: str, rest: Rest, after_end: bool = False) -> Iterator[Rest]:
     """The places of a plain text at which a sentence begins, its end included."""
-    for match in _BEGIN.finditer(text):
+    for match in (_BEGIN_AFTER if after_end else _BEGIN).finditer(text):
         left = text[match.end() :]
         yield (left, rest) if left else rest
 
