@@ -17,6 +17,7 @@ from torch import Tensor, nn, optim
 from simplellm.dataloaders import PythonReference, TextFile, TinyStories
 from simplellm.llama import CausalLLama, LLama
 from simplellm.slicing import slice_stage
+from simplellm.stories import WORLDS
 from simplellm.tokenizers import SPTokenizer
 
 OPTIMIZERS = {"adam": optim.Adam, "sgd": optim.SGD}
@@ -35,9 +36,11 @@ class Size:
     seq_l: int
     lr: float
     steps: int
+    world: str = "large"
 
 
 SIZES = {
+    "story": Size("stories-small", 64, 4, 2, seq_l=128, lr=1e-2, steps=600, world="small"),
     "laptop": Size("stories-4096", 72, 6, 6, seq_l=128, lr=6e-3, steps=50),
     "lab": Size("stories-4096", 288, 6, 6, seq_l=256, lr=8e-4, steps=5000),
 }
@@ -94,7 +97,9 @@ def add_training_flags(parser: argparse.ArgumentParser, batch_size: int) -> None
     text = "of the learning rate: constant, or warm-up and then a linear decay (constant)"
     add("--schedule", choices=SCHEDULES, default="constant", help=text)
     add("--seed", type=_seed, default=0, help="of the initial weights and of the stories (0)")
-    add("--tokenizer", metavar="NAME", help="stories-1024, stories-4096, or a SentencePiece file")
+    text = "stories-1024, stories-4096, stories-small, or a SentencePiece file"
+    add("--tokenizer", metavar="NAME", help=text)
+    add("--world", choices=WORLDS, help="of the stories: large, or small with fewer words")
     add("--source", choices=SOURCES, default="stories", help="where the text comes from (stories)")
     add("--text", metavar="FILE", help="train on a text file of your own instead")
 
@@ -102,7 +107,7 @@ def add_training_flags(parser: argparse.ArgumentParser, batch_size: int) -> None
 def settle(options: argparse.Namespace) -> argparse.Namespace:
     """Fill in, from `--size`, every number that was not given."""
     size = SIZES[options.size]
-    for name in ("dmodel", "heads", "layers", "seq_l", "lr", "steps"):
+    for name in ("dmodel", "heads", "layers", "seq_l", "lr", "steps", "world"):
         if getattr(options, name) is None:
             setattr(options, name, getattr(size, name))
     options.tokenizer = options.tokenizer or size.vocabulary
@@ -180,7 +185,9 @@ def make_stories(
         return TextFile(options.text, tokenizer, **common)
     if options.source == "python":
         return PythonReference(tokenizer, **common)
-    return TinyStories(tokenizer, source=options.source, seed=options.seed, **common)
+    return TinyStories(
+        tokenizer, source=options.source, seed=options.seed, world=options.world, **common
+    )
 
 
 def stories_of_ranks(
