@@ -14,6 +14,9 @@ from .grammar import Choice, Draw, Grammar, Part, Recall
 _BEGIN = re.compile(r'[.!?]"?[ \n]+|\n')  # in a text
 _BEGIN_AFTER = re.compile(rf"{_BEGIN.pattern}|^ +")  # behind a part that can end one
 
+_NO_END = "".join(rf"(?<!{title}\.)" for title in ("Mr", "Mrs", "Dr"))
+_BETWEEN = re.compile(rf'{_NO_END}(?:(?<=[.!?])|(?<=[.!?]"))\s+(?=["A-Z])|\n+')
+
 # What is still to be written, as a linked list: (part, the rest). The last entry is an `Up`.
 Rest = tuple
 
@@ -39,7 +42,7 @@ def sentences(text: str) -> list[str]:
     A sentence ends with a full stop, an exclamation or a question mark, where a space or a new line
     and a capital letter follow: `"Oh no!" she cried.` is one sentence.
     """
-    found = re.split(r'(?<=[.!?])\s+(?=["A-Z])|(?<=[.!?]")\s+(?=["A-Z])|\n+', text.strip())
+    found = _BETWEEN.split(text.strip())
     return [one.strip() for one in found if re.search(r'[.!?]"?$', one.strip())]
 
 
