@@ -24,9 +24,10 @@ from helpers.ranks import RankFailed, find_place, launch  # noqa: E402
 from helpers.ranks.connect import rank_device  # noqa: E402
 from helpers.trace import with_waits  # noqa: E402
 from simplellm.options import make_tokenizer, positive  # noqa: E402
-from simplellm.stories import floor  # noqa: E402
+from simplellm.stories import can_write, floor, sentences  # noqa: E402
 
 RANKS = 3
+STORIES = 10  # that the trained model writes
 STEP_LR = 0.3  # of the step that is compared
 SAME = 1e-3  # of the largest change: float32 rounds a sum of gradients by about 1e-6 of it
 
@@ -35,8 +36,8 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--steps", type=positive, default=100, help="training steps (100)")
-    text = "windows a step, over all ranks (6)"
+    parser.add_argument("--steps", type=positive, default=700, help="training steps (700)")
+    text = "sequences a step, over all ranks (6)"
     parser.add_argument("--batch", type=positive, default=6, help=text)
     parser.add_argument(
         "--optimizer", choices=("adam", "sgd"), default="adam", help="adam or sgd (adam)"
@@ -45,19 +46,20 @@ def main():
     flags = parser.parse_args()
     begun = time.perf_counter()
 
-    shared = ["--steps", str(flags.steps), "--optimizer", flags.optimizer]
+    shared = ["--size", "story", "--schedule", "decay", "--steps", str(flags.steps)]
+    shared += ["--optimizer", flags.optimizer]
     shared += ["--lr", "0.3"] if flags.optimizer == "sgd" else []
     alone = intro.read_flags(
         [*shared, "--like-ranks", str(RANKS), "--batch-size", str(flags.batch), "--device", "cpu"]
     )
     ranks = intro_DP_GA.read_flags([*shared, "--batch-size", str(flags.batch // RANKS)])
     tokenizer = make_tokenizer(alone)
-    least = floor(tokenizer)
+    least = floor(tokenizer, world=alone.world)
 
-    print(f"One device, {flags.steps} steps of {flags.batch} windows of {alone.seq_l} tokens:")
+    print(f"One device, {flags.steps} steps of {flags.batch} sequences of {alone.seq_l} tokens:")
     losses, net, seconds = train_alone(alone)
     size = sum(p.numel() for p in net.parameters())
-    print(f"\n{RANKS} ranks, {flags.batch // RANKS} windows each, gradients averaged:")
+    print(f"\n{RANKS} ranks, {flags.batch // RANKS} sequences each, gradients averaged:")
     rank_losses, after_one, rank_seconds, trace = train_on_ranks(ranks)
 
     print_curves(losses, rank_losses, least.nats_per_token)
@@ -66,7 +68,9 @@ def main():
     print_one_step(*compare_one_step(alone, after_one))
     print(f"one device                     {tokens / seconds:,.0f} tokens/s")
     print(f"{RANKS} ranks                        {tokens / rank_seconds:,.0f} tokens/s")
-    print(f"\nA story by the trained model:\n\n{write_story(net, tokenizer)}\n")
+    written = write_stories(net, tokenizer)
+    print(f"\nA story by the trained model:\n\n{written[0]}\n")
+    print_sentences(written, alone.world)
 
     trace_file, picture_file = flags.out / "trace.json", flags.out / "losses.png"
     trace.save(trace_file)
@@ -166,16 +170,28 @@ def print_curves(alone, ranks, least):
     print(f"  floor {least:10.4f}  {least:10.4f}       {bar}  no model can be better")
 
 
-def write_story(net, tokenizer):
-    """A story that the trained model writes, from the end of the story before it."""
-    ids = net.generate(
-        [tokenizer.eos_id],
-        max_new_tokens=net.max_seq - 1,
-        temperature=0.7,
-        eos_id=tokenizer.eos_id,
-        seed=1,
-    )
-    return tokenizer.decode([i for i in ids if i != tokenizer.eos_id])
+def write_stories(net, tokenizer):
+    """Stories that the trained model writes, each from the end of the story before it."""
+    texts = []
+    for seed in range(1, STORIES + 1):
+        ids = net.generate(
+            [tokenizer.eos_id],
+            max_new_tokens=net.max_seq - 1,
+            temperature=0.6,
+            eos_id=tokenizer.eos_id,
+            seed=seed,
+            cache=True,
+        )
+        texts.append(tokenizer.decode([i for i in ids if i != tokenizer.eos_id]))
+    return texts
+
+
+def print_sentences(texts, world):
+    """Say how many of the model's sentences are sentences of the stories that it has read."""
+    found = [sentence for text in texts for sentence in sentences(text)]
+    right = sum(can_write(sentence, world) for sentence in found)
+    print(f"{right} of {len(found)} complete sentences in {len(texts)} stories like this one could")
+    print("stand in the stories that it was trained on.\n")
 
 
 def show_path(path):

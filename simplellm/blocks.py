@@ -52,13 +52,17 @@ def rope_frequencies(rope: dict, head_dim: int, device: torch.device | None = No
     return frequencies
 
 
-def rope_table(rope: dict, head_dim: int, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def rope_table(
+    rope: dict, head_dim: int, like: torch.Tensor, before: int = 0
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return cos and sin of the angles, each (S, head_dim), for hidden states (B, S, d).
+
+    before: how many positions stand before these.
 
     Angles are float32 whatever the model's type: in half precision neighboring positions past a
     few hundred would be the same.
     """
-    positions = torch.arange(like.shape[1], dtype=torch.float32, device=like.device)
+    positions = before + torch.arange(like.shape[1], dtype=torch.float32, device=like.device)
     angles = torch.outer(positions, rope_frequencies(rope, head_dim, like.device))
     angles = torch.cat((angles, angles), dim=-1)
     return angles.cos().to(like.dtype), angles.sin().to(like.dtype)
@@ -92,15 +96,33 @@ class Attention(nn.Module):
         self.v_proj = nn.Linear(config.dmodel, keys, bias=False)
         self.o_proj = nn.Linear(queries, config.dmodel, bias=False)
 
-    def forward(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self,
+        x: torch.Tensor,
+        cos: torch.Tensor,
+        sin: torch.Tensor,
+        past: list[torch.Tensor] | None = None,
+    ) -> torch.Tensor:
+        """Attend to x and to what stands before it.
+
+        Args:
+            past: the keys and values of the positions before x, two tensors (B, k, P, hd), or an
+                empty list; those of x are appended to it in place. None keeps nothing.
+        """
         q = rotate(self.split_heads(self.q_proj(x)), cos, sin)
         k = rotate(self.split_heads(self.k_proj(x)), cos, sin)
         v = self.split_heads(self.v_proj(x))
+        continued = bool(past)
+        if past is not None:
+            if past:
+                k, v = torch.cat((past[0], k), dim=2), torch.cat((past[1], v), dim=2)
+            past[:] = k, v
         if q.shape[1] != k.shape[1]:
             group = q.shape[1] // k.shape[1]
             k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
         dropout = self.dropout_prob if self.training else 0.0
-        mixed = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
+        # One token after others may see all of them, so only the first call needs the mask.
+        mixed = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=not continued)
         return self.o_proj(mixed.transpose(1, 2).flatten(2))
 
     def split_heads(self, x: torch.Tensor) -> torch.Tensor:
@@ -134,8 +156,14 @@ class Block(nn.Module):
         self.input_layernorm = RMSNorm(config.dmodel, config.norm_eps)
         self.post_attention_layernorm = RMSNorm(config.dmodel, config.norm_eps)
 
-    def forward(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), cos, sin)
+    def forward(
+        self,
+        x: torch.Tensor,
+        cos: torch.Tensor,
+        sin: torch.Tensor,
+        past: list[torch.Tensor] | None = None,
+    ) -> torch.Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), cos, sin, past)
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
@@ -158,17 +186,22 @@ class Layers(nn.Module):
         """Build the modules; classes with more than blocks add theirs."""
         self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layers))
 
-    def run_layers(self, x: torch.Tensor) -> torch.Tensor:
-        """Run hidden states through all blocks: (B, S, dmodel) -> (B, S, dmodel)."""
+    def run_layers(self, x: torch.Tensor, past: list[list] | None = None) -> torch.Tensor:
+        """Run hidden states through all blocks: (B, S, dmodel) -> (B, S, dmodel).
+
+        Args:
+            past: for each block the keys and values of the positions before x (see `Attention`).
+        """
         if x.dim() != 3 or x.shape[2] != self.config.dmodel:
             raise ValueError(
                 f"a stage reads hidden states of shape (batch, sequence, {self.config.dmodel}) and "
                 f"got {tuple(x.shape)}: only the first stage reads token ids, with embed(ids)."
             )
-        check_length(x.shape[1], self.config.ctx_size)
-        cos, sin = rope_table(self.config.rope, self.config.head_dim, like=x)
-        for layer in self.layers:
-            x = layer(x, cos, sin)
+        before = past[0][0].shape[2] if past and past[0] else 0
+        check_length(before + x.shape[1], self.config.ctx_size)
+        cos, sin = rope_table(self.config.rope, self.config.head_dim, like=x, before=before)
+        for number, layer in enumerate(self.layers):
+            x = layer(x, cos, sin, past[number] if past is not None else None)
         return x
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 from simplellm.documents import count_documents, endless, read_documents, read_hub
-from simplellm.stories import SPLITS, stories
+from simplellm.stories import SPLITS, WORLDS, stories
 
 HELD_OUT = 10  # of a source without a validation split, every tenth document is held out
 
@@ -120,6 +120,7 @@ class TinyStories(_Batches):
         seed: Another seed is another series of stories. The hub has one order only.
         source: "stories" writes the stories here; "hub" streams the real TinyStories with the
             package datasets. Neither ever replaces the other silently.
+        world: "large", or "small" for stories of fewer words.
         quiet: Do not print the source; SIMPLELLM_QUIET=1 does the same everywhere.
 
     Raises:
@@ -141,25 +142,30 @@ class TinyStories(_Batches):
         seed: int = 0,
         source: str = "stories",
         quiet: bool = False,
+        world: str = "large",
     ):
         super().__init__(
             tokenizer, batch_size, seq_l, split, num_workers, skip, rank, world_size, quiet
         )
         _whole("seed", seed, 0)
+        if world not in WORLDS:
+            raise ValueError(f"world is {world!r}, and must be one of {', '.join(WORLDS)}.")
         if source not in ("stories", "hub"):
             raise ValueError(f'source is {source!r}, and must be "stories" or "hub".')
-        self.seed, self.source = seed, source
+        self.seed, self.source, self.world = seed, source, world
 
     def documents(self) -> Iterator[str]:
         if self.source == "stories":
-            return stories(self.seed, self.split, self.rank, self.world_size, self.skip)
+            place = self.rank, self.world_size, self.skip
+            return stories(self.seed, self.split, *place, world=self.world)
         return endless(lambda: read_hub(self.split), self.rank, self.world_size, self.skip)
 
     def describe(self) -> str:
         if self.source == "hub":
             return f"the real TinyStories, streamed from the hub, {self._place()}"
+        kind = "stories" if self.world == "large" else f"stories of a {self.world} world"
         return (
-            f"stories generated here (seed {self.seed}, {self.split}), rank {self.rank} of "
+            f"{kind} generated here (seed {self.seed}, {self.split}), rank {self.rank} of "
             f'{self.world_size}; the real TinyStories: source="hub"'
         )
 

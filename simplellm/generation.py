@@ -17,6 +17,7 @@ def generate(
     top_p: float | None = None,
     eos_id: int | None = None,
     seed: int | None = None,
+    cache: bool = False,
 ) -> list[int] | list[list[int]]:
     """Continue one prompt, or each prompt of a batch.
 
@@ -31,13 +32,16 @@ def generate(
             (Holtzman et al. 2019, arXiv 1904.09751).
         eos_id: stop after this token.
         seed: the same seed gives the same text. Torch's global random state is not touched.
+        cache: keep the keys and values of every token (a KV cache), so that a step runs one token
+            instead of the whole text. A text that is longer than the model's context is run again
+            in each step, because every position in it changes.
 
     Returns:
         Prompt and continuation, with the `eos_id` that ended it: one list of ids, or one for each
         prompt of a batch.
 
     Once a text is longer than the model's context, only its last ctx_size tokens are read. The
-    model is in evaluation mode meanwhile. Each step runs the whole text again: nothing is cached.
+    model is in evaluation mode meanwhile.
 
     Raises:
         ValueError: a setting out of range, an empty prompt, or a token outside the vocabulary.
@@ -53,8 +57,12 @@ def generate(
     model.eval()
     try:
         open_texts = texts
+        caches = {id(text): [[] for _ in model.model.layers] for text in texts} if cache else {}
         for _ in range(max_new_tokens):
-            scores = next_scores(model, open_texts)
+            if cache:
+                scores = torch.cat([cached_scores(model, t, caches[id(t)]) for t in open_texts])
+            else:
+                scores = next_scores(model, open_texts)
             tokens = choose(scores, temperature, top_k, top_p, generator).tolist()
             for text, token in zip(open_texts, tokens, strict=True):
                 text.append(token)
@@ -77,10 +85,23 @@ def next_scores(model: nn.Module, texts: list[list[int]]) -> torch.Tensor:
     ends = torch.tensor([len(window) - 1 for window in windows])
     hidden = model.model(ids.to(model.device))
     last = hidden[torch.arange(len(texts)), ends]  # the head runs on one position of each text
-    scores = model.lm_head(last).cpu().double()  # float64, so that no temperature is too small
+    return _checked(model.lm_head(last))
+
+
+def _checked(logits: torch.Tensor) -> torch.Tensor:
+    scores = logits.cpu().double()  # float64, so that no temperature is too small
     if not scores.isfinite().all():
         raise ValueError("the model's scores are not numbers (nan): its training went wrong.")
     return scores
+
+
+def cached_scores(model: nn.Module, text: list[int], past: list[list]) -> torch.Tensor:
+    """The same for one text, (1, vocab_size): only what `past` doesn't hold yet is run."""
+    done = past[0][0].shape[2] if past[0] else 0
+    if len(text) > model.max_seq:
+        return next_scores(model, [text])
+    ids = torch.tensor([text[done:]], device=model.device)
+    return _checked(model.lm_head(model.model(ids, past)[:, -1]))
 
 
 def choose(

@@ -86,9 +86,9 @@ class CausalLLama(Layers):
         super().build(config)
         self.norm = RMSNorm(config.dmodel, config.norm_eps)
 
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+    def forward(self, ids: torch.Tensor, past: list[list] | None = None) -> torch.Tensor:
         check_ids(ids, self.config.vocab_size, self.config.ctx_size)
-        return self.norm(self.run_layers(self.embed_tokens(ids)))
+        return self.norm(self.run_layers(self.embed_tokens(ids), past))
 
 
 class LLama(nn.Module):

@@ -9,6 +9,7 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn, optim
@@ -16,9 +17,11 @@ from torch import Tensor, nn, optim
 from simplellm.dataloaders import PythonReference, TextFile, TinyStories
 from simplellm.llama import CausalLLama, LLama
 from simplellm.slicing import layer_counts, slice_stage
+from simplellm.stories import WORLDS
 from simplellm.tokenizers import SPTokenizer
 
 OPTIMIZERS = {"adam": optim.Adam, "sgd": optim.SGD}
+SCHEDULES = ("constant", "decay")
 SOURCES = ("stories", "python", "hub")
 
 
@@ -33,9 +36,11 @@ class Size:
     seq_l: int
     lr: float
     steps: int
+    world: str = "large"
 
 
 SIZES = {
+    "story": Size("stories-small", 64, 4, 2, seq_l=128, lr=1e-2, steps=600, world="small"),
     "laptop": Size("stories-4096", 72, 6, 6, seq_l=128, lr=6e-3, steps=50),
     "lab": Size("stories-4096", 288, 6, 6, seq_l=256, lr=8e-4, steps=5000),
 }
@@ -106,8 +111,12 @@ def add_training_flags(parser: argparse.ArgumentParser, batch_size: int) -> None
     add("--layers", type=_count, help="blocks of the model")
     add("--optimizer", choices=OPTIMIZERS, default="adam", help="adam or sgd (adam)")
     add("--lr", type=_rate, help="learning rate")
+    text = "of the learning rate: constant, or warm-up and then a linear decay (constant)"
+    add("--schedule", choices=SCHEDULES, default="constant", help=text)
     add("--seed", type=_seed, default=0, help="of the initial weights and of the stories (0)")
-    add("--tokenizer", metavar="NAME", help="stories-1024, stories-4096, or a SentencePiece file")
+    text = "stories-1024, stories-4096, stories-small, or a SentencePiece file"
+    add("--tokenizer", metavar="NAME", help=text)
+    add("--world", choices=WORLDS, help="of the stories: large, or small with fewer words")
     add("--source", choices=SOURCES, default="stories", help="where the text comes from (stories)")
     add("--text", metavar="FILE", help="train on a text file of your own instead")
 
@@ -115,7 +124,7 @@ def add_training_flags(parser: argparse.ArgumentParser, batch_size: int) -> None
 def settle(options: argparse.Namespace) -> argparse.Namespace:
     """Fill in, from `--size`, every number that was not given."""
     size = SIZES[options.size]
-    for name in ("dmodel", "heads", "layers", "seq_l", "lr", "steps"):
+    for name in ("dmodel", "heads", "layers", "seq_l", "lr", "steps", "world"):
         if getattr(options, name) is None:
             setattr(options, name, getattr(size, name))
     options.tokenizer = options.tokenizer or size.vocabulary
@@ -193,7 +202,9 @@ def make_stories(
         return TextFile(options.text, tokenizer, **common)
     if options.source == "python":
         return PythonReference(tokenizer, **common)
-    return TinyStories(tokenizer, source=options.source, seed=options.seed, **common)
+    return TinyStories(
+        tokenizer, source=options.source, seed=options.seed, world=options.world, **common
+    )
 
 
 def stories_of_ranks(
@@ -219,15 +230,41 @@ def make_optimizer(
 ) -> optim.Optimizer:
     """Return the optimizer that the flags ask for, over the parameters of `model`.
 
+    With --schedule decay it sets its own learning rate before each step. How many steps it has made
+    is saved with its state, so a run that is continued goes on where it was.
+
     model: a module, or a list of modules and parameters.
     """
     parts = [model] if isinstance(model, nn.Module) else model
     parameters = dict.fromkeys(p for part in parts for p in _parameters(part))  # tied ones once
-    return OPTIMIZERS[options.optimizer](list(parameters), lr=options.lr)
+    optimizer = OPTIMIZERS[options.optimizer](list(parameters), lr=options.lr)
+    if options.schedule == "decay":
+        for group in optimizer.param_groups:
+            group["made"] = 0
+        optimizer.register_step_pre_hook(partial(_set_rate, options.lr, options.steps))
+    return optimizer
 
 
 def _parameters(part: nn.Module | Tensor) -> Iterable[Tensor]:
     return part.parameters() if isinstance(part, nn.Module) else [part]
+
+
+def _set_rate(peak: float, steps: int, optimizer: optim.Optimizer, *_: object) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = peak * decay(group["made"], steps)
+        group["made"] += 1
+
+
+def decay(step: int, steps: int, warm_up: int = 20, flat: float = 0.4, least: float = 0.02):
+    """Return the factor of the learning rate at a step, counted from 0.
+
+    It rises linearly over the first `warm_up` steps (or a fifth of all, if that is less), stays at
+    1 until `flat` of all steps are done, and then falls linearly to `least` at the last step: the
+    shape of "warm-up, stable, decay" (Hu et al. 2024, arXiv 2404.06395).
+    """
+    warm_up = max(1, min(warm_up, steps // 5))
+    left = (steps - 1 - step) / max(1, steps - 1 - flat * steps)
+    return min(1.0, (step + 1) / warm_up, max(least, least + (1 - least) * left))
 
 
 def check_memory(options: argparse.Namespace, vocabulary: int) -> None:

@@ -1,9 +1,9 @@
 """From text to token ids and back, with SentencePiece models.
 
-Two models ship with the package, both trained on the stories of `simplellm.stories` (by
-`python -m simplellm.train_tokenizer`): `stories-4096`, the default, and `stories-1024`, which needs
-a smaller model and longer texts. Any other SentencePiece file works too, for example
-LLaMA's `tokenizer.model`.
+Three models ship with the package, trained on the stories of `simplellm.stories` (by
+`python -m simplellm.train_tokenizer`): `stories-4096`, the default; `stories-1024`, which needs a
+smaller model and longer texts; and `stories-small`, whose pieces are the words of the small world
+of stories. Any other SentencePiece file works too, LLaMA's `tokenizer.model` for one.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 
-SHIPPED = ("stories-4096", "stories-1024")
+SHIPPED = ("stories-4096", "stories-1024", "stories-small")
 DEFAULT = SHIPPED[0]
 _SPACE = "\u2581"  # SentencePiece writes a space as this character
 
@@ -33,7 +33,7 @@ class SPTokenizer:
 
     Args:
         tokenizer_path: None for the default model that ships with the package, the short name of a
-            shipped one ("stories-1024", "stories-4096"), or the path of a SentencePiece file.
+            shipped one ("stories-small"), or the path of a SentencePiece file.
 
     Attributes:
         name: The short name, or the path.

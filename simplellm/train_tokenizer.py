@@ -1,6 +1,6 @@
-"""Train the two SentencePiece models that ship with the package.
+"""Train the SentencePiece models that ship with the package.
 
-    python -m simplellm.train_tokenizer                # both, into simplellm/assets
+    python -m simplellm.train_tokenizer                # all, into simplellm/assets
     python -m simplellm.train_tokenizer --pieces 512 --folder .
 
 The models are made from the stories that `simplellm.stories` writes; the same command gives the
@@ -18,20 +18,21 @@ from simplellm.stories import stories
 from simplellm.tokenizers import SPTokenizer, import_sentencepiece
 
 SIZES = (1024, 4096)
+SMALL = 1200  # pieces for the small world: nearly all of its words are one piece
 
 
-def train(pieces: int, characters: int = 4_000_000) -> bytes:
+def train(pieces: int, characters: int = 4_000_000, world: str = "large") -> bytes:
     """Return a SentencePiece model with exactly `pieces` pieces, as the bytes of its file.
 
-    It is trained on the first stories, about `characters` in all. Ids 0 to 3 are <unk>, <s>, </s>
-    and <pad>, 4 is the new line, and the 256 bytes follow. Too few or too many pieces raise
-    `ValueError`.
+    It is trained on the first stories of a world, about `characters` in all. Ids 0 to 3 are <unk>,
+    <s>, </s> and <pad>, 4 is the new line, and the 256 bytes follow. Too few or too many pieces
+    raise `ValueError`.
     """
     sentencepiece = import_sentencepiece()
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=_texts(characters),
+            sentence_iterator=_texts(characters, world),
             model_writer=model,
             model_type="bpe",  # as LLaMA's
             vocab_size=pieces,
@@ -53,19 +54,19 @@ def train(pieces: int, characters: int = 4_000_000) -> bytes:
     return model.getvalue()
 
 
-def _texts(characters: int) -> Iterator[str]:
-    for text in stories():
+def _texts(characters: int, world: str) -> Iterator[str]:
+    for text in stories(world=world):
         yield text
         characters -= len(text)
         if characters <= 0:
             return
 
 
-def used_pieces(tokenizer: SPTokenizer, characters: int = 2_000_000) -> int:
+def used_pieces(tokenizer: SPTokenizer, characters: int = 2_000_000, world: str = "large") -> int:
     """Return how many pieces occur in stories that the model was not trained on."""
     used: set[int] = set()
     read = 0
-    for text in stories(split="validation"):
+    for text in stories(split="validation", world=world):
         used.update(tokenizer.encode(text))
         read += len(text)
         if read >= characters:
@@ -75,17 +76,20 @@ def used_pieces(tokenizer: SPTokenizer, characters: int = 2_000_000) -> int:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Train SentencePiece models on the stories.")
-    parser.add_argument("--pieces", type=positive, nargs="+", default=SIZES, help="sizes to train")
+    text = "sizes to train, for the large world (all that ship)"
+    parser.add_argument("--pieces", type=positive, nargs="+", help=text)
     text = "how much text to read (4000000)"
     parser.add_argument("--characters", type=positive, default=4_000_000, help=text)
     parser.add_argument("--folder", type=Path, default=Path(__file__).parent / "assets")
     options = parser.parse_args(arguments)
     try:
         options.folder.mkdir(parents=True, exist_ok=True)
-        for pieces in options.pieces:
-            path = options.folder / f"stories-{pieces}.model"
-            path.write_bytes(train(pieces, options.characters))
-            used = used_pieces(SPTokenizer(path))
+        wanted = [(pieces, "large", str(pieces)) for pieces in options.pieces or SIZES]
+        wanted += [] if options.pieces else [(SMALL, "small", "small")]
+        for pieces, world, name in wanted:
+            path = options.folder / f"stories-{name}.model"
+            path.write_bytes(train(pieces, options.characters, world))
+            used = used_pieces(SPTokenizer(path), world=world)
             print(f"{path}: {pieces} pieces, of which 2 MB of new stories use {used}")
     except (ValueError, OSError) as error:
         parser.error(str(error))

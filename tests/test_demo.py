@@ -30,7 +30,8 @@ def test_the_demo_tells_the_whole_story(tmp_path):
         for what in ("change of a weight", "difference")
     )
     assert difference < 1e-4 * change and "the same step" in said
-    for words in ("floor", "tokens/s", "A story by the trained model", "Perfetto"):
+    parts = "floor", "tokens/s", "A story by the trained model", "complete sentences", "Perfetto"
+    for words in parts:
         assert words in said
     assert (tmp_path / "losses.png").stat().st_size > 1000
     assert (tmp_path / "trace.json").stat().st_size > 1000

@@ -9,41 +9,56 @@
 | `stories()` | endless stories, divided among ranks |
 | `derivation(index)` | the choices that wrote a story |
 | `parse(text)` | every way the grammar can write a text: one for a story, none for another text |
+| `sentences(text)` | the complete sentences of a text |
+| `can_write(sentence)` | whether some story holds a sentence |
 | `surprisal(derivation)` | its -log probability in nats |
 | `entropy()` | the expected surprisal of a story, exactly |
 | `floor(tokenizer)` | the least mean loss per token that any model can have on the stories |
+
+All of them take `world`: "large", or "small" for stories of fewer words, which a small model learns
+in half a minute.
 
 The grammar is in `assets/`: `words_*.txt` hold the words, `plot_*.txt` the stories; `grammar.py`
 says how to read them. Everything is plain Python, without a download and without torch.
 """
 
 from . import information, parsing
-from .grammar import story_grammar
+from .grammar import WORLDS, story_grammar
 from .information import surprisal
 from .loss_floor import Floor, floor
+from .sentences import can_write as _can_write
+from .sentences import sentences
 from .stream import SPLITS, derivation, stories, story
 from .writing import Derivation, Pick
 
 __all__ = [
     "SPLITS",
+    "WORLDS",
     "Derivation",
     "Floor",
     "Pick",
+    "can_write",
     "derivation",
     "entropy",
     "floor",
     "parse",
+    "sentences",
     "stories",
     "story",
     "surprisal",
 ]
 
 
-def parse(text: str) -> list[Derivation]:
+def parse(text: str, world: str = "large") -> list[Derivation]:
     """Return every derivation of a text: exactly one for a story, none for any other text."""
-    return parsing.parse(story_grammar(), text)
+    return parsing.parse(story_grammar(world), text)
 
 
-def entropy() -> float:
+def can_write(sentence: str, world: str = "large") -> bool:
+    """Return whether some story holds this sentence: a measure of what a model has learned."""
+    return _can_write(story_grammar(world), sentence)
+
+
+def entropy(world: str = "large") -> float:
     """Return the entropy of a story in nats: its expected surprisal, computed exactly."""
-    return information.entropy(story_grammar())
+    return information.entropy(story_grammar(world))

@@ -41,7 +41,7 @@ class Floor:
 
 
 @lru_cache(maxsize=16)
-def floor(tokenizer, sample: int = 500) -> Floor:
+def floor(tokenizer, sample: int = 500, world: str = "large") -> Floor:
     """Return the floor for a tokenizer (anything with `encode`); known ones are remembered.
 
     The grammar is known and a story has exactly one derivation, so the entropy of a story is that
@@ -60,11 +60,13 @@ def floor(tokenizer, sample: int = 500) -> Floor:
         tokenizer: Its `encode(text)` gives the tokens of a story.
         sample: Number of stories whose tokens are counted; always the same ones, and none that a
             model trains on (they are from the validation split).
+        world: Which stories: see `simplellm.stories.story`.
     """
     counts = [
-        len(tokenizer.encode(text)) + 1 for text in islice(stories(split="validation"), sample)
+        len(tokenizer.encode(text)) + 1
+        for text in islice(stories(split="validation", world=world), sample)
     ]
-    nats = entropy(story_grammar())
+    nats = entropy(story_grammar(world))
     mean = sum(counts) / sample
     deviation = sqrt(sum((count - mean) ** 2 for count in counts) / max(sample - 1, 1))
     # d(nats / mean) = nats / mean**2 * d(mean)

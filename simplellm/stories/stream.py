@@ -3,34 +3,40 @@
 from collections.abc import Iterator
 from random import Random
 
-from .grammar import story_grammar
+from .grammar import Grammar, story_grammar
 from .writing import Derivation, Pick, write
 
 SPLITS = ("train", "validation")
 
 
-def story(index: int, seed: int = 0, split: str = "train") -> str:
+def story(index: int, seed: int = 0, split: str = "train", world: str = "large") -> str:
     """Return story number `index` of the endless series that `seed` and `split` name.
 
     A pure function: any story can be had without those before it. All chance comes from
     `random.Random(key).random()` with a whole number as key; Python promises that this sequence
     stays the same in later versions. Weights are whole numbers, so no sum can round differently.
 
-    The splits "train" and "validation" are two series with different keys; so are two seeds.
-    Wrong arguments raise `ValueError`.
+    The splits "train" and "validation" are two series with different keys; so are two seeds. The
+    world is "large", or "small" for stories with fewer words and fewer turns. Wrong arguments raise
+    `ValueError`.
     """
-    return write(story_grammar(), Random(_key(index, seed, split)).random)
+    return write(story_grammar(world), Random(_key(index, seed, split)).random)
 
 
-def derivation(index: int, seed: int = 0, split: str = "train") -> Derivation:
-    """Return the choices that wrote `story(index, seed, split)`, in order."""
+def derivation(index: int, seed: int = 0, split: str = "train", world: str = "large") -> Derivation:
+    """Return the choices that wrote `story(index, seed, split, world)`, in order."""
     picks: list[Pick] = []
-    write(story_grammar(), Random(_key(index, seed, split)).random, picks)
+    write(story_grammar(world), Random(_key(index, seed, split)).random, picks)
     return tuple(picks)
 
 
 def stories(
-    seed: int = 0, split: str = "train", rank: int = 0, world_size: int = 1, skip: int = 0
+    seed: int = 0,
+    split: str = "train",
+    rank: int = 0,
+    world_size: int = 1,
+    skip: int = 0,
+    world: str = "large",
 ) -> Iterator[str]:
     """Yield the endless stories whose number leaves `rank` when divided by `world_size`.
 
@@ -43,11 +49,12 @@ def stories(
         raise ValueError(f"rank is {rank!r}, and ranks go from 0 to {world_size - 1} here.")
     if not (isinstance(skip, int) and skip >= 0):
         raise ValueError(f"skip is {skip!r}, and must be a whole number, 0 or more.")
-    return _stories(_key(rank + skip * world_size, seed, split), world_size)
+    grammar = story_grammar(world)
+    return _stories(grammar, _key(rank + skip * world_size, seed, split), world_size)
 
 
-def _stories(key: int, step: int) -> Iterator[str]:
-    grammar, random = story_grammar(), Random()
+def _stories(grammar: Grammar, key: int, step: int) -> Iterator[str]:
+    random = Random()
     while True:
         random.seed(key)
         yield write(grammar, random.random)

@@ -142,7 +142,7 @@ def test_a_missing_file(tmp_path):
         SPTokenizer(tmp_path / "none.model")
     assert str(caught.value) == (
         f'There is no tokenizer file "{tmp_path / "none.model"}": give the path of a SentencePiece '
-        "model, or one of the names stories-4096, stories-1024."
+        "model, or one of the names stories-4096, stories-1024, stories-small."
     )
 
 

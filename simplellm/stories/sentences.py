@@ -1,0 +1,174 @@
+"""Sentences: which of them the grammar can write somewhere in a story.
+
+A model that has learned the stories writes whole sentences long before it writes a whole story, so
+the share of its sentences that the grammar can write is a measure of what it has learned.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from .grammar import Choice, Draw, Grammar, Part, Recall
+
+_BEGIN = re.compile(r'[.!?]"?[ \n]+|\n')  # in a text
+_BEGIN_AFTER = re.compile(rf"{_BEGIN.pattern}|^ +")  # behind a part that can end one
+
+_NO_END = "".join(rf"(?<!{title}\.)" for title in ("Mr", "Mrs", "Dr"))
+_BETWEEN = re.compile(rf'{_NO_END}(?:(?<=[.!?])|(?<=[.!?]"))\s+(?=["A-Z])|\n+')
+
+# What is still to be written, as a linked list: (part, the rest). The last entry is an `Up`.
+Rest = tuple
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Up:
+    """The end of `part`: it continues wherever `part` is used."""
+
+    part: object
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where sentences begin, by their first character; and what can follow a part, by its id."""
+
+    starts: dict[str, list[Rest]]
+    follows: dict[int, list[Rest]]
+
+
+def sentences(text: str) -> list[str]:
+    """Return the complete sentences of a text; a last one without an end is left out.
+
+    A sentence ends with a full stop, an exclamation or a question mark, where a space or a new line
+    and a capital letter follow: `"Oh no!" she cried.` is one sentence.
+    """
+    found = _BETWEEN.split(text.strip())
+    return [one.strip() for one in found if re.search(r'[.!?]"?$', one.strip())]
+
+
+def can_write(grammar: Grammar, sentence: str) -> bool:
+    """Return whether `sentence` stands in some story, from one sentence's end to the next.
+
+    A search as in `parsing`, with two differences: it begins at every place where a sentence can
+    begin, and a word that the story has chosen before may be any word of its class.
+    """
+    places, seen = _places(grammar), set()
+    states = [(rest, 0, ()) for rest in places.starts.get(sentence[:1], ())]
+    while states:
+        (part, after), at, memory = states.pop()
+        if type(part) is Up:
+            key = id(part.part), at, memory
+            follows = places.follows[id(part.part)]
+            if at == len(sentence) and not follows:
+                return True  # the end of the story
+            if key not in seen:
+                seen.add(key)
+                states += [(follow, at, memory) for follow in follows]
+        elif at == len(sentence):
+            if _first(part) & {" ", "\n"}:
+                return True
+        elif sentence[at] not in _first(part):
+            continue
+        elif type(part) is str:
+            left = len(sentence) - at
+            if part[:left] == sentence[at : at + len(part)]:
+                if len(part) > left and part[left] in " \n":
+                    return True
+                if len(part) <= left:
+                    states.append((after, at + len(part), memory))
+        elif type(part) is tuple:
+            for item in reversed(part):
+                after = item, after
+            states.append((after, at, memory))
+        elif type(part) is Choice:
+            states += [((one, after), at, memory) for one in part.alternatives]
+        else:
+            states += _words(part, after, sentence, at, memory)
+    return False
+
+
+def _words(part: Draw | Recall, after: Rest, sentence: str, at: int, memory: tuple) -> list:
+    """The states after one word: the remembered one, or any of its class."""
+    known = dict(memory)
+    if type(part) is Recall and part.variable in known:
+        return [((part.shown[known[part.variable]], after), at, memory)]
+    taken = {known.get(rival) for rival in getattr(part, "rivals", ())}
+    states = []
+    for number, shown in enumerate(part.shown):
+        fits = type(shown) is not str or sentence.startswith(shown, at)
+        if fits and number not in taken:
+            more = {part.variable: number} if part.variable else {}
+            states.append(((shown, after), at, tuple(sorted((known | more).items()))))
+    return states
+
+
+@cache
+def _can_end(part: Part) -> bool:
+    """Whether a sentence can end where a part does."""
+    if type(part) is str:
+        return bool(re.search(r'[.!?]"?$', part))
+    inside = _inside(part)
+    return any(map(_can_end, inside[-1:] if type(part) is tuple else inside))
+
+
+@cache
+def _first(part: Part) -> frozenset[str]:
+    """The characters that a part can begin with."""
+    if type(part) is str:
+        return frozenset(part[0])
+    inside = _inside(part)
+    return frozenset().union(*map(_first, inside[:1] if type(part) is tuple else inside))
+
+
+@cache
+def _places(grammar: Grammar) -> _Places:
+    starts: list[Rest] = [(grammar.start, (Up(grammar.start), None))]
+    follows: dict[int, list[Rest]] = {id(part): [] for part in _parts(grammar)}
+    for part in _parts(grammar):
+        end = Up(part), None
+        inside = _inside(part)
+        if type(part) is not tuple:  # one of several: whatever follows them all
+            for one in inside:
+                if type(one) is str:
+                    starts += _in_text(one, end)
+                else:
+                    follows[id(one)].append(end)
+            continue
+        rest = end
+        for number in reversed(range(len(inside))):
+            one = inside[number]
+            if type(one) is str:
+                starts += _in_text(one, rest, number > 0 and _can_end(inside[number - 1]))
+            else:
+                follows[id(one)].append(rest)
+            rest = one, rest
+    by_first: dict[str, list[Rest]] = {}
+    for part, rest in starts:
+        for character in _first(part) if type(part) is not Up else ():
+            by_first.setdefault(character, []).append((part, rest))
+    return _Places(by_first, follows)
+
+
+def _in_text(text: str, rest: Rest, after_end: bool = False) -> Iterator[Rest]:
+    """The places of a plain text at which a sentence begins, its end included."""
+    for match in (_BEGIN_AFTER if after_end else _BEGIN).finditer(text):
+        left = text[match.end() :]
+        yield (left, rest) if left else rest
+
+
+def _parts(grammar: Grammar) -> Iterator[Part]:
+    """Every part of the grammar that isn't a plain text, once."""
+    waiting, seen = [grammar.start], set()
+    while waiting:
+        part = waiting.pop()
+        if type(part) is str or id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield part
+        waiting += _inside(part)
+
+
+def _inside(part: Part) -> tuple[Part, ...]:
+    if type(part) is tuple:
+        return part
+    return part.alternatives if type(part) is Choice else part.shown
