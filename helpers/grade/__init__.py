@@ -37,14 +37,12 @@ at work that reaches for the check.
 from helpers.grade.judge import grade
 from helpers.grade.limits import Held, Limits
 from helpers.grade.notebook import check
-from helpers.grade.task import Mistake, PlantedMistake, Program, Task, TaskError, WorkFailed
+from helpers.grade.task import Program, Task, TaskError, WorkFailed
 from helpers.grade.verdict import Verdict
 
 __all__ = [
     "Held",
     "Limits",
-    "Mistake",
-    "PlantedMistake",
     "Program",
     "Task",
     "TaskError",

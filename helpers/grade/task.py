@@ -15,10 +15,6 @@ HINTS = 3
 PACKED = "truth.zip"  # beside the tasks: their truth, in the student edition
 
 
-class Mistake(AssertionError):
-    """What a check found wrong: one sentence that names the mistake and says where to look."""
-
-
 class WorkFailed(Exception):
     """The work can't be run, or crashed, hung or ended itself.
 
@@ -137,9 +133,6 @@ class Program:
     says: str
     alone: bool = False
     met: str = ""
-
-
-PlantedMistake = Program  # until the old form has gone
 
 
 def task_ids(folder: Path | None = None) -> list[str]:
