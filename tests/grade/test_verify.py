@@ -56,7 +56,8 @@ def test_alike(one, other):
         (torch.zeros(2, 3), torch.zeros(3, 2), "has the shape (3, 2) in place of (2, 3)"),
         (T([1.0]), T([1.0], dtype=torch.float64), "has the dtype float64 in place of float32"),
         (T([[1.0, 2.0]]), T([[1.0, 2.1]]), "2.1 in place of 2 at (0, 1)"), (T(1.0), 1.0, "tensor"),
-        (T([1, 2]), T([1, 3]), "3 in place of 2 at (1,)"), (1, "x" * 99, "…"), (1, object(), "object"),
+        (T([1, 2]), T([1, 3]), "3 in place of 2 at (1,)"), (1, "x" * 99, "…"),
+        (1, object(), "object"),
     ],
 )  # fmt: skip
 def test_different(one, other, words):
