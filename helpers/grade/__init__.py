@@ -23,9 +23,9 @@ belong together; `look` reads a file without running it, `signs` says what a per
 and `copy` takes the work to a place of its own. For a student: `missing` tells a cell which task it
 lacks, `record` is what is remembered, `progress` shows it, `handin` packs it. For a class:
 `submitted` opens folders and zips, `many` grades them, `tables` and `html` show that, and `example`
-makes a class to try it with. Pages: `card` is a task as text, `page` writes the lists, `problems`
-is what other courses ask. The student edition: `tracked` lists the files, `leaks` recognizes a
-solution, `folder` writes safely, `student` does it. `words` cleans text.
+makes a class to try it with. Pages: `card` is a task as text, `page` writes the lists. The student
+edition: `tracked` lists the files, `leaks` recognizes a solution, `folder` writes safely, `student`
+does it. `words` cleans text.
 
 What is held: the work runs where the judgement isn't made; a crash, a hang, an early exit or
 anything printed is never a pass; nothing keeps running. On Linux with bubblewrap the work sees and

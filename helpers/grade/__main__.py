@@ -1,4 +1,4 @@
-"""`python -m helpers.grade [TASK …] [--root FOLDER] [--json] [--junit]`, or `--all FOLDER`."""
+"""`python -m helpers.grade [TASK …] [--root FOLDER] [--json]`, or `--all FOLDER`."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ from helpers.grade.notebook import find_root
 from helpers.grade.record import remember
 from helpers.grade.submission import Submission
 from helpers.grade.submitted import opened, submissions
-from helpers.grade.tables import csv_of, junit_of, text_of, verdicts_csv_of
+from helpers.grade.tables import csv_of, text_of, verdicts_csv_of
 from helpers.grade.task import WorkFailed, load_task
 from helpers.grade.verdict import Verdict, table
 from helpers.grade.words import why_not
@@ -57,14 +57,11 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--seed", type=int, help="make the inputs from this number (default: a new one)")
     add("--limits", action="store_true", help="say which limits this system holds work to")
     add("--json", action="store_true", help="print the verdicts as JSON")
-    add("--junit", action="store_true", help="print the verdicts as JUnit's XML")
     return parser.parse_args(arguments)
 
 
 def _refuse(options: argparse.Namespace) -> None:
     """Raise ValueError for what cannot be, before anything runs."""
-    if options.json and options.junit:
-        raise ValueError("give --json or --junit, not both: each fills the whole output")
     if options.all and options.root:
         raise ValueError("give --all or --root, not both: --all has the folders to grade")
     if options.root and not options.root.exists():
@@ -109,8 +106,6 @@ def _grade_one(options: argparse.Namespace, ids: list[str]) -> int:
             print(f"stopped after {len(verdicts)} of {len(ids)} tasks", file=sys.stderr)
     if options.json:
         print(json.dumps([v.as_dict() for v in verdicts], indent=1))
-    elif options.junit:
-        print(junit_of({root.name: verdicts}), end="")
     elif verdicts:
         print(table(verdicts))
     if len(verdicts) < len(ids):
@@ -141,8 +136,6 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
     save(grades)
     if options.json:
         print(write_json(grades), end="")
-    elif options.junit:
-        print(junit_of({one.name: list(one.verdicts.values()) for one in grades.graded}), end="")
     else:
         print(text_of(grades))
         done = f"{len(paths)} submissions in {grades.seconds:.0f} s"

@@ -9,7 +9,6 @@ from helpers.doctor.lessons import LESSONS
 from helpers.files import write_whole
 from helpers.grade.card import hints
 from helpers.grade.labs import all_tasks
-from helpers.grade.problems import PROBLEMS
 from helpers.grade.task import ROOT, Task
 
 PAGE = Path("docs", "tasks.md")
@@ -45,14 +44,7 @@ def page() -> str:
             lines += [_row(task) for task in here]
             for task in here:
                 lines += ["", hints(task)]
-    lines += ["", "## Labs of other courses", ""]
-    lines.append(
-        "What labs on distributed training usually ask for, the task that asks it here, and what "
-        "is given ready."
-    )
-    for course, problems in PROBLEMS:
-        lines += ["", f"**{course}**", "", "| problem | task | given ready |", "|---|---|---|"]
-        lines += [f"| {asked} | {', '.join(ids)} | {ready} |" for asked, ids, ready in problems]
+    lines += ["", "What the labs of other courses ask, and where: [other_labs.md](other_labs.md)."]
     return "\n".join([*lines, ""])
 
 

@@ -1,12 +1,10 @@
-"""Verdicts on many submissions, as tables: CSV, JUnit, and text for a terminal."""
+"""Verdicts on many submissions, as tables: CSV, and text for a terminal."""
 
 import csv
 import io
-from xml.sax.saxutils import escape, quoteattr
 
 from helpers.grade.many import Grades
 from helpers.grade.verdict import Verdict, not_held
-from helpers.grade.words import in_one_line
 
 
 def csv_of(grades: Grades) -> str:
@@ -40,31 +38,6 @@ def verdicts_csv_of(grades: Grades) -> str:
     return _csv(rows)
 
 
-def junit_of(suites: dict[str, list[Verdict]]) -> str:
-    """JUnit's XML: a suite for each submission, a case for each task; what a person should look at
-    and the limits are properties of the case."""
-    lines = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
-    for suite, verdicts in suites.items():
-        name = in_one_line(suite)
-        failed = sum(not v.passed for v in verdicts)
-        seconds = sum(v.seconds for v in verdicts)
-        lines.append(
-            f'<testsuite name={_attribute(name)} tests="{len(verdicts)}" failures="{failed}" '
-            f'errors="0" time="{seconds:.1f}">'
-        )
-        for v in verdicts:
-            case = f"<testcase classname={_attribute(name)} name={_attribute(v.task.id)}"
-            case += f' time="{v.seconds:.1f}"'
-            inside = _properties(v)
-            if not v.passed:
-                text = escape(v.details)
-                reason = f"type={_attribute(v.kind)} message={_attribute(v.reason)}"
-                inside += f"<failure {reason}>{text}</failure>"
-            lines.append(f"{case}>{inside}</testcase>" if inside else f"{case}/>")
-        lines.append("</testsuite>")
-    return "\n".join([*lines, "</testsuites>", ""])
-
-
 def text_of(grades: Grades) -> str:
     """A line for each submission: its points, and the tasks that failed."""
     wide = max([len("submission"), *(len(one.name) for one in grades.graded)])
@@ -91,17 +64,6 @@ def _limits(verdict: Verdict) -> str:
     return str(limits) if limits.held or limits.open else ""
 
 
-def _properties(verdict: Verdict) -> str:
-    """The remarks on one check, as JUnit's properties."""
-    found = {"look at": "; ".join(verdict.look_at), "limits": _limits(verdict)}
-    lines = [
-        f'<property name="{name}" value={_attribute(text)}/>'
-        for name, text in found.items()
-        if text
-    ]
-    return f"<properties>{''.join(lines)}</properties>" if lines else ""
-
-
 def _safe(text: str) -> str:
     """Text that a spreadsheet shows and does not compute."""
     return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
@@ -111,7 +73,3 @@ def _csv(rows: list[list]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue()
-
-
-def _attribute(text: str) -> str:
-    return quoteattr(text)

@@ -7,7 +7,6 @@ import os
 import re
 import time
 import zipfile
-from xml.etree import ElementTree
 
 import pytest
 
@@ -19,7 +18,7 @@ from helpers.grade.limits import Held
 from helpers.grade.many import Graded, Grades, grade_all, write_json
 from helpers.grade.marks import find_regions
 from helpers.grade.submitted import SubmissionError, names, opened, refused, submissions, unzip
-from helpers.grade.tables import csv_of, junit_of, text_of, verdicts_csv_of
+from helpers.grade.tables import csv_of, text_of, verdicts_csv_of
 from helpers.grade.task import TaskError, load_task
 from helpers.grade.verdict import Verdict, table
 
@@ -172,16 +171,7 @@ def test_csv(grades):
     assert rows[1]["look at"] == "line 1 names gc; line 2 names <x>"
 
 
-def test_junit_json_and_text(grades):
-    suites = {one.name: list(one.verdicts.values()) for one in grades.graded}
-    tree = ElementTree.fromstring(junit_of(suites).encode())
-    assert [suite.get("failures") for suite in tree] == ["0", "1", "1", "0"]
-    (case,) = tree[1]
-    failure = case.find("failure")
-    assert case.get("name") == "T-1" and failure.get("message") == "<script>alert(1)</script>"
-    assert failure.text == "Trace?back"
-    said = [[p.get("value") for p in suite.iter("property")] for suite in tree]
-    assert said == [[HELD], ["line 1 names gc; line 2 names <x>"], [], []]
+def test_json_and_text(grades):
     facts = json.loads(write_json(grades))
     assert facts["interrupted"] and facts["seeds"] == {"T-1": 1}
     assert [len(one["verdicts"]) for one in facts["submissions"]] == [1, 1, 1, 0]
@@ -205,11 +195,9 @@ def test_no_character_stops_a_table(task):
     grades = Grades([task], [Graded(f"{evil}\nada 10/10", {task.id: verdict})], {task.id: 1})
     texts = [csv_of(grades), verdicts_csv_of(grades), write_json(grades), html_of(grades)]
     texts += [text_of(grades), table([verdict]), repr(verdict), verdict._repr_html_()]
-    texts += [junit := junit_of({evil: [verdict]})]
     for text in texts:
         text.encode()
         assert not set("\x1b\x9b\u202e") & set(text)
-    ElementTree.fromstring(junit)
     assert len(text_of(grades).splitlines()) == 2
 
 
@@ -242,14 +230,12 @@ def test_all_tasks_of_a_folder_or_those_of_a_lab_or_a_lesson(asked, tmp_path, ca
     assert ids[:2] == ["DP-1", "DP-2"] and ids[-1] == "TP-5"
 
 
-def test_a_failure_as_json_and_junit_and_an_interrupt(asked, tmp_path, capsys):
+def test_a_failure_as_json_and_an_interrupt(asked, tmp_path, capsys):
     (tmp_path / "fails").touch()
     assert program.main(["DP-1", "--root", str(tmp_path), "--json"]) == 1
     (said,) = json.loads(capsys.readouterr().out)
     assert (said["task"], said["passed"], said["reason"]) == ("DP-1", False, "it fell")
     assert (said["points"], said["of"]) == (0, load_task("DP-1").task.points)
-    assert program.main(["DP-1", "--root", str(tmp_path), "--junit"]) == 1
-    assert '<failure type="crash" message="it fell">' in capsys.readouterr().out
     (tmp_path / "stops").touch()
     asked.clear()
     assert program.main(["DP", "--root", str(tmp_path)]) == 130
@@ -266,7 +252,6 @@ def test_a_failure_as_json_and_junit_and_an_interrupt(asked, tmp_path, capsys):
         (["--seconds", "inf"], "inf"), (["--seconds", "nan"], "nan"), (["--memory", "inf"], "inf"),
         (["--jobs", "0"], "--jobs must be at least 1, not 0"),
         (["--memory", "0.5"], "a check needs at least 1 GB of memory"),
-        (["--json", "--junit"], "give --json or --junit, not both"),
         (["--all", "a", "--root", "b"], "give --all or --root, not both"),
         (["--all", "no/such/folder"], "there is no folder no/such/folder"),
         (["--all", "."], ". holds no submission: put a folder or a zip file for each person"),

@@ -14,7 +14,9 @@ from helpers.grade.task import ROOT
 TASKS = all_tasks()
 IDS = sorted(task.id for task in TASKS)
 LISTED = {lesson.number for lesson in page.LESSONS}
-ROWS = [row for _, problems in page.PROBLEMS for row in problems]
+OTHER_LABS = (ROOT / "docs" / "other_labs.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| ([^|]*[^-|]) \| ([^|]*) \| ([^|]*) \|$", OTHER_LABS, re.MULTILINE)
+ROWS = [(asked, ids.split(", "), ready) for asked, ids, ready in ROWS if asked != "problem"]
 
 
 def test_the_pages_are_what_the_tasks_say(capsys, tmp_path):
@@ -46,7 +48,6 @@ def test_labs_of_other_courses_name_what_exists():
     paths = [p for _, _, ready in ROWS for p in re.findall(r"`([^`]*/[^`]*)`", ready)]
     assert len(paths) > 10 and [path for path in paths if not (ROOT / path).exists()] == []
     for asked, ids, ready in ROWS:  # without a task of its own, a row says what is given in place
-        assert f"| {asked} | {', '.join(ids)} | {ready}" in page.page()
         assert ready or not all(name.startswith("lesson") for name in ids), asked
 
 
