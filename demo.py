@@ -46,7 +46,7 @@ def main():
     flags = parser.parse_args()
     begun = time.perf_counter()
 
-    shared = ["--size", "story", "--schedule", "decay", "--steps", str(flags.steps)]
+    shared = ["--size", "story", "--lr-schedule", "decay", "--steps", str(flags.steps)]
     shared += ["--optimizer", flags.optimizer]
     shared += ["--lr", "0.3"] if flags.optimizer == "sgd" else []
     alone = intro.read_flags(

@@ -112,7 +112,7 @@ def add_training_flags(parser: argparse.ArgumentParser, batch_size: int) -> None
     add("--optimizer", choices=OPTIMIZERS, default="adam", help="adam or sgd (adam)")
     add("--lr", type=_rate, help="learning rate")
     text = "of the learning rate: constant, or warm-up and then a linear decay (constant)"
-    add("--schedule", choices=SCHEDULES, default="constant", help=text)
+    add("--lr-schedule", choices=SCHEDULES, default="constant", help=text)
     add("--seed", type=_seed, default=0, help="of the initial weights and of the stories (0)")
     text = "stories-1024, stories-4096, stories-small, or a SentencePiece file"
     add("--tokenizer", metavar="NAME", help=text)
@@ -230,7 +230,7 @@ def make_optimizer(
 ) -> optim.Optimizer:
     """Return the optimizer that the flags ask for, over the parameters of `model`.
 
-    With --schedule decay it sets its own learning rate before each step. How many steps it has made
+    With --lr-schedule decay it sets its own learning rate before each step. How many steps it has made
     is saved with its state, so a run that is continued goes on where it was.
 
     model: a module, or a list of modules and parameters.
@@ -238,7 +238,7 @@ def make_optimizer(
     parts = [model] if isinstance(model, nn.Module) else model
     parameters = dict.fromkeys(p for part in parts for p in _parameters(part))  # tied ones once
     optimizer = OPTIMIZERS[options.optimizer](list(parameters), lr=options.lr)
-    if options.schedule == "decay":
+    if options.lr_schedule == "decay":
         for group in optimizer.param_groups:
             group["made"] = 0
         optimizer.register_step_pre_hook(partial(_set_rate, options.lr, options.steps))

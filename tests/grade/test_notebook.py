@@ -91,8 +91,13 @@ def test_an_interrupt_ends_the_check_and_the_next_one_begins_anew(system, tmp_pa
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()
-    with pytest.raises(KeyboardInterrupt):
-        judge.check("DP-1", tmp_path)
+    # A worker of pytest-xdist ignores it otherwise.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            judge.check("DP-1", tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert not judge.alive and below
     assert psutil.wait_procs(below, timeout=30)[1] == []
     again = kept_judge()

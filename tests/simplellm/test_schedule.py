@@ -10,7 +10,7 @@ from simplellm.options import decay, make_optimizer
 
 
 def options(**changed):
-    facts = {"optimizer": "sgd", "lr": 0.1, "steps": 100, "schedule": "decay"}
+    facts = {"optimizer": "sgd", "lr": 0.1, "steps": 100, "lr_schedule": "decay"}
     return argparse.Namespace(**(facts | changed))
 
 
@@ -55,7 +55,7 @@ def test_the_optimizer_follows_it_and_a_continued_run_goes_on():
 
 
 def test_a_constant_rate_is_the_plain_optimizer():
-    plain = train(options(schedule="constant"), 9)[1]
+    plain = train(options(lr_schedule="constant"), 9)[1]
     torch.manual_seed(0)
     net = nn.Linear(3, 2).double()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
