@@ -230,8 +230,8 @@ def make_optimizer(
 ) -> optim.Optimizer:
     """Return the optimizer that the flags ask for, over the parameters of `model`.
 
-    With --lr-schedule decay it sets its own learning rate before each step. How many steps it has made
-    is saved with its state, so a run that is continued goes on where it was.
+    With --lr-schedule decay it sets its own learning rate before each step. How many steps it has
+    made is saved with its state, so a run that is continued goes on where it was.
 
     model: a module, or a list of modules and parameters.
     """
