@@ -36,7 +36,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--steps", type=positive, default=700, help="training steps (700)")
+    parser.add_argument("--steps", type=positive, default=400, help="training steps (400)")
     text = "sequences a step, over all ranks (6)"
     parser.add_argument("--batch", type=positive, default=6, help=text)
     parser.add_argument(
