@@ -76,8 +76,17 @@ SLOW = (
     "tests/tools/test_strict.py",
 )
 GROUPS = {
-    # Two lanes in `make test-all`: a lesson is patient, and so can run beside the tests.
-    "lessons": ("tests/notebooks/test_lessons.py::test_the_lesson_runs",),
+    # Two lanes in `make test-all`: a lesson is patient, and so is the grader, whose work may take a
+    # minute. They can run beside the ranks.
+    "patient": (
+        "tests/grade/test_many.py",
+        "tests/grade/test_notebook.py",
+        "tests/grade/test_programs.py",
+        "tests/grade/test_student.py",
+        "tests/grade/test_submission.py",
+        "tests/notebooks/test_lessons.py::test_the_lesson_runs",
+        "tests/puzzles/test_scripts.py",
+    ),
     "ranks": (
         "gpt2/tests/test_data_parallel.py",
         "tests/DP/test_ddp.py",
@@ -93,11 +102,6 @@ GROUPS = {
         "tests/gpt2/test_scripts.py",
         "tests/gpt2/test_training.py",
         "tests/grade/test_hostile.py",
-        "tests/grade/test_many.py",
-        "tests/grade/test_notebook.py",
-        "tests/grade/test_programs.py",
-        "tests/grade/test_submission.py",
-        "tests/grade/test_student.py",
         "tests/helpers/checkpoint/",
         "tests/helpers/grid/test_torch_groups.py",
         "tests/helpers/hang/",
@@ -110,7 +114,6 @@ GROUPS = {
         "tests/notebooks/test_build.py",
         "tests/primer/test_exchange.py",
         "tests/primer/test_ring.py",
-        "tests/puzzles/test_scripts.py",
         "tests/test_demo.py",
         "tests/test_readme.py",
         "tests/tools/test_run_tests.py",
