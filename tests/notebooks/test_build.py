@@ -26,7 +26,7 @@ TASK = Task(
 )
 
 
-def verify(submission):
+def run(module, case):
     pass
 """
 
