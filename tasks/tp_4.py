@@ -13,7 +13,7 @@ TASK = Task(
         "megatron_collect_backward_output",
         "megatron_collect_backward_x",
     ),
-    notebook="11",
+    notebook="12",
     points=15,
     minutes=20,
     ranks=3,

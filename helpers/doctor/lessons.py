@@ -30,14 +30,15 @@ LESSONS = (
     Lesson("06", "Micro-batches: GPipe and 1F1B fill the pipeline", ranks=4, gigabytes=2.0),
     Lesson("07", "Beyond 1F1B: from smaller chunks to zero bubble", ranks=4, gigabytes=2.0),
     Lesson("08", "DP x PP: two pipelines, six ranks, one model", ranks=6, gigabytes=2.0),
-    Lesson("09", "Training puzzles: a cluster that you can program"),
-    Lesson("10", "Design your own: a model, a cluster, a layout"),
-    Lesson("11", "Tensor parallel: many devices share each layer", ranks=3, gigabytes=2.0),
-    Lesson("12", "What training costs: parameters, operations, bytes"),
-    Lesson("13", "DDP, profiler and input: where the time of a step goes", ranks=3, gigabytes=2.0),
-    Lesson("14", "Sharding: no rank keeps what another keeps", ranks=3, gigabytes=2.0),
-    Lesson("15", "Beyond one machine: launchers, slow links, failures", ranks=3, gigabytes=2.0),
-    Lesson("16", "GPT-2: two ways to split it", ranks=3, gigabytes=3.0),
+    Lesson("09", "DDP: buckets and overlap", ranks=3, gigabytes=2.0),
+    Lesson("10", "Profiling and input: where the time of a step goes", ranks=2, gigabytes=2.0),
+    Lesson("11", "Sharding: no rank keeps what another keeps", ranks=3, gigabytes=2.0),
+    Lesson("12", "Tensor parallel: many devices share each layer", ranks=3, gigabytes=2.0),
+    Lesson("15", "What training costs: parameters, operations, bytes"),
+    Lesson("16", "Training puzzles: a cluster that you can program"),
+    Lesson("17", "Design your own: a model, a cluster, a layout"),
+    Lesson("18", "Beyond one machine: launchers, slow links, failures", ranks=3, gigabytes=2.0),
+    Lesson("20", "GPT-2: two ways to split it", ranks=3, gigabytes=3.0),
 )
 
 

@@ -99,14 +99,15 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # | 06 | [Micro-batches](06_micro_batches.ipynb) | GPipe and 1F1B fill the pipeline |
 # | 07 | [Beyond 1F1B](07_beyond_1f1b.ipynb) | chunks, zero bubble, a search for a better order |
 # | 08 | [DP x PP](08_dp_x_pp.ipynb) | both at once, and a plan of your own |
-# | 09 | [Training puzzles](09_training_puzzles.ipynb) | a cluster that you can program |
-# | 10 | [Design your own](10_design_your_own.ipynb) | a model, a cluster, a layout |
-# | 11 | [Tensor parallel](11_tensor_parallel.ipynb) | many devices share each layer |
-# | 12 | [What training costs](12_what_training_costs.ipynb) | parameters, operations, bytes |
-# | 13 | [DDP, profiler, input](13_ddp.ipynb) | where the time of a step goes |
-# | 14 | [Sharding](14_sharding.ipynb) | no rank keeps what another keeps |
-# | 15 | [Beyond one machine](15_beyond_one_machine.ipynb) | launchers, slow links, failures |
-# | 16 | [GPT-2](16_gpt2_two_ways.ipynb) | a translator, split in two ways |
+# | 09 | [DDP](09_ddp.ipynb) | buckets, and sending while computing |
+# | 10 | [Profiling and input](10_profiling_and_input.ipynb) | where the time of a step goes |
+# | 11 | [Sharding](11_sharding.ipynb) | no rank keeps what another keeps |
+# | 12 | [Tensor parallel](12_tensor_parallel.ipynb) | many devices share each layer |
+# | 15 | [What training costs](15_what_training_costs.ipynb) | parameters, operations, bytes |
+# | 16 | [Training puzzles](16_training_puzzles.ipynb) | a cluster that you can program |
+# | 17 | [Design your own](17_design_your_own.ipynb) | a model, a cluster, a layout |
+# | 18 | [Beyond one machine](18_beyond_one_machine.ipynb) | launchers, slow links, failures |
+# | 20 | [GPT-2](20_gpt2_two_ways.ipynb) | a translator, split in two ways |
 #
 # Every lesson asks before it shows. Write your prediction down: being wrong is how one learns here.
 

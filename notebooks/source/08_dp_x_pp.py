@@ -129,7 +129,7 @@ print(f"activations {activations / 1e9:.2f} GB, gradients {gradients / 1e9:.2f} 
 # %% [markdown]
 # The gradients are larger, but they travel once in a step, and may overlap with backward. The
 # activations are on the way of every micro-batch, and a late one makes the next stage wait. Where
-# the slow links of a cluster should lie is a question of both, and lesson 12 counts it.
+# the slow links of a cluster should lie is a question of both, and lesson 15 counts it.
 #
 # ## Your plan here
 #

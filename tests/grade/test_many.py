@@ -225,7 +225,7 @@ def test_all_tasks_of_a_folder_or_those_of_a_lab_or_a_lesson(asked, tmp_path, ca
     assert asked == [(task.id, tmp_path, 5) for task in all_tasks()]
     assert re.search(r"^DP-1 +PASS", capsys.readouterr().out, re.MULTILINE)
     asked.clear()
-    assert program.main(["DP", "11", "--root", str(tmp_path)]) == 0
+    assert program.main(["DP", "12", "--root", str(tmp_path)]) == 0
     ids = [task_id for task_id, _, _ in asked]
     assert ids[:2] == ["DP-1", "DP-2"] and ids[-1] == "TP-5"
 

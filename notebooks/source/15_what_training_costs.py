@@ -159,7 +159,7 @@ for how in ways:
 # busy as without, so HFU is the same. But a quarter of what they do is done for the second time.
 # Compare MFU.
 #
-# The times come from a model of a cluster that lesson 10 explains. With a running kernel this cell
+# The times come from a model of a cluster that lesson 17 explains. With a running kernel this cell
 # shows sliders: cut the model, share the states, recompute. When does GPT-3 fit?
 
 # %%

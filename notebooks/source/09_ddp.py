@@ -420,7 +420,7 @@ mine = None
 answer(mine, lambda: 4 * 44_140_544)
 
 # %% [markdown]
-# **9.** A model of a trillion parameters has 128 layers of width 25,600 (lesson 12). With Adam in
+# **9.** A model of a trillion parameters has 128 layers of width 25,600 (lesson 15). With Adam in
 # mixed precision its states take 16 bytes a parameter: 16 TB. Activations come on top: about 34 x s
 # x b x h bytes a layer, for sequences of s tokens, a batch of b and a width of h (Korthikanti et
 # al. 2022, arXiv 2205.05198, without the attention scores). How many TB (1e12 bytes) do the
