@@ -1,6 +1,6 @@
 """The flags that every training script shares, and the two sizes that they start from.
 
-python intro.py                          "laptop": about 1 M parameters, seconds
+python intro.py                          "laptop": about half a million parameters
 python intro.py --size lab               "lab": the size of the lab text, for a GPU
 python intro.py --layers 3 --steps 10    any single number can be changed
 """
@@ -41,7 +41,7 @@ class Size:
 
 SIZES = {
     "story": Size("stories-small", 64, 4, 2, seq_l=128, lr=1e-2, steps=600, world="small"),
-    "laptop": Size("stories-4096", 72, 6, 6, seq_l=128, lr=6e-3, steps=50),
+    "laptop": Size("stories-small", 64, 4, 6, seq_l=128, lr=4e-3, steps=50, world="small"),
     "lab": Size("stories-4096", 288, 6, 6, seq_l=256, lr=8e-4, steps=5000),
 }
 
