@@ -5,8 +5,8 @@ launchers inherit. Wherever `helpers` is imported and the variable is set, `inst
 reference take the place of the task's functions: in modules that are loaded later (an import hook),
 in modules that are loaded already, and in the script that is running.
 
-The references travel in tasks/reference.zip of the student edition; without that file nothing can be
-skipped.
+The references travel in tasks/reference.zip of the student edition; without that file nothing can
+be skipped.
 """
 
 import ast

@@ -4,16 +4,14 @@ They stand in `tasks/truth/lesson_NN.py`, away from the lesson, and in the stude
 packed truth beside the tasks.
 """
 
-import importlib.util
 import inspect
 import re
-import zipimport
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from helpers.grade.task import PACKED, ROOT, load_module
+from helpers.grade.task import ROOT, TaskError, load_packed
 
 ID = re.compile(r"L(\d\d)-\d+")
 
@@ -79,19 +77,10 @@ def truth_of(lesson: str, root: Path = ROOT) -> ModuleType:
     Raises:
         UnknownQuestion: if the lesson asks nothing.
     """
-    path = root / "tasks" / "truth" / f"lesson_{lesson}.py"
-    if path.is_file():
-        return load_module(path, f"lab_{path.stem}")
     try:
-        packed = zipimport.zipimporter(str(root / "tasks" / PACKED / "truth"))
-        spec = packed.find_spec(path.stem)
-    except zipimport.ZipImportError:
-        spec = None
-    if spec is None:
-        raise UnknownQuestion(f"there is no file {path.name} with the questions of lesson {lesson}")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+        return load_packed(root / "tasks", f"lesson_{lesson}")
+    except TaskError as error:
+        raise UnknownQuestion(str(error)) from None
 
 
 def with_values(thing: object, values: dict) -> object:

@@ -13,8 +13,8 @@ from helpers.lesson.shown import put
 def skip(task_id: str) -> None:
     """Go on without a task: until this kernel restarts, the reference takes its place.
 
-    That holds in this notebook, in the ranks of `launch` and `%%ranks`, and in scripts and launchers
-    that a cell starts. It earns nothing, and `check` still checks your own work.
+    That holds in this notebook, in the ranks of `launch` and `%%ranks`, and in scripts and
+    launchers that a cell starts. It earns nothing, and `check` still checks your own work.
 
     Raises:
         TaskError: for a task that doesn't exist.
