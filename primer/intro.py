@@ -1,6 +1,6 @@
 """Train a small LLaMA on one device: the script from which all others grow.
 
-    python intro.py                  50 steps of a model of 1 M parameters
+    python intro.py                  50 steps of a model of half a million parameters
     python intro.py --size lab       the sizes of the lab text, for a GPU
     python intro.py --help           every flag
 
