@@ -1,8 +1,8 @@
 """Tensor parallel: every rank holds a part of each layer, and all work on the same stories.
 
-    python intro_TP.py 0             one process for each rank: 0, 1 and 2
-    ./run.sh                         all three at once (run.bat on Windows)
-    torchrun --nproc-per-node 3 intro_TP.py
+    python intro_TP.py 0             one process for each rank: 0 and 1
+    ./run.sh                         both at once (run.bat on Windows)
+    torchrun --nproc-per-node 2 intro_TP.py
 
 Rank 0 prints the loss of each step.
 """
@@ -20,7 +20,7 @@ from simplellm.options import TrainingFlags, make_optimizer, make_stories, prepa
 
 
 def read_flags(arguments=None):
-    return add_run_flags(TrainingFlags(__doc__, batch_size=3), ranks=3).parse_args(arguments)
+    return add_run_flags(TrainingFlags(__doc__, batch_size=3), ranks=2).parse_args(arguments)
 
 
 def all_reduced(x):
