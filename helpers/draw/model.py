@@ -50,7 +50,7 @@ class Sizes:
 def llama(sizes: Sizes | None = None, theme: str = "light", width: int = 900) -> Picture:
     """Draw a LLaMA from ids to loss with the shapes between its parts, and one block in detail."""
     s = sizes or Sizes()
-    canvas = Canvas(width, 356, theme_called(theme))
+    canvas = Canvas(width, 352, theme_called(theme))
     first = _draw_chain(canvas, s)
     _draw_block(canvas, s, first)
     return Picture(canvas, "A LLaMA and its shapes", _llama_in_words(s))
@@ -82,9 +82,8 @@ def _draw_chain(canvas: Canvas, s: Sizes) -> tuple[float, float]:
     inside, outside = edges[1][0], edges[-3][1]
     middle = (inside + outside) / 2
     _brace(canvas, inside, outside, y - 12)
-    said = f"{s.layers} blocks; between any two of them, hidden states {hidden}"
+    said = f"{s.layers} blocks of {s.block:,} parameters; between them, hidden states {hidden}"
     canvas.text(middle, y - 26, said, 12, None, "middle")
-    canvas.text(middle, y + high + 12, f"{s.block:,} parameters each", 11, theme.muted, "middle")
     canvas.arrow((x - gap + 1, y + high / 2), (x - 1, y + high / 2), theme.muted, 1.4)
     canvas.text(x + 2, y + high / 2 - 8, "logits", 12)
     shape = f"({s.batch}, {s.sequence}, {s.vocabulary:,})"
