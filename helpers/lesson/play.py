@@ -34,3 +34,10 @@ def shown(thing: object) -> Shown:
         return picture(thing)
     rows = "".join(f"<p>{escape(line)}</p>" for line in thing.splitlines())
     return Shown(f'<div style="max-width: 46em">{rows}</div>', thing)
+
+
+def hover(drawing: object) -> object:
+    """Return a widget with a picture of `helpers.draw` in which each shape shows its tip."""
+    import ipywidgets
+
+    return ipywidgets.HTML(drawing.svg())

@@ -3,9 +3,14 @@
 #
 # *Reading 40 minutes · tasks 20 · machine 1*
 #
-# *With twenty minutes: read to "One step", then train the model under "How good can it get?" and let it tell you stories.*
+# *With twenty minutes: read to "One step", then train under "How good can it get?", and play.*
 #
-# Every parallel layout in this course has one duty: it must do what one device would have done, only faster, or with a model that one device can't hold. If two pipelines of three stages give another gradient than one device does, they're wrong, however fast they are. So we need to know the one device really well: what the model is made of (because we're going to cut it into pieces), what a training step is (because we're going to divide it), and how good a model can get (because we want to notice when it doesn't).
+# Every parallel layout in this course has one duty: it must do what one device would have done,
+# only faster, or with a model that one device can't hold. If two pipelines of three stages give
+# another gradient than one device does, they're wrong, however fast they are. So we need to know
+# the one device really well: what the model is made of (because we're going to cut it into pieces),
+# what a training step is (because we're going to divide it), and how good a model can get (because
+# we want to notice when it doesn't).
 #
 # **Question.** How does a language model learn, and how good can it possibly get?
 
@@ -19,7 +24,8 @@ import torch
 
 from helpers.draw import curves
 from helpers.draw.model import Sizes, llama, surprise
-from helpers.lesson import answer, claim, play, predict, quick, reveal, show
+from helpers.grade import check
+from helpers.lesson import answer, claim, hover, play, predict, quick, reveal, show
 from simplellm.losses import causalLLMLoss
 from simplellm.stories import floor, story
 
@@ -32,13 +38,17 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # %% [markdown]
 # ## The text
 #
-# The model reads children's stories. They're written by a small grammar that comes with this lab: we get as many as we want without a download, and, which matters more, we know exactly how much chance is in them. That will be worth a lot in a moment.
+# The model reads children's stories. They're written by a small grammar that comes with this lab:
+# we get as many as we want without a download, and, which matters more, we know exactly how much
+# chance is in them. That will be worth a lot in a moment.
 
 # %%
 print(story(0, world="small"))
 
 # %% [markdown]
-# A model doesn't read letters. A **tokenizer** cuts the text into pieces, called **tokens**, and gives each piece a number. The set of all pieces is the **vocabulary**; ours has 1,200, most of them whole words.
+# A model doesn't read letters. A **tokenizer** cuts the text into pieces, called **tokens**, and
+# gives each piece a number. The set of all pieces is the **vocabulary**; ours has 1,200, most of
+# them whole words.
 
 # %%
 options = intro.read_flags([])
@@ -48,11 +58,14 @@ print(ids)
 print([tokenizer.decode([i]) for i in ids], "of", tokenizer.vocab_size, "pieces")
 
 # %% [markdown]
-# "curious" is in the vocabulary and "hippopotamus" isn't, so it's spelled in smaller pieces. Nothing is ever out of reach, it just takes more tokens.
+# "curious" is in the vocabulary and "hippopotamus" isn't, so it's spelled in smaller pieces.
+# Nothing is ever out of reach, it just takes more tokens.
 #
 # ## The model
 #
-# Our model is a small LLaMA: the same parts in the same order as in Llama 3 405B, with other numbers. A batch of 3 **sequences** of 128 tokens goes in on the left, and comes out as three times 128 lists of 1,200 scores, one score for each piece that might come next.
+# Our model is a small LLaMA: the same parts in the same order as in Llama 3 405B, with other
+# numbers. A batch of 3 **sequences** of 128 tokens goes in on the left, and comes out as three
+# times 128 lists of 1,200 scores, one score for each piece that might come next.
 
 # %%
 show(llama(Sizes()))
@@ -60,9 +73,15 @@ show(llama(Sizes()))
 # %% [markdown]
 # From left to right:
 #
-# - The **embedding** replaces each token by a vector of 64 numbers, its row of a table. From here on, the batch is a tensor of *hidden states*, and its shape doesn't change until the end. (This is why a pipeline works so well: whichever blocks we cut between, the message has the same shape.)
-# - Each **block** adds two things to what passes through it. **Attention** lets a token collect information from the tokens before it, never from those after it. **SwiGLU** then works on each token alone. In front of both stands a **norm**, which keeps the numbers at a reasonable size.
-# - The **head** compares each vector with a vector for every piece of the vocabulary. The results are the **logits**: the larger, the likelier.
+# - The **embedding** replaces each token by a vector of 64 numbers, its row of a table. From here
+#   on, the batch is a tensor of *hidden states*, and its shape doesn't change until the end. (This
+#   is why a pipeline works so well: whichever blocks we cut between, the message has the same
+#   shape.)
+# - Each **block** adds two things to what passes through it. **Attention** lets a token collect
+#   information from the tokens before it, never from those after it. **SwiGLU** then works on each
+#   token alone. In front of both stands a **norm**, which keeps the numbers at a reasonable size.
+# - The **head** compares each vector with a vector for every piece of the vocabulary. The results
+#   are the **logits**: the larger, the likelier.
 #
 # Let's check the drawing against the real thing.
 
@@ -80,7 +99,8 @@ count = sum(p.numel() for p in net.parameters())
 claim(count == Sizes().total, f"{count:,} parameters, as in the drawing")
 
 # %% [markdown]
-# **How many parameters has this model with three blocks instead of six?** All the numbers that you need are in the drawing.
+# **How many parameters has this model with three blocks instead of six?** All the numbers that you
+# need are in the drawing.
 
 # %%
 mine = None
@@ -89,13 +109,20 @@ answer("L01-1", mine)
 # %% [markdown]
 # ## The loss
 #
-# The softmax turns the 1,200 logits of a position into probabilities $p_\theta(\cdot \mid x_{<t})$ of the next token, given the tokens before it. We'd like the token that really comes to be likely. A product of thousands of probabilities is too small for any float, so we take logarithms, and because optimizers minimize, we turn the sign around:
+# The softmax turns the 1,200 logits of a position into probabilities $p_\theta(\cdot \mid x_{<t})$
+# of the next token, given the tokens before it. We'd like the token that really comes to be likely.
+# A product of thousands of probabilities is too small for any float, so we take logarithms, and
+# because optimizers minimize, we turn the sign around:
 #
 # $$L(\theta) = -\frac{1}{T} \sum_{t=1}^{T} \log p_\theta(x_t \mid x_{<t}).$$
 #
-# This is the **loss**: the mean over all $T$ tokens of how *surprised* the model was by each. With the natural logarithm its unit is the **nat**. (Other names that you'll meet for the same thing: cross-entropy, negative log-likelihood. In bits it's $L / \ln 2$.)
+# This is the **loss**: the mean over all $T$ tokens of how *surprised* the model was by each. With
+# the natural logarithm its unit is the **nat**. (Other names that you'll meet for the same thing:
+# cross-entropy, negative log-likelihood. In bits it's $L / \ln 2$.)
 #
-# To get a feeling for the number, take $e^L$, the **perplexity**. A model that wavers between $k$ equally likely tokens at each step has a loss of $\log k$, so its perplexity is $k$: the number of tokens it's hesitating between.
+# To get a feeling for the number, take $e^L$, the **perplexity**. A model that wavers between $k$
+# equally likely tokens at each step has a loss of $\log k$, so its perplexity is $k$: the number of
+# tokens it's hesitating between.
 
 # %%
 predict(
@@ -112,7 +139,9 @@ print(f"loss {loss.item():.3f} nats per token, perplexity {loss.exp().item():,.0
 reveal("L01-2")
 
 # %% [markdown]
-# That's a test you can do in your head for any model: if the first loss isn't near the logarithm of the vocabulary, something is wrong before training has begun. **Where does the loss of Llama 3 start, with its 128,256 pieces?** (One decimal will do.)
+# That's a test you can do in your head for any model: if the first loss isn't near the logarithm of
+# the vocabulary, something is wrong before training has begun. **Where does the loss of Llama 3
+# start, with its 128,256 pieces?** (One decimal will do.)
 
 # %%
 mine = None
@@ -124,8 +153,12 @@ answer("L01-3", mine)
 # A training step has three parts, and in this course each has its color:
 #
 # 1. **Forward** (F): from the tokens to the loss $L$.
-# 2. **Backward** (B): from the loss back to the **gradient** $\partial L / \partial W$ of every weight $W$. It says how the loss changes if the weight does. Mind what is differentiated: the loss, not the model's output.
-# 3. **Update** (U): move each weight a little in the direction in which the loss falls, $W \leftarrow W - \lambda \, \partial L / \partial W$. The factor $\lambda$ is the **learning rate**, and this plainest of all rules is **SGD**, stochastic gradient descent.
+# 2. **Backward** (B): from the loss back to the **gradient** $\partial L / \partial W$ of every
+#    weight $W$. It says how the loss changes if the weight does. Mind what is differentiated: the
+#    loss, not the model's output.
+# 3. **Update** (U): move each weight a little in the direction in which the loss falls, $W
+#    \leftarrow W - \lambda \, \partial L / \partial W$. The factor $\lambda$ is the **learning
+#    rate**, and this plainest of all rules is **SGD**, stochastic gradient descent.
 
 # %%
 loss.backward()
@@ -136,7 +169,10 @@ with torch.no_grad():
 claim(after < loss, f"before the step {loss.item():.3f}, after it {after.item():.3f}")
 
 # %% [markdown]
-# In practice few models are trained with plain SGD. **Adam** divides each weight's step by a running estimate of how large that weight's gradients have been, so all weights move at about the same pace; ours uses it, and so did Llama 3 (with weight decay, as AdamW). The learning rate stays the one number that has to be right.
+# In practice few models are trained with plain SGD. **Adam** divides each weight's step by a
+# running estimate of how large that weight's gradients have been, so all weights move at about the
+# same pace; ours uses it, and so did Llama 3 (with weight decay, as AdamW). The learning rate stays
+# the one number that has to be right.
 
 # %%
 predict(
@@ -149,20 +185,22 @@ predict(
 
 
 # %%
-def trained(rate, steps=quick(40, 2)):
-    flags = ["--size", "story", "--lr", str(rate), "--steps", str(steps)]
+def trained(rate):
+    flags = ["--size", "story", "--lr", str(rate), "--steps", str(quick(40, 2))]
     losses, _, _ = intro.train(intro.read_flags(flags), say=lambda step, loss: None)
     return losses
 
 
 rates = {rate: trained(rate) for rate in (0.001, 0.01, 0.1)}
 show(curves({f"learning rate {rate}": losses for rate, losses in rates.items()}))
-good, large = (sum(rates[rate][-5:]) / 5 for rate in (0.01, 0.1))
-claim(large > good, f"mean of the last steps: {good:.2f} with 0.01, {large:.2f} with 0.1")
+good, tenfold = (sum(rates[rate][-5:]) / 5 for rate in (0.01, 0.1))
+claim(tenfold > good, f"mean of the last steps: {good:.2f} with 0.01, {tenfold:.2f} with 0.1")
 reveal("L01-4")
 
 # %% [markdown]
-# Too small, and it crawls; too large, and it jumps over every valley. With a kernel running, the next cell has a slider: how large can the rate be before the loss ends up *above* where it started?
+# Too small, and it crawls; too large, and it jumps over every valley. With a kernel running, the
+# next cell has a slider: how large can the rate be before the loss ends up *above* where it
+# started?
 
 
 # %%
@@ -175,7 +213,8 @@ play(with_rate, learning_rate=(0.01, 0.0001, 0.001, 0.003, 0.03, 0.1, 0.3, 1.0))
 # %% [markdown]
 # ## A batch is a mean
 #
-# Three sequences make one batch, and the loss of the batch is the mean of theirs. What about its gradient?
+# Three sequences make one batch, and the loss of the batch is the mean of theirs. What about its
+# gradient?
 
 # %%
 predict(
@@ -202,80 +241,102 @@ claim(difference < 1e-5 * largest, f"largest {largest:.1e}, largest difference {
 reveal("L01-5")
 
 # %% [markdown]
-# Nothing deep is behind this: differentiation is linear, so the gradient of a mean is the mean of the gradients,
+# Nothing deep is behind this: differentiation is linear, so the gradient of a mean is the mean of
+# the gradients,
 #
 # $$\nabla \Big( \frac{1}{B} \sum_{b=1}^{B} L_b \Big) = \frac{1}{B} \sum_{b=1}^{B} \nabla L_b .$$
 #
-# And yet half of this course stands on this one line. The three gradients don't have to be computed at the same time, nor in the same place.
+# And yet half of this course stands on this one line. The three gradients don't have to be computed
+# at the same time, nor in the same place.
 #
-# - In different places, it's **data parallelism**: three devices compute one term each, and average. That's lesson 03.
-# - One after the other, it's **gradient accumulation**: one device goes forward and backward through a piece of the batch, keeps adding to the gradients, and makes its step only after the last piece. Why would anyone? Because backward needs what forward has computed, the **activations**, and these have to be kept until it comes.
+# - In different places, it's **data parallelism**: three devices compute one term each, and
+#   average. That's lesson 03.
+# - One after the other, it's **gradient accumulation**: one device goes forward and backward
+#   through a piece of the batch, keeps adding to the gradients, and makes its step only after the
+#   last piece. Why would anyone? Because backward needs what forward has computed, the
+#   **activations**, and these have to be kept until it comes.
 #
-# Let's measure what one sequence instead of three saves. PyTorch lets us see every tensor that is kept for backward.
+# Let's measure what one sequence instead of three saves. PyTorch lets us see every tensor that is
+# kept for backward.
 
 
 # %%
 def kept(rows):
     """Bytes that forward keeps for backward, without the weights."""
     storages = {}
-    own = {p.untyped_storage().data_ptr() for p in net.parameters()}
 
     def see(tensor):
-        storage = tensor.untyped_storage()
-        storages[storage.data_ptr()] = storage.nbytes() * (storage.data_ptr() not in own)
-        return storage and tensor
+        storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(see, lambda tensor: tensor):
-        loss = causalLLMLoss(net(rows), rows, tokenizer.vocab_size)  # noqa: F841
-    return sum(storages.values())
+        causalLLMLoss(net(rows), rows, tokenizer.vocab_size)
+    own = {p.untyped_storage().data_ptr() for p in net.parameters()}
+    return sum(size for place, size in storages.items() if place not in own)
 
 
 # %%
-three, one = kept(batch), kept(batch[:1])
-claim(2.5 < three / one < 3.5, f"{three / 1e6:.1f} MB for three sequences, {one / 1e6:.1f} for one")
+of_three, of_one = kept(batch), kept(batch[:1])
+said = f"{of_three / 1e6:.1f} MB for three sequences, {of_one / 1e6:.1f} for one"
+claim(2.5 < of_three / of_one < 3.5, said)
 
 # %% [markdown]
-# One condition is easy to overlook. A mean of means is the mean only if the pieces hold equally many tokens, as ours do. If they don't, each piece has to be weighted by its tokens, $\sum_b T_b L_b / \sum_b T_b$. Until October 2024 several widely used trainers forgot that, and accumulated gradients gave another training than the whole batch; [this is the repair in transformers](https://github.com/huggingface/transformers/pull/34191).
+# One condition is easy to overlook. A mean of means is the mean only if the pieces hold equally
+# many tokens, as ours do. If they don't, each piece has to be weighted by its tokens, $\sum_b T_b
+# L_b / \sum_b T_b$. Until October 2024 several widely used trainers forgot that, and accumulated
+# gradients gave another training than the whole batch; [this is the repair in
+# transformers](https://github.com/huggingface/transformers/pull/34191).
 
 # %% [markdown]
 # ### Your turn: TR-1 · 20 minutes · 10 points
 #
-# Write `train()` in `primer/loop.py`: the loop that every script of this course repeats, with gradient accumulation. For each batch it makes one step of the optimizer and notes the batch's loss; with `pieces=3` it takes the batch through the model in three pieces, and nobody who looks at the losses or the weights should be able to tell. Your loop is judged by exactly this: the same weights as one device that has done it right, number by number.
+# Write `train()` in `primer/loop.py`: the loop that every script of this course repeats, with
+# gradient accumulation. For each batch it makes one step of the optimizer and notes the batch's
+# loss; with `pieces=3` it takes the batch through the model in three pieces, and nobody who looks
+# at the losses or the weights should be able to tell. Your loop is judged by exactly this: the same
+# weights as one device that has done it right, number by number.
 #
-
 # %%
 check("TR-1")
 
 
 # %% [markdown]
-# Now your loop trains the model of the drawing twice, with whole batches and in pieces, and `primer/intro.py` trains it once more.
+# Now your loop trains the model of the drawing twice, with whole batches and in pieces, and
+# `primer/intro.py` trains it once more.
 
 
 # %%
-def by_my_loop(pieces, steps=quick(20, 2)):
+def by_my_loop(pieces):
     torch.manual_seed(options.seed)
     fresh = intro.make_model(options, tokenizer)
-    batches = islice(intro.stories_of_ranks(options, tokenizer, options.like_ranks), steps)
+    batches = islice(intro.stories_of_ranks(options, tokenizer, 1), quick(20, 2))
     return loop.train(fresh, batches, intro.make_optimizer(options, fresh), pieces)
 
 
 my_losses = {"whole batches": by_my_loop(1), "three pieces each": by_my_loop(3)}
-flags = intro.read_flags(["--steps", str(quick(20, 2))])
-my_losses["primer/intro.py"], _, _ = intro.train(flags, say=lambda step, loss: None)
-apart = max(max(three) - min(three) for three in zip(*my_losses.values(), strict=True))
+by_script = intro.read_flags(["--steps", str(quick(20, 2))])
+my_losses["primer/intro.py"], _, _ = intro.train(by_script, say=lambda step, loss: None)
+apart = max(max(each) - min(each) for each in zip(*my_losses.values(), strict=True))
 show(curves(my_losses))
 claim(apart < 0.01, f"the three never differ by more than {apart:.1e} nats")
 
 # %% [markdown]
 # ## How good can it get?
 #
-# With most texts nobody knows. A loss of 2 may be excellent for one text and poor for another, because every text has some chance in it: even a perfect reader can't know which name the girl in the next story will have.
+# With most texts nobody knows. A loss of 2 may be excellent for one text and poor for another,
+# because every text has some chance in it: even a perfect reader can't know which name the girl in
+# the next story will have.
 #
-# That chance can be measured. Say the text is drawn from a distribution $q$, and the model predicts $p_\theta$. The expected loss splits in two:
+# That chance can be measured. Say the text is drawn from a distribution $q$, and the model predicts
+# $p_\theta$. The expected loss splits in two:
 #
-# $$\mathbb{E}_q[-\log p_\theta] = \underbrace{\mathbb{E}_q[-\log q]}_{\text{entropy } H(q)} + \underbrace{\mathbb{E}_q\Big[\log \frac{q}{p_\theta}\Big]}_{\text{KL divergence, } \geq 0}.$$
+# $$\mathbb{E}_q[-\log p_\theta]
+# = \underbrace{\mathbb{E}_q[-\log q]}_{\text{entropy } H(q)}
+# + \underbrace{\mathbb{E}_q\Big[\log \frac{q}{p_\theta}\Big]}_{\text{KL divergence, } \geq 0}.$$
 #
-# The second term is what a model can still learn, and the first is what nobody can: the **entropy** of the text. Here the text comes from a grammar, so $q$ is known, and the entropy can be computed exactly. We call it the **floor**.
+# The second term is what a model can still learn, and the first is what nobody can: the **entropy**
+# of the text. Here the text comes from a grammar, so $q$ is known, and the entropy can be computed
+# exactly. We call it the **floor**.
 
 # %%
 predict(
@@ -293,7 +354,9 @@ print(f"floor {least.nats_per_token:.3f} nats per token, perplexity {least.perpl
 reveal("L01-6")
 
 # %% [markdown]
-# So there's a number to beat, or rather a number that can't be beaten. Let's train. For the next half minute we take two blocks in place of six, because they learn faster in so short a time, and a learning rate that rises over the first steps, stays, and falls to almost nothing at the end.
+# So there's a number to beat, or rather a number that can't be beaten. Let's train. For the next
+# half minute we take two blocks in place of six, because they learn faster in so short a time, and
+# a learning rate that rises over the first steps, stays, and falls to almost nothing at the end.
 
 # %%
 flags = ["--size", "story", "--lr-schedule", "decay", "--steps", str(quick(450, 3))]
@@ -305,25 +368,31 @@ sentence = f"perplexity {math.exp(losses[0]):,.0f} before, {math.exp(last):.1f} 
 claim(0.278 < last < 2.2, sentence + f"{least.perplexity:.1f} for a perfect reader")
 
 # %% [markdown]
-# It isn't at the floor yet. One reason is time: it has seen a few hundred stories. The other will stay: the sequences cut the stories anywhere, and a model that only sees the second half of a story can't know the name of the child in it.
+# It isn't at the floor yet. One reason is time: it has seen a few hundred stories. The other will
+# stay: the sequences cut the stories anywhere, and a model that only sees the second half of a
+# story can't know the name of the child in it.
 #
 # ## A first story
 #
-# To write, the model gives the probabilities of the next token, we draw one, append it, and ask again. The **temperature** $\tau$ divides the logits $z$ before the softmax, $p_i \propto e^{z_i / \tau}$: near 0 the likeliest token always wins, at 1 the model's own probabilities count, and above that it gets bold.
+# To write, the model gives the probabilities of the next token, we draw one, append it, and ask
+# again. The **temperature** $\tau$ divides the logits $z$ before the softmax, $p_i \propto e^{z_i /
+# \tau}$: near 0 the likeliest token always wins, at 1 the model's own probabilities count, and
+# above that it gets bold.
 
 
 # %%
-def tell(model, temperature, seed, length=quick(150, 10)):
+def tell(model, temperature, seed, length=150):
     end = tokenizer.eos_id
     how = {"temperature": temperature, "top_p": 0.95, "eos_id": end, "cache": True}
-    ids = model.generate([end], length, seed=seed, **how)
+    ids = model.generate([end], quick(length, 8), seed=seed, **how)
     return tokenizer.decode([i for i in ids if i != end])
 
 
 print(tell(teller, temperature=0.5, seed=1))
 
 # %% [markdown]
-# A minute ago these weights were random numbers. Nobody has told the model what a sentence is, or a girl, or a rabbit; all it ever got was a gradient of its surprise. Read it to somebody.
+# A minute ago these weights were random numbers. Nobody has told the model what a sentence is, or a
+# girl, or a rabbit; all it ever got was a gradient of its surprise. Read it to somebody.
 
 # %%
 predict(
@@ -353,7 +422,9 @@ play(story_of_mine, temperature=(1.0, 0, 0.2, 0.4, 0.6, 0.8, 1.5, 2.0), seed=ran
 #
 # ## What surprises it
 #
-# The loss is a mean over tokens, and a mean hides a lot. Here is the surprise of every single token, in a story that the model hasn't seen: the darker, the less it was expected. (With a kernel, point at a token for its probability.)
+# The loss is a mean over tokens, and a mean hides a lot. Here is the surprise of every single
+# token, in a story that the model hasn't seen: the darker, the less it was expected. (With a
+# kernel, point at a token for its probability.)
 
 
 # %%
@@ -374,9 +445,12 @@ show(picture, live=lambda: hover(picture))
 print(f"mean {sum(nats) / len(nats):.2f} nats")
 
 # %% [markdown]
-# Look where the dark ones are: where the grammar makes a choice, such as a name, a color, a place. Once "Once" is said, "upon a time" is free. What isn't a real choice and is dark all the same is what the model still has to learn, for example that the hair is *his* if the child is a boy.
+# Look where the dark ones are: where the grammar makes a choice, such as a name, a color, a place.
+# Once "Once" is said, "upon a time" is free. What isn't a real choice and is dark all the same is
+# what the model still has to learn, for example that the hair is *his* if the child is a boy.
 #
-# Try a sentence of your own: `costs(teller, "Once upon a time, there was a curious hippopotamus.")`.
+# Try a sentence of your own: `costs(teller, "Once upon a time, there was a curious
+# hippopotamus.")`.
 
 # %% [markdown]
 # ## Three models, hours apart
@@ -389,11 +463,14 @@ from simplellm.models import NAMES, facts, pretrained
 models = {name: pretrained(name)[1] for name in NAMES}
 for name in NAMES:
     f = facts(name)
-    print(f"{name:<7} {f['minutes']:6.1f} minutes, {f['loss']:.2f} nats per token held out, ", end="")
+    print(
+        f"{name:<7} {f['minutes']:6.1f} minutes, {f['loss']:.2f} nats per token held out, ", end=""
+    )
     print(f"{100 * f['right']:3.0f} % of its sentences are right")
 
 # %% [markdown]
-# A sentence is right here if the grammar could have written it somewhere. Choose a model, a temperature and a seed:
+# A sentence is right here if the grammar could have written it somewhere. Choose a model, a
+# temperature and a seed:
 
 
 # %%
@@ -404,7 +481,9 @@ def story_by(model, temperature, seed):
 play(story_by, model=(2, 0, 1), temperature=(0.6, 0, 0.3, 1.0, 1.5), seed=range(10))
 
 # %% [markdown]
-# A checkpoint is also a place to start from. Continuing from one is called *fine-tuning* if the text is another, and simply *resuming* if it's the same. Either way the loss begins where the other training ended.
+# A checkpoint is also a place to start from. Continuing from one is called *fine-tuning* if the
+# text is another, and simply *resuming* if it's the same. Either way the loss begins where the
+# other training ended.
 
 # %%
 steps = str(quick(20, 2))
@@ -415,15 +494,21 @@ resumed, _, _ = intro.train(
 show(curves({"from random weights": losses[: len(resumed)], "from the best": resumed}))
 
 # %% [markdown]
-# In a terminal, `python primer/intro.py --from best --text my_diary.txt` goes on with a text of your own.
+# In a terminal, `python primer/intro.py --from best --text my_diary.txt` goes on with a text of
+# your own.
 #
 # ## Where the time goes
 #
-# The training left a **trace**: what ran when. Take one product in the forward pass, $Y = XW$, with $R$ rows (tokens) and a weight of $a \times b$. It takes $2Rab$ FLOPs. Backward gets $\partial L / \partial Y$ and needs two products of the same size:
+# The training left a **trace**: what ran when. Take one product in the forward pass, $Y = XW$, with
+# $R$ rows (tokens) and a weight of $a \times b$. It takes $2Rab$ FLOPs. Backward gets $\partial L /
+# \partial Y$ and needs two products of the same size:
 #
-# $$\frac{\partial L}{\partial X} = \frac{\partial L}{\partial Y} W^\top \quad (2Rab), \qquad \frac{\partial L}{\partial W} = X^\top \frac{\partial L}{\partial Y} \quad (2Rab).$$
+# $$\frac{\partial L}{\partial X} = \frac{\partial L}{\partial Y} W^\top \quad (2Rab), \qquad
+# \frac{\partial L}{\partial W} = X^\top \frac{\partial L}{\partial Y} \quad (2Rab).$$
 #
-# The first is passed on to the layer before, the second is what the update wants. So backward has twice the FLOPs of forward, and a step takes $2 + 4 = 6$ FLOPs per weight and token: a rule that you'll need in lesson 15. But FLOPs are not seconds.
+# The first is passed on to the layer before, the second is what the update wants. So backward has
+# twice the FLOPs of forward, and a step takes $2 + 4 = 6$ FLOPs per weight and token: a rule that
+# you'll need in lesson 15. But FLOPs are not seconds.
 
 # %%
 predict(
@@ -452,13 +537,18 @@ print(f"{len(losses) * batch.numel() / trace.duration:,.0f} tokens per second")
 reveal("L01-8", ratio=ratio)
 
 # %% [markdown]
-# On a GPU with matrices of thousands of rows and columns, you'd see a number close to 2. Our matrices are tiny, so much of the time isn't spent in them at all: norms, the softmax and the rotary positions do few FLOPs and move much memory, and calling some hundred small operations from Python costs forward more than backward, which runs in C++. Give a single layer a matrix of a decent size, and the 2 comes out:
+# On a GPU with matrices of thousands of rows and columns, you'd see a number close to 2. Our
+# matrices are tiny, so much of the time isn't spent in them at all: norms, the softmax and the
+# rotary positions do few FLOPs and move much memory, and calling some hundred small operations from
+# Python costs forward more than backward, which runs in C++. Give a single layer a matrix of a
+# decent size, and the 2 comes out:
 
 # %%
 import time
 
 
-def of_one_layer(width, repeats=quick(12, 2)):
+def of_one_layer(width):
+    repeats = quick(12, 2)
     layer, forward, backward = torch.nn.Linear(width, width, bias=False), [], []
     x = torch.randn(256, width, requires_grad=True)
     for _ in range(repeats):
@@ -471,27 +561,41 @@ def of_one_layer(width, repeats=quick(12, 2)):
     return sorted(backward)[repeats // 2] / sorted(forward)[repeats // 2]
 
 
-large = of_one_layer(1024)
-claim(1.4 < large < 3.2, f"one layer, 1,024 wide: backward takes {large:.2f} times as long")
+wide = of_one_layer(1024)
+claim(1.4 < wide < 3.2, f"one layer, 1,024 wide: backward takes {wide:.2f} times as long")
 
 # %% [markdown]
 # ## What to remember
 #
-# - A step is forward, backward, update. The gradient is that of the loss, and the loss is the mean surprise per token: it starts at the logarithm of the vocabulary, and no model can get below the entropy of the text.
-# - The gradient of a batch is the mean of the gradients of its parts, provided they hold equally many tokens. Computed in different places, that's data parallelism; one after the other, gradient accumulation.
+# - A step is forward, backward, update. The gradient is that of the loss, and the loss is the mean
+#   surprise per token: it starts at the logarithm of the vocabulary, and no model can get below the
+#   entropy of the text.
+# - The gradient of a batch is the mean of the gradients of its parts, provided they hold equally
+#   many tokens. Computed in different places, that's data parallelism; one after the other,
+#   gradient accumulation.
 # - Between any two blocks the hidden states have the same shape.
-# - Backward has twice the FLOPs of forward. Whether it takes twice as long depends on how much of the time is spent in large matrix products.
+# - Backward has twice the FLOPs of forward. Whether it takes twice as long depends on how much of
+#   the time is spent in large matrix products.
 
 # %% [markdown]
 # ## In the wild
 #
-# - Llama 3 405B had a vocabulary of 128,256, read 15.6 trillion tokens, and made its steps with AdamW at a peak learning rate of $8 \times 10^{-5}$, fifty times less than the default of our model here. The rate rose over 8,000 steps and fell along a cosine over 1,200,000 ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.4.1).
-# - Its batch was grown on the way, from 4 million tokens over 8 to 16 million (same section). Ours has 384.
-# - GPT-2 with 124 million parameters ends at a loss of about 3.1 nats per token on OpenWebText ([nanoGPT](https://github.com/karpathy/nanoGPT), README), a perplexity of 22. Nobody knows the floor of that text.
+# - Llama 3 405B had a vocabulary of 128,256, read 15.6 trillion tokens, and made its steps with
+#   AdamW at a peak learning rate of $8 \times 10^{-5}$, fifty times less than the default of our
+#   model here. The rate rose over 8,000 steps and fell along a cosine over 1,200,000
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.4.1).
+# - Its batch was grown on the way, from 4 million tokens over 8 to 16 million (same section). Ours
+#   has 384.
+# - GPT-2 with 124 million parameters ends at a loss of about 3.1 nats per token on OpenWebText
+#   ([nanoGPT](https://github.com/karpathy/nanoGPT), README), a perplexity of 22. Nobody knows the
+#   floor of that text.
 #
-# Something to read: `train_step` in torchtitan's [`torchtitan/train.py`](https://github.com/pytorch/torchtitan/blob/main/torchtitan/train.py). It trains on thousands of GPUs, and you'll recognize the loop that you've just written: the gradients cleared once, an inner loop over the pieces, one step.
+# Something to read: `train_step` in torchtitan's
+# [`torchtitan/train.py`](https://github.com/pytorch/torchtitan/blob/main/torchtitan/train.py). It
+# trains on thousands of GPUs, and you'll recognize the loop that you've just written: the gradients
+# cleared once, an inner loop over the pieces, one step.
 #
 # ## Where next
 #
-# One device is done. To use a second one, the two have to talk:
-# [02 Ranks and collectives](02_ranks_and_collectives.ipynb).
+# One device is done. To use a second one, the two have to talk: [02 Ranks and
+# collectives](02_ranks_and_collectives.ipynb).
