@@ -192,7 +192,8 @@ def trained(rate):
 
 
 rates = {rate: trained(rate) for rate in (0.001, 0.01, 0.1)}
-show(curves({f"learning rate {rate}": losses for rate, losses in rates.items()}))
+named = {f"learning rate {rate}": run for rate, run in rates.items()}
+show(curves(named, "Too small a rate crawls, and too large a rate jumps"))
 good, tenfold = (sum(rates[rate][-5:]) / 5 for rate in (0.01, 0.1))
 claim(tenfold > good, f"mean of the last steps: {good:.2f} with 0.01, {tenfold:.2f} with 0.1")
 reveal("L01-4")
@@ -317,7 +318,7 @@ my_losses = {"whole batches": by_my_loop(1), "three pieces each": by_my_loop(3)}
 by_script = intro.read_flags(["--steps", str(quick(20, 2))])
 my_losses["primer/intro.py"], _, _ = intro.train(by_script, say=lambda step, loss: None)
 apart = max(max(each) - min(each) for each in zip(*my_losses.values(), strict=True))
-show(curves(my_losses))
+show(curves(my_losses, "Whole or in pieces, your loop or the script's: one curve"))
 claim(apart < 0.01, f"the three never differ by more than {apart:.1e} nats")
 
 # %% [markdown]
@@ -362,7 +363,8 @@ reveal("L01-6")
 flags = ["--size", "story", "--lr-schedule", "decay", "--steps", str(quick(450, 3))]
 told = intro.read_flags(flags)
 losses, teller, trace = intro.train(told, say=lambda step, loss: None)
-show(curves({"two blocks": losses}, floor=least.nats_per_token))
+title = "The loss falls fast at first, and then has a long way to the floor"
+show(curves({"two blocks": losses}, title, floor=least.nats_per_token))
 last = sum(losses[-10:]) / len(losses[-10:])
 sentence = f"perplexity {math.exp(losses[0]):,.0f} before, {math.exp(last):.1f} after, "
 claim(0.278 < last < 2.2, sentence + f"{least.perplexity:.1f} for a perfect reader")
@@ -388,7 +390,7 @@ def tell(model, temperature, seed, length=150):
     return tokenizer.decode([i for i in ids if i != end])
 
 
-print(tell(teller, temperature=0.5, seed=1))
+print(tell(teller, temperature=0.5, seed=1, length=100))
 
 # %% [markdown]
 # A minute ago these weights were random numbers. Nobody has told the model what a sentence is, or a
@@ -453,50 +455,6 @@ print(f"mean {sum(nats) / len(nats):.2f} nats")
 # hippopotamus.")`.
 
 # %% [markdown]
-# ## Three models, hours apart
-#
-# How does it go on? We've trained the model of the drawing for longer, and kept it three times.
-
-# %%
-from simplellm.models import NAMES, facts, pretrained
-
-models = {name: pretrained(name)[1] for name in NAMES}
-for name in NAMES:
-    f = facts(name)
-    print(
-        f"{name:<7} {f['minutes']:6.1f} minutes, {f['loss']:.2f} nats per token held out, ", end=""
-    )
-    print(f"{100 * f['right']:3.0f} % of its sentences are right")
-
-# %% [markdown]
-# A sentence is right here if the grammar could have written it somewhere. Choose a model, a
-# temperature and a seed:
-
-
-# %%
-def story_by(model, temperature, seed):
-    return tell(models[NAMES[model]], temperature, seed)
-
-
-play(story_by, model=(2, 0, 1), temperature=(0.6, 0, 0.3, 1.0, 1.5), seed=range(10))
-
-# %% [markdown]
-# A checkpoint is also a place to start from. Continuing from one is called *fine-tuning* if the
-# text is another, and simply *resuming* if it's the same. Either way the loss begins where the
-# other training ended.
-
-# %%
-steps = str(quick(20, 2))
-resumed, _, _ = intro.train(
-    intro.read_flags(["--from", "best", "--steps", steps, "--lr", "0.0005"]),
-    say=lambda step, loss: None,
-)
-show(curves({"from random weights": losses[: len(resumed)], "from the best": resumed}))
-
-# %% [markdown]
-# In a terminal, `python primer/intro.py --from best --text my_diary.txt` goes on with a text of
-# your own.
-#
 # ## Where the time goes
 #
 # The training left a **trace**: what ran when. Take one product in the forward pass, $Y = XW$, with
@@ -523,18 +481,20 @@ predict(
 # %%
 from helpers.trace import Trace
 
-show(Trace([e for e in trace.events if e.start >= trace.events[6].start][:9]))
+events = trace.events  # F, B, update, F, B, update …
+spans = [events[i : i + 9] for i in range(0, len(events) - 8, 3)]
+show(Trace(min(spans, key=lambda span: span[-1].end - span[0].start)))
 
 
 # %%
 def seconds(kind):
-    return sum(e.end - e.start for e in trace.events if e.kind == kind)
+    return [e.end - e.start for e in events if e.kind == kind]
 
 
-ratio = seconds("B") / seconds("F")
-print(f"backward / forward: {ratio:.2f}")
+ratios = sorted(b / f for b, f in zip(seconds("B"), seconds("F"), strict=True))
+print(f"backward / forward: {ratios[len(ratios) // 2]:.2f} in the median step")
 print(f"{len(losses) * batch.numel() / trace.duration:,.0f} tokens per second")
-reveal("L01-8", ratio=ratio)
+reveal("L01-8", ratio=ratios[len(ratios) // 2])
 
 # %% [markdown]
 # On a GPU with matrices of thousands of rows and columns, you'd see a number close to 2. Our
