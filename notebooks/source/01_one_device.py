@@ -156,8 +156,8 @@ answer("L01-3", mine)
 # 2. **Backward** (B): from the loss back to the **gradient** $\partial L / \partial W$ of every
 #    weight $W$. It says how the loss changes if the weight does. Mind what is differentiated: the
 #    loss, not the model's output.
-# 3. **Update** (U): move each weight a little in the direction in which the loss falls, $W
-#    \leftarrow W - \lambda \, \partial L / \partial W$. The factor $\lambda$ is the **learning
+# 3. **Update** (U): move each weight a little in the direction in which the loss falls,
+#    $W \leftarrow W - \lambda \, \partial L / \partial W$. The factor $\lambda$ is the **learning
 #    rate**, and this plainest of all rules is **SGD**, stochastic gradient descent.
 
 # %%
@@ -283,9 +283,9 @@ claim(2.5 < of_three / of_one < 3.5, said)
 
 # %% [markdown]
 # One condition is easy to overlook. A mean of means is the mean only if the pieces hold equally
-# many tokens, as ours do. If they don't, each piece has to be weighted by its tokens, $\sum_b T_b
-# L_b / \sum_b T_b$. Until October 2024 several widely used trainers forgot that, and accumulated
-# gradients gave another training than the whole batch; [this is the repair in
+# many tokens, as ours do. If they don't, each piece has to be weighted by its tokens,
+# $\sum_b T_b L_b / \sum_b T_b$. Until October 2024 several widely used trainers forgot that, and
+# accumulated gradients gave another training than the whole batch; [this is the repair in
 # transformers](https://github.com/huggingface/transformers/pull/34191).
 
 # %% [markdown]
@@ -355,9 +355,9 @@ print(f"floor {least.nats_per_token:.3f} nats per token, perplexity {least.perpl
 reveal("L01-6")
 
 # %% [markdown]
-# So there's a number to beat, or rather a number that can't be beaten. Let's train. For the next
-# half minute we take two blocks in place of six, because they learn faster in so short a time, and
-# a learning rate that rises over the first steps, stays, and falls to almost nothing at the end.
+# So there's a number to beat, or rather a number that can't be beaten. Let's train. We take two
+# blocks in place of six here, because they learn faster in a short time, and a learning rate that
+# rises over the first steps, stays, and falls to almost nothing at the end.
 
 # %%
 flags = ["--size", "story", "--lr-schedule", "decay", "--steps", str(quick(450, 3))]
@@ -377,9 +377,9 @@ claim(0.278 < last < 2.2, sentence + f"{least.perplexity:.1f} for a perfect read
 # ## A first story
 #
 # To write, the model gives the probabilities of the next token, we draw one, append it, and ask
-# again. The **temperature** $\tau$ divides the logits $z$ before the softmax, $p_i \propto e^{z_i /
-# \tau}$: near 0 the likeliest token always wins, at 1 the model's own probabilities count, and
-# above that it gets bold.
+# again. The **temperature** $\tau$ divides the logits $z$ before the softmax,
+# $p_i \propto e^{z_i / \tau}$: near 0 the likeliest token always wins, at 1 the model's own
+# probabilities count, and above that it gets bold.
 
 
 # %%
@@ -393,8 +393,9 @@ def tell(model, temperature, seed, length=150):
 print(tell(teller, temperature=0.5, seed=1, length=100))
 
 # %% [markdown]
-# A minute ago these weights were random numbers. Nobody has told the model what a sentence is, or a
-# girl, or a rabbit; all it ever got was a gradient of its surprise. Read it to somebody.
+# Before this training, these weights were random numbers. Nobody has explained to the model what a
+# sentence is, or a girl, or a rabbit; all it ever got was the gradient of its surprise. Read the
+# story to somebody.
 
 # %%
 predict(
@@ -451,22 +452,24 @@ print(f"mean {sum(nats) / len(nats):.2f} nats")
 # Once "Once" is said, "upon a time" is free. What isn't a real choice and is dark all the same is
 # what the model still has to learn, for example that the hair is *his* if the child is a boy.
 #
-# Try a sentence of your own: `costs(teller, "Once upon a time, there was a curious
-# hippopotamus.")`.
+# Try a sentence of your own, such as "Once upon a time, there was a curious hippopotamus.": put it
+# in place of `unseen`.
 
 # %% [markdown]
 # ## Where the time goes
 #
 # The training left a **trace**: what ran when. Take one product in the forward pass, $Y = XW$, with
-# $R$ rows (tokens) and a weight of $a \times b$. It takes $2Rab$ FLOPs. Backward gets $\partial L /
-# \partial Y$ and needs two products of the same size:
+# $R$ rows (tokens) and a weight of $a \times b$. It takes $2Rab$ FLOPs. Backward gets
+# $\partial L / \partial Y$ and needs two products of the same size:
 #
 # $$\frac{\partial L}{\partial X} = \frac{\partial L}{\partial Y} W^\top \quad (2Rab), \qquad
 # \frac{\partial L}{\partial W} = X^\top \frac{\partial L}{\partial Y} \quad (2Rab).$$
 #
 # The first is passed on to the layer before, the second is what the update wants. So backward has
 # twice the FLOPs of forward, and a step takes $2 + 4 = 6$ FLOPs per weight and token: a rule that
-# you'll need in lesson 15. But FLOPs are not seconds.
+# you'll need in lesson 15. For Llama 3 405B that's
+# $6 \cdot 405 \cdot 10^9 \cdot 15.6 \cdot 10^{12} = 3.8 \cdot 10^{25}$, the number with which
+# lesson 00 began. But FLOPs are not seconds.
 
 # %%
 predict(
