@@ -553,10 +553,11 @@ claim(1.4 < wide < 3.2, f"one layer, 1,024 wide: backward takes {wide:.2f} times
 #   ([nanoGPT](https://github.com/karpathy/nanoGPT), README), a perplexity of 22. Nobody knows the
 #   floor of that text.
 #
-# Something to read: `train_step` in torchtitan's
-# [`torchtitan/train.py`](https://github.com/pytorch/torchtitan/blob/main/torchtitan/train.py). It
-# trains on thousands of GPUs, and you'll recognize the loop that you've just written: the gradients
-# cleared once, an inner loop over the pieces, one step.
+# Something to read: `Trainer.train_step` in torchtitan's
+# [`torchtitan/trainer.py`](https://github.com/pytorch/torchtitan/blob/main/torchtitan/trainer.py).
+# It trains on thousands of GPUs, and you'll recognize the loop that you've just written: gradients
+# cleared once, an inner loop over the pieces, one step. Before the inner loop it counts the tokens
+# of all pieces. You know why.
 #
 # ## Where next
 #
