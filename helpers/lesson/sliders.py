@@ -18,7 +18,7 @@ class Sliders(ipywidgets.VBox):
         self.draw = draw
         self.controls = {
             name: ipywidgets.SelectionSlider(
-                options=sorted(each),
+                options=each if isinstance(each[0], str) else sorted(each),
                 value=each[0],
                 description=name.replace("_", " "),
                 continuous_update=False,

@@ -35,6 +35,13 @@ def test_sliders_ask_once_for_each_choice_and_show_text_as_text():
     assert "story 1 at 0.6" in sliders.page.value
 
 
+def test_numbers_are_sorted_and_words_stay_in_their_order():
+    values = {"model": ["late", "early"], "seed": [3, 1]}
+    sliders = Sliders(lambda **chosen: shown("a story"), values, shown("a story"))
+    found = {name: control.options for name, control in sliders.controls.items()}
+    assert found == {"model": ("late", "early"), "seed": (1, 3)}
+
+
 def test_a_picture_keeps_its_alternative_text_and_a_list_is_refused():
     assert "<img alt=" in shown(curves({"one": [2, 1]})).html
     with pytest.raises(TypeError, match="cannot show a list"):
