@@ -11,15 +11,18 @@ Files, from the ground up:
     timeline               one trace, or several on one scale
     plot, curves           axes and lines; the loss of several runs
     arcs, collectives      who waits for whom; what each rank holds before and after
+    all_reduce, replicas   star, tree and ring, step by step; a data-parallel step
 
 It's pure Python: only a PNG needs matplotlib.
 """
 
+from helpers.draw.all_reduce import ring, ring_table, ways
 from helpers.draw.arcs import Arrow, Node, arcs
 from helpers.draw.collectives import collectives
 from helpers.draw.curves import curves
 from helpers.draw.findings import found
 from helpers.draw.picture import Canvas, Picture
+from helpers.draw.replicas import replicas
 from helpers.draw.timeline import compare, timeline
 
 # The former name, until the next release.
@@ -36,5 +39,9 @@ __all__ = [
     "compare",
     "curves",
     "found",
+    "replicas",
+    "ring",
+    "ring_table",
     "timeline",
+    "ways",
 ]
