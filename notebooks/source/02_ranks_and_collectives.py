@@ -3,8 +3,7 @@
 #
 # *Reading 25 minutes · tasks 25 · machine 1*
 #
-# *With twenty minutes: read down to the task RC-2, run "Uneven data", and skip to "What to
-# remember".*
+# *With twenty minutes: everything up to RC-2, and the section "Uneven data".*
 #
 # When Meta trained Llama 3 405B, something went wrong every three hours: 419 unexpected
 # interruptions in 54 days, on 16,384 GPUs ([2407.21783](https://arxiv.org/abs/2407.21783), section
