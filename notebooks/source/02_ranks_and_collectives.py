@@ -108,7 +108,7 @@ predict(
 )
 
 # %% [markdown]
-# (`on_error="report"` returns what went wrong as a value, so that the notebook goes on.)
+# (`on_error="report"` returns what went wrong as a value, so that the notebook can continue.)
 
 # %%
 display(launch(swap, ranks=2, timeout=10, on_error="report", quiet=True))
@@ -132,9 +132,9 @@ reveal("L02-1")
 # the line. The lab notices that nothing has moved for about two seconds, collects from each rank
 # what it is doing, and stops what can't move again.
 #
-# ## Breaking the circle
+# ## A cure
 #
-# A circle is broken as soon as one rank does things in the other order:
+# Here rank 1 does the two things in the other order:
 
 
 # %%
@@ -175,7 +175,7 @@ predict(
 # ### Your turn: RC-2 · 25 minutes · 15 points
 #
 # Write `exchange_in_order()`, `exchange_without_waiting()` and `exchange_in_a_batch()` in
-# `primer/exchange.py`. Each of them gives this rank's tensor to the right neighbor and returns the
+# `primer/exchange.py`. Each of them hands this rank's tensor to the right neighbor and returns the
 # left neighbor's, for any number of ranks from two up, and each uses another one of the three
 # cures. `exchange_deadlock()`, in the same file, shows how it doesn't work.
 

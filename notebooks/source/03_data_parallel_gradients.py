@@ -42,31 +42,11 @@ import intro
 torch.set_num_threads(1)  # in this lab, one device is one core
 
 # %% [markdown]
-# ## One mean
+# ## Three ranks, three gradients
 #
-# Write $\ell_i(\theta)$ for the loss of token $i$, and let a batch hold $N$ tokens. Its loss is
-# their mean. Now deal the batch out to $R$ ranks in equal parts, so that rank $r$ computes the mean
-# $L_r$ over its $N/R$ tokens:
-#
-# $$L = \frac1N\sum_{i=1}^{N}\ell_i
-# = \frac1R\sum_{r=1}^{R}\underbrace{\frac{R}{N}\sum_{i\in r}\ell_i}_{L_r}
-# \qquad\Longrightarrow\qquad \nabla L = \frac1R\sum_{r=1}^{R}\nabla L_r .$$
-#
-# The arrow is the whole theory of data parallelism: a gradient is linear, so the gradient of a mean
-# is the mean of the gradients. Each rank needs one thing from the others, the **mean of all
-# gradients**, and then every rank takes the same step from the same weights. (If the parts aren't
-# equally large, give $\nabla L_r$ the weight $N_r/N$ instead of $1/R$. Forgetting this is a bug
-# that shipped in well-known training libraries.)
-
-# %%
-show(replicas())
-
-# %% [markdown]
-# No weights are sent, ever. The replicas start from the same seed, and because each step is the
-# same on all of them, they stay equal.
-#
-# Let's see whether it's true. Three ranks build the same model, and rank 0 takes the stories 0, 3,
-# 6 …, rank 1 the stories 1, 4, 7 … and rank 2 the rest, so that no story is read twice.
+# Three ranks build the same model from the same seed. Rank 0 takes the stories 0, 3, 6 …, rank 1
+# the stories 1, 4, 7 … and rank 2 the rest, so that no story is read twice. Each of them computes
+# the gradient of its own sequence.
 
 # %%
 options = intro.read_flags(["--batch-size", "1"])
@@ -87,8 +67,9 @@ for rank, (loss, gradient) in enumerate(results):
     print(f"rank {rank}: loss {loss:.4f}, last three gradients {gradient[-3:].tolist()}")
 
 # %% [markdown]
-# Three sequences, three different gradients. An **all-reduce** (lesson 02) gives every rank the
-# sum, and dividing by the number of ranks makes it a mean:
+# Three sequences, three different gradients. If each rank took a step along its own, there would be
+# three different models. Suppose they agree on the **mean** instead: an all-reduce (lesson 02)
+# leaves the sum on every rank, and each divides it by their number.
 
 
 # %%
@@ -123,8 +104,27 @@ print(f"largest gradient {one_device.abs().max().item():.1e}, largest difference
 reveal("L03-1")
 
 # %% [markdown]
-# So a batch of one sequence on each of three ranks *is* a batch of three. What counts for learning
-# is the **global batch**: ranks × sequences per rank.
+# ## One mean
+#
+# Why does it come out equal? Write $\ell_i(\theta)$ for the loss of token $i$, and let a batch hold
+# $N$ tokens. Its loss is their mean. Now deal the batch out to $R$ ranks in equal parts, so that
+# rank $r$ computes the mean $L_r$ over its $N/R$ tokens:
+#
+# $$L = \frac1N\sum_{i=1}^{N}\ell_i
+# = \frac1R\sum_{r=1}^{R}\underbrace{\frac{R}{N}\sum_{i\in r}\ell_i}_{L_r}
+# \qquad\Longrightarrow\qquad \nabla L = \frac1R\sum_{r=1}^{R}\nabla L_r .$$
+#
+# The arrow is the whole theory of data parallelism: a gradient is linear, so the gradient of a mean
+# is the mean of the gradients. Each rank needs one thing from the others, the **mean of all
+# gradients**, and then every rank takes the same step from the same weights.
+
+# %%
+show(replicas())
+
+# %% [markdown]
+# No weights are sent, ever: the replicas start equal, and because every step is the same on all of
+# them, they stay equal. So a batch of one sequence on each of three ranks *is* a batch of three.
+# What counts for learning is the **global batch**: ranks × sequences per rank.
 #
 # The same line of algebra has a second reading. If one device has room for a single sequence, it
 # can run the three of them *one after the other*, add up the gradients and take one step at the
@@ -141,6 +141,11 @@ apart = (accumulated - one_device).abs().max().item()
 claim(max(far, apart) < 1e-4, f"accumulated on one device: largest difference {apart:.1e}")
 
 # %% [markdown]
+# Both readings share a trap. If the parts don't hold equally many tokens, the mean of their means
+# is *not* the mean over all tokens, so weight each part by its number of tokens. Hugging Face's
+# trainer and many others averaged the means of micro-batches for years, until somebody compared
+# with a single large batch ([the story](https://huggingface.co/blog/gradient_accumulation)).
+#
 # Large runs do both: each rank accumulates over several **micro-batches** and then averages once
 # with the others. Four ranks hold two sequences of 128 tokens each at a time, and accumulate over
 # eight micro-batches. How many tokens does one optimizer step see?
@@ -210,14 +215,14 @@ check("DP-1")
 # optimizer, loss, is the script of lesson 01.
 #
 # ```python
-# tokenizer, net = prepare(options, device)             # the same seed, so the same weights stories
-# = make_stories(..., rank, world_size)          # new: its own part of the text for step in
-# range(options.steps):
+# tokenizer, net = prepare(options, device)          # the same seed, so the same weights
+# stories = make_stories(..., rank, world_size)      # new: its own part of the text
+# for step in range(options.steps):
 #     ids = next(stories)
 #     optimizer.zero_grad()
 #     loss = causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
 #     loss.backward()
-#     average_gradients(net, world_size)                 # new: one mean for all
+#     average_gradients(net, world_size)             # new: one mean for all
 #     optimizer.step()
 # ```
 #
@@ -466,9 +471,9 @@ show(ways(8))
 # T_\text{tree} = 2\lceil\log_2 n\rceil(\alpha + \beta S),\qquad
 # T_\text{ring} = 2(n-1)\Big(\alpha + \beta\,\frac{S}{n}\Big).$$
 #
-# Two cores are too crowded for a fair race of eight ranks, so we use a slow link: `slow_link` holds
-# back each message until a link with the given latency and bandwidth would have delivered it, and
-# while ranks wait they don't compete for cores. This one has a latency of 10 ms and carries 10
+# A laptop has too few cores for a fair race of eight ranks, so we use a slow link: `slow_link`
+# holds back each message until a link with the given latency and bandwidth would have delivered it,
+# and while ranks wait they don't compete for cores. This one has a latency of 10 ms and carries 10
 # MB/s.
 
 # %%
@@ -540,6 +545,8 @@ for (way, length), seconds in real.items():
         f"{way} {length:9,} B: {1e3 * predicted:5.0f} ms predicted, {1e3 * seconds:5.0f} measured"
     )
 best = {length: min(("star", "tree", "ring"), key=lambda w: real[w, length]) for length in lengths}
+worst = max(t / slow.all_reduce_seconds(s, racers, w) for (w, s), t in real.items())
+claim(worst < 2, f"at worst, the measured time is {worst:.2f} times the predicted one")
 claim(best[400] == "tree" and best[1_000_000] == "ring", f"fastest: {best}")
 reveal("L03-6")
 
@@ -553,9 +560,9 @@ title = "Short tensors travel best by tree, long ones by ring"
 show(curves(lines, title, x="bytes of the tensor", y="time of an all-reduce (s)", log="xy"))
 
 # %% [markdown]
-# The model is within a few milliseconds of the clock. The two lines cross where the extra latencies
-# of the ring cost as much as the extra bytes of the tree. That's why libraries don't choose one way
-# for good: NCCL picks ring or tree for each call, by size and number of ranks.
+# The lines of tree and ring cross where the extra latencies of the ring cost as much as the extra
+# bytes of the tree. That's why libraries don't choose one way for good: NCCL picks ring or tree for
+# each call, by size and number of ranks.
 #
 # Now the same race on the real thing, without a slow link: two and four ranks on your machine,
 # priced with the $\alpha$ and $\beta$ that you have just measured.
@@ -572,11 +579,11 @@ for n in (2, 4):
         print(f"{1e3 * seconds:6.2f} measured")
 
 # %% [markdown]
-# Here the model is only a lower bound, and it's worth knowing why. It prices a network in which
-# every rank can send at any time. On one machine the same few cores copy the messages, add the
-# numbers and run Python, and a rank that isn't on a core can't receive. So the more messages a way
-# needs and the more ranks share a core, the further it falls behind its price. On a cluster the
-# same happens with network cards that several GPUs share.
+# Now the model is optimistic, and it's worth knowing why. It prices a network in which every rank
+# can send at any time. On one machine the same few cores copy the messages, add the numbers and run
+# Python, and a rank that isn't on a core can't receive. So the more messages a way needs and the
+# more ranks share a core, the further it falls behind its price. On a cluster the same happens with
+# network cards that several GPUs share.
 #
 # ## Tokens per second
 #

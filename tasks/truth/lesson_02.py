@@ -65,8 +65,8 @@ NUMBERS = {
         16384 * 10 / 60,
         unit="GPU-hours",
         tolerance=5,
-        because="16,384 GPUs times 10 minutes. At two dollars an hour that is the price of a car "
-        "on the second-hand market, for one hang.",
+        because="16,384 GPUs times 10 minutes. At two dollars an hour, one such hang costs about "
+        "5,500 dollars.",
         slips={
             16384 * 30 / 60: "30 minutes is gloo's time-out; NCCL's is 10.",
             16384 * 10: "That's in GPU-minutes: divide by 60.",
