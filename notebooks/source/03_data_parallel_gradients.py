@@ -114,8 +114,8 @@ reveal("L03-1")
 # = \frac1R\sum_{r=1}^{R}\underbrace{\frac{R}{N}\sum_{i\in r}\ell_i}_{L_r}
 # \qquad\Longrightarrow\qquad \nabla L = \frac1R\sum_{r=1}^{R}\nabla L_r .$$
 #
-# The arrow is the whole theory of data parallelism: a gradient is linear, so the gradient of a mean
-# is the mean of the gradients. Each rank needs one thing from the others, the **mean of all
+# The arrow is the whole theory of data parallelism: differentiation is linear, so the gradient of a
+# mean is the mean of the gradients. Each rank needs one thing from the others, the **mean of all
 # gradients**, and then every rank takes the same step from the same weights.
 
 # %%
@@ -142,9 +142,9 @@ claim(max(far, apart) < 1e-4, f"accumulated on one device: largest difference {a
 
 # %% [markdown]
 # Both readings share a trap. If the parts don't hold equally many tokens, the mean of their means
-# is *not* the mean over all tokens, so weight each part by its number of tokens. Hugging Face's
-# trainer and many others averaged the means of micro-batches for years, until somebody compared
-# with a single large batch ([the story](https://huggingface.co/blog/gradient_accumulation)).
+# is *not* the mean over all tokens, so weight each part by its number of tokens. Until 2024,
+# Hugging Face's trainer, like many others, averaged the means of the micro-batches ([how they found
+# out](https://huggingface.co/blog/gradient_accumulation)).
 #
 # Large runs do both: each rank accumulates over several **micro-batches** and then averages once
 # with the others. Four ranks hold two sequences of 128 tokens each at a time, and accumulate over
