@@ -86,9 +86,9 @@ predict(
     "L03-1",
     "One device takes the three sequences as one batch. How far is its gradient from the mean that "
     "the ranks computed?",
-    "equal, up to rounding",
     "three times as large",
     "similar at best: the ranks didn't see each other's text",
+    "equal, up to rounding",
 )
 
 # %%
@@ -307,8 +307,8 @@ predict(
     "L03-4",
     "Four ranks, each with a tensor of 4 MB, and you may organize the messages as cleverly as you "
     "like. How much does the busiest rank have to send?",
-    "12 MB: the whole tensor to three others",
     "6 MB",
+    "12 MB: the whole tensor to three others",
     "4 MB: the whole tensor, once",
 )
 
@@ -482,8 +482,8 @@ predict(
     "Eight ranks, a latency of 10 ms, 10 MB/s. Which way is fastest for 400 bytes, and which "
     "for 1 MB?",
     "the ring for both, because it sends the fewest bytes",
-    "the tree for 400 bytes, the ring for 1 MB",
     "the star for 400 bytes, the tree for 1 MB",
+    "the tree for 400 bytes, the ring for 1 MB",
 )
 
 

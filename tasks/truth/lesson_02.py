@@ -15,35 +15,35 @@ PREDICTIONS = {
         },
     ),
     "L02-2": Prediction(
-        right="B",
+        right="C",
         because="rank 1 receives first, so rank 0's send goes through; then rank 0 receives, "
         "which frees rank 4, and so on around the ring. A deadlock needs a complete circle of "
         "waiting ranks, and one rank that receives first breaks it.",
         wrong={
             "A": "Rank 4 does wait for rank 0, but rank 0 waits for rank 1, which is ready to "
             "receive. That's a chain with an end, not a circle.",
-            "C": "The size makes no difference: gloo's send waits for its receiver at every size.",
+            "B": "The size makes no difference: gloo's send waits for its receiver at every size.",
         },
     ),
     "L02-3": Prediction(
-        right="B",
+        right="A",
         because="a collective needs every rank. Ranks 0 and 1 wait for a third call from rank 2, "
         "which has already left and will never make it.",
         wrong={
-            "A": "all_reduce can't know that rank 2 has no more data. To the others, a rank that "
+            "B": "all_reduce can't know that rank 2 has no more data. To the others, a rank that "
             "doesn't come looks like a slow one.",
             "C": "Rank 2 did nothing wrong as far as it can tell: it processed its batches and "
             "returned. The ranks that suffer are the others.",
         },
     ),
     "L02-4": Prediction(
-        right="B",
+        right="C",
         because="gloo writes the bytes that arrive into the buffer and is done. Two entries keep "
         "their old values, and no one is told.",
         wrong={
             "A": "A message is just bytes: it carries no shape that could be compared with the "
             "buffer's. (The opposite case, a buffer that is too small, kills the process.)",
-            "C": "The receiver doesn't count to five: one receive takes one message, however "
+            "B": "The receiver doesn't count to five: one receive takes one message, however "
             "long it is.",
         },
     ),

@@ -9,12 +9,12 @@ def how_fast(speedup: float) -> str:
 
 PREDICTIONS = {
     "L03-1": Prediction(
-        right="A",
+        right="C",
         because="the loss of the batch is the mean of the three losses, and the gradient of a "
         "mean is the mean of the gradients. Only the order of the additions differs.",
         wrong={
-            "B": "The sum would be three times as large. The ranks divided it by three.",
-            "C": "They don't have to see each other's text: a token's contribution to the gradient "
+            "A": "The sum would be three times as large. The ranks divided it by three.",
+            "B": "They don't have to see each other's text: a token's contribution to the gradient "
             "depends on its own sequence and on the weights, which are the same everywhere.",
         },
     ),
@@ -28,25 +28,25 @@ PREDICTIONS = {
         },
     ),
     "L03-4": Prediction(
-        right="B",
+        right="A",
         because="each rank adds up one quarter of the tensor for everybody. It sends three "
         "quarters of its tensor to those who add them up, and then its finished quarter has "
         "to get to three others: 6 messages of 1 MB.",
         wrong={
-            "A": "That's rank 0 in the star. It does all the adding and sends all the results, "
+            "B": "That's rank 0 in the star. It does all the adding and sends all the results, "
             "while the links of the others lie idle.",
             "C": "After sending its tensor once, a rank hasn't helped to distribute the result "
             "yet: somebody still has to send every finished part.",
         },
     ),
     "L03-6": Prediction(
-        right="B",
+        right="C",
         because="at 400 bytes only the number of messages in a row counts, and the tree has the "
         "fewest. At 1 MB the bytes count: the ring sends only parts, star and tree whole tensors.",
         wrong={
             "A": "Bytes don't matter for 400 bytes: each of the ring's 14 steps costs a latency of "
             "10 ms, however little it carries.",
-            "C": "The star has as many messages in a row as the ring, 14, because rank 0 handles "
+            "B": "The star has as many messages in a row as the ring, 14, because rank 0 handles "
             "them one after the other. And at 1 MB the tree moves whole tensors in "
             "each of its steps.",
         },
