@@ -238,7 +238,7 @@ show_diff("primer/intro.py", "DP/gradient_aggr/intro_DP_GA.py", context=1)
 # on, the ranks use *your* function.
 
 # %%
-steps = ["--steps", str(quick(60, 4)), "--optimizer", "sgd", "--lr", "0.3"]
+steps = ["--steps", str(quick(60, 4)), "--optimizer", "sgd", "--lr", "0.1"]
 torch.manual_seed(0)
 alone = intro.read_flags([*steps, "--batch-size", "3", "--like-ranks", "3"])
 losses, trained, _ = intro.train(alone, say=lambda step, loss: None)
@@ -260,12 +260,12 @@ runs = {"one device": losses, "three ranks": mean_losses}
 show(curves(runs, floor=floor(tokenizer).nats_per_token))
 
 # %%
-after, theirs = trained.state_dict(), ours[0][1].state_dict()
+before, after = net.state_dict(), trained.state_dict()  # net never took a step
+theirs = ours[0][1].state_dict()
+moved = max((after[name] - before[name]).abs().max().item() for name in after)
 difference = max((after[name] - theirs[name]).abs().max().item() for name in after)
-claim(
-    difference < 1e-3,
-    f"the largest difference in any weight after {len(losses)} steps is {difference:.1e}",
-)
+words = f"weights moved by up to {moved:.2g}, and differ by at most {difference:.1e}"
+claim(difference < 0.02 * moved, f"after {len(losses)} steps the {words}")
 
 # %% [markdown]
 # One curve lies on the other, and the weights differ only by rounding, because the ranks add the
