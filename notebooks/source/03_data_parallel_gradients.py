@@ -64,7 +64,7 @@ def own_gradient():
 
 results = launch(own_gradient, ranks=3, quiet=True)
 for rank, (loss, gradient) in enumerate(results):
-    print(f"rank {rank}: loss {loss:.4f}, last three gradients {gradient[-3:].tolist()}")
+    print(f"rank {rank}: loss {loss:.4f}, last gradients", *(f"{g:.1e}" for g in gradient[-3:]))
 
 # %% [markdown]
 # Three sequences, three different gradients. If each rank took a step along its own, there would be
@@ -226,7 +226,7 @@ check("DP-1")
 #     optimizer.step()
 # ```
 #
-# And this is the full diff, most of which is about starting processes and naming ranks:
+# And this is what differs between the two scripts:
 
 # %%
 show_diff("primer/intro.py", "DP/gradient_aggr/intro_DP_GA.py", context=1)
@@ -257,7 +257,7 @@ ours = launch(train_rank, ranks=3, args=(steps,), quiet=True, checked=False)
 # %%
 mean_losses = [sum(step) / 3 for step in zip(*(r[0] for r in ours), strict=True)]
 runs = {"one device": losses, "three ranks": mean_losses}
-show(curves(runs, floor=floor(tokenizer).nats_per_token))
+show(curves(runs, floor=floor(tokenizer, world=whole.world).nats_per_token))
 
 # %%
 before, after = net.state_dict(), trained.state_dict()  # net never took a step
@@ -432,7 +432,7 @@ times = launch(ping_pong, ranks=2, args=(sizes, quick(30, 5)), quiet=True, check
 link = fit(times)
 remember(link)  # later lessons read it again
 print(f"alpha = {1e6 * link.alpha:.0f} µs, 1/beta = {1e-9 / link.beta:.2f} GB/s")
-print(f"half of the time is latency at alpha/beta = {link.alpha / link.beta:,.0f} bytes")
+print(f"a message of {link.alpha / link.beta:,.0f} bytes is half latency, half transfer")
 
 # %%
 fitted = {size: 1e3 * link.seconds(size) for size in sizes}
@@ -551,12 +551,9 @@ claim(best[400] == "tree" and best[1_000_000] == "ring", f"fastest: {best}")
 reveal("L03-6")
 
 # %%
-grid = [400 * 10 ** (k / 8) for k in range(29)]
-lines = {
-    w: {s: slow.all_reduce_seconds(s, racers, w) for s in grid} for w in ("star", "tree", "ring")
-}
-lines |= {f"{w}, measured": {s: real[w, s] for s in lengths} for w in ("star", "tree", "ring")}
-title = "Short tensors travel best by tree, long ones by ring"
+grid, names = [400 * 1.2**k for k in range(44)], ("star", "tree", "ring")
+lines = {w: {s: slow.all_reduce_seconds(s, racers, w) for s in grid} for w in names}
+title = "As predicted: short tensors travel best by tree, long ones by ring"
 show(curves(lines, title, x="bytes of the tensor", y="time of an all-reduce (s)", log="xy"))
 
 # %% [markdown]
@@ -624,7 +621,7 @@ cores, step = usable_cores(), options.seq_l / speed[1]
 for ranks, reached in speed.items():
     longer = step * max(1, ranks / cores) + link.all_reduce_seconds(4 * size, ranks)
     hoped = ranks * options.seq_l / longer
-    print(f"{ranks} ranks: {hoped:6,.0f} tokens/s predicted, {reached:6,.0f} measured")
+    print(f"{ranks} rank(s): {hoped:6,.0f} tokens/s predicted, {reached:6,.0f} measured")
 reveal("L03-7", speedup=speed[3] / speed[1], cores=cores)
 
 # %% [markdown]
