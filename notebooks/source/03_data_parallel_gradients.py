@@ -488,6 +488,9 @@ predict(
 
 
 # %%
+slow, racers = Link.of(alpha=10e-3, beta=1e-7), quick(8, 4)
+
+
 def star(x, rank, n):
     if rank > 0:
         dist.send(x, 0)
@@ -536,7 +539,7 @@ def race(sizes, slow=None, repeats=1):
 
 
 # %%
-slow, racers, lengths = Link.of(alpha=10e-3, beta=1e-7), quick(8, 4), (400, 100_000, 1_000_000)
+lengths = (400, 100_000, 1_000_000)
 found = launch(race, racers, args=(lengths, slow), quiet=True, checked=False)
 real = {key: max(seconds[key] for seconds in found) for key in found[0]}
 for (way, length), seconds in real.items():
@@ -566,11 +569,9 @@ show(curves(lines, title, x="bytes of the tensor", y="time of an all-reduce (s)"
 
 # %%
 for n in (2, 4):
-    found = launch(
-        race, n, args=((4_000, 4_000_000), None, quick(10, 2)), quiet=True, checked=False
-    )
-    for way, length in found[0]:
-        seconds = max(each[way, length] for each in found)
+    here = launch(race, n, args=((4_000, 4_000_000), None, quick(10, 2)), quiet=True, checked=False)
+    for way, length in here[0]:
+        seconds = max(each[way, length] for each in here)
         predicted = link.all_reduce_seconds(length, n, way)
         print(f"{n} ranks, {way} {length:9,} B: {1e3 * predicted:6.2f} ms predicted, ", end="")
         print(f"{1e3 * seconds:6.2f} measured")
