@@ -84,7 +84,7 @@ def exchange_in_a_batch(mine, rank, world_size):
     """Give `mine` to the right neighbour; return the tensor of the left one: as above.
 
     Uses dist.batch_isend_irecv, which starts a list of dist.P2POp(dist.isend or dist.irecv,
-    tensor, other rank) together. On GPUs, this is the one way that can't hang under NCCL.
+    tensor, other rank) together. On GPUs, this is the way that NCCL is safe with.
     """
     left, right = neighbours(rank, world_size)
     # BEGIN SOLUTION RC-2
