@@ -40,7 +40,7 @@ COSTS: dict[str, tuple[int, Callable[[Link, float, int], float]]] = {
     "irecv": (0, _message),
 }
 # Refused, not slowed: a measurement in which only some messages are slow means nothing.
-REFUSED = ("all_to_all", "all_to_all_single", "batch_isend_irecv", "gather", "reduce", "scatter")
+REFUSED = ("all_to_all", "all_to_all_single", "gather", "reduce", "scatter")
 
 
 @contextmanager
@@ -58,12 +58,19 @@ def slow_link(link: Link, sleep: Callable[[float], object] = time.sleep) -> Iter
     """
     import torch.distributed as dist
 
-    before = {name: getattr(dist, name) for name in (*COSTS, *REFUSED)}
+    names = (*COSTS, *REFUSED, "P2POp", "batch_isend_irecv")
+    before = {name: getattr(dist, name) for name in names}
     with ThreadPoolExecutor(1, "link-out") as out, ThreadPoolExecutor(1, "link-in") as into:
-        for name, function in before.items():
-            way = _Way(link, sleep, into if name in ("recv", "irecv") else out)
-            late = _refused(name) if name in REFUSED else _late(name, function, way)
-            setattr(dist, name, late)
+        ways = {name: _Way(link, sleep, out) for name in COSTS}
+        ways |= {name: _Way(link, sleep, into) for name in ("recv", "irecv")}
+        for name in COSTS:
+            setattr(dist, name, _late(name, before[name], ways[name]))
+        for name in REFUSED:
+            setattr(dist, name, _refused(name))
+        real = {getattr(dist, name): before[name] for name in ("isend", "irecv")}
+        dist.P2POp = lambda op, *args, **kwargs: before["P2POp"](real.get(op, op), *args, **kwargs)
+        way_of = {before[name]: ways[name] for name in ("isend", "irecv")}
+        dist.batch_isend_irecv = _late_batch(before["batch_isend_irecv"], way_of)
         try:
             yield
         finally:
@@ -134,6 +141,18 @@ def _late(name: str, function: Callable, way: _Way) -> Callable:
             return _LateWork(found, way, seconds)
         way.thread.submit(way.sleep, seconds).result()
         return found
+
+    return late
+
+
+def _late_batch(function: Callable, way_of: dict[Callable, _Way]) -> Callable:
+    @functools.wraps(function)
+    def late(operations: list) -> list:
+        works = []
+        for operation, work in zip(operations, function(operations), strict=True):
+            way = way_of[operation.op]
+            works.append(_LateWork(work, way, way.link.seconds(operation.tensor.nbytes)))
+        return works
 
     return late
 
