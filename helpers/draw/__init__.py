@@ -11,6 +11,7 @@ Files, from the ground up:
     timeline               one trace, or several on one scale
     plot, curves, points   axes and lines; the loss of several runs; what methods cost and reach
     arcs, collectives      who waits for whom; what each rank holds before and after
+    stages, drift          a model cut into stages; local steps and their mean
 
 It's pure Python: only a PNG needs matplotlib.
 """
