@@ -31,7 +31,7 @@ from helpers.draw import Point, curves, points
 from helpers.draw.drift import drift
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, quick, reveal, show, show_diff
-from helpers.ranks import launch
+from helpers.ranks import find_place, launch
 
 # %%
 from simplellm.dataloaders import TinyStories
@@ -263,8 +263,6 @@ SMALL = "--layers 2 --seq-l 64 --optimizer sgd --lr 0.3 --steps".split() + [str(
 
 
 def train_rank():
-    from helpers.ranks import find_place
-
     options = intro_DP_WA.read_flags(SMALL)
     return flat(intro_DP_WA.train(options, find_place(), "cpu", lambda *_: None)[1])
 
@@ -317,7 +315,8 @@ predict(
 # One run wouldn't prove anything here, because another seed changes the loss as well. So we take
 # three seeds (other initial weights, other stories) and look at the spread. Each run begins like a
 # real one with a **warm-up** in which everybody still trains together, here on one device. From
-# this common start three ranks go on with Adam. `outer` is a hook for later.
+# this common start three ranks go on with Adam. With `average=None` they average gradients instead,
+# and `outer` is a hook for later.
 
 # %%
 TINY = "--layers 1 --dmodel 48 --seq-l 64".split()
@@ -340,23 +339,25 @@ def judge(net):
 
 
 # %%
-def local_training(net, seed, every, average, outer=None):
+def average_gradients(net):
+    for p in net.parameters():
+        dist.all_reduce(p.grad, op=dist.ReduceOp.AVG)
+
+
+def local_training(net, seed, every, average, outer=lambda net: lambda: None):
     """On a rank: the loss on new text after STEPS steps, averaging every so often."""
-    options = intro.read_flags(
-        [*TINY, "--lr", "2e-3", "--batch-size", "1", "--seed", str(9 + seed)]
-    )
+    flags = [*TINY, "--lr", "2e-3", "--batch-size", "1", "--seed", str(9 + seed)]
+    options, net = intro.read_flags(flags), copy.deepcopy(net)
     stories = iter(make_stories(options, tokenizer, dist.get_rank(), 3, quiet=True))
-    net = copy.deepcopy(net)
-    optimizer, step_outside = make_optimizer(options, net), outer and outer(net)
+    optimizer, outer_step = make_optimizer(options, net), outer(net)
     for step in range(1, STEPS + 1):
         backward(net, next(stories))
-        if average is None:  # gradients instead of weights, after every step
-            for p in net.parameters():
-                dist.all_reduce(p.grad, op=dist.ReduceOp.AVG)
+        if average is None:
+            average_gradients(net)
         optimizer.step()
         if average and step % every == 0:
             average(net, 3)
-            step_outside and step_outside()
+            outer_step()
     return judge(net)
 
 
@@ -480,7 +481,8 @@ for n, losses in zip((1, *EVERY), local, strict=True):
     found[name] = Point(size * STEPS / n, losses, "Local SGD")
 for n, losses in zip(EVERY[1:], further, strict=True):
     found[f"DiLoCo, every {n}"] = Point(size * STEPS / n, losses, "DiLoCo")
-title = f"{STEPS} steps of three ranks: what each method sends, and the loss it reaches"
+costs = f"{means[2] - means[0]:.2f} nats with Local SGD, {diloco[0] - means[0]:.2f} with DiLoCo"
+title = f"Against weights at every step, a sixteenth of the bytes costs {costs}"
 show(points(found, title, x="MB that a rank sends", y="held-out loss (nats per token)"))
 
 # %% [markdown]
@@ -661,7 +663,7 @@ def follow(every, steps):
 # %%
 ends = {}
 for name, every in (("Averaged every 16 steps", 16), ("Never averaged", 0)):
-    found = follow(every, quick(64, 8))
+    found = follow(every, quick(96, 8))
     models, mean = (list(losses.values())[-1] for losses in found.values())
     better = "the mean model is better" if mean < models else "the mean model is worse"
     ends[name] = mean - models
@@ -734,7 +736,7 @@ for (choice, name), (_, nets) in trained.items():
 #
 # - Averaging weights after each step is averaging gradients, if all start alike and the step is
 #   linear in the gradient: SGD, with or without momentum. With Adam it's another algorithm.
-# - Averaged gradients keep an initial difference forever; averaged weights end it.
+# - Averaged gradients never remove an initial difference; averaged weights do at once.
 # - Local steps save messages and cost loss, because the ranks drift apart. DiLoCo treats the
 #   averaged change as a gradient for an outer optimizer with momentum.
 # - Uneven parts need a weighted mean, by items or tokens.

@@ -113,6 +113,10 @@ for stage in rest:
 causalLLMLoss(x, ids, tokenizer.vocab_size).backward()
 print("what the next stage can send back:", tuple(received.grad.shape))
 y.backward(received.grad)  # and the stage before goes on from there
+reveal("L05-1")
+
+# %% [markdown]
+# Are these the gradients of the whole model?
 
 # %%
 causalLLMLoss(net(ids), ids, tokenizer.vocab_size).backward()
@@ -123,7 +127,6 @@ for stage in parts:
         whole = expected[whole_name(name, stage.first_layer)]
         far = max(far, (p.grad - whole).abs().max().item())
 claim(far < 1e-6, f"largest difference from the gradients of the whole model: {far:.1e}")
-reveal("L05-1")
 
 # %% [markdown]
 # This is the chain rule with a message in the middle. Say the stage computes $y = f(x, \theta)$ and
@@ -210,7 +213,14 @@ predict(
 
 
 # %%
-def saved_bytes(stage, x):
+def run(stage, x, ids):
+    """What a stage computes in forward; the last one computes the loss as well."""
+    y = stage(x)
+    is_last = y.shape[-1] != stage.config.dmodel
+    return causalLLMLoss(y, ids, y.shape[-1]) if is_last else y
+
+
+def saved_bytes(stage, x, ids):
     """Bytes that autograd keeps from forward to backward, without the weights."""
     own = {p.untyped_storage().data_ptr() for p in stage.parameters()}
     kept = {}
@@ -220,9 +230,7 @@ def saved_bytes(stage, x):
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        y = stage(x)
-        if y.shape[-1] == tokenizer.vocab_size:  # the last one computes the loss as well
-            causalLLMLoss(y, ids, tokenizer.vocab_size)
+        run(stage, x, ids)
     return sum(size for place, size in kept.items() if place not in own)
 
 
@@ -233,7 +241,7 @@ print(f"{'kB':12}{'weights':>9}{'gradients':>11}{'Adam':>8}{'activations':>13}{'
 total = {}
 for who, module, batch in rows:
     each = 4 * sum(p.numel() for p in module.parameters()) / 1e3
-    activations = saved_bytes(module, batch) / 1e3
+    activations = saved_bytes(module, batch, ids) / 1e3
     total[who] = 4 * each + activations
     print(
         f"{who:12}{each:9,.0f}{each:11,.0f}{2 * each:8,.0f}{activations:13,.0f}{total[who]:8,.0f}"
@@ -305,15 +313,19 @@ updates = [e.end for e in alone.events_of(0) if e.kind == "update"]
 one_device = median(end - start for start, end in pairwise(updates))
 pipeline = median(end - start for start, end in pairwise(ends))
 ratio = pipeline / one_device
-claim(ratio > 0.7, f"a step of the pipeline takes {ratio:.2f} times as long as one on one device")
+claim(ratio > 0.5, f"a step of the pipeline takes {ratio:.2f} times as long as one on one device")
 
 # %% [markdown]
-# We have bought room, and not a second of time. The next lesson is about getting the time back.
+# The same work is done, one piece after the other, so the pipeline can't be faster than one device;
+# messages come on top. We have bought room, and not a second of time. The next lesson is about
+# getting the time back.
 #
 # ## Which rank has the most to do?
 #
-# Look at the three rows again. Each rank holds two of six equal layers, and yet they don't look
-# alike.
+# Two of six equal layers for each rank sounds fair. But the model has two ends as well, and in real
+# models they are large: Llama 3 has a vocabulary of 128,256 tokens. Ours has 1,200. To see what the
+# ends do we take the larger tokenizer of this lab, with 4,096 tokens, and leave the layers as they
+# are.
 
 # %%
 predict(
@@ -330,14 +342,12 @@ predict(
 
 
 # %%
-def seconds(stage, x):
+def seconds(stage, x, ids):
     """The best of several: seconds of forward and of backward."""
     best = (9.0, 9.0)
     for _ in range(quick(12, 2)):
         start = time.perf_counter()
-        y = stage(x)
-        if y.shape[-1] == tokenizer.vocab_size:
-            y = causalLLMLoss(y, ids, tokenizer.vocab_size)
+        y = run(stage, x, ids)
         middle = time.perf_counter()
         y.backward(torch.ones_like(y))
         best = min(best, (middle - start, time.perf_counter() - middle), key=sum)
@@ -345,12 +355,15 @@ def seconds(stage, x):
 
 
 # %%
-alone_parts = slice_stages(net, [0, 6, 0])
-vectors = alone_parts[0](ids).detach().requires_grad_()
+large = intro.read_flags(["--batch-size", "3", "--tokenizer", "stories-4096"])
+large_net = intro.make_model(large, intro.make_tokenizer(large))
+text = next(intro.stories_of_ranks(large, intro.make_tokenizer(large), ranks=1))
+three_parts = slice_stages(large_net, [0, 6, 0])
+vectors = three_parts[0](text).detach().requires_grad_()
 pieces = []
-for stage, batch, count in zip(alone_parts, (ids, vectors, vectors), (1, 6, 1), strict=True):
-    memory = 16 * sum(p.numel() for p in stage.parameters()) + saved_bytes(stage, batch)
-    forward, backward = (took / count for took in seconds(stage, batch))
+for stage, x, count in zip(three_parts, (text, vectors, vectors), (1, 6, 1), strict=True):
+    memory = 16 * sum(p.numel() for p in stage.parameters()) + saved_bytes(stage, x, text)
+    forward, backward = (took / count for took in seconds(stage, x, text))
     pieces.append(Piece(forward, backward, memory / count))
 embedding, layer, head = pieces
 for name, piece in zip(("embedding", "one layer", "head"), pieces, strict=True):
@@ -362,12 +375,12 @@ for name, piece in zip(("embedding", "one layer", "head"), pieces, strict=True):
 sliders = cuts(6, *pieces, counts=(2, 2, 2))
 show(sliders.picture(), live=lambda: sliders)
 worth = head.seconds / layer.seconds
-claim(head.seconds > embedding.seconds, f"the head takes as long as {worth:.1f} layers")
+claim(worth > 1.2, f"the head takes as long as {worth:.1f} layers")
 reveal("L05-4", worth=worth)
 
 # %% [markdown]
 # An embedding only looks up rows, which costs next to nothing. The head multiplies every vector
-# with a matrix as large as the vocabulary, and then comes a softmax over all of it. In the naive
+# with a matrix as large as the vocabulary, and a softmax over all of it follows. In the naive
 # pipeline this imbalance costs nothing, because $T$ is the sum of all stages anyway. But as soon as
 # several pieces of a batch are under way at once (lesson 06), the slowest stage sets the pace for
 # all.
@@ -387,34 +400,33 @@ def slowest(counts):
 every_cut = [(a, b, 6 - a - b) for a in range(7) for b in range(7 - a)]
 best = min(every_cut, key=slowest)
 gain = slowest((2, 2, 2)) / slowest(best)
-claim(gain >= 1, f"cut {best}: its slowest stage is {gain:.2f} times as fast as that of (2, 2, 2)")
+claim(gain > 1, f"cut {best}: the slowest stage takes {1 / gain:.0%} of what it took before")
 show(cut(best, *pieces))
 
 # %% [markdown]
 # Does that hold for real ranks? The same three processes run your function on both cuts, and we ask
-# for the share of the computing that the busiest rank has:
+# what share of the computing the busiest rank has:
 
 
 # %%
 def run_cut(counts, steps):
-    place, recorder = find_place(), None
-    stage = slice_stage(net, place.rank, counts)
-    for step in range(steps):
-        if step == 2:  # the first steps are slow
-            recorder = Recorder(place.rank)
+    place = find_place()
+    stage, recorder = slice_stage(large_net, place.rank, counts), Recorder(place.rank)
+    for _ in range(steps):
         stage.zero_grad()
-        intro_PP_naive.forward_backward(stage, ids, place, recorder or Recorder(place.rank))
-    return recorder.trace()
+        intro_PP_naive.forward_backward(stage, text, place, recorder)
+    took = {kind: [e.duration for e in recorder.trace().events if e.kind == kind] for kind in "FB"}
+    return median(took["F"]) + median(took["B"])
 
 
 def busiest(counts):
-    first, *others = launch(run_cut, ranks=3, args=(counts, quick(12, 3)), quiet=True)
-    shares = busy(first.merged(*others))
-    return max(shares.values()) / sum(shares.values())
+    times = launch(run_cut, ranks=3, args=(counts, quick(15, 3)), quiet=True)
+    return max(times) / sum(times)
 
 
 even, cured = busiest([2, 2, 2]), busiest(list(best))
-print(f"the busiest rank has {even:.0%} of the computing with 2 + 2 + 2, {cured:.0%} with {best}")
+words = f"{even:.0%} of the computing with 2 + 2 + 2, {cured:.0%} with {best}"
+claim(cured < even, f"the busiest rank has {words}")
 
 # %% [markdown]
 # That is why the first and the last stage of Llama 3 are one layer shorter than the others: 126
