@@ -344,6 +344,7 @@ def average_gradients(net):
         dist.all_reduce(p.grad, op=dist.ReduceOp.AVG)
 
 
+# %%
 def local_training(net, seed, every, average, outer=lambda net: lambda: None):
     """On a rank: the loss on new text after STEPS steps, averaging every so often."""
     flags = [*TINY, "--lr", "2e-3", "--batch-size", "1", "--seed", str(9 + seed)]

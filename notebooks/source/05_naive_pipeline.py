@@ -3,8 +3,7 @@
 #
 # *Reading 30 minutes · tasks 30 · machine 1*
 #
-# *With twenty minutes: read up to the first picture, do PP-1, and run the cells up to the
-# comparison with one device.*
+# *With twenty minutes: as far as the first drawing, PP-1, and the comparison with one device.*
 #
 # Data parallelism has a weakness that no network can cure: every device holds the whole model. With
 # Adam in mixed precision a parameter takes 16 bytes (2 for the weight, 2 for its gradient, 12 for
