@@ -12,6 +12,7 @@ Files, from the ground up:
     plot, curves, points   axes and lines; the loss of several runs; what methods cost and reach
     arcs, collectives      who waits for whom; what each rank holds before and after
     all_reduce, replicas   star, tree and ring, step by step; a data-parallel step
+    stages, drift          a model cut into stages; local steps and their mean
 
 It's pure Python: only a PNG needs matplotlib.
 """

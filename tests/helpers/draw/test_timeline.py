@@ -182,7 +182,7 @@ def test_waiting_behind_computing_is_not_counted():
         Event(0, "F", 0, 3),
         Event(0, "send", 3, 4, info={"peer": 1}),
     ]
-    assert found(Trace(early_receive)) == "2 ranks, 4 s: 12 % of the time idle"
+    assert found(Trace(early_receive)) == "2 ranks, 4 s: 12 % of the time waiting"  # in the send
 
 
 def test_the_alternative_text_has_the_numbers():

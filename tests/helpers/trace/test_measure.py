@@ -81,6 +81,13 @@ def test_hidden_communication_is_no_idle_time():
     assert idle_by_cause(trace)[0] == {"communication": 2, "wait": 0, "input": 0, "nothing": 0}
 
 
+def test_a_rank_that_is_blocked_in_a_receive_waits_until_the_message_is_there():
+    sent = Event(0, "send", 3, 5, info={"peer": 1})
+    received = Event(1, "recv", 0, 5, info={"peer": 0})
+    trace = with_waits(Trace([Event(0, "F", 0, 3), sent, received, Event(1, "F", 5, 6)]))
+    assert idle_by_cause(trace)[1] == {"wait": 5, "communication": 0, "input": 0, "nothing": 0}
+
+
 def test_time_by_kind_is_sorted():
     trace = Trace([Event(0, "F", 0, 1), Event(1, "B", 0, 3), Event(1, "F", 3, 4)])
     assert list(time_by_kind(trace).items()) == [("B", 3), ("F", 2)]
