@@ -11,6 +11,7 @@ Files, from the ground up:
     timeline               one trace, or several on one scale
     plot, curves           axes and lines; the loss of several runs
     arcs, collectives      who waits for whom; what each rank holds before and after
+    pipelines              what a pipeline keeps, how its steps fit together, where its stages lie
 
 It's pure Python: only a PNG needs matplotlib.
 """
