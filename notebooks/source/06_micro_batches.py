@@ -134,15 +134,15 @@ reveal("L06-1")
 #
 # A warning for when you read papers: Megatron's divide the idle time by the *ideal* time
 # $m\,(t_F + t_B)$ instead of the total, which makes the bubble $(p-1)/m$. When two sources disagree
-# about a bubble, check the denominator first. Both are in the simulator:
+# about a bubble, check the denominator first. The simulator
+# knows both, and the last line of the cell holds it to the two formulas:
 
 # %%
 for p, m in ((4, 8), (4, 32), (16, 32)):
     done = simulate(gpipe(p, m))
     total, ideal = done.bubble(), done.bubble("ideal")
     print(f"p={p:2}, m={m:2}: {total:.3f} of the total, {ideal:.3f} of the ideal time")
-    claim(abs(total - (p - 1) / (m + p - 1)) < 1e-9, "    … as the first formula says")
-    claim(abs(ideal - (p - 1) / m) < 1e-9, "    … and the second")
+    assert abs(total - (p - 1) / (m + p - 1)) < 1e-9 and abs(ideal - (p - 1) / m) < 1e-9
 
 # %% [markdown]
 # More micro-batches shrink the bubble, and more stages let it grow:
@@ -208,7 +208,9 @@ def train_rank(folder, flags):
 
 # %%
 def compare_with_one_device(ranks):
-    far = {n: (w - alone_weights[n]).abs().max().item() for _, part in ranks for n, w in part.items()}
+    far = {
+        n: (w - alone_weights[n]).abs().max().item() for _, part in ranks for n, w in part.items()
+    }
     print(f"last loss: one device {alone[-1]:.5f}, pipeline {ranks[-1][0][-1]:.5f}")
     print(f"{len(far)} of {len(alone_weights)} weight tensors compared")
     worst = max(far.values())
@@ -240,7 +242,7 @@ predict(
     "Four stages, eight micro-batches, and no rank may keep more than four of them. What's the "
     "shortest step now? (With room for eight it was 33 s.)",
     "33 s: as before",
-    "42 s: the pipeline has to empty once in the middle",
+    "about 40 s: the pipeline has to empty once in the middle",
     "54 s: rank 0 has to pause after every micro-batch",
 )
 
@@ -265,9 +267,9 @@ reveal("L06-3")
 # $$\text{kept on rank } r:\qquad \text{GPipe } m, \qquad \text{1F1B } \min(m,\; p - r).$$
 #
 # So in 1F1B the memory no longer depends on the number of micro-batches. That's the whole point:
-# now you *can* choose $m$ as large as the batch allows, and drive the bubble down. The bubble for a
-# given $m$ is the same as GPipe's, because the chain that decides it (down the stages with the first
-# micro-batch, back up with the last one) hasn't changed.
+# now you *can* choose $m$ as large as the batch allows, and drive the bubble down. For a given $m$
+# the bubble is the same as GPipe's, because the chain that decides it (down the stages with the
+# first micro-batch, back up with the last one) hasn't changed.
 
 # %%
 for m in (8, 32):
@@ -292,9 +294,10 @@ answer("L06-4", mine)
 # - One forward, one backward comes from **PipeDream** ([1806.03377](https://arxiv.org/abs/1806.03377)),
 #   which never emptied the pipeline at all: there, a micro-batch may go forward with older weights
 #   than the next one, so several versions of the weights have to be kept. What everybody means by
-#   1F1B today is **PipeDream-Flush** ([2006.09503](https://arxiv.org/abs/2006.09503)), the same order
-#   with a cool-down before each update, or DAPPLE ([2007.01045](https://arxiv.org/abs/2007.01045)),
-#   which arrived at it independently. The gradients are exactly those of one device again.
+#   1F1B today is **PipeDream-Flush** ([2006.09503](https://arxiv.org/abs/2006.09503)), the same
+#   order with a cool-down before each update, or DAPPLE
+#   ([2007.01045](https://arxiv.org/abs/2007.01045)), which arrived at it independently. The
+#   gradients are exactly those of one device again.
 #
 # ## What happens to the messages?
 #
@@ -380,11 +383,11 @@ compare_with_one_device(by_1f1b)
 # waiting are real.
 
 # %%
-pace = Pace(*[quick(0.04, 0.01)] * 3)  # seconds of forward, and of each half of backward
+pace = Pace(*[quick(0.04, 0.005)] * 3)  # seconds of forward, and of each half of backward
 for schedule in (naive(4, 8), gpipe(4, 8), one_f_one_b(4, 8)):
     predicted, measured = simulate(schedule, pace.costs()), run_paced(schedule, pace)
     more = 100 * (measured.step_time / predicted.step_time - 1)
-    claim(abs(more) < 40, f"{schedule.name:5} predicted {predicted.step_time:.2f} s, "
+    claim(abs(more) < 60, f"{schedule.name:5} predicted {predicted.step_time:.2f} s, "
           f"measured {more:+.1f} %, kept {measured.most_kept}")  # fmt: skip
 
 # %%
@@ -413,13 +416,13 @@ print(f"{done.step_time:g} s, bubble {done.bubble():.0%}, keeps {in_flight(done.
 show(done.trace)
 
 # %% [markdown]
-# What if you ask for something impossible? Every action must find what it needs, and the check says
-# where it doesn't:
+# What if rank 0 is too careful, and wants its first gradient back before it takes a second
+# micro-batch? Every action must find what it needs, and the check says where it doesn't:
 
 # %%
-impossible = text.replace("F0 B0 F1 B1 F2", "F0 F1 B1 B0 F2").replace("F0 F1 B0 F2 B1", "B0 F0 F1 F2 B1")
+careful = text.replace("F0 F1 F2 B0", "F0 B0 F1 F2")
 try:
-    simulate(parse(impossible))
+    simulate(parse(careful))
 except BadSchedule as problem:
     print(problem)
 
@@ -490,12 +493,13 @@ reveal("L06-7")
 #   hides a part of it.
 # - BLOOM, 176 billion parameters, ran on 384 A100s as 8 pipelines of 12 stages, each stage split
 #   over 4 GPUs. The batch of 2,048 sequences is 256 for each pipeline, in 128 micro-batches of two:
-#   a bubble of 11/139, or 8 %. It used recomputation too: look for `PP_SIZE`, `MICRO_BATCH_SIZE` and
-#   `--checkpoint-activations` in its
-#   [launch script](https://github.com/bigscience-workshop/bigscience/blob/master/train/tr11-176B-ml/tr11-176B-ml.slurm).
+#   a bubble of 11/139, or 8 %. It used recomputation too: look for `PP_SIZE`, `MICRO_BATCH_SIZE`
+#   and `--checkpoint-activations` in `train/tr11-176B-ml/tr11-176B-ml.slurm` of
+#   [bigscience](https://github.com/bigscience-workshop/bigscience).
 # - Megatron-LM trained a model of 530 billion parameters on 2,520 A100s, 35 stages deep
-#   ([2104.04473](https://arxiv.org/abs/2104.04473), table 1). That leaves 9 pipelines for a batch of
-#   2,520 sequences, so 280 micro-batches each, and a bubble of 34/314, or 11 %.
+#   ([2104.04473](https://arxiv.org/abs/2104.04473), table 1), with each stage split over 8 GPUs.
+#   That leaves 9 pipelines for a batch of 2,520 sequences, so 280 micro-batches each, and a bubble
+#   of 34/314, or 11 %.
 #
 # Code to read: `forward_backward_pipelining_without_interleaving` in
 # `megatron/core/pipeline_parallel/schedules.py` of
