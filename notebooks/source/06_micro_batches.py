@@ -3,8 +3,7 @@
 #
 # *Reading 30 minutes · tasks 60 · machine 1*
 #
-# *With twenty minutes: read as far as the picture of GPipe beside 1F1B, and make the two
-# predictions on the way.*
+# *With twenty minutes: read as far as GPipe beside 1F1B, and make the predictions on the way.*
 #
 # The naive pipeline of lesson 05 lets a model grow beyond one device, but it's a terrible deal:
 # with four stages, every device sits idle for three quarters of the time, and each device you add
@@ -148,9 +147,10 @@ for p, m in ((4, 8), (4, 32), (16, 32)):
 # More micro-batches shrink the bubble, and more stages let it grow:
 
 # %%
-many = [1, 2, 4, 8, 16, 32, 64]
+many = [1, 2, 4, 8, 16, 32]
 bubbles = {f"{p} stages": {m: simulate(gpipe(p, m)).bubble() for m in many} for p in (2, 4, 8)}
-show(curves(bubbles, x="micro-batches", y="bubble, as a share of the total time"))
+title = "The bubble shrinks with the micro-batches and grows with the stages"
+show(curves(bubbles, title, x="micro-batches", y="bubble, as a share of the total time"))
 
 # %% [markdown]
 # How many micro-batches do *you* need? Take eight stages. How many micro-batches does a batch need
@@ -250,8 +250,8 @@ predict(
 # Try it on paper before you look: four rows, and 33 little squares in each.
 
 # %%
-named = {plan.name: simulate(plan).trace for plan in (gpipe(4, 8), one_f_one_b(4, 8))}
-show(kept(named, "Same work, same 33 s, and half the memory or less"))
+pair = {each.name: simulate(each).trace for each in (gpipe(4, 8), one_f_one_b(4, 8))}
+show(kept(pair, "Same work, same 33 s, and half the memory or less"))
 reveal("L06-3")
 
 # %% [markdown]
@@ -354,14 +354,17 @@ except BadSchedule as problem:
 # tensor until the message has left. Megatron-LM solves the same problem with a fused call,
 # `send_forward_recv_backward`, that starts the send and the receive together.
 #
+# Apart from the sends, only the order is new. Here is how it differs from GPipe's:
+
+# %%
+show_orders(gpipe(4, 8), one_f_one_b(4, 8))
+
+# %% [markdown]
 # ### Your turn: PP-3 · 30 minutes · 25 points
 #
 # Write `forward_backward()` in `PP/1F1B/intro_PP_1F1B.py`. Start from a copy of your GPipe: what a
 # rank does with one micro-batch stays as it is. Three things change: the order, the sends, and how
-# long you hold on to what you've sent. Here is the order again, as it differs from GPipe's:
-
-# %%
-show_orders(gpipe(4, 8), one_f_one_b(4, 8))
+# long you hold on to what you've sent.
 
 # %%
 check("PP-3")

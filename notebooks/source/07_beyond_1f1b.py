@@ -3,8 +3,7 @@
 #
 # *Reading 40 minutes · tasks 95 · machine 1*
 #
-# *With twenty minutes: read the first session without its task, and from the second the part that
-# asks who waits for what.*
+# *With twenty minutes: read "Smaller pieces of the model" and "Who waits for what?".*
 #
 # This lesson is two sessions. The first cuts the model into smaller pieces, the second cuts the
 # backward in two.
@@ -142,11 +141,12 @@ delays = [0, 50, 100, 200, 300, 400, 500]
 times = {}
 for v in (1, 2, 4):
     plan = interleaved(4, 8, v) if v > 1 else one_f_one_b(4, 8)
-    costs = [Costs(1 / v, 1 / v, 1 / v, latency=ms / 1000) for ms in delays]
-    times[f"{v} chunks"] = [simulate(plan, each).step_time for each in costs]
-points = {name: dict(zip(delays, row, strict=True)) for name, row in times.items()}
-show(curves(points, x="time of a message (ms)", y="time of a step (s)"))
-won = [one - two for one, two in zip(times["1 chunks"], times["2 chunks"], strict=True)]
+    slower = [Costs(1 / v, 1 / v, 1 / v, latency=ms / 1000) for ms in delays]
+    times[v] = [simulate(plan, costs).step_time for costs in slower]
+points = {f"{v} chunks": dict(zip(delays, row, strict=True)) for v, row in times.items()}
+title = "With slow messages, two chunks stay ahead of one; four fall behind"
+show(curves(points, title, x="time of a message (ms)", y="time of a step (s)"))
+won = [one - two for one, two in zip(times[1], times[2], strict=True)]
 claim(won[-1] > won[0], f"two chunks save {won[0]:g} s where messages are free, "
       f"and {won[-1]:g} s at 500 ms")  # fmt: skip
 reveal("L07-3")
@@ -230,6 +230,7 @@ show(simulate(breadth_first(4, 4, chunks=2), half).trace)
 # step instead of once per round. That's what its authors wanted it for
 # ([2211.05953](https://arxiv.org/abs/2211.05953)).
 #
+# %% [markdown]
 # — *End of the first session* —
 
 # %% [markdown]
@@ -276,10 +277,10 @@ reveal("L07-5")
 # %%
 from helpers.schedules import zb_h1, zb_h2, zb_v
 
-late = simulate(zb_h1(4, 8))
-show(late.trace)
+put_off = simulate(zb_h1(4, 8))
+show(put_off.trace)
 early, idle = simulate(one_f_one_b(4, 8)), {}
-for each in (early, late):
+for each in (early, put_off):
     idle[each.schedule.name] = sum(each.idle_by_cause()[0].values())
 print(f"rank 0 idles for {idle['1F1B']:g} s in 1F1B, and for {idle['ZB-H1']:g} s in ZB-H1")
 claim(idle["ZB-H1"] * 3 == idle["1F1B"], "a third of the idle seconds is left")
@@ -320,8 +321,8 @@ y = stage(x)
 after_f = saved_bytes(nodes_below(y.grad_fn), stage)
 _, left = input_grad(y, torch.ones_like(y), x)
 inputs = saved_bytes({node for part in left for node in part.nodes}, stage)
-found = [g for part in left for row in part.arrived.values() for g in row if g is not None]
-deltas = sum({g.data_ptr(): g.nbytes for g in found}.values())
+arrived = [g for part in left for row in part.arrived.values() for g in row if g is not None]
+deltas = sum({g.data_ptr(): g.nbytes for g in arrived}.values())
 print(f"after F: {after_f / 1e6:.1f} MB; after I: {inputs / 1e6:.1f} MB of inputs "
       f"and {deltas / 1e6:.1f} MB of gradients")  # fmt: skip
 
@@ -371,9 +372,9 @@ reveal("L07-7")
 print("idle:     of one step   of the span   seconds for each further step")
 for plan, v in ((one_f_one_b(4, 8), 1), (zb_h1(4, 8), 1), (zb_h2(4, 8), 1), (zb_v(4, 8), 2)):
     costs = Costs(1 / v, 1 / v, 1 / v)
-    one, more = simulate(plan, costs), simulate(waves(plan, 2), costs)
+    one, both = simulate(plan, costs), simulate(waves(plan, 2), costs)
     print(f"{plan.name:8} {one.bubble():12.1%} {one.bubble('span'):13.1%} "
-          f"{more.step_time - one.step_time:12g}")  # fmt: skip
+          f"{both.step_time - one.step_time:12g}")  # fmt: skip
 
 # %% [markdown]
 # There's a second gain, the one from the first session: room to run ahead buys tolerance of
@@ -382,8 +383,8 @@ for plan, v in ((one_f_one_b(4, 8), 1), (zb_h1(4, 8), 1), (zb_h2(4, 8), 1), (zb_
 # %%
 slow = Costs(latency=0.5)
 for build in (one_f_one_b, zb_h1, zb_h2):
-    free, late = simulate(build(4, 8)).step_time, simulate(build(4, 8), slow).step_time
-    print(f"{build(4, 8).name:5}: {free:g} s, with slow messages {late:g} s")
+    free, held_up = simulate(build(4, 8)).step_time, simulate(build(4, 8), slow).step_time
+    print(f"{build(4, 8).name:5}: {free:g} s, with slow messages {held_up:g} s")
 
 # %% [markdown]
 # ## The fine print
@@ -435,12 +436,26 @@ show(places(layouts, "Eight stages on four ranks"))
 show(simulate(zb_v(4, 8), half).trace)
 
 # %% [markdown]
-# Every rank keeps the same, $2p$ chunks, which is $p$ stages' worth: as much as rank 0 of 1F1B. All
-# the schedules of this lesson side by side, in seconds, shares of the total time, and stages' worth
-# of memory until W:
+# Every rank keeps the same, $2p$ chunks, which is $p$ stages' worth: as much as rank 0 of 1F1B.
+#
+# The V has descendants. V-Half and V-Min take the same fold and give up some speed, to need a half
+# and a third of 1F1B's memory ([2405.15362](https://arxiv.org/abs/2405.15362)). DeepSeek-V3's
+# **DualPipe** feeds micro-batches in from both ends at once, which takes two copies of the weights.
+# Cut in half at its middle it becomes a V with one copy, **DualPipeV**. What's special about it is
+# that it puts each forward next to a backward of another micro-batch, and the two run *at the same
+# time*. In a model with experts, each layer has to send its tokens to other GPUs and back, and for
+# DeepSeek-V3 these messages take about as long as the computing
+# ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.1). So the messages of the forward
+# hide behind the work of the backward, and the other way round.
+#
+# All the schedules of this lesson side by side, in seconds, shares of the total time, and stages'
+# worth of memory until W:
 
 # %%
-plans = {one_f_one_b(4, 8): 1, interleaved(4, 8): 2, zb_h1(4, 8): 1, zb_h2(4, 8): 1, zb_v(4, 8): 2}
+from helpers.schedules import dualpipe_v
+
+plans = {one_f_one_b(4, 8): 1, interleaved(4, 8): 2, zb_h1(4, 8): 1, zb_h2(4, 8): 1}
+plans |= {zb_v(4, 8): 2, dualpipe_v(4, 8): 2}
 print("schedule                    step    idle  of the span  memory  messages")
 for plan, v in plans.items():
     done = simulate(plan, Costs(1 / v, 1 / v, 1 / v))
@@ -449,13 +464,10 @@ for plan, v in plans.items():
           f"{done.bubble('span'):12.1%} {most:7.2f} {done.messages:9}")  # fmt: skip
 
 # %% [markdown]
-# The V has descendants. V-Half and V-Min take the same fold and give up some speed, to need a half
-# and a third of 1F1B's memory ([2405.15362](https://arxiv.org/abs/2405.15362)). DeepSeek-V3's
-# **DualPipe** feeds micro-batches in from both ends at once, which takes two copies of the weights,
-# and pairs each forward with a backward, so that the messages of one hide behind the work of the
-# other ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.1; there, B is the whole
-# backward, as with us). Cut in half at its middle it becomes a V with one copy, DualPipeV, which
-# PyTorch ships as `ScheduleDualPipeV`.
+# Our simulator runs one action at a time on a rank, so DualPipeV looks no better than ZB-V here,
+# and it keeps a chunk more. Its gain is in the messages *inside* a stage, which this table doesn't
+# have. (Its order is PyTorch's `ScheduleDualPipeV`, action by action. By the way, DeepSeek's B is
+# the whole backward, as with us.)
 #
 # ## Real ranks
 #
@@ -463,7 +475,7 @@ for plan, v in plans.items():
 # backward split or not:
 
 # %%
-for schedule in ("1F1B", "ZB-H1", "ZB-H2", "ZB-V"):
+for schedule in ("1F1B", "ZB-H1", "ZB-H2", "ZB-V", "DualPipeV"):
     compare_with_one_device(schedule)
 
 # %% [markdown]
@@ -482,7 +494,8 @@ for plan, v in ((one_f_one_b(4, 8), 1), (zb_h1(4, 8), 1), (zb_h2(4, 8), 1), (zb_
 # %% [markdown]
 # What the measured steps take longer than predicted is the time of real messages and of processes
 # that wake up late. It's felt most where the actions are shortest, in ZB-V.
-#
+
+# %% [markdown]
 # ### Your turn: PP-5 · 60 minutes · 30 points
 #
 # Write `within_memory()` in `PP/schedules/orders.py`: a schedule of your own, as fast as you can

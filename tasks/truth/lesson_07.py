@@ -57,8 +57,8 @@ PREDICTIONS = {
     ),
     "L07-7": Prediction(
         right="B",
-        because="each rank ends its part earlier in the same order in which it began, so the next "
-        "step fits in without a gap: 24 s for each further step in place of 27.",
+        because="rank 0 begins first and also ends first, so the next step fits behind this one "
+        "without a gap: 24 s for each further step in place of 27.",
         wrong={
             "A": "That's right for a single step with free messages. But a training has thousands "
             "of steps, one behind the other.",
