@@ -291,13 +291,13 @@ answer("L06-4", mine)
 #   stage for each micro-batch and compute its forward a second time just before its backward. This
 #   is **recomputation** (or activation checkpointing), and it costs one more forward, about a third
 #   of the FLOPs. Lesson 15 counts it; it can be combined with any order, 1F1B as well.
-# - One forward, one backward comes from **PipeDream** ([1806.03377](https://arxiv.org/abs/1806.03377)),
-#   which never emptied the pipeline at all: there, a micro-batch may go forward with older weights
-#   than the next one, so several versions of the weights have to be kept. What everybody means by
-#   1F1B today is **PipeDream-Flush** ([2006.09503](https://arxiv.org/abs/2006.09503)), the same
-#   order with a cool-down before each update, or DAPPLE
-#   ([2007.01045](https://arxiv.org/abs/2007.01045)), which arrived at it independently. The
-#   gradients are exactly those of one device again.
+# - One forward, one backward comes from **PipeDream**
+#   ([1806.03377](https://arxiv.org/abs/1806.03377)), which never emptied the pipeline at all:
+#   there, a micro-batch may go forward with older weights than the next one, so several versions of
+#   the weights have to be kept. What everybody means by 1F1B today is **PipeDream-Flush**
+#   ([2006.09503](https://arxiv.org/abs/2006.09503)), the same order with a cool-down before each
+#   update, or DAPPLE ([2007.01045](https://arxiv.org/abs/2007.01045)), which arrived at it
+#   independently. The gradients are exactly those of one device again.
 #
 # ## What happens to the messages?
 #

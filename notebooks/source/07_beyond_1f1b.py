@@ -124,8 +124,8 @@ reveal("L07-2")
 # ## When messages take time
 #
 # So far messages were free. Now let each of them take a while, from zero to half a second, where a
-# whole stage computes for one second forward. (That's extreme, but between two data centers it's
-# what you'd get.)
+# whole stage computes for one second forward. (That's a lot inside a cluster, but not for ranks
+# that are far apart.)
 
 # %%
 predict(
@@ -359,10 +359,10 @@ show(steps(two, micro_batches=8, title="Two consecutive steps: a parallelogram l
 reveal("L07-7")
 
 # %% [markdown]
-# A step of ZB-H2 is a parallelogram. Each rank starts a little later than the one before and ends a
-# little later, by the same amount, so its idle time is all at the ends. Put a second step behind
-# the first, and it fits without a gap. ZB-H1 has straight edges on the right, so its steps can't
-# slide into each other: each of them pays for its warm-up again.
+# A step of ZB-H2 is a parallelogram. Each rank starts a little later than the previous one and ends
+# a little later, by the same amount, so its idle time is all at the ends. Put a second step behind
+# the first one, and it fits without a gap. ZB-H1 has straight edges on the right, so its steps
+# can't slide into each other: each of them pays for its warm-up again.
 #
 # That is what "zero bubble" means. The paper counts from a rank's first action to its last, its
 # **span**, and a rank of ZB-H2 is never idle within that. In a long training, one more step costs
@@ -411,11 +411,13 @@ reveal("L07-8")
 
 # %% [markdown]
 # It isn't the price of the message but *when* it can be sent: after the last gradient of the last
-# rank. All ranks wait for that, the parallelogram is cut straight, and the gain is gone. So the
-# paper replaces the synchronization (section 4). Each rank updates at once, on the assumption that
-# nothing needs clipping and no number is infinite; the norm travels down the pipeline with the next
-# step's warm-up; and if the assumption turns out to be wrong, the update is *rolled back* and
-# repeated. They call it post-update validation. It rests on clipping being rare.
+# rank. All ranks wait for that, the parallelogram is cut straight, and the gain is gone.
+#
+# So the paper does without (section 4). Each rank updates on what it knows at that moment, which is
+# the norm of its own stage and of the stages before it. The norm of the whole model comes back up
+# the pipeline during the warm-up of the next step. If it shows that an update should have been
+# clipped or skipped, the rank *rolls it back* and does it again. This is called post-update
+# validation, and it's cheap as long as clipping is rare.
 #
 # The second line of fine print: for these orders "zero" is exact only where F = I = W and messages
 # are free. Real times are never equal, and we'll come to that.
@@ -578,9 +580,10 @@ show(sliders.picture(), live=lambda: sliders)
 #   memory, and up to 31 % where memory isn't the limit
 #   ([2401.10241](https://arxiv.org/abs/2401.10241), abstract).
 #
-# Code to read: `ScheduleInterleavedZeroBubble` and `ScheduleZBVZeroBubble` in
-# `torch/distributed/pipelining/schedules.py` of [PyTorch](https://github.com/pytorch/pytorch). Look
-# for the place where a rank decides whether its next action is a forward or a backward.
+# Code to read: `_get_1f1b_rank_ops` in `torch/distributed/pipelining/schedules.py` of
+# [PyTorch](https://github.com/pytorch/pytorch) builds the order of one rank, for interleaved 1F1B
+# and, with `enable_zero_bubble`, for its zero-bubble relative. Compare the first with your PP-4,
+# and find the line that decides when a W is due.
 #
 # ## Where next
 #
