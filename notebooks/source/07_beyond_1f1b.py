@@ -477,7 +477,7 @@ for plan, v in plans.items():
 # backward split or not:
 
 # %%
-for schedule in ("1F1B", "ZB-H1", "ZB-H2", "ZB-V", "DualPipeV"):
+for schedule in ("ZB-V", "1F1B", "ZB-H1", "ZB-H2", "DualPipeV")[: quick(5, 1)]:
     compare_with_one_device(schedule)
 
 # %% [markdown]
@@ -485,7 +485,8 @@ for schedule in ("1F1B", "ZB-H1", "ZB-H2", "ZB-V", "DualPipeV"):
 # lesson 06. The last column is what each rank really kept.
 
 # %%
-for plan, v in ((one_f_one_b(4, 8), 1), (zb_h1(4, 8), 1), (zb_h2(4, 8), 1), (zb_v(4, 8), 2)):
+cases = ((zb_v(4, 8), 2), (zb_h2(4, 8), 1), (zb_h1(4, 8), 1), (one_f_one_b(4, 8), 1))
+for plan, v in cases[: quick(4, 1)]:
     pace = Pace(*[quick(0.04, 0.006) / v] * 3)
     predicted, measured = simulate(plan, pace.costs()), run_paced(plan, pace)
     more = 100 * (measured.step_time / predicted.step_time - 1)
