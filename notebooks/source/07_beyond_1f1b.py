@@ -221,14 +221,18 @@ compare_with_one_device("interleaved")
 
 # %%
 compare_with_one_device("breadth-first")
-show(simulate(breadth_first(4, 4, chunks=2), half).trace)
+for plan in (interleaved(4, 8, chunks=2), breadth_first(4, 8, chunks=2)):
+    trace = simulate(plan, half).trace
+    ends = [e.end for e in trace.events_of(0) if e.kind == "B" and e.info["stage"] == 4]
+    before = trace.duration - max(ends)
+    print(f"{plan.name}: rank 0 has finished its second chunk {before:g} s before the end")
+show(trace)
 
 # %% [markdown]
-# The backwards of the pale chunk are done, all of them, half a step before the end. So its
-# gradients are complete early and can be averaged over replicas while the dark chunk still
-# computes. And if the weights are sharded, as in lesson 11, each chunk has to be gathered once per
-# step instead of once per round. That's what its authors wanted it for
-# ([2211.05953](https://arxiv.org/abs/2211.05953)).
+# All backwards of the pale chunk come first, so its gradients are complete early, and they can be
+# averaged over replicas while the dark chunk still computes. And if the weights are sharded, as in
+# lesson 11, each chunk has to be gathered once per step instead of once per round. That's what its
+# authors wanted it for ([2211.05953](https://arxiv.org/abs/2211.05953)).
 #
 # %% [markdown]
 # — *End of the first session* —
