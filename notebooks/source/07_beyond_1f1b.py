@@ -272,9 +272,14 @@ reveal("L07-5")
 # The stage before needs I, to continue its own backward. W is needed by nobody until the optimizer
 # updates the weights. So compute I immediately, and save W for moments when the rank would
 # otherwise sit idle. That's the whole idea of the **zero-bubble** schedules
-# ([2401.10241](https://arxiv.org/abs/2401.10241)). A word on letters before you open the paper: it
-# writes B for what we call I. PyTorch's pipelining prints F, I, W and B as we do, where B is the
-# whole backward.
+# ([2401.10241](https://arxiv.org/abs/2401.10241)). A word on letters before you open a paper,
+# because B has two meanings:
+#
+# | | forward | whole backward | gradient of the input | gradient of the weights |
+# |---|---|---|---|---|
+# | here, and in PyTorch's pipelining | F | B | I | W |
+# | zero bubble, 2401.10241 | F | | B | W |
+# | DualPipe, 2412.19437 | F | B | | W |
 #
 # The first such schedule, **ZB-H1**, is 1F1B with the Ws put off:
 
@@ -472,8 +477,7 @@ for plan, v in plans.items():
 # %% [markdown]
 # Our simulator runs one action at a time on a rank, so DualPipeV looks no better than ZB-V here,
 # and it keeps a chunk more. Its gain is in the messages *inside* a stage, which this table doesn't
-# have. (Its order is PyTorch's `ScheduleDualPipeV`, action by action. By the way, DeepSeek's B is
-# the whole backward, as with us.)
+# have. (Its order is that of PyTorch's `ScheduleDualPipeV`, action by action.)
 #
 # ## Real ranks
 #
