@@ -13,6 +13,7 @@ Files, from the ground up:
     arcs, collectives      who waits for whom; what each rank holds before and after
     all_reduce, replicas   star, tree and ring, step by step; a data-parallel step
     stages, drift          a model cut into stages; local steps and their mean
+    pipelines              what a pipeline keeps, how its steps fit together, where its stages lie
 
 It's pure Python: only a PNG needs matplotlib.
 """

@@ -47,9 +47,17 @@ def draw_lane(canvas: Canvas, lane: Lane, events: list[Event], tip: Callable[[Ev
     """Draw the events (in the order they start) of one lane."""
     boxes, narrow = _split(events, lane.x_of)
     _draw_columns(canvas, lane, narrow)
+    strength = strength_of_stages(events)
     # Waiting lies behind what happens meanwhile; the inner one of nested events lies on top.
     for event in sorted(boxes, key=lambda e: (e.kind != "wait", e.start, -e.end)):
-        _draw_box(canvas, lane, event, tip(event))
+        _draw_box(canvas, lane, event, tip(event), strength.get(event.info.get("stage"), 1.0))
+
+
+def strength_of_stages(events: list[Event]) -> dict[int, float]:
+    """Return how strong the color of each stage of a rank is: the later of its stages are paler."""
+    stages = sorted({e.info["stage"] for e in events if e.kind in "FBIW" and "stage" in e.info})
+    last = max(len(stages) - 1, 1)
+    return {stage: 1 - 0.55 * number / last for number, stage in enumerate(stages)}
 
 
 def _split(events: list[Event], x_of) -> tuple[list[Event], list[list[Event]]]:
@@ -81,24 +89,26 @@ def _close(run: list[Event], boxes: list[Event], runs: list[list[Event]]) -> Non
         runs.append(run)
 
 
-def _draw_box(canvas: Canvas, lane: Lane, event: Event, tip: str) -> None:
+def _draw_box(canvas: Canvas, lane: Lane, event: Event, tip: str, strength: float = 1.0) -> None:
+    """Draw one event. strength: of its color, 0 to 1."""
+    colour = canvas.theme.faded(look(event.kind).colour, strength)
     x = lane.x_of(event.start)
     width = max(lane.x_of(event.end) - x, 1.0)
     shown = width - 0.8 if width > 4 else width  # a gap, so that neighbors stay apart
     if event.kind == "wait":
         canvas.rect(x, lane.y, shown, lane.height, canvas.theme.band, tip, canvas.theme.wait)
     else:
-        canvas.rect(x, lane.y, shown, lane.height, look(event.kind).colour, tip)
+        canvas.rect(x, lane.y, shown, lane.height, colour, tip)
     if event.kind == "wait":
         _draw_wait_label(canvas, lane, event, x, shown)
     elif lane.letters:
-        colour = ink_on(look(event.kind).colour)
+        ink = ink_on(colour)
         for size in (lane.letters, 10.0):
             text = first_that_fits(event_labels(event), size, shown - 3)
             if text:
                 bold = size > 10 and width_of(text, size, bold=True) <= shown - 2
                 middle = x + shown / 2, lane.y + lane.height / 2
-                canvas.text(*middle, text, size, colour, "middle", bold)
+                canvas.text(*middle, text, size, ink, "middle", bold)
                 return
 
 
@@ -189,7 +199,11 @@ def draw_legend(canvas: Canvas, traces: list[Trace], y: float, x: float) -> floa
     """Draw a swatch and a word for each kind that occurs, and return the y below."""
     kinds = {e.kind for trace in traces for e in trace.events}
     left = x
-    for letter, colour, word in _entries(kinds):
+    entries = _entries(kinds)
+    if any(len(strength_of_stages(row)) > 1 for t in traces for row in t.by_rank().values()):
+        pale = canvas.theme.faded(LOOKS["F"].colour)
+        entries.append(("", pale, "pale: a later stage of the rank"))
+    for letter, colour, word in entries:
         swatch = max(16.0, width_of(letter, 10, bold=True) + 6)
         needed = swatch + 5 + width_of(word, 11)
         if x + needed > canvas.width - left:
