@@ -11,6 +11,7 @@ Files, from the ground up:
     timeline               one trace, or several on one scale
     plot, curves           axes and lines; the loss of several runs
     arcs, collectives      who waits for whom; what each rank holds before and after
+    grid                   the process grid: rows, columns, and what goes along them
 
 It's pure Python: only a PNG needs matplotlib.
 """
@@ -19,6 +20,7 @@ from helpers.draw.arcs import Arrow, Node, arcs
 from helpers.draw.collectives import collectives
 from helpers.draw.curves import curves
 from helpers.draw.findings import found
+from helpers.draw.grid import process_grid
 from helpers.draw.picture import Canvas, Picture
 from helpers.draw.timeline import compare, timeline
 
@@ -36,5 +38,6 @@ __all__ = [
     "compare",
     "curves",
     "found",
+    "process_grid",
     "timeline",
 ]

@@ -8,7 +8,7 @@ each queue carries one message at a time.
 import functools
 import inspect
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -44,13 +44,18 @@ REFUSED = ("all_to_all", "all_to_all_single", "batch_isend_irecv", "gather", "re
 
 
 @contextmanager
-def slow_link(link: Link, sleep: Callable[[float], object] = time.sleep) -> Iterator[None]:
+def slow_link(
+    link: Link,
+    sleep: Callable[[float], object] = time.sleep,
+    only: Sequence[str] = (*COSTS, *REFUSED),
+) -> Iterator[None]:
     """Make this rank's messages inside the block take at least as long as on `link`.
 
     This works on every system, for calls such as `dist.all_reduce(…)` whose first two arguments
     are positional. DistributedDataParallel's own C++ is not slowed, unless it has a communication
     hook that calls these functions.
     sleep: waits for the given number of seconds.
+    only: the functions that use this link; others stay fast.
 
     Raises:
         NotImplementedError: for an operation that it cannot slow.
@@ -58,7 +63,7 @@ def slow_link(link: Link, sleep: Callable[[float], object] = time.sleep) -> Iter
     """
     import torch.distributed as dist
 
-    before = {name: getattr(dist, name) for name in (*COSTS, *REFUSED)}
+    before = {name: getattr(dist, name) for name in only}
     with ThreadPoolExecutor(1, "link-out") as out, ThreadPoolExecutor(1, "link-in") as into:
         for name, function in before.items():
             way = _Way(link, sleep, into if name in ("recv", "irecv") else out)

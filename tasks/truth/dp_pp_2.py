@@ -1,12 +1,14 @@
 """DP-PP-2: one device with the batch of all pipelines; and trainers that miss one part of it."""
 
 from collections import OrderedDict
+from copy import deepcopy
+from functools import cache
 
 import torch
 
 from helpers.grid import Grid
 from simplellm.losses import causalLLMLoss
-from simplellm.options import TrainingFlags, make_optimizer, make_stories, prepare
+from simplellm.options import TrainingFlags, make_optimizer, make_stories, make_tokenizer, prepare
 from simplellm.slicing import slice_stage, whole_name
 
 RANKS, STEPS = 4, 3
@@ -50,23 +52,38 @@ def after(case, part=own_part, average=True, zero=True, update=True, factor=1.0)
         torch.set_default_dtype(before)
 
 
+@cache
+def _start(flags):
+    """The flags, the size of the vocabulary, and the whole model with which every rank begins."""
+    options = TrainingFlags("", batch_size=4, micro_batches=2, stages=1).parse_args(list(flags))
+    tokenizer, model = prepare(options, "cpu")
+    return options, tokenizer.vocab_size, model
+
+
+@cache
+def _batches(flags, number, parts):
+    options, *_ = _start(flags)
+    stories = iter(make_stories(options, make_tokenizer(options), number, parts, quiet=True))
+    return [next(stories) for _ in range(options.steps)]
+
+
 def _after(case, part, average, zero, update, factor):
-    options = TrainingFlags("", batch_size=4, micro_batches=2, stages=1).parse_args(case["flags"])
+    options, vocabulary, whole = _start(tuple(case["flags"]))
     grid = Grid(dp=case["dp"], pp=case["pp"])
     models, optimizers, inputs, targets, losses = [], [], [], [], []
     for replica in range(grid.dp):
-        tokenizer, model = prepare(options, "cpu")
+        model = deepcopy(whole)
         models.append(model)
         optimizers.append(make_optimizer(options, model))
         for streams, stage in ((inputs, 0), (targets, grid.pp - 1)):
             number, parts = part(grid, replica, stage)
-            streams.append(iter(make_stories(options, tokenizer, number, parts, quiet=True)))
+            streams.append(_batches(tuple(case["flags"]), number, parts))
         losses.append([])
-    for _ in range(options.steps):
+    for step in range(options.steps):
         for r, model in enumerate(models):
             if zero:
                 optimizers[r].zero_grad()
-            loss = causalLLMLoss(model(next(inputs[r])), next(targets[r]), tokenizer.vocab_size)
+            loss = causalLLMLoss(model(inputs[r][step]), targets[r][step], vocabulary)
             loss.backward()
             losses[r].append(loss.item())
         if average:
