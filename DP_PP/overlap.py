@@ -81,4 +81,5 @@ def run(overlap):
 
 if __name__ == "__main__":
     for overlap in (False, True):
-        print(f"{'while it goes on' if overlap else 'after the step':16} {run(overlap).duration:.3f} s")
+        when = "while it goes on" if overlap else "after the step"
+        print(f"{when:16} {run(overlap).duration:.3f} s")

@@ -1,6 +1,6 @@
 """How large should a bucket be? Predict it from the hooks and the link, then measure it.
 
-    python sweep.py                     two ranks, a slow link, seven sizes
+    python sweep.py                     two ranks, a slow link, six sizes
 
 The prediction needs three things: when each gradient is complete (`hook_times`, measured without
 any message), how large it is, and what the link costs (alpha + beta x bytes, `Link`). Buckets
@@ -18,12 +18,11 @@ from intro_DDP import read_flags
 
 from helpers.network import Link, slow_link
 from helpers.ranks import find_place, launch
-from helpers.trace import Recorder
+from helpers.trace import Event, Recorder, Trace
 from simplellm.losses import causalLLMLoss
 from simplellm.options import make_stories, prepare
 
-LINK = Link(megabits=400, milliseconds=0.5)
-SIZES = (0.001, 0.05, 0.1, 0.2, 0.5, 1.0, 4.0)  # MB: from each gradient alone to all in one
+SIZES = (0.001, 0.05, 0.1, 0.2, 0.5, 4.0)  # MB: from each gradient alone to all in one
 
 
 class Step:
@@ -76,13 +75,15 @@ def cut(gradients, megabytes):
 
 
 def predicted(gradients, computed, link, ranks, megabytes):
-    """Return the seconds of a step: until all is computed, and the last bucket has arrived."""
+    """Return the predicted step as a trace of one rank; its duration is the step time."""
+    first = gradients[0][0]  # backward starts a little earlier; nobody has measured when
+    events = [Event(0, "F", 0.0, first), Event(0, "B", first, computed)]
     arrived = 0.0
-    for bucket in cut(gradients, megabytes):
-        complete = bucket[-1][0]
-        size = sum(size for _, size in bucket)
-        arrived = max(complete, arrived) + link.all_reduce_seconds(size, ranks)
-    return max(computed, arrived)
+    for number, bucket in enumerate(cut(gradients, megabytes)):
+        size, begin = sum(size for _, size in bucket), max(bucket[-1][0], arrived)
+        arrived = begin + link.all_reduce_seconds(size, ranks)
+        events.append(Event(0, "all-reduce", begin, arrived, name=f"bucket {number}"))
+    return Trace(events)
 
 
 def measured(flags, link, sizes=SIZES, steps=5):
@@ -96,16 +97,32 @@ def measured(flags, link, sizes=SIZES, steps=5):
     return found
 
 
-def both(flags, link=LINK, sizes=SIZES, steps=5):
-    """What each rank runs; return the gradients, the computing time, and the measured steps."""
+def balanced(gradients, computed):
+    """Return a link on which sending all bytes takes as long as computing; the same on all ranks.
+
+    Between two ranks an all-reduce sends each byte once, in two messages. Its latency is 1 % of
+    the computing time.
+    """
+    bits = 8 * sum(size for _, size in gradients)
+    facts = [bits / computed / 1e6, 1e3 * computed / 200]
+    dist.broadcast_object_list(facts, 0)
+    return Link(*facts)
+
+
+def both(flags, sizes=SIZES, steps=5):
+    """What each rank runs; return the gradients, the computing time, the link, and the steps."""
     torch.set_num_threads(1)
-    return *hook_times(flags, steps), measured(flags, link, sizes, steps)
+    gradients, computed = hook_times(flags, steps)
+    link = balanced(gradients, computed)
+    return gradients, computed, link, measured(flags, link, sizes, steps)
 
 
 if __name__ == "__main__":
-    gradients, computed, found = launch(both, 2, (["--batch-size", "4"],), quiet=True)[0]
+    gradients, computed, link, found = launch(both, 2, (["--batch-size", "4"],), quiet=True)[0]
+    print(f"computing {1e3 * computed:.0f} ms; a link with {link.megabits:.0f} megabits a second")
     for megabytes, seconds in found.items():
-        expected = predicted(gradients, computed, LINK, 2, megabytes)
-        count = len(cut(gradients, megabytes))
-        print(f"{megabytes:6.3f} MB, {count:2} buckets: {1e3 * expected:6.1f} ms predicted, ", end="")
-        print(f"{1e3 * seconds:6.1f} measured")
+        expected = predicted(gradients, computed, link, 2, megabytes).duration
+        print(
+            f"{megabytes:6.3f} MB, {len(cut(gradients, megabytes)):2} buckets: "
+            f"{1e3 * expected:6.1f} ms predicted, {1e3 * seconds:6.1f} measured"
+        )

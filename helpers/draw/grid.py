@@ -1,4 +1,4 @@
-"""The process grid as a picture: rows are pipelines, columns hold one stage, bytes go along both."""
+"""The process grid as a picture: rows are pipelines, columns hold one stage."""
 
 from helpers.draw.picture import Canvas, Picture
 from helpers.draw.plot import PAD
@@ -48,7 +48,10 @@ def process_grid(
             if d + 1 < dp:
                 _both_ways(canvas, (_x(s) + BOX / 2, y + HIGH), DOWN, True, GREEN, lit[1])
     y = top + dp * (HIGH + DOWN) - DOWN + 26
-    for colour, text in ((BLUE, f"along a row: {along_row}"), (GREEN, f"down a column: {along_column}")):
+    for colour, text in (
+        (BLUE, f"along a row: {along_row}"),
+        (GREEN, f"down a column: {along_column}"),
+    ):
         canvas.line([(PAD, y), (PAD + 26, y)], colour, 4)
         canvas.text(PAD + 36, y, text, 12)
         y += 22

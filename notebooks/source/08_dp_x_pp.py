@@ -3,13 +3,13 @@
 #
 # *Reading 30 minutes · tasks 60 · machine 2*
 #
-# *With twenty minutes: read up to "Your turn: DP-PP-2", do DP-PP-1, and run the last section, which chooses a layout.*
+# *With twenty minutes: read up to DP-PP-1, do it, and choose a layout in the last section.*
 #
 # The model of lesson 05 needs three devices, and you have six. A pipeline of six stages would use
-# them all, but its bubble grows with every stage, and at some point there are no more layers to cut.
-# Six replicas would use them all too, but none of them fits on a device. So real clusters do both:
-# they build a pipeline that is just long enough to hold the model, and then they build it again and
-# again, until they run out of machines.
+# them all, but its bubble grows with every stage, and at some point there are no more layers to
+# cut. Six replicas would use them all too, but none of them fits on a device. So real clusters do
+# both: they build a pipeline that is just long enough to hold the model, and then they build it
+# again and again, until they run out of machines.
 #
 # This lesson is the first capstone. Nothing in it is new, but everything has to fit together, and
 # you write the trainer that makes it fit.
@@ -46,9 +46,9 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # %% [markdown]
 # ## The grid
 #
-# Write the six ranks as a table of two rows and three columns. Each row is a **pipeline**: one whole
-# model, cut into three stages. Ranks 0, 1 and 2 are the first row, ranks 3, 4 and 5 the second, and
-# each row reads its own stories.
+# Write the six ranks as a table of two rows and three columns. Each row is a **pipeline**: one
+# whole model, cut into three stages. Ranks 0, 1 and 2 are the first row, ranks 3, 4 and 5 the
+# second, and each row reads its own stories.
 
 # %%
 predict(
@@ -69,17 +69,17 @@ reveal("L08-1")
 # %% [markdown]
 # Click on a rank: its row and its column light up. (Without a kernel you see those of rank 1.)
 #
-# Along a **row** travels what a pipeline needs: activations to the right, and the gradients of these
-# activations back to the left. Down a **column** travels what data parallelism needs: gradients of
-# weights. Each rank belongs to exactly one row and one column, so it needs two process groups, and
-# most bugs of such a trainer are a collective that went to the wrong one. With torch you make them
-# by `dist.new_group`, which every rank has to call for every group, its own or not;
+# Along a **row** travels what a pipeline needs: activations to the right, and the gradients of
+# these activations back to the left. Down a **column** travels what data parallelism needs:
+# gradients of weights. Each rank belongs to exactly one row and one column, so it needs two process
+# groups, and most bugs of such a trainer are a collective that went to the wrong one. With torch
+# you make them by `dist.new_group`, which every rank has to call for every group, its own or not;
 # `make_groups(grid)` does it, and returns a rank's own two as `.pp` and `.dp`.
 #
 # Why is the result the same as that of one device? The gradient of a batch is a mean over its
-# tokens. Within a row, the pipeline takes the mean over its micro-batches, as in lesson 06. Down the
-# columns we take the mean over the rows. A mean of means is the mean as long as the parts are equally
-# large, so with $D$ rows, a batch of $b$ sequences each, and losses $\ell$:
+# tokens. Within a row, the pipeline takes the mean over its micro-batches, as in lesson 06. Down
+# the columns we take the mean over the rows. A mean of means is the mean as long as the parts are
+# equally large, so with $D$ rows, a batch of $b$ sequences each, and losses $\ell$:
 #
 # $$\nabla L = \frac{1}{D}\sum_{d=0}^{D-1} \nabla\Big(\frac{1}{b}\sum_{i=0}^{b-1}\ell(x_{d,i})\Big)
 # = \nabla\,\frac{1}{Db}\sum_{d,i}\ell(x_{d,i}).$$
@@ -100,8 +100,8 @@ check("DP-PP-1")
 #
 # Now the trainer itself: `train()` in the same file, for *any* grid. Your pipeline may have four
 # stages and no twin, or there may be four replicas of a single stage; the check tries several grids
-# in float64 and compares every weight with one device's. The docstring lists the five parts, and for
-# each of them you have to decide: does it depend on my row, on my column, or on neither? The
+# in float64 and compares every weight with one device's. The docstring lists the five parts, and
+# for each of them you have to decide: does it depend on my row, on my column, or on neither? The
 # schedule itself is run by `Pipeline`, which does what you wrote in PP-3.
 
 # %%
@@ -110,9 +110,9 @@ check("DP-PP-2")
 # %% [markdown]
 # ## Is it one device?
 #
-# Six ranks train with your trainer: two pipelines, three sequences each. One device takes a batch of
-# the same six sequences. Both use SGD, because under Adam a constant factor on all gradients would
-# go unnoticed (lesson 03).
+# Six ranks train with your trainer: two pipelines, three sequences each. One device takes a batch
+# of the same six sequences. Both use SGD, because under Adam a constant factor on all gradients
+# would go unnoticed (lesson 03).
 
 # %%
 flags = ["--steps", str(quick(20, 2)), "--optimizer", "sgd", "--lr", "0.3"]
@@ -170,8 +170,8 @@ predict(
 
 # %% [markdown]
 # Rounding can be told from a bug without any reasoning, because only one of them depends on the
-# precision. In float64 a number has 29 more bits, so rounding errors shrink by about
-# $2^{29} \approx 5\cdot10^8$. A wrong factor or a missing micro-batch stays exactly as large as it is.
+# precision. In float64 a number has 29 more bits, so rounding errors shrink by about $2^{29}
+# \approx 5\cdot10^8$. A wrong factor or a missing micro-batch stays exactly as large as it is.
 
 # %%
 _, weights64 = train_alone(torch.float64)
@@ -187,8 +187,8 @@ claim(in64 < 1e-6 * in32, f"largest difference: {in32:.1e} in float32, {in64:.1e
 reveal("L08-2")
 
 # %% [markdown]
-# Keep this test in mind. When a parallel trainer is "almost" right, run both sides in float64 before
-# you believe either explanation. It costs a minute, and it ends the discussion.
+# Keep this test in mind. When a parallel trainer is "almost" right, run both sides in float64
+# before you believe either explanation. It costs a minute, and it ends the discussion.
 #
 # ## One step, seen from six ranks
 #
@@ -235,8 +235,8 @@ reveal("L08-3")
 # ## Hiding the rest
 #
 # Can that one be hidden as well? It can start earlier if part of the gradients is complete earlier.
-# With the interleaved schedule of lesson 07 a rank holds two chunks, and the later chunk is done with
-# its last backward while the earlier one still has work. So `Pipeline` takes a function:
+# With the interleaved schedule of lesson 07 a rank holds two chunks, and the later chunk is done
+# with its last backward while the earlier one still has work. So `Pipeline` takes a function:
 # `gradients_ready(stage)` is called at the moment a stage has seen its last backward.
 # `DP_PP/overlap.py` starts the average there. Its stages sleep where a model would compute, so that
 # the step shows the schedule and not your machine, and only the columns are slow (60 ms a stage).
@@ -256,10 +256,10 @@ claim(
 )
 
 # %% [markdown]
-# The average of the later chunk travels below the remaining backwards. That of the first chunk can't,
-# because its gradients are complete only when there is nothing left to compute. To hide that one too,
-# you'd have to cut it into pieces and send each layer's gradients as soon as backward has passed that
-# layer. That's the idea of lesson 09.
+# The average of the later chunk travels below the remaining backwards. That of the first chunk
+# can't, because its gradients are complete only when there is nothing left to compute. To hide that
+# one too, you'd have to cut it into pieces and send each layer's gradients as soon as backward has
+# passed that layer. That's the idea of lesson 09.
 #
 # ## Which link has to be fast?
 #
@@ -288,13 +288,15 @@ reveal("L08-4")
 
 # %% [markdown]
 # The gradients are larger, but they're needed only once a step, and most of them can travel in the
-# shadow of something else. Activations are smaller, but they're on the critical path: if one arrives
-# late, the next stage stalls. So a row suffers from **latency**, a column from **bandwidth**.
+# shadow of something else. Activations are smaller, but they're on the critical path: if one
+# arrives late, the next stage stalls. So a row suffers from **latency**, a column from
+# **bandwidth**.
 #
-# Now choose. You have three machines with four GPUs each. Inside a machine the links carry 300 GB/s;
-# between the machines there's Ethernet with 10 Gbit/s, or 1.25 GB/s. A row of four fits into one machine (then the
-# columns go over the Ethernet), or a column of four does (then the rows do). Computing takes 0.19 s
-# forward and twice that backward for one sequence through the whole model, and a step has 48 sequences.
+# Now choose. You have three machines with four GPUs each. Inside a machine the links carry 300
+# GB/s; between the machines there's Ethernet with 10 Gbit/s, or 1.25 GB/s. A row of four fits into
+# one machine (then the columns go over the Ethernet), or a column of four does (then the rows do).
+# Computing takes 0.19 s forward and twice that backward for one sequence through the whole model,
+# and a step has 48 sequences.
 
 
 # %%
@@ -334,24 +336,25 @@ reveal("L08-5")
 
 # %% [markdown]
 # Here only the first stage's all-reduce is exposed, and it still more than doubles the step. The
-# activations of the rows travel in small pieces while both neighbors compute. That's why large runs lay out their
-# ranks by appetite: tensor parallelism, which communicates in the middle of every layer (lesson 12),
-# stays inside a machine; pipelines go between machines; and data parallelism takes what is left,
-# with its all-reduce hidden as well as possible. `Grid` follows the same order: neighbors in a row
-# have neighboring rank numbers.
+# activations of the rows travel in small pieces while both neighbors compute. That's why large runs
+# lay out their ranks by appetite: tensor parallelism, which communicates in the middle of every
+# layer (lesson 12), stays inside a machine; pipelines go between machines; and data parallelism
+# takes what is left, with its all-reduce hidden as well as possible. `Grid` follows the same order:
+# neighbors in a row have neighboring rank numbers.
 #
 # How slow may the link of the columns be before it decides? Try `step_seconds` with other links.
 #
 # Twelve GPUs have other layouts as well. With all columns on the Ethernet (`column=between`, rows
-# `inside`), which number of stages, of 1, 2, 3, 4 and 6, gives the shortest step? Write that number.
+# `inside`), which number of stages, of 1, 2, 3, 4 and 6, gives the shortest step? Write that
+# number.
 
 # %%
 mine = None
 answer("L08-6", mine)
 
 # %% [markdown]
-# And one about groups: in a grid with `dp=4` and `pp=8`, how many ranks are in the group that averages
-# gradients with rank 0, rank 0 included?
+# And one about groups: in a grid with `dp=4` and `pp=8`, how many ranks are in the group that
+# averages gradients with rank 0, rank 0 included?
 
 # %%
 mine = None
@@ -360,21 +363,25 @@ answer("L08-7", mine)
 # %% [markdown]
 # ## What to remember
 #
-# - DP x PP is a grid. A row is a pipeline, a column holds the same layers, and every rank is in one of each.
-# - The stories are divided among the rows. The first and the last stage of a row read the same ones.
+# - DP x PP is a grid. A row is a pipeline, a column holds the same layers, and every rank is in one
+#   of each.
+# - The stories are divided among the rows. The first and the last stage of a row read the same
+#   ones.
 # - The result is one device with the batch of all rows. If it's only almost that, float64 tells
 #   rounding from a bug.
-# - In the cool-down the columns of the later stages average for free; only stage 0's all-reduce is exposed.
+# - In the cool-down the columns of the later stages average for free; only stage 0's all-reduce is
+#   exposed.
 # - Rows need low latency, columns need bandwidth or overlap.
 #
 # ## In the wild
 #
-# - **Llama 3 405B** ran on 16,384 H100 as TP 8 x PP 16 x DP 128, for 400 TFLOP/s a GPU, which is 41 %
-#   MFU ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). With half the GPUs and DP 64 it was 43 %.
+# - **Llama 3 405B** ran on 16,384 H100 as TP 8 x PP 16 x DP 128, for 400 TFLOP/s a GPU, which is 41
+#   % MFU ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). With half the GPUs and DP 64 it
+#   was 43 %.
 # - **BLOOM 176B** used TP 4 x PP 12 x DP 8 on 384 A100
 #   ([2211.05100](https://arxiv.org/abs/2211.05100), section 3.4).
-# - **Megatron-LM** trained a model of a trillion parameters on 3,072 A100 with TP 8 and PP 64, which
-#   leaves DP 6 ([2104.04473](https://arxiv.org/abs/2104.04473), table 1).
+# - **Megatron-LM** trained a model of a trillion parameters on 3,072 A100 with TP 8 and PP 64,
+#   which leaves DP 6 ([2104.04473](https://arxiv.org/abs/2104.04473), table 1).
 #
 # To read: in Megatron-LM, `initialize_model_parallel` in `megatron/core/parallel_state.py` builds
 # these groups, and its argument `order="tp-cp-ep-dp-pp"` is the layout you've just chosen. In

@@ -124,7 +124,7 @@ MISTAKES = {
         lambda case: after(case, part=lambda grid, replica, stage: (0, grid.dp))
     ),
     "the stories are divided among all ranks, so the last stage of a pipeline compares with "
-    "another text than its first stage reads: divide them among the rows, part here.dp of grid.dp": (
+    "another text than its first stage reads: divide them among the rows, here.dp of grid.dp": (
         lambda case: after(
             case, part=lambda grid, replica, stage: (replica * grid.pp + stage, grid.size)
         )
