@@ -172,8 +172,8 @@ claim(max(last) - min(last) < 1e-3, "The four losses agree: only the order of ad
 # %%
 predict(
     "L09-3",
-    "Computing alone (forward and backward) takes T, and sending alone takes T as well. How long is "
-    "a step with the best buckets?",
+    "Computing alone (forward and backward) takes T, and sending alone takes T as well. How long "
+    "is a step with the best buckets?",
     "about T: the sending disappears behind the computing",
     "about 1.4 T",
     "about 2 T: one after the other",
