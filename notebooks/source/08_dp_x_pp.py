@@ -138,8 +138,8 @@ def train_rank(dtype):
     return losses, named, trace
 
 
-def largest_difference(mine, whole):
-    return {n: (mine[n] - whole[n]).abs().max().item() for n in mine}
+def largest_difference(part, whole):
+    return {n: (part[n] - whole[n]).abs().max().item() for n in part}
 
 
 six = launch(train_rank, ranks=6, args=(torch.float32,), quiet=True)
@@ -151,8 +151,8 @@ show(curves({"one device": alone, "six ranks": both}))
 # weights, tensor by tensor, and print the worst one of each rank.
 
 # %%
-for rank, (_, mine, _) in enumerate(six):
-    far = largest_difference(mine, weights)
+for rank, (_, part, _) in enumerate(six):
+    far = largest_difference(part, weights)
     worst = max(far, key=far.get)
     print(f"rank {rank}: {far[worst]:.1e} in {worst}")
 
@@ -179,7 +179,7 @@ six64 = launch(train_rank, ranks=6, args=(torch.float64,), quiet=True)
 
 
 def worst_of(ranks, whole):
-    return max(max(largest_difference(mine, whole).values()) for _, mine, _ in ranks)
+    return max(max(largest_difference(part, whole).values()) for _, part, _ in ranks)
 
 
 in32, in64 = worst_of(six, weights), worst_of(six64, weights64)
