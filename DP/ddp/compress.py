@@ -22,7 +22,6 @@ class TopK:
     def __init__(self, share, feedback=True):
         self.share, self.feedback = share, feedback
         self.left = {}  # of each bucket: what was not sent
-        self.bytes = 0  # that this rank has sent
 
     def __call__(self, _, bucket):
         gradient = bucket.buffer()
@@ -36,7 +35,6 @@ class TopK:
         mean = torch.zeros_like(gradient)
         for pair in zip(everyone(values), everyone(places), strict=True):
             mean.index_add_(0, pair[1], pair[0] / dist.get_world_size())
-        self.bytes += values.nbytes + places.nbytes // 2  # 32 bits are enough for a place
         done = torch.futures.Future()
         done.set_result(mean)
         return done

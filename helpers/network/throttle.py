@@ -55,7 +55,7 @@ def slow_link(
     are positional. DistributedDataParallel's own C++ is not slowed, unless it has a communication
     hook that calls these functions.
     sleep: waits for the given number of seconds.
-    only: the functions that use this link; others stay fast.
+    only: the functions of torch.distributed that use this link; the others stay fast.
 
     Raises:
         NotImplementedError: for an operation that it cannot slow.

@@ -290,19 +290,22 @@ def tied(steps):
 
     net = tied_model()
     buckets = Buckets(net, Recorder(0, enabled=False), megabytes=0.2, first=0.2)
+    leave, complete = buckets.leave, []
+    buckets.leave = lambda bucket: (complete.append(len(buckets.seen)), leave(bucket))
     for _ in range(steps):
+        complete.clear()
         made = [[buckets.numbers[p] for p in bucket.parameters] for bucket in buckets.buckets]
         x = net["middle"](torch.ones(8, 256) @ net["tied"]["table"]) @ net["tied"]["table"].T
         x.sum().backward()
-        late = buckets.next == 0
         buckets.finish()
-    return made, late
+    return made, complete[0]
 
 
 # %%
 for step in (1, 2):
-    made, late = launch(tied, 2, (step,), quiet=True)[0]
-    print(f"step {step}: buckets with the parameters {made}")
+    made, complete = launch(tied, 2, (step,), quiet=True)[0]
+    print(f"step {step}: buckets with the parameters {made}; the first one leaves when ", end="")
+    print(f"{complete} of 3 gradients are complete")
 reveal("L09-4")
 
 # %% [markdown]
@@ -362,9 +365,9 @@ reveal("L09-5", kept=end["1 %, feedback"], dropped=end["1 %, dropped"], full=end
 #   `with model.no_sync():` the hooks only add up. Forget it, and each of $k$ micro-batches sends
 #   everything; the result is the same, and the traffic $k$ times as large.
 # - `find_unused_parameters=True`: a parameter that takes no part in this step's loss never calls
-#   its hook, so its bucket never fills, and the step hangs at the next all-reduce. DDP then walks
-#   through the graph before each backward and marks such parameters as complete, which costs time.
-#   Our `finish` simply sends what's left, with zeros for what wasn't used.
+#   its hook, so its bucket never fills, and torch ends the next step with an error. With this switch
+#   DDP walks through the graph before each backward and marks such parameters as complete, which
+#   costs time. Our `finish` simply sends what's left, with zeros for what wasn't used.
 # - `gradient_as_bucket_view=True`: the gradients live in the buckets, as ours do, and a copy of the
 #   size of the model is saved.
 #
