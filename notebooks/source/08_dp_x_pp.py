@@ -220,7 +220,7 @@ plan = one_f_one_b(3, 6)
 without = simulate(plan, Costs())
 slow = simulate(plan, Costs(all_reduce=4.0))
 for rank in range(3):
-    done = max(e.end for e in slow.trace.events_of(rank))
+    (done,) = (e.end for e in slow.trace.events_of(rank) if e.kind == "all-reduce")
     print(f"stage {rank}: its column has averaged after {done:.0f} s")
 print(f"step {without.step_time:.0f} s without the all-reduces, {slow.step_time:.0f} s with them")
 show(slow.trace)

@@ -365,7 +365,7 @@ reveal("L09-5", kept=end["1 %, feedback"], dropped=end["1 %, dropped"], full=end
 #   `with model.no_sync():` the hooks only add up. Forget it, and each of $k$ micro-batches sends
 #   everything; the result is the same, and the traffic $k$ times as large.
 # - `find_unused_parameters=True`: a parameter that takes no part in this step's loss never calls
-#   its hook, so its bucket never fills, and torch ends the next step with an error. With this switch
+#   its hook, so its bucket never fills, and torch ends the next step with an error. With it,
 #   DDP walks through the graph before each backward and marks such parameters as complete, which
 #   costs time. Our `finish` simply sends what's left, with zeros for what wasn't used.
 # - `gradient_as_bucket_view=True`: the gradients live in the buckets, as ours do, and a copy of the
