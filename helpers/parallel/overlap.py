@@ -10,8 +10,12 @@ def start_mean(flat, recorder, name="", group=None):
     if not recorder.enabled:
         return future
 
+    info = {"bytes": flat.nbytes}
+    if group is not None:
+        info["group"] = dist.get_process_group_ranks(group)
+
     def done(finished):  # torch calls it in another thread
-        recorder.add("all-reduce", begun, recorder.now(), name, bytes=flat.nbytes)
+        recorder.add("all-reduce", begun, recorder.now(), name, **info)
         return finished.value()
 
     return future.then(done)
