@@ -51,7 +51,7 @@ PROGRAMS = (
     Program(
         "averages along the row",
         BODY.replace("average_gradients(stage, groups.dp)", "average_gradients(stage, groups.pp)"),
-        says="",
+        says="the ranks of one row average with each other",
         alone=True,
     ),
 )

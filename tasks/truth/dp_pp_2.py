@@ -164,3 +164,11 @@ def explain(case, seen):
             missing = " and ".join(mine["not in the trace"])
             return f"it trains, but the trace of rank {rank} has no {missing}: record the spans"
     return None
+
+
+def stopped(sentence):
+    """The stages of a row have different sizes, so an average along it is stopped."""
+    return "tensors of a collective have different sizes" in sentence and (
+        "the ranks of one row average with each other, and they hold different layers: the average "
+        "goes down the column, over groups.dp"
+    )
