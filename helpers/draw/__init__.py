@@ -14,6 +14,7 @@ Files, from the ground up:
     all_reduce, replicas   star, tree and ring, step by step; a data-parallel step
     stages, drift          a model cut into stages; local steps and their mean
     pipelines              what a pipeline keeps, how its steps fit together, where its stages lie
+    grid                   the process grid: rows, columns, and what goes along them
 
 It's pure Python: only a PNG needs matplotlib.
 """
@@ -23,6 +24,7 @@ from helpers.draw.arcs import Arrow, Node, arcs
 from helpers.draw.collectives import collectives
 from helpers.draw.curves import curves
 from helpers.draw.findings import found
+from helpers.draw.grid import process_grid
 from helpers.draw.picture import Canvas, Picture
 from helpers.draw.points import Point, points
 from helpers.draw.replicas import replicas
@@ -47,6 +49,7 @@ __all__ = [
     "replicas",
     "ring",
     "ring_table",
+    "process_grid",
     "timeline",
     "ways",
 ]
