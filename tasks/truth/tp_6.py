@@ -1,4 +1,4 @@
-"""TP-5: a linear layer and its gradients, cut; and what comes out with other sums than these."""
+"""TP-6: a linear layer and its gradients, cut; and what comes out with other sums than these."""
 
 import torch
 

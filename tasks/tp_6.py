@@ -1,9 +1,9 @@
-"""TP-5: a parallel linear layer in torch: which part, and which operator where."""
+"""TP-6: a parallel linear layer in torch: which part, and which operator where."""
 
 from helpers.grade import Task
 
 TASK = Task(
-    id="TP-5",
+    id="TP-6",
     title="write a linear layer that is cut among the ranks",
     file="TP/llama/intro_TP.py",
     function="PartLinear",

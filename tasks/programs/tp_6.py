@@ -1,4 +1,4 @@
-"""TP-5: wrong and right work, as programs."""
+"""TP-6: wrong and right work, as programs."""
 
 from helpers.grade.task import Program
 
