@@ -51,7 +51,7 @@ def run(module, case):
     found["p.grad afterwards"] = [p.grad for p in parameters]
     with torch.no_grad():
         shards.mine += 1 + rank
-    shards.free()
+        shards.whole.zero_()
     shards.gather()
     found["parameters after gather()"] = [p.detach().clone() for p in parameters]
     found["sent"] = [(e.kind, e.info.get("bytes")) for e in recorder.trace().events]

@@ -84,7 +84,7 @@ truth = after
 
 
 def own(rank, whole):
-    """Only this rank's part of the weights is new, and what was freed is zero."""
+    """Only this rank's part of the weights is new; the rest is still zero."""
     parts = [torch.zeros_like(part) for part in whole.chunk(RANKS)]
     parts[rank] = whole.chunk(RANKS)[rank]
     return torch.cat(parts)
