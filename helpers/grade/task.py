@@ -175,7 +175,7 @@ def load_truth(found: TaskFile) -> ModuleType:
 
 
 def load_packed(folder: Path, name: str) -> ModuleType:
-    """A module of the truth of the tasks in `folder`, packed or not; TaskError if it isn't there."""
+    """A module of the truth in `folder`, packed or not; TaskError if it isn't there."""
     path = folder / "truth" / f"{name}.py"
     if path.exists():
         return load_module(path, f"lab_truth_{name}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from helpers.grade.task import ROOT, TaskError, load_packed
+from helpers.grade.task import PACKED, ROOT, TaskError, load_packed
 
 ID = re.compile(r"L(\d\d)-\d+")
 
@@ -54,7 +54,7 @@ class Number:
     slips: Mapping[float, str] = field(default_factory=dict)
 
 
-def asked(question: str, kind: type, root: Path = ROOT) -> Prediction | Number:
+def asked(question: str, kind: type) -> Prediction | Number:
     """Return what is known about a question such as "L06-1".
 
     Raises:
@@ -64,21 +64,23 @@ def asked(question: str, kind: type, root: Path = ROOT) -> Prediction | Number:
     if not found:
         raise UnknownQuestion(f"a question is called like 'L06-1', not {question!r}")
     name = "PREDICTIONS" if kind is Prediction else "NUMBERS"
-    questions = getattr(truth_of(found[1], root), name, {})
+    questions = getattr(truth_of(found[1]), name, {})
     if question not in questions:
         known = ", ".join(questions) or "none"
         raise UnknownQuestion(f"lesson {found[1]} has no {question} among its {name}: {known}")
     return questions[question]
 
 
-def truth_of(lesson: str, root: Path = ROOT) -> ModuleType:
-    """Return the module with the questions of lesson "06".
+def truth_of(lesson: str) -> ModuleType:
+    """Return the module with the questions of lesson "06", of the project the lesson runs in.
 
     Raises:
         UnknownQuestion: if the lesson asks nothing.
     """
+    here = [folder / "tasks" for folder in (Path.cwd(), *Path.cwd().parents)]
+    found = (f for f in here if (f / "truth").is_dir() or (f / PACKED).is_file())
     try:
-        return load_packed(root / "tasks", f"lesson_{lesson}")
+        return load_packed(next(found, ROOT / "tasks"), f"lesson_{lesson}")
     except TaskError as error:
         raise UnknownQuestion(str(error)) from None
 
