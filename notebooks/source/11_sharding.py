@@ -3,12 +3,16 @@
 #
 # *Reading 40 minutes · tasks 85 · machine 2*
 #
-# *With twenty minutes: read up to the picture of the four stages, do DP-6, and run what follows it.*
+# *With twenty minutes: read up to the picture of the four stages, then do DP-6.*
 #
-# Data parallelism has a waste built in. Every rank holds the whole model, all of its gradients, and the optimizer's state, and after each step all of that is the same on every rank. For Adam the state alone is the largest part, so a model of seven billion parameters doesn't fit on one 80 GB GPU, and a thousand GPUs
-# running plain data parallelism don't help: each of them is as full as the first.
+# Data parallelism has a waste built in. Every rank holds the whole model, all of its gradients, and
+# the optimizer's state, and after each step all of that is the same on every rank. For Adam the
+# state alone is the largest part, so a model of seven billion parameters doesn't fit on one 80 GB
+# GPU, and a thousand GPUs running plain data parallelism don't help: each of them is as full as the
+# first.
 #
-# **Question.** How much of this does a rank really have to keep, and what does it cost, in bytes on the wire and in seconds, to keep less?
+# **Question.** How much of this does a rank really have to keep, and what does it cost, in bytes on
+# the wire and in seconds, to keep less?
 
 # %%
 # needs: DP/zero/intro_ZeRO.py, DP/zero/shards.py, DP/zero/zero1.py, DP/zero/zero2.py
@@ -33,7 +37,9 @@ keep_warm(3)  # ranks get ready while you read
 # %% [markdown]
 # ## Two halves of an all-reduce
 #
-# An all-reduce leaves the sum of all ranks' tensors on every rank. It's really two collectives. After a **reduce-scatter** each rank has the sum of *one part*, and after an **all-gather** each rank has the parts of all.
+# An all-reduce leaves the sum of all ranks' tensors on every rank. It's really two collectives.
+# After a **reduce-scatter** each rank has the sum of *one part*, and after an **all-gather** each
+# rank has the parts of all.
 
 
 # %%
@@ -49,10 +55,15 @@ def halves():
 print(*launch(halves, ranks=3, quiet=True), sep="\n")
 
 # %% [markdown]
-# Between the two halves each rank holds one part of the summed gradient, and that's where ZeRO steps in. Adam updates a weight by looking at that weight's gradient and nothing else. So a rank can update *its part* right there, between the halves, and the all-gather then carries new weights instead of gradients. Just as many bytes travel,
-# and a rank needs Adam's state for its own part only. That is **ZeRO-1** ([1910.02054](https://arxiv.org/abs/1910.02054)), and a part is called a **shard**.
+# Between the two halves each rank holds one part of the summed gradient, and that's where ZeRO
+# steps in. Adam updates a weight by looking at that weight's gradient and nothing else. So a rank
+# can update *its part* right there, between the halves, and the all-gather then carries new weights
+# instead of gradients. Just as many bytes travel, and a rank needs Adam's state for its own part
+# only. That is **ZeRO-1** ([1910.02054](https://arxiv.org/abs/1910.02054)), and a part is called a
+# **shard**.
 #
-# How much does it save? In mixed precision a parameter takes 2 bytes for the weight, 2 for the gradient, and 12 for the optimizer: a 32-bit copy of the weight, a mean and a variance.
+# How much does it save? In mixed precision a parameter takes 2 bytes for the weight, 2 for the
+# gradient, and 12 for the optimizer: a 32-bit copy of the weight, a mean and a variance.
 
 # %%
 predict(
@@ -75,14 +86,22 @@ reveal("L11-1")
 show(zero_stages(ranks=4))
 
 # %% [markdown]
-# The first stage saves most. **ZeRO-2** shards the gradients too: as soon as the gradients of a block are complete they are reduce-scattered, and each rank frees all but its part. **ZeRO-3** shards the weights too: they are gathered just before a block computes and freed just after. Torch calls that *fully sharded data parallel*, **FSDP**.
-# For $\Psi$ parameters on $N$ ranks, in bytes a rank:
+# The first stage saves most. **ZeRO-2** shards the gradients too: as soon as the gradients of a
+# block are complete they are reduce-scattered, and each rank frees all but its part. **ZeRO-3**
+# shards the weights too: they are gathered just before a block computes and freed just after. Torch
+# calls that *fully sharded data parallel*, **FSDP**. For $\Psi$ parameters on $N$ ranks, in bytes a
+# rank:
 #
-# $$M_0 = 16\,\Psi, \qquad M_1 = 4\,\Psi + \frac{12\,\Psi}{N}, \qquad M_2 = 2\,\Psi + \frac{14\,\Psi}{N}, \qquad M_3 = \frac{16\,\Psi}{N}.$$
+# $$M_0 = 16\,\Psi, \qquad M_1 = 4\,\Psi + \frac{12\,\Psi}{N}, \qquad M_2 = 2\,\Psi +
+# \frac{14\,\Psi}{N}, \qquad M_3 = \frac{16\,\Psi}{N}.$$
 #
-# Two conventions circulate. The ZeRO paper keeps gradients in 16 bits, which makes 16 bytes. Megatron-LM accumulates them in 32 bits, which makes 18: then stage 1 is $6\,\Psi + 12\,\Psi/N$. If two tables disagree by an eighth, that is why. And neither counts activations, which belong to each rank's own samples; no stage of ZeRO touches them.
+# Two conventions circulate. The ZeRO paper keeps gradients in 16 bits, which makes 16 bytes.
+# Megatron-LM accumulates them in 32 bits, which makes 18: then stage 1 is $6\,\Psi + 12\,\Psi/N$.
+# If two tables disagree by an eighth, that is why. And neither counts activations, which belong to
+# each rank's own samples; no stage of ZeRO touches them.
 #
-# A model has one billion parameters and is trained in mixed precision (16 bytes a parameter) with ZeRO-2 on 16 ranks. How many GB does each rank keep? (1 GB is 10⁹ bytes.)
+# A model has one billion parameters and is trained in mixed precision (16 bytes a parameter) with
+# ZeRO-2 on 16 ranks. How many GB does each rank keep? (1 GB is 10⁹ bytes.)
 
 # %%
 mine = None
@@ -91,11 +110,16 @@ answer("L11-2", mine)
 # %% [markdown]
 # ## From parameters to shards
 #
-# What travels together is a **unit**: a block, the embedding, the head. All parameters of a unit live in one flat tensor, padded so that the ranks' parts are equally long, and each parameter is a view of it. That way a unit needs one collective, and a part may begin in the middle of a matrix: Adam doesn't mind.
+# What travels together is a **unit**: a block, the embedding, the head. All parameters of a unit
+# live in one flat tensor, padded so that the ranks' parts are equally long, and each parameter is a
+# view of it. That way a unit needs one collective, and a part may begin in the middle of a matrix:
+# Adam doesn't mind.
 #
 # ### Your turn: DP-5 · 30 minutes · 20 points
 #
-# Write `average()` and `gather()` of `Shards` in `DP/zero/shards.py`: the two halves of the all-reduce, one for gradients and one for weights. The constructor, which flattens the parameters, is there; read it first.
+# Write `average()` and `gather()` of `Shards` in `DP/zero/shards.py`: the two halves of the
+# all-reduce, one for gradients and one for weights. The constructor, which flattens the parameters,
+# is there; read it first.
 
 # %%
 check("DP-5")
@@ -103,7 +127,8 @@ check("DP-5")
 # %% [markdown]
 # ### Your turn: DP-6 · 10 minutes · 10 points
 #
-# Write `step()` of `Zero1` in `DP/zero/zero1.py`. Backward has left whole gradients on each rank; after your step every rank has the new weights, and has updated only its own part of them.
+# Write `step()` of `Zero1` in `DP/zero/zero1.py`. Backward has left whole gradients on each rank;
+# after your step every rank has the new weights, and has updated only its own part of them.
 
 # %%
 check("DP-6")
@@ -111,8 +136,10 @@ check("DP-6")
 # %% [markdown]
 # ## Does a rank keep what the formula says?
 #
-# Three real ranks train the small LLaMA in 32 bits, where weight, gradient and the two states take 4, 4 and 8 bytes. `kept` counts the memory blocks behind all tensors just before an update. The ranks run on an artificial link of 200 megabits a second, so that we can also see what the bytes cost: inside `slow_link` every message
-# takes as long as it would take there.
+# Three real ranks train the small LLaMA in 32 bits, where weight, gradient and the two states take
+# 4, 4 and 8 bytes. `kept` counts the memory blocks behind all tensors just before an update. The
+# ranks run on an artificial link of 200 megabits a second, so that we can also see what the bytes
+# cost: inside `slow_link` every message takes as long as it would take there.
 
 # %%
 FLAGS = ["--steps", str(quick(6, 2)), "--seq-l", "64"]
@@ -145,13 +172,16 @@ first_stage = launch(train, ranks=3, args=(1,), quiet=True)
 print_kept(1, first_stage)
 
 # %% [markdown]
-# Your ZeRO-1 reaches the same loss, because nothing but the place of the numbers has changed, and the optimizer's state has shrunk to a third.
+# Your ZeRO-1 reaches the same loss, because nothing but the place of the numbers has changed, and
+# the optimizer's state has shrunk to a third.
 #
 # — *End of the first session* —
 #
 # ## ZeRO-2 and ZeRO-3
 #
-# From stage 1 to stage 2 only the moment changes. Autograd calls a hook whenever a parameter's gradient is complete, and when the last one of a unit is there, the unit is averaged while backward goes on with the next.
+# From stage 1 to stage 2 only the moment changes. Autograd calls a hook whenever a parameter's
+# gradient is complete, and when the last one of a unit is there, the unit is averaged while
+# backward goes on with the next.
 
 # %%
 show_diff("DP/zero/zero1.py", "DP/zero/zero2.py", context=1)
@@ -161,7 +191,9 @@ show_diff("DP/zero/zero1.py", "DP/zero/zero2.py", context=1)
 #
 # ### Your turn: DP-7 · 45 minutes · 25 points
 #
-# Write `add_hooks()` and `complete()` of `Zero3` in `DP/zero/zero3.py`, on top of `Zero2`. A unit's weights may exist only while that unit computes. The hooks of `torch.nn.Module` do it, and the model itself stays as it is: that's why FSDP works for models that know nothing of it.
+# Write `add_hooks()` and `complete()` of `Zero3` in `DP/zero/zero3.py`, on top of `Zero2`. A unit's
+# weights may exist only while that unit computes. The hooks of `torch.nn.Module` do it, and the
+# model itself stays as it is: that's why FSDP works for models that know nothing of it.
 
 # %%
 check("DP-7")
@@ -172,8 +204,8 @@ check("DP-7")
 # %%
 predict(
     "L11-3",
-    "Plain data parallelism averages each gradient by an all-reduce: that is twice the bytes of the "
-    "model, one for each half. How much does ZeRO-3 send in a step?",
+    "Plain data parallelism averages each gradient by an all-reduce: that is twice the bytes of "
+    "the model, one for each half. How much does ZeRO-3 send in a step?",
     "as much: twice the bytes of the model",
     "half as much again",
     "twice as much",
@@ -200,7 +232,10 @@ for stage, ranks in runs.items():
 reveal("L11-3", ratio=volume[3] / volume[0])
 
 # %% [markdown]
-# Stages 1 and 2 send what data parallelism sends. Stage 3 gathers the weights twice, for forward and for backward, and reduce-scatters the gradients once: three instead of two. On this link a volume of the model, cut by (N-1)/N, takes this long, and whatever a step takes beyond it is computing:
+# Stages 1 and 2 send what data parallelism sends. Stage 3 gathers the weights twice, for forward
+# and for backward, and reduce-scatters the gradients once: three instead of two. On this link a
+# volume of the model, cut by (N-1)/N, takes this long, and whatever a step takes beyond it is
+# computing:
 
 # %%
 one = Link(200).seconds(whole * 2 / 3)
@@ -215,11 +250,16 @@ ends = [e.end for e in trace.events_of(0) if e.kind == "update"]
 show(cut_by(trace).between(ends[-2], ends[-1]))
 
 # %% [markdown]
-# The gathers are on the critical path: nothing computes while one is going on. A real FSDP **prefetches**, which means that it starts the gather of the next unit before the present one computes. Then a gather costs time only where it takes longer than a unit's computing, at the price of a second unit's weights in memory.
+# The gathers are on the critical path: nothing computes while one is going on. A real FSDP
+# **prefetches**, which means that it starts the gather of the next unit before the present one
+# computes. Then a gather costs time only where it takes longer than a unit's computing, at the
+# price of a second unit's weights in memory.
 #
 # ## With gradient accumulation
 #
-# So far each step had one micro-batch. Suppose we accumulate the gradients of $k$ micro-batches before each update, as every pipeline does. ZeRO-1 can keep adding to its local gradients, and needs its two halves once at the end.
+# So far each step had one micro-batch. Suppose we accumulate the gradients of $k$ micro-batches
+# before each update, as every pipeline does. ZeRO-1 can keep adding to its local gradients, and
+# needs its two halves once at the end.
 
 # %%
 predict(
@@ -238,15 +278,18 @@ for k in (1, 2, 4, 8, 32):
 reveal("L11-4")
 
 # %% [markdown]
-# Each micro-batch needs its two gathers, and its reduce-scatter too unless whole gradients are kept until the end, which gives ZeRO-2's saving away. So the volumes are
+# Each micro-batch needs its two gathers, and its reduce-scatter too unless whole gradients are kept
+# until the end, which gives ZeRO-2's saving away. So the volumes are
 #
 # $$V_{1} = 2\,\Psi, \qquad V_{3} = 3k\,\Psi \quad\text{or}\quad (2k+1)\,\Psi.$$
 #
-# A pipeline has a large $k$ by design, because that is how its bubble gets small. That's why pipelines are combined with ZeRO-1 and hardly ever with ZeRO-3.
+# A pipeline has a large $k$ by design, because that is how its bubble gets small. That's why
+# pipelines are combined with ZeRO-1 and hardly ever with ZeRO-3.
 #
 # ## Find the bug
 #
-# Gradients are usually clipped: if the norm of the whole gradient is above 1, it's scaled down to 1. Here is a clip for shards. It runs, and the loss goes down.
+# Gradients are usually clipped: if the norm of the whole gradient is above 1, it's scaled down to
+# 1. Here is a clip for shards. It runs, and the loss goes down.
 
 
 # %%
@@ -287,11 +330,16 @@ print("three shards:", launch(clipped, ranks=3, args=(clip_together,), quiet=Tru
 reveal("L11-5")
 
 # %% [markdown]
-# The dangerous thing about the local norm is how quiet it is. Each part is scaled by its own factor, so the direction of the gradient changes, and it changes with the number of ranks. Nothing crashes; the run is merely a different one on 64 GPUs than on 8. The cure costs one all-reduce of a single number.
+# The dangerous thing about the local norm is how quiet it is. Each part is scaled by its own
+# factor, so the direction of the gradient changes, and it changes with the number of ranks. Nothing
+# crashes; the run is merely a different one on 64 GPUs than on 8. The cure costs one all-reduce of
+# a single number.
 #
 # ## Torch's own
 #
-# FSDP2 is the function `fully_shard`. Applied to a module it does what your hooks do, so we apply it to each block and then to the whole net, whose unit is what's left: embedding, final norm and head.
+# FSDP2 is the function `fully_shard`. Applied to a module it does what your hooks do, so we apply
+# it to each block and then to the whole net, whose unit is what's left: embedding, final norm and
+# head.
 
 
 # %%
@@ -312,7 +360,9 @@ def sharded(reshard=None):
 
 
 # %% [markdown]
-# First its losses, which must be those of your ZeRO-3. Then a parameter: it has become a **DTensor**, a tensor that knows how it's cut. Its shape is the whole one, while only a part of it is here.
+# First its losses, which must be those of your ZeRO-3. Then a parameter: it has become a
+# **DTensor**, a tensor that knows how it's cut. Its shape is the whole one, while only a part of it
+# is here.
 
 
 # %%
@@ -344,9 +394,13 @@ away = max(abs(a - b) for a, b in zip(ours, theirs[0][0], strict=True))
 claim(away < 1e-3, f"The losses are at most {away:.0e} apart.")
 
 # %% [markdown]
-# 64 rows don't divide by three, and FSDP2 doesn't mind: it cuts each parameter along its first dimension, into 22, 22 and 20 rows. Your `Shards` cuts the flat tensor in equal parts instead, as the first FSDP did. FSDP2 gave that up so that a shard still has a name and a shape, which is what checkpoints, mixed precision by layer and frozen parameters need.
+# 64 rows don't divide by three, and FSDP2 doesn't mind: it cuts each parameter along its first
+# dimension, into 22, 22 and 20 rows. Your `Shards` cuts the flat tensor in equal parts instead, as
+# the first FSDP did. FSDP2 gave that up so that a shard still has a name and a shape, which is what
+# checkpoints, mixed precision by layer and frozen parameters need.
 #
-# Note the comment in that cell: the optimizer is made *after* `fully_shard`. What goes wrong if it's made before?
+# Note the comment in that cell: the optimizer is made *after* `fully_shard`. What goes wrong if
+# it's made before?
 
 
 # %%
@@ -366,9 +420,11 @@ change = launch(optimizer_first, ranks=3, quiet=True, checked=False)[0]
 print(f"largest change of a weight after a step: {change}")
 
 # %% [markdown]
-# Nothing moves, and nothing complains. `fully_shard` replaces every parameter by a new one, and the optimizer still holds the old ones, which never get a gradient.
+# Nothing moves, and nothing complains. `fully_shard` replaces every parameter by a new one, and the
+# optimizer still holds the old ones, which never get a gradient.
 #
-# The setting you'll meet most often is `reshard_after_forward`. Let's count what each choice sends in a step of one micro-batch, and of four.
+# The setting you'll meet most often is `reshard_after_forward`. Let's count what each choice sends
+# in a step of one micro-batch, and of four.
 
 # %%
 predict(
@@ -382,21 +438,27 @@ predict(
 
 
 # %%
+def listen(name, sent):
+    """Have a function of torch.distributed write down the bytes of its larger tensor."""
+    send = getattr(dist, name)
+
+    def listened(out, part, *rest, **more):
+        sent.append(max(out.nbytes, part.nbytes))
+        return send(out, part, *rest, **more)
+
+    setattr(dist, name, listened)
+
+
+# %%
 def count(reshard, k, sync=True):
     """On a rank: the volume that FSDP2 sends in a step of k micro-batches, in times the model."""
-    net, stories, loss_of = sharded(reshard)
-    sent, whole = [], 4 * sum(p.numel() for p in net.parameters())
-    for name in ("all_gather_into_tensor", "reduce_scatter_tensor"):
-
-        def counted(out, part, *rest, send=getattr(dist, name), **more):
-            sent.append(max(out.nbytes, part.nbytes))
-            return send(out, part, *rest, **more)
-
-        setattr(dist, name, counted)
+    (net, stories, loss_of), sent = sharded(reshard), []
+    listen("all_gather_into_tensor", sent)
+    listen("reduce_scatter_tensor", sent)
     for i in range(k):
         net.set_requires_gradient_sync(sync or i == k - 1)
         loss_of(next(stories)).backward()
-    return sum(sent) / whole
+    return sum(sent) / (4 * sum(p.numel() for p in net.parameters()))
 
 
 # %%
@@ -411,15 +473,21 @@ for words, how in {
 reveal("L11-6")
 
 # %% [markdown]
-# The counts are those of the formulas, with a little padding. With `reshard_after_forward=False` the weights are gathered once and stay until backward, so the volume is that of ZeRO-2, and so is the memory at its peak. (By default the outermost unit isn't resharded: its backward comes right after its forward.) `set_requires_gradient_sync(False)` keeps whole gradients until
-# the last micro-batch.
+# The counts are those of the formulas, with a little padding. With `reshard_after_forward=False`
+# the weights are gathered once and stay until backward, so the volume is that of ZeRO-2, and so is
+# the memory at its peak. (By default the outermost unit isn't resharded: its backward comes right
+# after its forward.) `set_requires_gradient_sync(False)` keeps whole gradients until the last
+# micro-batch.
 #
-# Two more words that you'll meet. **HSDP** shards inside a group of ranks, such as the GPUs of one machine, and replicates across groups: gathers stay on the fast network, and only averaged shards cross the slow one. You get it from a mesh with two dimensions. And the clip of the last section is right in torch, because `clip_grad_norm_` of DTensors
-# returns the global norm.
+# Two more words that you'll meet. **HSDP** shards inside a group of ranks, such as the GPUs of one
+# machine, and replicates across groups: gathers stay on the fast network, and only averaged shards
+# cross the slow one. You get it from a mesh with two dimensions. And the clip of the last section
+# is right in torch, because `clip_grad_norm_` of DTensors returns the global norm.
 #
 # ## How far does it carry?
 #
-# LLaMA-7B with Adam in mixed precision, at 16 bytes a parameter, needs 108 GB. The horizontal axis counts ranks as powers of two.
+# LLaMA-7B with Adam in mixed precision, at 16 bytes a parameter, needs 108 GB. The horizontal axis
+# counts ranks as powers of two.
 
 # %%
 powers = range(7)
@@ -431,24 +499,38 @@ title = "ZeRO-1 and ZeRO-2 level off; only ZeRO-3 goes on falling"
 show(curves(lines, title, x="data-parallel ranks, as a power of two", y="GB on each rank"))
 
 # %% [markdown]
-# Stage 1 can't fall below $4\,\Psi$ and stage 2 can't fall below $2\,\Psi$, however many ranks there are. Stage 3 has no floor: every further rank makes room. That's the trade in one sentence: stages 1 and 2 are free, and stage 3 pays half as much again, or far more with accumulation, for a memory that keeps falling.
+# Stage 1 can't fall below $4\,\Psi$ and stage 2 can't fall below $2\,\Psi$, however many ranks
+# there are. Stage 3 has no floor: every further rank makes room. That's the trade in one sentence:
+# stages 1 and 2 are free, and stage 3 pays half as much again, or far more with accumulation, for a
+# memory that keeps falling.
 #
 # ## What to remember
 #
 # - An all-reduce is a reduce-scatter and an all-gather, and ZeRO does the update between them.
-# - Stage 1 shards the optimizer's state, stage 2 the gradients too, stage 3 the weights too. Activations are never sharded by ZeRO.
-# - Stages 1 and 2 send as much as data parallelism. Stage 3 sends half as much again for one micro-batch, and $3k$ against 2 for $k$ of them, which is why pipelines use ZeRO-1.
+# - Stage 1 shards the optimizer's state, stage 2 the gradients too, stage 3 the weights too.
+#   Activations are never sharded by ZeRO.
+# - Stages 1 and 2 send as much as data parallelism. Stage 3 sends half as much again for one
+#   micro-batch, and $3k$ against 2 for $k$ of them, which is why pipelines use ZeRO-1.
 # - The norm for clipping is a sum over all shards. A local norm trains, quietly, something else.
 # - With FSDP2, make the optimizer after `fully_shard`.
 #
 # ## In the wild
 #
-# - BLOOM, 176 billion parameters on 384 A100s, combined tensor parallelism of 4, 12 pipeline stages and 8 replicas with ZeRO **stage 1** ([2211.05100](https://arxiv.org/abs/2211.05100), section 3.4).
-# - DeepSeek-V3 made the same choice with 16 pipeline stages on 2,048 H800s: ZeRO-1 for data parallelism ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2).
-# - Llama 3 405B sharded optimizer states and gradients on up to 16,384 H100s, but didn't reshard the weights after forward, to avoid the second gather ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2): your L11-6.
+# - BLOOM, 176 billion parameters on 384 A100s, combined tensor parallelism of 4, 12 pipeline stages
+#   and 8 replicas with ZeRO **stage 1** ([2211.05100](https://arxiv.org/abs/2211.05100), section
+#   3.4).
+# - DeepSeek-V3 made the same choice with 16 pipeline stages on 2,048 H800s: ZeRO-1 for data
+#   parallelism ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2).
+# - Llama 3 405B sharded optimizer states and gradients on up to 16,384 H100s, but didn't reshard
+#   the weights after forward, to avoid the second gather
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2): your L11-6.
 #
-# To read in PyTorch: `pre_forward`, `post_forward`, `pre_backward` and `post_backward` of `FSDPParamGroup` in `torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py`. They are your four hooks, and the line to look for is the one that prefetches.
+# To read in PyTorch: `pre_forward`, `post_forward`, `pre_backward` and `post_backward` of
+# `FSDPParamGroup` in `torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py`. They are your four
+# hooks, and the line to look for is the one that prefetches.
 #
 # ## Where next
 #
-# ZeRO shards what is *kept*, but each rank still computes whole layers. In [lesson 12](12_tensor_parallel.ipynb) the layers themselves are cut, so a rank never holds a whole matrix even while it computes.
+# ZeRO shards what is *kept*, but each rank still computes whole layers. In [lesson
+# 12](12_tensor_parallel.ipynb) the layers themselves are cut, so a rank never holds a whole matrix
+# even while it computes.

