@@ -9,7 +9,7 @@ Files, from the ground up:
     picture, png           shapes on a `Canvas`, and the `Picture` that becomes a file
     lanes, findings        one lane of a timeline and its legend; what traces show, in words
     timeline               one trace, or several on one scale
-    plot, curves           axes and lines; the loss of several runs
+    plot, curves, points   axes and lines; the loss of several runs; what methods cost and reach
     arcs, collectives      who waits for whom; what each rank holds before and after
 
 It's pure Python: only a PNG needs matplotlib.
@@ -20,6 +20,7 @@ from helpers.draw.collectives import collectives
 from helpers.draw.curves import curves
 from helpers.draw.findings import found
 from helpers.draw.picture import Canvas, Picture
+from helpers.draw.points import Point, points
 from helpers.draw.timeline import compare, timeline
 
 # The former name, until the next release.
@@ -30,11 +31,13 @@ __all__ = [
     "Canvas",
     "Node",
     "Picture",
+    "Point",
     "Row",
     "arcs",
     "collectives",
     "compare",
     "curves",
     "found",
+    "points",
     "timeline",
 ]
