@@ -438,13 +438,17 @@ predict(
 
 
 # %%
+CALLS = "all_gather_single all_gather_into_tensor reduce_scatter_single reduce_scatter_tensor"
+
+
 def listen(name, sent):
-    """Have a function of torch.distributed write down the bytes of its larger tensor."""
+    """Have a function of torch.distributed write down the bytes of its largest tensor."""
     send = getattr(dist, name)
 
-    def listened(out, part, *rest, **more):
-        sent.append(max(out.nbytes, part.nbytes))
-        return send(out, part, *rest, **more)
+    def listened(*given, **named):
+        tensors = [t for t in (*given, *named.values()) if isinstance(t, torch.Tensor)]
+        sent.append(max(t.nbytes for t in tensors))
+        return send(*given, **named)
 
     setattr(dist, name, listened)
 
@@ -453,8 +457,9 @@ def listen(name, sent):
 def count(reshard, k, sync=True):
     """On a rank: the volume that FSDP2 sends in a step of k micro-batches, in times the model."""
     (net, stories, loss_of), sent = sharded(reshard), []
-    listen("all_gather_into_tensor", sent)
-    listen("reduce_scatter_tensor", sent)
+    for name in CALLS.split():
+        if hasattr(dist, name):  # the names differ between versions of torch
+            listen(name, sent)
     for i in range(k):
         net.set_requires_gradient_sync(sync or i == k - 1)
         loss_of(next(stories)).backward()
@@ -462,15 +467,16 @@ def count(reshard, k, sync=True):
 
 
 # %%
+volumes = []
 for words, how in {
     "reshard_after_forward=True,  1 micro-batch  ": (True, 1),
     "reshard_after_forward=False, 1 micro-batch  ": (False, 1),
     "reshard_after_forward=True,  4 micro-batches": (True, 4),
     "the same, gradients kept whole until the end": (True, 4, False),
 }.items():
-    found = launch(count, ranks=3, args=how, quiet=True, checked=False)[0]
-    print(f"{words}: {found:.1f} times the model")
-reveal("L11-6")
+    volumes.append(launch(count, ranks=3, args=how, quiet=True, checked=False)[0])
+    print(f"{words}: {volumes[-1]:.1f} times the model")
+reveal("L11-6", kept=volumes[1], freed=volumes[0])
 
 # %% [markdown]
 # The counts are those of the formulas, with a little padding. With `reshard_after_forward=False`
@@ -490,13 +496,13 @@ reveal("L11-6")
 # counts ranks as powers of two.
 
 # %%
-powers = range(7)
+ranks = [2**n for n in range(7)]
 lines = {}
 for stage in range(4):
-    sizes = [states(6.74e9, "mixed", stage, 2**n).total / 1e9 for n in powers]
-    lines[f"stage {stage}" if stage else "no ZeRO"] = dict(zip(powers, sizes, strict=True))
+    sizes = [states(6.74e9, "mixed", stage, n).total / 1e9 for n in ranks]
+    lines[f"stage {stage}" if stage else "no ZeRO"] = dict(zip(ranks, sizes, strict=True))
 title = "ZeRO-1 and ZeRO-2 level off; only ZeRO-3 goes on falling"
-show(curves(lines, title, x="data-parallel ranks, as a power of two", y="GB on each rank"))
+show(curves(lines, title, x="data-parallel ranks", y="GB on each rank", log="xy"))
 
 # %% [markdown]
 # Stage 1 can't fall below $4\,\Psi$ and stage 2 can't fall below $2\,\Psi$, however many ranks

@@ -47,10 +47,11 @@ PREDICTIONS = {
         },
     ),
     "L11-6": Prediction(
-        right="B",
-        because="the second gather falls away, 2 instead of 3, and in exchange all weights are "
-        "there at the end of forward.",
+        right=lambda kept, freed: "B" if kept < freed else "A",
+        because="the second gather falls away, {kept:.1f} instead of {freed:.1f} times the model, "
+        "and in exchange all weights are there at the end of forward.",
         wrong={
+            "B": "Compare the first two lines.",
             "A": "It is the other way round: what isn't freed needn't be gathered again.",
             "C": "They are freed after backward. But that is much later than after forward, when "
             "the peak of memory comes.",
