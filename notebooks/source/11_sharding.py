@@ -501,7 +501,7 @@ lines = {}
 for stage in range(4):
     sizes = [states(6.74e9, "mixed", stage, n).total / 1e9 for n in ranks]
     lines[f"stage {stage}" if stage else "no ZeRO"] = dict(zip(ranks, sizes, strict=True))
-title = "ZeRO-1 and ZeRO-2 level off; only ZeRO-3 goes on falling"
+title = "ZeRO-1 and ZeRO-2 level off; only ZeRO-3 keeps falling"
 show(curves(lines, title, x="data-parallel ranks", y="GB on each rank", log="xy"))
 
 # %% [markdown]

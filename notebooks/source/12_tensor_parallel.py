@@ -214,7 +214,7 @@ reveal("L12-4")
 #
 # $$\frac{\partial L}{\partial X} = \sum_r \frac{\partial L}{\partial (X A_r)}\, A_r^{\mathsf T}.$$
 #
-# Somebody has to add these terms up, or every layer below trains on a part of its gradient.
+# Unless these terms are added up, every layer below trains on a part of its gradient.
 # Megatron-LM puts this into two operators: $f$, which we call `Copy`, stands before the columns,
 # and $g$, which we call `Sum`, stands after the rows.
 #
@@ -384,7 +384,7 @@ ways = {
     name: launch(the_best, ranks=2, args=(overlap,), quiet=True)[0]
     for name, overlap in (("one after the other", False), ("overlapped", True))
 }
-show(compare(ways, "The all-reduce goes on beside the gradient of the weights"))
+show(compare(ways, "The all-reduce runs beside the gradient of the weights"))
 
 # %% [markdown]
 # Forward there's nothing of the kind, because each product needs the sum before it. (Sequence
@@ -454,7 +454,7 @@ reveal("L12-7")
 # more.)
 #
 # One thing is new. A norm now sees some positions only, so its gradient is one term of a sum, and
-# somebody must add it up. That's what `add_up_shared` does. Does anyone notice if it's forgotten?
+# it must be added up. That's what `add_up_shared` does. Does anyone notice if it's forgotten?
 # The oracle compares every gradient with one device's.
 
 # %%
@@ -571,8 +571,8 @@ reveal("L12-8")
 # ## In the wild
 #
 # - Megatron-LM's own rule, from measurements on up to 3,072 A100s: tensor parallelism up to the
-#   degree of a server, 8, and pipelines beyond it
-#   ([2104.04473](https://arxiv.org/abs/2104.04473), section 3.2, takeaway 1).
+#   degree of a server, 8, and pipelines beyond it ([2104.04473](https://arxiv.org/abs/2104.04473),
+#   section 3.2, takeaway 1).
 # - Llama 3 405B: tensor parallelism of 8, innermost, with 16 pipeline stages, on H100s
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), table 4).
 # - DeepSeek-V3 was trained on 2,048 H800s without any tensor parallelism, which its authors call
@@ -589,7 +589,19 @@ reveal("L12-8")
 # [Lesson 13](13_long_context.ipynb) cuts what tensor parallelism leaves whole: the sequence inside
 # attention.
 #
-# ## Homework: the same with MPI
+# ## Homework: the loss, and MPI
+#
+# ### Your turn: TP-7 · 25 minutes · 15 points
+#
+# Write `parallel_cross_entropy()` in `TP/llama/parallel_loss.py`: the loss of logits that are cut
+# along the vocabulary, forward and backward, on top of your own `Sum`. It's the finest piece of
+# tensor parallelism: three numbers for each position replace the whole tensor of logits.
+
+# %%
+check("TP-7")
+
+# %% [markdown]
+# ### The same with MPI
 #
 # **MPI** is the standard for messages on supercomputers, and older than deep learning. `mpirun -n 4
 # python script.py` starts four ranks, which exchange NumPy arrays through the package `mpi4py`. The

@@ -156,8 +156,8 @@ reveal("L15-2")
 # %% [markdown]
 # Those are the two conventions that circulate. The ZeRO paper counts 16 bytes with gradients in 16
 # bits, and Megatron-LM 18, because it adds gradients up in 32 bits, which is safer when many
-# micro-batches are accumulated. [Lesson 11](11_sharding.ipynb) has shown how the data-parallel
-# ranks can share all of this.
+# micro-batches are accumulated. [Lesson 11](11_sharding.ipynb) showed how the data-parallel ranks
+# can share all of this.
 #
 # A model has 13 billion parameters. How many GB do its states take on each of 32 ranks with ZeRO
 # stage 2, at 16 bytes a parameter? (1 GB is 10⁹ bytes; to 0.1 GB.)
