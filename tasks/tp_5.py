@@ -19,8 +19,8 @@ TASK = Task(
         "Copy: nothing forward, and backward the gradients of all ranks' uses are added up. Sum: "
         "the terms are added up forward; y = a + b has the gradient dy for a, and all ranks have "
         "the same dy.",
-        "Copy: return x.view_as(x); return all_reduced(gradient). Sum: return all_reduced(x); "
-        "return gradient.",
+        "Copy: x.view_as(x) forward, and backward all_reduced of the gradient. Sum: all_reduced of "
+        "x forward, and backward the gradient as it is.",
     ),
 )
 
