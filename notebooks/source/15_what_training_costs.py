@@ -427,17 +427,17 @@ def all_reduces(sizes):
 # %%
 link, whose = measured()
 print(whose)
-for size, best in launch(all_reduces, ranks=2, args=([4000, 400_000, 8_000_000],), quiet=True)[
-    0
-].items():
+sizes = (4000, 400_000, 8_000_000)
+found = launch(all_reduces, ranks=2, args=(sizes,), quiet=True)[0]
+for size, best in found.items():
     predicted = link.all_reduce_seconds(size, 2)
     print(
         f"{bytes_text(size):>7}: predicted {1e3 * predicted:.2f} ms, measured {1e3 * best:.2f} ms"
     )
 
 # %% [markdown]
-# Within a small factor, that is what an alpha-beta estimate is good for. It says which term counts,
-# and here the smallest message pays for latency alone while the largest pays for bandwidth.
+# An alpha-beta estimate isn't exact, and it needn't be. It tells you which term counts: the
+# smallest message pays for latency and the largest for bandwidth.
 #
 # ## How large a model, how much text?
 #
