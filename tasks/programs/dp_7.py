@@ -43,7 +43,7 @@ PROGRAMS = (
     Program(
         "a shared weight is freed",
         body(done="module.register_forward_hook(lambda *_: shards.free())"),
-        says="",
+        says="unit 0 has two modules and is freed between them",
     ),
     Program(
         "not averaged",

@@ -63,21 +63,18 @@ def _afterwards(log, units):
     """Say what is wrong with how often each unit is averaged and gathered."""
     first = log[: log.index(("end of backward", None))]
     for unit in range(units):
-        averaged = first.count(("average", unit))
+        averaged, gathered = (first.count((kind, unit)) for kind in ("average", "gather"))
+        shared = sum(event[:2] == ("forward", unit) for event in first) > 1
         if averaged != 1:
             return (
                 f"unit {unit} is averaged {averaged} times in a backward: ZeRO-2's complete() does "
                 "it, once, so call super().complete(p)"
             )
-        if first.count(("gather", unit)) > 2:
+        if shared and gathered > 1:
+            return (
+                f"unit {unit} has two modules and is freed between them: its weights stay from the "
+                "first forward until its gradients are complete"
+            )
+        if gathered > 2:
             return f"unit {unit} is gathered more than twice in a step"
-    if ("gather", 0) in first and first.count(("gather", 0)) == 2 and _is_tied(first):
-        return (
-            "unit 0 has two modules and is freed between them: its weights stay from the first "
-            "forward until its gradients are complete"
-        )
     return None
-
-
-def _is_tied(first):
-    return sum(kind == "forward" and unit == 0 for kind, unit, *_ in first) == 2
