@@ -251,25 +251,23 @@ seconds, traces, gradients, bytes_kept = {}, {}, {}, {}
 for name, recompute in (("all kept", False), ("recomputed", True)):
     recorder, best = Recorder(0), float("inf")
     net = watched(recompute, recorder)
-    for _ in range(quick(12, 2)):
+    for _ in range(quick(15, 2)):
         net.zero_grad()
-        begun = time.perf_counter()
+        begun, clock = recorder.now(), time.process_time()
         bytes_kept[name] = step(net, ids, recorder)
-        ended = time.perf_counter()
-        if ended - begun < best:
-            best, traces[name] = ended - begun, recorder.trace().between(begun, ended)
+        spent = time.process_time() - clock  # processor time: other programs don't count
+        if spent < best:
+            best, traces[name] = spent, recorder.trace().between(begun, recorder.now())
     seconds[name], gradients[name] = best, [p.grad.clone() for p in net.parameters()]
 
 # %%
 for name, best in seconds.items():
-    print(
-        f"{name:<11} {bytes_text(bytes_kept[name]):>8} of activations, {1e3 * best:.0f} ms a step"
-    )
+    print(f"{name:<11} {bytes_text(bytes_kept[name])} of activations, {1e3 * best:.0f} ms a step")
 pairs = zip(*gradients.values(), strict=True)
 away = max((a - b).abs().max().item() for a, b in pairs)
 claim(away < 1e-6, f"largest difference of a gradient: {away}")
 slower = seconds["recomputed"] / seconds["all kept"]
-claim(bytes_kept["recomputed"] < 0.3 * bytes_kept["all kept"], f"{slower:.2f} times as long")
+claim(1 < slower < 1.8, f"{slower:.2f} times as long")
 reveal("L15-4")
 
 # %% [markdown]
