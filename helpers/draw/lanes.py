@@ -23,11 +23,12 @@ TIPS = 1500  # boxes in one picture that may carry a text for the pointer
 
 @dataclass(slots=True)
 class TimeAxis:
-    """The time axis: its ends in pixels, and how many seconds lie between them."""
+    """The time axis: its ends in pixels, and how many seconds (or other units) lie between."""
 
     left: float
     right: float
     duration: float
+    unit: str = "s"  # of the trace; anything but seconds is shown as it is
 
     def x_of(self, seconds: float) -> float:
         return self.left + (self.right - self.left) * seconds / self.duration
@@ -93,6 +94,11 @@ def _draw_box(canvas: Canvas, lane: Lane, event: Event, tip: str) -> None:
         _draw_wait_label(canvas, lane, event, x, shown)
     elif lane.letters:
         colour = ink_on(look(event.kind).colour)
+        if lines := _two_lines(event, lane, shown):
+            for number, line in enumerate(lines):
+                y = lane.y + lane.height * (0.28 + 0.44 * number)
+                canvas.text(x + shown / 2, y, line, 10, colour, "middle")
+            return
         for size in (lane.letters, 10.0):
             text = first_that_fits(event_labels(event), size, shown - 3)
             if text:
@@ -100,6 +106,15 @@ def _draw_box(canvas: Canvas, lane: Lane, event: Event, tip: str) -> None:
                 middle = x + shown / 2, lane.y + lane.height / 2
                 canvas.text(*middle, text, size, colour, "middle", bold)
                 return
+
+
+def _two_lines(event: Event, lane: Lane, room: float) -> list[str]:
+    """Return "F0" and "L2" if they fit only one below the other, else nothing."""
+    label = event_labels(event)[0]
+    if "layer" not in event.info or lane.height < 24 or width_of(label, lane.letters) <= room - 3:
+        return []
+    lines = label.rsplit(" ", 1)
+    return lines if max(width_of(line, 10) for line in lines) <= room else []
 
 
 def _draw_wait_label(canvas: Canvas, lane: Lane, event: Event, x: float, width: float) -> None:
@@ -113,7 +128,16 @@ def _draw_wait_label(canvas: Canvas, lane: Lane, event: Event, x: float, width: 
 
 
 def event_labels(event: Event) -> list[str]:
-    """Return the labels for an event's box, the best first; the first that fits is drawn."""
+    """Return the labels for an event's box, the best first; the first that fits is drawn.
+
+    An event that knows its layer says so: "F0 L2" is forward of micro-batch 0 through layer 2.
+    """
+    plain = _plain_labels(event)
+    layer = event.info.get("layer")
+    return plain if layer is None else [f"{plain[0]} L{layer}", *plain]
+
+
+def _plain_labels(event: Event) -> list[str]:
     letter = look(event.kind).letter
     if event.kind == "wait":
         cause, until = event.info.get("cause"), event.info.get("until")
@@ -167,7 +191,8 @@ def draw_memory(
 ) -> float:
     """Draw a rank's memory over time as a strip, and return the y below it.
 
-    highest: bytes, of all ranks, for one scale. duration: seconds until the trace ends.
+    counts: bytes, or elements if the counter's name says so. highest: the most on any rank, for
+    one scale. duration: until the trace ends.
     """
     height, theme = 22.0, canvas.theme
     points = [(axis.left, y + height)]
@@ -180,7 +205,10 @@ def draw_memory(
     canvas.polygon(points, theme.faded(theme.muted, 0.4))
     canvas.text(axis.left - 10, y + height / 2, "memory", 10, theme.muted, "end")
     if counts:
-        most = f"peak {bytes_text(max(c.value for c in counts))}"
+        most = max(c.value for c in counts)
+        most = (
+            f"peak {most / 1e6:.3g} M" if counts[0].name != "memory" else f"peak {bytes_text(most)}"
+        )
         canvas.text(axis.right + 10, y + height / 2, most, 10, theme.muted)
     return y + height
 

@@ -87,6 +87,10 @@ def place(environ, launchers=tuple(NAMES), refuse=True, local=None, leftover="co
 truth = place
 
 MISTAKES = {
+    "a RANK that was left over is believed, and four ranks become four lonely trainings: without "
+    "TORCHELASTIC_RUN_ID, raise ValueError if another launcher says something else": (
+        lambda case: place(case, leftover="never")
+    ),
     "this is the outermost launcher: go through LAUNCHERS from the first, the innermost one": (
         lambda case: place(case, tuple(NAMES)[::-1])
     ),
@@ -96,10 +100,6 @@ MISTAKES = {
     "what cannot be comes back as it is: raise ValueError": lambda case: place(case, refuse=False),
     "all get the local rank 0: on one machine, the local rank is the rank itself": (
         lambda case: place(case, local=0)
-    ),
-    "a RANK that was left over is believed, and four ranks become four lonely trainings: without "
-    "TORCHELASTIC_RUN_ID, raise ValueError if another launcher says something else": (
-        lambda case: place(case, leftover="never")
     ),
     "a RANK without TORCHELASTIC_RUN_ID is refused though nobody contradicts it: people set it by "
     "hand, too": lambda case: place(case, leftover="always"),
