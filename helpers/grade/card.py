@@ -1,4 +1,4 @@
-"""A task as Markdown, for the page of all tasks and for the lesson that it belongs to."""
+"""A task as Markdown: where to write it and its hints, for a lesson and the page of all tasks."""
 
 import re
 from html import escape
@@ -7,16 +7,11 @@ from helpers.grade.task import Task
 
 
 def card(task: Task, up: str = "../") -> str:
-    """What to do and where, the points, the minutes, and each hint behind a line to click on.
+    """Where to write it, and each hint behind a line to click on.
 
     up: the way from where it will stand to the top of the repository.
     """
-    title = task.title[0].upper() + task.title[1:]
-    points = "1 point" if task.points == 1 else f"{task.points} points"
-    return (
-        f"{title}. Write {task.listed('`{}`')} in [{task.file}]({up}{task.file}). "
-        f"{points}, about {task.minutes} minutes.\n\n{hints(task)}"
-    )
+    return f"{task.listed('`{}`')} in [{task.file}]({up}{task.file})\n\n{hints(task)}"
 
 
 def hints(task: Task) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from helpers.grade.limits import Held
 from helpers.grade.task import ROOT, load_task
 from helpers.grade.verdict import Verdict
+from helpers.skipped import VARIABLE
 
 FIELDS = ("kind", "reason", "details", "printed", "seconds", "picture", "look_at")
 
@@ -33,7 +34,7 @@ class KeptJudge:
             stdout=subprocess.PIPE,
             text=True,
             encoding="utf-8",
-            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *before])},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *before]), VARIABLE: ""},
             start_new_session=os.name == "posix",
         )
 

@@ -5,6 +5,7 @@ nothing. LAB_PROGRESS names another file; LAB_PROGRESS=off keeps none.
 """
 
 import datetime
+import functools
 import json
 import os
 import re
@@ -33,16 +34,76 @@ def progress_file() -> Path | None:
     return Path(folder, NAME, "progress.json") if folder and os.path.isabs(folder) else None
 
 
+def read_all(path: Path | None) -> dict[str, dict]:
+    """Everything that is remembered, by kind: "tasks", "predictions", "numbers", "skipped"."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return {str(k): v for k, v in record.items() if isinstance(v, dict)}
+    except Exception:
+        return {}  # no record yet, or one that somebody has broken: start a new one
+
+
 def read_record(path: Path | None) -> dict[str, dict]:
     """What is known of each task: {"DP-1": {"tries": 3, "passed": "2026-01-31"}}."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))["tasks"]
         return {
-            str(task_id): {"tries": int(facts["tries"]), "passed": facts.get("passed")}
-            for task_id, facts in record.items()
+            task_id: {"tries": int(facts["tries"]), "passed": facts.get("passed")}
+            for task_id, facts in read_all(path).get("tasks", {}).items()
         }
     except Exception:
-        return {}  # no record yet, or one that somebody has broken: start a new one
+        return {}
+
+
+def noted(kind: str) -> dict[str, dict]:
+    """What is remembered of one kind, here or by this process alone: {"L06-1": {"chosen": "B"}}.
+
+    While lessons are built nothing is.
+    """
+    if os.environ.get("LAB_STATIC") == "1":
+        return {}
+    kept = read_all(progress_file()).get(kind, {})
+    return {key: facts for key, facts in kept.items() if isinstance(facts, dict)} | _here()[kind]
+
+
+def note_prediction(question: str, chosen: str, right: bool | None = None) -> None:
+    """Remember a choice; right: whether it was, once that has been revealed."""
+    _note("predictions", question, {"chosen": chosen, "right": right})
+
+
+def note_answer(question: str, right: bool) -> None:
+    """Remember a try at a number."""
+    tries = noted("numbers").get(question, {}).get("tries", 0)
+    _note("numbers", question, {"tries": tries + 1, "right": right})
+
+
+def note_skipped(task_id: str) -> None:
+    """Remember that a task was skipped."""
+    _note("skipped", task_id, {"on": datetime.date.today().isoformat()})
+
+
+@functools.cache
+def _here() -> dict[str, dict]:
+    """What this process has noted: where no record can be kept, a kernel remembers itself."""
+    return {"predictions": {}, "numbers": {}, "skipped": {}}
+
+
+def _note(kind: str, key: str, facts: dict) -> None:
+    if os.environ.get("LAB_STATIC") == "1":
+        return
+    _here()[kind][key] = facts
+    path = progress_file()
+    if path is not None:
+        record = read_all(path)
+        record.setdefault("tasks", {})
+        record.setdefault(kind, {})[key] = facts
+        _write(path, record)
+
+
+def _write(path: Path, record: dict) -> None:
+    try:
+        write_whole(path, json.dumps(record, indent=1) + "\n")
+    except OSError:
+        pass  # a lesson must not fail because a home cannot be written
 
 
 def holds_solution(root: Path, task: Task) -> bool:
@@ -72,7 +133,4 @@ def remember(verdict: Verdict, path: Path | None = None, root: Path | None = Non
     facts["tries"] += 1
     if verdict.passed and not facts["passed"]:
         facts["passed"] = datetime.date.today().isoformat()
-    try:
-        write_whole(path, json.dumps({"tasks": record}, indent=1) + "\n")
-    except OSError:
-        pass  # a check must not fail because a home cannot be written
+    _write(path, read_all(path) | {"tasks": record})

@@ -59,8 +59,9 @@ def command(place: Path, tasks: Path) -> list[str]:
         for name in HIDDEN:
             if (folder / name).is_dir():
                 words += ["--tmpfs", str(folder / name)]
-        if (folder / "truth.zip").exists():
-            words += ["--ro-bind", os.devnull, str(folder / "truth.zip")]
+        for name in ("truth.zip", "reference.zip"):
+            if (folder / name).exists():
+                words += ["--ro-bind", os.devnull, str(folder / name)]
     return [*words, "--chdir", "/tmp", "--"]
 
 

@@ -171,10 +171,20 @@ def load_truth(found: TaskFile) -> ModuleType:
 
     In the student edition it lies in an archive, so that nobody reads it by accident.
     """
-    folder, name = found.path.parent, found.path.stem
-    if (folder / "truth").is_dir():
-        return load_module(folder / "truth" / f"{name}.py", f"lab_truth_{name}")
-    spec = zipimport.zipimporter(str(folder / PACKED / "truth")).find_spec(name)
+    return load_packed(found.path.parent, found.path.stem)
+
+
+def load_packed(folder: Path, name: str) -> ModuleType:
+    """A module of the truth in `folder`, packed or not; TaskError if it isn't there."""
+    path = folder / "truth" / f"{name}.py"
+    if path.exists():
+        return load_module(path, f"lab_truth_{name}")
+    try:
+        spec = zipimport.zipimporter(str(folder / PACKED / "truth")).find_spec(name)
+    except zipimport.ZipImportError:
+        spec = None
+    if spec is None:
+        raise TaskError(f"there is no truth named {name} in {folder}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -1,9 +1,22 @@
-"""What the lessons need: show a picture or a diff, ask for a prediction, check an answer."""
+"""What the lessons need: show a picture or a diff, ask and reveal, check numbers and claims."""
 
 from helpers.lesson.answers import answer
 from helpers.lesson.changes import show_diff, show_orders
+from helpers.lesson.claims import claim, quick
 from helpers.lesson.pictures import show
-from helpers.lesson.questions import predict
+from helpers.lesson.questions import predict, reveal
 from helpers.lesson.shown import static
+from helpers.lesson.skipping import skip
 
-__all__ = ["answer", "predict", "show", "show_diff", "show_orders", "static"]
+__all__ = [
+    "answer",
+    "claim",
+    "predict",
+    "quick",
+    "reveal",
+    "show",
+    "show_diff",
+    "show_orders",
+    "skip",
+    "static",
+]

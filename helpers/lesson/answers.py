@@ -1,31 +1,45 @@
-"""`answer`: an exercise whose answer is a number, compared with the computed one."""
+"""`answer`: a question for a number. The truth isn't in the lesson, and a known slip is named."""
 
 import math
-from collections.abc import Callable
 
+from helpers.grade.record import note_answer
+from helpers.lesson.asked import Number, asked, with_values
 from helpers.lesson.shown import Shown, put
 
 
-def answer(mine: float | None, found: Callable[[], float], tolerance: float = 0.0) -> None:
-    """Compare the reader's answer with the machine's, and show the verdict.
+def answer(question_id: str, mine: float | None, **measured: object) -> None:
+    """Compare the reader's number with the truth, and say what is wrong with it.
 
-    mine: the reader's number, or None before the reader has answered.
-    found: computes the right number; it is not called before the reader has answered.
-    tolerance: the largest absolute error that still counts as right.
+    Args:
+        question_id: such as "L06-3"; the truth is in tasks/truth/lesson_06.py.
+        mine: the reader's number, or None before the reader has answered.
+        measured: values that the truth depends on.
     """
-    put(verdict(mine, found, tolerance))
+    put(verdict(question_id, mine, measured))
 
 
-def verdict(mine: float | None, found: Callable[[], float], tolerance: float = 0.0) -> Shown:
+def verdict(question_id: str, mine: float | None, measured: dict[str, object]) -> Shown:
     """Return the sentence that `answer` shows."""
+    found = asked(question_id, Number)
     if mine is None:
         return _sentence("?", "Not answered yet: write your number in place of None.")
     if isinstance(mine, bool) or not isinstance(mine, int | float) or math.isnan(mine):
         return _sentence("?", f"Your answer must be a number, but {mine!r} is not.")
-    right = found()
-    if math.isclose(mine, right, rel_tol=1e-9, abs_tol=tolerance):
-        return _sentence("✓", f"Right: {_number(right)}.")
-    return _sentence("✗", f"Not yet: you wrote {_number(mine)}, the machine found another number.")
+    truth = with_values(found.truth, measured)
+    right = _close(mine, truth, found.tolerance)
+    note_answer(question_id, right)
+    if right:
+        words = f"Right: {_number(truth)} {found.unit}".rstrip() + "."
+        return _sentence("✓", f"{words} {found.because.format(**measured)}".rstrip())
+    for slip, diagnosis in found.slips.items():
+        if _close(mine, slip, min(found.tolerance, abs(slip - truth) / 4)):
+            return _sentence("✗", f"Not yet: {diagnosis}")
+    size = "too large" if mine > truth else "too small"
+    return _sentence("✗", f"Not yet: {_number(mine)} is {size}.")
+
+
+def _close(mine: float, other: float, tolerance: float) -> bool:
+    return math.isclose(mine, other, rel_tol=1e-9, abs_tol=tolerance)
 
 
 def _number(value: float) -> str:

@@ -1,30 +1,97 @@
-"""`predict`: a question that the reader answers on paper before the next cell runs."""
+"""`predict` and `reveal`: the reader commits to a choice, and the answering cell refers to it."""
 
+import sys
 from html import escape
 from string import ascii_uppercase
 
-from helpers.lesson.shown import Shown, put
+from helpers.grade.record import note_prediction, noted
+from helpers.lesson.asked import ID, Prediction, asked, with_values
+from helpers.lesson.shown import Shown, put, static
+from helpers.ranks.pool import in_notebook
 
-ADVICE = "Write your answer down before you run the next cell."
+MOST = 5
+BOX = "border: 1px solid #0072B2; border-left: 6px solid #0072B2; padding: 8px 14px"
 
 
-def predict(question: str, *choices: str) -> None:
-    """Show `question` in a box, with lettered `choices` if there are any."""
-    put(prediction(question, *choices))
+def predict(question_id: str, question: str, *choices: str) -> None:
+    """Ask the reader to choose before the next cell runs; the choice is remembered.
 
+    In a notebook the choices are buttons, in a terminal their letters can be typed, and without a
+    kernel they are a list.
 
-def prediction(question: str, *choices: str) -> Shown:
-    """Return the box of `predict`; raise ValueError for an empty question or a single choice."""
+    Args:
+        question_id: such as "L06-1"; the truth is in tasks/truth/lesson_06.py.
+        question: what is asked.
+        choices: two to five.
+
+    Raises:
+        ValueError: for a wrong id, an empty question, or too few or too many choices.
+    """
+    if not ID.fullmatch(question_id):
+        raise ValueError(f"a question is called like 'L06-1', not {question_id!r}")
     if not question.strip():
-        raise ValueError("predict() needs a question: predict('What will the loss be?').")
-    if len(choices) == 1:
-        raise ValueError("predict() was given one choice only: give two or more, or none.")
-    lettered = list(zip(ascii_uppercase, map(str, choices), strict=False))
-    plain = [f"Predict: {question}", *(f"  {letter}) {text}" for letter, text in lettered), ADVICE]
-    rows = "".join(f"<div><b>{letter}</b>&nbsp; {escape(text)}</div>" for letter, text in lettered)
-    box = "border: 1px solid #0072B2; border-left: 6px solid #0072B2; padding: 8px 14px"
+        raise ValueError(f"predict({question_id!r}, …) has no question")
+    if not 2 <= len(choices) <= MOST:
+        raise ValueError(
+            f"predict({question_id!r}, …) needs 2 to {MOST} choices, not {len(choices)}"
+        )
+    if in_notebook() and not static():
+        from helpers.lesson.buttons import Choices
+
+        put(Choices(question_id, question, choices))
+        return
+    put(listed(question, choices))
+    if sys.stdin is not None and sys.stdin.isatty() and not static():
+        typed = input("Your choice (a letter, or Enter to go on): ").strip().upper()
+        if typed and typed in ascii_uppercase[: len(choices)]:
+            note_prediction(question_id, typed)
+
+
+def listed(question: str, choices: tuple[str, ...]) -> Shown:
+    """Return the question with lettered choices, as a page without a kernel shows it."""
+    lettered = list(zip(ascii_uppercase, choices, strict=False))
+    plain = "\n".join([f"Predict: {question}", *(f"  {a}) {text}" for a, text in lettered)])
+    rows = "".join(f"<div><b>{a}</b>&nbsp; {escape(text)}</div>" for a, text in lettered)
     html = (
-        f'<div style="{box}"><div><b>Predict.</b> {escape(question)}</div>'
-        f'<div style="margin: 6px 0px 6px 18px">{rows}</div><div><i>{ADVICE}</i></div></div>'
+        f'<div style="{BOX}"><div><b>Predict.</b> {escape(question)}</div>'
+        f'<div style="margin: 6px 0px 0px 18px">{rows}</div></div>'
     )
-    return Shown(html, "\n".join(plain))
+    return Shown(html, plain)
+
+
+def reveal(question_id: str, **measured: object) -> None:
+    """Say what the right choice was, why, and why the reader's wasn't.
+
+    Args:
+        question_id: of the prediction.
+        measured: values that the truth refers to.
+    """
+    put(revealed(question_id, measured))
+
+
+def revealed(question_id: str, measured: dict[str, object]) -> Shown:
+    """Return what `reveal` shows; without a prediction the answer is folded."""
+    truth = asked(question_id, Prediction)
+    right = with_values(truth.right, measured)
+    because = truth.because.format(**measured)
+    chosen = noted("predictions").get(question_id, {}).get("chosen")
+    if not chosen:
+        text = f"It's {right}: {because}"
+        html = (
+            f'<details style="{BOX}"><summary><b>The answer</b></summary>'
+            f"<div>{escape(text)}</div></details>"
+        )
+        return Shown(html, f"The answer: {text}")
+    note_prediction(question_id, chosen, chosen == right)
+    if chosen == right:
+        parts = [f"You said {chosen}, and {chosen} it is:", because]
+    else:
+        why = truth.wrong.get(chosen, "").format(**measured)
+        parts = [
+            f"You said {chosen}; it's {right}.",
+            because,
+            f"Why not {chosen}? {why}" if why else "",
+        ]
+    parts = [part for part in parts if part]
+    html = f'<div style="{BOX}"><b>{escape(parts[0])}</b> {escape(" ".join(parts[1:]))}</div>'
+    return Shown(html, " ".join(parts))

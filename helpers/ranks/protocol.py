@@ -15,9 +15,11 @@ import pickle
 import runpy
 import struct
 import sys
+import types
 from dataclasses import dataclass, field
 from typing import Any
 
+from helpers import skipped
 from helpers.ranks.environment import Place
 
 LENGTH = struct.Struct(">Q")
@@ -82,6 +84,8 @@ class RankContext:
         os.environ.update(self.environment)
         os.chdir(self.folder)
         sys.path[:] = self.import_path
+        if skipped.skipped():  # since this interpreter started, perhaps
+            skipped.install()
         for name, text in self.sources.items():
             linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
 
@@ -110,7 +114,12 @@ class Script:
         sys.argv = [self.path, *self.arguments]
         sys.path.insert(0, os.path.dirname(os.path.abspath(self.path)))
         try:
-            runpy.run_path(self.path, run_name="__main__")
+            if skipped.replacements(self.path):
+                main = sys.modules["__main__"] = types.ModuleType("__main__")
+                main.__file__ = self.path
+                exec(skipped.code_of(self.path), vars(main))
+            else:
+                runpy.run_path(self.path, run_name="__main__")
         except SystemExit as end:
             if end.code not in (None, 0):
                 raise

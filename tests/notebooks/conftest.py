@@ -14,20 +14,23 @@ LESSON = """
 # %% [markdown]
 # # Halving
 #
-# **Needs:** one core, no network. **Takes:** two seconds.
+# *Reading 1 minute · tasks 0 · machine 1*
+#
+# *With twenty minutes: read it twice.*
 #
 # **Question.** How often can 8 be halved?
 
 # %%
 # needs: data/*.txt
-from helpers.lesson import predict, show
+from helpers.lesson import predict, reveal, show
 
-predict("How often?", "twice", "three times")
+predict("L00-1", "How often?", "twice", "three times")
 
 # %%
 from numbers_here import halves
 
 print(halves(8))
+reveal("L00-1")
 len(halves(8))
 
 # %%
@@ -40,11 +43,15 @@ show(figure, alt="The line falls from 8 to 1.")
 # %% [markdown]
 # ## What to remember
 # Three times.
-#
-# ## Exercises
 
 # %%
 halves(2) == [2, 1]
+"""
+
+TRUTH = """
+from helpers.lesson.asked import Prediction
+
+PREDICTIONS = {"L00-1": Prediction("B", "8, 4, 2, 1.", {"A": "4 is not the end."})}
 """
 
 MODULE = """
@@ -62,6 +69,7 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Book:
     files = {
         "notebooks/source/00_halving.py": LESSON,
         "notebooks/numbers_here.py": MODULE,
+        "tasks/truth/lesson_00.py": TRUTH,
         "notebooks/tables/__init__.py": "",
         "notebooks/tables/small.py": "STOP = 1\n",
         "notebooks/tables/assets/small.txt": "1\n",

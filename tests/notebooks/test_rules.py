@@ -1,10 +1,15 @@
 """Each rule for a lesson is broken once, and the sentence that says so is checked."""
 
+from pathlib import Path
+
 import nbformat
 import pytest
 
+from lessons.asking import asking_faults
 from lessons.book import read_source
 from lessons.rules import MOST_BYTES, output_faults, source_faults
+
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def test_the_lesson_of_these_tests_breaks_no_rule(book):
@@ -16,12 +21,10 @@ def test_the_lesson_of_these_tests_breaks_no_rule(book):
     [
         ("# # Halving", "# Halving", "the first cell must be text and start with the title"),
         ("# %% [markdown]\n# # H", "# %%\n1\n# %% [markdown]\n# # H", "the first cell must be"),
-        ("**Takes:**", "Takes", "the first cell needs a line '**Needs:** two cores."),
+        ("machine 1*", "machine*", "the first cell needs a line '*Reading 30 minutes · tasks 45"),
+        ("*With twenty", "*With", "the first cell needs a line '*With twenty minutes: …*'"),
         ("**Question.**", "Well:", "no question: start a heading or bold words with 'Question'"),
-        ("predict(", "print(", "no prediction: call predict(question, choice, choice, …)"),
         ("## What to remember", "## End", "no heading '## What to remember'"),
-        ("## Exercises", "## Exercises\n# x\n# ## More", "the last '## ' heading must be"),
-        ("# %%\nhalves(2) == [2, 1]\n", "", "no code cell after '## Exercises'"),
         ("print(halves(8))", "x = 1\n\n" * 15, "cell 3 has 17 lines of code, more than 15"),
     ],
 )
@@ -33,12 +36,50 @@ def test_a_source_that_breaks_a_rule(book, old, new, said):
     assert said in fault
 
 
-def test_a_prediction_in_words_and_a_question_as_heading_do_as_well(book):
+def test_a_question_as_heading_does_as_well(book):
     text = book.source.read_text(encoding="utf-8")
-    text = text.replace("predict(", "print(").replace("**Question.**", "## Question\n#\n#")
-    text = text.replace("# Three times.", "# **Prediction.** It stays so.")
-    book.source.write_text(text, encoding="utf-8")
+    book.source.write_text(text.replace("**Question.**", "## Question\n#\n#"), encoding="utf-8")
     assert source_faults(read_source(book.source)) == []
+
+
+@pytest.mark.parametrize(
+    "file, old, new, said",
+    [
+        ("lesson", "predict(", "print(", "no prediction: call predict('L06-1'"),
+        ("lesson", "L00-1", "L00-2", "its questions are L00-2: number them L00-1"),
+        ("lesson", 'reveal("L00-1")', "1", "L00-1 needs both predict('L00-1', …) and"),
+        (
+            "lesson",
+            '"twice", ',
+            '"once", "twice", ',
+            "L00-1: give a reason for each of A, C",
+        ),
+        ("lesson", "tasks 0", "tasks 5", "the first cell says 'tasks 5', and its tasks take 0"),
+        ("truth", '"A":', '"C":', "L00-1: give a reason for each of A"),
+        ("truth", '"L00-1"', '"L00-9"', "L00-1 stands in one only of the lesson and PREDICTIONS"),
+    ],
+)
+def test_a_question_without_its_truth(book, file, old, new, said):
+    path = book.source if file == "lesson" else book.root / "tasks/truth/lesson_00.py"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    assert said in "; ".join(asking_faults(book, read_source(book.source)))
+
+
+def test_a_task_stands_where_its_turn_is(book):
+    for name in ("dp_1.py", "truth/dp_1.py"):
+        (book.root / "tasks" / name).write_text((REPOSITORY / "tasks" / name).read_text())
+    said = asking_faults(book, read_source(book.source))
+    assert said == []
+    cells = (
+        '\n# %% [markdown]\n# ### Your turn: DP-1 · 9 minutes · 10 points\n\n# %%\ncheck("DP-1")\n'
+    )
+    book.source.write_text(book.source.read_text() + cells)
+    said = "; ".join(asking_faults(book, read_source(book.source)))
+    assert "'### Your turn: DP-1 · 15 minutes · 10 points' in a text that names DP/grad" in said
+    assert "check('DP-1') belongs to another lesson" in said
+    assert "'tasks 0', and its tasks take 15 minutes" in said
 
 
 def notebook_with(output):

@@ -32,6 +32,11 @@ class Book:
     name: str
 
     @property
+    def number(self) -> str:
+        """The lesson's number: "06"."""
+        return self.name[:2]
+
+    @property
     def folder(self) -> Path:
         """Where the notebook runs."""
         return self.root / "notebooks"
@@ -62,7 +67,7 @@ def read_source(path: Path) -> NotebookNode:
     """The py:percent file `path` as a notebook without outputs, always the same for the same text.
 
     Lines `# needs: …` are for the builder and left out. Before a cell `check("DP-1")` comes a text
-    cell with what the task's file says: where to write it, points, minutes, hints. A cell's id
+    cell with what the task's file says: where to write it, and hints. A cell's id
     comes from its text, so that a new cell does not change the ids of those after it.
 
     Raises LessonFailed where there is no such task.

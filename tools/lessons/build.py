@@ -8,6 +8,7 @@ from nbformat import NotebookNode
 
 from helpers.files import write_whole
 from helpers.grade.tracked import MARKER
+from lessons.asking import asking_faults
 from lessons.book import Book, LessonFailed, read_source, texts
 from lessons.digest import digest
 from lessons.execute import clean, execute
@@ -20,7 +21,7 @@ def build(book: Book) -> NotebookNode:
     Raises LessonFailed if a cell fails or a rule of `tools/lessons/rules.py` is broken.
     """
     notebook = read_source(book.source)
-    _refuse(source_faults(notebook))
+    _refuse([*source_faults(notebook), *asking_faults(book, notebook)])
     notebook.metadata.lab = {"digest": digest(book)}
     execute(notebook, book.folder)
     clean(notebook)

@@ -36,6 +36,7 @@ def needed_files(book: Book) -> list[Path]:
     Raises LessonFailed for a `# needs:` that matches no file, and for code that is no Python.
     """
     waiting = [book.source, *_declared(book), *_named(book), *_checked(book)]
+    waiting += book.root.glob(f"tasks/truth/lesson_{book.number}.py")
     needed: set[Path] = set()
     while waiting:
         path = waiting.pop()

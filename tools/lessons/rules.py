@@ -4,13 +4,17 @@ The source, `notebooks/source/NN_name.py` (jupytext, py:percent: a cell starts a
 cell at `# %% [markdown]`, a magic such as `%%ranks 3` stands as a comment, `# %%ranks 3`):
 
 1. The first cell is text. Its first line is the title: `# One device`.
-2. The first cell also says what the lesson needs and how long it takes, on one line:
-   `**Needs:** two cores, no network. **Takes:** one minute.`
+2. It also says how long the lesson takes, and what to do with little time, each on a line:
+   `*Reading 30 minutes · tasks 45 · machine 1*` (tasks: the sum of those above `## Homework`) and
+   `*With twenty minutes: …*`.
 3. It asks: a text cell has a heading or bold words that start with "Question" …
-4. … and the reader predicts: a code cell calls `predict(…)`, or a text cell has a heading or bold
-   words that start with "Prediction".
+4. … and the reader predicts: `predict("L06-1", …)`; `reveal("L06-1")` ends the cell that answers.
+   The ids of predictions and answers count up through the lesson; the truth of each stands in
+   `tasks/truth/lesson_06.py`, with a reason for every wrong choice.
 5. It sums up: a text cell has the heading `## What to remember`.
-6. It ends with exercises: the last `## ` heading is `## Exercises`, with a code cell after it.
+6. A task stands where it's first needed: a text cell with the heading
+   `### Your turn: DP-1 · 15 minutes · 10 points` that names its file, then a cell `check("DP-1")`.
+   A lesson has all tasks that say they're its own.
 7. A code cell has at most 15 lines, empty ones not counted.
 
 The outputs:
@@ -34,6 +38,7 @@ import nbformat
 from nbformat import NotebookNode
 
 MOST_LINES = 15
+TIMES = re.compile(r"^\*Reading (\d+) minutes? · tasks (\d+) · machine (\d+)\*$", re.MULTILINE)
 MOST_BYTES = 1_000_000
 # Names of users that are also words of a lesson, or of the machines that test it.
 COMMON = {"root", "user", "runner", "student", "teacher", "admin", "test", "demo", "model", "rank"}
@@ -46,26 +51,21 @@ MACHINE = re.compile(
 
 
 def source_faults(notebook: NotebookNode) -> list[str]:
-    """One sentence for each of the rules 1 to 7 that the cells of `notebook` break."""
+    """One sentence for each of the rules 1 to 3, 5 and 7 that the cells of `notebook` break."""
     cells = notebook.cells
     first = cells[0].source if cells and cells[0].cell_type == "markdown" else ""
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
     faults = []
     if not re.match(r"# \S", first):
         faults.append("the first cell must be text and start with the title: '# One device'")
-    if not re.search(r"^\*\*Needs:\*\* .+\*\*Takes:\*\* .+", first, re.MULTILINE):
-        faults.append("the first cell needs a line '**Needs:** two cores. **Takes:** one minute.'")
+    if not TIMES.search(first):
+        faults.append("the first cell needs a line '*Reading 30 minutes · tasks 45 · machine 1*'")
+    if not re.search(r"^\*With twenty minutes\b.+\*$", first, re.MULTILINE):
+        faults.append("the first cell needs a line '*With twenty minutes: …*'")
     if not _heading_or_bold("Question", text):
         faults.append("no question: start a heading or bold words with 'Question'")
-    if not (_heading_or_bold("Prediction", text) or re.search(r"\bpredict\(", code)):
-        faults.append("no prediction: call predict(question, choice, choice, …)")
     if not re.search(r"^## What to remember", text, re.MULTILINE):
         faults.append("no heading '## What to remember'")
-    if re.findall(r"^## (.+?)\s*$", text, re.MULTILINE)[-1:] != ["Exercises"]:
-        faults.append("the last '## ' heading must be '## Exercises'")
-    elif not _code_after_exercises(cells):
-        faults.append("no code cell after '## Exercises': exercises check themselves")
     for number, cell in enumerate(cells, 1):
         lines = sum(bool(line.strip()) for line in cell.source.splitlines())
         if cell.cell_type == "code" and lines > MOST_LINES:
@@ -140,8 +140,3 @@ def _of_this_machine(text: str) -> str:
 
 def _heading_or_bold(word: str, text: str) -> bool:
     return bool(re.search(rf"^#+ {word}\b|\*\*{word}\b", text, re.MULTILINE))
-
-
-def _code_after_exercises(cells: list[NotebookNode]) -> bool:
-    heading = [i for i, cell in enumerate(cells) if re.search("^## Exercises", cell.source, re.M)]
-    return any(cell.cell_type == "code" for cell in cells[heading[-1] :])

@@ -1,0 +1,93 @@
+"""What a lesson asks: the right choice of each prediction, and each number, with their reasons.
+
+They stand in `tasks/truth/lesson_NN.py`, away from the lesson, and in the student edition in the
+packed truth beside the tasks.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+
+from helpers.grade.task import PACKED, ROOT, TaskError, load_packed
+
+ID = re.compile(r"L(\d\d)-\d+")
+
+
+class UnknownQuestion(ValueError):
+    """There is no such question; the message says which there are."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The right choice of a prediction.
+
+    Args:
+        right: its letter, or a function that returns it from values the lesson has measured.
+        because: why it's right. May hold measured values: "{ratio:.1f} times".
+        wrong: for each other letter, why one might think so and what that misses.
+    """
+
+    right: str | Callable[..., str]
+    because: str
+    wrong: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Number:
+    """The right answer to a question for a number.
+
+    Args:
+        truth: the number, or a function that returns it (from measured values, if it takes any).
+        unit: what it counts, for the reader: "micro-batches".
+        tolerance: the largest absolute error that is still right.
+        because: how one gets there, shown with a right answer.
+        slips: numbers that known slips lead to, each with a sentence that names the slip.
+    """
+
+    truth: float | Callable[..., float]
+    unit: str = ""
+    tolerance: float = 0.0
+    because: str = ""
+    slips: Mapping[float, str] = field(default_factory=dict)
+
+
+def asked(question: str, kind: type) -> Prediction | Number:
+    """Return what is known about a question such as "L06-1".
+
+    Raises:
+        UnknownQuestion: if there is no such question, or if it's of another kind.
+    """
+    found = ID.fullmatch(question)
+    if not found:
+        raise UnknownQuestion(f"a question is called like 'L06-1', not {question!r}")
+    name = "PREDICTIONS" if kind is Prediction else "NUMBERS"
+    questions = getattr(truth_of(found[1]), name, {})
+    if question not in questions:
+        known = ", ".join(questions) or "none"
+        raise UnknownQuestion(f"lesson {found[1]} has no {question} among its {name}: {known}")
+    return questions[question]
+
+
+def truth_of(lesson: str) -> ModuleType:
+    """Return the module with the questions of lesson "06", of the project the lesson runs in.
+
+    Raises:
+        UnknownQuestion: if the lesson asks nothing.
+    """
+    here = [folder / "tasks" for folder in (Path.cwd(), *Path.cwd().parents)]
+    found = (f for f in here if (f / "truth").is_dir() or (f / PACKED).is_file())
+    try:
+        return load_packed(next(found, ROOT / "tasks"), f"lesson_{lesson}")
+    except TaskError as error:
+        raise UnknownQuestion(str(error)) from None
+
+
+def with_values(thing: object, values: dict) -> object:
+    """Return `thing`, or what it returns if it's a function, which is given the values it takes."""
+    if not callable(thing):
+        return thing
+    names = inspect.signature(thing).parameters
+    return thing(**{name: value for name, value in values.items() if name in names})

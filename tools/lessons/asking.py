@@ -1,0 +1,104 @@
+"""The rules of a lesson that need more than its text: its tasks, predictions and numbers.
+
+They are the second half of rule 2, and rules 4 and 6 of `rules`.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from string import ascii_uppercase
+
+from nbformat import NotebookNode
+
+from helpers.grade.task import TaskError, load_packed, load_task, task_ids
+from lessons.book import CHECK, Book
+from lessons.rules import TIMES
+
+TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.MULTILINE)
+HOMEWORK = re.compile(r"^## Homework", re.MULTILINE)
+
+
+def asking_faults(book: Book, notebook: NotebookNode) -> list[str]:
+    """One sentence for each of these rules that `notebook`, read from the source, breaks."""
+    return [*_task_faults(book, notebook), *_question_faults(book, notebook)]
+
+
+def _task_faults(book: Book, notebook: NotebookNode) -> Iterator[str]:
+    checked, minutes, homework, above = set(), 0, False, ""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            homework = homework or bool(HOMEWORK.search(cell.source))
+            above = cell.source if TURN.search(cell.source) else above
+        elif found := CHECK.match(cell.source):
+            task = load_task(found[1], book.root / "tasks").task
+            checked.add(task.id)
+            minutes += 0 if homework else task.minutes
+            facts = (task.id, str(task.minutes), str(task.points))
+            if facts not in TURN.findall(above) or task.file not in above:
+                yield (
+                    f"check({task.id!r}) needs, above it, '### Your turn: {task.id} · "
+                    f"{task.minutes} minutes · {task.points} points' in a text that names "
+                    f"{task.file}"
+                )
+    own = {
+        task_id
+        for task_id in task_ids(book.root / "tasks")
+        if load_task(task_id, book.root / "tasks").task.notebook == book.number
+    }
+    for task_id in sorted(own ^ checked):
+        where = "is missing" if task_id in own else "belongs to another lesson"
+        yield f"check({task_id!r}) {where}: see `notebook` in its file in tasks/"
+    said = TIMES.search(notebook.cells[0].source)
+    if said and int(said[2]) != minutes:
+        yield f"the first cell says 'tasks {said[2]}', and its tasks take {minutes} minutes"
+
+
+def _question_faults(book: Book, notebook: NotebookNode) -> Iterator[str]:
+    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    calls = [call for source in code for call in _calls(source)]
+    asked = [call for call in calls if call.func.id in ("predict", "answer")]
+    ids = [call.args[0].value for call in asked]
+    expected = [f"L{book.number}-{k}" for k in range(1, len(ids) + 1)]
+    if ids != expected:
+        yield f"its questions are {', '.join(ids)}: number them {', '.join(expected)}"
+    revealed = [call.args[0].value for call in calls if call.func.id == "reveal"]
+    predicted = [call.args[0].value for call in asked if call.func.id == "predict"]
+    if not predicted:
+        yield "no prediction: call predict('L06-1', question, choice, choice, …)"
+    for name in sorted({*predicted} ^ {*revealed}):
+        yield f"{name} needs both predict({name!r}, …) and, where it's answered, reveal({name!r})"
+    try:
+        truth = load_packed(book.root / "tasks", f"lesson_{book.number}") if ids else None
+    except TaskError as error:
+        yield str(error)
+        return
+    for kind, called in (("PREDICTIONS", "predict"), ("NUMBERS", "answer")):
+        known = getattr(truth, kind, {})
+        used = [call.args[0].value for call in asked if call.func.id == called]
+        for name in sorted({*known} ^ {*used}):
+            yield f"{name} stands in one only of the lesson and {kind} of its truth"
+    for call in asked:
+        known = getattr(truth, "PREDICTIONS", {}).get(call.args[0].value)
+        if call.func.id == "predict" and known:
+            letters = set(ascii_uppercase[: len(call.args) - 2])
+            right = {known.right} if isinstance(known.right, str) else set()
+            if not right <= letters or set(known.wrong) != letters - right:
+                wrong = ", ".join(sorted(letters - right))
+                yield f"{call.args[0].value}: give a reason for each of {wrong}"
+
+
+def _calls(source: str) -> Iterator[ast.Call]:
+    """The calls of predict, reveal and answer in a cell."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return  # a cell with a magic
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("predict", "reveal", "answer")
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            yield node
