@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from helpers.draw.text import listed, percent, significant, time_text
 from helpers.trace import Trace, communicating, idle_by_cause, peak, with_waits
 
-
 # The counters that are drawn as memory: bytes, or numbers where a simulation counts no bytes.
 MEMORY = ("memory", "memory (elements)")
 

@@ -206,10 +206,8 @@ def draw_memory(
     canvas.text(axis.left - 10, y + height / 2, "memory", 10, theme.muted, "end")
     if counts:
         most = max(c.value for c in counts)
-        most = (
-            f"peak {most / 1e6:.3g} M" if counts[0].name != "memory" else f"peak {bytes_text(most)}"
-        )
-        canvas.text(axis.right + 10, y + height / 2, most, 10, theme.muted)
+        words = bytes_text(most) if counts[0].name == "memory" else f"{most / 1e6:.3g} M"
+        canvas.text(axis.right + 10, y + height / 2, f"peak {words}", 10, theme.muted)
     return y + height
 
 

@@ -32,7 +32,7 @@ def python(*arguments, cwd):
         (0, ["--profile", "classic"], "8 ranks, 36 layers, 32 samples, classic"),
         (1, ["--profile", "classic"], "0.184362 s, MFU 19.08 %"),
         (2, ["--profile", "classic"], "2.723224 s, MFU 20.67 %"),
-        (3, [], "16 ranks, 32 layers, 2048 samples, honest"),
+        (3, [], "16 ranks, 32 layers, 2048 samples, bytes"),
         (4, ["--profile", "classic"], "score 5 of 5: 5 for the MFU, 5 for the memory"),
     ],
 )
