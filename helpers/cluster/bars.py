@@ -73,8 +73,13 @@ def memory_group(estimates: Mapping[str, object]) -> Group:
 
 
 def time_group(estimates: Mapping[str, object]) -> Group:
-    """What the time of each estimate's step is for."""
-    return Group({name: e.causes for name, e in estimates.items()}, time_text)
+    """What the time of each estimate's step is for; what is below 1 % in every row joins "rest"."""
+    rows = {name: dict(e.causes) for name, e in estimates.items()}
+    for cause in next(iter(rows.values())).copy():
+        if cause != "rest" and all(r.get(cause, 0) < 0.01 * sum(r.values()) for r in rows.values()):
+            for row in rows.values():
+                row["rest"] = row.get("rest", 0.0) + row.pop(cause, 0.0)
+    return Group(rows, time_text)
 
 
 def _bars(canvas: Canvas, group: Group, y: float) -> float:

@@ -25,8 +25,8 @@ PREDICTIONS = {
     ),
     "L16-4": Prediction(
         right="C",
-        because="Only one rank works at a time, since the next one needs its output. All that is "
-        "saved is that each rank updates only its own layers, and the messages cost almost as much.",
+        because="Only one rank works at a time, since the next one needs its output. Each rank "
+        "updates only its own layers, and the messages cost almost as much as that saves.",
         wrong={
             "A": "A quarter needs four ranks that work at the same time. Here each waits for the "
             "one before it, as in lesson 05.",
