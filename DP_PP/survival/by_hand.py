@@ -12,7 +12,7 @@ import torch.distributed as dist
 
 
 def names_to_disk(folder):
-    """Wait until the names in `folder` are on the disk. (Windows can't, so there it does nothing.)"""
+    """Wait until the names in `folder` are on the disk; on Windows, which can't, do nothing."""
     if os.name != "nt":
         handle = os.open(folder, os.O_RDONLY)
         os.fsync(handle)

@@ -240,9 +240,10 @@ check("PZ-5")
 
 # %%
 play("fully_sharded")
-kept = run(eight.fully_sharded, 4, 6, 4, profile="steps")[0].log[0].memory
-alone = run(eight.basic, 1, 6, 4, profile="steps")[0].log[0].memory
-print(f"weights and states at the start: {kept:,.0f} elements, on one rank alone {alone:,.0f}")
+for name, ranks in (("basic", 1), ("fully_sharded", 4)):
+    log = run(getattr(eight, name), ranks, 6, 4, profile="bytes")[0].log
+    loaded = max(event.memory for event in log if event.typ == "load_weights")
+    print(f"{name}: a rank has loaded {loaded / 1e6:,.0f} MB of weights and states")
 reveal("L16-3")
 
 # %% [markdown]
@@ -259,8 +260,8 @@ reveal("L16-3")
 # %%
 predict(
     "L16-4",
-    "Four ranks hold two layers each, and the whole batch goes from rank to rank and back. How many "
-    "steps does that take?",
+    "Four ranks hold two layers each, and the whole batch goes from rank to rank and back. How "
+    "many steps does that take?",
     "near 17, a quarter of 68",
     "near 34, a half",
     "near 67, hardly less than one rank",
@@ -302,8 +303,8 @@ reveal("L16-4")
 # %%
 predict(
     "L16-5",
-    "Now count the bytes that a ring really moves. How much longer does ZeRO-3 communicate than data "
-    "parallelism, on 32 ranks?",
+    "Now count the bytes that a ring really moves. How much longer does ZeRO-3 communicate than "
+    "data parallelism, on 32 ranks?",
     "3 times as long",
     "1.5 times as long",
     "just as long",
@@ -324,7 +325,7 @@ for profile in ("classic", "bytes"):
     ratios[profile] = zero / plain
     print(f"{profile:8} data parallel {plain:.3f} s, ZeRO-3 {zero:.3f} s: {zero / plain:.2f} x")
 claim(
-    1.4 < ratios["bytes"] < 1.6, f"by its bytes, ZeRO-3 sends {ratios['bytes']:.2f} times as much"
+    1.4 < ratios["bytes"] < 1.6, f"in bytes, ZeRO-3 sends for {ratios['bytes']:.2f} times as long"
 )
 reveal("L16-5")
 

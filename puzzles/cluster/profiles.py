@@ -1,7 +1,7 @@
 """What things cost: three profiles of time and memory.
 
-bytes    FLOPs, bytes and latencies of such machines (formerly called honest). It leaves out attention
-         and every small kernel, so its MFU is far above that of any real run
+bytes    FLOPs, bytes and latencies of such machines (formerly called honest). It leaves out
+         attention and every small kernel, so its MFU is far above that of any real run
 classic  the arithmetic of the CS 8803 SMR lab, to the last digit: a layer is one matrix of hidden x
          hidden, and a sample is one block of tokens
 steps    the rules of the LLM Training Puzzles (https://github.com/srush/LLM-Training-Puzzles)
