@@ -130,9 +130,8 @@ def train(way, links, steps):
     for link in links:
         options = intro_DDP.read_flags([*flags, "--average", way])
         with slow_link(link):
-            _, net, trace = intro_DDP.train(options, find_place(), "cpu", lambda *_: None)
-        runs.append(trace)
-    return runs, sum(p.nbytes for p in net.parameters())
+            runs.append(intro_DDP.train(options, find_place(), "cpu", lambda *_: None))
+    return [trace for *_, trace in runs], sum(p.nbytes for p in runs[0][1].parameters())
 
 
 def best_step(traces):
@@ -147,9 +146,8 @@ def best_step(traces):
 ranks = launch(train, 2, ("flat", [Link(100_000)], quick(12, 3)), quiet=True)
 size, step = ranks[0][1], best_step([runs[0] for runs, _ in ranks])
 t_f, t_b = (max(e.duration for e in step.events_of(0) if e.kind == kind) for kind in "FB")
-print(
-    f"{size / 4:,.0f} gradients of 4 bytes; forward {1e3 * t_f:.0f} ms, backward {1e3 * t_b:.0f} ms"
-)
+print(f"{size / 4:,.0f} gradients of 4 bytes")
+print(f"forward {1e3 * t_f:.0f} ms, backward {1e3 * t_b:.0f} ms")
 
 # %%
 predict(
@@ -293,9 +291,7 @@ predict(
 
 # %%
 hours = 5.8 * 365 * 24
-print(
-    f"nearly six years are {hours:,.0f} hours; {hours:,.0f} / 16,384 = {hours / 16_384:.1f} hours"
-)
+print(f"nearly six years are {hours:,.0f} hours; divided by 16,384: {hours / 16_384:.1f} hours")
 reveal("L18-4")
 
 # %% [markdown]

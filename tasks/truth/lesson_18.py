@@ -8,7 +8,7 @@ PREDICTIONS = {
         because="Each process thinks that it is rank 0 of 1 and trains alone. Nothing fails: there "
         "is nobody to disagree with. You get four models in one file, and none of the speed.",
         wrong={
-            "A": "Nobody sees that there are four ranks 0, because they never talk to each other.",
+            "A": "Nobody sees that there are four ranks 0: they never talk to each other.",
             "C": "They would wait if one of them knew of the others. But each has a world of size 1.",
         },
     ),
