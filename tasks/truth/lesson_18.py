@@ -9,7 +9,7 @@ PREDICTIONS = {
         "is nobody to disagree with. You get four models in one file, and none of the speed.",
         wrong={
             "A": "Nobody sees that there are four ranks 0: they never talk to each other.",
-            "C": "They would wait if one of them knew of the others. But each has a world of size 1.",
+            "C": "They would wait if one of them knew of the others. But each has a world of one.",
         },
     ),
     "L18-2": Prediction(
