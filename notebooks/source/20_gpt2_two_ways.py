@@ -3,7 +3,7 @@
 #
 # *Reading 35 minutes · tasks 120 · machine 2*
 #
-# *With twenty minutes: do the first session without its tasks: skip GP-1 and GP-2, and compare the ways.*
+# *With twenty minutes: skip GP-1 and GP-2, and read the first session.*
 #
 # GPT-2 is the model that many courses begin with, and for a good reason: it's small enough to
 # understand whole, and it's a real language model. Here a small one learns to translate German into
@@ -405,13 +405,12 @@ show(together([trace for trace, _, _ in answers]))
 #   means: micro-batches of different lengths counted equally. It was fixed by counting the tokens
 #   of the whole batch first ([the library's
 #   account](https://huggingface.co/blog/gradient_accumulation)).
-# - GPipe split an AmoebaNet of 557 million parameters, with micro-batches and recomputation, over 8
-#   TPUs ([1811.06965](https://arxiv.org/abs/1811.06965), section 4). Its clock is the one you
-#   wrote.
+# - GPipe's paper trains a Transformer of 6 billion parameters and 128 layers that translates from
+#   more than 100 languages into English ([1811.06965](https://arxiv.org/abs/1811.06965), section 5):
+#   your task, and your clock, on a larger scale.
 #
-# Go and read `_clock_cycles` and `Pipeline.fence` in torchgpipe's `torchgpipe/pipeline.py`, or its
-# descendant in old versions of PyTorch: `torch/distributed/pipeline/sync/pipeline.py`. How does it
-# make backward run in the right order without a second clock?
+# Go and read `clock_cycles` and `Pipeline.fence` in torchgpipe's `torchgpipe/pipeline.py`. How does
+# it make backward run in the right order without a second clock?
 #
 # ## Where next
 #
