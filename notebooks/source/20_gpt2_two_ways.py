@@ -406,8 +406,8 @@ show(together([trace for trace, _, _ in answers]))
 #   of the whole batch first ([the library's
 #   account](https://huggingface.co/blog/gradient_accumulation)).
 # - GPipe's paper trains a Transformer of 6 billion parameters and 128 layers that translates from
-#   more than 100 languages into English ([1811.06965](https://arxiv.org/abs/1811.06965), section 5):
-#   your task, and your clock, on a larger scale.
+#   more than 100 languages into English ([1811.06965](https://arxiv.org/abs/1811.06965), section
+#   5): your task, and your clock, on a larger scale.
 #
 # Go and read `clock_cycles` and `Pipeline.fence` in torchgpipe's `torchgpipe/pipeline.py`. How does
 # it make backward run in the right order without a second clock?
