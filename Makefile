@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-all demo notebooks figures bench stress student tasks handin progress clean
+.PHONY: help setup lab test test-all demo notebooks figures bench stress student upgrade tasks handin progress clean
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -27,7 +27,8 @@ help:
 	@echo "make figures    draw imgs/ again, from the schedules themselves"
 	@echo "make bench      measure: ours beside a rival, in turn (ONLY=launches: one file of bench/)"
 	@echo "make stress     repeat what must leave nothing behind, and try random cases by the thousand"
-	@echo "make student    write the student edition to build/student"
+	@echo "make student    write the student edition to build/student (REFERENCE=no: no skipping)"
+	@echo "make upgrade    bring your work from an older student edition: make upgrade FROM=../my-lab"
 	@echo "make handin     pack a lab's work: make handin LAB=DP (a lab, a lesson or a task)"
 	@echo "make progress   show the way through the lessons, and what is done of it"
 	@echo "make tasks      write docs/tasks.md from the tasks"
@@ -63,7 +64,10 @@ stress:
 	@LAB_REPEAT=100 $(VENV) -m pytest -q -m stress tests
 
 student: setup
-	@$(VENV) -m helpers.grade.student
+	@$(VENV) -m helpers.grade.student $(if $(filter no,$(REFERENCE)),--no-reference)
+
+upgrade: setup
+	@$(VENV) -m helpers.grade.upgrade "$(FROM)"
 
 handin: setup
 	@$(VENV) -m helpers.grade.handin $(LAB)

@@ -25,6 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 VARIABLE = "LAB_SKIP"
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 PACKED = "tasks/reference.zip"
 INSIDE = "reference.json"
 
@@ -69,10 +70,10 @@ def with_references(text: str, functions: dict[str, str]) -> str:
 
 def definitions(
     tree: ast.Module | ast.ClassDef, before: str = ""
-) -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
+) -> Iterator[tuple[str, FUNCTIONS | ast.ClassDef]]:
     """Yield each function and class of a module, with names such as "Pipe.forward"."""
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if isinstance(node, FUNCTIONS | ast.ClassDef):
             yield before + node.name, node
         if isinstance(node, ast.ClassDef):
             yield from definitions(node, f"{before}{node.name}.")
@@ -89,40 +90,48 @@ def install() -> None:
     main = sys.modules.get("__main__")
     script = getattr(main, "__file__", None)
     if script and getattr(main, "__spec__", None) is None and replacements(script):
-        _run_again(script)
+        _run_again()
 
 
 def _replace_in(module: types.ModuleType, functions: dict[str, str]) -> None:
     """Put references into functions that are loaded, so that every name for them has the new."""
-    for name, source in functions.items():
+    text = with_references(Path(module.__file__).read_text(encoding="utf-8"), functions)
+    wanted = {name.split(".")[0] for name in functions}
+    body = [node for node in ast.parse(text).body if getattr(node, "name", None) in wanted]
+    scope = dict(vars(module))
+    exec(compile(ast.Module(body, []), module.__file__, "exec", dont_inherit=True), scope)
+    for name in functions:
         *classes, last = name.split(".")
-        owner = functools.reduce(lambda thing, part: getattr(thing, part, None), classes, module)
-        scope = dict(vars(module))
-        exec(compile(source, f"<reference of {name}>", "exec", dont_inherit=True), scope)
-        _become(vars(owner).get(last) if owner else None, scope[last], owner, last)
+        owner, fresh = module, types.SimpleNamespace(**scope)
+        for part in classes:
+            owner, fresh = getattr(owner, part), getattr(fresh, part)
+        _become(owner, last, vars(fresh)[last])
 
 
-def _become(old: object, new: object, owner: object, name: str) -> None:
+def _become(owner: object, name: str, new: object) -> None:
+    """Make what `owner` calls `name` do what `new` does."""
+    old = vars(owner).get(name)
     if isinstance(old, type) and isinstance(new, type):
         for part, value in vars(new).items():
             if isinstance(value, types.FunctionType):
-                _become(vars(old).get(part), value, old, part)
-    elif (
-        isinstance(old, types.FunctionType)
-        and isinstance(new, types.FunctionType)
-        and old.__code__.co_freevars == new.__code__.co_freevars == ()
-    ):
+                _become(old, part, value)
+        return
+    function = isinstance(old, types.FunctionType) and isinstance(new, types.FunctionType)
+    if function and len(old.__code__.co_freevars) == len(new.__code__.co_freevars):
         old.__code__, old.__defaults__ = new.__code__, new.__defaults__
         old.__kwdefaults__ = new.__kwdefaults__
-    elif owner is not None:
-        setattr(owner, name, new)
+        return
+    if isinstance(new, types.FunctionType) and new.__code__.co_freevars == ("__class__",):
+        closure = (types.CellType(owner),)  # what super() asks for
+        new = types.FunctionType(new.__code__, new.__globals__, name, new.__defaults__, closure)
+    setattr(owner, name, new)
 
 
-def _run_again(script: str) -> None:
+def _run_again() -> None:
     """Run the script of this process from its beginning, with references; doesn't return."""
     count = len(sys.argv)
     python = sys.orig_argv[: len(sys.orig_argv) - count] or [sys.executable]
-    command = [*python, "-m", "helpers.skipped", script, *sys.argv[1:]]
+    command = [*python, "-c", "from helpers.skipped import main; main()", *sys.argv]
     os.environ["PYTHONPATH"] = os.pathsep.join(
         part for part in (str(ROOT), os.environ.get("PYTHONPATH")) if part
     )
@@ -161,18 +170,12 @@ def code_of(path: str | Path) -> types.CodeType:
 
 
 def main() -> None:
-    """Run `python -m helpers.skipped SCRIPT ARGUMENT …` as `python SCRIPT ARGUMENT …` would."""
-    sys.argv = sys.argv[1:]
-    script = sys.argv[0]
-    sys.path[0] = os.path.dirname(os.path.abspath(script))
-    scope = sys.modules["__main__"].__dict__
+    """Run the script that the command line names, as `python SCRIPT ARGUMENT …` would."""
+    del sys.argv[0]
+    script = os.path.abspath(sys.argv[0])
+    sys.path[0] = os.path.dirname(script)
+    scope = vars(sys.modules["__main__"])
     for name in [name for name in scope if not name.startswith("__")]:
         del scope[name]
-    scope |= {"__file__": script, "__spec__": None, "__package__": None}
-    from helpers import skipped
-
-    exec(skipped.code_of(script), scope)
-
-
-if __name__ == "__main__":
-    main()
+    scope["__file__"] = script
+    exec(code_of(script), scope)

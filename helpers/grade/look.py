@@ -7,7 +7,7 @@ from helpers.grade.task import Task, WorkFailed
 
 
 def look_at(path: Path, task: Task) -> None:
-    """Return if the work can be run; else raise WorkFailed with kind "no file", "syntax",
+    """Return if the work can be run; else raise WorkFailed with kind "no file", "syntax", "skip",
     "no function" or "not done"."""
     try:
         source = path.read_bytes()
@@ -22,6 +22,11 @@ def look_at(path: Path, task: Task) -> None:
         raise WorkFailed("syntax", f"{where}: {type(error).__name__}: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise WorkFailed("syntax", f"{task.file} cannot be read as Python: {error}") from None
+    if name := _of_skipping(tree):
+        raise WorkFailed(
+            "skip",
+            f"{task.file} uses {name}: skipped work earns nothing, so write it yourself",
+        )
     for function in task.functions:
         if not _bindings(tree, function.rpartition(".")[2]):
             raise WorkFailed(
@@ -47,6 +52,27 @@ def has_stub(path: Path, task: Task) -> bool:
         and str(exc.args[0].value).startswith(f"Task {task.id}:")
         for exc in raised
     )
+
+
+def _of_skipping(tree: ast.Module) -> str:
+    """What in a file belongs to `skip`, by which a notebook runs a reference; '' for nothing."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(module="helpers.lesson", names=names) if any(
+                name.name == "skip" for name in names
+            ):
+                return "skip"
+            case ast.ImportFrom(module="helpers.lesson.skipping" | "helpers.skipped" as name):
+                return name
+            case ast.ImportFrom(module="helpers", names=names) if any(
+                name.name == "skipped" for name in names
+            ):
+                return "helpers.skipped"
+            case ast.Import(names=names) if any("skipp" in name.name for name in names):
+                return names[0].name
+            case ast.Constant(value=str(text)) if "LAB_SKIP" in text or "reference.zip" in text:
+                return "the packed references"
+    return ""
 
 
 def _bindings(tree: ast.Module, name: str) -> int:

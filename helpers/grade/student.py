@@ -1,19 +1,24 @@
-"""`python -m helpers.grade.student [--out FOLDER] [--force]`: write the student edition.
+"""`python -m helpers.grade.student [--out FOLDER] [--no-reference]`: write the student edition.
 
-It is the whole repository with each solution replaced by a stub that names its task. What would
-give solutions away is left out, and the truth that checks compare with is packed; tests and
-notebooks stay. The same repository gives the same edition, to the byte.
+It is the whole repository with each solution replaced by a stub that names its task. The lessons
+have no saved outputs, which would answer their questions. What would give solutions away, and what
+only a teacher needs, is left out. The truth that checks compare with is packed, and so are the
+references that `skip` puts in the place of a task. The same repository gives the same edition, to
+the byte.
 """
 
 import argparse
+import ast
+import json
 import sys
+import textwrap
 import zipfile
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 
 from helpers.grade.folder import Content, FolderError, write_folder
-from helpers.grade.leaks import Piece, functions_of, leaked, pieces_of
+from helpers.grade.leaks import functions_of, leaked, pieces_of
 from helpers.grade.marks import (
     Region,
     find_regions,
@@ -25,9 +30,12 @@ from helpers.grade.marks import (
 from helpers.grade.task import PACKED, ROOT, load_task, task_ids
 from helpers.grade.tracked import MARKER, tracked_files
 from helpers.grade.words import why_not
+from helpers.skipped import INSIDE, definitions
+from helpers.skipped import PACKED as REFERENCES
 
-# What only makes sense with the solutions beside it, and would give them away.
-LEFT_OUT = ("tasks/programs/", "tests/grade/")
+# What only makes sense with the solutions beside it, or is for teachers.
+LEFT_OUT = (".ci/", "tasks/programs/", "tests/grade/", "TEACHING.md", "docs/exercises.md")
+README, STUDENTS_README = "README.md", "README.student.md"
 TRUTH = "tasks/truth/"  # goes into an archive: checks need it, and nobody is to read it by accident
 WHEN = (1980, 1, 1, 0, 0, 0)  # zip's first day, so that the same truth gives the same bytes
 
@@ -43,12 +51,13 @@ class Edition:
     files: dict[str, Content] = field(default_factory=dict)
     stubs: list[str] = field(default_factory=list)  # "DP-1 in DP/gradient_aggr/intro_DP_GA.py"
     left_out: list[str] = field(default_factory=list)
-    hidden: list[str] = field(default_factory=list)  # outputs that showed a solution
     source: str = "git"  # who said which files belong to it
 
 
-def student_edition(root: Path = ROOT) -> Edition:
+def student_edition(root: Path = ROOT, with_references: bool = True) -> Edition:
     """The student edition of the repository at `root`, in memory.
+
+    with_references: whether a student can skip a task.
 
     Raises MarkError for wrong marks, LeakError where a solution would stay, TaskError for a
     wrong task file.
@@ -71,7 +80,7 @@ def student_edition(root: Path = ROOT) -> Edition:
             content = _with_stubs(name, content.decode(), stubs).encode()
             edition.stubs += [f"{task} in {name}" for task in _tasks(regions[name])]
         if name.endswith(".ipynb"):
-            content = _hide_outputs(name, content, pieces, edition.hidden)
+            content = _without_outputs(name, content)
         if task := leaked(content.decode(errors="replace"), pieces):
             raise LeakError(
                 f"{name}: lines of the solution of {task} stand here outside of the marks, and "
@@ -79,20 +88,52 @@ def student_edition(root: Path = ROOT) -> Edition:
             )
         executable = bool((root / name).stat().st_mode & 0o100)
         edition.files[name] = Content(content, executable)
+    if STUDENTS_README in edition.files:
+        edition.files[README] = edition.files.pop(STUDENTS_README)
     if truths:
-        edition.files[f"tasks/{PACKED}"] = Content(_archive(root, truths))
+        packed = {name.removeprefix("tasks/"): (root / name).read_bytes() for name in truths}
+        edition.files[f"tasks/{PACKED}"] = Content(_archive(packed))
+    if with_references:
+        found = {name: data[name].decode() for name, marked in regions.items() if marked}
+        text = json.dumps(_references(found, regions), indent=1, sort_keys=True)
+        edition.files[REFERENCES] = Content(_archive({INSIDE: text.encode()}))
     return edition
 
 
-def _archive(root: Path, names: list[str]) -> bytes:
-    """The truth of all tasks as a zip, which Python imports from as from a folder."""
+def _archive(files: dict[str, bytes]) -> bytes:
+    """A zip; from one with modules Python imports as from a folder."""
     out = BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in names:
-            entry = zipfile.ZipInfo(name.removeprefix("tasks/"), WHEN)
+        for name, data in files.items():
+            entry = zipfile.ZipInfo(name, WHEN)
             entry.create_system, entry.compress_type = 3, zipfile.ZIP_DEFLATED
-            archive.writestr(entry, (root / name).read_bytes())
+            archive.writestr(entry, data)
     return out.getvalue()
+
+
+def _references(texts: dict[str, str], regions: dict[str, list[Region]]) -> dict:
+    """{task: {file: {function: its source}}}: of each solution the function or class around it."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for name, text in texts.items():
+        if not name.endswith(".py"):
+            continue
+        lines = text.splitlines()
+        nodes = list(definitions(ast.parse(text)))
+        for region in regions[name]:
+            around = [
+                (function, node)
+                for function, node in nodes
+                if node.lineno < region.first and region.last <= node.end_lineno + 1
+            ]
+            if not around:
+                continue
+            function, node = around[-1]  # the innermost
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            last = max(node.end_lineno, region.last)
+            body = textwrap.dedent("\n".join(lines[first - 1 : last]))
+            body = replace_regions(body, lambda part: part.body, name)
+            found.setdefault(region.task, {}).setdefault(name, {})[function] = body
+    return found
 
 
 def _regions(name: str, content: bytes, ids: list[str]) -> list[Region]:
@@ -117,34 +158,19 @@ def _with_stubs(name: str, text: str, stubs: dict[str, str]) -> str:
 
     def without_solution(cell: dict, where: str, source: str) -> None:
         new = replace_regions(source, stub, where)
-        if new != source:  # its outputs were the solution's
-            cell.update(source=new.splitlines(keepends=True), outputs=[], execution_count=None)
+        if new != source:
+            cell.update(source=new.splitlines(keepends=True))
 
     return map_cells(text, name, without_solution)
 
 
-def _hide_outputs(name: str, content: bytes, pieces: list[Piece], hidden: list[str]) -> bytes:
-    """A notebook without the outputs that show a solution, as a diff of two scripts does."""
+def _without_outputs(name: str, content: bytes) -> bytes:
+    """A notebook as it is before anybody has run it."""
 
-    def hide(cell: dict, where: str, source: str) -> None:
-        for number, output in enumerate(cell.get("outputs", [])):
-            if task := leaked("\n".join(_strings(output)), pieces):
-                text = f"This shows the solution of {task}: do the task, then run this cell.\n"
-                note = {"name": "stdout", "output_type": "stream", "text": [text]}
-                cell["outputs"][number] = note
-                hidden.append(f"{where} ({task})")
+    def clear(cell: dict, where: str, source: str) -> None:
+        cell.update(outputs=[], execution_count=None)
 
-    return map_cells(content.decode(), name, hide).encode()
-
-
-def _strings(value: object) -> list[str]:
-    """Every text in a piece of JSON; a list of lines is one text."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return ["".join(value)]
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for item in items for text in _strings(item)]
+    return map_cells(content.decode(), name, clear).encode()
 
 
 def _tasks(regions: list[Region]) -> list[str]:
@@ -162,6 +188,11 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument(
         "--force", action="store_true", help="replace it even if somebody has worked in it"
     )
+    parser.add_argument(
+        "--no-reference",
+        action="store_true",
+        help="leave out what skip() needs",
+    )
     options = parser.parse_args(arguments)
     out = (options.out or root / "build" / "student").absolute()
     if (root / MARKER).exists():
@@ -170,7 +201,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     try:
         if root.resolve().is_relative_to(out.resolve()):
             raise FolderError(f"{out} contains the repository itself: name another with --out")
-        edition = student_edition(root)
+        edition = student_edition(root, not options.no_reference)
         write_folder(out, edition.files, options.force)
     except (ValueError, OSError) as error:  # what the lab raises, and what the system does
         print(f"no student edition: {why_not(error)}", file=sys.stderr)
@@ -181,9 +212,9 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     for folder in LEFT_OUT:
         if count := sum(name.startswith(folder) for name in edition.left_out):
             print(f"  left out: {folder} ({count} file{'' if count == 1 else 's'})")
-    for word, names in (("stub", edition.stubs), ("output hidden", edition.hidden)):
-        for name in names:
-            print(f"  {word}: {name}")
+    for name in edition.stubs:
+        print(f"  stub: {name}")
+    print(f"Next: move it to where you work, and read {out / README}")
     return 0
 
 

@@ -60,7 +60,7 @@ def asked(question: str, kind: type) -> Prediction | Number:
     Raises:
         UnknownQuestion: if there is no such question, or if it's of another kind.
     """
-    found = ID.fullmatch(question)
+    found = ID.fullmatch(question) if isinstance(question, str) else None
     if not found:
         raise UnknownQuestion(f"a question is called like 'L06-1', not {question!r}")
     name = "PREDICTIONS" if kind is Prediction else "NUMBERS"

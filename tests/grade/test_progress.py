@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from helpers.grade import progress, record
+from helpers.grade import predictions, progress, record
 from helpers.grade.labs import all_tasks
 from helpers.grade.verdict import Verdict
 
@@ -93,4 +93,33 @@ def test_the_way(path, capsys):
     assert progress.main([]) == 0
     assert f"kept in {path}" in capsys.readouterr().out
     assert progress.main(["--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {}
+    assert json.loads(capsys.readouterr().out) == {"tasks": {}}
+
+
+def test_predictions_numbers_and_skipped_tasks_show(path):
+    first = all_tasks()[0]
+    lesson = first.notebook
+    record.note_prediction(f"L{lesson}-81", "A", True)
+    record.note_prediction(f"L{lesson}-82", "B", False)
+    record.note_prediction(f"L{lesson}-83", "B")
+    record.note_answer(f"L{lesson}-84", True)
+    record.note_skipped(first.id)
+    text = progress.overview(all_tasks(), {}, record.read_all(path))
+    assert "(predictions: 1 of 3 right; numbers: 1 of 1 right)" in text
+    assert f"{first.title} (about {first.minutes} min, skipped on " in text
+    assert "\npredictions: 1 of 3 right" in text
+    done = {first.id: {"tries": 1, "passed": "2026-01-31"}}
+    assert "skipped" not in progress.overview([first], done, record.read_all(path))
+
+
+def test_a_class_sees_what_it_predicted(tmp_path, capsys):
+    for name, letter, right in (("ada", "A", True), ("bob", "B", False), ("cy", "B", None)):
+        text = {"predictions": {"L06-1": {"chosen": letter, "right": right}}}
+        (tmp_path / f"{name}.json").write_text(json.dumps(text))
+    (tmp_path / "odd.json").write_text("[")
+    assert predictions.main([str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "L06-1  3 answers" in out and "1 not readable: odd.json" in out
+    assert f"  A* {'#' * 10:30}   1" in out and f"  B  {'#' * 20:30}   2" in out
+    assert predictions.main([str(tmp_path / "none")]) == 1
+    assert "there is no folder" in capsys.readouterr().err

@@ -101,7 +101,7 @@ def test_check_says_what_is_stale_and_why(book, capsys):
         ("len(halves(8))", "import os; os._exit(1)", "cell 3 ended its kernel"),
         ("print(halves(8))", "import sys; print(1, file=sys.stderr)", "writes to standard error"),
         ("## What to", "## How to", "no heading '## What to remember'"),
-        ("len(halves(8))", "halves(", "00_halving.py, line 22: '(' was never closed"),
+        ("halves(2) ==", "halves(", "00_halving.py, line 36: '(' was never closed"),
         ("data/*.txt", "data/*.csv", "'# needs: data/*.csv' matches no file of the repository"),
     ],
 )

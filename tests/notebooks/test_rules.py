@@ -25,7 +25,7 @@ def test_the_lesson_of_these_tests_breaks_no_rule(book):
         ("*With twenty", "*With", "the first cell needs a line '*With twenty minutes: …*'"),
         ("**Question.**", "Well:", "no question: start a heading or bold words with 'Question'"),
         ("## What to remember", "## End", "no heading '## What to remember'"),
-        ("print(halves(8))", "x = 1\n\n" * 15, "cell 3 has 17 lines of code, more than 15"),
+        ("print(halves(8))", "x = 1\n\n" * 15, "cell 3 has 18 lines of code, more than 15"),
     ],
 )
 def test_a_source_that_breaks_a_rule(book, old, new, said):

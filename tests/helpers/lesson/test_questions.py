@@ -1,35 +1,130 @@
-"""`predict`: the question, lettered choices, and the advice, in a box and in plain text."""
+"""`predict` and `reveal`: choices, what is remembered, what the answer says; `claim`, `quick`."""
+
+import io
 
 import pytest
+import traitlets
 
-from helpers.lesson import predict
-from helpers.lesson.questions import ADVICE, prediction
+from helpers.grade.record import note_prediction, noted
+from helpers.lesson import claim, predict, questions, quick, reveal
+from helpers.lesson.asked import Number, Prediction, UnknownQuestion, asked
+from helpers.lesson.buttons import Choices
+from helpers.lesson.questions import listed, revealed
 
-
-def test_choices_get_letters():
-    assert repr(prediction("Is 1 < 2?", "yes", "no")).splitlines() == [
-        "Predict: Is 1 < 2?",
-        "  A) yes",
-        "  B) no",
-        ADVICE,
-    ]
-
-
-def test_the_box_holds_the_same_words_and_text_stays_text():
-    html = prediction("Is 1 < 2?", "yes", "<b>no</b>").html
-    for words in ("Is 1 &lt; 2?", "<b>A</b>", "&lt;b&gt;no&lt;/b&gt;", ADVICE):
-        assert words in html
+TRUTH = Prediction(
+    right=lambda ratio: "B" if ratio > 2 else "A",
+    because="It was {ratio:.1f} times.",
+    wrong={"A": "Only {ratio:.0f}?", "C": "No."},
+)
 
 
-def test_a_question_without_choices_is_open(capsys):
-    predict("What will the loss be?")
-    assert capsys.readouterr().out == f"Predict: What will the loss be?\n{ADVICE}\n"
+@pytest.fixture(autouse=True)
+def own_record(monkeypatch, tmp_path):
+    monkeypatch.setenv("LAB_PROGRESS", str(tmp_path / "progress.json"))
+    monkeypatch.setattr(questions, "asked", lambda question, kind: TRUTH)
+
+
+def test_choices_get_letters_and_text_stays_text():
+    shown = listed("Is 1 < 2?", ("yes", "<b>no</b>"))
+    assert repr(shown).splitlines() == ["Predict: Is 1 < 2?", "  A) yes", "  B) <b>no</b>"]
+    for words in ("Is 1 &lt; 2?", "<b>A</b>", "&lt;b&gt;no&lt;/b&gt;"):
+        assert words in shown.html
 
 
 @pytest.mark.parametrize(
     "arguments, said",
-    [((" ",), r"predict\(\) needs a question"), (("Why?", "so"), "was given one choice only")],
+    [
+        (("L6", "Why?", "a", "b"), "a question is called like 'L06-1', not 'L6'"),
+        (("L06-1", " ", "a", "b"), r"predict\('L06-1', …\) has no question"),
+        (("L06-1", "Why?", "so"), "needs 2 to 5 choices, not 1"),
+        (("L06-1", "Why?", *"abcdef"), "needs 2 to 5 choices, not 6"),
+    ],
 )
-def test_no_question_or_one_choice_is_refused(arguments, said):
+def test_what_is_no_question(arguments, said):
     with pytest.raises(ValueError, match=said):
         predict(*arguments)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_in_a_terminal_a_letter_is_typed(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", Terminal("b\n"))
+    predict("L09-1", "Why?", "so", "or so")
+    assert "  B) or so" in capsys.readouterr().out
+    assert noted("predictions")["L09-1"]["chosen"] == "B"
+    monkeypatch.setattr("sys.stdin", Terminal("x\n"))
+    predict("L09-2", "Why?", "so", "or so")
+    assert "L09-2" not in noted("predictions")
+
+
+def test_the_answer_says_what_was_chosen_and_why_it_is_wrong():
+    note_prediction("L09-3", "A")
+    words = repr(revealed("L09-3", {"ratio": 3.14}))
+    assert words == "You said A; it's B. It was 3.1 times. Why not A? Only 3?"
+    assert noted("predictions")["L09-3"] == {"chosen": "A", "right": False}
+    note_prediction("L09-3", "B")
+    assert repr(revealed("L09-3", {"ratio": 3.14})) == "You said B, and B it is: It was 3.1 times."
+    assert noted("predictions")["L09-3"]["right"]
+
+
+def test_without_a_prediction_the_answer_is_folded():
+    shown = revealed("L09-4", {"ratio": 1.0})
+    assert repr(shown) == "The answer: It's A: It was 1.0 times."
+    assert shown.html.startswith("<details") and "<summary>" in shown.html
+    assert "L09-4" not in noted("predictions")
+
+
+def test_a_click_is_remembered_and_shown_again():
+    box = Choices("L09-5", "Why?", ("so", "or so"))
+    assert box.choices == [["A", "so"], ["B", "or so"]] and box.chosen == ""
+    box.chosen = "B"
+    assert noted("predictions")["L09-5"]["chosen"] == "B"
+    assert Choices("L09-5", "Why?", ("so", "or so")).chosen == "B"
+    box.chosen = "Z"  # nothing that can be clicked
+    assert noted("predictions")["L09-5"]["chosen"] == "B"
+    with pytest.raises(traitlets.TraitError):
+        box.chosen = 3
+
+
+def test_where_no_record_is_kept_the_kernel_remembers(monkeypatch):
+    monkeypatch.setenv("LAB_PROGRESS", "off")
+    note_prediction("L09-6", "C")
+    assert noted("predictions")["L09-6"]["chosen"] == "C"
+    monkeypatch.setenv("LAB_STATIC", "1")
+    note_prediction("L09-6", "A")
+    assert noted("predictions") == {}
+
+
+def test_questions_that_are_not_there(tmp_path, monkeypatch):
+    (tmp_path / "tasks" / "truth").mkdir(parents=True)
+    text = "from helpers.lesson.asked import Number\nNUMBERS = {'L09-1': Number(3)}\n"
+    (tmp_path / "tasks" / "truth" / "lesson_09.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert asked("L09-1", Number).truth == 3
+    with pytest.raises(UnknownQuestion, match="lesson 09 has no L09-2 among its NUMBERS: L09-1"):
+        asked("L09-2", Number)
+    with pytest.raises(UnknownQuestion, match="lesson 09 has no L09-1 among its PREDICTIONS: none"):
+        asked("L09-1", Prediction)
+    with pytest.raises(UnknownQuestion, match="there is no truth named lesson_98"):
+        asked("L98-1", Number)
+    with pytest.raises(UnknownQuestion, match="a question is called like 'L06-1', not None"):
+        asked(None, Number)
+
+
+def test_a_claim_holds_or_stops_the_lesson(monkeypatch, capsys):
+    claim(True, "It is faster.")
+    assert capsys.readouterr().out == "It is faster.\n"
+    with pytest.raises(AssertionError, match="claims what was not measured: It is slower."):
+        claim(False, "It is slower.")
+    assert quick(60, 4) == 60
+    monkeypatch.setenv("LAB_QUICK", "1")
+    claim(False, "It is slower.")
+    assert quick(60, 4) == 4
+
+
+def test_reveal_shows(capsys):
+    reveal("L09-7", ratio=1)
+    assert "The answer: It's A" in capsys.readouterr().out

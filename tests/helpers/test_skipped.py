@@ -1,0 +1,140 @@
+"""A skipped task: its reference takes its place wherever `helpers` is imported."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from helpers.grade.student import student_edition
+from helpers.grade.task import ROOT, task_ids
+from helpers.skipped import INSIDE, PACKED, definitions, with_references
+
+WORK = """
+from helpers.trace import Event  # an import, as in every script
+
+TASK = "Task T-1: "
+
+
+def double(number):
+    raise NotImplementedError(TASK + "double it")
+
+
+class Base:
+    def __init__(self, number):
+        self.number = number
+
+
+class Part(Base):
+    def __init__(self, number):
+        raise NotImplementedError(TASK + "a part")
+
+    async def later(self):
+        raise NotImplementedError(TASK + "later")
+
+
+if __name__ == "__main__":
+    import sys
+    print(double(21), sys.argv[1:], __file__)
+"""
+REFERENCE = {
+    "double": "def double(number, times=2):\n    return number * times",
+    "Part.__init__": "def __init__(self, number):\n    super().__init__(double(number))",
+    "Part.later": "async def later(self):\n    return self.number",
+}
+
+
+@pytest.fixture(scope="module")
+def edition():
+    return student_edition()
+
+
+def references_of(edition):
+    import io
+
+    with zipfile.ZipFile(io.BytesIO(edition.files[PACKED].data)) as archive:
+        return json.loads(archive.read(INSIDE))
+
+
+def test_each_task_has_a_reference_that_makes_its_file_whole_again(edition):
+    references = references_of(edition)
+    assert sorted(references) == sorted(task_ids())
+    files = {}
+    for functions in references.values():
+        for name, found in functions.items():
+            files.setdefault(name, {}).update(found)
+    for name, found in files.items():
+        stubs = edition.files[name].data.decode()
+        whole = (ROOT / name).read_text(encoding="utf-8")
+        assert ast.dump(ast.parse(with_references(stubs, found))) == ast.dump(ast.parse(whole))
+
+
+def test_an_edition_without_references():
+    assert PACKED not in student_edition(with_references=False).files
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    """A copy of what a script needs, with one task and its reference."""
+    (tmp_path / "helpers").mkdir()
+    for name in ("__init__.py", "skipped.py"):
+        (tmp_path / "helpers" / name).write_bytes((ROOT / "helpers" / name).read_bytes())
+    (tmp_path / "helpers" / "trace.py").write_text("Event = 1\n")
+    (tmp_path / "tasks").mkdir()
+    with zipfile.ZipFile(tmp_path / PACKED, "w") as archive:
+        archive.writestr(INSIDE, json.dumps({"T-1": {"work/part.py": REFERENCE}}))
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "part.py").write_text(WORK)
+    return tmp_path
+
+
+def run(lab: Path, *command: str, skip: str = "T-1") -> str:
+    environment = os.environ | {"PYTHONPATH": str(lab), "LAB_SKIP": skip}
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=lab / "work",
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout + done.stderr
+
+
+def test_a_script_runs_with_the_reference(lab):
+    assert run(lab, "part.py", "a", "-b").strip() == f"42 ['a', '-b'] {lab / 'work/part.py'}"
+    assert "Task T-1: double it" in run(lab, "part.py", skip="")
+    assert "Task T-1: double it" in run(lab, "part.py", skip="T-2")
+
+
+def test_a_module_that_is_imported_has_the_reference(lab):
+    code = "import helpers, part; print(part.double(4), part.Part(5).number)"
+    assert run(lab, "-c", code).strip() == "8 10"
+
+
+def test_a_module_that_was_imported_gets_the_reference(lab):
+    code = """
+import os, asyncio, helpers.skipped as skipped
+from part import double, Part
+kept = Part
+os.environ["LAB_SKIP"] = "T-1"
+skipped.install()
+print(double(4), double(4, 3), kept(5).number, asyncio.run(kept(6).later()))
+"""
+    assert run(lab, "-c", code, skip="").strip() == "8 12 10 12"
+
+
+def test_own_work_that_is_half_done_is_replaced_and_nothing_else(lab):
+    text = WORK.replace('raise NotImplementedError(TASK + "double it")', "return number / 0")
+    (lab / "work" / "part.py").write_text(text)
+    assert run(lab, "part.py").startswith("42 ")
+    (lab / "work" / "part.py").write_text("def double(:\n")
+    assert "SyntaxError" in run(lab, "-c", "import helpers, part")
+
+
+def test_definitions_have_the_names_of_tasks():
+    names = [name for name, _ in definitions(ast.parse(WORK))]
+    assert names == ["double", "Base", "Base.__init__", "Part", "Part.__init__", "Part.later"]

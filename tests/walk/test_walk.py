@@ -1,0 +1,87 @@
+"""The student's walk: every lesson of the student edition, in reading order, to its end.
+
+Once with nothing solved, once with everything skipped, once with each solution written just before
+its check. `walker` runs the cells, with few steps.
+"""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers.grade.folder import write_folder
+from helpers.grade.student import student_edition
+from helpers.grade.task import ROOT, load_task
+
+LESSONS = sorted(path.stem for path in (ROOT / "notebooks/source").glob("*.py"))
+each_lesson = pytest.mark.parametrize("lesson", LESSONS)
+SECONDS = 900
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory):
+    """What a walk found, {lesson: what `walker` says of it}; each way is walked once."""
+
+    @functools.cache
+    def walk(way: str) -> dict[str, dict]:
+        place = tmp_path_factory.mktemp(way)
+        write_folder(place / "edition", student_edition().files)
+        environment = os.environ | {
+            "PYTHONPATH": str(place / "edition"),
+            "LAB_QUICK": "1",
+            "LAB_PROGRESS": str(place / "progress.json"),
+            "OMP_NUM_THREADS": "1",
+        }
+        walker = Path(__file__).with_name("walker.py")
+        done = subprocess.run(
+            [sys.executable, str(walker), str(place / "edition"), way],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=SECONDS,
+        )
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        return {found["lesson"]: found for found in lines}
+
+    return walk
+
+
+def found(walked, way: str, lesson: str) -> tuple[dict, str]:
+    """What a walk found in a lesson, and all its output; it went to the end without an error."""
+    assert lesson in walked(way), "the walk ended before this lesson"
+    said = walked(way)[lesson]
+    assert said["faults"] == []
+    return said, "\n".join(cell["text"] for cell in said["cells"])
+
+
+@pytest.mark.timeout(SECONDS)
+@each_lesson
+def test_with_nothing_solved_each_lesson_ends_and_names_what_is_undone(walked, lesson):
+    said, text = found(walked, "unsolved", lesson)
+    assert "  PASS  " not in text
+    for task in said["tasks"]:
+        assert f"Task {task}: " in text or f"needs task {task} of" in text
+        assert f"{task}  TO DO  " in text
+    for cell in said["cells"]:
+        assert cell["text"].count("This cell needs task ") <= 1
+
+
+@pytest.mark.timeout(SECONDS)
+@each_lesson
+def test_with_everything_skipped_nothing_is_missing_and_nothing_earned(walked, lesson):
+    _, text = found(walked, "skipped", lesson)
+    assert "This cell needs" not in text and "  PASS  " not in text
+
+
+@pytest.mark.timeout(SECONDS)
+@each_lesson
+def test_with_each_task_solved_before_its_check_all_pass(walked, lesson):
+    said, text = found(walked, "solved", lesson)
+    for task in said["tasks"]:
+        assert f"{task}  PASS  {load_task(task).task.title}" in text
+    assert "This cell needs" not in text
