@@ -7,7 +7,7 @@ the time. A zoomed-out row still shows how busy a rank is, and with what.
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from helpers.draw.picture import Canvas
 from helpers.draw.style import LOOKS, YELLOW, ink_on, look
@@ -49,8 +49,12 @@ def draw_lane(canvas: Canvas, lane: Lane, events: list[Event], tip: Callable[[Ev
     boxes, narrow = _split(events, lane.x_of)
     _draw_columns(canvas, lane, narrow)
     # Waiting lies behind what happens meanwhile; the inner one of nested events lies on top.
-    for event in sorted(boxes, key=lambda e: (e.kind != "wait", e.start, -e.end)):
-        _draw_box(canvas, lane, event, tip(event))
+    ordered = sorted(boxes, key=lambda e: (e.kind != "wait", e.start, -e.end))
+    without_letters = replace(lane, letters=0)
+    for number, event in enumerate(ordered):
+        middle, later = (event.start + event.end) / 2, ordered[number + 1 : number + 9]
+        covered = any(other.start <= middle < other.end for other in later)
+        _draw_box(canvas, without_letters if covered else lane, event, tip(event))
 
 
 def _split(events: list[Event], x_of) -> tuple[list[Event], list[list[Event]]]:
