@@ -168,6 +168,10 @@ reveal("L20-2", ratio=ratio)
 # the 52 gradients by itself, after backward, on the same two cores. You know the cures from lesson
 # 09: buckets that overlap, and larger batches.
 #
+# For longer runs the folder has scripts, with flags for everything: `project/run_data_parallel.py`
+# and `project/run_pipeline.py` write each epoch's results as JSON, and `project/plot.py` draws the
+# four figures of the homework from them. `gpt2/README.md` has the commands.
+#
 # ## The mean of two means
 #
 # One rank has a short sentence, the other a long one. Each takes the mean loss over its own tokens,
