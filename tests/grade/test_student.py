@@ -39,7 +39,8 @@ def test_solutions_become_stubs_the_truth_is_packed_and_all_else_stays(small, ta
     assert edition.stubs == ["T-1 in lab/work.py"]
     assert edition.left_out == ["tasks/programs/t_1.py", "tests/grade/test_t_1.py"]
     same = ["data.bin", "helpers/grade/__init__.py", "notes.md", "tasks/t_1.py"]
-    assert sorted(edition.files) == sorted([*same, "lab/work.py", "tasks/truth.zip"])
+    packed = ["tasks/reference.zip", "tasks/truth.zip"]
+    assert sorted(edition.files) == sorted([*same, "lab/work.py", *packed])
     assert all(edition.files[name].data == (small.root / name).read_bytes() for name in same)
     with zipfile.ZipFile(BytesIO(edition.files["tasks/truth.zip"].data)) as archive:
         assert archive.read("truth/t_1.py") == (small.tasks / "truth" / "t_1.py").read_bytes()
@@ -62,18 +63,22 @@ def notebook(*cells):
 
 
 def test_cells_of_notebooks_and_their_outputs(small, task):
-    diff = [f"<ins>+    {line}</ins>\n" for line in SOLUTION.splitlines()]
     marked = f"# BEGIN SOLUTION T-1\n{SOLUTION}\n# END SOLUTION"
-    cells = [("x = 1", {"text/plain": ["a picture"]}), (marked, {"text/plain": ["done"]})]
-    small.write("notebooks/01.ipynb", notebook(*cells, ("show_diff()", {"text/html": diff})))
-    edition = student_edition(small.root)
-    first, second, third = json.loads(text_of(edition, "notebooks/01.ipynb"))["cells"]
-    assert first["outputs"][0]["data"] == {"text/plain": ["a picture"]}
-    assert "".join(second["source"]) == task.stub()
-    assert (second["outputs"], second["execution_count"]) == ([], None)
-    assert third["source"] == ["show_diff()"]
-    assert "This shows the solution of T-1: do the task" in third["outputs"][0]["text"][0]
-    assert edition.hidden == ["notebooks/01.ipynb, cell 3 (T-1)"]
+    cells = [("x = 1", {"text/plain": ["T-1  PASS"]}), (marked, {"text/plain": ["done"]})]
+    small.write("notebooks/01.ipynb", notebook(*cells))
+    first, second = json.loads(text_of(student_edition(small.root), "notebooks/01.ipynb"))["cells"]
+    assert first["source"] == ["x = 1"] and "".join(second["source"]) == task.stub()
+    for cell in (first, second):
+        assert (cell["outputs"], cell["execution_count"]) == ([], None)
+
+
+def test_a_teachers_files_stay_and_a_students_readme_comes(small, task):
+    for name in ("README.md", "README.student.md", "TEACHING.md", "docs/exercises.md"):
+        small.write(name, name)
+    edition = student_edition(small.root, with_references=False)
+    assert text_of(edition, "README.md") == "README.student.md"
+    here = {"TEACHING.md", "README.student.md", "docs/exercises.md", "tasks/reference.zip"}
+    assert not here & edition.files.keys()
 
 
 @pytest.mark.parametrize("planted", [SOLUTION, TRUE], ids=["solution", "truth"])
@@ -94,7 +99,7 @@ def test_the_program(small, capsys):
     assert main([], small.root) == main([], small.root) == 0  # again, in the place of the first
     out = small.root / "build" / "student"
     said = capsys.readouterr().out.split("student edition: ")
-    assert said[1] == said[2] and said[1].startswith(f"4 files in {out}\n")
+    assert said[1] == said[2] and said[1].startswith(f"5 files in {out}\n")
     assert "left out: tests/grade/ (1 file)" in said[1] and "stub: T-1 in lab/work.py" in said[1]
     assert main([], out) == 0
     assert "this is the student edition already" in capsys.readouterr().out

@@ -58,7 +58,9 @@ def test_a_lesson_is_built_once_and_again_only_after_a_change(book, capsys):
     assert [cell.execution_count for cell in code] == [1, 2, 3, 4]
     assert code[1].outputs[0].text == "[8, 4, 2, 1]\n"
     assert code[1].outputs[-1].data["text/plain"] == "4"
-    assert '<img alt="The line falls from 8 to 1."' in code[2].outputs[0].data["text/html"]
+    (picture,) = code[2].outputs
+    assert set(picture.data) == {"image/png", "text/plain"}
+    assert picture.metadata["image/png"] == {"alt": "The line falls from 8 to 1.", "width": 288}
     assert all(cell.metadata == {} for cell in notebook.cells)
     assert set(notebook.metadata) == {"kernelspec", "language_info", "lab"}
     assert "needs: data" not in first.decode(), "a needs line is for the builder only"
@@ -160,6 +162,18 @@ def test_before_a_check_stands_what_the_task_says(book):
 def test_a_cell_magic_is_a_comment_in_the_source_and_code_in_the_notebook(book):
     change(book.source, "# %%\nfrom numbers_here", "# %%\n# %%ranks 3\nfrom numbers_here")
     assert read_source(book.source).cells[2].source.startswith("%%ranks 3\nfrom numbers_here")
+
+
+def test_pictures_in_html_become_outputs_of_their_own():
+    picture = '<img alt="0 &lt; 1" style="x" src="data:image/png;base64,AA+/==">'
+    html = f"<pre>who waits</pre>{picture}<b>!</b>"
+    output = nbformat.v4.new_output("display_data", {"text/html": html, "text/plain": "words"})
+    notebook = NotebookNode(cells=[nbformat.v4.new_code_cell("x", outputs=[output])])
+    clean(notebook)
+    words, picture = notebook.cells[0].outputs
+    assert words.data == {"text/html": "<pre>who waits</pre><b>!</b>", "text/plain": "words"}
+    assert picture.data == {"image/png": "AA+/==", "text/plain": "0 < 1"}
+    assert picture.metadata == {"image/png": {"alt": "0 < 1"}}
 
 
 def test_the_prints_of_a_cell_are_joined_and_rewritten_lines_dropped():

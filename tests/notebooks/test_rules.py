@@ -96,8 +96,10 @@ def shown(**data):
     "data, said",
     [
         ({"png": "iVBO"}, "its picture has no alternative text"),
-        ({"html": "<img src='x'>"}, "its picture has no alternative text"),
-        ({"html": "<p><img src='x' alt=' '/></p>"}, "its picture has no alternative text"),
+        (
+            {"html": "<p><img src='x' alt='It falls.'/></p>"},
+            "its <img> is a picture inside of HTML",
+        ),
         ({"html": "<svg></svg>"}, "its <svg> or <script> is hidden until the notebook is run"),
         ({"html": "<script></script>"}, "its <svg> or <script> is hidden"),
         ({"application/vnd.jupyter.widget-view+json": {}}, "shows a live widget: use show(thing"),
@@ -114,9 +116,9 @@ def test_an_output_that_breaks_a_rule(data, said):
 
 
 def test_pictures_with_words_and_paths_of_the_project_are_fine():
-    picture = "data:image/png;base64,AAAA/tmp/BBBB/home/CCC="
-    html = f'<img alt="The loss falls." src="{picture}"> in ../build/loss.png'
-    assert output_faults(notebook_with(shown(html=html, plain="loss 0x1f"))) == []
+    picture = shown(png="AAAA", plain="loss 0x1f in ../build/loss.png")
+    picture.metadata = {"image/png": {"alt": "The loss falls."}}
+    assert output_faults(notebook_with(picture)) == []
 
 
 def test_a_check_that_does_not_pass_is_refused_where_the_solutions_stand():

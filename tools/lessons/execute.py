@@ -3,6 +3,7 @@
 import os
 import re
 import tempfile
+from html import unescape
 from pathlib import Path
 
 import matplotlib.font_manager  # noqa: F401  makes its font cache now: later it warns in a cell
@@ -12,11 +13,16 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
+from nbformat.v4 import new_output
 
 from lessons.book import LessonFailed
 
 ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+PICTURE = re.compile(
+    r'<img alt="(?P<alt>[^"]*)"[^>]*src="data:image/png;base64,(?P<data>[\w+/=]+)"[^>]*>'
+)
+WIDTH = re.compile(r'width="(\d+)"')
 CELL_LINE = re.compile(r"Cell In\s?\[\d+\], line (\d+)")
 
 
@@ -70,7 +76,7 @@ def clean(notebook: NotebookNode) -> None:
             continue
         count += 1
         cell.execution_count = count
-        cell.outputs = _joined(cell.outputs)
+        cell.outputs = [part for output in _joined(cell.outputs) for part in _with_pictures(output)]
         for output in cell.outputs:
             if "execution_count" in output:
                 output.execution_count = count
@@ -91,6 +97,29 @@ def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
             text = "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in lines)
             output.text = ANSI.sub(lambda code: code[0] if COLOUR.fullmatch(code[0]) else "", text)
     return joined
+
+
+def _with_pictures(output: NotebookNode) -> list[NotebookNode]:
+    """An output whose HTML holds pictures as the rest of the HTML, and an image/png of each.
+
+    GitHub shows no picture inside of HTML: see docs/viewers.md.
+    """
+    html = output.get("data", {}).get("text/html", "")
+    pictures = list(PICTURE.finditer(html))
+    if not pictures:
+        return [output]
+    words = output.data.get("text/plain", "")
+    rest = PICTURE.sub("", html).strip()
+    if rest:
+        output.data["text/html"] = rest
+    parts = [output] if rest else []
+    for found in pictures:
+        facts = {"alt": unescape(found["alt"])}
+        if width := WIDTH.search(found[0]):
+            facts["width"] = int(width[1])
+        data = {"image/png": found["data"], "text/plain": words if not rest else facts["alt"]}
+        parts.append(new_output("display_data", data, metadata={"image/png": facts}))
+    return parts
 
 
 def _this_python(folder: Path) -> AsyncKernelManager:
