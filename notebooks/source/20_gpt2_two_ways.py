@@ -193,7 +193,7 @@ from project import utils
 
 # A few steps of training: an untrained model finds every token equally hard.
 optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
-utils.train(model, optimizer, rows.train[:320], 16, collate, "a little")
+utils.train(model, optimizer, rows.train[:400], 8, collate, "a little")
 short, long = sorted(rows.train, key=lambda row: len(row["en"]))[:: len(rows.train) - 1]
 with torch.no_grad():
     sums = [token_losses(collate([row]), model) for row in (short, long)]
