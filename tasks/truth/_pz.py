@@ -32,8 +32,9 @@ def star(enough):
         found = tapes.outcome_of(seen[0], cases[0], SECONDS)
         _, memory = enough(*tapes.sizes(cases[0]))
         if found.memory >= memory:
-            return f"{found.memory:,.0f} elements; a star for less"
-        return f"★ {found.memory:,.0f} elements, {1 - found.memory / memory:.0%} below the target"
+            return f"{found.memory:,.0f} elements, the target; a star is for less"
+        below = f"{100 * (1 - found.memory / memory):.0f} % below the target"
+        return f"a star: {found.memory:,.0f} elements, {below}"
 
     return passed
 

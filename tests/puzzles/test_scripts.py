@@ -70,6 +70,7 @@ def test_eight(tmp_path):
     done = python(PUZZLES / "eight.py", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.count("target") == 16
     assert "ddp: 5.6 steps (target 5.6)" in done.stdout
+    assert "(target 1,835,008), a star" in done.stdout
     assert len(list((tmp_path / "debug_traces").glob("*.json"))) == 8
 
 
