@@ -301,9 +301,9 @@ split = make_model(model.config, kind=GPT2LMHeadModelParallel)  # the same seed,
 split.parallelize(["cpu:0", "cpu:1"])
 recorders = [Recorder(rank=part) for part in range(2)]
 split._prepare_pipeline_parallel(split_size=8, recorders=recorders)
-batch = collate(rows.train[:32])
-batch["attention_mask"][0, :4] = 0
-losses = [total / count for total, count in (token_losses(batch, m) for m in (whole, split))]
+padded = collate(rows.train[:32])
+padded["attention_mask"][0, :4] = 0
+losses = [total / count for total, count in (token_losses(padded, m) for m in (whole, split))]
 for loss in losses:
     loss.backward()
 pairs = zip(whole.parameters(), split.parameters(), strict=True)
@@ -343,7 +343,7 @@ predict(
 # %%
 def seconds(backward):
     begun = time.perf_counter()
-    total, count = token_losses(batch, split)
+    total, count = token_losses(padded, split)
     if backward:
         (total / count).backward()
     return time.perf_counter() - begun
@@ -381,7 +381,8 @@ reveal("L20-5", ratio=turn / piped)
 # %%
 from pipeline.by_process import one_step, together
 
-hidden = torch.randn(32, batch["input_ids"].shape[1], model.config.n_embd)
+tokens = collate(rows.train[:32])["input_ids"].shape[1]
+hidden = torch.randn(32, tokens, model.config.n_embd)
 answers = launch(one_step, 2, args=(model.config, hidden, 4), quiet=True, checked=False)
 show(together([trace for trace, _, _ in answers]))
 
