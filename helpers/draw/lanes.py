@@ -7,7 +7,7 @@ the time. A zoomed-out row still shows how busy a rank is, and with what.
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from helpers.draw.picture import Canvas
 from helpers.draw.style import LOOKS, YELLOW, ink_on, look
@@ -23,11 +23,12 @@ TIPS = 1500  # boxes in one picture that may carry a text for the pointer
 
 @dataclass(slots=True)
 class TimeAxis:
-    """The time axis: its ends in pixels, and how many seconds lie between them."""
+    """The time axis: its ends in pixels, and how many seconds (or other units) lie between."""
 
     left: float
     right: float
     duration: float
+    unit: str = "s"  # of the trace; anything but seconds is shown as it is
 
     def x_of(self, seconds: float) -> float:
         return self.left + (self.right - self.left) * seconds / self.duration
@@ -49,8 +50,13 @@ def draw_lane(canvas: Canvas, lane: Lane, events: list[Event], tip: Callable[[Ev
     _draw_columns(canvas, lane, narrow)
     strength = strength_of_stages(events)
     # Waiting lies behind what happens meanwhile; the inner one of nested events lies on top.
-    for event in sorted(boxes, key=lambda e: (e.kind != "wait", e.start, -e.end)):
-        _draw_box(canvas, lane, event, tip(event), strength.get(event.info.get("stage"), 1.0))
+    ordered = sorted(boxes, key=lambda e: (e.kind != "wait", e.start, -e.end))
+    without_letters = replace(lane, letters=0)
+    for number, event in enumerate(ordered):
+        middle, later = (event.start + event.end) / 2, ordered[number + 1 : number + 9]
+        covered = any(other.start <= middle < other.end for other in later)
+        strong = strength.get(event.info.get("stage"), 1.0)
+        _draw_box(canvas, without_letters if covered else lane, event, tip(event), strong)
 
 
 def strength_of_stages(events: list[Event]) -> dict[int, float]:
@@ -103,6 +109,11 @@ def _draw_box(canvas: Canvas, lane: Lane, event: Event, tip: str, strength: floa
         _draw_wait_label(canvas, lane, event, x, shown)
     elif lane.letters:
         ink = ink_on(colour)
+        if lines := _two_lines(event, lane, shown):
+            for number, line in enumerate(lines):
+                y = lane.y + lane.height * (0.28 + 0.44 * number)
+                canvas.text(x + shown / 2, y, line, 10, ink, "middle")
+            return
         for size in (lane.letters, 10.0):
             text = first_that_fits(event_labels(event), size, shown - 3)
             if text:
@@ -110,6 +121,15 @@ def _draw_box(canvas: Canvas, lane: Lane, event: Event, tip: str, strength: floa
                 middle = x + shown / 2, lane.y + lane.height / 2
                 canvas.text(*middle, text, size, ink, "middle", bold)
                 return
+
+
+def _two_lines(event: Event, lane: Lane, room: float) -> list[str]:
+    """Return "F0" and "L2" if they fit only one below the other, else nothing."""
+    label = event_labels(event)[0]
+    if "layer" not in event.info or lane.height < 24 or width_of(label, lane.letters) <= room - 3:
+        return []
+    lines = label.rsplit(" ", 1)
+    return lines if max(width_of(line, 10) for line in lines) <= room else []
 
 
 def _draw_wait_label(canvas: Canvas, lane: Lane, event: Event, x: float, width: float) -> None:
@@ -123,7 +143,16 @@ def _draw_wait_label(canvas: Canvas, lane: Lane, event: Event, x: float, width: 
 
 
 def event_labels(event: Event) -> list[str]:
-    """Return the labels for an event's box, the best first; the first that fits is drawn."""
+    """Return the labels for an event's box, the best first; the first that fits is drawn.
+
+    An event that knows its layer says so: "F0 L2" is forward of micro-batch 0 through layer 2.
+    """
+    plain = _plain_labels(event)
+    layer = event.info.get("layer")
+    return plain if layer is None else [f"{plain[0]} L{layer}", *plain]
+
+
+def _plain_labels(event: Event) -> list[str]:
     letter = look(event.kind).letter
     if event.kind == "wait":
         cause, until = event.info.get("cause"), event.info.get("until")
@@ -177,7 +206,8 @@ def draw_memory(
 ) -> float:
     """Draw a rank's memory over time as a strip, and return the y below it.
 
-    highest: bytes, of all ranks, for one scale. duration: seconds until the trace ends.
+    counts: bytes, or elements if the counter's name says so. highest: the most on any rank, for
+    one scale. duration: until the trace ends.
     """
     height, theme = 22.0, canvas.theme
     points = [(axis.left, y + height)]
@@ -190,8 +220,9 @@ def draw_memory(
     canvas.polygon(points, theme.faded(theme.muted, 0.4))
     canvas.text(axis.left - 10, y + height / 2, "memory", 10, theme.muted, "end")
     if counts:
-        most = f"peak {bytes_text(max(c.value for c in counts))}"
-        canvas.text(axis.right + 10, y + height / 2, most, 10, theme.muted)
+        most = max(c.value for c in counts)
+        words = bytes_text(most) if counts[0].name == "memory" else f"{most / 1e6:.3g} M"
+        canvas.text(axis.right + 10, y + height / 2, f"peak {words}", 10, theme.muted)
     return y + height
 
 
