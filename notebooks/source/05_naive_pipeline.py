@@ -321,10 +321,7 @@ claim(ratio > 0.5, f"a step of the pipeline takes {ratio:.2f} times as long as o
 #
 # ## Which rank has the most to do?
 #
-# Two of six equal layers for each rank sounds fair. But the model has two ends as well, and in real
-# models they are large: Llama 3 has a vocabulary of 128,256 tokens. Ours has 1,200. To see what the
-# ends do we take the larger tokenizer of this lab, with 4,096 tokens, and leave the layers as they
-# are.
+# Two of six equal layers for each rank sounds fair. Is it?
 
 # %%
 predict(
@@ -337,7 +334,9 @@ predict(
 
 # %% [markdown]
 # To find out we time the three kinds of pieces alone. A model that is cut into 0 + 6 + 0 layers has
-# exactly these parts: an embedding, six layers, a head with the loss.
+# exactly these parts: an embedding, six layers, a head with the loss. Real vocabularies are large
+# (128,256 tokens in Llama 3, and 1,200 here), so we take the larger tokenizer of this lab, with
+# 4,096 tokens, and leave the layers as they are.
 
 
 # %%
