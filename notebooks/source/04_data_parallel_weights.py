@@ -253,13 +253,13 @@ reveal("L04-2")
 check("DP-2")
 
 # %% [markdown]
-# Three ranks take 48 steps of SGD with your function, and one device reads the same sequences,
+# Three ranks take 20 steps of SGD with your function, and one device reads the same sequences,
 # three in a batch.
 
 # %%
 import intro_DP_WA
 
-SMALL = "--layers 2 --seq-l 64 --optimizer sgd --lr 0.3 --steps".split() + [str(quick(48, 4))]
+SMALL = "--layers 2 --seq-l 64 --optimizer sgd --lr 0.1 --steps".split() + [str(quick(20, 4))]
 
 
 def train_rank():

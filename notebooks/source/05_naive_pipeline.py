@@ -168,7 +168,7 @@ check("PP-1")
 #
 # Three real processes, each with a third of the layers, run your function. One device trains on the
 # same batches beside them. Both use plain SGD, because there a wrong gradient shows in the weights
-# (Adam would hide a wrong scale, as lesson 03 has shown).
+# (Adam would hide a wrong scale, as lesson 03 showed).
 
 # %%
 import intro_PP_naive
