@@ -123,9 +123,8 @@ def main():
     if place.rank == 0:
         count = sum(p.numel() for p in training.net.parameters())
         size = sum(p.nbytes for p in training.net.parameters()) / 1e6
-        print(
-            f"{count:,} parameters, {size:.1f} MB of gradients; a loss of 1 is that of always saying 0"
-        )
+        facts = f"{count:,} parameters, {size:.1f} MB of gradients"
+        print(f"{facts}; a model that always says 0 has a loss of 1")
     train(options, training, device, say)
     if options.profile and place.rank == 0:
         print(f"traces and tables: {options.trace_dir}")
