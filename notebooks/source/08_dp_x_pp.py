@@ -248,7 +248,7 @@ def first_pipeline(trace):
 
 
 after, during = overlap.run(False), overlap.run(True)
-both_ways = {"average after the step": after, "average while it goes on": during}
+both_ways = {"at the end": after, "with overlap": during}
 show(compare({name: first_pipeline(trace) for name, trace in both_ways.items()}))
 
 # %%
