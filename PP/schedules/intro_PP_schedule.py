@@ -109,8 +109,8 @@ def train(options, place, device, say=print):
         outcome = pipeline.step(ids, ids)
         with recorder.span("update"):
             optimizer.step()
-        if outcome.loss is not None:
-            losses.append(check_finite(outcome.loss, step))
+        if (loss := outcome.loss) is not None:
+            losses.append(check_finite(loss, step))
             say(step, losses[-1])
     return losses, stages, recorder.trace()
 
