@@ -28,7 +28,7 @@ import torch
 
 from helpers.draw import curves
 from helpers.grade import check
-from helpers.lesson import answer, predict, quick, reveal, show
+from helpers.lesson import answer, claim, predict, quick, reveal, show
 from helpers.network import measured
 from helpers.ranks import find_place, launch
 from helpers.trace import Trace, in_lanes, shares
@@ -113,6 +113,11 @@ seen = {
     "reads its target": learn(peeking.transformer, peeking, steps),
 }
 show(curves(seen, y="squared error"))
+ends = {name: sum(found[-8:]) / len(found[-8:]) for name, found in seen.items()}
+claim(
+    ends["reads its target"] < ends["shifted and masked"],
+    f"{ends['reads its target']:.2f} against {ends['shifted and masked']:.2f} at the end",
+)
 
 # %%
 predict(
