@@ -259,6 +259,9 @@ mine = None
 answer("L10-3", mine)
 
 # %% [markdown]
+# — *End of the first session* —
+
+# %% [markdown]
 # ## Input
 #
 # Data that fits into memory is easy. Most doesn't: it's read from files, batch by batch, while an
