@@ -418,9 +418,9 @@ reveal("L10-6", calls=calls)
 #
 # ## In the wild
 #
-# - Meta found that data loading and preprocessing take more machines and power than training itself
-#   for some of its recommendation models ([2108.09373](https://arxiv.org/abs/2108.09373),
-#   abstract).
+# - Meta feeds its training clusters with tens of terabytes a second, and calls the pipeline that
+#   stores and prepares this data the factor that is beginning to limit training
+#   ([2108.09373](https://arxiv.org/abs/2108.09373), abstract).
 # - Llama 3's training had 41 to 43 % MFU ([2407.21783](https://arxiv.org/abs/2407.21783), table 4):
 #   more than half of each second isn't matrix products.
 # - PyTorch 2's paper reports a geometric mean of 1.41 times faster training on an A100, over more
