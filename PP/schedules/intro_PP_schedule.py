@@ -4,8 +4,9 @@
     ./run.sh --schedule ZB-V            all three at once (run.bat on Windows)
     torchrun --nproc-per-node 3 intro_PP_schedule.py --schedule my_plan.txt
 
-Schedules: 1F1B, interleaved, mine (from orders.py), breadth-first, ZB-H1, ZB-H2, ZB-V, searched; or
-a file with a line for each rank: "rank 0: 0F0 0F1 0B0 0B1". The last stage's rank prints the loss.
+Schedules: 1F1B, interleaved, mine (from orders.py), breadth-first, ZB-H1, ZB-H2, ZB-V, DualPipeV,
+searched; or a file with a line for each rank: "rank 0: 0F0 0F1 0B0 0B1". The last stage's rank
+prints the loss.
 """
 
 from pathlib import Path
@@ -14,14 +15,29 @@ import orders
 
 from helpers.pipeline import Pipeline
 from helpers.ranks.script import add_run_flags, run_as_rank
-from helpers.schedules import breadth_first, load_csv, one_f_one_b, parse, zb_h1, zb_h2, zb_v
+from helpers.schedules import (
+    breadth_first,
+    dualpipe_v,
+    load_csv,
+    one_f_one_b,
+    parse,
+    zb_h1,
+    zb_h2,
+    zb_v,
+)
 from helpers.search import search
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
 from simplellm.options import TrainingFlags, make_optimizer, make_stories, positive, prepare
 from simplellm.slicing import layer_counts, slice_stage
 
-NAMED = {"1F1B": one_f_one_b, "ZB-H1": zb_h1, "ZB-H2": zb_h2, "ZB-V": zb_v}
+NAMED = {
+    "1F1B": one_f_one_b,
+    "ZB-H1": zb_h1,
+    "ZB-H2": zb_h2,
+    "ZB-V": zb_v,
+    "DualPipeV": dualpipe_v,
+}
 
 
 def read_flags(arguments=None):
@@ -80,8 +96,7 @@ def train(options, place, device, say=print):
     stages = {s: slice_stage(whole, s, schedule.stages, device) for s in mine}
     stories = iter(make_stories(options, tokenizer, quiet=place.rank > 0))
     optimizer = make_optimizer(options, stages.values())
-    recorder = Recorder(rank=place.rank)
-    losses = []
+    losses, recorder = [], Recorder(rank=place.rank)
 
     def loss_of(logits, ids):
         return causalLLMLoss(logits, ids, tokenizer.vocab_size)
@@ -93,8 +108,8 @@ def train(options, place, device, say=print):
         outcome = pipeline.step(ids, ids)
         with recorder.span("update"):
             optimizer.step()
-        if outcome.loss is not None:
-            losses.append(check_finite(outcome.loss, step))
+        if (loss := outcome.loss) is not None:
+            losses.append(check_finite(loss, step))
             say(step, losses[-1])
     return losses, stages, recorder.trace()
 

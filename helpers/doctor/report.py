@@ -211,7 +211,7 @@ def rows(facts: Facts) -> list[tuple[str, str]]:
         f"{p.name} {p.found or 'missing'}"
         + ("" if p.fits or not p.found else f" (needs {p.needed})")
         for p in facts.packages
-        if p.name != "torch" and (p.found or not p.group)
+        if p.name != "torch" and not p.group
     ]
     cores = f"{facts.cores} usable"
     if facts.cores_in_all != facts.cores:
@@ -286,34 +286,52 @@ class Report:
             lines += _wrapped(f"  {name:<{WIDTH}}", " " * (WIDTH + 2), words)
         return "\n".join(lines)
 
+    @property
+    def short(self) -> str:
+        """Return one line if all is well, and else what keeps lessons from running, or slows them.
+
+        What only tests, authors and people with questions need stays in `text`.
+        """
+        if self._shown:
+            lines = [self.headline, *(finding.sentence for finding in self._shown)]
+            return "\n".join(lines)
+        return f"{self.headline[:-1]}: {self.machine}."
+
+    @property
+    def machine(self) -> str:
+        """Return the machine in a few words."""
+        facts = self.facts
+        gpus = "; ".join(name for name, _ in facts.torch.gpus)
+        cores = f"{facts.cores} core{'s' * (facts.cores > 1)}"
+        memory = f"{size(facts.memory)} of memory"
+        return f"{cores}, {memory}, {gpus or 'no GPU that torch can use, and none is needed'}"
+
+    @property
+    def _shown(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.level != "may"]
+
     def __str__(self) -> str:
         return self.text
 
     def __repr__(self) -> str:
-        return self.text
+        return self.short
 
     def _repr_html_(self) -> str:
         # No color carries a meaning, and none is set: dark and light themes both fit.
+        if not self._shown and self.ready:
+            return f"<p><strong>{escape(self.short)}</strong></p>"
         parts = [f"<p><strong>{escape(self.headline)}</strong></p>"]
-        for level, title in (
-            ("must", "To do first"),
-            ("note", "Good to know"),
-            ("may", "Optional"),
-        ):
-            found = [finding for finding in self.findings if finding.level == level]
-            if found:
-                items = "".join(f"<li>{_finding(finding)}</li>" for finding in found)
-                inside = f"<ul>{items}</ul>"
-                if level == "may":
-                    parts.append(f"<details><summary>{title}</summary>{inside}</details>")
-                else:
-                    parts.append(f"<p>{title}</p>{inside}")
-        lessons = [
-            (v.lesson.number, v.lesson.title, v.answer + (f" ({v.why})" if v.why else ""))
+        items = "".join(f"<li>{_finding(finding)}</li>" for finding in self._shown)
+        parts += [f"<ul>{items}</ul>"] if items else []
+        affected = [
+            (v.lesson.number, v.lesson.title, f"{v.answer} ({v.why})")
             for v in self.statuses
+            if v.answer != "yes"
         ]
-        parts.append(_table(("", "lesson", "runs here"), lessons))
-        parts.append(_table(("this machine", ""), rows(self.facts)))
+        if affected:
+            parts.append(_table(("", "lesson", "runs here"), affected))
+        whole = _table(("this machine", ""), rows(self.facts))
+        parts.append(f"<details><summary>this machine</summary>{whole}</details>")
         return "".join(parts)
 
 

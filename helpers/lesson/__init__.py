@@ -4,6 +4,7 @@ from helpers.lesson.answers import answer
 from helpers.lesson.changes import show_diff, show_orders
 from helpers.lesson.claims import claim, quick
 from helpers.lesson.pictures import show
+from helpers.lesson.play import hover, play
 from helpers.lesson.questions import predict, reveal
 from helpers.lesson.shown import static
 from helpers.lesson.skipping import skip
@@ -11,6 +12,8 @@ from helpers.lesson.skipping import skip
 __all__ = [
     "answer",
     "claim",
+    "hover",
+    "play",
     "predict",
     "quick",
     "reveal",

@@ -291,6 +291,23 @@ def in_lanes(trace: Trace) -> Trace:
     return Trace(sorted(kept, key=lambda e: e.start), dict(trace.meta), list(trace.counters))
 
 
+def cut_by(trace: Trace, kinds: Iterable[str] = COLLECTIVES) -> Trace:
+    """Return the trace with its computing cut wherever an event of `kinds` goes on on that rank.
+
+    A forward that stops in the middle for an all-reduce becomes two pieces: the rank doesn't
+    compute while it communicates. Right for calls that block, wrong for those that overlap.
+    """
+    kinds, kept = frozenset(kinds), []
+    for events in trace.by_rank().values():
+        inside = union(e for e in events if e.kind in kinds)
+        for event in events:
+            free = [(event.start, event.end)]
+            cuts = is_work(event) and event.kind not in kinds
+            pieces = without(free, inside) if cuts else free
+            kept += [replace(event, start=start, end=end) for start, end in pieces]
+    return Trace(sorted(kept, key=lambda e: e.start), dict(trace.meta), list(trace.counters))
+
+
 def _holes(events: list[Event], shortest: float) -> list[Interval]:
     """Where a rank communicates and does nothing else, at least for `shortest` seconds."""
     communication = union(e for e in events if e.lane == "communication")

@@ -1,112 +1,228 @@
 # %% [markdown]
 # # One device: a small LLaMA learns to tell stories
 #
-# **Needs:** two cores, no network. **Takes:** one minute.
+# *Reading 40 minutes · tasks 20 · machine 1*
 #
-# Before we split a training over many devices, we do it on one. Everything later must give the same
-# numbers as this.
+# *With twenty minutes: read to "One step", then train under "How good can it get?", and play.*
 #
-# **Question.** How does a language model learn, and how good can it get?
+# Every parallel layout in this course has one duty: it must do what one device would have done,
+# only faster, or with a model that one device can't hold. If two pipelines of three stages give
+# another gradient than one device does, they're wrong, however fast they are. So we need to know
+# the one device really well: what the model is made of (because we're going to cut it into pieces),
+# what a training step is (because we're going to divide it), and how good a model can get (because
+# we want to notice when it doesn't).
+#
+# **Question.** How does a language model learn, and how good can it possibly get?
 
 # %%
-# needs: primer/intro.py
+# needs: primer/intro.py, primer/loop.py
+import math
 import sys
+from itertools import islice
 
 import torch
 
 from helpers.draw import curves
-from helpers.lesson import answer, predict, show
+from helpers.draw.model import Sizes, llama, surprise
+from helpers.grade import check
+from helpers.lesson import answer, claim, hover, play, predict, quick, reveal, show
+from simplellm.losses import causalLLMLoss
 from simplellm.stories import floor, story
 
 sys.path.insert(0, "../primer")
 import intro
+import loop
 
 torch.set_num_threads(1)  # in this lab, one device is one core
 
 # %% [markdown]
 # ## The text
 #
-# The model reads children's stories. A small grammar in this lab writes them, as many as we want,
-# so we need no download.
+# The model reads children's stories. They're written by a small grammar that comes with this lab:
+# we get as many as we want without a download, and, which matters more, we know exactly how much
+# chance is in them. That will be worth a lot in a moment.
 
 # %%
-print(story(0))
+print(story(0, world="small"))
 
 # %% [markdown]
-# A model does not read letters. A **tokenizer** cuts the text into pieces, called **tokens**, and
-# gives each piece a number. Ours knows 4,096 pieces: the **vocabulary**.
+# A model doesn't read letters. A **tokenizer** cuts the text into pieces, called **tokens**, and
+# gives each piece a number. The set of all pieces is the **vocabulary**; ours has 1,200, most of
+# them whole words.
 
 # %%
 options = intro.read_flags([])
 tokenizer = intro.make_tokenizer(options)
-ids = tokenizer.encode("Once there was a little dog.")
+ids = tokenizer.encode("Once there was a curious hippopotamus.")
 print(ids)
 print([tokenizer.decode([i]) for i in ids], "of", tokenizer.vocab_size, "pieces")
 
 # %% [markdown]
+# "curious" is in the vocabulary and "hippopotamus" isn't, so it's spelled in smaller pieces.
+# Nothing is ever out of reach, it just takes more tokens.
+#
 # ## The model
 #
-# A **LLaMA**: an embedding, six blocks, and a head. For each token it says how likely each piece of
-# the vocabulary is to come next.
+# Our model is a small LLaMA: the same parts in the same order as in Llama 3 405B, with other
+# numbers. A batch of 3 **sequences** of 128 tokens goes in on the left, and comes out as three
+# times 128 lists of 1,200 scores, one score for each piece that might come next.
+
+# %%
+show(llama(Sizes()))
+
+# %% [markdown]
+# From left to right:
+#
+# - The **embedding** replaces each token by a vector of 64 numbers, its row of a table. From here
+#   on, the batch is a tensor of *hidden states*, and its shape doesn't change until the end. (This
+#   is why a pipeline works so well: whichever blocks we cut between, the message has the same
+#   shape.)
+# - Each **block** adds two things to what passes through it. **Attention** lets a token collect
+#   information from the tokens before it, never from those after it. **SwiGLU** then works on each
+#   token alone. In front of both stands a **norm**, which keeps the numbers at a reasonable size.
+# - The **head** compares each vector with a vector for every piece of the vocabulary. The results
+#   are the **logits**: the larger, the likelier.
+#
+# Let's check the drawing against the real thing.
 
 # %%
 torch.manual_seed(0)
 net = intro.make_model(options, tokenizer)
-stories = intro.stories_of_ranks(options, tokenizer, ranks=3)
-batch = next(stories)
-print(f"{sum(p.numel() for p in net.parameters()):,} parameters")
-print("a batch:", tuple(batch.shape), "= (windows of text, tokens in each)")
-print("scores: ", tuple(net(batch).shape), "= one score for each piece, after each token")
+batch = next(intro.stories_of_ranks(options, tokenizer, ranks=3))
+with torch.no_grad():
+    hidden = net.model.embed_tokens(batch)
+    print("ids", tuple(batch.shape), "-> embedding", tuple(hidden.shape))
+    hidden = net.model.run_layers(hidden)
+    print("after six blocks", tuple(hidden.shape))
+    print("logits", tuple(net.lm_head(net.model.norm(hidden)).shape))
+count = sum(p.numel() for p in net.parameters())
+claim(count == Sizes().total, f"{count:,} parameters, as in the drawing")
 
 # %% [markdown]
-# The **loss** says how surprised the model is by the token that really came: minus the logarithm
-# of the probability that the model gave to it, averaged over all tokens. Its unit is the nat.
+# **How many parameters has this model with three blocks instead of six?** All the numbers that you
+# need are in the drawing.
+
+# %%
+mine = None
+answer("L01-1", mine)
+
+# %% [markdown]
+# ## The loss
+#
+# The softmax turns the 1,200 logits of a position into probabilities $p_\theta(\cdot \mid x_{<t})$
+# of the next token, given the tokens before it. We'd like the token that really comes to be likely.
+# A product of thousands of probabilities is too small for any float, so we take logarithms, and
+# because optimizers minimize, we turn the sign around:
+#
+# $$L(\theta) = -\frac{1}{T} \sum_{t=1}^{T} \log p_\theta(x_t \mid x_{<t}).$$
+#
+# This is the **loss**: the mean over all $T$ tokens of how *surprised* the model was by each. With
+# the natural logarithm its unit is the **nat**. (Other names that you'll meet for the same thing:
+# cross-entropy, negative log-likelihood. In bits it's $L / \ln 2$.)
+#
+# To get a feeling for the number, take $e^L$, the **perplexity**. A model that wavers between $k$
+# equally likely tokens at each step has a loss of $\log k$, so its perplexity is $k$: the number of
+# tokens it's hesitating between.
 
 # %%
 predict(
-    "The model has not learned yet, so all 4,096 pieces are about equally likely. What is the "
-    "loss?",
-    "about 0.5",
-    "about ln 4096 = 8.32",
-    "about 4096",
+    "L01-2",
+    "The weights are random: the model hasn't learned anything yet. What is its loss?",
+    "about 0.3",
+    "about 7.1",
+    "about 1,200",
 )
 
 # %%
-from simplellm.losses import causalLLMLoss
-
 loss = causalLLMLoss(net(batch), batch, tokenizer.vocab_size)
-print(f"{loss.item():.3f}")
+print(f"loss {loss.item():.3f} nats per token, perplexity {loss.exp().item():,.0f}")
+reveal("L01-2")
+
+# %% [markdown]
+# That's a test you can do in your head for any model: if the first loss isn't near the logarithm of
+# the vocabulary, something is wrong before training has begun. **Where does the loss of Llama 3
+# start, with its 128,256 pieces?** (One decimal will do.)
+
+# %%
+mine = None
+answer("L01-3", mine)
 
 # %% [markdown]
 # ## One step
 #
-# A training step has three parts:
+# A training step has three parts, and in this course each has its color:
 #
-# 1. **Forward**: from the tokens to the loss $L$.
-# 2. **Backward**: from the loss to the **gradient** $\partial L / \partial W$ of every weight $W$.
-#    It says how the loss changes when the weight changes. (It is the gradient of the *loss*, not of
-#    the model's output.)
-# 3. **Update**: $W \leftarrow W - \lambda \, \partial L / \partial W$, with the **learning rate**
-#    $\lambda$. This rule is called **SGD**, stochastic gradient descent.
+# 1. **Forward** (F): from the tokens to the loss $L$.
+# 2. **Backward** (B): from the loss back to the **gradient** $\partial L / \partial W$ of every
+#    weight $W$. It says how the loss changes if the weight does. Mind what is differentiated: the
+#    loss, not the model's output.
+# 3. **Update** (U): move each weight a little in the direction in which the loss falls,
+#    $W \leftarrow W - \lambda \, \partial L / \partial W$. The factor $\lambda$ is the **learning
+#    rate**, and this plainest of all rules is **SGD**, stochastic gradient descent.
 
 # %%
 loss.backward()
 with torch.no_grad():
     for weight in net.parameters():
-        weight -= 0.5 * weight.grad
-after = causalLLMLoss(net(batch), batch, tokenizer.vocab_size)
-print(f"before the step {loss.item():.3f}, after it {after.item():.3f}")
+        weight -= 0.05 * weight.grad
+    after = causalLLMLoss(net(batch), batch, tokenizer.vocab_size)
+claim(after < loss, f"before the step {loss.item():.3f}, after it {after.item():.3f}")
+
+# %% [markdown]
+# In practice few models are trained with plain SGD. **Adam** divides each weight's step by a
+# running estimate of how large that weight's gradients have been, so all weights move at about the
+# same pace; ours uses it, and so did Llama 3 (with weight decay, as AdamW). The learning rate stays
+# the one number that has to be right.
+
+# %%
+predict(
+    "L01-4",
+    "Here a learning rate of 0.01 works well. We multiply it by ten. After 40 steps, the loss is …",
+    "lower: it learns faster",
+    "about the same: Adam adjusts the steps anyway",
+    "higher: it learns less",
+)
+
+
+# %%
+def trained(rate):
+    flags = ["--size", "story", "--lr", str(rate), "--steps", str(quick(40, 2))]
+    losses, _, _ = intro.train(intro.read_flags(flags), say=lambda step, loss: None)
+    return losses
+
+
+rates = {rate: trained(rate) for rate in (0.001, 0.01, 0.1)}
+named = {f"learning rate {rate}": run for rate, run in rates.items()}
+show(curves(named, "Too small a rate crawls, and too large a rate jumps"))
+good, tenfold = (sum(rates[rate][-5:]) / 5 for rate in (0.01, 0.1))
+claim(tenfold > good, f"mean of the last steps: {good:.2f} with 0.01, {tenfold:.2f} with 0.1")
+reveal("L01-4")
+
+# %% [markdown]
+# Too small, and it crawls; too large, and it jumps over every valley. With a kernel running, the
+# next cell has a slider: how large can the rate be before the loss ends up *above* where it
+# started?
+
+
+# %%
+def with_rate(learning_rate):
+    return curves({f"learning rate {learning_rate}": trained(learning_rate)})
+
+
+play(with_rate, learning_rate=(0.01, 0.0001, 0.001, 0.003, 0.03, 0.1, 0.3, 1.0))
 
 # %% [markdown]
 # ## A batch is a mean
 #
-# Three windows of text make one batch. Here is the fact on which data parallelism stands.
+# Three sequences make one batch, and the loss of the batch is the mean of theirs. What about its
+# gradient?
 
 # %%
 predict(
-    "We compute the gradient of each of the three windows alone, and take the mean of the three. "
+    "L01-5",
+    "We compute the gradient of each of the three sequences alone, and take the mean of the three. "
     "How far is it from the gradient of the batch?",
-    "far: the windows influence each other",
+    "far: the sequences influence each other",
     "not at all, up to rounding",
     "three times too small",
 )
@@ -121,113 +237,329 @@ def gradient(rows):
 
 whole = gradient(batch)
 mean = (gradient(batch[0:1]) + gradient(batch[1:2]) + gradient(batch[2:3])) / 3
-print(f"largest gradient   {whole.abs().max().item():.1e}")
-print(f"largest difference {(whole - mean).abs().max().item():.1e}")
+largest, difference = whole.abs().max().item(), (whole - mean).abs().max().item()
+claim(difference < 1e-5 * largest, f"largest {largest:.1e}, largest difference {difference:.1e}")
+reveal("L01-5")
 
 # %% [markdown]
-# The difference is rounding: a float has about seven digits. It holds because every window has the
-# same number of tokens. With unequal numbers one must weigh them.
+# Nothing deep is behind this: differentiation is linear, so the gradient of a mean is the mean of
+# the gradients,
 #
-# ## Training
+# $$\nabla \Big( \frac{1}{B} \sum_{b=1}^{B} L_b \Big) = \frac{1}{B} \sum_{b=1}^{B} \nabla L_b .$$
 #
-# `primer/intro.py` repeats the step. It uses **Adam**, an optimizer that gives each weight a step
-# size of its own: it learns faster than SGD.
+# And yet half of this course stands on this one line. The three gradients don't have to be computed
+# at the same time, nor in the same place.
 #
-# How low can the loss get? We know the grammar that writes the stories, so we know how much chance
-# is in them. A perfect reader would still be surprised that much. This is the **floor**.
+# - In different places, it's **data parallelism**: three devices compute one term each, and
+#   average. That's lesson 03.
+# - One after the other, it's **gradient accumulation**: one device goes forward and backward
+#   through a piece of the batch, keeps adding to the gradients, and makes its step only after the
+#   last piece. Why would anyone? Because backward needs what forward has computed, the
+#   **activations**, and these have to be kept until it comes.
+#
+# Let's measure what one sequence instead of three saves. PyTorch lets us see every tensor that is
+# kept for backward.
+
 
 # %%
-options = intro.read_flags(["--steps", "150"])
-torch.manual_seed(0)
-losses, net, trace = intro.train(options, say=lambda step, loss: None)
-least = floor(tokenizer).nats_per_token
-print(f"first {losses[0]:.2f}, last {losses[-1]:.2f}, floor {least:.2f} nats per token")
+def kept(rows):
+    """Bytes that forward keeps for backward, without the weights."""
+    storages = {}
+
+    def see(tensor):
+        storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(see, lambda tensor: tensor):
+        causalLLMLoss(net(rows), rows, tokenizer.vocab_size)
+    own = {p.untyped_storage().data_ptr() for p in net.parameters()}
+    return sum(size for place, size in storages.items() if place not in own)
+
 
 # %%
-show(curves({"one device": losses}, floor=least))
+of_three, of_one = kept(batch), kept(batch[:1])
+said = f"{of_three / 1e6:.1f} MB for three sequences, {of_one / 1e6:.1f} for one"
+claim(2.5 < of_three / of_one < 3.5, said)
 
 # %% [markdown]
-# Our windows cut the stories anywhere. A model that sees only the second half of a story does not
-# know the name of the child in it. So a model trained on windows cannot quite reach the floor.
+# One condition is easy to overlook. A mean of means is the mean only if the pieces hold equally
+# many tokens, as ours do. If they don't, each piece has to be weighted by its tokens,
+# $\sum_b T_b L_b / \sum_b T_b$. Until October 2024 several widely used trainers forgot that, and
+# accumulated gradients gave another training than the whole batch; [this is the repair in
+# transformers](https://github.com/huggingface/transformers/pull/34191).
+
+# %% [markdown]
+# ### Your turn: TR-1 · 20 minutes · 10 points
 #
-# ## A story
+# Write `train()` in `primer/loop.py`: the loop that every script of this course repeats, with
+# gradient accumulation. For each batch it makes one step of the optimizer and notes the batch's
+# loss; with `pieces=3` it takes the batch through the model in three pieces, and nobody who looks
+# at the losses or the weights should be able to tell. Your loop is judged by exactly this: the same
+# weights as one device that has done it right, number by number.
 #
-# The model writes: it gives the probabilities of the next token, we draw one, and so on. The
-# **temperature** makes it careful (near 0) or bold (1). After so few steps it knows how stories
-# sound, not yet what they mean.
+# %%
+check("TR-1")
+
+
+# %% [markdown]
+# Now your loop trains the model of the drawing twice, with whole batches and in pieces, and
+# `primer/intro.py` trains it once more.
 
 
 # %%
-def tell(temperature, seed=1):
+def by_my_loop(pieces):
+    torch.manual_seed(options.seed)
+    fresh = intro.make_model(options, tokenizer)
+    batches = islice(intro.stories_of_ranks(options, tokenizer, 1), quick(20, 2))
+    return loop.train(fresh, batches, intro.make_optimizer(options, fresh), pieces)
+
+
+my_losses = {"whole batches": by_my_loop(1), "three pieces each": by_my_loop(3)}
+by_script = intro.read_flags(["--steps", str(quick(20, 2))])
+my_losses["primer/intro.py"], _, _ = intro.train(by_script, say=lambda step, loss: None)
+apart = max(max(each) - min(each) for each in zip(*my_losses.values(), strict=True))
+show(curves(my_losses, "Whole or in pieces, your loop or the script's: one curve"))
+claim(apart < 0.01, f"the three never differ by more than {apart:.1e} nats")
+
+# %% [markdown]
+# ## How good can it get?
+#
+# With most texts nobody knows. A loss of 2 may be excellent for one text and poor for another,
+# because every text has some chance in it: even a perfect reader can't know which name the girl in
+# the next story will have.
+#
+# That chance can be measured. Say the text is drawn from a distribution $q$, and the model predicts
+# $p_\theta$. The expected loss splits in two:
+#
+# $$\mathbb{E}_q[-\log p_\theta]
+# = \underbrace{\mathbb{E}_q[-\log q]}_{\text{entropy } H(q)}
+# + \underbrace{\mathbb{E}_q\Big[\log \frac{q}{p_\theta}\Big]}_{\text{KL divergence, } \geq 0}.$$
+#
+# The second term is what a model can still learn, and the first is what nobody can: the **entropy**
+# of the text. Here the text comes from a grammar, so $q$ is known, and the entropy can be computed
+# exactly. We call it the **floor**.
+
+# %%
+predict(
+    "L01-6",
+    "A perfect reader of these stories knows the grammar by heart. Between how many tokens does it "
+    "hesitate at each step? (This is its perplexity.)",
+    "about 1.3",
+    "about 13",
+    "about 130",
+)
+
+# %%
+least = floor(tokenizer, world="small")
+print(f"floor {least.nats_per_token:.3f} nats per token, perplexity {least.perplexity:.2f}")
+reveal("L01-6")
+
+# %% [markdown]
+# So there's a number to beat, or rather a number that can't be beaten. Let's train. We take two
+# blocks in place of six here, because they learn faster in a short time, and a learning rate that
+# rises over the first steps, stays, and falls to almost nothing at the end.
+
+# %%
+flags = ["--size", "story", "--lr-schedule", "decay", "--steps", str(quick(450, 3))]
+told = intro.read_flags(flags)
+losses, teller, trace = intro.train(told, say=lambda step, loss: None)
+title = "The loss falls fast at first, and then has a long way to the floor"
+show(curves({"two blocks": losses}, title, floor=least.nats_per_token))
+last = sum(losses[-10:]) / len(losses[-10:])
+sentence = f"perplexity {math.exp(losses[0]):,.0f} before, {math.exp(last):.1f} after, "
+claim(0.278 < last < 2.2, sentence + f"{least.perplexity:.1f} for a perfect reader")
+
+# %% [markdown]
+# It isn't at the floor yet. One reason is time: it has seen a few hundred stories. The other will
+# stay: the sequences cut the stories anywhere, and a model that only sees the second half of a
+# story can't know the name of the child in it.
+#
+# ## A first story
+#
+# To write, the model gives the probabilities of the next token, we draw one, append it, and ask
+# again. The **temperature** $\tau$ divides the logits $z$ before the softmax,
+# $p_i \propto e^{z_i / \tau}$: near 0 the likeliest token always wins, at 1 the model's own
+# probabilities count, and above that it gets bold.
+
+
+# %%
+def tell(model, temperature, seed, length=150):
     end = tokenizer.eos_id
-    ids = net.generate([end], 100, temperature=temperature, top_p=0.95, eos_id=end, seed=seed)
+    how = {"temperature": temperature, "top_p": 0.95, "eos_id": end, "cache": True}
+    ids = model.generate([end], quick(length, 8), seed=seed, **how)
     return tokenizer.decode([i for i in ids if i != end])
 
 
-print(tell(0.6))
+print(tell(teller, temperature=0.5, seed=1, length=100))
+
+# %% [markdown]
+# Before this training, these weights were random numbers. Nobody has explained to the model what a
+# sentence is, or a girl, or a rabbit; all it ever got was the gradient of its surprise. Read the
+# story to somebody.
+
+# %%
+predict(
+    "L01-7",
+    "At temperature 0 we let it write five stories, with five different seeds. How many different "
+    "stories will we get?",
+    "1",
+    "2 to 4",
+    "5",
+)
+
+# %%
+stories = {tell(teller, temperature=0, seed=seed, length=40) for seed in range(5)}
+print(len(stories), "different at temperature 0:", *stories)
+reveal("L01-7")
+
+
+# %%
+def story_of_mine(temperature, seed):
+    return tell(teller, temperature, seed)
+
+
+play(story_of_mine, temperature=(1.0, 0, 0.2, 0.4, 0.6, 0.8, 1.5, 2.0), seed=range(10))
+
+# %% [markdown]
+# Turn the temperature to 2, and then think of the sampling settings you've seen in chat assistants.
+#
+# ## What surprises it
+#
+# The loss is a mean over tokens, and a mean hides a lot. Here is the surprise of every single
+# token, in a story that the model hasn't seen: the darker, the less it was expected. (With a
+# kernel, point at a token for its probability.)
+
+
+# %%
+def costs(model, text):
+    """Its tokens as text, and the surprise of each in nats."""
+    ids = [tokenizer.eos_id, *tokenizer.encode(text)]
+    with torch.no_grad():
+        log_p = model(torch.tensor([ids])).log_softmax(-1)[0]
+    nats = [-log_p[t - 1, ids[t]].item() for t in range(1, len(ids))]
+    read = [tokenizer.decode(ids[1:t]) for t in range(1, len(ids) + 1)]
+    return [read[t][len(read[t - 1]) :] for t in range(1, len(ids))], nats
+
+
+unseen = story(1, split="validation", world="small").split("\n")[0]
+tokens, nats = costs(teller, unseen)
+picture = surprise(tokens, nats)
+show(picture, live=lambda: hover(picture))
+print(f"mean {sum(nats) / len(nats):.2f} nats")
+
+# %% [markdown]
+# Look where the dark ones are: where the grammar makes a choice, such as a name, a color, a place.
+# Once "Once" is said, "upon a time" is free. What isn't a real choice and is dark all the same is
+# what the model still has to learn, for example that the hair is *his* if the child is a boy.
+#
+# Try a sentence of your own, such as "Once upon a time, there was a curious hippopotamus.": put it
+# in place of `unseen`.
 
 # %% [markdown]
 # ## Where the time goes
 #
-# The training left a **trace**: what ran when.
+# The training left a **trace**: what ran when. Take one product in the forward pass, $Y = XW$, with
+# $R$ rows (tokens) and a weight of $a \times b$. It takes $2Rab$ FLOPs. Backward gets
+# $\partial L / \partial Y$ and needs two products of the same size:
+#
+# $$\frac{\partial L}{\partial X} = \frac{\partial L}{\partial Y} W^\top \quad (2Rab), \qquad
+# \frac{\partial L}{\partial W} = X^\top \frac{\partial L}{\partial Y} \quad (2Rab).$$
+#
+# The first is passed on to the layer before, the second is what the update wants. So backward has
+# twice the FLOPs of forward, and a step takes $2 + 4 = 6$ FLOPs per weight and token: a rule that
+# you'll need in lesson 15. For Llama 3 405B that's
+# $6 \cdot 405 \cdot 10^9 \cdot 15.6 \cdot 10^{12} = 3.8 \cdot 10^{25}$, the number with which
+# lesson 00 began. But FLOPs are not seconds.
 
 # %%
 predict(
-    "Backward computes two things for each layer: the gradient of its input and of its weights. "
-    "How long does backward (B) take, compared with forward (F)?",
-    "half as long",
-    "about as long",
-    "about twice as long",
+    "L01-8",
+    "How long does backward (B) take in this training, compared with forward (F)?",
+    "less than 1.2 times as long",
+    "1.2 to 1.8 times as long",
+    "1.8 to 2.2 times as long, as the FLOPs say",
+    "more than that",
 )
 
 # %%
 from helpers.trace import Trace
 
-third = [e for e in trace.events if e.start >= trace.events[6].start][:9]
-show(Trace(third))
+events = trace.events  # F, B, update, F, B, update …
+spans = [events[i : i + 9] for i in range(0, len(events) - 8, 3)]
+show(Trace(min(spans, key=lambda span: span[-1].end - span[0].start)))
 
 
 # %%
 def seconds(kind):
-    return sum(e.end - e.start for e in trace.events if e.kind == kind)
+    return [e.end - e.start for e in events if e.kind == kind]
 
 
-print(f"backward / forward = {seconds('B') / seconds('F'):.1f}")
+ratios = sorted(b / f for b, f in zip(seconds("B"), seconds("F"), strict=True))
+print(f"backward / forward: {ratios[len(ratios) // 2]:.2f} in the median step")
 print(f"{len(losses) * batch.numel() / trace.duration:,.0f} tokens per second")
+reveal("L01-8", ratio=ratios[len(ratios) // 2])
+
+# %% [markdown]
+# On a GPU with matrices of thousands of rows and columns, you'd see a number close to 2. Our
+# matrices are tiny, so much of the time isn't spent in them at all: norms, the softmax and the
+# rotary positions do few FLOPs and move much memory, and calling some hundred small operations from
+# Python costs forward more than backward, which runs in C++. Give a single layer a matrix of a
+# decent size, and the 2 comes out:
+
+# %%
+import time
+
+
+def of_one_layer(width):
+    repeats = quick(12, 2)
+    layer, forward, backward = torch.nn.Linear(width, width, bias=False), [], []
+    x = torch.randn(256, width, requires_grad=True)
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        y = layer(x)
+        between = time.perf_counter()
+        y.backward(torch.ones_like(y))
+        forward.append(between - begun)
+        backward.append(time.perf_counter() - between)
+    return sorted(backward)[repeats // 2] / sorted(forward)[repeats // 2]
+
+
+wide = of_one_layer(1024)
+claim(1.4 < wide < 3.2, f"one layer, 1,024 wide: backward takes {wide:.2f} times as long")
 
 # %% [markdown]
 # ## What to remember
 #
-# - A step is forward, backward, update. The gradient is that of the loss.
-# - The gradient of a batch is the mean of the gradients of its parts, if they have equally many
-#   tokens.
-# - An untrained model starts at the logarithm of the vocabulary. The chance in the text itself is
-#   the floor.
-# - Backward takes about twice as long as forward.
-#
-# ## Exercises
-#
-# **1.** With a vocabulary of 1,024 pieces, where does the loss start? Give it to one decimal, in
-# place of `None`.
-
-# %%
-import math
-
-mine = None
-answer(mine, lambda: math.log(1024), tolerance=0.06)
+# - A step is forward, backward, update. The gradient is that of the loss, and the loss is the mean
+#   surprise per token: it starts at the logarithm of the vocabulary, and no model can get below the
+#   entropy of the text.
+# - The gradient of a batch is the mean of the gradients of its parts, provided they hold equally
+#   many tokens. Computed in different places, that's data parallelism; one after the other,
+#   gradient accumulation.
+# - Between any two blocks the hidden states have the same shape.
+# - Backward has twice the FLOPs of forward. Whether it takes twice as long depends on how much of
+#   the time is spent in large matrix products.
 
 # %% [markdown]
-# **2.** How many parameters has a model of three blocks in place of six? Work it out from two
-# numbers: the model above has six blocks, and a model without blocks
-# (`intro.read_flags(["--layers", "0"])`) has 589,896 parameters.
-
-# %%
-mine = None
-
-
-def with_three_blocks():
-    small = intro.make_model(intro.read_flags(["--layers", "3"]), tokenizer)
-    return sum(p.numel() for p in small.parameters())
-
-
-answer(mine, with_three_blocks)
+# ## In the wild
+#
+# - Llama 3 405B had a vocabulary of 128,256, read 15.6 trillion tokens, and made its steps with
+#   AdamW at a peak learning rate of $8 \times 10^{-5}$, fifty times less than the default of our
+#   model here. The rate rose over 8,000 steps and fell along a cosine over 1,200,000
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.4.1).
+# - Its batch was grown on the way, from 4 million tokens over 8 to 16 million (same section). Ours
+#   has 384.
+# - GPT-2 with 124 million parameters ends at a loss of about 3.1 nats per token on OpenWebText
+#   ([nanoGPT](https://github.com/karpathy/nanoGPT), README), a perplexity of 22. Nobody knows the
+#   floor of that text.
+#
+# Something to read: `Trainer.train_step` in torchtitan's
+# [`torchtitan/trainer.py`](https://github.com/pytorch/torchtitan/blob/main/torchtitan/trainer.py).
+# It trains on thousands of GPUs, and you'll recognize the loop that you've just written: gradients
+# cleared once, an inner loop over the pieces, one step. Before the inner loop it counts the tokens
+# of all pieces. You know why.
+#
+# ## Where next
+#
+# One device is done. To use a second one, the two have to talk: [02 Ranks and
+# collectives](02_ranks_and_collectives.ipynb).

@@ -1,5 +1,6 @@
 """Every lesson of the project: executed afresh, and its committed notebook fits its source."""
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -17,6 +18,12 @@ each_lesson = pytest.mark.parametrize("lesson", BOOKS, ids=[lesson.name for less
 def test_there_are_lessons_and_no_notebook_without_a_source():
     assert BOOKS
     assert stale(ROOT, []) == []
+
+
+def test_the_way_through_the_lessons_in_00_names_each_of_them_in_order():
+    text = BOOKS[0].source.read_text(encoding="utf-8")
+    listed = re.findall(r"^# \| (\d\d) \| \[.+?\]\((\w+)\.ipynb\)", text, re.MULTILINE)
+    assert listed == [(lesson.name[:2], lesson.name) for lesson in BOOKS]
 
 
 @each_lesson

@@ -1,0 +1,43 @@
+"""`play`: a function of the lesson under sliders; without a kernel, its result where they start."""
+
+from collections.abc import Callable, Iterable
+from html import escape
+
+from helpers.lesson.pictures import picture, show
+from helpers.lesson.shown import Shown, static
+from helpers.ranks.pool import in_notebook
+
+
+def play(draw: Callable[..., object], **choices: Iterable) -> None:
+    """Show what `draw` returns, with a slider for each of its arguments where a kernel runs.
+
+    ``play(tell, temperature=(0.6, 0, 0.3, 1, 1.5), seed=range(8))``
+
+    Args:
+        draw: takes the arguments by name; returns text, or a picture as `show` takes it. It's
+            called once for each combination of values that the reader chooses.
+        choices: the values of each slider; it starts at the first of them.
+    """
+    values = {name: list(each) for name, each in choices.items()}
+    start = shown(draw(**{name: each[0] for name, each in values.items()}))
+    if in_notebook() and not static():
+        from helpers.lesson.sliders import Sliders
+
+        show(start, live=lambda: Sliders(lambda **chosen: shown(draw(**chosen)), values, start))
+    else:
+        show(start, alt=start.plain)
+
+
+def shown(thing: object) -> Shown:
+    """Return text as a paragraph, and anything else as its picture."""
+    if not isinstance(thing, str):
+        return picture(thing)
+    rows = "".join(f"<p>{escape(line)}</p>" for line in thing.splitlines())
+    return Shown(f'<div style="max-width: 46em">{rows}</div>', thing)
+
+
+def hover(drawing: object) -> object:
+    """Return a widget with a picture of `helpers.draw` in which each shape shows its tip."""
+    import ipywidgets
+
+    return ipywidgets.HTML(drawing.svg())
