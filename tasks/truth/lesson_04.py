@@ -93,6 +93,7 @@ NUMBERS = {
     ),
     "L04-6": Number(
         2.75,
+        tolerance=0.005,
         because="(100 · 1 + 100 · 2 + 200 · 4) / 400.",
         slips={
             7 / 3: "that's the plain mean; the third phone has as many stories as the other two "
