@@ -343,17 +343,17 @@ hooks = {
     "1 %, feedback": ["--compress", "top"],
 }
 small, steps = ["--seq-l", "64", "--batch-size", "4"], quick(60, 3)
-losses = launch(
+by_hook = launch(
     lambda: {name: train("ddp", steps, 1.0, *small, *more)[0] for name, more in hooks.items()},
     2,
     quiet=True,
 )[0]
 
 # %%
-end = {name: sum(run[-10:]) / len(run[-10:]) for name, run in losses.items()}
+end = {name: sum(run[-10:]) / len(run[-10:]) for name, run in by_hook.items()}
 print(*(f"{name}: {loss:.2f}" for name, loss in end.items()), sep="\n")
 claim(abs(end["16 bits"] - end["32 bits"]) < 0.1, "With 16 bits the training can't be told apart.")
-show(curves({name: losses[name] for name in ("32 bits", "1 %, dropped", "1 %, feedback")}))
+show(curves({name: by_hook[name] for name in ("32 bits", "1 %, dropped", "1 %, feedback")}))
 reveal("L09-5", kept=end["1 %, feedback"], dropped=end["1 %, dropped"], full=end["32 bits"])
 
 # %% [markdown]
