@@ -96,8 +96,7 @@ def train(options, place, device, say=print):
     stages = {s: slice_stage(whole, s, schedule.stages, device) for s in mine}
     stories = iter(make_stories(options, tokenizer, quiet=place.rank > 0))
     optimizer = make_optimizer(options, stages.values())
-    recorder = Recorder(rank=place.rank)
-    losses = []
+    losses, recorder = [], Recorder(rank=place.rank)
 
     def loss_of(logits, ids):
         return causalLLMLoss(logits, ids, tokenizer.vocab_size)
