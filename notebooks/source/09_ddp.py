@@ -358,9 +358,9 @@ reveal("L09-5", kept=end["1 %, feedback"], dropped=end["1 %, dropped"], full=end
 
 # %% [markdown]
 # Error feedback comes with a proof for SGD, where a gradient that arrives late still moves the
-# weights by the same amount. Our run uses Adam, which divides each gradient by its usual size, and a
-# sum that arrives rarely and all at once isn't usual. 1-bit Adam solves that by freezing these sizes
-# after a warm-up, and then compresses ([2102.02888](https://arxiv.org/abs/2102.02888)). Try
+# weights by the same amount. Our run uses Adam, which divides each gradient by its usual size, and
+# a sum that arrives rarely and all at once isn't usual. 1-bit Adam solves that by freezing these
+# sizes after a warm-up, and then compresses ([2102.02888](https://arxiv.org/abs/2102.02888)). Try
 # `--optimizer sgd --lr 0.3` in `small` as well.
 
 # %% [markdown]
