@@ -283,6 +283,7 @@ def tied_model():
     return torch.nn.ModuleDict({"middle": torch.nn.Linear(256, 256), "tied": table})
 
 
+# %%
 def tied(steps):
     from buckets import Buckets
 
