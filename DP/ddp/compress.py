@@ -23,7 +23,8 @@ class TopK:
         self.share, self.feedback = share, feedback
         self.left = {}  # of each bucket: what was not sent
 
-    def __call__(self, _, bucket):
+    def send(self, _, bucket):
+        """Return a future with the mean of what the ranks have sent: the hook."""
         gradient = bucket.buffer()
         before = self.left.get(bucket.index())
         if self.feedback and before is not None and before.shape == gradient.shape:
@@ -50,6 +51,6 @@ def everyone(tensor):
 # --compress: what makes the hook of a model.
 HOOKS = {
     "half": lambda: fp16_compress_hook,
-    "top": lambda: TopK(0.01),
-    "top-lossy": lambda: TopK(0.01, feedback=False),
+    "top": lambda: TopK(0.01).send,
+    "top-lossy": lambda: TopK(0.01, feedback=False).send,
 }

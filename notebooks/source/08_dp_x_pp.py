@@ -98,11 +98,11 @@ check("DP-PP-1")
 # %% [markdown]
 # ### Your turn: DP-PP-2 · 45 minutes · 25 points
 #
-# Now the trainer itself: `train()` in the same file, for *any* grid. Your pipeline may have four
-# stages and no twin, or there may be four replicas of a single stage; the check tries several grids
-# in float64 and compares every weight with one device's. The docstring lists the five parts, and
-# for each of them you have to decide: does it depend on my row, on my column, or on neither? The
-# schedule itself is run by `Pipeline`, which does what you wrote in PP-3.
+# Now the trainer itself: `train()` in `DP_PP/intro_DP_PP.py`, for *any* grid. Your pipeline may
+# have four stages and no twin, or there may be four replicas of a single stage; the check tries
+# several grids in float64 and compares every weight with one device's. The docstring lists the five
+# parts, and for each of them you have to decide: does it depend on my row, on my column, or on
+# neither? The schedule itself is run by `Pipeline`, which does what you wrote in PP-3.
 
 # %%
 check("DP-PP-2")

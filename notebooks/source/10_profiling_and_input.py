@@ -91,6 +91,7 @@ def error(call, source, target):
     return torch.nn.functional.mse_loss(call(source, target), target)
 
 
+# %%
 def learn(call, model, steps):
     optimizer, losses = torch.optim.Adam(model.parameters(), 1e-3), []
     for source, target in batches(steps):
