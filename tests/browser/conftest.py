@@ -177,6 +177,7 @@ def jupyter(root: Path, home: Path) -> Iterator[tuple[str, str]]:
         "JUPYTERLAB_WORKSPACES_DIR": home / "workspaces",
         "IPYTHONDIR": home / "ipython",
         "PYTHONPATH": root,
+        "LAB_PROGRESS": home / "progress.json",
     }
     flags = ["--no-browser", "--allow-root", "--LabApp.extension_manager=readonly"]
     flags += ["--LabApp.expose_app_in_browser=True"]
