@@ -454,28 +454,32 @@ def listen(name, sent):
 
 
 # %%
-def count(reshard, k, sync=True):
-    """On a rank: the volume that FSDP2 sends in a step of k micro-batches, in times the model."""
-    (net, stories, loss_of), sent = sharded(reshard), []
+def count(ways):
+    """On a rank: the volume that FSDP2 sends in one step of each way, in times the model."""
+    sent, volumes = [], []
     for name in CALLS.split():
         if hasattr(dist, name):  # the names differ between versions of torch
             listen(name, sent)
-    for i in range(k):
-        net.set_requires_gradient_sync(sync or i == k - 1)
-        loss_of(next(stories)).backward()
-    return sum(sent) / (4 * sum(p.numel() for p in net.parameters()))
+    for reshard, k, sync in ways:
+        sent.clear()
+        net, stories, loss_of = sharded(reshard)
+        for i in range(k):
+            net.set_requires_gradient_sync(sync or i == k - 1)
+            loss_of(next(stories)).backward()
+        volumes.append(sum(sent) / (4 * sum(p.numel() for p in net.parameters())))
+    return volumes
 
 
 # %%
-volumes = []
-for words, how in {
-    "reshard_after_forward=True,  1 micro-batch  ": (True, 1),
-    "reshard_after_forward=False, 1 micro-batch  ": (False, 1),
-    "reshard_after_forward=True,  4 micro-batches": (True, 4),
+ways = {
+    "reshard_after_forward=True,  1 micro-batch  ": (True, 1, True),
+    "reshard_after_forward=False, 1 micro-batch  ": (False, 1, True),
+    "reshard_after_forward=True,  4 micro-batches": (True, 4, True),
     "the same, gradients kept whole until the end": (True, 4, False),
-}.items():
-    volumes.append(launch(count, ranks=3, args=how, quiet=True, checked=False)[0])
-    print(f"{words}: {volumes[-1]:.1f} times the model")
+}
+volumes = launch(count, ranks=3, args=(list(ways.values()),), quiet=True, checked=False)[0]
+for words, found in zip(ways, volumes, strict=True):
+    print(f"{words}: {found:.1f} times the model")
 reveal("L11-6", kept=volumes[1], freed=volumes[0])
 
 # %% [markdown]
