@@ -93,6 +93,30 @@ def install() -> None:
         _run_again()
 
 
+def load_again(path: str | Path) -> None:
+    """Let what a file holds by now take the place of what this process loaded from it.
+
+    A notebook imports a script once. When a task of it has been solved since, every name for its
+    functions, in other modules and in the notebook too, shall have the new ones.
+    """
+    path = Path(path).resolve()
+    for name, module in list(sys.modules.items()):
+        where = getattr(module, "__file__", None)
+        if name == "__main__" or not where or Path(where).resolve() != path:
+            continue
+        text = with_references(path.read_text(encoding="utf-8"), replacements(path))
+        old = vars(module)
+        scope = {key: old[key] for key in ("__name__", "__file__", "__package__", "__spec__")}
+        exec(compile(text, where, "exec", dont_inherit=True), scope)
+        for key, new in scope.items():
+            if isinstance(new, types.FunctionType) and new.__module__ == name and key not in old:
+                new = types.FunctionType(new.__code__, old, key, new.__defaults__, new.__closure__)
+            if key not in old:
+                old[key] = new
+            elif getattr(new, "__module__", None) == name:
+                _become(module, key, new)
+
+
 def _replace_in(module: types.ModuleType, functions: dict[str, str]) -> None:
     """Put references into functions that are loaded, so that every name for them has the new."""
     text = with_references(Path(module.__file__).read_text(encoding="utf-8"), functions)

@@ -1,0 +1,50 @@
+"""What a student has written since a notebook imported it takes its place, under every name."""
+
+import importlib
+import sys
+
+from helpers.skipped import load_again
+
+BEFORE = """
+class Pipe:
+    def run(self):
+        raise NotImplementedError("Task X-1: run")
+
+
+def work():
+    raise NotImplementedError("Task X-2: work")
+"""
+AFTER = """
+from math import sqrt
+
+
+def twice(x):
+    return 2 * sqrt(x)
+
+
+class Pipe:
+    def run(self):
+        return work()
+
+
+def work():
+    return twice(4.0)
+"""
+
+
+def test_a_function_that_was_imported_by_name_does_the_new_thing(tmp_path, monkeypatch):
+    path = tmp_path / "work_of_a_student.py"
+    path.write_text(BEFORE, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("work_of_a_student")
+    work, pipe = module.work, module.Pipe()
+    path.write_text(AFTER, encoding="utf-8")
+    load_again(path)
+    assert work() == pipe.run() == module.twice(4.0) == 4.0
+    del sys.modules["work_of_a_student"]
+
+
+def test_what_was_never_imported_is_left_alone(tmp_path):
+    path = tmp_path / "never_imported.py"
+    path.write_text("raise RuntimeError", encoding="utf-8")
+    load_again(path)
