@@ -50,16 +50,29 @@ def average_gradients(stage, group):
 
 
 def train(options, place, device, say=print):
-    """Train for `options.steps` steps; give this rank's losses, its stage and the trace.
+    """Train for `options.steps` steps; return this rank's losses, its stage and the trace.
+
+    It works for any grid: dp pipelines of `options.stages` stages each. A rank needs
+
+    - its place: `make_grid`, its coordinates, and `make_groups(grid)`, whose .pp and .dp are the
+      process groups of this rank's row and of its column;
+    - its stage: `prepare(options, device, stage, stages)` draws the whole model from the seed, the
+      same on every rank, and cuts one stage out of it;
+    - its text: `make_stories(options, tokenizer, part, parts)`, one part for each pipeline: the
+      first stage reads it as inputs, the last one as targets;
+    - its row: a `Pipeline` that runs `one_f_one_b` with `options.micro_batches` over the row;
+    - its column: `average_gradients` over the ranks that hold the same stage, before the update.
+
+    The trace comes from a `Recorder(rank=...)`: Pipeline takes it, and the average and the update
+    belong into spans of it, "all-reduce" and "update".
 
     say(step, loss): called on the last rank of each pipeline after each step. Other ranks have no
-    losses.
+    losses, so their list stays empty.
     """
+    # BEGIN SOLUTION DP-PP-2
     grid = make_grid(options, place.world_size)
     here, groups = grid.coordinates(place.rank), make_groups(grid)
-    # Drawn from one seed on every rank: the same whole model, cut alike in each pipeline.
     tokenizer, stage = prepare(options, device, here.pp, grid.pp)
-    # Each pipeline reads its own part of the stories.
     stories = iter(make_stories(options, tokenizer, here.dp, grid.dp, quiet=here.pp > 0))
     optimizer = make_optimizer(options, stage)
     recorder = Recorder(rank=place.rank)
@@ -68,8 +81,6 @@ def train(options, place, device, say=print):
     def loss_of(logits, ids):
         return causalLLMLoss(logits, ids, tokenizer.vocab_size)
 
-    # Activations and gradients of activations go along this rank's row, groups.pp; gradients of
-    # weights go along its column, groups.dp.
     schedule = one_f_one_b(grid.pp, options.micro_batches)
     pipeline = Pipeline(schedule, {here.pp: stage}, groups.pp, loss=loss_of, recorder=recorder)
     dist.barrier()  # all ranks begin together
@@ -87,6 +98,7 @@ def train(options, place, device, say=print):
             say(step, losses[-1])
 
     return losses, stage, recorder.trace()
+    # END SOLUTION
 
 
 if __name__ == "__main__":

@@ -19,28 +19,44 @@ LAUNCHERS = (
     ("PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID"),
     ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
 )
+# torchrun always sets this one too. Without it, RANK may be left over from another job.
+SET_BY_TORCHRUN = "TORCHELASTIC_RUN_ID"
 
 
 def from_environment(environ):
-    """The rank, the world size and the local rank, three whole numbers, from the variables alone.
+    """Return the rank, the world size and the local rank, from the variables alone.
 
-    environ: names and values, both text, as in os.environ.
+    Believe the first of LAUNCHERS whose rank and world size are both there; if one of them is
+    missing, nothing of that launcher counts. If it leaves no local rank, all ranks are on one
+    machine. If no launcher is there, this process is alone: 0, 1, 0.
 
-    Believes the first of LAUNCHERS whose rank and world size are both there; of one that is not
-    there, nothing counts. Where it leaves no local rank, all ranks are on one machine. Where no
-    launcher is there, this process is alone: 0, 1, 0.
-    Raises ValueError, which names the variable with the rank, for a rank that the world size does
-    not allow.
+    But anybody can set RANK and WORLD_SIZE, and they stay in a terminal when the job is over. If
+    SET_BY_TORCHRUN isn't there, they count only as long as no other launcher of the list says
+    another rank or another world size.
+
+    Args:
+        environ: names and values, both text, as in os.environ.
+
+    Raises:
+        ValueError: for a rank that the world size doesn't allow, or a RANK that another launcher
+            contradicts; the message names the variable with the rank.
     """
     # BEGIN SOLUTION LA-1
+    found = []
     for rank_name, size_name, local_name in LAUNCHERS:
-        if rank_name not in environ or size_name not in environ:
-            continue
-        rank, world_size = int(environ[rank_name]), int(environ[size_name])
-        if not 0 <= rank < world_size:
-            raise ValueError(f"{rank_name}={rank} does not fit {size_name}={world_size}")
-        return rank, world_size, int(environ.get(local_name, rank))
-    return 0, 1, 0
+        if rank_name in environ and size_name in environ:
+            rank, world_size = int(environ[rank_name]), int(environ[size_name])
+            if not found and not 0 <= rank < world_size:
+                raise ValueError(f"{rank_name}={rank} does not fit {size_name}={world_size}")
+            found.append((rank_name, rank, world_size, int(environ.get(local_name, rank))))
+    if not found:
+        return 0, 1, 0
+    name, rank, world_size, local_rank = found[0]
+    if name == "RANK" and SET_BY_TORCHRUN not in environ:
+        for other, *says, _ in found[1:]:
+            if says != [rank, world_size]:
+                raise ValueError(f"RANK={rank} of {world_size}, but {other} says {says}: unset it")
+    return rank, world_size, local_rank
     # END SOLUTION
 
 

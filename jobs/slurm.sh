@@ -16,6 +16,10 @@
 cd "${SLURM_SUBMIT_DIR:-$(dirname "$0")/..}" || exit 1
 [ -f .venv/bin/activate ] && . .venv/bin/activate
 
+# Since Slurm 22.05 srun doesn't take --cpus-per-task over from sbatch: without this line each rank
+# gets one core, however many the job has.
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-1}"
+
 # Rank 0 is on the first machine of the job's list. The scripts read SLURM_PROCID and so on.
 # --kill-on-bad-exit: when one rank fails, the others must not wait for it.
 srun --kill-on-bad-exit=1 "${PYTHON:-python}" "${@:-jobs/hello.py}"

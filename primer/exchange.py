@@ -3,8 +3,8 @@
     python -m helpers.ranks -n 3 exchange.py                     the three ways
     python -m helpers.ranks -n 3 exchange.py --way deadlock      ends in words: who waits for whom
 
-The ranks stand in a ring. Each gives its tensor to its right neighbour, and gets that of its left
-one. Prints what each rank got.
+The ranks stand in a ring. Each hands its tensor to its right neighbour and receives that of its
+left one. Prints what each rank received.
 """
 
 import argparse
@@ -31,10 +31,10 @@ def neighbours(rank, world_size):
 
 
 def exchange_deadlock(mine, rank, world_size):
-    """How it does not work: every rank sends first. Nobody is left to receive.
+    """Show how it doesn't work: every rank sends first, so no rank is left to receive.
 
-    dist.send returns when its receiver has begun to receive. All ranks wait in the first line,
-    and none comes to the second.
+    dist.send returns once its receiver has begun to receive. All ranks wait in that line, and no
+    rank gets to the next one.
     """
     left, right = neighbours(rank, world_size)
     theirs = torch.empty_like(mine)
@@ -67,8 +67,8 @@ def exchange_in_order(mine, rank, world_size):
 def exchange_without_waiting(mine, rank, world_size):
     """Give `mine` to the right neighbour; return the tensor of the left one: as above.
 
-    Uses dist.isend, which starts to send and returns at once. Its result has a method wait():
-    before that has returned, the message may be on its way still, and `mine` must not change.
+    Uses dist.isend, which starts to send and returns at once. Its result has a method wait();
+    until that has returned, the message may still be in transit and `mine` must not change.
     """
     left, right = neighbours(rank, world_size)
     # BEGIN SOLUTION RC-2
@@ -84,7 +84,7 @@ def exchange_in_a_batch(mine, rank, world_size):
     """Give `mine` to the right neighbour; return the tensor of the left one: as above.
 
     Uses dist.batch_isend_irecv, which starts a list of dist.P2POp(dist.isend or dist.irecv,
-    tensor, other rank) together. This is the one way that NCCL, on GPUs, is sure to bring through.
+    tensor, other rank) together. On GPUs, this is the way that NCCL is safe with.
     """
     left, right = neighbours(rank, world_size)
     # BEGIN SOLUTION RC-2

@@ -1,6 +1,7 @@
 """Train a small LLaMA on one device: the script from which all others grow.
 
-    python intro.py                  50 steps of a model of 1 M parameters
+    python intro.py                  50 steps of a model of half a million parameters
+    python intro.py --from best      continue from a model that ships: early, middle or best
     python intro.py --size lab       the sizes of the lab text, for a GPU
     python intro.py --help           every flag
 
@@ -25,15 +26,16 @@ def read_flags(arguments=None):
     return OneDeviceFlags(__doc__, batch_size=3).parse_args(arguments)
 
 
-def train(options, say=print):
-    """Train for `options.steps` steps; give the losses, the model and the trace.
+def train(options, say=print, net=None):
+    """Train for `options.steps` steps; return the losses, the model and the trace.
 
-    say(step, loss): called after each step.
+    say(step, loss): called after each step. net: the model to train; by default the one that the
+    flags ask for.
     """
     torch.set_num_threads(options.threads)  # a device is one core, as each of several ranks is
     torch.manual_seed(options.seed)
     tokenizer = make_tokenizer(options)
-    net = make_model(options, tokenizer, options.device)
+    net = net or make_model(options, tokenizer, options.device)
     stories = stories_of_ranks(options, tokenizer, options.like_ranks)
     optimizer = make_optimizer(options, net)
     recorder = Recorder(rank=0)

@@ -16,7 +16,7 @@ from helpers.ranks import connect, disconnect, find_place
 
 
 def ring_all_reduce(tensor, rank, world_size):
-    """Put the sum over all ranks into `tensor`, on every rank; give the bytes this rank has sent.
+    """Put the sum over all ranks into `tensor`, on every rank; return the bytes this rank sent.
 
     tensor: any shape and layout, any length, any number type; alike on all ranks.
     rank, world_size: this rank, and how many there are. A rank alone sends nothing.
@@ -28,11 +28,12 @@ def ring_all_reduce(tensor, rank, world_size):
        rank adds its own numbers to it. Then each rank has the whole sum of one part.
     2. All-gather. In world_size - 1 more steps the finished parts travel round, and are kept.
 
-    In a step, a rank sends one part and receives another, at the same time: if all ranks first
-    sent with dist.send, they would wait for each other for ever.
+    In a step, a rank sends one part and receives another at the same time. If all ranks called
+    dist.send first, they would deadlock.
 
-    Each rank sends 2 (n - 1) / n of the tensor, for any n: no way to all-reduce sends less
-    (Patarasuk and Yuan 2009, doi.org/10.1016/j.jpdc.2008.09.002). All ranks get the same bits.
+    Each rank sends 2 (n - 1) / n of the tensor. As long as the ranks themselves do the adding, the
+    busiest of them can't send less (Patarasuk and Yuan 2009, doi.org/10.1016/j.jpdc.2008.09.002).
+    All ranks get the same bits.
     """
     # BEGIN SOLUTION RC-1
     right, left = (rank + 1) % world_size, (rank - 1) % world_size
@@ -60,10 +61,10 @@ def ring_all_reduce(tensor, rank, world_size):
 
 
 def sizes_sent(world_size):
-    """What three ways to all-reduce send, counted in sizes of the tensor.
+    """Return what three ways to all-reduce send, in sizes of the tensor.
 
-    Gives {way: (what the busiest rank sends, what all ranks send together)}.
-    star: all send to rank 0, which sends the sum to all. everyone: all send to all.
+    Returns {way: (what the busiest rank sends, what all ranks send together)}. star: all send to
+    rank 0, which sends the sum to all. everyone: all send to all.
     """
     n = world_size
     return {

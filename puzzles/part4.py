@@ -23,7 +23,7 @@ async def part4_training_loop(model: Model, batch_size: int) -> Model:
     layers, samples = range(model.num_layers), model.global_batch_size
     mine = range(rank * samples // ranks, (rank + 1) * samples // ranks)
     batches = [mine[i : i + batch_size] for i in range(0, len(mine), batch_size)] or [mine]
-    started, overlap = {}, model.profile == "honest"
+    started, overlap = {}, model.profile == "bytes"
     for layer in layers:
         if overlap:
             weights[layer], opt_states[layer] = model.load_weights(layer, rank, ranks)

@@ -23,6 +23,7 @@ import torch
 from simplellm.documents import count_documents, endless, read_documents, read_hub
 from simplellm.stories import SPLITS, WORLDS, stories
 
+FEW_CHARACTERS = 2.0  # a token of a text whose words the tokenizer was trained on has 2.5 or more
 HELD_OUT = 10  # of a source without a validation split, every tenth document is held out
 
 
@@ -243,18 +244,37 @@ class TextFile(_Finite):
     Raises:
         FileNotFoundError, PermissionError: No such file, or not to be read.
         ValueError, TypeError: A folder, an empty file, not UTF-8 text, more ranks than documents,
-            or another wrong argument.
+            or another wrong argument; on the first batch, a text shorter than one sequence.
     """
 
     def __init__(self, path: str | Path, tokenizer, **others):
-        self.path = Path(path)
+        self.path, self.cut = Path(path), float("inf")
         super().__init__(tokenizer, count_documents(self.path), f'"{path}"', **others)
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        tokens = characters = 0
+        for text in self._chosen():  # as much as tells how long it is, and how its words are cut
+            tokens += len(self.tokenizer.encode(text)) + 1
+            characters += len(text)
+            if tokens >= max(self.seq_l, 5000):
+                break
+        if tokens < self.seq_l and self.split == "train":
+            raise ValueError(
+                f'"{self.path}" has {tokens} tokens, and one sequence takes {self.seq_l}: use a '
+                "longer text or shorter sequences."
+            )
+        self.cut = characters / tokens
+        return super().__iter__()
 
     def read(self) -> Iterator[str]:
         return read_documents(self.path)
 
     def describe(self) -> str:
-        return f'"{self.path}", {_documents(self.count)}, {self._place()}'
+        said = f'"{self.path}", {_documents(self.count)}, {self._place()}'
+        if self.cut < FEW_CHARACTERS:
+            name = getattr(self.tokenizer, "name", "the tokenizer")
+            said += f"; {name} knows few of its words: {self.cut:.1f} characters a token"
+        return said
 
 
 def _documents(count: int) -> str:

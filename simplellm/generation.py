@@ -74,6 +74,24 @@ def generate(
     return texts if is_batch else texts[0]
 
 
+def write_story(model: nn.Module, tokenizer, seed: int, temperature: float = 0.6) -> str:
+    """Return a story by a model that has learned stories, as long as its context at most.
+
+    It begins where the story before it ends, as in the text that the model has read.
+    """
+    end = tokenizer.eos_id
+    ids = generate(
+        model,
+        [end],
+        max_new_tokens=model.max_seq - 1,
+        temperature=temperature,
+        eos_id=end,
+        seed=seed,
+        cache=True,
+    )
+    return tokenizer.decode([token for token in ids if token != end])
+
+
 def next_scores(model: nn.Module, texts: list[list[int]]) -> torch.Tensor:
     """Return the logits of each text's next token: (number of texts, vocab_size), on the CPU.
 

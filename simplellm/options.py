@@ -1,6 +1,7 @@
-"""The flags that every training script shares, and the two sizes that they start from.
+"""The flags that every training script shares, and the sizes that they start from.
 
-python intro.py                          "laptop": about half a million parameters
+python intro.py                          "laptop": half a million parameters
+python intro.py --size story             "story": two layers, which read like English sooner
 python intro.py --size lab               "lab": the size of the lab text, for a GPU
 python intro.py --layers 3 --steps 10    any single number can be changed
 """
@@ -14,8 +15,10 @@ from functools import partial
 import torch
 from torch import Tensor, nn, optim
 
+from simplellm.checkpoint import load_model
 from simplellm.dataloaders import PythonReference, TextFile, TinyStories
 from simplellm.llama import CausalLLama, LLama
+from simplellm.models import weights_file
 from simplellm.slicing import layer_counts, slice_stage
 from simplellm.stories import WORLDS
 from simplellm.tokenizers import SPTokenizer
@@ -116,6 +119,8 @@ def add_training_flags(parser: argparse.ArgumentParser, batch_size: int) -> None
     add("--seed", type=_seed, default=0, help="of the initial weights and of the stories (0)")
     text = "stories-1024, stories-4096, stories-small, or a SentencePiece file"
     add("--tokenizer", metavar="NAME", help=text)
+    text = "continue from a model: early, middle or best (they ship), or a .safetensors file"
+    add("--from", dest="start", metavar="MODEL", help=text)
     add("--world", choices=WORLDS, help="of the stories: large, or small with fewer words")
     add("--source", choices=SOURCES, default="stories", help="where the text comes from (stories)")
     add("--text", metavar="FILE", help="train on a text file of your own instead")
@@ -162,12 +167,13 @@ def make_tokenizer(options: argparse.Namespace) -> SPTokenizer:
 
 
 def make_model(options: argparse.Namespace, tokenizer: SPTokenizer, device: str = "cpu") -> LLama:
-    """Return the whole LLaMA that the flags ask for.
+    """Return the whole LLaMA that the flags ask for, its weights drawn, or read with --from.
 
-    Raises ValueError for sizes that can't fit into this machine's memory.
+    Raises ValueError for sizes that can't fit into this machine's memory, and for the weights of
+    a model of another size.
     """
     check_memory(options, tokenizer.vocab_size)
-    return LLama(
+    net = LLama(
         CausalLLama,
         tokenizer.vocab_size,
         dmodel=options.dmodel,
@@ -177,6 +183,7 @@ def make_model(options: argparse.Namespace, tokenizer: SPTokenizer, device: str 
         padding_idx=tokenizer.pad_id,
         device=device,
     )
+    return load_model(net, weights_file(options.start)) if options.start else net
 
 
 def make_stories(

@@ -19,10 +19,12 @@ TASK = Task(
         "know that the others are done?",
         "Three times the ranks must wait for each other (dist.barrier): when the folder for the "
         "drafts is there, when all parts are written, and when the folder has its name. Rank 0 "
-        "makes the folder and renames it; before it makes it, it removes what a killed run left.",
+        "makes the folder and renames it; before it makes it, it removes what a killed run left. "
+        "Names need names_to_disk: those of the parts before the folder gets its own, and that one "
+        "after.",
         "Rank 0: shutil.rmtree and mkdir of a folder with another name; barrier. All: open their "
-        "file in it, torch.save, flush, os.fsync; barrier. Rank 0: os.rename of the folder; "
-        "barrier.",
+        "file in it, torch.save, flush, os.fsync; barrier. Rank 0: names_to_disk of the draft, "
+        "os.rename, names_to_disk of `folder`; barrier.",
     ),
 )
 RANKS = 3
@@ -77,12 +79,13 @@ class Holds:
 
 def watched_save(module, state, folder, step, held, slow):
     """One `save_part`: what this rank sees of the folder while it writes and when it returns, how
-    often it synced, and the draft that it gave the name to.
+    often it synced, which folders, and the draft that it gave the name to.
 
     held: where each rank is held; slow: the rank that writes last.
     """
     import os
     import shutil
+    import stat
     from pathlib import Path
     from unittest import mock
 
@@ -91,7 +94,7 @@ def watched_save(module, state, folder, step, held, slow):
     from helpers.hang.monitor import the_monitor
 
     whole = folder / f"step-{step}"
-    seen = {"early": "", "synced": 0, "draft": None}
+    seen = {"early": "", "synced": 0, "draft": None, "folders": []}
     real_save, real_sync, real_mkdir = torch.save, os.fsync, os.mkdir
     real_rmtree = shutil.rmtree
 
@@ -107,7 +110,11 @@ def watched_save(module, state, folder, step, held, slow):
         held.go_on("save")
 
     def sync(descriptor):
-        seen["synced"] += 1
+        about = os.fstat(descriptor)
+        if stat.S_ISDIR(about.st_mode):
+            seen["folders"].append((about.st_ino, whole.exists()))
+        else:
+            seen["synced"] += 1
         return real_sync(descriptor)
 
     def mkdir(*args, **kwargs):
@@ -124,6 +131,7 @@ def watched_save(module, state, folder, step, held, slow):
             real(old, new, *args, **kwargs)
             if Path(new) == whole:
                 seen["draft"] = Path(old)
+                seen["folders"].append(("renamed", whole.stat().st_ino, folder.stat().st_ino))
 
         return rename
 
@@ -144,9 +152,26 @@ def watched_save(module, state, folder, step, held, slow):
     return seen
 
 
+def names_synced(folders):
+    """On every rank: which folder's names nobody synced, "draft" or "folder", else ""."""
+    import os
+
+    import torch.distributed as dist
+
+    everyone = [None] * dist.get_world_size()
+    dist.all_gather_object(everyone, folders)
+    found = [one for each in everyone for one in each]
+    for _, draft, parent in [one for one in found if one[0] == "renamed"][:1]:
+        if (draft, False) not in found and os.name != "nt":
+            return "draft"
+        if (parent, True) not in found and os.name != "nt":
+            return "folder"
+    return ""
+
+
 def run(module, case):
     """On every rank: what is there while others write, at the return, and after a run was killed;
-    whether each save synced, and what was read at last.
+    whether each save synced its files and the names of both folders, and what was read at last.
 
     When a name appears, and what was synced, can only be seen here.
     case: the step, each rank's state, and of two saves the rank that writes last.
@@ -182,6 +207,7 @@ def run(module, case):
         "parts": sorted(path.name for path in whole.glob("*")),
         "loaded": None,
         "synced": [save["synced"] > 0 for save in saves],
+        "names": [names_synced(save["folders"]) for save in saves],
     }
     with contextlib.suppress(Exception):
         facts["loaded"] = module.load_part(folder, step)

@@ -1,32 +1,37 @@
-"""DP-5: the step of ZeRO-1."""
+"""DP-5: the two halves of an all-reduce, on parameters in shards."""
 
 from helpers.grade import Task
 
 TASK = Task(
     id="DP-5",
-    title="take a step in which each rank updates its own part",
-    file="DP/zero/zero1.py",
-    function="Zero1.step",
+    title="average gradients into shards, and gather weights from them",
+    file="DP/zero/shards.py",
+    function="Shards.average",
+    also=("Shards.gather",),
     notebook="11",
-    libraries=("torch._dynamo",),  # an optimizer needs it
-    points=15,
-    minutes=25,
+    points=20,
+    minutes=30,
     ranks=3,
     hints=(
-        "Each unit of the model can average its gradients, so that this rank has its part, and can "
-        "gather its weights from all ranks. In between stands the optimizer. In which order?",
-        "Every unit: average(). Then the optimizer, once: it knows the parts of all units. Then "
-        "every unit: gather().",
-        "One loop over self.units that averages each; then one call of the optimizer's step; then "
-        "one more loop that gathers each.",
+        "average: make one flat tensor of all gradients, as long as `whole`. The constructor does "
+        "the same with the weights: look at how it uses `self.views`. Which part of the flat "
+        "tensor belongs to which rank?",
+        "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG): part is an empty tensor like "
+        "self.mine, and parts are the chunks of the flat tensor, one for each rank. "
+        "dist.all_gather(parts, part) is the other way round, and chunks of self.whole are views "
+        "of it.",
+        "average: flat = torch.zeros_like(self.whole, device=self.mine.device); copy each p.grad "
+        "that isn't None into its view of flat; reduce-scatter list(flat.chunk(self.size)); then "
+        "self.mine.grad = part, or the sum with the gradient that is there. gather: all_gather "
+        "from self.mine.data into list(self.whole.chunk(self.size)).",
     ),
 )
 
 
 def run(module, case):
-    """On a rank: train a few steps; the weights afterwards, and what was sent.
+    """On a rank: what its shards hold after two averages, and after a gather of changed parts.
 
-    case: the layers' weights and biases, and the samples of each step and rank.
+    case: parameters (tensors), and for each of two averages and each rank their gradients.
     """
     import torch
     import torch.distributed as dist
@@ -34,23 +39,20 @@ def run(module, case):
     from helpers.trace import Recorder
 
     rank, recorder = dist.get_rank(), Recorder(dist.get_rank())
-    net = torch.nn.Sequential(*(torch.nn.Linear(*w.shape).double() for w, _ in case["layers"]))
+    parameters = [torch.nn.Parameter(p.clone()) for p in case["parameters"]]
+    shards = module.Shards(parameters, recorder, own_copy=True)
+    found = {}
+    for when, gradients in zip(("first", "second"), case["gradients"], strict=True):
+        for p, gradient in zip(parameters, gradients[rank], strict=True):
+            p.grad = None if gradient is None else gradient.clone()
+        shards.average()
+        mine = shards.mine.grad
+        found[f"mine.grad after the {when} average()"] = None if mine is None else mine.clone()
+    found["p.grad afterwards"] = [p.grad for p in parameters]
     with torch.no_grad():
-        for layer, (weight, bias) in zip(net, case["layers"], strict=True):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-    trainer = module.Zero1([[part] for part in net], _adam, recorder)
-    for samples in case["samples"]:
-        trainer.zero_grad()
-        torch.tanh(net(samples[rank])).square().mean().backward()
-        trainer.step()
-    return {
-        "weights": [p.detach() for p in net.parameters()],
-        "sent": [e.kind for e in recorder.trace().events],
-    }
-
-
-def _adam(parameters):
-    import torch
-
-    return torch.optim.Adam(parameters, lr=1e-2)
+        shards.mine += 1 + rank
+        shards.whole.zero_()
+    shards.gather()
+    found["parameters after gather()"] = [p.detach().clone() for p in parameters]
+    found["sent"] = [(e.kind, e.info.get("bytes")) for e in recorder.trace().events]
+    return found

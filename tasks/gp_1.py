@@ -10,7 +10,7 @@ TASK = Task(
     function="cut",
     notebook="20",
     points=10,
-    minutes=20,
+    minutes=10,
     hints=(
         "A part is a list of numbers of samples. In which order should the numbers be before they "
         "are cut? And what happens to 50 samples if each of 3 parts has int(50 / 3)?",

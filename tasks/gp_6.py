@@ -10,7 +10,7 @@ TASK = Task(
     function="Pipe.forward",
     notebook="20",
     points=10,
-    minutes=15,
+    minutes=10,
     hints=(
         "Three steps: from a batch to micro-batches, through the pipeline, back to a batch. Which "
         "functions of this file do each?",

@@ -9,7 +9,7 @@ TASK = Task(
     function="forward_backward",
     notebook="06",
     points=20,
-    minutes=40,
+    minutes=30,
     ranks=4,  # the lessons use three: a 2 or a 3 that is written into the code shows
     hints=(
         "One micro-batch goes through as the batch did in the naive pipeline. What must a rank "

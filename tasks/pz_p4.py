@@ -20,7 +20,7 @@ TASK = Task(
         "end.",
         "Load each layer whole, and cut weight and optimizer state: weight.shard(rank, ranks), "
         "opt_state.shard(rank, ranks). Forward and backward on the rank's whole part of the "
-        "batch; reduce_scatter of each gradient; update of the shard. With the profile honest, "
+        "batch; reduce_scatter of each gradient; update of the shard. With the profile bytes, "
         "start the reduce_scatter without await, and await it after the next layer's backward.",
     ),
 )

@@ -1,54 +1,40 @@
-"""TP-5: a parallel linear layer in torch: which part, and which operator where."""
+"""TP-5: the two operators of tensor parallelism, forward and backward."""
 
 from helpers.grade import Task
 
 TASK = Task(
     id="TP-5",
-    title="write a linear layer that is cut among the ranks",
+    title="write the two conjugate operators, Copy and Sum",
     file="TP/llama/intro_TP.py",
-    function="PartLinear",
+    function="Copy.forward",
+    also=("Copy.backward", "Sum.forward", "Sum.backward"),
     notebook="12",
-    points=20,
-    minutes=30,
+    points=15,
+    minutes=20,
     ranks=3,
     hints=(
-        "Draw the weight, (out, in), for both ways to cut. Some outputs: every rank needs the "
-        "whole x, and what must happen to the gradients of x backward? Some inputs: what does "
-        "each rank's product miss forward?",
-        "dim is the dimension of the weight that is cut: whole.weight.detach().chunk(ranks, dim) "
-        "gives the parts. Copy adds gradients up backward, Sum adds terms up forward. Both are "
-        "used as Copy.apply(tensor).",
-        "Outputs: F.linear(Copy.apply(x), self.weight). Inputs: Sum.apply(F.linear(x, "
-        "self.weight)). The weight: nn.Parameter of this rank's chunk, and a clone of it.",
+        "Forward is easy: which of the two sends something? For backward, say what each rank "
+        "computes with the result. If every rank uses x for something else, which gradients of x "
+        "are there, and what is the gradient of x?",
+        "Copy: nothing forward, and backward the gradients of all ranks' uses are added up. Sum: "
+        "the terms are added up forward; y = a + b has the gradient dy for a, and all ranks have "
+        "the same dy.",
+        "Copy: x.view_as(x) forward, and backward all_reduced of the gradient. Sum: all_reduced of "
+        "x forward, and backward the gradient as it is.",
     ),
 )
 
 
 def run(module, case):
-    """On every rank: the part that is held, y, the gradients of weight and x, and the whole layer
-    after its part was filled with zeros.
+    """On every rank: what an operator returns forward, and the gradient of its input.
 
-    case: dim; the whole weight; for each rank x and the gradient of y.
+    case: "Copy" or "Sum"; for each rank its x and the gradient of the result.
     """
-    import torch
     import torch.distributed as dist
 
     rank = dist.get_rank()
-    whole = torch.nn.Linear(1, 1, bias=False)
-    whole.weight = torch.nn.Parameter(case["weight"].clone())
-    layer = module.PartLinear(whole, case["dim"], rank, dist.get_world_size())
-    held = getattr(layer, "weight", None)
-    if not isinstance(held, torch.nn.Parameter):
-        return {"held": type(held).__name__}
-    x, grad = case["x"][rank].clone().requires_grad_(), case["grad"][rank]
-    found = {"weight": held.detach().clone()}
-    try:
-        y = layer(x)
-    except RuntimeError as error:  # the held part doesn't fit x
-        return {**found, "error": str(error)}
-    if y.shape == grad.shape and y.requires_grad:
-        (y * grad).sum().backward()  # backward(grad) would import what takes seconds
-    found |= {"y": y.detach(), "weight.grad": held.grad, "x.grad": x.grad}
-    with torch.no_grad():
-        held.zero_()
-    return {**found, "whole": whole.weight.detach()}
+    x, gradient = case["x"][rank].clone().requires_grad_(), case["gradient"][rank]
+    y = getattr(module, case["operator"]).apply(x)
+    found = {"forward": y.detach().clone()}
+    (y * gradient).sum().backward()
+    return {**found, "the gradient of x": x.grad, "x afterwards": x.detach()}

@@ -1,40 +1,82 @@
-"""The main job: both curves, the floor, the difference, a story, and where the files are."""
+"""The main job: the same step, the same curve, a story, the page; and how it ends when stopped."""
 
 import importlib.util
+import os
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+PLAIN = os.environ | {"NO_COLOR": "1", "COLUMNS": "40", "PYTHONPATH": str(ROOT)}
 
 
-def test_the_demo_tells_the_whole_story(tmp_path):
+def test_the_demo_tells_the_whole_story_in_forty_columns(tmp_path):
     ended = subprocess.run(
-        [sys.executable, "demo.py", "--steps", "4", "--batch", "3", "--optimizer", "sgd"]
-        + ["--out", str(tmp_path)],
+        [sys.executable, "demo.py", "--steps", "4", "--batch", "3", "--out", str(tmp_path)],
         cwd=ROOT,
+        env={k: v for k, v in PLAIN.items() if "DISPLAY" not in k},
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=400,
     )
     assert ended.returncode == 0, ended.stderr
     said = ended.stdout
-    rows = [line.split() for line in said.splitlines() if line.split()[:1] in (["1"], ["4"])]
-    assert [row[0] for row in rows] == ["1", "4"]
-    for row in rows:
-        assert abs(float(row[1]) - float(row[2])) < 1e-3
-    change, difference = (
-        float(said.split(f"largest {what}")[1].split()[0])
-        for what in ("change of a weight", "difference")
+    assert "\r" not in said and "\x1b" not in said  # a bar on one line, and no color
+    bars = re.findall(
+        r"^(one device|[23] ranks|2 stages) +#{10} step +\d+ loss (\d\.\d\d)$", said, re.M
     )
-    assert difference < 1e-4 * change and "the same step" in said
-    parts = "floor", "tokens/s", "A story by the trained model", "complete sentences", "Perfetto"
-    for words in parts:
-        assert words in said
-    assert (tmp_path / "losses.png").stat().st_size > 1000
-    assert (tmp_path / "trace.json").stat().st_size > 1000
+    assert [name for name, _ in bars] == ["one device", "2 ranks", "3 ranks", "2 stages"]
+    assert bars[0][1] == bars[2][1]
+    assert len(re.findall(r"^(?:one device|[23] ranks) +[\d,]+ tokens/s$", said, re.M)) == 3
+    together = " ".join(said.split())
+    moved, difference = map(
+        float,
+        re.search(r"by up to (\S+); .* largest difference is (\S+): the same", together).groups(),
+    )
+    assert difference < 1e-4 * moved
+    for words in (
+        "entropy of the stories is 0.28",
+        "A story by",
+        "complete sentences in 10 stories",
+    ):
+        assert words in together
+    told, path = said.splitlines()[:-1], said.splitlines()[-1]
+    assert path == str(tmp_path / "index.html")
+    assert max(map(len, told)) <= 40
+    page = Path(path).read_text(encoding="utf-8")
+    assert "rank 0: F0 F1 B0" in page and "after 1 step, loss 7.1" in page
+    assert "://" not in re.sub(r'"http://www.w3.org/[^"]*"', "", page)  # nothing is fetched
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of a terminal")
+def test_an_interrupt_is_one_sentence_and_leaves_no_rank(tmp_path):
+    demo = subprocess.Popen(
+        [sys.executable, "demo.py", "--steps", "60", "--batch", "3", "--out", str(tmp_path)],
+        cwd=ROOT,
+        env=PLAIN,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    said = b""
+    while b"3 ranks    #" not in said:
+        part = os.read(demo.stdout.fileno(), 1000)
+        assert part, demo.stderr.read().decode()
+        said += part
+    ranks = psutil.Process(demo.pid).children(recursive=True)
+    assert len(ranks) >= 3
+    os.killpg(demo.pid, signal.SIGINT)  # as Ctrl-C in a terminal: the demo and all its children
+    _, errors = demo.communicate(timeout=60)
+    assert demo.returncode == 130
+    assert errors.decode().strip() == "stopped: no rank is left running"
+    assert not [rank for rank in psutil.wait_procs(ranks, timeout=20)[1] if rank.is_running()]
+    assert not (tmp_path / "index.html").exists()
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +87,12 @@ def demo():
     return module
 
 
-@pytest.mark.parametrize("factor, words", [(1, "the same step"), (3, "NOT the same step")])
-def test_a_sum_in_place_of_a_mean_is_another_step(demo, factor, words, capsys):
+@pytest.mark.parametrize("factor, words", [(1, ": the same step"), (3, ": NOT the same step")])
+def test_a_sum_in_place_of_a_mean_is_another_step(demo, factor, words):
     """A rank alone stands for three: its gradients times `factor` are what a sum would give."""
     flags = ["--dmodel", "12", "--heads", "2", "--layers", "1", "--seq-l", "16", "--device", "cpu"]
     options = demo.intro.read_flags([*flags, "--batch-size", "3", "--like-ranks", "3"])
     step = demo.one_step(options)
     step.lr *= factor  # for SGD the same as gradients that are `factor` times as large
-    ranks = demo.intro.train(step, say=demo.Silence())[1].state_dict()
-    demo.print_one_step(*demo.compare_one_step(options, ranks))
-    assert words in capsys.readouterr().out
+    ranks = demo.intro.train(step, demo.silent)[1].state_dict()
+    assert words in demo.one_step_in_words(*demo.compare_one_step(options, ranks))

@@ -1,19 +1,19 @@
 """ZeRO-1: each rank keeps the optimizer's state of its own part only.
 
-Adam keeps two numbers for each weight, as large as the weight. On every rank the same: a waste. So
-each rank updates one part, and the ranks hand each other the results. What travels is no more than
-in plain data parallelism: an all-reduce is a reduce-scatter and an all-gather.
-Rajbhandari et al. 2020, arXiv 1910.02054, section 5.1.
+Adam keeps two numbers for each weight, and in data parallelism every rank keeps the same ones. Here
+each rank updates one part of the weights and gathers the other parts from the other ranks. The
+communication volume stays that of plain data parallelism, because an all-reduce is a reduce-scatter
+followed by an all-gather. Rajbhandari et al. 2020, arXiv 1910.02054, section 5.1.
 """
 
-from helpers.parallel.shards import Shards
+from shards import Shards
 
 
 class Zero1:
-    """Trains a model whose every rank holds all weights and gradients.
+    """Train a model of which every rank holds all weights and gradients.
 
-    units: lists of modules whose parameters travel together. make_optimizer: gives the optimizer
-    of a list of parameters.
+    units: lists of modules whose parameters travel together.
+    make_optimizer: returns the optimizer of a list of parameters.
     """
 
     own_copy = False
@@ -26,8 +26,8 @@ class Zero1:
         self.optimizer.zero_grad()
 
     def step(self):
-        """After backward: average the gradients, update this rank's parts, hand them round."""
-        # BEGIN SOLUTION DP-5
+        """After backward: update this rank's parts, and leave the new weights on every rank."""
+        # BEGIN SOLUTION DP-6
         for unit in self.units:
             unit.average()
         self.optimizer.step()
@@ -37,5 +37,5 @@ class Zero1:
 
 
 def parameters_of(modules):
-    """The parameters of some modules, each once."""
+    """Return the parameters of some modules, each once."""
     return list(dict.fromkeys(p for module in modules for p in module.parameters()))

@@ -1,16 +1,16 @@
 """ZeRO-2: each rank also keeps the gradients of its own part only.
 
-A unit whose gradients are complete is averaged at once, while backward goes on, and only this
-rank's part stays. So there are never the gradients of all units at one time: those of one, and a
-flat copy of them. One backward for each step: a second one would add to what has been averaged.
-Section 5.2 of the paper.
+A unit is averaged as soon as its gradients are complete, while backward goes on, and only this
+rank's part stays. So the gradients of all units never exist at the same time: there are those of
+one unit, and a flat copy of them. Each step may have one backward only, because a second one would
+add to what has been averaged. Section 5.2 of the paper.
 """
 
 from zero1 import Zero1
 
 
 class Zero2(Zero1):
-    """Trains a model whose every rank holds all weights, and its part of the rest."""
+    """Train a model of which every rank holds all weights, and its part of the rest."""
 
     def __init__(self, units, make_optimizer, recorder):
         super().__init__(units, make_optimizer, recorder)
@@ -37,14 +37,15 @@ class Zero2(Zero1):
             unit.average()
 
     def step(self):
-        """After backward: update this rank's parts, hand them round."""
+        """After backward: update this rank's parts, and share the new weights."""
         for unit in self.units:
             if self.missing[unit]:  # with a parameter that was not used
                 unit.average()
         self.restart()
         self.optimizer.step()
-        self.hand_round()
+        self.share_weights()
 
-    def hand_round(self):
+    def share_weights(self):
+        """Leave the new weights on every rank."""
         for unit in self.units:
             unit.gather()

@@ -1,40 +1,54 @@
 """ZeRO-3: each rank also keeps the weights of its own part only.
 
-Just before a unit computes, forward or backward, its weights are gathered; just after, they are
-let go. It sends half as much again as data parallelism: the weights twice, the gradients once. This
-is what torch calls fully sharded data parallel. Section 5.3 of the paper.
+A unit's weights are gathered just before it computes, forward or backward, and freed just after. So
+the communication volume is half as much again as in data parallelism: the weights travel twice and
+the gradients once. Torch calls it fully sharded data parallel. Section 5.3 of the paper.
 """
 
 from zero2 import Zero2
 
 
 class Zero3(Zero2):
-    """Trains a model whose every rank holds its part of everything, and one unit's weights."""
+    """Train a model of which every rank holds its part of everything, and one unit's weights."""
 
     own_copy = True
 
     def __init__(self, units, make_optimizer, recorder):
         super().__init__(units, make_optimizer, recorder)
         for shards, modules in zip(self.units, units, strict=True):
-            # Where two modules share a weight, it stays from the first forward to the backward.
-            last = len(modules) == 1
-            for module in modules:
-                module.register_forward_pre_hook(lambda *_, s=shards: self.need(s))
-                module.register_full_backward_pre_hook(lambda *_, s=shards: self.need(s))
-                if last:
-                    module.register_forward_hook(lambda *_, s=shards: s.free())
+            self.add_hooks(shards, modules)
             shards.free()
 
-    def need(self, shards):
-        if not shards.is_whole:
-            shards.gather()
+    def add_hooks(self, shards, modules):
+        """Have the modules of one unit gather its weights before they compute, and free them after.
+
+        Before forward and before backward: `shards.gather()`, unless `shards.is_whole`. After
+        forward: `shards.free()`. The exception is a unit of several modules, which share a weight:
+        it stays from the first module's forward until its gradients are complete.
+        """
+
+        # BEGIN SOLUTION DP-7
+        def need(*_):
+            if not shards.is_whole:
+                shards.gather()
+
+        for module in modules:
+            module.register_forward_pre_hook(need)
+            module.register_full_backward_pre_hook(need)
+            if len(modules) == 1:
+                module.register_forward_hook(lambda *_: shards.free())
+        # END SOLUTION
 
     def complete(self, p):
-        unit = self.unit_of[p]
+        """Do what ZeRO-2 does with a complete gradient; free the unit's weights after its last."""
+        # BEGIN SOLUTION DP-7
         super().complete(p)
+        unit = self.unit_of[p]
         if not self.missing[unit]:
             unit.free()
+        # END SOLUTION
 
-    def hand_round(self):
+    def share_weights(self):
+        """Share nothing yet: the next forward gathers what has changed."""
         for unit in self.units:
-            unit.free()  # the next forward gathers what has changed
+            unit.free()

@@ -4,8 +4,9 @@
     ./run.sh --schedule ZB-V            all three at once (run.bat on Windows)
     torchrun --nproc-per-node 3 intro_PP_schedule.py --schedule my_plan.txt
 
-Schedules: 1F1B, interleaved, mine (from orders.py), breadth-first, ZB-H1, ZB-H2, ZB-V, searched; or
-a file with a line for each rank: "rank 0: 0F0 0F1 0B0 0B1". The last stage's rank prints the loss.
+Schedules: 1F1B, interleaved, mine (from orders.py), breadth-first, ZB-H1, ZB-H2, ZB-V, DualPipeV,
+searched; or a file with a line for each rank: "rank 0: 0F0 0F1 0B0 0B1". The last stage's rank
+prints the loss.
 """
 
 from pathlib import Path
@@ -14,14 +15,29 @@ import orders
 
 from helpers.pipeline import Pipeline
 from helpers.ranks.script import add_run_flags, run_as_rank
-from helpers.schedules import breadth_first, load_csv, one_f_one_b, parse, zb_h1, zb_h2, zb_v
+from helpers.schedules import (
+    breadth_first,
+    dualpipe_v,
+    load_csv,
+    one_f_one_b,
+    parse,
+    zb_h1,
+    zb_h2,
+    zb_v,
+)
 from helpers.search import search
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
 from simplellm.options import TrainingFlags, make_optimizer, make_stories, positive, prepare
 from simplellm.slicing import layer_counts, slice_stage
 
-NAMED = {"1F1B": one_f_one_b, "ZB-H1": zb_h1, "ZB-H2": zb_h2, "ZB-V": zb_v}
+NAMED = {
+    "1F1B": one_f_one_b,
+    "ZB-H1": zb_h1,
+    "ZB-H2": zb_h2,
+    "ZB-V": zb_v,
+    "DualPipeV": dualpipe_v,
+}
 
 
 def read_flags(arguments=None):

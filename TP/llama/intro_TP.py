@@ -1,8 +1,8 @@
 """Tensor parallel: every rank holds a part of each layer, and all work on the same stories.
 
-    python intro_TP.py 0             one process for each rank: 0, 1 and 2
-    ./run.sh                         all three at once (run.bat on Windows)
-    torchrun --nproc-per-node 3 intro_TP.py
+    python intro_TP.py 0             one process for each rank: 0 and 1
+    ./run.sh                         both at once (run.bat on Windows)
+    torchrun --nproc-per-node 2 intro_TP.py
 
 Rank 0 prints the loss of each step.
 """
@@ -20,38 +20,49 @@ from simplellm.options import TrainingFlags, make_optimizer, make_stories, prepa
 
 
 def read_flags(arguments=None):
-    return add_run_flags(TrainingFlags(__doc__, batch_size=3), ranks=3).parse_args(arguments)
+    return add_run_flags(TrainingFlags(__doc__, batch_size=3), ranks=2).parse_args(arguments)
 
 
 def all_reduced(x):
-    """The sum of all ranks' x, as a new tensor."""
+    """Return the sum of all ranks' x, as a new tensor."""
     x = x.contiguous().clone()
     dist.all_reduce(x)
     return x
 
 
 class Copy(torch.autograd.Function):
-    """x, equal on all ranks, before each uses it for its own part of a layer."""
+    """Hand x, equal on all ranks, to a layer of which each rank computes another part.
+
+    forward returns `x.view_as(x)` where x itself is meant: autograd wants a new tensor.
+    """
 
     @staticmethod
     def forward(ctx, x):
+        # BEGIN SOLUTION TP-5
         return x.view_as(x)
+        # END SOLUTION
 
     @staticmethod
-    def backward(ctx, gradient):  # each rank has the gradient of its own use
-        return all_reduced(gradient)
+    def backward(ctx, gradient):
+        # BEGIN SOLUTION TP-5
+        return all_reduced(gradient)  # each rank has the gradient of its own use
+        # END SOLUTION
 
 
 class Sum(torch.autograd.Function):
-    """The sum of all ranks' terms, with which all ranks go on alike."""
+    """Add up the terms of all ranks, each of which then computes the same with the sum."""
 
     @staticmethod
     def forward(ctx, x):
+        # BEGIN SOLUTION TP-5
         return all_reduced(x)
+        # END SOLUTION
 
     @staticmethod
-    def backward(ctx, gradient):  # of a + b, with respect to a
-        return gradient
+    def backward(ctx, gradient):
+        # BEGIN SOLUTION TP-5
+        return gradient  # of a + b, with respect to a
+        # END SOLUTION
 
 
 class PartLinear(nn.Module):
@@ -65,12 +76,12 @@ class PartLinear(nn.Module):
     def __init__(self, whole, dim, rank, ranks):
         super().__init__()
         self.dim = dim
-        # BEGIN SOLUTION TP-5
+        # BEGIN SOLUTION TP-6
         self.weight = nn.Parameter(whole.weight.detach().chunk(ranks, dim)[rank].clone())
         # END SOLUTION
 
     def forward(self, x):
-        # BEGIN SOLUTION TP-5
+        # BEGIN SOLUTION TP-6
         if self.dim == 0:
             return F.linear(Copy.apply(x), self.weight)
         return Sum.apply(F.linear(x, self.weight))

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Starts rank 0, 1 and 2 on this machine; leaves out0.txt, out1.txt and out2.txt here.
+# Starts rank 0 and 1 on this machine; leaves out0.txt and out1.txt here.
 # Flags go on to the script:  ./run.sh --steps 10
 cd "$(dirname "$0")" || exit 1
 "${PYTHON:-python}" -c "import helpers.ranks" 2>/dev/null || {
     echo "error: this Python has no lab in it: first type  source .venv/bin/activate  at the top of the lab" >&2
     exit 1
 }
-exec "${PYTHON:-python}" -m helpers.ranks -n 3 --logs . intro_TP.py "$@"
+exec "${PYTHON:-python}" -m helpers.ranks -n 2 --logs . intro_TP.py "$@"

@@ -73,8 +73,13 @@ def memory_group(estimates: Mapping[str, object]) -> Group:
 
 
 def time_group(estimates: Mapping[str, object]) -> Group:
-    """What the time of each estimate's step is for."""
-    return Group({name: e.causes for name, e in estimates.items()}, time_text)
+    """What the time of each estimate's step is for; what is below 1 % in every row joins "rest"."""
+    rows = {name: dict(e.causes) for name, e in estimates.items()}
+    for cause in next(iter(rows.values())).copy():
+        if cause != "rest" and all(r.get(cause, 0) < 0.01 * sum(r.values()) for r in rows.values()):
+            for row in rows.values():
+                row["rest"] = row.get("rest", 0.0) + row.pop(cause, 0.0)
+    return Group(rows, time_text)
 
 
 def _bars(canvas: Canvas, group: Group, y: float) -> float:
@@ -85,7 +90,7 @@ def _bars(canvas: Canvas, group: Group, y: float) -> float:
     top, edge = y, -1.0 if group.limit is None else left + group.limit * scale
     for name, row in group.rows.items():
         canvas.text(PAD, y + BAR / 2, name, 12)
-        x = left
+        x, last = left, (0.0, "")
         for part, colour in zip(group.parts, COLOURS, strict=False):
             size = row.get(part, 0.0) * scale
             number = str(group.parts.index(part) + 1)
@@ -93,10 +98,15 @@ def _bars(canvas: Canvas, group: Group, y: float) -> float:
             if size > width_of(number, 11) + 4:
                 canvas.text(x + size / 2, y + BAR / 2, number, 11, ink_on(colour), "middle", True)
             x += size
+            last = (size, colour) if size else last
         total = group.text(sum(row.values()))
-        if x - 4 < edge < x + width_of(total, 12, bold=True) + 12:
-            x = edge  # or the line would go through the number
-        canvas.text(x + 6, y + BAR / 2, total, 12, bold=True)
+        room = width_of(total, 12, bold=True) + 12
+        if not x - 4 < edge < x + room:
+            canvas.text(x + 6, y + BAR / 2, total, 12, bold=True)
+        elif last[0] > 2 * room:  # inside, or the line would go through the number
+            canvas.text(x - 6, y + BAR / 2, total, 12, ink_on(last[1]), "end", True)
+        else:
+            canvas.text(edge + 6, y + BAR / 2, total, 12, bold=True)
         y += BAR + GAP
     if group.limit is not None:
         canvas.line([(edge, top - 6), (edge, y - GAP + 4)], canvas.theme.text, 2, (5, 3))

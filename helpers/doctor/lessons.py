@@ -23,8 +23,8 @@ class Lesson:
 LESSONS = (
     Lesson("00", "Welcome: what your machine can do", ranks=3, gigabytes=2.0),
     Lesson("01", "One device: a small LLaMA learns to tell stories"),
-    Lesson("02", "Ranks and collectives: how processes talk", ranks=4, gigabytes=2.0),
-    Lesson("03", "Data parallel: many devices average their gradients", ranks=3, gigabytes=2.0),
+    Lesson("02", "Messages and deadlocks", ranks=5, gigabytes=2.0),
+    Lesson("03", "Averaging gradients", ranks=8, gigabytes=2.0),
     Lesson("04", "Data parallel: many devices average their weights", ranks=4, gigabytes=2.0),
     Lesson("05", "The naive pipeline: a model too large for one device", ranks=4, gigabytes=2.0),
     Lesson("06", "Micro-batches: GPipe and 1F1B fill the pipeline", ranks=4, gigabytes=2.0),

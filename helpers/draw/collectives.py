@@ -13,7 +13,9 @@ Buffer = Sequence[
 ]  # of one rank: "a0" is part 0 of what rank 0 brought; "Σ0" is a sum over ranks
 
 COLOURS = {"a": BLUE, "b": ORANGE, "c": GREEN, "Σ": PURPLE}
-CELL, ROW = 34.0, 30.0
+CELL, ROW = 32.0, 28.0
+LABEL, GAP, HEAD = 46.0, 38.0, 44.0  # before the cells, for the arrow, for name and words
+BLOCK, APART = LABEL + 6 * CELL + GAP, 20.0
 
 
 @dataclass(frozen=True)
@@ -31,71 +33,73 @@ class Collective:
 
 NONE = ("", "", "")
 PARTS = (("a0", "a1", "a2"), ("b0", "b1", "b2"), ("c0", "c1", "c2"))
+OWN = (("a", "", ""), ("", "b", ""), ("", "", "c"))
 SUMS = ("Σ0", "Σ1", "Σ2")
+# Each part stands in its place in the whole tensor, so that all-gather after reduce-scatter is seen
+# to be an all-reduce.
 COLLECTIVES = (
-    Collective(
-        "broadcast", "one rank gives all it has to all", (PARTS[0], NONE, NONE), (PARTS[0],) * 3
-    ),
-    Collective("reduce", "one rank gets the sum", PARTS, (SUMS, NONE, NONE)),
+    Collective("broadcast", "one rank's tensor, for all", (PARTS[0], NONE, NONE), (PARTS[0],) * 3),
     Collective(
         "scatter",
-        "one rank gives each a part",
+        "one rank's tensor, a part for each",
         (PARTS[0], NONE, NONE),
-        (("a0", "", ""), ("a1", "", ""), ("a2", "", "")),
+        (("a0", "", ""), ("", "a1", ""), ("", "", "a2")),
     ),
-    Collective(
-        "gather",
-        "one rank gets a part of each",
-        (("a0", "", ""), ("b0", "", ""), ("c0", "", "")),
-        (("a0", "b0", "c0"), NONE, NONE),
-    ),
+    Collective("gather", "all parts, for one rank", OWN, (("a", "b", "c"), NONE, NONE)),
+    Collective("reduce", "the sum, for one rank", PARTS, (SUMS, NONE, NONE)),
     Collective(
         "reduce-scatter",
-        "each rank gets a part of the sum",
+        "the sum, a part for each",
         PARTS,
-        (("Σ0", "", ""), ("Σ1", "", ""), ("Σ2", "", "")),
+        (("Σ0", "", ""), ("", "Σ1", ""), ("", "", "Σ2")),
     ),
-    Collective(
-        "all-gather",
-        "every rank gets a part of each",
-        (("a0", "", ""), ("b0", "", ""), ("c0", "", "")),
-        (("a0", "b0", "c0"),) * 3,
-    ),
-    Collective("all-reduce", "every rank gets the sum", PARTS, (SUMS,) * 3),
+    Collective("all-gather", "all parts, for all", OWN, (("a", "b", "c"),) * 3),
+    Collective("all-reduce", "the sum, for all", PARTS, (SUMS,) * 3),
     Collective(
         "all-to-all",
-        "each rank gives each a part",
+        "from each a part for each",
         PARTS,
         (("a0", "b0", "c0"), ("a1", "b1", "c1"), ("a2", "b2", "c2")),
     ),
 )
 
 
-def collectives(
-    which: Sequence[Collective] = COLLECTIVES, theme: str = "light", width: int = 900
-) -> Picture:
-    """Draw collectives of three ranks, two in a row: before on the left, after on the right."""
-    canvas = Canvas(width, 0, theme_called(theme))
-    title = "What each of three ranks holds before a collective, and after"
-    canvas.text(PAD, PAD + 8, title, 15, bold=True)
-    top, high = PAD + 34, 3 * ROW + 52
-    for i, each in enumerate(which):
-        _draw(canvas, each, PAD + (i % 2) * (width - PAD) / 2, top + (i // 2) * high)
-    canvas.height = top + -(-len(which) // 2) * high
-    return Picture(canvas, title, " ".join(_in_words(each) for each in which))
+def collectives(which: Sequence[Collective | str] = COLLECTIVES, theme: str = "light") -> Picture:
+    """Draw collectives of three ranks as matrices: before on the left, after on the right.
+
+    which: collectives, or their names, such as "all-reduce".
+
+    Raises:
+        ValueError: if there is no collective of a name.
+    """
+    drawn = [_named(each) if isinstance(each, str) else each for each in which]
+    across = 2 if len(drawn) in (2, 4) else 3
+    canvas = Canvas(2 * PAD + across * (BLOCK + APART) - APART, 0, theme_called(theme))
+    title = "What each of three ranks holds before, and after"
+    for i, each in enumerate(drawn):
+        x = PAD + (i % across) * (BLOCK + APART)
+        _draw(canvas, each, x, PAD + i // across * (HEAD + 3 * ROW + 26))
+    canvas.height = PAD + -(-len(drawn) // across) * (HEAD + 3 * ROW + 26) - 10
+    return Picture(canvas, title, " ".join(_in_words(each) for each in drawn))
+
+
+def _named(name: str) -> Collective:
+    found = {each.name: each for each in COLLECTIVES}
+    if name not in found:
+        raise ValueError(f"no collective {name!r}: choose from {', '.join(found)}")
+    return found[name]
 
 
 def _draw(canvas: Canvas, each: Collective, x: float, y: float) -> None:
     canvas.text(x, y + 6, each.name, 13, bold=True)
-    canvas.text(x + 118, y + 6, each.says, 12, canvas.theme.muted)
+    canvas.text(x, y + 25, each.says, 12, canvas.theme.muted)
+    top = y + HEAD
     for rank in range(3):
-        middle = y + 24 + rank * ROW + (ROW - 4) / 2
-        canvas.text(x, middle, f"rank {rank}", 12, canvas.theme.muted)
-        _draw_held(canvas, each.before[rank], x + 52, y + 24 + rank * ROW)
-        _draw_held(canvas, each.after[rank], x + 52 + 3 * CELL + 56, y + 24 + rank * ROW)
-    arrow = x + 52 + 3 * CELL + 10
-    middle = y + 24 + 1.5 * ROW - 2
-    canvas.arrow((arrow, middle), (arrow + 36, middle), canvas.theme.text, 2.0, head=9)
+        canvas.text(x, top + (rank + 0.5) * ROW - 2, f"rank {rank}", 12, canvas.theme.muted)
+        _draw_held(canvas, each.before[rank], x + LABEL, top + rank * ROW)
+        _draw_held(canvas, each.after[rank], x + LABEL + 3 * CELL + GAP, top + rank * ROW)
+    start, middle = x + LABEL + 3 * CELL + 4, top + 1.5 * ROW - 2
+    canvas.arrow((start, middle), (start + GAP - 11, middle), canvas.theme.text, 2.0, head=9)
 
 
 def _draw_held(canvas: Canvas, held: Buffer, x: float, y: float) -> None:

@@ -25,6 +25,7 @@ def curves(
     floor: float | None = None,
     x: str = "step",
     y: str = "loss (nats per token)",
+    log: str = "",
     width: int = 900,
     theme: str = "light",
 ) -> Picture:
@@ -36,15 +37,23 @@ def curves(
         title: what was found; computed by default.
         floor: a line below which no curve can fall.
         x, y: what the axes show, with the unit.
+        log: "x", "y" or "xy" for logarithmic axes; what they show must be above 0.
         width: pixels.
         theme: "light" or "dark".
 
     Raises:
-        ValueError: if there are no runs.
+        ValueError: if there are no runs, or if a logarithmic axis should show 0 or less.
     """
     if not runs:
         raise ValueError("curves() needs at least one run: {'name': [values]}")
     drawn = [_curve(name, values, i) for i, (name, values) in enumerate(runs.items())]
+    for curve in drawn:
+        for step, value in curve.points:
+            if ("x" in log and step <= 0) or ("y" in log and value <= 0):
+                raise ValueError(
+                    f"{curve.name} has {value:g} at {step:g}, and a logarithmic axis shows "
+                    "numbers above 0 only: leave this point out, or draw without log"
+                )
     canvas = Canvas(width, 0, theme_called(theme))
     title = title or _found(drawn, x)
     top = PAD
@@ -52,7 +61,7 @@ def curves(
         canvas.text(PAD, top + 8, line, 15, bold=True)
         top += 20
     canvas.text(PAD, top + 14, y, 11, canvas.theme.muted)
-    canvas.height = draw_plot(canvas, drawn, floor, x, top + 30)
+    canvas.height = draw_plot(canvas, drawn, floor, x, top + 30, log)
     return Picture(canvas, title, _alt(title, drawn, floor, x, y))
 
 

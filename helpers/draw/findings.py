@@ -2,8 +2,16 @@
 
 from dataclasses import dataclass, field
 
-from helpers.draw.text import listed, percent, time_text
+from helpers.draw.text import listed, percent, significant, time_text
 from helpers.trace import Trace, communicating, idle_by_cause, peak, with_waits
+
+# The counters that are drawn as memory: bytes, or numbers where a simulation counts no bytes.
+MEMORY = ("memory", "memory (elements)")
+
+
+def memory_name(trace: Trace) -> str:
+    """Return the counter that holds the memory of this trace."""
+    return next((name for name in MEMORY[::-1] if peak(trace, name)), MEMORY[0])
 
 
 @dataclass(slots=True)
@@ -23,6 +31,11 @@ class TraceSummary:
         self.duration = self.trace.duration
         self.causes = idle_by_cause(self.trace)
 
+    def time(self, amount: float) -> str:
+        """Return a time of this trace in words; its `meta["unit"]` may be another than seconds."""
+        unit = self.trace.meta.get("unit", "s")
+        return time_text(amount) if unit == "s" else f"{significant(amount)} {unit}"
+
     def busy(self, rank: int) -> float:
         """Return the share of the time in which a rank computed, 0 to 1."""
         return 1 - sum(self.causes[rank].values()) / self.duration if self.duration else 0.0
@@ -34,10 +47,13 @@ class TraceSummary:
 
 def comparable(parts: list[TraceSummary]) -> list[TraceSummary]:
     """Return the traces, without memory unless every one of them has counted it."""
-    if not all(max(peak(part.trace).values(), default=0) > 0 for part in parts):
+    names = {memory_name(part.trace) for part in parts}
+    if len(names) > 1 or not all(
+        max(peak(part.trace, *names).values(), default=0) > 0 for part in parts
+    ):
         for part in parts:
             trace = part.trace
-            counters = [c for c in trace.counters if c.name != "memory"]
+            counters = [c for c in trace.counters if c.name not in MEMORY]
             part.trace = Trace(trace.events, trace.meta, counters)
     return parts
 
@@ -70,13 +86,13 @@ def found_in(part: TraceSummary) -> str:
         share = f"{percent(waits)} of the time waiting"
     else:
         share = f"{percent(idle)} of the time idle" if idle >= 0.005 else "busy all the time"
-    return f"{words}, {time_text(part.duration)}: {share}"
+    return f"{words}, {part.time(part.duration)}: {share}"
 
 
 def compared(parts: list[TraceSummary]) -> str:
     """Say how long each took: the default title of several traces."""
     first, second = parts[0], parts[1]
-    times = [time_text(part.duration) for part in parts]
+    times = [part.time(part.duration) for part in parts]
     if len(parts) > 2 or not first.duration:
         return listed(f"{p.name} {t}" for p, t in zip(parts, times, strict=True))
     change = second.duration / first.duration - 1
@@ -101,5 +117,5 @@ def in_words(title: str, parts: list[TraceSummary]) -> str:
             row = f"rank {rank} computes {percent(part.busy(rank))}"
             rows.append(row + (f" and waits {percent(w)}" if (w := part.waits(rank)) else ""))
         start = f"{part.name}: of" if part.name else "Of"
-        sentences.append(f"{start} {time_text(part.duration)}, {listed(rows)}.")
+        sentences.append(f"{start} {part.time(part.duration)}, {listed(rows)}.")
     return " ".join(sentences)

@@ -7,7 +7,7 @@ the time. A zoomed-out row still shows how busy a rank is, and with what.
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from helpers.draw.picture import Canvas
 from helpers.draw.style import LOOKS, YELLOW, ink_on, look
@@ -23,11 +23,12 @@ TIPS = 1500  # boxes in one picture that may carry a text for the pointer
 
 @dataclass(slots=True)
 class TimeAxis:
-    """The time axis: its ends in pixels, and how many seconds lie between them."""
+    """The time axis: its ends in pixels, and how many seconds (or other units) lie between."""
 
     left: float
     right: float
     duration: float
+    unit: str = "s"  # of the trace; anything but seconds is shown as it is
 
     def x_of(self, seconds: float) -> float:
         return self.left + (self.right - self.left) * seconds / self.duration
@@ -47,9 +48,22 @@ def draw_lane(canvas: Canvas, lane: Lane, events: list[Event], tip: Callable[[Ev
     """Draw the events (in the order they start) of one lane."""
     boxes, narrow = _split(events, lane.x_of)
     _draw_columns(canvas, lane, narrow)
+    strength = strength_of_stages(events)
     # Waiting lies behind what happens meanwhile; the inner one of nested events lies on top.
-    for event in sorted(boxes, key=lambda e: (e.kind != "wait", e.start, -e.end)):
-        _draw_box(canvas, lane, event, tip(event))
+    ordered = sorted(boxes, key=lambda e: (e.kind != "wait", e.start, -e.end))
+    without_letters = replace(lane, letters=0)
+    for number, event in enumerate(ordered):
+        middle, later = (event.start + event.end) / 2, ordered[number + 1 : number + 9]
+        covered = any(other.start <= middle < other.end for other in later)
+        strong = strength.get(event.info.get("stage"), 1.0)
+        _draw_box(canvas, without_letters if covered else lane, event, tip(event), strong)
+
+
+def strength_of_stages(events: list[Event]) -> dict[int, float]:
+    """Return how strong the color of each stage of a rank is: the later of its stages are paler."""
+    stages = sorted({e.info["stage"] for e in events if e.kind in "FBIW" and "stage" in e.info})
+    last = max(len(stages) - 1, 1)
+    return {stage: 1 - 0.55 * number / last for number, stage in enumerate(stages)}
 
 
 def _split(events: list[Event], x_of) -> tuple[list[Event], list[list[Event]]]:
@@ -81,25 +95,41 @@ def _close(run: list[Event], boxes: list[Event], runs: list[list[Event]]) -> Non
         runs.append(run)
 
 
-def _draw_box(canvas: Canvas, lane: Lane, event: Event, tip: str) -> None:
+def _draw_box(canvas: Canvas, lane: Lane, event: Event, tip: str, strength: float = 1.0) -> None:
+    """Draw one event. strength: of its color, 0 to 1."""
+    colour = canvas.theme.faded(look(event.kind).colour, strength)
     x = lane.x_of(event.start)
     width = max(lane.x_of(event.end) - x, 1.0)
     shown = width - 0.8 if width > 4 else width  # a gap, so that neighbors stay apart
     if event.kind == "wait":
         canvas.rect(x, lane.y, shown, lane.height, canvas.theme.band, tip, canvas.theme.wait)
     else:
-        canvas.rect(x, lane.y, shown, lane.height, look(event.kind).colour, tip)
+        canvas.rect(x, lane.y, shown, lane.height, colour, tip)
     if event.kind == "wait":
         _draw_wait_label(canvas, lane, event, x, shown)
     elif lane.letters:
-        colour = ink_on(look(event.kind).colour)
+        ink = ink_on(colour)
+        if lines := _two_lines(event, lane, shown):
+            for number, line in enumerate(lines):
+                y = lane.y + lane.height * (0.28 + 0.44 * number)
+                canvas.text(x + shown / 2, y, line, 10, ink, "middle")
+            return
         for size in (lane.letters, 10.0):
             text = first_that_fits(event_labels(event), size, shown - 3)
             if text:
                 bold = size > 10 and width_of(text, size, bold=True) <= shown - 2
                 middle = x + shown / 2, lane.y + lane.height / 2
-                canvas.text(*middle, text, size, colour, "middle", bold)
+                canvas.text(*middle, text, size, ink, "middle", bold)
                 return
+
+
+def _two_lines(event: Event, lane: Lane, room: float) -> list[str]:
+    """Return "F0" and "L2" if they fit only one below the other, else nothing."""
+    label = event_labels(event)[0]
+    if "layer" not in event.info or lane.height < 24 or width_of(label, lane.letters) <= room - 3:
+        return []
+    lines = label.rsplit(" ", 1)
+    return lines if max(width_of(line, 10) for line in lines) <= room else []
 
 
 def _draw_wait_label(canvas: Canvas, lane: Lane, event: Event, x: float, width: float) -> None:
@@ -113,7 +143,16 @@ def _draw_wait_label(canvas: Canvas, lane: Lane, event: Event, x: float, width: 
 
 
 def event_labels(event: Event) -> list[str]:
-    """Return the labels for an event's box, the best first; the first that fits is drawn."""
+    """Return the labels for an event's box, the best first; the first that fits is drawn.
+
+    An event that knows its layer says so: "F0 L2" is forward of micro-batch 0 through layer 2.
+    """
+    plain = _plain_labels(event)
+    layer = event.info.get("layer")
+    return plain if layer is None else [f"{plain[0]} L{layer}", *plain]
+
+
+def _plain_labels(event: Event) -> list[str]:
     letter = look(event.kind).letter
     if event.kind == "wait":
         cause, until = event.info.get("cause"), event.info.get("until")
@@ -167,7 +206,8 @@ def draw_memory(
 ) -> float:
     """Draw a rank's memory over time as a strip, and return the y below it.
 
-    highest: bytes, of all ranks, for one scale. duration: seconds until the trace ends.
+    counts: bytes, or elements if the counter's name says so. highest: the most on any rank, for
+    one scale. duration: until the trace ends.
     """
     height, theme = 22.0, canvas.theme
     points = [(axis.left, y + height)]
@@ -180,8 +220,9 @@ def draw_memory(
     canvas.polygon(points, theme.faded(theme.muted, 0.4))
     canvas.text(axis.left - 10, y + height / 2, "memory", 10, theme.muted, "end")
     if counts:
-        most = f"peak {bytes_text(max(c.value for c in counts))}"
-        canvas.text(axis.right + 10, y + height / 2, most, 10, theme.muted)
+        most = max(c.value for c in counts)
+        words = bytes_text(most) if counts[0].name == "memory" else f"{most / 1e6:.3g} M"
+        canvas.text(axis.right + 10, y + height / 2, f"peak {words}", 10, theme.muted)
     return y + height
 
 
@@ -189,7 +230,11 @@ def draw_legend(canvas: Canvas, traces: list[Trace], y: float, x: float) -> floa
     """Draw a swatch and a word for each kind that occurs, and return the y below."""
     kinds = {e.kind for trace in traces for e in trace.events}
     left = x
-    for letter, colour, word in _entries(kinds):
+    entries = _entries(kinds)
+    if any(len(strength_of_stages(row)) > 1 for t in traces for row in t.by_rank().values()):
+        pale = canvas.theme.faded(LOOKS["F"].colour)
+        entries.append(("", pale, "pale: a later stage of the rank"))
+    for letter, colour, word in entries:
         swatch = max(16.0, width_of(letter, 10, bold=True) + 6)
         needed = swatch + 5 + width_of(word, 11)
         if x + needed > canvas.width - left:

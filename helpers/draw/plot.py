@@ -1,9 +1,18 @@
 """The plot under `curves`: axes, lines that stay apart, markers, names at the ends."""
 
+import math
 from dataclasses import dataclass
 
 from helpers.draw.picture import Canvas
-from helpers.draw.text import shortened, significant, tick_labels, ticks, width_of
+from helpers.draw.text import (
+    power_label,
+    powers,
+    shortened,
+    significant,
+    tick_labels,
+    ticks,
+    width_of,
+)
 
 PAD, HEIGHT = 14, 300
 SAME = 1.5  # pixels by which curves may differ and still be one
@@ -35,7 +44,10 @@ class Curve:
 
 @dataclass(slots=True)
 class Plot:
-    """The area between the axes: its edges in pixels, and the steps and values there."""
+    """The area between the axes: its edges in pixels, and the steps and values there.
+
+    log: "x", "y" or "xy" for logarithmic axes; `steps` and `values` are the ends as they are.
+    """
 
     left: float
     right: float
@@ -43,17 +55,40 @@ class Plot:
     bottom: float
     steps: tuple[float, float]
     values: tuple[float, float]
+    log: str = ""
 
     def x_of(self, step: float) -> float:
-        low, high = self.steps
-        return self.left + (self.right - self.left) * (step - low) / (high - low)
+        return self.left + (self.right - self.left) * _share(step, self.steps, "x" in self.log)
 
     def y_of(self, value: float) -> float:
-        low, high = self.values
-        return self.bottom - (self.bottom - self.top) * (value - low) / (high - low)
+        share = _share(value, self.values, "y" in self.log)
+        return self.bottom - (self.bottom - self.top) * share
 
     def at(self, point: tuple[float, float]) -> tuple[float, float]:
         return self.x_of(point[0]), self.y_of(point[1])
+
+
+def _share(value: float, ends: tuple[float, float], log: bool) -> float:
+    """Return how far `value` lies from the low end to the high one, 0 to 1."""
+    low, high = map(math.log10, ends) if log else ends
+    return ((math.log10(value) if log else value) - low) / (high - low)
+
+
+def stretched(low: float, high: float, margin: float, log: bool) -> tuple[float, float]:
+    """Return the two ends with a margin, a share of their distance, on both sides."""
+    if log:
+        ratio = (high / low) ** margin if high > low else 2.0
+        return low / ratio, high * ratio
+    more = margin * (high - low) or margin * abs(high) or 1.0
+    return low - more, high + more
+
+
+def labeled(low: float, high: float, at_most: int, log: bool) -> list[tuple[float, str]]:
+    """Return where an axis has its ticks, and what they say."""
+    if log:
+        return [(value, power_label(value)) for value in powers(low, high, at_most)]
+    values = ticks(low, high, at_most)
+    return list(zip(values, tick_labels(values), strict=True))
 
 
 def value_text(value: float) -> str:
@@ -61,10 +96,12 @@ def value_text(value: float) -> str:
     return significant(value, 4)
 
 
-def draw_plot(canvas: Canvas, drawn: list[Curve], floor: float | None, x: str, top: float) -> float:
+def draw_plot(
+    canvas: Canvas, drawn: list[Curve], floor: float | None, x: str, top: float, log: str = ""
+) -> float:
     """Draw axes, curves and names below `top`, and return the y below. x: what the steps are."""
-    plot = _plot(canvas, drawn, floor, top)
-    _draw_axes(canvas, plot, x)
+    plot = _plot(canvas, drawn, floor, top, log)
+    draw_axes(canvas, plot, x)
     _set_apart(drawn, plot)
     _draw_floor(canvas, plot, floor)
     for curve in drawn:
@@ -73,39 +110,48 @@ def draw_plot(canvas: Canvas, drawn: list[Curve], floor: float | None, x: str, t
     return plot.bottom + 44
 
 
-def _plot(canvas: Canvas, drawn: list[Curve], floor: float | None, top: float) -> Plot:
+def _plot(canvas: Canvas, drawn: list[Curve], floor: float | None, top: float, log: str) -> Plot:
     steps = [step for c in drawn for step, _ in c.points] or [0.0, 1.0]
     values = [value for c in drawn for _, value in c.points]
     values += [floor] if floor is not None else []
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    margin = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
+    edges = stretched(min(values, default=0.0), max(values, default=1.0), 0.06, "y" in log)
     last = max(steps) if max(steps) > min(steps) else min(steps) + 1
     names = max(width_of(_name(c), 12) for c in drawn)
     if floor is not None:
         names = max(names, width_of(_floor_name(floor), 12))
     right = canvas.width - PAD - min(names, 0.4 * canvas.width) - 44
-    edges = low - margin, high + margin
-    left = PAD + max(width_of(t, 11) for t in tick_labels(ticks(*edges, at_most=7))) + 8
-    return Plot(left, right, top, top + HEIGHT, (min(steps), last), edges)
+    left = left_of_axis(edges, log)
+    return Plot(left, right, top, top + HEIGHT, (min(steps), last), edges, log)
 
 
-def _draw_axes(canvas: Canvas, plot: Plot, x: str) -> None:
+def left_of_axis(values: tuple[float, float], log: str) -> float:
+    """Return the x of the left axis, with room for its labels."""
+    return PAD + max(width_of(text, 11) for _, text in labeled(*values, 7, "y" in log)) + 8
+
+
+def draw_axes(canvas: Canvas, plot: Plot, x: str) -> None:
+    """Draw the grid with its numbers, and below it what the numbers of the x axis are."""
     theme = canvas.theme
-    values = ticks(*plot.values, at_most=7)
-    for value, label in zip(values, tick_labels(values), strict=True):
+    for value, label in labeled(*plot.values, 7, "y" in plot.log):
         y = plot.y_of(value)
         canvas.line([(plot.left, y), (plot.right, y)], theme.grid)
         canvas.text(plot.left - 8, y, label, 11, theme.muted, "end")
     canvas.line([(plot.left, plot.bottom), (plot.right, plot.bottom)], theme.muted)
-    steps = ticks(*plot.steps, at_most=10)
-    if any(step == int(step) for step in steps):  # half a step is no step
-        steps = [step for step in steps if step == int(step)]
-    for step, label in zip(steps, tick_labels(steps), strict=True):
+    steps = labeled(*plot.steps, 10, "x" in plot.log)
+    if any(step == int(step) for step, _ in steps) and "x" not in plot.log:  # no half steps
+        steps = labeled_whole(steps)
+    for step, label in steps:
         at = plot.x_of(step)
         canvas.line([(at, plot.bottom), (at, plot.bottom + 4)], theme.muted)
         canvas.text(at, plot.bottom + 14, label, 11, theme.muted, "middle")
     middle = (plot.left + plot.right) / 2
     canvas.text(middle, plot.bottom + 31, x, 11, theme.muted, "middle")
+
+
+def labeled_whole(steps: list[tuple[float, str]]) -> list[tuple[float, str]]:
+    """Return the whole numbers among the ticks, without decimals."""
+    whole = [step for step, _ in steps if step == int(step)]
+    return list(zip(whole, tick_labels(whole), strict=True))
 
 
 def _set_apart(drawn: list[Curve], plot: Plot) -> None:
@@ -144,7 +190,7 @@ def _draw_curve(canvas: Canvas, plot: Plot, curve: Curve) -> None:
     shift = (curve.marker * every) // 3 % every  # or markers of like curves hide each other
     marked = curve.points[shift::every] if len(curve.points) > 1 else curve.points
     for point in [] if below and len(curve.points) > 1 else marked:
-        _draw_marker(canvas, *plot.at(point), curve.marker, colour)
+        draw_marker(canvas, *plot.at(point), curve.marker, colour)
 
 
 def _colour(canvas: Canvas, curve: Curve) -> str:
@@ -175,7 +221,7 @@ def _thinned(line: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return kept
 
 
-def _draw_marker(canvas: Canvas, x: float, y: float, number: int, colour: str) -> None:
+def draw_marker(canvas: Canvas, x: float, y: float, number: int, colour: str) -> None:
     """Draw a shape that differs for each curve, with a rim between it and the line below."""
     shape = MARKERS[number % len(MARKERS)]
     rim, inside = RADIUS + 1.1, RADIUS
@@ -220,7 +266,7 @@ def _draw_sample(canvas: Canvas, x: float, y: float, curve: Curve) -> None:
     colour = _colour(canvas, curve)
     canvas.line([(x, y), (x + 26, y)], colour, min(curve.width, 10), curve.dash)
     if curve.width <= 2:
-        _draw_marker(canvas, x + 13, y, curve.marker, colour)
+        draw_marker(canvas, x + 13, y, curve.marker, colour)
 
 
 def _spread(wanted: list[float], apart: float, top: float, bottom: float) -> list[float]:

@@ -119,3 +119,31 @@ def tick_labels(values: list[float]) -> list[str]:
         return [f"{value:g}" for value in values]
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     return [f"{value + 0.0:,.{decimals}f}" for value in values]
+
+
+def powers(low: float, high: float, at_most: int = 8) -> list[float]:
+    """Return round values within low..high (above 0) for a logarithmic axis.
+
+    Powers of ten, every second or third of them if there are many; with fewer than two of them,
+    also 2 and 5 times a power.
+    """
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    every = -(-(last - first + 1) // at_most)
+    found = [10.0**n for n in range(first, last + 1) if n % every == 0]
+    found = [value for value in found if low <= value <= high]
+    if len(found) < 2:
+        found = [f * 10.0**n for n in range(first, last + 1) for f in (1, 2, 5)]
+        found = [value for value in found if low <= value <= high]
+    return found or [low]
+
+
+def power_label(value: float) -> str:
+    """Format a round value of a logarithmic axis: "0.01", "100", and "10⁻¹⁶" beyond."""
+    if 1e-3 <= value < 1e5:
+        return f"{value:,g}"
+    exponent = math.floor(math.log10(value) + 1e-9)
+    factor = round(value / 10.0**exponent)
+    return ("" if factor == 1 else f"{factor} × ") + "10" + str(exponent).translate(_RAISED)
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

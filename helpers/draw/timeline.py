@@ -4,7 +4,16 @@ Equal lengths are equal times, in every row and in every trace of a picture. Com
 communication below it; waiting is hatched, and idle time stays empty.
 """
 
-from helpers.draw.findings import TraceSummary, comparable, compared, found_in, in_words
+from functools import partial
+
+from helpers.draw.findings import (
+    TraceSummary,
+    comparable,
+    compared,
+    found_in,
+    in_words,
+    memory_name,
+)
 from helpers.draw.lanes import TIPS, Lane, TimeAxis, draw_lane, draw_legend, draw_memory
 from helpers.draw.picture import Canvas, Picture
 from helpers.draw.style import theme as theme_called
@@ -13,7 +22,6 @@ from helpers.draw.text import (
     shortened,
     tick_labels,
     ticks,
-    time_text,
     time_unit,
     width_of,
     wrapped,
@@ -86,7 +94,8 @@ def _time_axis(width: float, parts: list[TraceSummary], longest: float) -> TimeA
     lanes = {e.lane for p in parts for e in p.trace.events} - set(LANES)
     names += [min(width_of(lane, 10), 110) for lane in lanes]
     names += [width_of("memory", 10) for p in parts if p.trace.counters]
-    return TimeAxis(PAD + max(names, default=40) + 10, width - PAD - 76, longest or 1e-6)
+    unit = parts[0].trace.meta.get("unit", "s")
+    return TimeAxis(PAD + max(names, default=40) + 10, width - PAD - 76, longest or 1e-6, unit)
 
 
 def _draw_part(
@@ -104,9 +113,10 @@ def _draw_part(
         return y + 40
     rows, lanes = _rows(trace)
     heights = _heights(len(rows), lanes)
-    highest = max(peak(trace).values(), default=0) if len(rows) <= 24 else 0
+    memory = memory_name(trace)
+    highest = max(peak(trace, memory).values(), default=0) if len(rows) <= 24 else 0
     tops: dict[int, float] = {}
-    tip = _tip if len(trace.events) <= TIPS else lambda _: ""
+    tip = partial(_tip, part) if len(trace.events) <= TIPS else lambda _: ""
     every = max(1, round(14 / (sum(heights.values()) + _gap(len(rows)))))
     top, behind = y, len(canvas.shapes)
     for number, (rank, by_lane) in enumerate(rows.items()):
@@ -124,7 +134,7 @@ def _draw_part(
             draw_lane(canvas, Lane(y, height, axis.x_of, letters), by_lane.get(lane, []), tip)
             y += height + (2 if height > 6 else 0)
         if highest > 0:
-            counts = [c for c in trace.counters if c.rank == rank and c.name == "memory"]
+            counts = [c for c in trace.counters if c.rank == rank and c.name == memory]
             y = draw_memory(canvas, counts, highest, part.duration, y, axis)
         y += _gap(len(rows))
     pairs = matched_messages(trace)
@@ -183,10 +193,10 @@ def _gap(ranks: int) -> float:
     return 10 if ranks <= 12 else 7 if ranks <= 24 else 2 if ranks <= 100 else 0.5
 
 
-def _tip(e: Event) -> str:
+def _tip(part: TraceSummary, e: Event) -> str:
     """Return all facts of an event in one line, for the tooltip."""
-    words = [f"{e.kind} {e.name}".strip(), f"rank {e.rank}", time_text(e.duration)]
-    words.append(f"from {time_text(e.start)} to {time_text(e.end)}")
+    words = [f"{e.kind} {e.name}".strip(), f"rank {e.rank}", part.time(e.duration)]
+    words.append(f"from {part.time(e.start)} to {part.time(e.end)}")
     facts = e.info if e.info.get("bytes") else {k: v for k, v in e.info.items() if k != "bytes"}
     if "for" in facts:
         facts = facts | {"for": str(facts["for"]).lstrip("0123456789")}
@@ -209,9 +219,13 @@ def _draw_arrows(canvas, pairs, tops, heights, axis: TimeAxis) -> None:
         canvas.arrow(start, end, canvas.theme.muted, 1.0, 6)
 
 
+def _unit(axis: TimeAxis) -> tuple[float, str]:
+    return time_unit(axis.duration) if axis.unit == "s" else (1.0, axis.unit)
+
+
 def _ticks(axis: TimeAxis) -> list[tuple[float, str]]:
     """Return (x, label) of each tick."""
-    size, _ = time_unit(axis.duration)
+    size, _ = _unit(axis)
     values = ticks(0, axis.duration / size, at_most=10)
     return [(axis.x_of(v * size), t) for v, t in zip(values, tick_labels(values), strict=True)]
 
@@ -229,6 +243,6 @@ def _draw_axis(canvas: Canvas, y: float, axis: TimeAxis) -> float:
     for x, label in _ticks(axis):
         canvas.text(x, y + 6, label, 11, canvas.theme.muted, "middle")
     middle = (axis.left + axis.right) / 2
-    unit = f"time ({time_unit(axis.duration)[1]})"
+    unit = f"time ({_unit(axis)[1]})"
     canvas.text(middle, y + 24, unit, 11, canvas.theme.muted, "middle")
     return y + 36

@@ -29,7 +29,7 @@ def check(task_id: str, hint: int = 0) -> Verdict:
     if hint not in range(HINTS + 1):
         raise ValueError(f"hint must be a number from 1 to {HINTS}, or 0 for none, not {hint!r}")
     root = find_root()
-    verdict = _at_a_glance(load_task(task_id).task, root) or kept_judge().check(task_id, root)
+    verdict = _not_begun(load_task(task_id).task, root) or kept_judge().check(task_id, root)
     remember(verdict, root=root)
     if verdict.passed:
         forget_missing(task_id)
@@ -37,12 +37,13 @@ def check(task_id: str, hint: int = 0) -> Verdict:
     return replace(verdict, hint=hint, following=_after(verdict.task), limits=Held())
 
 
-def _at_a_glance(task: Task, root: Path) -> Verdict | None:
-    """The verdict on a file whose work can't be run: not begun, for one. It takes no process."""
+def _not_begun(task: Task, root: Path) -> Verdict | None:
+    """The verdict on a file in which the stub still stands. It takes no process."""
     try:
         look_at(root / task.file, task)
     except WorkFailed as failed:
-        return Verdict(task, failed.kind, failed.sentence)
+        if failed.kind == "not done":
+            return Verdict(task, failed.kind, failed.sentence)
     return None
 
 

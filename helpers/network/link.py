@@ -28,13 +28,43 @@ class Link:
                 f"a link cannot have a delay of {self.milliseconds:g} milliseconds: give 0 or more"
             )
 
+    @classmethod
+    def of(cls, alpha: float, beta: float) -> "Link":
+        """Return the link that takes `alpha` seconds a message and `beta` seconds a byte."""
+        return cls(megabits=8e-6 / beta, milliseconds=1e3 * alpha)
+
+    @property
+    def alpha(self) -> float:
+        """Return the latency: seconds of a message, however short it is."""
+        return self.milliseconds / 1e3
+
+    @property
+    def beta(self) -> float:
+        """Return the seconds that each byte takes: 1 over the bandwidth."""
+        return 8e-6 / self.megabits
+
     def seconds(self, size: float, messages: int = 1) -> float:
         """Return how long `size` bytes take in `messages` messages, one after the other."""
-        return messages * self.milliseconds / 1e3 + 8 * size / (self.megabits * 1e6)
+        return messages * self.alpha + size * self.beta
 
-    def all_reduce_seconds(self, size: float, ranks: int) -> float:
-        """Return the least time of a ring all-reduce of `size` bytes, if this is each link.
+    def all_reduce_seconds(self, size: float, ranks: int, way: str = "ring") -> float:
+        """Return the least time of an all-reduce of `size` bytes, if this is each link.
 
-        A rank sends 2 (ranks - 1) messages, one after the other (Patarasuk and Yuan, 2009, JPDC).
+        way: "ring", in which a rank sends 2 (ranks - 1) parts, one after the other (Patarasuk and
+            Yuan, 2009, JPDC); "star", in which rank 0 receives all tensors and sends the sum to
+            each; "tree", in which half of the ranks that are left send theirs on in each step.
+            Star and tree send whole tensors.
+
+        Raises:
+            ValueError: if there is no such way.
         """
-        return self.seconds(all_reduce_bytes(size, ranks), 2 * (ranks - 1))
+        steps = {"ring": 2 * (ranks - 1), "star": 2 * (ranks - 1), "tree": tree_steps(ranks)}
+        if way not in steps:
+            raise ValueError(f"no way {way!r} to all-reduce: choose {', '.join(map(repr, steps))}")
+        size = all_reduce_bytes(size, ranks) if way == "ring" else steps[way] * size
+        return self.seconds(size, steps[way])
+
+
+def tree_steps(ranks: int) -> int:
+    """Return the steps of an all-reduce by a tree: to rank 0, and back to all."""
+    return 2 * (ranks - 1).bit_length()

@@ -8,7 +8,7 @@ each queue carries one message at a time.
 import functools
 import inspect
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -40,17 +40,22 @@ COSTS: dict[str, tuple[int, Callable[[Link, float, int], float]]] = {
     "irecv": (0, _message),
 }
 # Refused, not slowed: a measurement in which only some messages are slow means nothing.
-REFUSED = ("all_to_all", "all_to_all_single", "batch_isend_irecv", "gather", "reduce", "scatter")
+REFUSED = ("all_to_all", "all_to_all_single", "gather", "reduce", "scatter")
 
 
 @contextmanager
-def slow_link(link: Link, sleep: Callable[[float], object] = time.sleep) -> Iterator[None]:
+def slow_link(
+    link: Link,
+    sleep: Callable[[float], object] = time.sleep,
+    only: Sequence[str] = (*COSTS, *REFUSED),
+) -> Iterator[None]:
     """Make this rank's messages inside the block take at least as long as on `link`.
 
     This works on every system, for calls such as `dist.all_reduce(…)` whose first two arguments
     are positional. DistributedDataParallel's own C++ is not slowed, unless it has a communication
     hook that calls these functions.
     sleep: waits for the given number of seconds.
+    only: the functions of torch.distributed that use this link; the others stay fast.
 
     Raises:
         NotImplementedError: for an operation that it cannot slow.
@@ -58,12 +63,18 @@ def slow_link(link: Link, sleep: Callable[[float], object] = time.sleep) -> Iter
     """
     import torch.distributed as dist
 
-    before = {name: getattr(dist, name) for name in (*COSTS, *REFUSED)}
+    names = (*COSTS, *REFUSED, "P2POp", "batch_isend_irecv")
+    before = {name: getattr(dist, name) for name in names}
     with ThreadPoolExecutor(1, "link-out") as out, ThreadPoolExecutor(1, "link-in") as into:
-        for name, function in before.items():
-            way = _Way(link, sleep, into if name in ("recv", "irecv") else out)
-            late = _refused(name) if name in REFUSED else _late(name, function, way)
+        ways = {name: _Way(link, sleep, out) for name in COSTS}
+        ways |= {name: _Way(link, sleep, into) for name in ("recv", "irecv")}
+        for name in only:
+            late = _refused(name) if name in REFUSED else _late(name, before[name], ways[name])
             setattr(dist, name, late)
+        real = {getattr(dist, name): before[name] for name in ("isend", "irecv")}
+        dist.P2POp = lambda op, *args, **kwargs: before["P2POp"](real.get(op, op), *args, **kwargs)
+        way_of = {before[name]: ways[name] for name in ("isend", "irecv") if name in only}
+        dist.batch_isend_irecv = _late_batch(before["batch_isend_irecv"], way_of)
         try:
             yield
         finally:
@@ -134,6 +145,20 @@ def _late(name: str, function: Callable, way: _Way) -> Callable:
             return _LateWork(found, way, seconds)
         way.thread.submit(way.sleep, seconds).result()
         return found
+
+    return late
+
+
+def _late_batch(function: Callable, way_of: dict[Callable, _Way]) -> Callable:
+    @functools.wraps(function)
+    def late(operations: list) -> list:
+        works = []
+        for operation, work in zip(operations, function(operations), strict=True):
+            way = way_of.get(operation.op)
+            if way is not None:  # else this kind of message isn't slowed
+                work = _LateWork(work, way, way.link.seconds(operation.tensor.nbytes))
+            works.append(work)
+        return works
 
     return late
 

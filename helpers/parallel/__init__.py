@@ -12,8 +12,8 @@ arXiv 2205.05198).
 
 Files, from the ground up: `collectives` moves tensors, `operators` does so inside autograd;
 `linear` and `vocabulary` are the layers, `sequence` handles what lies between them; `plan` names
-the parts, `cut` creates them. For the scripts in DP/: `shards` (ZeRO) and `overlap` (an all-reduce
-that runs while the rank computes).
+the parts, `cut` creates them. For the scripts in DP/: `overlap`, an all-reduce that runs while the
+rank computes.
 
 Every function takes the process group as an argument; None means all ranks.
 """

@@ -12,6 +12,7 @@ To add a schedule, write a function like those in `builders` and let `check` jud
 
 from helpers.schedules.builders import (
     breadth_first,
+    dualpipe_v,
     gpipe,
     interleaved,
     naive,
@@ -51,6 +52,7 @@ __all__ = [
     "breadth_first",
     "check",
     "crossed_links",
+    "dualpipe_v",
     "find_problem",
     "from_csv",
     "from_trace",

@@ -9,6 +9,9 @@ ZB-H1, ZB-H2, ZB-V: the backward is split (Qi et al., "Zero bubble pipeline para
     No stage waits for the gradient of the weights (W), so it fills the time in which a rank would
     otherwise sit idle. In ZB-V rank r of p holds stage r on the way down and stage 2p-1-r on the
     way up: the last stage is on rank 0, and a micro-batch turns round within the last rank.
+DualPipeV: stages as in ZB-V; a forward and a backward of other micro-batches always come in pairs,
+    so that the messages of one can hide behind the work of the other (DeepSeek-V3's DualPipe, arXiv
+    2412.19437, cut in half).
 """
 
 from collections import Counter
@@ -191,6 +194,48 @@ def _v_shape(r: int, p: int, m: int) -> list[Action]:
             if i < full:
                 done[kind, stage] += 1
                 order.append(Action(kind, stage, i))
+    return [action for action in order if action.micro_batch < m]
+
+
+def dualpipe_v(ranks: int, micro_batches: int) -> Schedule:
+    """Build DualPipeV, for m >= 2p: the half of DualPipe that needs one copy of the weights.
+
+    In its steady state a rank runs a forward and a backward as one action, where the hardware can.
+    Here they follow each other, F first. W is split off only where a rank would otherwise wait.
+    """
+    p, m = checked_sizes(ranks, micro_batches)
+    places = [*range(p), *reversed(range(p))]
+    return Schedule("DualPipeV", [_dual_v_shape(r, p, m) for r in range(p)], places, m)
+
+
+def _dual_v_shape(r: int, p: int, m: int) -> list[Action]:
+    """Return the order of rank r, in the eight phases of the authors' code."""
+    down, up = r, 2 * p - 1 - r
+    behind, full = p - 1 - r, max(m, 2 * p)  # of fewer micro-batches, those not there fall out
+    back = [up, down] * (r + 1)
+    pairs = [("F", down), ("B", up), ("F", up), ("B", down)]
+    plan = [
+        *[("F", down)] * (2 * behind),  # until the first one comes back up
+        *[("F", down), ("F", up)] * (r + 1),
+        *[("I", up), ("W", up), ("F", up)] * behind,  # until the first gradient comes back up
+        *pairs * (full - 2 * p + r + 1),
+        *[("B", up), ("F", up), ("B", down)] * behind,
+        *[("B" if n <= r else "I", stage) for n, stage in enumerate(back)],
+        *[("W", -1), ("I", down)] * behind,  # W: of what was put off first
+        *[("W", -1)] * (r + 1),
+    ]
+    done: Counter[tuple[bool, int]] = Counter()
+    late: list[tuple[int, int]] = []  # stage and micro-batch of each I without its W
+    order = []
+    for kind, stage in plan:
+        if kind == "W":
+            order.append(Action("W", *late.pop(0)))
+            continue
+        i = done[kind == "F", stage]
+        done[kind == "F", stage] += 1
+        order.append(Action(kind, stage, i))
+        if kind == "I":
+            late.append((stage, i))
     return [action for action in order if action.micro_batch < m]
 
 

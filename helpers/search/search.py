@@ -12,6 +12,7 @@ from helpers.schedules import (
     Schedule,
     breadth_first,
     check,
+    dualpipe_v,
     gpipe,
     interleaved,
     one_f_one_b,
@@ -110,7 +111,7 @@ def rivals(places: Sequence[int], micro_batches: int) -> Iterator[Schedule]:
     places, m = tuple(places), micro_batches
     size, chunks = max(places) + 1, len(places) // (max(places) + 1)
     yield one_at_a_time(places, m)
-    made = [build(size, m) for build in (gpipe, one_f_one_b, zb_h1, zb_h2, zb_v)]
+    made = [build(size, m) for build in (gpipe, one_f_one_b, zb_h1, zb_h2, zb_v, dualpipe_v)]
     if chunks > 1:
         made += [interleaved(size, m, chunks), breadth_first(size, m, chunks)]
     yield from (schedule for schedule in made if schedule.rank_of == places)

@@ -10,6 +10,7 @@ The widget is plain JavaScript on a canvas, in `assets/`. Nothing is fetched fro
     page                  looks, the ES module, and the page that is saved
     table, simulated      a trace as columns and bytes; the same of a simulated step, faster
     widget, explorer      the widget; the same under sliders
+    clicks                a picture in which a click on a part leads to another picture
 """
 
 from importlib import import_module
@@ -17,6 +18,7 @@ from importlib import import_module
 # The widget needs anywidget and traitlets, which a page in a browser doesn't have: each name is
 # imported when it is asked for.
 _MODULES = {
+    "Clickable": "clicks",
     "Explorer": "explorer",
     "Timeline": "widget",
     "compare": "widget",
@@ -24,7 +26,7 @@ _MODULES = {
     "timeline": "widget",
 }
 
-__all__ = ["Explorer", "Timeline", "compare", "explore", "timeline"]
+__all__ = ["Clickable", "Explorer", "Timeline", "compare", "explore", "timeline"]
 
 
 def __getattr__(name: str):

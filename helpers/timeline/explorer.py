@@ -14,6 +14,7 @@ from helpers.schedules import (
     Schedule,
     breadth_first,
     check,
+    dualpipe_v,
     gpipe,
     interleaved,
     naive,
@@ -39,6 +40,7 @@ SCHEDULES = {
     "ZB-H1": zb_h1,
     "ZB-H2": zb_h2,
     "ZB-V": zb_v,
+    "DualPipeV": dualpipe_v,
 }
 WITH_CHUNKS = ("interleaved 1F1B", "breadth-first")
 

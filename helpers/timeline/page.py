@@ -101,10 +101,11 @@ def asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
-def page(head: dict, body: bytes) -> str:
+def page(head: dict, body: bytes, above: str = "", below: str = "") -> str:
     """Return a timeline as one HTML file that opens without Python, a server or a network.
 
     It holds the module that a notebook runs, and the data: `head` and `body` as `pack` makes them.
+    above, below: HTML that stands before and after the timeline.
     """
     packed = base64.b64encode(zlib.compress(body, 6)).decode()
     data = json.dumps({"head": head, "look": look_table(), "body": packed}, ensure_ascii=False)
@@ -112,6 +113,8 @@ def page(head: dict, body: bytes) -> str:
         "TITLE": escape(head["title"]),
         "ALT": escape(head["alt"]),
         "STYLE": asset("timeline.css"),
+        "ABOVE": above,
+        "BELOW": below,
         # No "</script>" may stand inside a script, whatever an event is called.
         "DATA": data.replace("<", "\\u003c"),
         "MODULE": module_text() + "\n" + asset("standalone.js"),

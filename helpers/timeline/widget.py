@@ -67,9 +67,9 @@ class Timeline(anywidget.AnyWidget):
             return compare_static(self.traces, self.title)
         return static(next(iter(self.traces.values())), self.title)
 
-    def html(self) -> str:
-        """Return the text of a page that needs no other file."""
-        return page(self.data["head"], self.data["body"])
+    def html(self, above: str = "", below: str = "") -> str:
+        """Return the text of a page that needs no other file; above, below: more HTML for it."""
+        return page(self.data["head"], self.data["body"], above, below)
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write a file, whole or not at all, and return its path.

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from helpers.trace.events import COLLECTIVES, LANES, Event, Trace
+from helpers.trace.events import COLLECTIVES, LANES, MESSAGES, Event, Trace
 
 Interval = tuple[float, float]
 ACTIONS = frozenset({"F", "B", "I", "W"})
@@ -155,9 +155,10 @@ def idle_by_cause(trace: Trace) -> dict[int, dict[str, float]]:
     """Return what each rank did while it didn't compute: seconds under four names.
 
     "wait" (for another rank, a message or memory, or because it had finished), "communication"
-    (in a collective whose members have all arrived, or in a transfer that blocks nobody), "input",
-    and "nothing" (no event at all). Where several go on at once, the first of these names gets
-    the time: a rank that is blocked until a message arrives waits. The four add up to `idle`.
+    (in a collective whose members have all arrived), "input", and "nothing" (no event at all).
+    A send or a recv counts as "wait": a rank that computes nothing while its message is in transit
+    waits for it. Where several go on at once, the first of these names gets the time. The four add
+    up to `idle`.
     """
     start, end = trace.start, trace.end
     causes: dict[int, dict[str, float]] = {}
@@ -173,7 +174,8 @@ def idle_by_cause(trace: Trace) -> dict[int, dict[str, float]]:
 
 
 def _cause(event: Event) -> str:
-    return "wait" if event.kind == "wait" else event.lane
+    """Return why a rank doesn't compute: while its message is in transit, it waits."""
+    return "wait" if event.kind == "wait" or event.kind in MESSAGES else event.lane
 
 
 def time_by_kind(trace: Trace, rank: int | None = None) -> dict[str, float]:
@@ -286,6 +288,23 @@ def in_lanes(trace: Trace) -> Trace:
                 free = [(event.start, event.end)]
                 pieces = without(free, holes) if is_work(event) else free
                 kept += [replace(event, start=start, end=end) for start, end in pieces]
+    return Trace(sorted(kept, key=lambda e: e.start), dict(trace.meta), list(trace.counters))
+
+
+def cut_by(trace: Trace, kinds: Iterable[str] = COLLECTIVES) -> Trace:
+    """Return the trace with its computing cut wherever an event of `kinds` goes on on that rank.
+
+    A forward that stops in the middle for an all-reduce becomes two pieces: the rank doesn't
+    compute while it communicates. Right for calls that block, wrong for those that overlap.
+    """
+    kinds, kept = frozenset(kinds), []
+    for events in trace.by_rank().values():
+        inside = union(e for e in events if e.kind in kinds)
+        for event in events:
+            free = [(event.start, event.end)]
+            cuts = is_work(event) and event.kind not in kinds
+            pieces = without(free, inside) if cuts else free
+            kept += [replace(event, start=start, end=end) for start, end in pieces]
     return Trace(sorted(kept, key=lambda e: e.start), dict(trace.meta), list(trace.counters))
 
 

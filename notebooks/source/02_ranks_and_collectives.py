@@ -1,50 +1,60 @@
 # %% [markdown]
-# # Ranks and collectives: how processes talk
+# # Messages and deadlocks
 #
-# **Needs:** two cores, no network. **Takes:** one minute.
+# *Reading 25 minutes · tasks 25 · machine 1*
 #
-# To train a model on many devices, many processes must work together. They share no memory. All
-# that they have is messages.
+# *With twenty minutes: everything up to RC-2, and the section "Uneven data".*
 #
-# **Question.** Every process holds some numbers. How do all of them get the sum, when they can only
-# send messages, and how many bytes does it take?
+# When Meta trained Llama 3 405B, something went wrong every three hours: 419 unexpected
+# interruptions in 54 days, on 16,384 GPUs ([2407.21783](https://arxiv.org/abs/2407.21783), section
+# 3.3.4). A crash is the friendly case, because it leaves an error message. The unfriendly case is
+# silence. The loss stops printing, nobody reports anything, and every GPU says that it's busy,
+# because a GPU that waits for a message looks just like one that works.
+#
+# To find out what such a job is waiting for, you need to know what processes can say to each other
+# at all. They share no memory, not even on one machine: all they have is messages. So before we
+# train anything on several devices, this lesson breaks a few very small programs on purpose and
+# learns to read the wreckage.
+#
+# **Question.** Which programs can hang, and how do you find out who is waiting for whom?
 
 # %%
-# needs: primer/ring.py, primer/exchange.py
+# needs: primer/exchange.py
 import sys
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
 
-from helpers.draw import Arrow, Canvas, Node, Picture, arcs, curves
-from helpers.draw.style import GREEN, LIGHT_GREY, SKY
+from helpers.draw import collectives
 from helpers.grade import check
-from helpers.lesson import answer, predict, show
+from helpers.lesson import answer, claim, predict, reveal, show
 from helpers.ranks import Place, launch
 
 sys.path[:0] = ["../primer"]
-import ring
+import exchange
 
 # %% [markdown]
 # ## A rank
 #
-# A **rank** is one process among several. Ranks are numbered from 0, and the **world size** is
-# their number. All ranks run the *same* program. What a rank does depends on its number alone.
+# A **rank** is one process among several that work together. Ranks are numbered from 0, and the
+# **world size** is how many there are. All of them run the *same* program, and each one finds out
+# from its number what its part is. (The field calls this SPMD: single program, multiple data.)
 #
-# There are two ways to start ranks here. `%%ranks 3` runs a cell on three ranks. The cell knows
-# `rank`, `world_size`, `torch` and `dist`. The value of its last line is shown.
+# In this lab there are two ways to start ranks. `%%ranks 3` runs a cell on three of them. The cell
+# knows `rank`, `world_size`, `torch` and `dist`, and shows the value of its last line.
 
 # %%
 # %load_ext helpers.ranks
 
 # %%
 # %%ranks 3
-x = torch.arange(2) + 10 * rank  # the same line; on each rank another x
+x = torch.arange(2) + 10 * rank  # the same line on every rank, but another x
 x.tolist()
 
 # %% [markdown]
-# `launch(function, ranks=3)` runs a function on three ranks, and gives back a list: what it
-# returned on rank 0, on rank 1, and on rank 2.
+# `launch(function, ranks=3)` runs a function on three ranks and returns a list: what the function
+# returned on rank 0, on rank 1 and on rank 2.
 
 
 # %%
@@ -55,11 +65,11 @@ def square():
 launch(square, ranks=3, quiet=True)
 
 # %% [markdown]
-# ## Send and receive
+# ## A message
 #
-# A message has two sides. One rank calls `dist.send(tensor, receiver)`. The other calls
-# `dist.recv(tensor, sender)`: what arrives is written into its tensor. So the receiver must have a
-# tensor of the right size and type ready. This is its **buffer**.
+# A message has two sides. One rank calls `dist.send(tensor, receiver)`, and the other calls
+# `dist.recv(tensor, sender)`. The receiver has to bring a tensor of the right shape and type, its
+# **buffer**, because what arrives is written straight into that memory.
 
 # %%
 # %%ranks 2
@@ -71,53 +81,60 @@ else:
 x.tolist()
 
 # %% [markdown]
-# Both have ones now: rank 0 has received them into `x`.
+# Now both hold ones, because rank 0 received them into its `x`.
 #
-# ## Two ranks wait for each other
+# ## A swap
 #
-# Now both ranks want the tensor of the other. Each sends its own, and then receives.
+# Next, both ranks want what the other one has. It looks as simple as it sounds: each rank sends its
+# tensor, and then receives.
 
 
 # %%
 def swap():
     mine, other = torch.ones(4), 1 - dist.get_rank()
     theirs = torch.empty(4)
-    dist.send(mine, other)  # first I give you mine …
+    dist.send(mine, other)  # first I hand over mine …
     dist.recv(theirs, other)  # … then I take yours
     return theirs.tolist()
 
 
 # %%
 predict(
+    "L02-1",
     "Two ranks run swap(). What happens?",
-    "both get the tensor of the other",
-    "both wait for ever in their first message",
-    "it depends on who is faster",
+    "each gets the other's tensor",
+    "neither gets past its first message",
+    "it depends on which rank is faster",
 )
 
 # %% [markdown]
-# `on_error="report"` gives what went wrong as a value, so that the notebook goes on.
+# (`on_error="report"` returns what went wrong as a value, so that the notebook can continue.)
 
 # %%
-launch(swap, ranks=2, timeout=10, on_error="report", quiet=True)
+display(launch(swap, ranks=2, timeout=10, on_error="report", quiet=True))
+reveal("L02-1")
 
 # %% [markdown]
-# Read it from the top. The first line says what happened. Then each rank has its row: what it waits
-# for, and at which line of which cell. The last line is the cure. In the picture an arrow means
-# *waits for*: from rank 0 to rank 1, and from rank 1 back to rank 0. They wait in a circle. This is
-# a **deadlock**.
+# Read the report from the top. The first line says what happened, then each rank has a row with
+# what it waits for and on which line, and the last line suggests a cure. In the picture an arrow
+# means *waits for*: rank 0 waits for rank 1, and rank 1 waits for rank 0. A circle of arrows is a
+# **deadlock**, and it never resolves, however long you wait.
 #
-# Why? `send` returns when the other rank has begun to receive. Both ranks stand in `send`, so
-# nobody receives. Some libraries keep small messages in a buffer of their own, and there this
-# program works, until one day the tensor is larger. Here it stops at once, with any size.
+# The reason is in the word *send*. With gloo, the library that carries our messages, `send` returns
+# once the receiver has taken the data. Here both ranks stand in `send`, so no one is left to
+# receive. Some libraries are kinder, and therefore more dangerous: many MPI implementations copy a
+# small message into a buffer of their own and return immediately (the *eager* protocol), but wait
+# for the receiver when the message is large. There this program passes every test, until the day
+# the model grows.
 #
-# Without help, torch waits for up to 30 minutes, and then its error names neither the other rank
-# nor the line. This lab looks after two seconds in which nothing moves, and ends what can never
-# move again.
+# What happens without this lab? The program hangs until a time-out: after 30 minutes with gloo, and
+# after 10 with NCCL, the library for NVIDIA GPUs. The error then names neither the other rank nor
+# the line. The lab notices that nothing has moved for about two seconds, collects from each rank
+# what it is doing, and stops what can't move again.
 #
 # ## A cure
 #
-# One of the two must receive first.
+# Here rank 1 does the two things in the other order:
 
 
 # %%
@@ -135,22 +152,63 @@ def swap_in_turns():
 launch(swap_in_turns, ranks=2, quiet=True)
 
 # %% [markdown]
-# The kernel has survived the deadlock, and new ranks do their work.
+# There are two more cures. `dist.isend` only *starts* to send and returns at once (the i is for
+# *immediate*). It returns a handle, and until the handle's `wait()` has returned, the tensor must
+# not change, because gloo reads it straight from your memory. And `dist.batch_isend_irecv` takes a
+# list of sends and receives and starts them together.
 #
-# There are other cures. `dist.isend` only *starts* to send and returns at once (the i stands for
-# immediate); its result has a method `wait()`, which returns when the tensor may be changed again.
-# `dist.batch_isend_irecv` starts several messages together. All three are your first exercise.
+# Let's scale the swap up. Five ranks sit in a ring, and each hands its tensor to its right
+# neighbor. Even ranks send first and odd ranks receive first. But five is odd, so ranks 4 and 0 are
+# neighbors *and* both even: rank 4 wants to send to rank 0 while rank 0 wants to send to rank 1.
+
+# %%
+predict(
+    "L02-2",
+    "Five ranks in a ring: even ranks send first, odd ranks receive first. Does everybody get "
+    "a tensor?",
+    "no: ranks 4 and 0 both send first, so the ring hangs",
+    "only if the tensors are small",
+    "yes: one odd rank is enough to break the circle",
+)
+
+# %% [markdown]
+# ### Your turn: RC-2 · 25 minutes · 15 points
 #
-# ## A rank that leaves early
+# Write `exchange_in_order()`, `exchange_without_waiting()` and `exchange_in_a_batch()` in
+# `primer/exchange.py`. Each of them hands this rank's tensor to the right neighbor and returns the
+# left neighbor's, for any number of ranks from two up, and each uses another one of the three
+# cures. `exchange_deadlock()`, in the same file, shows how it doesn't work.
+
+# %%
+check("RC-2")
+
+# %% [markdown]
+# Now your own functions answer the question. Each rank brings its number, so after the exchange
+# rank 0 should hold a 4, rank 1 a 0, and so on.
+
+
+# %%
+def around(way):
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    return int(way(torch.full((1,), float(rank)), rank, ranks).item())
+
+
+for name, way in exchange.ways().items():
+    if name != "deadlock":
+        print(f"{name:8}", launch(around, ranks=5, args=(way,), quiet=True))
+reveal("L02-2")
+
+# %% [markdown]
+# ## Uneven data
 #
-# The second way to wait for ever is more common. Three ranks train. After each batch they add up
-# their gradients with `dist.all_reduce`. This is a **collective**: *every* rank must call it, and
-# equally often.
+# Most hangs in training have no circle at all. Three ranks train, and after each batch they add up
+# their gradients with `dist.all_reduce`. This is a **collective** operation: *every* rank has to
+# call it, and every rank equally often.
 
 
 # %%
 def train():
-    batches = [3, 3, 2][dist.get_rank()]  # the data set could not be divided by three
+    batches = [3, 3, 2][dist.get_rank()]  # the data set has 8 batches
     for _ in range(batches):
         gradient = torch.ones(5)
         dist.all_reduce(gradient)
@@ -159,31 +217,38 @@ def train():
 
 # %%
 predict(
-    "Ranks 0 and 1 have three batches, rank 2 has two. What happens?",
-    "the third all_reduce adds up two gradients",
-    "ranks 0 and 1 wait for ever",
-    "rank 2 ends with an error",
+    "L02-3",
+    "Ranks 0 and 1 have three batches and rank 2 has two. What happens in the third round?",
+    "ranks 0 and 1 never return from all_reduce",
+    "all_reduce adds up the two gradients that there are",
+    "rank 2 stops with an error",
 )
 
 # %%
-launch(train, ranks=3, timeout=10, on_error="report", quiet=True)
+display(launch(train, ranks=3, timeout=10, on_error="report", quiet=True))
+reveal("L02-3")
 
 # %% [markdown]
-# Nobody waits in a circle here. Ranks 0 and 1 wait for one that has gone home. *For the 3rd time*
-# says which batch it is. Two cures: give all ranks the same number of batches, or let a rank
-# without data bring a gradient of zeros.
+# The words *for the 3rd time* tell you which batch it was. One cure is to give every rank the same
+# number of batches and drop the rest. Another lets a rank that has run out of data take part with a
+# gradient of zeros. Then be careful with the mean: dividing by 3 when only 2 ranks had data makes
+# it a third too small, so divide by the number of ranks (or better, of tokens) that contributed.
+# PyTorch packages this second cure as
+# [`Join`](https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html).
 #
-# ## Wrong numbers in silence
+# ## Buffers of another size
 #
-# A program that hangs is bad. A program that goes on with wrong numbers is worse. Rank 0 sends
-# three numbers. Rank 1 has a buffer for five, full of -1.
+# So far our programs stopped. Rank 0 now sends three numbers, and rank 1 brings a buffer for five,
+# filled with -1. The lab usually compares both sides before a message starts, and we switch that
+# off with `checked=False` to see what a plain PyTorch program would do.
 
 # %%
 predict(
-    "What does rank 1 find in its buffer, if nobody checks?",
-    "an error: five are not three",
-    "three new numbers and two old ones",
-    "it waits for two more numbers",
+    "L02-4",
+    "What does rank 1 find in its buffer of five numbers?",
+    "nothing, because PyTorch raises an error: three numbers aren't five",
+    "nothing, because it waits for two more numbers",
+    "three numbers from rank 0, and two that were there before",
 )
 
 
@@ -197,11 +262,13 @@ def too_large():
     return buffer.tolist()
 
 
-launch(too_large, ranks=2, quiet=True, checked=False)
+print("rank 1 holds", launch(too_large, ranks=2, quiet=True, checked=False)[1])
+reveal("L02-4")
 
 # %% [markdown]
-# No error, no warning, and two numbers that nobody has sent. With a wrong type it is as silent. The
-# magic has the same switch:
+# A program that goes on with wrong numbers is worse than one that hangs, because nobody is told.
+# The wrong *type* is just as quiet. Here rank 1 reads the bits of floating-point numbers as
+# integers, and 1.0 becomes 1,065,353,216:
 
 # %%
 # %%ranks 2 --unchecked
@@ -213,15 +280,17 @@ else:
 x.tolist()
 
 # %% [markdown]
-# Rank 1 has read the bits of a float as a whole number. So in this lab ranks compare notes before a
-# message starts. It costs a fraction of a millisecond, and it is on unless you say `checked=False`:
+# This is why ranks in this lab compare notes before each operation, unless you say `checked=False`.
+# It costs a fraction of a millisecond, which is why the scripts don't do it by default and the
+# measurements of later lessons switch it off.
 
 # %%
 launch(too_large, ranks=2, timeout=10, on_error="report", quiet=True)
 
 
 # %% [markdown]
-# Collectives are compared too. Here one rank has taken another branch:
+# It works for collectives too. Here one rank took another branch of an `if`, so it calls another
+# collective than the rest:
 
 
 # %%
@@ -236,53 +305,27 @@ def two_branches():
 launch(two_branches, ranks=3, timeout=10, on_error="report", quiet=True)
 
 # %% [markdown]
-# ## The collectives, one by one
+# ## The collectives
 #
-# Each of three ranks holds a tensor of three numbers. We begin with the collectives in which one
-# rank is special. It is called the **root**: `src` where it gives, `dst` where it gets. Here the
-# root is rank 1.
-
-
-# %%
-def with_a_root():
-    root = dist.get_rank() == 1
-    x = torch.arange(3) + 10 * dist.get_rank()
-    after = {"before": x, "broadcast": x.clone(), "reduce": x.clone()}
-    dist.broadcast(after["broadcast"], src=1)
-    dist.reduce(after["reduce"], dst=1)
-    parts = [torch.zeros_like(x[:1]) for _ in range(3)]
-    dist.gather(x[:1], parts if root else None, dst=1)  # each gives its first number
-    after["gather"] = torch.cat(parts) if root else None
-    after["scatter"] = torch.zeros_like(x[:1])
-    dist.scatter(after["scatter"], list(x.split(1)) if root else None, src=1)
-    return after if root else after | {"reduce": None}  # only the root has the sum
-
+# You could build everything from `send` and `recv`, but a handful of patterns come up so often that
+# every library has them, under the same names. Draw what the ranks hold as a matrix, with a row for
+# each rank and a column for each part of the tensor, and each collective is one move. In four of
+# them, one rank is special. It's called the **root**, here rank 0:
 
 # %%
-def table(results):
-    print(f"{'':16}" + "".join(f"rank {rank:<13}" for rank in range(len(results))))
-    for name in results[0]:
-        tensors = [result[name] for result in results]
-        cells = ["-" if tensor is None else str(tensor.tolist()) for tensor in tensors]
-        print(f"{name:16}" + "".join(f"{cell:18}" for cell in cells))
-
-
-table(launch(with_a_root, ranks=3, quiet=True))
+show(collectives(["broadcast", "scatter", "gather", "reduce"]))
 
 # %% [markdown]
-# | collective | in words |
-# |---|---|
-# | **broadcast** | the root's tensor, for everyone |
-# | **reduce** | the sum of all tensors, for the root |
-# | **gather** | a piece of each rank, side by side, for the root |
-# | **scatter** | the root's tensor in pieces, one for each rank |
+# A column is a place in the whole tensor, so after the scatter rank 1 holds the middle third. Σ is
+# the sum over all ranks.
 #
-# In the other collectives all ranks are alike: everyone gives, and everyone gets.
+# The collectives that carry a training run have no root: every rank gives, and every rank gets.
 
 # %%
 predict(
-    "Reduce-scatter adds up the tensors of all ranks, and gives each rank one piece of the sum. "
-    "The ranks hold [0, 1, 2], [10, 11, 12] and [20, 21, 22]. What does rank 1 get?",
+    "L02-5",
+    "Reduce-scatter adds up the tensors of all ranks and leaves each rank with one part of the "
+    "sum. The ranks hold [0, 1, 2], [10, 11, 12] and [20, 21, 22]. What does rank 1 get?",
     "[11]",
     "[33]",
     "[30, 33, 36]",
@@ -292,169 +335,33 @@ predict(
 # %%
 def without_a_root():
     x = torch.arange(3) + 10 * dist.get_rank()
-    after = {"before": x, "all_reduce": x.clone()}
-    dist.all_reduce(after["all_reduce"])
-    parts = [torch.zeros_like(x[:1]) for _ in range(3)]
-    dist.all_gather(parts, x[:1])  # each gives its first number
-    after["all_gather"] = torch.cat(parts)
-    after["reduce_scatter"] = torch.zeros_like(x[:1])
-    dist.reduce_scatter(after["reduce_scatter"], list(x.split(1)))
-    return after
+    everything, part, parts = x.clone(), torch.zeros(1, dtype=x.dtype), torch.zeros_like(x)
+    dist.all_reduce(everything)
+    dist.reduce_scatter_tensor(part, x)
+    dist.all_gather_into_tensor(parts, part)
+    return everything.tolist(), part.tolist(), parts.tolist()
 
 
-table(launch(without_a_root, ranks=3, quiet=True))
+for rank, (everything, part, parts) in enumerate(launch(without_a_root, ranks=3, quiet=True)):
+    print(f"rank {rank}: all-reduce {everything}, reduce-scatter {part}, then all-gather {parts}")
+reveal("L02-5")
+
+# %%
+show(collectives(["reduce-scatter", "all-gather", "all-reduce"]))
 
 # %% [markdown]
-# | collective | in words |
-# |---|---|
-# | **all-reduce** | the sum of all tensors, for everyone |
-# | **all-gather** | a piece of each rank, side by side, for everyone |
-# | **reduce-scatter** | the sum of all tensors, in pieces, one for each rank |
+# Look at the printed lines once more. The program gathered the parts that the reduce-scatter had
+# left, and ended up with what all-reduce returns. That's no accident: in the picture, put the
+# second matrix right after the first one. **An all-reduce is a reduce-scatter followed by an
+# all-gather.** Lesson 03 builds it this way, and sharding (lesson 11) saves memory by calling the
+# two halves at different times. One more, all-to-all, in which every rank has a different message
+# for every other rank, waits for the experts in lesson 14.
 #
-# Look at the last table once more. A reduce-scatter gives each rank a piece of the sum. An
-# all-gather then gives everybody all pieces. The two together are an all-reduce. In ZeRO, a way to
-# save memory, they are called one by one. And they are how a good all-reduce is built.
+# ## Who carries the messages
 #
-# ## All-reduce from messages
-#
-# Here is a simple way: all ranks send their tensor to rank 0. It adds them up, and sends the sum to
-# all. That is a **star**. Another way: everyone sends its tensor to everyone, and everyone adds up.
-
-# %%
-predict(
-    "Four ranks, each with a tensor of 4 MB. How many MB must the busiest rank send, if we are as "
-    "clever as we can be?",
-    "12: the whole tensor to three others",
-    "6",
-    "4: the whole tensor once",
-)
-
-# %% [markdown]
-# The clever way is a **ring**: each rank sends only to its right neighbour, and receives only from
-# its left one.
-
-# %%
-rows = [Node(f"rank {rank}", f"sends to rank {(rank + 1) % 4}") for rank in range(4)]
-arrows = [Arrow(rank, (rank + 1) % 4) for rank in range(4)]
-alt = "Rank 0 sends to rank 1, 1 to 2, 2 to 3, and 3 back to 0."
-show(arcs(rows, arrows, "A ring of four ranks: an arrow is a message", alt))
-
-# %% [markdown]
-# The tensor is cut into as many parts as there are ranks. The parts travel round the ring, all at
-# the same time. We play it with three ranks in one process. Rank 0 holds 1 1 1, rank 1 holds
-# 10 10 10, rank 2 holds 100 100 100. So each sum tells what it is made of: 110 comes from ranks 1
-# and 2, and 111 is finished. Each step is a message of every rank to its right.
-
-# %%
-held = [[10**rank] * 3 for rank in range(3)]  # held[rank][part]
-history = [("start", [list(parts) for parts in held], {})]
-
-
-def play(title, which, add):
-    """Each rank sends its part number `which(rank)` to the right, where it is added or kept."""
-    moving = [(rank, which(rank) % 3, held[rank][which(rank) % 3]) for rank in range(3)]
-    for rank, part, value in moving:
-        held[(rank + 1) % 3][part] = value + add * held[(rank + 1) % 3][part]
-    arrived = {(rank + 1) % 3: part for rank, part, _ in moving}
-    history.append((title, [list(parts) for parts in held], arrived))
-
-
-play("reduce-scatter, step 0", lambda rank: rank, add=True)
-play("reduce-scatter, step 1", lambda rank: rank - 1, add=True)
-play("all-gather, step 0", lambda rank: rank + 1, add=False)
-play("all-gather, step 1", lambda rank: rank, add=False)
-print(*held, sep="\n")
-
-
-# %%
-def draw_part(canvas, x, y, value, framed):
-    if framed:
-        canvas.rect(x - 3, y - 3, 66, 38, canvas.theme.text)
-    colour = GREEN if value == 111 else SKY if value in (11, 101, 110) else LIGHT_GREY
-    canvas.rect(x, y, 60, 32, canvas.theme.faded(colour))
-    canvas.text(x + 30, y + 16, str(value), 14, anchor="middle", bold=value == 111)
-
-
-title = "A step brings every rank one part (framed); after four, all parts are finished (green)"
-canvas = Canvas(900, 330)
-canvas.text(14, 22, title, 15, bold=True)
-for rank in range(3):
-    canvas.text(220 + 230 * rank, 56, f"rank {rank}", 13, bold=True)
-
-# %%
-for row, (name, ranks, arrived) in enumerate(history):
-    canvas.text(14, 94 + 50 * row, name, 13)
-    for rank, parts in enumerate(ranks):
-        for part, value in enumerate(parts):
-            x, y = 220 + 230 * rank + 64 * part, 78 + 50 * row
-            draw_part(canvas, x, y, value, framed=arrived.get(rank) == part)
-words = "; ".join(f"{name}: {' '.join(map(str, ranks))}" for name, ranks, _ in history)
-show(Picture(canvas, title, f"{title}. What ranks 0, 1 and 2 hold: {words}."))
-
-# %% [markdown]
-# After the reduce-scatter each rank has one finished part. In the all-gather the finished parts
-# travel on, and replace what is there. There are 2 (n - 1) steps, and in each of them a rank sends
-# one part of n. So each rank sends
-#
-# $$2\,\frac{n-1}{n} \text{ times the size of the tensor.}$$
-#
-# That is less than twice the size, for any number of ranks. No way to all-reduce sends less
-# ([Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002)). Baidu brought the ring
-# to deep learning in 2017, and NCCL, the library for GPUs, uses it still.
-#
-# Now with real ranks: `primer/ring.py` builds it from `isend` and `irecv`. It counts the bytes that
-# it sends.
-
-
-# %%
-def with_the_ring():
-    torch.manual_seed(dist.get_rank())
-    ours = torch.randn(100_003)  # no number of ranks divides it
-    torchs = ours.clone()
-    sent = ring.ring_all_reduce(ours, dist.get_rank(), dist.get_world_size())
-    dist.all_reduce(torchs)
-    return sent / ours.nbytes, (ours - torchs).abs().max().item()
-
-
-counted = {}
-for ranks in (2, 3, 4):
-    counted[ranks], far = zip(*launch(with_the_ring, ranks, quiet=True), strict=True)
-    formula = ring.sizes_sent(ranks)["ring"][0]
-    print(
-        f"{ranks} ranks send", *(f"{sent:.4f}" for sent in counted[ranks]), end=" of the tensor; "
-    )
-    print(f"formula {formula:.4f}; difference from dist.all_reduce {max(far):.1g}")
-
-# %% [markdown]
-# The sums are those of torch, up to rounding: they are added in another order. Now the three ways
-# side by side. First, what the busiest rank sends:
-
-# %%
-WAYS = {"star": "star", "everyone": "everyone to everyone", "ring": "ring"}
-forms = {ranks: ring.sizes_sent(ranks) for ranks in range(1, 17)}
-busiest = {name: {n: form[way][0] for n, form in forms.items()} for way, name in WAYS.items()}
-busiest["ring, counted"] = {ranks: max(sent) for ranks, sent in counted.items()}
-title = "With 16 ranks the busiest one sends 15 tensors in two ways, and less than 2 in the ring"
-show(curves(busiest, title, x="ranks", y="sent by the busiest rank (sizes of the tensor)"))
-
-# %% [markdown]
-# And what all ranks send together:
-
-# %%
-together = {name: {n: form[way][1] for n, form in forms.items()} for way, name in WAYS.items()}
-title = "All together: the star sends as little as the ring, but all of it through one rank"
-show(curves(together, title, x="ranks", y="sent by all ranks (sizes of the tensor)"))
-
-# %% [markdown]
-# Only the ring is low in both pictures: little is sent, and nobody sends more than the others. It
-# has a price. Its 2 (n - 1) steps come one after the other, and each waits for a message. With
-# thousands of ranks, or with very small tensors, trees of ranks are faster.
-#
-# ## gloo and NCCL
-#
-# `torch.distributed` does not carry the messages itself. A **backend** does. **gloo** works on any
-# computer, between processors. **NCCL** works between NVIDIA GPUs, and only there: it is much
-# faster, and it needs a GPU of its own for each rank. The lab chooses, and says why:
+# `torch.distributed` doesn't carry messages itself; it hands them to a **backend**. **gloo** works
+# between processors on any computer. **NCCL** works between NVIDIA GPUs, is far faster, and wants a
+# GPU of its own for each rank. The lab chooses and says why:
 
 # %%
 from helpers.ranks.connect import choose_backend
@@ -462,51 +369,91 @@ from helpers.ranks.connect import choose_backend
 for gpus, ranks in ((0, 3), (1, 3), (8, 8)):
     choice = choose_backend("auto", Place(0, ranks, 0, ranks), gpus, nccl=True)
     print(f"GPUs: {gpus}, ranks: {ranks}: {choice.backend}, because {choice.why}")
-gpus, nccl = torch.cuda.device_count(), dist.is_nccl_available()
-here = choose_backend("auto", Place(0, 3, 0, 3), gpus, nccl)
-print(f"this machine, 3 ranks: {here.backend}, because {here.why}")
 
 # %% [markdown]
-# What changes on GPUs:
+# Three things change on GPUs, and each of them is a source of hangs:
 #
-# - A call returns at once. It only puts the work on a **stream**, a queue of the GPU that is worked
-#   off in order. The result is there when the GPU comes to it; `x.item()` waits for it.
-# - In what order ranks put their work there matters even more. Two collectives in another order on
-#   one rank: the GPUs wait for each other for ever.
-# - There are no **tags**. With gloo, `tag=1` and `tag=2` tell two messages apart. With NCCL the
-#   messages between two ranks meet in the order in which they were sent.
-# - A send and a receive that must run at the same time belong in one `batch_isend_irecv`.
+# - **Calls return at once.** They only enqueue work on a **stream**, a queue that the GPU works off
+#   in order. A rank can therefore be stuck in a collective while its Python code is already a few
+#   layers further on. The hang shows up where Python first needs a result, for example in
+#   `loss.item()`, and that line is innocent.
+# - **Order matters even more.** If one rank enqueues two collectives in a different order, the GPUs
+#   deadlock.
+# - **There are no tags.** With gloo, `tag=1` and `tag=2` tell two messages apart. NCCL matches the
+#   messages between two ranks in the order in which they were enqueued, and sends and receives that
+#   have to run at the same time belong in one `batch_isend_irecv`.
 #
-# ## What to remember
+# ## Outside the lab
 #
-# - All ranks run the same program. Its rank decides what each does. They share only messages.
-# - A send waits for its receive. If all send first, all wait for ever. Let some receive first, or
-#   start the sends without waiting, or give both to one batch.
-# - Every rank must call every collective, in the same order and equally often.
-# - Who waits for whom is a picture. Find the circle in it, or the rank that has gone.
-# - A buffer of the wrong size or type gives wrong numbers in silence, unless somebody checks.
-# - An all-reduce is a reduce-scatter and an all-gather. In a ring each rank sends 2 (n - 1) / n of
-#   the tensor, however many ranks there are.
+# On a cluster, nothing watches your ranks for you. These tools do, in the order in which you'd
+# reach for them:
 #
-# ## Exercises
+# - `py-spy dump --pid PID` prints the Python stack of a running process without stopping it. Run it
+#   on a few ranks: the odd one out is usually the culprit.
+# - `init_process_group(timeout=timedelta(minutes=2))` says nothing about the cause, but you learn
+#   of the hang after two minutes.
+# - `TORCH_DISTRIBUTED_DEBUG=DETAIL` compares collectives across ranks (operation, shape, type) and
+#   raises an error when they don't match. It's slow, so set it to find a bug and then remove it.
+#   Plain messages aren't compared.
+# - `dist.monitored_barrier(wait_all_ranks=True)` names the ranks that didn't arrive (gloo only).
+# - The **flight recorder**: with `TORCH_FR_BUFFER_SIZE=20000` and `TORCH_NCCL_DUMP_ON_TIMEOUT=1`,
+#   each rank remembers its last collectives and writes them to a file when the time-out strikes.
+#   The command `torchfrtrace` compares these files and names the first collective in which the
+#   ranks differ.
 #
-# **1. Task RC-2: cure the deadlock in three ways.** In `primer/exchange.py` each rank of a ring
-# gives its tensor to its right neighbour. `exchange_deadlock` shows how it does not work.
+# The monitored barrier is easy to try. Rank 2 skips it, as a rank would that took another branch or
+# has died:
+
 
 # %%
-check("RC-2")
+def roll_call():
+    if dist.get_rank() == 2:
+        return "somewhere else"
+    try:
+        dist.monitored_barrier(timeout=timedelta(seconds=1), wait_all_ranks=True)
+    except RuntimeError as error:
+        return str(error)
+
+
+said = launch(roll_call, ranks=3, quiet=True, checked=False)[0]
+claim("Ranks 2 failed" in said, f"rank 0 says: {said}")
 
 # %% [markdown]
-# **2. Task RC-1: build all-reduce as a ring of messages.** The cell above that plays it with three
-# ranks shows the way.
-
-# %%
-check("RC-1")
-
-# %% [markdown]
-# **3.** Eight ranks all-reduce the gradients of a model, 100 MB, in a ring. How many MB does each
-# rank send?
+# And what does it cost to be patient? A collective hangs in a job on 16,384 GPUs, with NCCL's
+# default time-out. How many GPU-hours go by before anybody is told?
 
 # %%
 mine = None
-answer(mine, lambda: 100 * ring.sizes_sent(8)["ring"][0])
+answer("L02-6", mine)
+
+# %% [markdown]
+# ## What to remember
+#
+# - All ranks run the same program, share nothing, and talk in messages.
+# - A send waits for its receive. If all ranks send first, all of them wait. Let one receive first,
+#   start the sends without waiting, or give both to one batch.
+# - Every rank has to call every collective, in the same order and equally often. If one is missing,
+#   the others wait for it.
+# - To explain a hang, ask every rank what it waits for. Either the arrows form a circle, or they
+#   lead to a rank that has left.
+# - A buffer of the wrong size or type gives wrong numbers without an error, unless somebody
+#   compares.
+# - An all-reduce is a reduce-scatter followed by an all-gather.
+#
+# ## In the wild
+#
+# - Llama 3 405B: 466 interruptions in 54 days, 419 of them unexpected, and still more than 90 %
+#   effective training time. The authors name PyTorch's NCCL flight recorder as what lets them
+#   diagnose hangs at that scale ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4).
+# - torchtitan doesn't wait for PyTorch's defaults: by default it allows 300 s for start-up, 100 s
+#   once the first step is through, and records the last 20,000 collectives of every rank ([its
+#   options](https://github.com/pytorch/torchtitan/blob/main/torchtitan/config/job_config.py), class
+#   `Comm`).
+# - Read `init_distributed` and `set_pg_timeouts` in torchtitan's `torchtitan/distributed/utils.py`.
+#   The first sets the environment variables of the table above. The second starts with a barrier:
+#   why would a *shorter* time-out be dangerous without it?
+#
+# ## Where next
+#
+# [Lesson 03](03_data_parallel_gradients.ipynb) puts the first collective to work: many devices
+# average their gradients, and we find out what that costs.

@@ -1,122 +1,282 @@
 # %% [markdown]
 # # DP x PP: two pipelines, six ranks, one model
 #
-# **Needs:** two cores, no network. **Takes:** one minute.
+# *Reading 30 minutes · tasks 60 · machine 2*
 #
-# A model needs three devices, and you have six. You know two ways to use many devices: data
-# parallelism and pipelines. Clusters use both at the same time.
+# *With twenty minutes: read up to DP-PP-1, do it, and choose a layout in the last section.*
 #
-# **Question.** Six ranks hold two copies of a model in three stages each. Who must talk to whom, so
-# that all of them learn what one big device would learn?
+# The model of lesson 05 needs three devices, and you have six. A pipeline of six stages would use
+# them all, but its bubble grows with every stage, and at some point there are no more layers to
+# cut. Six replicas would use them all too, but none of them fits on a device. So real clusters do
+# both: they build a pipeline that is just long enough to hold the model, and then they build it
+# again and again, until they run out of machines.
+#
+# This lesson is the first capstone. Nothing in it is new, but everything has to fit together, and
+# you write the trainer that makes it fit.
+#
+# **Question.** Six ranks hold two copies of a model in three stages each. Who has to talk to whom,
+# about what, and how fast does each of these links have to be?
 
 # %%
-# needs: primer/intro.py, DP/gradient_aggr/intro_DP_GA.py, DP_PP/intro_DP_PP.py
+# needs: primer/intro.py, DP_PP/*.py
 import sys
 
 import torch
 
-from helpers.draw import curves
+from helpers.draw import compare, curves, process_grid
 from helpers.grade import check
 from helpers.grid import Grid
-from helpers.lesson import answer, predict, show, show_diff
-from helpers.pipeline import Pace, run_paced
+from helpers.lesson import answer, claim, predict, quick, reveal, show
+from helpers.network import Link
 from helpers.ranks import find_place, launch
-from helpers.schedules import BadSchedule, in_flight, parse
-from helpers.simulate import simulate
-from helpers.timeline import compare
-from helpers.trace import with_waits
+from helpers.schedules import one_f_one_b
+from helpers.simulate import Costs, simulate
+from helpers.timeline import Clickable
+from helpers.trace import Trace, with_waits
 from simplellm.slicing import whole_name
 
 # %%
 sys.path[:0] = ["../primer", "../DP_PP"]
 import intro
 import intro_DP_PP
+import overlap
 
 torch.set_num_threads(1)  # in this lab, one device is one core
 
 # %% [markdown]
 # ## The grid
 #
-# Think of the ranks as a table. Each row is a **replica**: one whole model, as a pipeline. Each
-# column holds the same stage, once in each replica.
-
-# %%
-grid = Grid(dp=2, pp=3)
-print(grid)
-for rank in range(grid.size):
-    print(f"rank {rank}: pipeline {grid.group(rank, 'pp')}, same stage {grid.group(rank, 'dp')}")
+# Write the six ranks as a table of two rows and three columns. Each row is a **pipeline**: one
+# whole model, cut into three stages. Ranks 0, 1 and 2 are the first row, ranks 3, 4 and 5 the
+# second, and each row reads its own stories.
 
 # %%
 predict(
+    "L08-1",
     "Rank 1 has finished its backward. With whom does it average its gradients?",
     "with all six ranks",
     "with the ranks of its pipeline: 0 and 2",
-    "with the rank that holds the same stage: 4",
+    "with one rank of the other pipeline: 4",
 )
 
-# %% [markdown]
-# Rank 0 and rank 1 hold different weights: their gradients have nothing to do with each other. Rank
-# 1 and rank 4 hold the same weights, and have seen different stories. So the mean is taken over
-# each column, in a process group of its own.
-#
-# ## From data parallelism to DP x PP
-#
-# Inside a row the work is a pipeline in the order of 1F1B. You know what that takes from lesson 06,
-# so here `Pipeline` runs it, and the script is about who talks to whom: activations go along the
-# row, gradients of weights along the column. Beside the script of lesson 03, this is what changes:
-
 # %%
-show_diff("DP/gradient_aggr/intro_DP_GA.py", "DP_PP/intro_DP_PP.py", context=1)
+grid = Grid(dp=2, pp=3)
+names = {"all": None} | {f"rank {rank}": rank for rank in range(grid.size)}
+pictures = {name: process_grid(2, 3, rank) for name, rank in names.items()}
+show(pictures["rank 1"], live=lambda: Clickable(pictures))
+reveal("L08-1")
 
 # %% [markdown]
-# ## One device's loss
+# Click on a rank: its row and its column light up. (Without a kernel you see those of rank 1.)
 #
-# Six ranks: two pipelines, three windows each. One device: a batch of the same six windows.
+# Along a **row** travels what a pipeline needs: activations to the right, and the gradients of
+# these activations back to the left. Down a **column** travels what data parallelism needs:
+# gradients of weights. Each rank belongs to exactly one row and one column, so it needs two process
+# groups, and most bugs of such a trainer are a collective that went to the wrong one. With torch
+# you make them by `dist.new_group`, which every rank has to call for every group, its own or not;
+# `make_groups(grid)` does it, and returns a rank's own two as `.pp` and `.dp`.
+#
+# Why is the result the same as that of one device? The gradient of a batch is a mean over its
+# tokens. Within a row, the pipeline takes the mean over its micro-batches, as in lesson 06. Down
+# the columns we take the mean over the rows. A mean of means is the mean as long as the parts are
+# equally large, so with $D$ rows, a batch of $b$ sequences each, and losses $\ell$:
+#
+# $$\nabla L = \frac{1}{D}\sum_{d=0}^{D-1} \nabla\Big(\frac{1}{b}\sum_{i=0}^{b-1}\ell(x_{d,i})\Big)
+# = \nabla\,\frac{1}{Db}\sum_{d,i}\ell(x_{d,i}).$$
+#
+# The right-hand side is one device with a batch of $Db$ sequences. That's what we'll test.
+
+# %% [markdown]
+# ### Your turn: DP-PP-1 · 15 minutes · 10 points
+#
+# Write `average_gradients()` in `DP_PP/intro_DP_PP.py`. It's the function of lesson 03 with one
+# difference, and that difference is this lesson: the average goes over a group, not over all ranks.
 
 # %%
-flags = ["--steps", "20", "--optimizer", "sgd", "--lr", "0.3"]
-one = intro.read_flags([*flags, "--batch-size", "6", "--like-ranks", "2"])
-alone, whole, _ = intro.train(one, say=lambda step, loss: None)
+check("DP-PP-1")
+
+# %% [markdown]
+# ### Your turn: DP-PP-2 · 45 minutes · 25 points
+#
+# Now the trainer itself: `train()` in the same file, for *any* grid. Your pipeline may have four
+# stages and no twin, or there may be four replicas of a single stage; the check tries several grids
+# in float64 and compares every weight with one device's. The docstring lists the five parts, and
+# for each of them you have to decide: does it depend on my row, on my column, or on neither? The
+# schedule itself is run by `Pipeline`, which does what you wrote in PP-3.
+
+# %%
+check("DP-PP-2")
+
+# %% [markdown]
+# ## Is it one device?
+#
+# Six ranks train with your trainer: two pipelines, three sequences each. One device takes a batch
+# of the same six sequences. Both use SGD, because under Adam a constant factor on all gradients
+# would go unnoticed (lesson 03).
+
+# %%
+flags = ["--steps", str(quick(20, 2)), "--optimizer", "sgd", "--lr", "0.3"]
 
 
-def train_rank(flags):
+def train_alone(dtype):
+    torch.set_default_dtype(dtype)
+    one = intro.read_flags([*flags, "--batch-size", "6", "--like-ranks", "2"])
+    losses, whole, _ = intro.train(one, say=lambda step, loss: None)
+    torch.set_default_dtype(torch.float32)
+    return losses, whole.state_dict()
+
+
+alone, weights = train_alone(torch.float32)
+
+
+# %%
+def train_rank(dtype):
+    torch.set_default_dtype(dtype)
     options = intro_DP_PP.read_flags(flags)
     losses, stage, trace = intro_DP_PP.train(options, find_place(), "cpu", lambda *_: None)
     named = {whole_name(n, stage.first_layer): w for n, w in stage.state_dict().items()}
     return losses, named, trace
 
 
-ranks = launch(train_rank, ranks=6, args=(flags,), quiet=True)
+def largest_difference(part, whole):
+    return {n: (part[n] - whole[n]).abs().max().item() for n in part}
 
-# %%
-both = [sum(pair) / 2 for pair in zip(ranks[2][0], ranks[5][0], strict=True)]
+
+six = launch(train_rank, ranks=6, args=(torch.float32,), quiet=True)
+both = [sum(pair) / 2 for pair in zip(six[2][0], six[5][0], strict=True)]
 show(curves({"one device": alone, "six ranks": both}))
 
-# %%
-weights = whole.state_dict()
-for rank, (_, mine, _) in enumerate(ranks):
-    far = max((mine[name] - weights[name]).abs().max().item() for name in mine)
-    print(f"rank {rank}: largest difference from one device after 20 steps {far:.1e}")
-
 # %% [markdown]
-# The loss of one device, the weights of one device, on six ranks. Here is one of their steps:
+# The losses agree. But you know from lesson 03 that a loss curve hides a lot, so let's compare the
+# weights, tensor by tensor, and print the worst one of each rank.
 
 # %%
-trace = ranks[0][2].merged(*(trace for _, _, trace in ranks[1:]))
-ends = [e.end for e in trace.events_of(0) if e.kind == "update"]
-show(with_waits(trace).between(ends[9], ends[10]))
+for rank, (_, part, _) in enumerate(six):
+    far = largest_difference(part, weights)
+    worst = max(far, key=far.get)
+    print(f"rank {rank}: {far[worst]:.1e} in {worst}")
 
 # %% [markdown]
-# ## What travels, and how far
-#
-# A pipeline sends activations, between neighbours. Data parallelism sends gradients, between the
-# ranks of a column.
+# That isn't zero, and ranks 0 and 3 are off by far more than the others. Is it a bug?
 
 # %%
 predict(
-    "A model of 7 billion weights in 4 stages, batches of 8 windows of 2048 tokens, dmodel 4096, "
-    "numbers of 2 bytes. What is larger: all activations that a stage sends forward in a step, or "
-    "the gradients of a stage?",
+    "L08-2",
+    "The embedding on ranks 0 and 3 differs from one device's far more than any other weight. Why?",
+    "rounding: float32 adds the same numbers in another order, and the embedding amplifies it",
+    "a factor: the embedding's gradient is averaged once too often, or once too few",
+    "a race: stage 0 averages before its last micro-batch has come back",
+)
+
+# %% [markdown]
+# Rounding can be told from a bug without any reasoning, because only one of them depends on the
+# precision. In float64 a number has 29 more bits, so rounding errors shrink by about $2^{29}
+# \approx 5\cdot10^8$. A wrong factor or a missing micro-batch stays exactly as large as it is.
+
+# %%
+_, weights64 = train_alone(torch.float64)
+six64 = launch(train_rank, ranks=6, args=(torch.float64,), quiet=True)
+
+
+def worst_of(ranks, whole):
+    return max(max(largest_difference(part, whole).values()) for _, part, _ in ranks)
+
+
+in32, in64 = worst_of(six, weights), worst_of(six64, weights64)
+claim(in64 < 1e-6 * in32, f"largest difference: {in32:.1e} in float32, {in64:.1e} in float64")
+reveal("L08-2")
+
+# %% [markdown]
+# Keep this test in mind. When a parallel trainer is "almost" right, run both sides in float64
+# before you believe either explanation. It costs a minute, and it ends the discussion.
+#
+# ## One step, seen from six ranks
+#
+# Here is a step of the run above. Each row goes through warm-up, steady state and cool-down on its
+# own; the columns meet only at the end.
+
+# %%
+trace = six[0][2].merged(*(trace for _, _, trace in six[1:]))
+ends = [e.end for e in trace.events_of(0) if e.kind == "update"]
+show(with_waits(trace).between(ends[-2], ends[-1]))
+
+# %% [markdown]
+# Six ranks share your cores, so the lengths in this picture are those of a crowded machine. To see
+# what the layout itself costs, we ask the simulator: one of the two pipelines, with an all-reduce
+# down each column that takes as long as four forwards.
+
+# %%
+predict(
+    "L08-3",
+    "Every column needs 4 s for its all-reduce, and each starts when its rank has done its last "
+    "backward. Of the three columns, which one makes the step longer?",
+    "all three: the step grows by 12 s",
+    "the last stage's, which has the loss to compute as well",
+    "the first stage's alone; the others' all-reduces cost nothing",
+)
+
+# %%
+plan = one_f_one_b(3, 6)
+without = simulate(plan, Costs())
+slow = simulate(plan, Costs(all_reduce=4.0))
+for rank in range(3):
+    (done,) = (e.end for e in slow.trace.events_of(rank) if e.kind == "all-reduce")
+    print(f"stage {rank}: its column has averaged after {done:.0f} s")
+print(f"step {without.step_time:.0f} s without the all-reduces, {slow.step_time:.0f} s with them")
+show(slow.trace)
+reveal("L08-3")
+
+# %% [markdown]
+# The cool-down is the reason. The last stage finishes its backwards first, and while the gradients
+# still ripple back to stage 0, its column has time to average. So in a pipeline with one stage per
+# rank, nearly all of the data-parallel traffic hides in a bubble that you've already paid for, and
+# only the first stage's all-reduce is on the critical path.
+#
+# ## Hiding the rest
+#
+# Can that one be hidden as well? It can start earlier if part of the gradients is complete earlier.
+# With the interleaved schedule of lesson 07 a rank holds two chunks, and the later chunk is done
+# with its last backward while the earlier one still has work. So `Pipeline` takes a function:
+# `gradients_ready(stage)` is called at the moment a stage has seen its last backward.
+# `DP_PP/overlap.py` starts the average there. Its stages sleep where a model would compute, so that
+# the step shows the schedule and not your machine, and only the columns are slow (60 ms a stage).
+
+
+# %%
+def first_pipeline(trace):
+    return Trace([e for e in with_waits(trace).events if e.rank < 3])
+
+
+after, during = overlap.run(False), overlap.run(True)
+both_ways = {"average after the step": after, "average while it goes on": during}
+show(compare({name: first_pipeline(trace) for name, trace in both_ways.items()}))
+
+# %%
+saved = 1e3 * (after.duration - during.duration)
+claim(
+    saved > 15,
+    f"{1e3 * after.duration:.0f} ms a step with the average at the end, "
+    f"{1e3 * during.duration:.0f} ms with overlap: {saved:.0f} ms saved of 120",
+)
+
+# %% [markdown]
+# The average of the later chunk travels below the remaining backwards. That of the first chunk
+# can't, because its gradients are complete only when there is nothing left to compute. To hide that
+# one too, you'd have to cut it into pieces and send each layer's gradients as soon as backward has
+# passed that layer. That's the idea of lesson 09.
+#
+# ## Which link has to be fast?
+#
+# A pipeline sends activations between neighbors: for each micro-batch $s \cdot b \cdot h$ numbers
+# forward and as many back, however many layers a stage has. A column averages the gradients of its
+# stage: $P/p$ numbers for $P$ parameters in $p$ stages, however large the batch is.
+
+# %%
+predict(
+    "L08-4",
+    "A model of 7 billion parameters in 4 stages, batches of 8 sequences of 2,048 tokens, width "
+    "4,096, numbers of 2 bytes. What is larger: all activations that a stage sends forward in a "
+    "step, or the gradients of a stage?",
     "the activations",
     "the gradients",
 )
@@ -125,77 +285,114 @@ predict(
 activations = 8 * 2048 * 4096 * 2
 gradients = 7e9 / 4 * 2
 print(f"activations {activations / 1e9:.2f} GB, gradients {gradients / 1e9:.2f} GB")
+along = f"{activations / 1e9:.2f} GB of activations a step, and as much back"
+down = f"{gradients / 1e9:.1f} GB of gradients a step"
+show(process_grid(3, 4, along_row=along, along_column=down))
+reveal("L08-4")
 
 # %% [markdown]
-# The gradients are larger, but they travel once in a step, and may overlap with backward. The
-# activations are on the way of every micro-batch, and a late one makes the next stage wait. Where
-# the slow links of a cluster should lie is a question of both, and lesson 15 counts it.
+# The gradients are larger, but they're needed only once a step, and most of them can travel in the
+# shadow of something else. Activations are smaller, but they're on the critical path: if one
+# arrives late, the next stage stalls. So a row suffers from **latency**, a column from
+# **bandwidth**.
 #
-# ## Your plan here
+# Now choose. You have three machines with four GPUs each. Inside a machine the links carry 300
+# GB/s; between the machines there's Ethernet with 10 Gbit/s, or 1.25 GB/s. A row of four fits into
+# one machine (then the columns go over the Ethernet), or a column of four does (then the rows do).
+# Computing takes 0.19 s forward and twice that backward for one sequence through the whole model,
+# and a step has 48 sequences.
+
+
+# %%
+def step_seconds(dp, pp, row, column, parameters=7e9, sequences=48):
+    plan = one_f_one_b(pp, sequences // dp)
+    costs = Costs(
+        forward=0.19 / pp,
+        input_grad=0.19 / pp,
+        weight_grad=0.19 / pp,
+        message_bytes=2 * 2048 * 4096,
+        bandwidth=row.megabits * 1e6 / 8,
+        latency=row.milliseconds / 1e3,
+        all_reduce=column.all_reduce_seconds(2 * parameters / pp, dp) if dp > 1 else 0.0,
+    )
+    return simulate(plan, costs).step_time
+
+
+inside, between = Link(8 * 300_000, 0.01), Link(10_000, 0.05)
+
+# %%
+predict(
+    "L08-5",
+    "Which groups should cross the slow Ethernet?",
+    "the columns: 3 pipelines of 4 stages, each inside one machine",
+    "the rows: 4 pipelines of 3 stages, one stage on each machine",
+    "it makes no difference, since the same model is trained on the same 12 GPUs",
+)
+
+# %%
+columns_cross = step_seconds(dp=3, pp=4, row=inside, column=between)
+rows_cross = step_seconds(dp=4, pp=3, row=between, column=inside)
+ideal = step_seconds(dp=3, pp=4, row=inside, column=inside)
+print(f"no slow link at all {ideal:.2f} s a step")
+print(f"the columns cross   {columns_cross:.2f} s")
+print(f"the rows cross      {rows_cross:.2f} s")
+reveal("L08-5")
+
+# %% [markdown]
+# Here only the first stage's all-reduce is exposed, and it still more than doubles the step. The
+# activations of the rows travel in small pieces while both neighbors compute. That's why large runs
+# lay out their ranks by appetite: tensor parallelism, which communicates in the middle of every
+# layer (lesson 12), stays inside a machine; pipelines go between machines; and data parallelism
+# takes what is left, with its all-reduce hidden as well as possible. `Grid` follows the same order:
+# neighbors in a row have neighboring rank numbers.
 #
-# A schedule is a text. Change it, and the lab tells you what it is worth. Each line is a rank;
-# `F2` is the forward of micro-batch 2, `B2` its backward.
+# How slow may the link of the columns be before it decides? Try `step_seconds` with other links.
+#
+# Twelve GPUs have other layouts as well. With all columns on the Ethernet (`column=between`, rows
+# `inside`), which number of stages, of 1, 2, 3, 4 and 6, gives the shortest step? Write that
+# number.
 
 # %%
-mine = """
-rank 0: F0 F1 F2 B0 F3 B1 B2 B3
-rank 1: F0 F1 B0 F2 B1 F3 B2 B3
-rank 2: F0 B0 F1 B1 F2 B2 F3 B3
-"""
-plan = parse(mine)
-plan
+mine = None
+answer("L08-6", mine)
 
 # %% [markdown]
-# First it is proved: does every action find what it needs?
+# And one about groups: in a grid with `dp=4` and `pp=8`, how many ranks are in the group that
+# averages gradients with rank 0, rank 0 included?
 
 # %%
-wrong = mine.replace("F0 B0 F1 B1", "B0 F0 F1 B1")
-try:
-    parse(wrong) and simulate(parse(wrong))
-except BadSchedule as problem:
-    print(problem)
-
-# %% [markdown]
-# Then it is simulated, and then it runs on three real processes. As in lesson 06, each stage sleeps
-# until its time is over, so that two cores are enough.
-
-# %%
-pace = Pace(forward=0.03, input_grad=0.03, weight_grad=0.03)
-predicted = simulate(plan, pace.costs())
-measured = run_paced(plan, pace)
-print(f"predicted {predicted.step_time:.3f} s, measured {measured.step_time:.3f} s")
-print(f"bubble {predicted.bubble():.2f}, kept at most {in_flight(plan)}")
-both_steps = compare(predicted.trace, measured.trace)
-show(both_steps.picture(), live=lambda: both_steps)
+mine = None
+answer("L08-7", mine)
 
 # %% [markdown]
 # ## What to remember
 #
-# - DP x PP is a grid. A row is a pipeline, a column holds the same stage.
-# - Activations travel along the rows, gradients are averaged along the columns.
-# - The result is one device with the batch of all pipelines.
-# - A schedule is data: prove it, simulate it, run it, and lay the two pictures over each other.
+# - DP x PP is a grid. A row is a pipeline, a column holds the same layers, and every rank is in one
+#   of each.
+# - The stories are divided among the rows. The first and the last stage of a row read the same
+#   ones.
+# - The result is one device with the batch of all rows. If it's only almost that, float64 tells
+#   rounding from a bug.
+# - In the cool-down the columns of the later stages average for free; only stage 0's all-reduce is
+#   exposed.
+# - Rows need low latency, columns need bandwidth or overlap.
 #
-# ## Exercises
+# ## In the wild
 #
-# **1. Task DP-PP-1: average within each stage.**
-
-# %%
-check("DP-PP-1")
-
-# %% [markdown]
-# **2.** A grid with `dp=4` and `pp=8`. How many ranks are there in the group that averages with
-# rank 0?
-
-# %%
-answer_2 = None
-answer(answer_2, lambda: len(Grid(dp=4, pp=8).group(0, "dp")))
-
-# %% [markdown]
-# **3.** Let rank 0 of the plan above keep at most two micro-batches: `F0 F1 B0 F2 B1 F3 B2 B3`.
-# Forward takes 1 s, backward 2 s. How long does a step take now? (`simulate(parse(…))` knows.)
-
-# %%
-answer_3 = None
-less = mine.replace("F0 F1 F2 B0 F3 B1 B2 B3", "F0 F1 B0 F2 B1 F3 B2 B3")
-answer(answer_3, lambda: simulate(parse(less)).step_time)
+# - **Llama 3 405B** ran on 16,384 H100 as TP 8 x PP 16 x DP 128, for 400 TFLOP/s a GPU, which is 41
+#   % MFU ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). With half the GPUs and DP 64 it
+#   was 43 %.
+# - **BLOOM 176B** used TP 4 x PP 12 x DP 8 on 384 A100
+#   ([2211.05100](https://arxiv.org/abs/2211.05100), section 3.4).
+# - **Megatron-LM** trained a model of a trillion parameters on 3,072 A100 with TP 8 and PP 64,
+#   which leaves DP 6 ([2104.04473](https://arxiv.org/abs/2104.04473), table 1).
+#
+# To read: in Megatron-LM, `initialize_model_parallel` in `megatron/core/parallel_state.py` builds
+# these groups, and its argument `order="tp-cp-ep-dp-pp"` is the layout you've just chosen. In
+# torchtitan it's `ParallelDims.build_mesh` in `torchtitan/distributed/parallel_dims.py`. Look for
+# who is the fastest-changing dimension.
+#
+# ## Where next
+#
+# The all-reduce of stage 0 is still exposed, and in plain data parallelism *every* all-reduce is.
+# [Lesson 09](09_ddp.ipynb) sends gradients while backward is still computing the rest of them.

@@ -1,38 +1,51 @@
 # %% [markdown]
-# # DDP, profiler and input: where the time of a step goes
+# # DDP: buckets and overlap
 #
-# **Needs:** two cores, no network. **Takes:** two minutes.
+# *Reading 30 minutes · tasks 40 · machine 2*
 #
-# In lesson 03 the ranks averaged their gradients after backward. While they average, nobody
-# computes. While they compute, the network is idle.
+# *With twenty minutes: read up to "Your turn", then "How large should a bucket be?"*
 #
-# **Question.** Can a gradient travel while the others are still being computed, and in how many
-# messages? And how do I see where the time of a step goes?
+# In lesson 03 the ranks averaged their gradients after backward. Count what is busy: while the
+# ranks average, no processor computes, and while they compute, the network is idle. The two
+# resources take turns, and you pay for both. On a slow link that easily doubles the step.
+#
+# But backward doesn't produce its gradients all at once. It produces them layer by layer, and a
+# gradient that is complete could travel while the next one is being computed.
+#
+# **Question.** How much of the communication can hide behind backward, and in how many messages
+# should the gradients travel?
 
 # %%
 # needs: DP/ddp/*.py
 import sys
-import tempfile
-import time
-from pathlib import Path
 
 import torch
-import torch.distributed as dist
 
-from helpers.draw import curves
+from helpers.draw import compare, curves
 from helpers.grade import check
-from helpers.lesson import answer, predict, show, show_diff
+from helpers.lesson import answer, claim, predict, quick, reveal, show, show_diff
+from helpers.network import Link, slow_link
 from helpers.ranks import find_place, launch
-from helpers.trace import Trace, in_lanes, shares
 
 sys.path[:0] = ["../DP/ddp"]
+import sweep
 
 # %% [markdown]
 # ## When is a gradient complete?
-#
-# Backward goes through the layers from the last to the first. When it has passed a layer, the
-# gradients of this layer will not change any more. Autograd can tell us: a **hook** is a function
-# that it calls when the gradient of a parameter is complete.
+
+# %%
+predict(
+    "L09-1",
+    "A network of four layers, 0 to 3. In which order are their gradients complete?",
+    "0, 1, 2, 3: in the order of the forward",
+    "3, 2, 1, 0: backward starts at the loss",
+    "all at the same moment, when backward returns",
+)
+
+# %% [markdown]
+# Autograd can tell us. A **hook** is a function that it calls when something has happened, and
+# `register_post_accumulate_grad_hook` is the one for "the gradient of this parameter is now
+# complete in `.grad`".
 
 # %%
 net = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(4)))
@@ -41,123 +54,225 @@ for name, p in net.named_parameters():
     p.register_post_accumulate_grad_hook(lambda p, name=name: order.append(name))
 net(torch.randn(64, 512)).sum().backward()
 print(*order)
+reveal("L09-1")
 
 # %% [markdown]
-# The last layer comes first. It can travel while backward computes the layer before. Two things
-# that go on at one time **overlap**.
-
-# %%
-predict(
-    "Every gradient travels alone, as soon as it is complete: eight messages in place of one. "
-    "What is the price?",
-    "none: the same bytes travel",
-    "each message has a cost of its own",
-    "the ranks may mix up the messages",
-)
-
-# %% [markdown]
-# ## What a message costs
+# So the gradients of the last layer may leave first, while backward computes the layer before. Two
+# things that go on at the same time **overlap**, and communication that overlaps with computing
+# costs nothing extra, as long as there is enough to compute.
 #
-# An all-reduce of very few numbers takes nearly as long as one of a thousand. Let two ranks average
-# one million numbers, in one message or in many.
-
-
-# %%
-def many_messages(counts):
-    x, times = torch.ones(1_000_000), {count: [] for count in counts}
-    for count in counts * 3:
-        dist.barrier()
-        begun = time.perf_counter()
-        for part in x.chunk(count):
-            dist.all_reduce(part)
-        times[count].append(1e3 * (time.perf_counter() - begun))
-    return {count: sorted(found)[1] for count, found in times.items()}
-
-
-# %%
-counts = [1, 4, 16, 64, 256, 1024]
-times = launch(many_messages, 2, (counts,), quiet=True, checked=False)[0]
-title = f"{times[1]:.0f} ms in one message, {times[1024]:.0f} ms in 1024"
-show(curves({"two ranks": times}, title, x="messages", y="ms"))
-
-# %% [markdown]
-# So neither one message nor one for each parameter is best. Put some parameters together into a
-# **bucket**, and send a bucket when its last gradient is complete. Torch's
-# `DistributedDataParallel`, **DDP**, does it with buckets of 25 MB.
+# ## The price of a message
 #
-# ## Three ways, by hand
-#
-# Flat: after backward, all at once. Hooks: each alone.
+# The simplest plan: every gradient travels on its own as soon as it's complete. Beside the flat
+# version of lesson 03, this is what changes:
 
 # %%
 show_diff("DP/ddp/flat.py", "DP/ddp/hooks.py", context=1)
 
 # %% [markdown]
-# Buckets are in `DP/ddp/buckets.py`. The gradients are views of the bucket's one flat tensor: there
-# is nothing to copy. One rule is easily forgotten: **all ranks must start their all-reduces in the
-# same order.** So a bucket that is complete waits until those before it have left.
+# Lesson 03 fitted what a message costs: $\alpha$ seconds however small it is, plus $\beta$ seconds
+# for each byte. A ring all-reduce over $n$ ranks makes $2(n-1)$ steps, one after the other, so for
+# $S$ bytes in $k$ equal messages
 #
-# Now three ranks train with each of them, and with torch's DDP.
+# $$T_{\text{sent}} = k \cdot 2(n-1)\,\alpha + \tfrac{2(n-1)}{n}\,\beta S.$$
+#
+# The bytes are the same for every $k$. The latency isn't. Our model has 57 parameters, so let's ask
+# about a link with half a millisecond of latency.
+
+# %%
+predict(
+    "L09-2",
+    "Two ranks, 2.2 MB of gradients, a link with 400 Mbit/s and a latency of 0.5 ms. The bytes "
+    "alone take 44 ms. How long do 57 separate messages take?",
+    "44 ms as well: the same bytes travel",
+    "about 45 ms: one latency comes on top",
+    "about 100 ms: more than half of it is latency",
+    "about 2.5 s: 57 times as long",
+)
+
+# %%
+slow, total = Link(400, 0.5), 547_648 * 4
+for messages in (1, 4, 57):
+    seconds = messages * slow.all_reduce_seconds(total / messages, ranks=2)
+    print(f"{messages:2} messages: {1e3 * seconds:5.1f} ms")
+reveal("L09-2")
+
+# %% [markdown]
+# Neither extreme is good. One message per parameter pays for latency again and again, while a
+# single message has to wait for the last gradient, and then nothing overlaps. The compromise is a
+# **bucket**: some parameters together, which leave when the last of their gradients is complete.
+#
+# That's what torch's `DistributedDataParallel`, **DDP**, does. You'll write the central function.
+
+# %% [markdown]
+# ### Your turn: DP-4 · 40 minutes · 20 points
+#
+# Write `Buckets.complete()` in `DP/ddp/buckets.py`. Autograd calls it for every parameter whose
+# gradient is complete. The gradients are views of the bucket's one flat tensor, so nothing is
+# copied. And there's one rule that is easily forgotten: **all ranks must start their all-reduces in
+# the same order**, because a collective has no name by which the ranks could recognize it. A bucket
+# that is complete too early therefore waits for those before it.
+
+# %%
+check("DP-4")
+
+# %% [markdown]
+# ## Four ways, one result
+#
+# Three ranks train with each way and with torch's DDP. First the question of every lesson: is it
+# still the same training? And how many messages does it take?
 
 
 # %%
-def train(way):
+def train(way, steps, megabytes=1.0, *more):
     import intro_DDP
 
-    flags = ["--steps", "8", "--seq-l", "64", "--bucket-mb", "1", "--average", way]
+    flags = ["--steps", str(steps), "--average", way, "--bucket-mb", str(megabytes), *more]
     options = intro_DDP.read_flags(flags)
     losses, _, trace = intro_DDP.train(options, find_place(), "cpu", lambda *_: None)
     return losses, trace
 
 
+def calls(trace):
+    *_, before, last = sorted(e.end for e in trace.events if e.kind == "update")
+    return sum(e.kind == "all-reduce" and before < e.start < last for e in trace.events)
+
+
 # %%
-ways = ("flat", "hooks", "buckets", "ddp")
-ranks = launch(lambda: {way: train(way) for way in ways}, 3, quiet=True)
+ways, steps = ("flat", "hooks", "buckets", "ddp"), quick(8, 3)
+ranks = launch(
+    lambda: {way: train(way, steps, 1.0, "--seq-l", "64") for way in ways}, 3, quiet=True
+)
 for way in ways:
     losses, trace = ranks[0][way]
-    *_, before, last = sorted(e.end for e in trace.events if e.kind == "update")
-    calls = sum(e.kind == "all-reduce" and before < e.start < last for e in trace.events)
-    print(f"{way:8} loss {losses[-1]:.6f}, {calls} all-reduces a step")
+    print(f"{way:8} loss {losses[-1]:.6f}, {calls(trace)} all-reduces a step")
+last = [ranks[0][way][0][-1] for way in ways]
+claim(max(last) - min(last) < 1e-3, "The four losses agree: only the order of additions differs.")
 
 # %% [markdown]
-# The same losses. Here is one step with buckets. The gray bars are all-reduces; they begin while
-# the rank still goes backward.
-
-
-# %%
-def one_step(way, number=5):
-    first, *others = (rank[way][1] for rank in ranks)
-    whole = first.merged(*others)
-    ends = sorted(e.end for e in whole.events_of(0) if e.kind == "update")
-    return whole.between(ends[number], ends[number + 1])
-
-
-show(one_step("buckets"))
-
-# %% [markdown]
-# And torch's own. It closes a bucket when that has passed its size, so there are fewer of them.
-
-# %%
-show(one_step("ddp"))
-
-# %% [markdown]
-# On two cores three ranks share what there is, so that overlap gains little here: who sends takes
-# the core from who computes. On GPUs sending has hardware of its own. `make bench ONLY=ddp` races
-# our buckets with DDP on your machine.
+# DDP and our buckets cut differently: DDP closes a bucket once it has passed its size, and its
+# first one is small on purpose (1 MiB by default), so that the network has something to do early.
 #
-# ## The one that is complete last
+# ## How large should a bucket be?
 #
-# Some models use the embedding a second time, as their head: **tied weights**. Its gradient has two
-# parts. One comes with the head, first of all; the other with the embedding, last of all. So it is
-# complete last.
+# Now the experiment that decides. We need a link on which communication matters, so the lesson
+# measures how long your machine computes, and `slow_link` then holds every message back as a link
+# would on which sending takes equally long. Two ranks, and the size of a bucket goes from "every
+# gradient alone" to "all in one".
+#
+# First the prediction. We measure, without any message, when each gradient is complete. Then a
+# bucket begins when its last gradient is complete *and* the bucket before it has arrived, because
+# the link carries one message at a time:
+#
+# $$\text{begin}_i = \max(\text{complete}_i,\ \text{end}_{i-1}), \qquad
+# \text{end}_i = \text{begin}_i + 2(n-1)\alpha + \tfrac{2(n-1)}{n}\beta S_i,$$
+#
+# and the step takes until the last bucket has arrived. `DP/ddp/sweep.py` does both.
 
 # %%
 predict(
-    "The tied weight is registered last, so it is in the bucket that should leave first. What "
-    "happens?",
-    "it leaves with half of its gradient",
-    "all buckets wait for it, and nothing overlaps",
-    "nothing special",
+    "L09-3",
+    "Computing alone (forward and backward) takes T, and sending alone takes T as well. How long "
+    "is a step with the best buckets?",
+    "about T: the sending disappears behind the computing",
+    "about 1.4 T",
+    "about 2 T: one after the other",
+)
+
+# %%
+flags = ["--batch-size", "4", "--seq-l", "128"]
+sizes = sweep.SIZES if quick(1, 0) else (0.001, 0.2, 4.0)
+found = launch(sweep.both, 2, (flags, sizes, quick(6, 1)), quiet=True, checked=False)
+gradients, computed, link, measured = found[0]
+steps_of = {mb: sweep.predicted(gradients, computed, link, 2, mb) for mb in sizes}
+count = {mb: len(sweep.cut(gradients, mb)) for mb in sizes}
+ms = {
+    "predicted": {count[mb]: 1e3 * steps_of[mb].duration for mb in sizes},
+    "measured": {count[mb]: 1e3 * measured[mb] for mb in sizes},
+}
+best = min(sizes, key=measured.get)
+title = f"The fastest step has {count[best]} buckets"
+show(curves(ms, title, x="buckets", y="ms a step"))
+
+# %%
+apart = max(abs(measured[mb] / steps_of[mb].duration - 1) for mb in sizes)
+print(f"T = {1e3 * computed:.0f} ms; the prediction is at most {apart:.0%} off")
+claim(
+    measured[best] < min(measured[sizes[0]], measured[sizes[-1]]),
+    f"{1e3 * measured[sizes[0]]:.0f} ms with one message per gradient, "
+    f"{1e3 * measured[best]:.0f} ms with buckets of {best:g} MB, "
+    f"{1e3 * measured[sizes[-1]]:.0f} ms with all gradients in one.",
+)
+reveal("L09-3", ratio=measured[best] / computed)
+
+# %% [markdown]
+# Here are the three predicted steps beside each other: the left arm of the curve, the bottom and
+# the right arm.
+
+# %%
+arms = {"each alone": sizes[0], f"{best:g} MB": best, "all in one": sizes[-1]}
+show(compare({name: steps_of[mb] for name, mb in arms.items()}))
+
+# %% [markdown]
+# Two things bound the best step from below. It can't be shorter than the longer of computing and
+# sending, and sending can't start before backward does, so the forward is never hidden. Where
+# sending takes much less time than backward, there's little to save; where it takes much more, the
+# step is all communication, and no bucket helps. So before you tune a bucket, compare the two.
+#
+# The curve also says what to do on another machine. With a higher latency the left arm becomes
+# steeper, and larger buckets pay; with more ranks it does too, because a ring makes $2(n-1)$ steps.
+# That's why Megatron-LM lets its buckets grow with the number of replicas.
+#
+# ## Side by side
+#
+# On the same link, all four ways with a real optimizer, and torch's DDP among them. Of each the
+# fastest step counts: a slow one tells you what else your computer was doing.
+
+
+# %%
+def on_the_link(way, steps, megabytes):
+    with slow_link(link):
+        _, trace = train(way, steps, megabytes, *flags)
+    updates = sorted(e.start for e in trace.events if e.kind == "update")
+    begun = sorted(e.start for e in trace.events if e.kind == "F")
+    steps = list(zip(begun, updates, strict=True))[2:]
+    start, end = min(steps, key=lambda step: step[1] - step[0])
+    return end - start, trace.between(start, end)
+
+
+# %%
+steps = quick(8, 3)
+each = launch(
+    lambda: {way: on_the_link(way, steps, 0.2) for way in ways}, 2, quiet=True, checked=False
+)[0]
+for way, (seconds, _) in each.items():
+    print(f"{way:8} {1e3 * seconds:6.1f} ms from forward to the last average")
+claim(each["buckets"][0] < each["flat"][0], "Buckets beat the flat average on this link.")
+show(compare({"flat": each["flat"][1], "buckets": each["buckets"][1]}))
+
+# %% [markdown]
+# In the lower half the all-reduces begin while the rank still goes backward.
+#
+# Is it free, then? On this link, yes: it only waits. On GPUs it isn't. NCCL's collectives are
+# kernels themselves: they occupy some of the streaming multiprocessors and part of the memory
+# bandwidth, and the matrix products below them get slower. DeepSeek-V3 set 20 of an H800's 132
+# multiprocessors aside for communication ([2412.19437](https://arxiv.org/abs/2412.19437), section
+# 3.2.2). Overlap still pays, but a step with perfect overlap takes a little more than the longer of
+# the two.
+#
+# ## Tied weights
+#
+# Some models use the embedding a second time, as their head: **tied weights**. Its gradient has two
+# parts, one from the head and one from the embedding.
+
+# %%
+predict(
+    "L09-4",
+    "Our tied weight is registered last, so it's in the bucket that should leave first. What "
+    "happens in the first step?",
+    "its bucket leaves with half of the gradient",
+    "all buckets wait for it, so nothing overlaps",
+    "its bucket is skipped and sent again at the end",
 )
 
 
@@ -168,7 +283,6 @@ def tied_model():
     return torch.nn.ModuleDict({"middle": torch.nn.Linear(256, 256), "tied": table})
 
 
-# %%
 def tied(steps):
     from buckets import Buckets
 
@@ -176,256 +290,128 @@ def tied(steps):
 
     net = tied_model()
     buckets = Buckets(net, Recorder(0, enabled=False), megabytes=0.2, first=0.2)
+    leave, complete = buckets.leave, []
+    buckets.leave = lambda bucket: (complete.append(len(buckets.seen)), leave(bucket))
     for _ in range(steps):
+        complete.clear()
         made = [[buckets.numbers[p] for p in bucket.parameters] for bucket in buckets.buckets]
         x = net["middle"](torch.ones(8, 256) @ net["tied"]["table"]) @ net["tied"]["table"].T
         x.sum().backward()
         buckets.finish()
-    return made
+    return made, complete[0]
 
 
 # %%
-print("buckets of the first step: ", launch(tied, 2, (1,), quiet=True)[0])
-print("buckets of the second step:", launch(tied, 2, (2,), quiet=True)[0])
+for step in (1, 2):
+    made, complete = launch(tied, 2, (step,), quiet=True)[0]
+    print(f"step {step}: buckets with the parameters {made}; the first one leaves when ", end="")
+    print(f"{complete} of 3 gradients are complete")
+reveal("L09-4")
 
 # %% [markdown]
-# The tied weight is number 2. In the first step its bucket should leave first, and all others wait
-# for it. After the first backward our buckets, as DDP's, are made anew, in the order in which the
-# gradients became complete. Now it comes last, and holds up nobody.
+# Parameter 2 is the tied weight. The hook fires only when both parts have been added, so no half
+# gradient ever leaves; but the other buckets have to keep the order, and they wait behind it. After
+# the first backward, our buckets and DDP's are made anew, in the order in which the gradients
+# became complete on rank 0. From then on the tied weight comes last and holds up nobody.
 #
-# ## Where does the time of a step go?
+# ## Sending less
 #
-# A **profiler** writes down what a program does, and for how long. torch has one. It sees every
-# operator, in C++ too, and on a GPU every kernel. `DP/ddp/profile_ddp.py` trains
-# `torch.nn.Transformer` on vectors, on one device or by DDP, under this profiler. A model that
-# always says 0 has a loss of 1 there.
+# When sending takes longer than computing, no bucket helps, and fewer bytes are the only way out.
+# DDP calls a **communication hook** for each bucket in place of its all-reduce, and the hook may do
+# what it likes. Two of the classics:
 #
-# The first steps of a run are slow, and so is the profiler when it begins. So it has a schedule:
-# here it waits for one step, warms up for one, and keeps two.
-
-
-# %%
-def profiled(runs, folder):
-    import profile_ddp as lab
-
-    for number, flags in enumerate(runs):
-        where = ["--profile", "--trace-dir", f"{folder}/{number}"]
-        options = lab.read_flags("", [*where, *flags.split()])
-        place = find_place()
-        device = lab.join(options, place)
-        lab.train(options, lab.prepare(options, place, device), device, lambda *_: None)
-
-
-def profiles(*runs, ranks):
-    with tempfile.TemporaryDirectory() as folder:
-        launch(profiled, ranks, (runs, folder), quiet=True, checked=False)
-        tables = [next(Path(folder, str(n)).glob("*-0-of-*.txt")) for n in range(len(runs))]
-        traces = [Trace.load_all(f"{folder}/{n}") for n in range(len(runs))]
-        return traces, [path.read_text() for path in tables]
-
+# - **16 bits.** Half of the bytes; the mean is rounded. It's in torch as `fp16_compress_hook`.
+# - **Top-k.** Send only the largest one percent, as pairs of value and place. What isn't sent is
+#   lost, or, with **error feedback**, kept and added to the next step's gradient.
 
 # %%
 predict(
-    "Two ranks train by DDP on your cores. What has the largest share of a step after computing?",
-    "communication: the all-reduces, and the waiting in them",
-    "input: making the batches",
-    "idle: nothing of all this",
+    "L09-5",
+    "Each rank sends only the largest 1 % of its gradients, and drops the rest. What does it do to "
+    "the training, and what does error feedback change?",
+    "nothing much either way: the largest gradients are what matters",
+    "dropping slows the training down; with feedback most of that comes back",
+    "both diverge: a gradient without 99 % of its entries points anywhere",
 )
 
+
 # %%
-(trace,), (table,) = profiles("--input memory", ranks=2)
-show(in_lanes(trace))
+hooks = {
+    "32 bits": [],
+    "16 bits": ["--compress", "half"],
+    "1 %, dropped": ["--compress", "top-lossy"],
+    "1 %, feedback": ["--compress", "top"],
+}
+small, steps = ["--seq-l", "64", "--batch-size", "4"], quick(60, 3)
+losses = launch(
+    lambda: {name: train("ddp", steps, 1.0, *small, *more)[0] for name, more in hooks.items()},
+    2,
+    quiet=True,
+)[0]
+
+# %%
+end = {name: sum(run[-10:]) / len(run[-10:]) for name, run in losses.items()}
+print(*(f"{name}: {loss:.2f}" for name, loss in end.items()), sep="\n")
+claim(abs(end["16 bits"] - end["32 bits"]) < 0.1, "With 16 bits the training can't be told apart.")
+show(curves({name: losses[name] for name in ("32 bits", "1 %, dropped", "1 %, feedback")}))
+reveal("L09-5", kept=end["1 %, feedback"], dropped=end["1 %, dropped"], full=end["32 bits"])
 
 # %% [markdown]
-# Where a rank waits in the all-reduce for the other one, hatched, no faster network would help. The
-# same in numbers: at each moment the first of these four that goes on has the time.
-
+# ## In practice
+#
+# Three switches of DDP that you will meet:
+#
+# - `no_sync()`: with gradient accumulation, only the last micro-batch may average. Inside
+#   `with model.no_sync():` the hooks only add up. Forget it, and each of $k$ micro-batches sends
+#   everything; the result is the same, and the traffic $k$ times as large.
+# - `find_unused_parameters=True`: a parameter that takes no part in this step's loss never calls
+#   its hook, so its bucket never fills, and torch ends the next step with an error. With it,
+#   DDP walks through the graph before each backward and marks such parameters as complete, which
+#   costs time. Our `finish` simply sends what's left, with zeros for what wasn't used.
+# - `gradient_as_bucket_view=True`: the gradients live in the buckets, as ours do, and a copy of the
+#   size of the model is saved.
+#
+# A model has 100 MB of gradients, and a bucket holds at most 25 MB. The last layer alone has 60 MB,
+# and each of the other 40 layers has 1 MB. How many buckets are there? (With one size for all
+# buckets, cut as ours do.)
 
 # %%
-def tell(name, found):
-    parts = f"computing {found.computing:5.1%}, communication {found.communication:5.1%}, "
-    print(f"{name:22} {parts}input {found.input:5.1%}, idle {found.idle:5.1%}")
-
-
-for rank, found in shares(trace).items():
-    tell(f"rank {rank}", found)
+mine = None
+answer("L09-6", mine)
 
 # %% [markdown]
-# "Communication" is here what no computing hides, waiting too. `python -m helpers.trace
-# traces/*.json` prints these lines for any profile. Each trace opens in
-# [Perfetto](https://ui.perfetto.dev) too, and shows thousands of operators there.
-#
-# Beside each trace lies a table, sorted by total time: with all that was called from there. These
-# are its first lines, of two steps.
+# And with `no_sync`: 8 micro-batches are accumulated, the gradients fill 4 buckets. How many
+# all-reduces does a rank take part in for one update, if somebody forgets `no_sync`?
 
 # %%
-for line in table.splitlines()[5:13]:
-    *name, own_share, own, total_share, total, average, calls = line.split()
-    print(f"{' '.join(name):44} {total:>10} {calls:>5} calls")
+mine = None
+answer("L09-7", mine)
 
 # %% [markdown]
-# Names such as "forward" are marks of the script: `with record_function("forward"):`. Without marks
-# you would see operators, and not your own words. The profiler can tell more, and each costs time
-# of its own, so switch on what you ask for:
-#
-# | flag | tells |
-# |---|---|
-# | `--record-shapes` | the shapes that each operator was given |
-# | `--profile-memory` | what each operator took of memory, and gave back |
-# | `--with-stack` | the line of Python that called it |
-# | `--with-flops` | how many operations the products took |
-#
-# ## Input
-#
-# Data that fits into memory is easy. Most does not: it is read from files, batch by batch. Here are
-# five inputs with the same numbers. The files were just written, so that the system still has them
-# in its memory: what differs is the work of each format, and not the disk.
-
-# %%
-predict(
-    "HDF5 is the format of many simulations: it keeps names, groups, and compressed parts. How "
-    "much longer does reading take than taking the same from memory?",
-    "a tenth more",
-    "twice as long",
-    "ten times as long, or more",
-)
-
-# %%
-from inputs import INPUTS, FromMemory, open_input
-from vectors import Shapes, make_vectors, write_vectors
-
-shapes = Shapes(src=(256, 1, 256), tgt=(256, 20, 256))
-folder = tempfile.TemporaryDirectory()
-data = {"memory": FromMemory(make_vectors(shapes))}
-for kind in INPUTS[1:]:
-    write_vectors(f"{folder.name}/{kind}", kind, shapes)
-    data[kind] = open_input(kind, f"{folder.name}/{kind}", shapes)
-
-
-# %%
-def seconds(data):
-    begun = time.perf_counter()
-    batches = sum(1 for _ in torch.utils.data.DataLoader(data, batch_size=32, shuffle=True))
-    return (time.perf_counter() - begun) / batches
-
-
-rounds = [{kind: seconds(data[kind]) for kind in INPUTS} for _ in range(7)]
-best = {kind: min(times[kind] for times in rounds) for kind in INPUTS}
-for kind, found in best.items():
-    print(f"{kind:12} {1e3 * found:6.2f} ms a batch, {found / best['memory']:5.1f} times memory")
-
-# %% [markdown]
-# Whether that matters depends on the step. A **worker** is a process that makes the next batches
-# while the rank computes on this one. One rank trains with each:
-
-# %%
-small = "--src-shape 128 1 64 --tgt-shape 128 20 64"
-file = f"{small} --hdf5 --data {folder.name}/small.h5"
-runs = {"memory": small, "HDF5": file, "HDF5 and a worker": f"{file} --workers 1"}
-traces, _ = profiles(*runs.values(), ranks=1)
-for name, trace in zip(runs, traces, strict=True):
-    tell(name, shares(trace)[0])
-show(in_lanes(traces[1]))
-
-# %% [markdown]
-# The picture is HDF5 without a worker. A worker is a process of its own, so its time is not in the
-# trace of its rank. It needs a core of its own too. And it must open the file itself: an open HDF5
-# file that travels to a worker breaks.
-#
-# ## `torch.compile`
-#
-# `--compile` lets torch write C++ (or Triton on a GPU) for the model. It needs a compiler, and says
-# in one line where there is none. It pays off over many steps: compiling this small model took 90
-# seconds of a core. What `record_function` marks inside of a compiled model is ignored; marks
-# around it stay.
-#
-# ## Easily got wrong
-#
-# - DDP *averages* the gradients: more ranks do not make an update smaller. They make steps fewer.
-#   With SGD a learning rate in proportion makes up for that, with a warm-up (Goyal et al. 2017,
-#   arXiv 1706.02677); with Adam it is usually the square root (`--lr-rule`).
-# - You call no collective, and DDP does: it broadcasts the weights at the start, and averages
-#   buckets during backward. You have seen them in the trace.
-# - One seed for all ranks gives them the same dropout. Weights are the same by DDP's broadcast, the
-#   order of the data by the sampler's seed, dropout should differ.
-# - `LOCAL_RANK` and its like are only there under a launcher (task PF-1).
-# - A file that is opened in the constructor of a data set breaks in a worker (task PF-3).
-# - A decoder that reads its own target learns to copy (task PF-5).
-# - A profiler that was started must be stopped: `with` does it, also after an error.
-#
 # ## What to remember
 #
-# - A gradient is complete when backward has passed its layer; a hook tells.
-# - Each message has a cost of its own. Buckets: few messages, and they overlap with backward.
+# - A gradient is complete when backward has passed its layer, and a hook tells you.
+# - A message costs alpha + beta x bytes. Many small ones pay for latency, a single one can't
+#   overlap, and between them lies the best bucket.
+# - The step can't be shorter than the longer of computing and sending.
 # - All ranks must start their all-reduces in the same order.
-# - A tied weight is complete last.
-# - First look where the time goes: computing, communication, input, or nothing. Then improve that.
-# - Workers hide input behind computing, if there is a core for them.
+# - A tied weight is complete last, so buckets are remade after the first step.
 #
-# ## Exercises
+# ## In the wild
 #
-# **1. Task DP-4: buckets.**
-
-# %%
-check("DP-4")
-
-# %% [markdown]
-# **2.** A model has 100 MB of gradients, and a bucket holds 25 MB. The last layer alone has 60 MB.
-# How many buckets are there, if the other layers have 1 MB each?
-
-# %%
-mine = None
-answer(mine, lambda: 1 + -(-40 // 25))
-
-# %% [markdown]
-# **3. Task PF-1: any machine.** With a launcher and without, with GPUs and without. Then run
-# `profile_ddp.py` on every machine that you have.
-
-# %%
-check("PF-1")
-
-# %% [markdown]
-# **4. Task PF-2: other shapes.** When it passes, run with `--src-shape` and `--tgt-shape`: which of
-# the three numbers changes what DDP must send?
-
-# %%
-check("PF-2")
-
-# %% [markdown]
-# **5. Task PF-3: other files.** When it passes, compare `--input pt`, `safetensors` and `memmap`,
-# with a large `--tgt-shape`.
-
-# %%
-check("PF-3")
-
-# %% [markdown]
-# **6. Task PF-4: other types.** When it passes, try `--dtype bfloat16` and `float64`: what happens
-# to input, and what to computing?
-
-# %%
-check("PF-4")
-
-# %% [markdown]
-# **7. Task PF-5: no looking ahead.**
-
-# %%
-check("PF-5")
-
-# %% [markdown]
-# **8.** `--size lab` has 44,140,544 parameters. How many bytes of gradients (float32) does each
-# rank average in a step?
-
-# %%
-mine = None
-answer(mine, lambda: 4 * 44_140_544)
-
-# %% [markdown]
-# **9.** A model of a trillion parameters has 128 layers of width 25,600 (lesson 15). With Adam in
-# mixed precision its states take 16 bytes a parameter: 16 TB. Activations come on top: about 34 x s
-# x b x h bytes a layer, for sequences of s tokens, a batch of b and a width of h (Korthikanti et
-# al. 2022, arXiv 2205.05198, without the attention scores). How many TB (1e12 bytes) do the
-# activations take with s = 2048 and b = 128?
-
-# %%
-mine = None
-answer(mine, lambda: 34 * 2048 * 128 * 25600 * 128 / 1e12, tolerance=0.05)
+# - DDP's paper reports near-linear scaling to 256 GPUs
+#   ([2006.15704](https://arxiv.org/abs/2006.15704), abstract); buckets hold 25 MB by default, the
+#   first one 1 MiB.
+# - Deep Gradient Compression sends top-k with error feedback and reports 270 to 600 times fewer
+#   bytes without loss of accuracy ([1712.01887](https://arxiv.org/abs/1712.01887), abstract).
+# - DeepSeek-V3 keeps 20 multiprocessors of each GPU for communication
+#   ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2).
+#
+# To read: in PyTorch, `Reducer::mark_variable_ready` in `torch/csrc/distributed/c10d/reducer.cpp`
+# is your `complete`; look for `next_bucket_`. In Megatron-LM it's `register_grad_ready` in
+# `megatron/core/distributed/param_and_grad_buffer.py`.
+#
+# ## Where next
+#
+# You've predicted where the time of a step goes. [Lesson 10](10_profiling_and_input.ipynb) measures
+# it, in programs you didn't write, and finds a cause that no bucket cures: the input.

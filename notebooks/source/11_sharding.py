@@ -1,33 +1,45 @@
 # %% [markdown]
 # # Sharding: no rank keeps what another keeps
 #
-# **Needs:** two cores, no network. **Takes:** two minutes.
+# *Reading 40 minutes · tasks 85 · machine 2*
 #
-# In data parallelism each rank holds the whole model, its gradients, and the optimizer's state. The
-# state of Adam alone is twice as large as the model. On every rank it is the same.
+# *With twenty minutes: read up to the picture of the four stages, then do DP-6.*
 #
-# **Question.** How much of this must a rank really keep, and what does it cost to keep less?
+# Data parallelism has a waste built in. Every rank holds the whole model, all of its gradients, and
+# the optimizer's state, and after each step all of that is the same on every rank. For Adam the
+# state alone is the largest part, so a model of seven billion parameters doesn't fit on one 80 GB
+# GPU, and a thousand GPUs running plain data parallelism don't help: each of them is as full as the
+# first.
+#
+# **Question.** How much of this does a rank really have to keep, and what does it cost, in bytes on
+# the wire and in seconds, to keep less?
 
 # %%
-# needs: DP/zero/intro_ZeRO.py, DP/zero/zero1.py, DP/zero/zero2.py, DP/zero/zero3.py
-# needs: DP/zero/memory.py, helpers/parallel/shards.py
+# needs: DP/zero/intro_ZeRO.py, DP/zero/shards.py, DP/zero/zero1.py, DP/zero/zero2.py
+# needs: DP/zero/zero3.py, DP/zero/memory.py
 import sys
+from statistics import median
 
 import torch
 import torch.distributed as dist
 
 from helpers.cost import states
 from helpers.draw import curves
+from helpers.draw.states import zero_stages
 from helpers.grade import check
-from helpers.lesson import answer, predict, show, show_diff
-from helpers.ranks import find_place, launch
+from helpers.lesson import answer, claim, predict, quick, reveal, show, show_diff
+from helpers.network import Link, slow_link
+from helpers.ranks import find_place, keep_warm, launch
+from helpers.trace import cut_by
+
+keep_warm(3)  # ranks get ready while you read
 
 # %% [markdown]
 # ## Two halves of an all-reduce
 #
-# You know all-reduce: every rank gets the sum of all. It has two halves. After a
-# **reduce-scatter** each rank has the sum of *one part*. After an **all-gather** each rank has the
-# parts of all.
+# An all-reduce leaves the sum of all ranks' tensors on every rank. It's really two collectives.
+# After a **reduce-scatter** each rank has the sum of *one part*, and after an **all-gather** each
+# rank has the parts of all.
 
 
 # %%
@@ -43,177 +55,488 @@ def halves():
 print(*launch(halves, ranks=3, quiet=True), sep="\n")
 
 # %% [markdown]
-# Between the two halves, each rank has one part. This is the place where ZeRO puts its hand in.
-# Adam changes each weight by looking at this weight's gradient only. So a rank can update *its
-# part* alone, and then the all-gather hands round weights in place of gradients. The same bytes
-# travel. And a rank needs Adam's state for its part only. This is **ZeRO-1**; a part is called a
+# Between the two halves each rank holds one part of the summed gradient, and that's where ZeRO
+# steps in. Adam updates a weight by looking at that weight's gradient and nothing else. So a rank
+# can update *its part* right there, between the halves, and the all-gather then carries new weights
+# instead of gradients. Just as many bytes travel, and a rank needs Adam's state for its own part
+# only. That is **ZeRO-1** ([1910.02054](https://arxiv.org/abs/1910.02054)), and a part is called a
 # **shard**.
+#
+# How much does it save? In mixed precision a parameter takes 2 bytes for the weight, 2 for the
+# gradient, and 12 for the optimizer: a 32-bit copy of the weight, a mean and a variance.
 
 # %%
 predict(
-    "Adam, all numbers in 32 bits: a weight, a gradient and two states are 16 bytes a parameter. "
-    "With ZeRO-1 on four ranks, how many bytes a parameter does a rank keep?",
-    "16, but they are used better",
-    "10",
+    "L11-1",
+    "Mixed precision with Adam takes 2 + 2 + 12 = 16 bytes a parameter. With ZeRO-1 on four ranks, "
+    "how many bytes a parameter does each rank keep?",
     "4",
+    "7",
+    "13",
 )
 
 # %%
 for stage in range(4):
-    each = states(1, "fp32", stage, ranks=4)
+    each = states(1, "mixed", stage, ranks=4)
     print(f"stage {stage}: {each.weights:.1f} weights + {each.gradients:.1f} gradients + "
-          f"{each.optimizer:.1f} states = {each.total:.1f} bytes a parameter")  # fmt: skip
+          f"{each.optimizer:.1f} optimizer = {each.total:.1f} bytes a parameter")  # fmt: skip
+reveal("L11-1")
+
+# %%
+show(zero_stages(ranks=4))
 
 # %% [markdown]
-# The first stage saves most for nothing. **ZeRO-2** cuts the gradients too: when the gradients of a
-# block are complete, they are averaged at once, and each rank lets go of all but its part.
-# **ZeRO-3** cuts the weights too: just before a block computes, its weights are gathered; just
-# after, they are let go. Torch calls it fully sharded data parallel, **FSDP**.
+# The first stage saves most. **ZeRO-2** shards the gradients too: as soon as the gradients of a
+# block are complete they are reduce-scattered, and each rank frees all but its part. **ZeRO-3**
+# shards the weights too: they are gathered just before a block computes and freed just after. Torch
+# calls that *fully sharded data parallel*, **FSDP**. For $\Psi$ parameters on $N$ ranks, in bytes a
+# rank:
 #
-# ## By hand
+# $$M_0 = 16\,\Psi, \qquad M_1 = 4\,\Psi + \frac{12\,\Psi}{N}, \qquad M_2 = 2\,\Psi +
+# \frac{14\,\Psi}{N}, \qquad M_3 = \frac{16\,\Psi}{N}.$$
 #
-# From ZeRO-1 to ZeRO-2, and to ZeRO-3. Each is one more file, and a class that changes the one
-# before.
+# Two conventions circulate. The ZeRO paper keeps gradients in 16 bits, which makes 16 bytes.
+# Megatron-LM accumulates them in 32 bits, which makes 18: then stage 1 is $6\,\Psi + 12\,\Psi/N$.
+# If two tables disagree by an eighth, that is why. And neither counts activations, which belong to
+# each rank's own samples; no stage of ZeRO touches them.
+#
+# A model has one billion parameters and is trained in mixed precision (16 bytes a parameter) with
+# ZeRO-2 on 16 ranks. How many GB does each rank keep? (1 GB is 10⁹ bytes.)
 
 # %%
-show_diff("DP/zero/zero1.py", "DP/zero/zero2.py", context=1)
-
-# %%
-print(open("../DP/zero/zero3.py", encoding="utf-8").read().partition("class ")[2])
+mine = None
+answer("L11-2", mine)
 
 # %% [markdown]
-# ## Measured
+# ## From parameters to shards
 #
-# Three real ranks train the small LLaMA, with each stage in turn. `kept` counts the memory blocks
-# behind all tensors, just before an update. Beside it stands what the formula says.
-
-
-# %%
-def train(stage):
-    sys.path[:0] = ["../DP/zero"]
-    import intro_ZeRO
-    from memory import expected
-
-    options = intro_ZeRO.read_flags(["--steps", "5", "--seq-l", "64", "--stage", str(stage)])
-    place = find_place()
-    losses, count, kept, trace = intro_ZeRO.train(options, place, "cpu", lambda *_: None)
-    return losses, kept, expected(count, stage, place.world_size), trace
-
-
-runs = {stage: launch(train, ranks=3, args=(stage,), quiet=True) for stage in range(4)}
-for stage, ranks in runs.items():
-    losses, kept, formula, _ = ranks[0]
-    sizes = ", ".join(f"{name} {kept[name] / 1e6:.2f} ({formula[name] / 1e6:.2f})" for name in kept)
-    print(f"stage {stage}: loss {losses[-1]:.6f}; MB kept (formula): {sizes}")
-
-# %% [markdown]
-# The losses agree: nothing but the place of the numbers has changed. Now look at what travels.
-
-# %%
-predict(
-    "Plain data parallelism sends each gradient once, by an all-reduce: that is twice the bytes of "
-    "the model. How much does ZeRO-3 send?",
-    "as much",
-    "half as much again",
-    "three times as much",
-)
-
-# %%
-HALVES = {"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1}
-whole = runs[0][0][2]["weights"]
-for stage, ranks in runs.items():
-    events = [e for e in ranks[0][3].events if e.kind in HALVES]
-    sent = sum(HALVES[e.kind] * e.info["bytes"] for e in events) / 5
-    print(
-        f"stage {stage}: {sent / whole:.2f} times the model in each step, {len(events) // 5} calls"
-    )
-
-# %% [markdown]
-# Stages 1 and 2 send what data parallelism sends. Stage 3 gathers the weights twice, for forward
-# and for backward, and sends the gradients once: 3 in place of 2. A step of it:
-
-# %%
-trace = runs[3][0][3].merged(*(rank[3] for rank in runs[3][1:]))
-ends = [e.end for e in trace.events_of(0) if e.kind == "update"]
-show(trace.between(ends[2], ends[3]))
-
-# %% [markdown]
-# Here the rank waits for each gather. FSDP gathers the next block while the present one computes.
+# What travels together is a **unit**: a block, the embedding, the head. All parameters of a unit
+# live in one flat tensor, padded so that the ranks' parts are equally long, and each parameter is a
+# view of it. That way a unit needs one collective, and a part may begin in the middle of a matrix:
+# Adam doesn't mind.
 #
-# ## Torch's own
+# ### Your turn: DP-5 · 30 minutes · 20 points
 #
-# FSDP2 is called `fully_shard`. It must give the same losses as ZeRO-3 by hand.
-
-
-# %%
-def fsdp(seed=0):
-    sys.path[:0] = ["../DP/zero"]
-    import intro_ZeRO as script
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import fully_shard
-
-    options, place = script.read_flags(["--seq-l", "64"]), find_place()
-    options.seed = seed
-    tokenizer, net = script.prepare(options, "cpu")
-    mesh = init_device_mesh("cpu", (place.world_size,))
-    for part in [*net.model.layers, net]:
-        fully_shard(part, mesh=mesh)
-    return losses_of(net, script, options, tokenizer, place)
-
-
-# %%
-def losses_of(net, script, options, tokenizer, place):
-    optimizer = torch.optim.Adam(net.parameters(), lr=options.lr)
-    stories = iter(script.make_stories(options, tokenizer, place.rank, place.world_size))
-    losses = []
-    for _ in range(5):
-        ids = next(stories)
-        optimizer.zero_grad()
-        loss = script.causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
-
-
-theirs = launch(fsdp, ranks=3, quiet=True, checked=False)[0]
-print("FSDP2: ", *(f"{loss:.5f}" for loss in theirs))
-print("ZeRO-3:", *(f"{loss:.5f}" for loss in runs[3][0][0]))
-
-# %% [markdown]
-# ## How far does it carry?
-#
-# LLaMA-7B with Adam in mixed precision, 16 bytes a parameter. On one device of 80 GB it does not
-# fit. With stage 3 every further rank makes room; the other stages come to an end.
-
-# %%
-ranks = [1, 2, 4, 8, 16, 32, 64]
-lines = {}
-for stage in range(4):
-    sizes = [states(6.74e9, "mixed", stage, n).total / 1e9 for n in ranks]
-    lines[f"stage {stage}"] = dict(zip(ranks, sizes, strict=True))
-title = "LLaMA-7B: with stage 1 the states fit into eight devices of 40 GB"
-show(curves(lines, title, x="data-parallel ranks", y="GB on each rank"))
-
-# %% [markdown]
-# ## What to remember
-#
-# - An all-reduce is a reduce-scatter and an all-gather. ZeRO works between the two.
-# - Stage 1 cuts the optimizer's state, stage 2 the gradients too, stage 3 the weights too.
-# - Stages 1 and 2 send as much as data parallelism; stage 3 half as much again.
-# - Activations are not cut: they are a rank's own. Smaller batches and recomputation help there.
-#
-# ## Exercises
-#
-# **1. Task DP-5: ZeRO-1.**
+# Write `average()` and `gather()` of `Shards` in `DP/zero/shards.py`: the two halves of the
+# all-reduce, one for gradients and one for weights. The constructor, which flattens the parameters,
+# is there; read it first.
 
 # %%
 check("DP-5")
 
 # %% [markdown]
-# **2.** A model of one billion parameters, mixed precision, 16 ranks, ZeRO-2. How many GB does each
-# rank keep?
+# ### Your turn: DP-6 · 10 minutes · 10 points
+#
+# Write `step()` of `Zero1` in `DP/zero/zero1.py`. Backward has left whole gradients on each rank;
+# after your step every rank has the new weights, and has updated only its own part of them.
 
 # %%
-mine = None
-answer(mine, lambda: states(1e9, "mixed", 2, 16).total / 1e9)
+check("DP-6")
+
+# %% [markdown]
+# ## Does a rank keep what the formula says?
+#
+# Three real ranks train the small LLaMA in 32 bits, where weight, gradient and the two states take
+# 4, 4 and 8 bytes. `kept` counts the memory blocks behind all tensors just before an update. The
+# ranks run on an artificial link of 200 megabits a second, so that we can also see what the bytes
+# cost: inside `slow_link` every message takes as long as it would take there.
+
+# %%
+FLAGS = ["--steps", str(quick(6, 2)), "--seq-l", "64"]
+
+
+def train(stage):
+    """On a rank: losses, bytes kept and expected, and the trace."""
+    sys.path[:0] = ["../DP/zero"]
+    import intro_ZeRO
+    from memory import expected
+
+    options, place = intro_ZeRO.read_flags([*FLAGS, "--stage", str(stage)]), find_place()
+    with slow_link(Link(200)):
+        losses, count, kept, trace = intro_ZeRO.train(options, place, "cpu", lambda *_: None)
+    return losses, kept, expected(count, stage, place.world_size), trace
+
+
+def print_kept(stage, ranks):
+    losses, kept, formula, _ = ranks[0]
+    sizes = ", ".join(f"{name} {kept[name] / 1e6:.2f} ({formula[name] / 1e6:.2f})" for name in kept)
+    print(f"stage {stage}: loss {losses[-1]:.6f}; MB kept (formula): {sizes}")
+
+
+# %%
+plain = launch(train, ranks=3, args=(0,), quiet=True)
+print_kept(0, plain)
+
+# %%
+first_stage = launch(train, ranks=3, args=(1,), quiet=True)
+print_kept(1, first_stage)
+
+# %% [markdown]
+# Your ZeRO-1 reaches the same loss, because nothing but the place of the numbers has changed, and
+# the optimizer's state has shrunk to a third.
+#
+# — *End of the first session* —
+#
+# ## ZeRO-2 and ZeRO-3
+#
+# From stage 1 to stage 2 only the moment changes. Autograd calls a hook whenever a parameter's
+# gradient is complete, and when the last one of a unit is there, the unit is averaged while
+# backward goes on with the next.
+
+# %%
+show_diff("DP/zero/zero1.py", "DP/zero/zero2.py", context=1)
+
+# %% [markdown]
+# Stage 3 has to do the same with weights, and there are two moments at which a unit needs them.
+#
+# ### Your turn: DP-7 · 45 minutes · 25 points
+#
+# Write `add_hooks()` and `complete()` of `Zero3` in `DP/zero/zero3.py`, on top of `Zero2`. A unit's
+# weights may exist only while that unit computes. The hooks of `torch.nn.Module` do it, and the
+# model itself stays as it is: that's why FSDP works for models that know nothing of it.
+
+# %%
+check("DP-7")
+
+# %% [markdown]
+# Now all four stages, and what each of them sends.
+
+# %%
+predict(
+    "L11-3",
+    "Plain data parallelism averages each gradient by an all-reduce: that is twice the bytes of "
+    "the model, one for each half. How much does ZeRO-3 send in a step?",
+    "as much: twice the bytes of the model",
+    "half as much again",
+    "twice as much",
+)
+
+# %%
+runs = {0: plain, 1: first_stage}
+for stage in (2, 3):
+    runs[stage] = launch(train, ranks=3, args=(stage,), quiet=True)
+for stage, ranks in runs.items():
+    print_kept(stage, ranks)
+
+# %%
+HALVES = {"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1}
+whole, volume = plain[0][2]["weights"], {}
+for stage, ranks in runs.items():
+    events, steps = ranks[0][3].events, len(ranks[0][0])
+    sent = [e for e in events if e.kind in HALVES]
+    volume[stage] = sum(HALVES[e.kind] * e.info["bytes"] for e in sent) / steps / whole
+    ends = [e.end for e in events if e.kind == "update"]
+    seconds = median(b - a for a, b in zip(ends, ends[1:], strict=False))
+    print(f"stage {stage}: {volume[stage]:.2f} times the model in {len(sent) // steps} calls, "
+          f"{1e3 * seconds:.0f} ms a step")  # fmt: skip
+reveal("L11-3", ratio=volume[3] / volume[0])
+
+# %% [markdown]
+# Stages 1 and 2 send what data parallelism sends. Stage 3 gathers the weights twice, for forward
+# and for backward, and reduce-scatters the gradients once: three instead of two. On this link a
+# volume of the model, cut by (N-1)/N, takes this long, and whatever a step takes beyond it is
+# computing:
+
+# %%
+one = Link(200).seconds(whole * 2 / 3)
+print(f"one volume: {1e3 * one:.0f} ms; two: {2e3 * one:.0f} ms; three: {3e3 * one:.0f} ms")
+
+# %% [markdown]
+# Here is one step of stage 3, on three ranks. F and B are cut where the rank stops to communicate.
+
+# %%
+trace = runs[3][0][3].merged(*(rank[3] for rank in runs[3][1:]))
+ends = [e.end for e in trace.events_of(0) if e.kind == "update"]
+show(cut_by(trace).between(ends[-2], ends[-1]))
+
+# %% [markdown]
+# The gathers are on the critical path: nothing computes while one is going on. A real FSDP
+# **prefetches**, which means that it starts the gather of the next unit before the present one
+# computes. Then a gather costs time only where it takes longer than a unit's computing, at the
+# price of a second unit's weights in memory.
+#
+# ## With gradient accumulation
+#
+# So far each step had one micro-batch. Suppose we accumulate the gradients of $k$ micro-batches
+# before each update, as every pipeline does. ZeRO-1 can keep adding to its local gradients, and
+# needs its two halves once at the end.
+
+# %%
+predict(
+    "L11-4",
+    "With k = 8 micro-batches in a step, ZeRO-3 frees weights and gradients after each. How many "
+    "times as much as ZeRO-1 does it send?",
+    "1.5 times, as before",
+    "8 times",
+    "12 times",
+)
+
+# %%
+print("    k   ZeRO-1   ZeRO-3   ZeRO-3, gradients kept whole   (times the model)")
+for k in (1, 2, 4, 8, 32):
+    print(f"{k:5}{2:9}{3 * k:9}{2 * k + 1:12}")
+reveal("L11-4")
+
+# %% [markdown]
+# Each micro-batch needs its two gathers, and its reduce-scatter too unless whole gradients are kept
+# until the end, which gives ZeRO-2's saving away. So the volumes are
+#
+# $$V_{1} = 2\,\Psi, \qquad V_{3} = 3k\,\Psi \quad\text{or}\quad (2k+1)\,\Psi.$$
+#
+# A pipeline has a large $k$ by design, because that is how its bubble gets small. That's why
+# pipelines are combined with ZeRO-1 and hardly ever with ZeRO-3.
+#
+# ## Find the bug
+#
+# Gradients are usually clipped: if the norm of the whole gradient is above 1, it's scaled down to
+# 1. Here is a clip for shards. It runs, and the loss goes down.
+
+
+# %%
+def clip(part, most=1.0):
+    """Scale this rank's part of the gradient so that its norm is at most `most`."""
+    return part * min(1.0, most / part.norm().item())
+
+
+def clipped(clip):
+    gradient = torch.tensor([3.0, 0.0, 0.0, 4.0, 0.1, 0.0])  # norm 5, two numbers a rank
+    part = clip(gradient.chunk(3)[dist.get_rank()])
+    parts = [torch.empty(2) for _ in range(3)]
+    dist.all_gather(parts, part)
+    return [round(number, 3) for number in torch.cat(parts).tolist()]
+
+
+print("one device:  ", clip(torch.tensor([3.0, 0.0, 0.0, 4.0, 0.1, 0.0])).tolist())
+print("three shards:", launch(clipped, ranks=3, args=(clip,), quiet=True)[0])
+
+# %%
+predict(
+    "L11-5",
+    "What is wrong with it?",
+    "each rank should clip to 1/3, since there are three of them",
+    "each rank takes the norm of its own part",
+    "a gradient must be clipped before it is sharded",
+)
+
+
+# %%
+def clip_together(part, most=1.0):
+    total = part.norm() ** 2
+    dist.all_reduce(total)  # one number: the squares of all parts
+    return part * min(1.0, most / total.sqrt().item())
+
+
+print("three shards:", launch(clipped, ranks=3, args=(clip_together,), quiet=True)[0])
+reveal("L11-5")
+
+# %% [markdown]
+# The dangerous thing about the local norm is how quiet it is. Each part is scaled by its own
+# factor, so the direction of the gradient changes, and it changes with the number of ranks. Nothing
+# crashes; the run is merely a different one on 64 GPUs than on 8. The cure costs one all-reduce of
+# a single number.
+#
+# ## Torch's own
+#
+# FSDP2 is the function `fully_shard`. Applied to a module it does what your hooks do, so we apply
+# it to each block and then to the whole net, whose unit is what's left: embedding, final norm and
+# head.
+
+
+# %%
+def sharded(reshard=None):
+    """On a rank: a net in torch's shards, its stories, and the loss of a batch."""
+    sys.path[:0] = ["../DP/zero"]
+    import intro_ZeRO as script
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    options, place = script.read_flags(FLAGS), find_place()
+    tokenizer, net = script.prepare(options, "cpu")
+    mesh = init_device_mesh("cpu", (place.world_size,))
+    for part in [*net.model.layers, net]:
+        fully_shard(part, mesh=mesh, reshard_after_forward=reshard)
+    stories = iter(script.make_stories(options, tokenizer, place.rank, place.world_size))
+    return net, stories, lambda ids: script.causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
+
+
+# %% [markdown]
+# First its losses, which must be those of your ZeRO-3. Then a parameter: it has become a
+# **DTensor**, a tensor that knows how it's cut. Its shape is the whole one, while only a part of it
+# is here.
+
+
+# %%
+def look_inside():
+    net, stories, loss_of = sharded()
+    optimizer = torch.optim.Adam(net.parameters(), lr=4e-3)  # after fully_shard
+    losses = []
+    for _ in range(quick(6, 2)):
+        optimizer.zero_grad()
+        loss = loss_of(next(stories))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    p = net.model.layers[0].self_attn.q_proj.weight
+    kind, whole, here = type(p).__name__, tuple(p.shape), tuple(p.to_local().shape)
+    return losses, f"a {kind} of shape {whole}, {p.placements[0]}; here {here}"
+
+
+# %%
+theirs = launch(look_inside, ranks=3, quiet=True, checked=False)
+print("FSDP2: ", *(f"{loss:.5f}" for loss in theirs[0][0]))
+for rank, (_, inside) in enumerate(theirs):
+    print(f"rank {rank}: {inside}")
+
+# %%
+ours = runs[3][0][0]
+print("ZeRO-3:", *(f"{loss:.5f}" for loss in ours))
+away = max(abs(a - b) for a, b in zip(ours, theirs[0][0], strict=True))
+claim(away < 1e-3, f"The losses are at most {away:.0e} apart.")
+
+# %% [markdown]
+# 64 rows don't divide by three, and FSDP2 doesn't mind: it cuts each parameter along its first
+# dimension, into 22, 22 and 20 rows. Your `Shards` cuts the flat tensor in equal parts instead, as
+# the first FSDP did. FSDP2 gave that up so that a shard still has a name and a shape, which is what
+# checkpoints, mixed precision by layer and frozen parameters need.
+#
+# Note the comment in that cell: the optimizer is made *after* `fully_shard`. What goes wrong if
+# it's made before?
+
+
+# %%
+def optimizer_first():
+    from torch.distributed.fsdp import fully_shard
+
+    net = torch.nn.Linear(6, 6)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    fully_shard(net, mesh=dist.device_mesh.init_device_mesh("cpu", (3,)))
+    before = net.weight.full_tensor().clone()
+    net(torch.ones(1, 6)).sum().backward()
+    optimizer.step()
+    return (net.weight.full_tensor() - before).abs().max().item()
+
+
+change = launch(optimizer_first, ranks=3, quiet=True, checked=False)[0]
+print(f"largest change of a weight after a step: {change}")
+
+# %% [markdown]
+# Nothing moves, and nothing complains. `fully_shard` replaces every parameter by a new one, and the
+# optimizer still holds the old ones, which never get a gradient.
+#
+# The setting you'll meet most often is `reshard_after_forward`. Let's count what each choice sends
+# in a step of one micro-batch, and of four.
+
+# %%
+predict(
+    "L11-6",
+    "With reshard_after_forward=False a block keeps its weights after its forward. What does that "
+    "buy, and what does it cost?",
+    "less memory, more bytes on the wire",
+    "fewer bytes on the wire, more memory",
+    "neither: the weights must be freed anyway before the update",
+)
+
+
+# %%
+CALLS = "all_gather_single all_gather_into_tensor reduce_scatter_single reduce_scatter_tensor"
+
+
+def listen(name, sent):
+    """Have a function of torch.distributed write down the bytes of its largest tensor."""
+    send = getattr(dist, name)
+
+    def listened(*given, **named):
+        tensors = [t for t in (*given, *named.values()) if isinstance(t, torch.Tensor)]
+        sent.append(max(t.nbytes for t in tensors))
+        return send(*given, **named)
+
+    setattr(dist, name, listened)
+
+
+# %%
+def count(reshard, k, sync=True):
+    """On a rank: the volume that FSDP2 sends in a step of k micro-batches, in times the model."""
+    (net, stories, loss_of), sent = sharded(reshard), []
+    for name in CALLS.split():
+        if hasattr(dist, name):  # the names differ between versions of torch
+            listen(name, sent)
+    for i in range(k):
+        net.set_requires_gradient_sync(sync or i == k - 1)
+        loss_of(next(stories)).backward()
+    return sum(sent) / (4 * sum(p.numel() for p in net.parameters()))
+
+
+# %%
+volumes = []
+for words, how in {
+    "reshard_after_forward=True,  1 micro-batch  ": (True, 1),
+    "reshard_after_forward=False, 1 micro-batch  ": (False, 1),
+    "reshard_after_forward=True,  4 micro-batches": (True, 4),
+    "the same, gradients kept whole until the end": (True, 4, False),
+}.items():
+    volumes.append(launch(count, ranks=3, args=how, quiet=True, checked=False)[0])
+    print(f"{words}: {volumes[-1]:.1f} times the model")
+reveal("L11-6", kept=volumes[1], freed=volumes[0])
+
+# %% [markdown]
+# The counts are those of the formulas, with a little padding. With `reshard_after_forward=False`
+# the weights are gathered once and stay until backward, so the volume is that of ZeRO-2, and so is
+# the memory at its peak. (By default the outermost unit isn't resharded: its backward comes right
+# after its forward.) `set_requires_gradient_sync(False)` keeps whole gradients until the last
+# micro-batch.
+#
+# Two more words that you'll meet. **HSDP** shards inside a group of ranks, such as the GPUs of one
+# machine, and replicates across groups: gathers stay on the fast network, and only averaged shards
+# cross the slow one. You get it from a mesh with two dimensions. And the clip of the last section
+# is right in torch, because `clip_grad_norm_` of DTensors returns the global norm.
+#
+# ## How far does it carry?
+#
+# LLaMA-7B with Adam in mixed precision, at 16 bytes a parameter, needs 108 GB. The horizontal axis
+# counts ranks as powers of two.
+
+# %%
+ranks = [2**n for n in range(7)]
+lines = {}
+for stage in range(4):
+    sizes = [states(6.74e9, "mixed", stage, n).total / 1e9 for n in ranks]
+    lines[f"stage {stage}" if stage else "no ZeRO"] = dict(zip(ranks, sizes, strict=True))
+title = "ZeRO-1 and ZeRO-2 level off; only ZeRO-3 keeps falling"
+show(curves(lines, title, x="data-parallel ranks", y="GB on each rank", log="xy"))
+
+# %% [markdown]
+# Stage 1 can't fall below $4\,\Psi$ and stage 2 can't fall below $2\,\Psi$, however many ranks
+# there are. Stage 3 has no floor: every further rank makes room. That's the trade in one sentence:
+# stages 1 and 2 are free, and stage 3 pays half as much again, or far more with accumulation, for a
+# memory that keeps falling.
+#
+# ## What to remember
+#
+# - An all-reduce is a reduce-scatter and an all-gather, and ZeRO does the update between them.
+# - Stage 1 shards the optimizer's state, stage 2 the gradients too, stage 3 the weights too.
+#   Activations are never sharded by ZeRO.
+# - Stages 1 and 2 send as much as data parallelism. Stage 3 sends half as much again for one
+#   micro-batch, and $3k$ against 2 for $k$ of them, which is why pipelines use ZeRO-1.
+# - The norm for clipping is a sum over all shards. A local norm trains, quietly, something else.
+# - With FSDP2, make the optimizer after `fully_shard`.
+#
+# ## In the wild
+#
+# - BLOOM, 176 billion parameters on 384 A100s, combined tensor parallelism of 4, 12 pipeline stages
+#   and 8 replicas with ZeRO **stage 1** ([2211.05100](https://arxiv.org/abs/2211.05100), section
+#   3.4).
+# - DeepSeek-V3 made the same choice with 16 pipeline stages on 2,048 H800s: ZeRO-1 for data
+#   parallelism ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2).
+# - Llama 3 405B sharded optimizer states and gradients on up to 16,384 H100s, but didn't reshard
+#   the weights after forward, to avoid the second gather
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2): your L11-6.
+#
+# To read in PyTorch: `pre_forward`, `post_forward`, `pre_backward` and `post_backward` of
+# `FSDPParamGroup` in `torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py`. They are your four
+# hooks, and the line to look for is the one that prefetches.
+#
+# ## Where next
+#
+# ZeRO shards what is *kept*, but each rank still computes whole layers. In [lesson
+# 12](12_tensor_parallel.ipynb) the layers themselves are cut, so a rank never holds a whole matrix
+# even while it computes.

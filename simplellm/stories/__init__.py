@@ -11,6 +11,7 @@
 | `parse(text)` | every way the grammar can write a text: one for a story, none for another text |
 | `sentences(text)` | the complete sentences of a text |
 | `can_write(sentence)` | whether some story holds a sentence |
+| `right_sentences(texts)` | how many sentences of some texts it can write, of how many |
 | `surprisal(derivation)` | its -log probability in nats |
 | `entropy()` | the expected surprisal of a story, exactly |
 | `floor(tokenizer)` | the least mean loss per token that any model can have on the stories |
@@ -21,6 +22,8 @@ in half a minute.
 The grammar is in `assets/`: `words_*.txt` hold the words, `plot_*.txt` the stories; `grammar.py`
 says how to read them. Everything is plain Python, without a download and without torch.
 """
+
+from collections.abc import Iterable
 
 from . import information, parsing
 from .grammar import WORLDS, story_grammar
@@ -42,6 +45,7 @@ __all__ = [
     "entropy",
     "floor",
     "parse",
+    "right_sentences",
     "sentences",
     "stories",
     "story",
@@ -57,6 +61,12 @@ def parse(text: str, world: str = "large") -> list[Derivation]:
 def can_write(sentence: str, world: str = "large") -> bool:
     """Return whether some story holds this sentence: a measure of what a model has learned."""
     return _can_write(story_grammar(world), sentence)
+
+
+def right_sentences(texts: Iterable[str], world: str = "large") -> tuple[int, int]:
+    """Return how many complete sentences of the texts the grammar can write, and their number."""
+    found = [sentence for text in texts for sentence in sentences(text)]
+    return sum(can_write(sentence, world) for sentence in found), len(found)
 
 
 def entropy(world: str = "large") -> float:

@@ -133,6 +133,50 @@ PROGRAMS = (
         says="must wait until one rank has made it",
         alone=True,
     ),
+    Program(
+        "the names of the parts are not synced",
+        """
+        rank = dist.get_rank()
+        draft, whole = Path(folder) / f".draft-{step}", Path(folder) / f"step-{step}"
+        if rank == 0:
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir(parents=True, exist_ok=False)
+        dist.barrier()
+        with open(draft / f"rank{rank}.pt", "wb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        dist.barrier()
+        if rank == 0:
+            os.rename(draft, whole)
+            names_to_disk(folder)
+        dist.barrier()
+        """,
+        says="for the draft's folder",
+        alone=True,
+    ),
+    Program(
+        "the name of the whole is not synced",
+        """
+        rank = dist.get_rank()
+        draft, whole = Path(folder) / f".draft-{step}", Path(folder) / f"step-{step}"
+        if rank == 0:
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir(parents=True, exist_ok=False)
+        dist.barrier()
+        with open(draft / f"rank{rank}.pt", "wb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        dist.barrier()
+        if rank == 0:
+            names_to_disk(draft)
+            os.rename(draft, whole)
+        dist.barrier()
+        """,
+        says="after the folder got its name",
+        alone=True,
+    ),
 )
 
 RIGHT = {
@@ -150,7 +194,9 @@ RIGHT = {
                 os.fsync(file.fileno())
         dist.barrier()
         if rank == 1:
+            names_to_disk(draft)
             os.rename(draft, whole)
+            names_to_disk(folder)
         dist.barrier()
         """,
     "with replace": """
@@ -167,7 +213,9 @@ RIGHT = {
                 os.fsync(file.fileno())
         dist.barrier()
         if rank == 0:
+            names_to_disk(draft)
             os.replace(draft, whole)
+            names_to_disk(folder)
         dist.barrier()
         """,
 }

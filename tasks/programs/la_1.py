@@ -17,4 +17,17 @@ PROGRAMS = (
         """,
         says="no local rank",
     ),
+    Program(
+        "RANK is believed whatever the others say",
+        """
+        for r, s, x in LAUNCHERS:
+            if r in environ and s in environ:
+                number, count = int(environ[r]), int(environ[s])
+                if not 0 <= number < count:
+                    raise ValueError(f'{r}: {number} of {count}')
+                return number, count, int(environ.get(x, number))
+        return 0, 1, 0
+        """,
+        says="four lonely trainings",
+    ),
 )

@@ -33,6 +33,7 @@ def after(case, **change):
             "parts": PARTS,
             "loaded": case["states"][rank],
             "synced": [True, True],
+            "names": ["", ""],
             **{fact: new(case, rank) for fact, new in change.items()},
         }
         for rank in range(RANKS)
@@ -85,6 +86,16 @@ def explain(case, seen):
             return (
                 f"rank {rank} does not call os.fsync in every save: when the power fails, a name "
                 "can be on the disk and the bytes below it not"
+            )
+        if "draft" in one["names"]:
+            return (
+                "the files are on the disk and their names may not be: call names_to_disk for the "
+                "draft's folder before you rename it"
+            )
+        if "folder" in one["names"]:
+            return (
+                f"when the power fails after the return, step-{case['step']} may be gone: call "
+                "names_to_disk(folder) after the folder got its name"
             )
     return None
 

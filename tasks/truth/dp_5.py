@@ -1,76 +1,122 @@
-"""DP-5: the weights decide, and what was sent says why they are wrong."""
+"""DP-5: what each rank holds after a reduce-scatter and an all-gather; and the ways to miss it."""
 
 import torch
-from torch.nn.functional import linear
 
-from helpers.grade.verify import same
-
-RANKS, STEPS, UNITS = 3, 3, 3
+RANKS = 3
 
 
 def cases(seed):
+    """Draw parameters whose number no rank count divides, with and without a missing gradient."""
     draw = torch.Generator().manual_seed(seed)
-    width = int(torch.randint(5, 8, (), generator=draw))
+    rows = 3 * int(torch.randint(1, 4, (), generator=draw)) + 1  # so 5 rows + 3 leaves a rest of 2
 
     def some(*shape):
-        return torch.randn(shape, generator=draw, dtype=torch.float64)
+        return torch.randint(-90, 90, shape, generator=draw).double()
+
+    def gradients(unused):
+        return [
+            [[some(rows, 5), None if unused else some(3)] for _ in range(RANKS)] for _ in range(2)
+        ]
 
     return [
-        {
-            "layers": [(some(width, width) / width**0.5, some(width)) for _ in range(UNITS)],
-            "samples": [[some(4, width) for _ in range(RANKS)] for _ in range(STEPS)],
-        }
+        {"parameters": [some(rows, 5), some(3)], "gradients": gradients(unused)}
+        for unused in (False, True)
     ]
 
 
-def start(case):
-    return [tensor.clone() for layer in case["layers"] for tensor in layer]
+def name(case):
+    return "a parameter without a gradient" if case["gradients"][0][0][1] is None else ""
 
 
-def right(case):
-    """The weights after the same steps on one device."""
-    weights = [tensor.requires_grad_() for tensor in start(case)]
-    optimizer = torch.optim.Adam(weights, lr=1e-2)
-    for samples in case["samples"]:
-        optimizer.zero_grad()
-        x = torch.cat(samples)  # all ranks have equally many, so the mean of means is the mean
-        for weight, bias in zip(weights[::2], weights[1::2], strict=True):
-            x = linear(x, weight, bias)
-        torch.tanh(x).square().mean().backward()
-        optimizer.step()
-    return [tensor.detach() for tensor in weights]
+def flat(tensors, shapes):
+    """Concatenate, with zeros for what is None, and pad until RANKS divides the length."""
+    pieces = [
+        torch.zeros(p.shape).double() if t is None else t
+        for t, p in zip(tensors, shapes, strict=True)
+    ]
+    whole = torch.cat([piece.flatten() for piece in pieces])
+    return torch.cat([whole, torch.zeros(-len(whole) % RANKS).double()])
 
 
-def agrees(case, seen):
-    expected = right(case)
-    return all(same(expected, rank["weights"]) for rank in seen)
+def unflat(whole, shapes):
+    lengths = [p.numel() for p in shapes]
+    parts = whole[: sum(lengths)].split(lengths)
+    return [part.view(p.shape) for part, p in zip(parts, shapes, strict=True)]
 
 
-def explain(case, seen):
-    expected = right(case)
-    rank = next(r for r in range(RANKS) if not same(expected, seen[r]["weights"]))
-    kinds = seen[rank]["sent"]
-    count = {kind: kinds.count(kind) for kind in ("reduce-scatter", "all-gather")}
-    if not count["reduce-scatter"]:
-        return "no unit averages its gradients: call unit.average() for each"
-    if not count["all-gather"]:
-        return (
-            f"rank {rank} has its own part updated, and the parts of the others are old: call "
-            "unit.gather() for each unit"
+def after(case, fold=None, adds=True, frees=True, part=None, gathers=None, named=True):
+    """What each rank has.
+
+    fold: makes one of the ranks' flat gradients; by default their mean. adds: to the gradient that
+    is there. part, gathers: (rank, whole) -> the rank's part, and what `gather` leaves there.
+    """
+    shapes = case["parameters"]
+    fold = fold or (lambda rank, flats: sum(flats) / RANKS)
+    part = part or (lambda rank, whole: whole.chunk(RANKS)[rank])
+    size = flat(shapes, shapes).nbytes
+    whole = torch.cat([c + 1 + r for r, c in enumerate(flat(shapes, shapes).chunk(RANKS))])
+    found = []
+    for rank in range(RANKS):
+        first, second = (
+            part(rank, fold(rank, [flat(g, shapes) for g in gradients]))
+            for gradients in case["gradients"]
         )
-    if same(start(case), seen[rank]["weights"]):
-        return (
-            "the weights have not changed: does the optimizer take its step, and after the "
-            "gradients have been averaged?"
+        gathered = gathers(rank, whole) if gathers else whole
+        found.append(
+            {
+                "mine.grad after the first average()": first,
+                "mine.grad after the second average()": first + second if adds else second,
+                "p.grad afterwards": [None] * 2 if frees else list(case["gradients"][1][rank]),
+                "parameters after gather()": unflat(gathered, shapes),
+                "sent": [
+                    ("reduce-scatter", size),
+                    ("reduce-scatter", size),
+                    ("all-gather", size),
+                ]
+                if named
+                else [],
+            }
         )
-    if min(count.values()) < STEPS * UNITS:
-        return (
-            f"a unit is left out: there are {UNITS}, and in {STEPS} steps there were "
-            f"{count['reduce-scatter']} reduce-scatters and {count['all-gather']} all-gathers"
-        )
-    if "reduce-scatter" in kinds[kinds.index("all-gather") : 2 * UNITS]:
-        return "weights are gathered before all gradients are averaged"
-    return (
-        f"the weights of rank {rank} are not those of one device: average first, then the "
-        "optimizer's step, then gather"
-    )
+    return found
+
+
+truth = after
+
+
+def own(rank, whole):
+    """Only this rank's part of the weights is new; the rest is still zero."""
+    parts = [torch.zeros_like(part) for part in whole.chunk(RANKS)]
+    parts[rank] = whole.chunk(RANKS)[rank]
+    return torch.cat(parts)
+
+
+MISTAKES = {
+    f"the gradient is the sum over the ranks, {RANKS} times too large: dist.ReduceOp.AVG": (
+        lambda case: after(case, lambda rank, flats: sum(flats))
+    ),
+    "each rank has its own gradient: nothing was added up over the ranks": lambda case: after(
+        case, lambda rank, flats: flats[rank]
+    ),
+    "the gradient is divided twice, by AVG and by you": lambda case: after(
+        case, lambda rank, flats: sum(flats) / RANKS**2
+    ),
+    "a second average() forgets the first: add to mine.grad if there is one already": (
+        lambda case: after(case, adds=False)
+    ),
+    "the parameters keep their gradients: set p.grad to None, or nothing is saved": (
+        lambda case: after(case, frees=False)
+    ),
+    "mine.grad is the whole gradient: this rank keeps its part only": lambda case: after(
+        case, part=lambda rank, whole: whole
+    ),
+    "every rank has the part of rank 0": lambda case: after(
+        case, part=lambda rank, whole: whole.chunk(RANKS)[0]
+    ),
+    "gather() fills this rank's part only: the parameters need those of all ranks": (
+        lambda case: after(case, gathers=own)
+    ),
+    "gather() changes no parameter: all_gather must write into views of self.whole": (
+        lambda case: after(case, gathers=lambda rank, whole: torch.zeros_like(whole))
+    ),
+    "nothing is recorded: send inside self.recorder.span(…)": lambda case: after(case, named=False),
+}

@@ -1,4 +1,8 @@
-"""LA-1: the innermost launcher that says both rank and world size decides, and no other one."""
+"""LA-1: the innermost launcher that says both rank and world size decides.
+
+RANK and WORLD_SIZE without torchrun's mark may be leftovers: if another launcher contradicts them,
+that is an error.
+"""
 
 import random
 
@@ -14,16 +18,22 @@ NAMES = {
     "PALS": ("PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID"),
     "Slurm": ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
 }
+MARK = "TORCHELASTIC_RUN_ID"
 
 
-def says(launcher, *numbers):
-    """The variables of a launcher with these numbers; None leaves one away."""
+def says(launcher, *numbers, mark=True):
+    """The variables of a launcher with these numbers; None leaves one away.
+
+    mark: whether torchrun itself has set them.
+    """
     named = zip(NAMES[launcher], numbers, strict=True)
-    return {name: str(number) for name, number in named if number is not None}
+    found = {name: str(number) for name, number in named if number is not None}
+    return found | ({MARK: "none"} if mark and launcher == "torchrun" else {})
 
 
 def cases(seed):
-    """Each launcher alone; no local rank, two launchers, half of one, none; ranks of no world."""
+    """Each launcher alone; no local rank, two launchers, half of one, none; ranks of no world;
+    RANK and WORLD_SIZE that torchrun hasn't set, alone, agreeing, and contradicted."""
     draw = random.Random(seed)
     found = []
     for launcher in NAMES:
@@ -31,6 +41,7 @@ def cases(seed):
         for rank in (0, draw.randrange(each, each * nodes)):
             found.append(says(launcher, rank, each * nodes, rank % each))
     size = draw.randint(3, 9)
+    mpi = draw.randrange(1, size)
     return [
         *found,
         says("PALS", size - 1, size, None),
@@ -40,24 +51,46 @@ def cases(seed):
         says("torchrun", size, size, 0),
         says("Slurm", size + 3, size, 0),
         says("Open MPI", -1, size, 0),
+        says("torchrun", 1, size, 1, mark=False),
+        says("Open MPI", mpi, size, mpi) | says("torchrun", mpi, size, 0, mark=False),
+        says("Open MPI", mpi, size, mpi) | says("torchrun", 0, 1, 0, mark=False),
+        says("Slurm", mpi, size, mpi) | says("torchrun", 0, size, 0, mark=False),
+        says("PALS", 0, size, 0) | says("torchrun", 0, 1, 0, mark=False),
     ]
 
 
-def place(environ, launchers=tuple(NAMES), refuse=True, local=None):
-    """The three numbers, or the error; and what comes out with one of the known mistakes."""
+def place(environ, launchers=tuple(NAMES), refuse=True, local=None, leftover="contradicted"):
+    """The three numbers, or the error; and what comes out with one of the known mistakes.
+
+    leftover: when RANK without torchrun's mark is an error: "contradicted", "never", "always", or
+    "marked too" (contradicted, even if torchrun has set it).
+    """
+    found = {}
     for launcher in launchers:
         rank_name, size_name, local_name = NAMES[launcher]
         if rank_name in environ and size_name in environ:
             rank, size = int(environ[rank_name]), int(environ[size_name])
-            if refuse and not 0 <= rank < size:
+            if refuse and not found and not 0 <= rank < size:
                 return {"raises": "ValueError", "message": f"{rank_name}={rank}"}
-            return rank, size, int(environ.get(local_name, rank if local is None else local))
-    return 0, 1, 0
+            here = int(environ.get(local_name, rank if local is None else local))
+            found[launcher] = rank, size, here
+    if not found:
+        return 0, 1, 0
+    first, *others = found
+    suspect = first == "torchrun" and (MARK not in environ or leftover == "marked too")
+    contradicted = any(found[other][:2] != found[first][:2] for other in others)
+    if suspect and leftover != "never" and (contradicted or leftover == "always"):
+        return {"raises": "ValueError", "message": f"RANK={found[first][0]}"}
+    return found[first]
 
 
 truth = place
 
 MISTAKES = {
+    "a RANK that was left over is believed, and four ranks become four lonely trainings: without "
+    "TORCHELASTIC_RUN_ID, raise ValueError if another launcher says something else": (
+        lambda case: place(case, leftover="never")
+    ),
     "this is the outermost launcher: go through LAUNCHERS from the first, the innermost one": (
         lambda case: place(case, tuple(NAMES)[::-1])
     ),
@@ -68,6 +101,11 @@ MISTAKES = {
     "all get the local rank 0: on one machine, the local rank is the rank itself": (
         lambda case: place(case, local=0)
     ),
+    "a RANK without TORCHELASTIC_RUN_ID is refused though nobody contradicts it: people set it by "
+    "hand, too": lambda case: place(case, leftover="always"),
+    "torchrun is refused below another launcher: it set TORCHELASTIC_RUN_ID, so believe it": (
+        lambda case: place(case, leftover="marked too")
+    ),
 }
 
 
@@ -76,6 +114,10 @@ def name(case):
     full = [who for who, (rank, size, _) in NAMES.items() if rank in case and size in case]
     if not case:
         return "no launcher is there: this process is alone"
+    if len(full) == 2 and "RANK" in case and MARK not in case:
+        if isinstance(right, dict):
+            return f"RANK={case['RANK']} was left over, and {full[1]} says something else"
+        return f"RANK was set by hand, and {full[1]} says the same"
     if isinstance(right, dict):
         rank, size, _ = (case.get(variable) for variable in NAMES[full[0]])
         return f"rank {rank} of {size} cannot be"

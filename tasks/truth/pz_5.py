@@ -18,6 +18,7 @@ def enough(ranks, layers, samples):
     return 3.4 * layers, _pz.ELEMENTS * (2 * layers / ranks + layers / 2 + 3)
 
 
+passed = _pz.star(enough)
 agrees, explain = _pz.judge(
     enough,
     slow="a layer is gathered twice and reduced once",

@@ -12,7 +12,7 @@ name = _pz.name
 def cases(seed):
     return [
         _pz.case(4, 6, 64, 8, profile="classic"),
-        _pz.case(2, 3, 8, 16, profile="honest"),
+        _pz.case(2, 3, 8, 16, profile="bytes"),
         _pz.case(32, 16, 2048, 64, profile="classic"),
         _pz.case(32, 64, 2048, 64, profile="classic"),
     ]

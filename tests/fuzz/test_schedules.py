@@ -9,6 +9,7 @@ from helpers.schedules import (
     Action,
     Schedule,
     breadth_first,
+    dualpipe_v,
     find_problem,
     gpipe,
     interleaved,
@@ -25,7 +26,17 @@ from helpers.trace import bubble, busy, idle
 from . import definition
 
 pytestmark = pytest.mark.stress
-BUILDERS = (naive, gpipe, one_f_one_b, zb_h1, zb_h2, zb_v, interleaved, breadth_first)
+BUILDERS = (
+    naive,
+    gpipe,
+    one_f_one_b,
+    zb_h1,
+    zb_h2,
+    zb_v,
+    dualpipe_v,
+    interleaved,
+    breadth_first,
+)
 
 
 def drawn(draw: random.Random) -> Schedule:

@@ -193,34 +193,55 @@ def test_a_table_of_verdicts(task):
     assert "not held" not in table(verdicts)
 
 
-# --- a cell after an undone task -----------------------------------------------------------------
+# --- a cell that needs an undone task -------------------------------------------------------------
 
-MESSAGE = "Task DP-1: average the gradients. Write average_gradients() in DP/a.py."
+MESSAGE = load_task("DP-1").task.not_done
+CELLS = [
+    "from helpers.grade import check\nfrom helpers.lesson import skip\nkept = 1",
+    "1 / 0",
+    f"def train():\n    raise NotImplementedError({MESSAGE!r})\nkept, (a, *b) = 2, train()",
+    "[kept for kept in b]",
+    "train",
+    "print(unknown)",
+    "skip('DP-1')",
+    "a = 3",
+    "print(a, train)",
+]
+
+
+def test_what_a_cell_sets():
+    source = (
+        "import os\nfor i in x: y = z = i\ndef f(): g = 1\nwith o() as (p, q): p.r = 1\nw[0] = 1"
+    )
+    assert missing.names_set(source) == {"i", "y", "z", "f", "p", "q"}
 
 
 def test_a_task_that_has_passed_is_missing_no_more(monkeypatch):
-    shell = SimpleNamespace(lab_undone_tasks={"DP-1": MESSAGE, "DP-2": "…"})
-    monkeypatch.setattr(missing, "_shell", lambda: shell)
+    undone = missing.Undone({"DP-1", "DP-2"}, {"losses": "DP-1"})
+    monkeypatch.setattr(missing, "_shell", lambda: SimpleNamespace(lab_undone_tasks=undone))
     missing.forget_missing("DP-1")
     missing.forget_missing("T-1")
-    assert shell.lab_undone_tasks == {"DP-2": "…"}
-    missing.note(error := NameError("x"), {})
-    assert not hasattr(error, "__notes__")
+    assert undone.tasks == {"DP-2"}
+    error = NameError("name 'losses' is not defined")
+    assert missing.task_behind(error, undone) == "DP-1" and undone.tasks == {"DP-2"}
+    assert missing.task_behind(NameError("name 'other' is not defined"), undone) == ""
+    failed = RuntimeError(f"rank 1 failed first: NotImplementedError: {MESSAGE}")
+    assert missing.task_behind(failed, undone) == "DP-1" and "DP-1" in undone.tasks
 
 
-def test_in_a_kernel_a_later_cell_is_told_which_task_is_missing():
-    cells = ["1 / 0", "from helpers.grade import check"]
-    cells += [f"def train():\n    raise NotImplementedError({MESSAGE!r})\nlosses = train()"]
-    cells = [nbformat.v4.new_code_cell(cell) for cell in [*cells, "print(losses)"]]
-    made = nbformat.v4.new_notebook(cells=cells)
+def test_in_a_kernel_a_cell_names_the_task_that_it_needs_and_the_notebook_goes_on():
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
     kernel = AsyncKernelManager(kernel_name="python3")
     with tempfile.TemporaryDirectory() as folder:  # a short name: a socket's may not be long
         if os.name != "nt":  # no port that another program could take before it is used
             kernel.transport, kernel.ip = "ipc", str(Path(folder) / "kernel")
         NotebookClient(made, km=kernel, timeout=250, iopub_timeout=60, allow_errors=True).execute()
-    errors = [cell.outputs[0] for cell in made.cells if cell.outputs]
-    said = {error.ename: "\n".join(error.traceback) for error in errors}
-    assert list(said) == ["ZeroDivisionError", "NotImplementedError", "NameError"]
-    assert "An earlier cell stopped" in said["NameError"]
-    assert "Task DP-1: average" in said["NameError"]
-    assert "An earlier cell" not in said["NotImplementedError"] + said["ZeroDivisionError"]
+    said = [cell.outputs[0] if cell.outputs else None for cell in made.cells]
+    assert said[0] is None
+    assert [said[n].ename for n in (1, 5)] == ["ZeroDivisionError", "NameError"]
+    card = f"This cell needs task DP-1 of lesson 03: {DP_1.title} (about 15 minutes)."
+    for n in (2, 3, 4):  # the name it stopped at, one that it had set before, and a function
+        assert said[n].output_type == "display_data"
+        assert said[n].data["text/plain"].startswith(card)
+    assert "holds the solution of DP-1" in said[6].data["text/plain"]
+    assert "This cell needs task DP-1" in said[8].data["text/plain"]  # `a` is there, `train` isn't

@@ -9,7 +9,7 @@ from cluster.errors import Doubled, Forged, Frozen, Misplaced, Missing, Stale, W
 from lib import Activation, OptState, Weight, WeightGrad
 from steps import data_parallel, finish, layers_of, load_all, share, there_and_back
 
-PROFILES = ("honest", "classic", "steps")
+PROFILES = ("bytes", "classic", "steps")
 
 
 def put(model, place, key, value):
@@ -370,7 +370,7 @@ def test_value_of_another_rank(refused):
             m.forward(0, shared["x"], m.storage()[0][0])
         return m
 
-    sentence = refused(step, 2, 2, 4, kind=Misplaced, profile="honest")
+    sentence = refused(step, 2, 2, 4, kind=Misplaced, profile="bytes")
     assert sentence == (
         "rank 1, forward of layer 0: the activation of layer 0, for samples 0 to 3 lies on rank 0: "
         "send it with model.send and model.receive"

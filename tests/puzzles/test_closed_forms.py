@@ -37,7 +37,7 @@ def costs_of(machine, layers, samples):
 def test_1f1b_beside_the_schedule_simulator(fast, ranks, micro_batches):
     layers, samples = 2 * ranks, 4
     case = ranks, layers, samples * micro_batches, samples
-    found = outcome(run(part3.part3_training_loop, *case, profile="honest", machine=fast))
+    found = outcome(run(part3.part3_training_loop, *case, profile="bytes", machine=fast))
     costs, update = costs_of(fast, 2, samples)
     expected = simulate(one_f_one_b(ranks, micro_batches), costs).step_time + update
     assert found.time == pytest.approx(expected, rel=1e-6)
@@ -46,13 +46,13 @@ def test_1f1b_beside_the_schedule_simulator(fast, ranks, micro_batches):
 
 
 def test_naive_pipeline_beside_the_schedule_simulator(fast):
-    found = outcome(run(part2.part2_training_loop, 4, 8, 16, profile="honest", machine=fast))
+    found = outcome(run(part2.part2_training_loop, 4, 8, 16, profile="bytes", machine=fast))
     costs, update = costs_of(fast, 2, 16)
     assert found.time == pytest.approx(simulate(naive(4), costs).step_time + update, rel=1e-6)
 
 
 def test_gpipe_beside_the_schedule_simulator(fast):
-    found = outcome(run(eight.gpipe, 4, 8, 6, profile="honest", machine=fast))
+    found = outcome(run(eight.gpipe, 4, 8, 6, profile="bytes", machine=fast))
     costs, update = costs_of(fast, 2, 1)
     assert found.time == pytest.approx(simulate(gpipe(4, 6), costs).step_time + update, rel=1e-6)
 

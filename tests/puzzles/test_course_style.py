@@ -32,7 +32,7 @@ def train(loop, world_size, num_layers, global_batch_size, *more):
     return asyncio.run(main())
 
 
-@pytest.fixture(autouse=True, params=["classic", "honest"])
+@pytest.fixture(autouse=True, params=["classic", "bytes"])
 def profile(request, monkeypatch):
     monkeypatch.setenv("PUZZLES_PROFILE", request.param)
     return request.param

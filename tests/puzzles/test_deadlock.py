@@ -91,7 +91,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("profile", ["honest", "classic", "steps"])
+@pytest.mark.parametrize("profile", ["bytes", "classic", "steps"])
 @pytest.mark.parametrize("drive", [own, by_asyncio])
 @pytest.mark.parametrize(("step", "ranks", "says"), CASES, ids=[c[0].__name__ for c in CASES])
 def test_deadlock(step, ranks, says, drive, profile):
@@ -110,7 +110,7 @@ def test_one_message_has_room_in_classic_and_any_number_in_honest():
 
     with pytest.raises(Deadlock, match="rank 0 waits for rank 1 .it sends to rank 1., and rank 1"):
         own(step, 2, "classic")
-    own(step, 2, "honest")
+    own(step, 2, "bytes")
 
 
 @pytest.mark.parametrize("drive", [own, by_asyncio])
@@ -135,7 +135,7 @@ def test_mismatched_collectives_stop_at_once(drive):
          "all_gather of the weight of layer 0"),
     ):  # fmt: skip
         with pytest.raises(Mismatch) as caught:
-            drive(step, 2, "honest")
+            drive(step, 2, "bytes")
         assert says in str(caught.value)
 
 

@@ -20,7 +20,7 @@ STEPS = [
     (eight.pipeline_sharded, (16, 4, 4)),
     (eight.gpipe, (4, 8, 4)),
 ]
-PROFILES = ["honest", "classic", "steps"]
+PROFILES = ["bytes", "classic", "steps"]
 
 
 def by_asyncio(step, ranks, layers, samples, *more, profile, wrap=lambda coroutine: coroutine):

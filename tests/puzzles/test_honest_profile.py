@@ -20,7 +20,7 @@ def communication(models, *kinds):
 
 
 def test_backward_takes_twice_as_long_and_the_last_event_counts():
-    models = run(data_parallel, 1, 3, 8, profile="honest")
+    models = run(data_parallel, 1, 3, 8, profile="bytes")
     log = models[0].log
     assert {e.duration for e in log if e.typ == "forward"} == {forward_by_hand(8)}
     assert {e.duration for e in log if e.typ == "backward"} == {2 * forward_by_hand(8)}
@@ -32,8 +32,8 @@ def test_zero_3_moves_one_and_a_half_times_what_data_parallel_does():
         return await data_parallel(model, micro)
 
     ops = ("all_reduce", "all_gather", "reduce_scatter")
-    plain = communication(run(dp, 32, 64, 256, 8, profile="honest"), *ops)
-    zero = communication(run(part1.part1_training_loop, 32, 64, 256, 8, profile="honest"), *ops)
+    plain = communication(run(dp, 32, 64, 256, 8, profile="bytes"), *ops)
+    zero = communication(run(part1.part1_training_loop, 32, 64, 256, 8, profile="bytes"), *ops)
     ring = 64 * 2 * (31 / 32 * WEIGHT / BETWEEN + 2e-5)
     assert plain == pytest.approx(ring, rel=1e-9)
     assert zero / plain == pytest.approx(1.5, rel=1e-9)
@@ -49,7 +49,7 @@ def test_an_uneven_number_of_shards_weighs_the_same():
             assert model.time - before == pytest.approx(2 / 3 * WEIGHT / NVLINK + 1e-5)
         return model
 
-    run(step, 3, 2, 3, profile="honest")
+    run(step, 3, 2, 3, profile="bytes")
 
 
 def test_inside_a_node_is_faster_than_between_nodes():
@@ -69,7 +69,7 @@ def test_inside_a_node_is_faster_than_between_nodes():
         assert times[1] == pytest.approx(2 * (1 / 2 * WEIGHT / BETWEEN + 2e-5))
         return model
 
-    run(step, 16, 2, 16, profile="honest")
+    run(step, 16, 2, 16, profile="bytes")
 
 
 def test_messages_are_paid_once_and_know_the_node():
@@ -87,7 +87,7 @@ def test_messages_are_paid_once_and_know_the_node():
                 assert model.time > 0
         return model
 
-    run(step, 9, 1, 1, profile="honest")
+    run(step, 9, 1, 1, profile="bytes")
 
 
 def test_memory_in_bytes_with_adam_as_it_is():
@@ -100,7 +100,7 @@ def test_memory_in_bytes_with_adam_as_it_is():
         assert model.memory() == WEIGHT + kept.memory() == WEIGHT + 2 * 2 * H * BLOCK
         return model
 
-    run(step, 1, 1, 2, profile="honest")
+    run(step, 1, 1, 2, profile="bytes")
 
 
 def test_local_variables_count():
@@ -113,7 +113,7 @@ def test_local_variables_count():
         assert model.memory() == len(kept) * 14 * H * H
         return model
 
-    run(hoards, 2, 4, 2, profile="honest")
+    run(hoards, 2, 4, 2, profile="bytes")
 
 
 def test_a_message_that_nobody_took_yet_lies_in_the_receivers_memory():
@@ -133,8 +133,8 @@ def test_a_message_that_nobody_took_yet_lies_in_the_receivers_memory():
                     await model.receive(0)
         return model
 
-    late = fullest(run(step, 2, 1, 64, False, profile="honest")[0].dist)
-    soon = fullest(run(step, 2, 1, 64, True, profile="honest")[0].dist)
+    late = fullest(run(step, 2, 1, 64, False, profile="bytes")[0].dist)
+    soon = fullest(run(step, 2, 1, 64, True, profile="bytes")[0].dist)
     assert late[1] == soon[1] == 1
     assert late[0] - soon[0] == pytest.approx(3 * 2 * H * BLOCK)
 
@@ -151,7 +151,7 @@ def test_out_of_memory_is_an_event_with_a_name():
             kept.append(model.forward(0, x, weight))
 
     with pytest.raises(OutOfMemory) as caught:
-        run(step, 1, 1, 1000, profile="honest")
+        run(step, 1, 1, 1000, profile="bytes")
     sentence = str(caught.value)
     assert "rank 0 runs out of memory at" in sentence and "activations" in sentence
     assert "and the card has 85.9 GB" in sentence
@@ -177,7 +177,7 @@ def test_computing_and_communication_overlap():
         return model
 
     for overlap in (True, False):
-        run(step, 32, 1, 32, overlap, profile="honest")
+        run(step, 32, 1, 32, overlap, profile="bytes")
 
 
 def test_what_a_collective_brings_and_gives_is_held_until_its_end():
@@ -194,7 +194,7 @@ def test_what_a_collective_brings_and_gives_is_held_until_its_end():
         await started
         return model
 
-    run(step, 2, 1, 2, profile="honest")
+    run(step, 2, 1, 2, profile="bytes")
 
 
 def test_collectives_of_a_rank_run_one_after_the_other():
@@ -207,11 +207,11 @@ def test_collectives_of_a_rank_run_one_after_the_other():
         assert model.time - begun == pytest.approx(3 * one)
         return model
 
-    run(step, 2, 3, 2, profile="honest")
+    run(step, 2, 3, 2, profile="bytes")
 
 
 def test_part_4_hides_its_communication():
-    found = outcome(run(part4.part4_training_loop, 32, 64, 2048, 64, profile="honest"))
+    found = outcome(run(part4.part4_training_loop, 32, 64, 2048, 64, profile="bytes"))
     compute = 64 * 3 * forward_by_hand(64)
     # What cannot be hidden: the first gather, the last reduce, loading and updating the shards.
     assert compute < found.time < compute + 0.004
@@ -250,10 +250,10 @@ def test_data_parallel_times_pipeline():
         assert same_stage.size == 2 and same_stage.index == replica
         return model
 
-    for profile in ("honest", "classic", "steps"):
+    for profile in ("bytes", "classic", "steps"):
         assert outcome(run(step, 4, 4, 8, profile=profile)).time > 0
 
 
 def test_best_time_counts_backward_twice():
-    classic, honest = (Dist(4, name).profile.best(16, 2048) for name in ("classic", "honest"))
+    classic, honest = (Dist(4, name).profile.best(16, 2048) for name in ("classic", "bytes"))
     assert honest == 1.5 * classic == pytest.approx(6 * H * H * 2048 * BLOCK * 16 / 4e15)

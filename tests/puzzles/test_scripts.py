@@ -32,7 +32,7 @@ def python(*arguments, cwd):
         (0, ["--profile", "classic"], "8 ranks, 36 layers, 32 samples, classic"),
         (1, ["--profile", "classic"], "0.184362 s, MFU 19.08 %"),
         (2, ["--profile", "classic"], "2.723224 s, MFU 20.67 %"),
-        (3, [], "16 ranks, 32 layers, 2048 samples, honest"),
+        (3, [], "16 ranks, 32 layers, 2048 samples, bytes"),
         (4, ["--profile", "classic"], "score 5 of 5: 5 for the MFU, 5 for the memory"),
     ],
 )
@@ -70,6 +70,7 @@ def test_eight(tmp_path):
     done = python(PUZZLES / "eight.py", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.count("target") == 16
     assert "ddp: 5.6 steps (target 5.6)" in done.stdout
+    assert "(target 1,835,008), a star" in done.stdout
     assert len(list((tmp_path / "debug_traces").glob("*.json"))) == 8
 
 

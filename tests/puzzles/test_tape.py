@@ -137,14 +137,14 @@ def test_run_without_a_tape():
 
 def test_memory_that_a_tape_says_was_freed_cannot_be_used():
     """So a tape cannot claim less memory than the step needs."""
-    tape = taped(profile="honest")
+    tape = taped(profile="bytes")
 
     def early(table):
         forward = rows("forward")(table)[0]
         table.insert(table.index(forward) + 1, ["free", forward[2]])
 
     with pytest.raises(PuzzleError, match="makes no sense"):
-        replay(changed(tape, early), CASE, profile="honest")
+        replay(changed(tape, early), CASE, profile="bytes")
 
 
 # A thousand million shards, which were counted one by one, once.

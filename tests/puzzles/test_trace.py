@@ -1,5 +1,6 @@
 """Traces: events, waits and memory of a run, for the timeline and for Perfetto."""
 
+import eight
 import part2
 import part3
 import part4
@@ -13,7 +14,7 @@ from helpers.trace import Trace, idle_by_cause, matched_messages, peak, with_wai
 CASE = (4, 8, 32, 4)
 
 
-@pytest.mark.parametrize("profile", ["honest", "classic", "steps"])
+@pytest.mark.parametrize("profile", ["bytes", "classic", "steps"])
 def test_events_of_a_pipeline(profile):
     models = run(part3.part3_training_loop, *CASE, profile=profile)
     trace, found = trace_of(models), outcome(models)
@@ -29,7 +30,7 @@ def test_events_of_a_pipeline(profile):
 
 
 def test_events_of_one_lane_do_not_cross():
-    for profile in ("honest", "classic"):
+    for profile in ("bytes", "classic"):
         trace = trace_of(run(part3.part3_training_loop, *CASE, profile=profile))
         for rank in trace.ranks:
             lane = [e for e in trace.events_of(rank, "compute") if e.duration]
@@ -48,7 +49,7 @@ def test_waits_are_where_a_rank_stood_in_a_receive():
 
 
 def test_memory_is_a_counter():
-    models = run(part3.part3_training_loop, *CASE, profile="honest")
+    models = run(part3.part3_training_loop, *CASE, profile="bytes")
     most = peak(trace_of(models))
     assert max(most.values()) == pytest.approx(outcome(models).memory, rel=0.1)
     classic = trace_of(run(part3.part3_training_loop, *CASE, profile="classic"))
@@ -56,7 +57,7 @@ def test_memory_is_a_counter():
 
 
 def test_overlap_shows_as_two_lanes():
-    trace = trace_of(run(part4.part4_training_loop, 16, 6, 64, 4, profile="honest"))
+    trace = trace_of(run(part4.part4_training_loop, 16, 6, 64, 4, profile="bytes"))
     lanes = {e.lane for e in trace.events_of(0)}
     assert lanes == {"compute", "communication"}
     reduces = [e for e in trace.events_of(0) if e.kind == "reduce-scatter"]
@@ -82,3 +83,10 @@ def test_as_an_object_with_the_micro_batches_named():
     assert forward[0]["args"]["micro_batch"] == 7 and forward[0]["args"]["samples"] == (
         "samples 0 to 3"
     )
+
+
+def test_pictures_say_steps_layers_and_memory():
+    trace = trace_of(run(eight.gpipe, 4, 8, 4, profile="steps"))
+    svg = timeline(trace).svg()
+    assert "33.8 steps" in svg and "time (steps)" in svg
+    assert ">L7<" in svg and "peak 2.75 M" in svg

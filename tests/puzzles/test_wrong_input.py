@@ -139,7 +139,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("profile", ["honest", "classic", "steps"])
+@pytest.mark.parametrize("profile", ["bytes", "classic", "steps"])
 @pytest.mark.parametrize(
     ("step", "ranks", "kind", "says"), CASES, ids=[case[0].__name__ for case in CASES]
 )
@@ -173,7 +173,7 @@ def test_step_without_async():
     [
         (lambda: Dist(0), "Dist(0): a cluster has 1 rank or more, a whole number"),
         (lambda: Dist(2.0), "Dist(2.0)"),
-        (lambda: Dist(2, "fast"), "there is no profile 'fast': choose honest, classic or steps"),
+        (lambda: Dist(2, "fast"), "there is no profile 'fast': choose bytes, classic or steps"),
         (lambda: Dist(2, "classic", "tpu"), "there is no machine 'tpu': choose h100, or give the"),
         (lambda: Dist(2, "classic", "none.json"), "there is no machine 'none.json'"),
         (lambda: Dist(10**6, "classic"), "machine h100 joins at most 65536 ranks"),
@@ -214,7 +214,7 @@ def test_machine_file(text, says, tmp_path):
 
 
 def test_profile_from_the_environment(monkeypatch):
-    assert Dist(1).profile.name == "honest"
+    assert Dist(1).profile.name == Dist(1, "honest").profile.name == "bytes"
     monkeypatch.setenv("PUZZLES_PROFILE", "classic")
     assert Dist(1).profile.name == "classic"
     monkeypatch.setenv("PUZZLES_PROFILE", "quick")
@@ -263,7 +263,7 @@ def test_every_world_size_and_more_ranks_than_layers():
     import part4
 
     for ranks in (1, 2, 3, 4, 8):
-        for profile in ("honest", "classic", "steps"):
+        for profile in ("bytes", "classic", "steps"):
             assert outcome(run(part2.part2_training_loop, ranks, 3, 8, profile=profile)).time > 0
             assert outcome(run(part3.part3_training_loop, ranks, 3, 8, 2, profile=profile)).time > 0
             assert outcome(run(part4.part4_training_loop, ranks, 3, 8, 2, profile=profile)).time > 0

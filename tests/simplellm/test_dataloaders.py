@@ -228,6 +228,28 @@ def test_skip_goes_around_a_finite_source(tmp_path):
     assert documents(TextFile(path, Letters(), skip=3000 + 2), 2) == ["text 2", "text 3"]
 
 
+def test_a_text_shorter_than_a_sequence(tmp_path):
+    path = own_text(tmp_path, documents=3)  # each 6 letters and an end
+    with pytest.raises(ValueError) as caught:
+        iter(TextFile(path, Letters(), batch_size=1, seq_l=22, quiet=True))
+    assert str(caught.value) == (
+        f'"{path}" has 21 tokens, and one sequence takes 22: use a longer text or shorter '
+        "sequences."
+    )
+    next(iter(TextFile(path, Letters(), batch_size=1, seq_l=21, quiet=True)))
+
+
+def test_words_that_the_tokenizer_never_saw_are_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("SIMPLELLM_QUIET", raising=False)
+    small = SPTokenizer("stories-small")
+    for text, told in ((story(0, world="small"), False), ("Все счастливые семьи похожи.", True)):
+        path = tmp_path / f"{told}.txt"
+        path.write_text(text, encoding="utf-8")
+        next(iter(TextFile(path, small, batch_size=1, seq_l=16)))
+        said = capsys.readouterr().out
+        assert ("stories-small knows few of its words: 0." in said) == told
+
+
 def test_more_ranks_than_documents(tmp_path):
     path = own_text(tmp_path, documents=5)
     with pytest.raises(ValueError) as caught:

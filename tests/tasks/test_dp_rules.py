@@ -1,8 +1,8 @@
-"""The rules of DP-3 and DP-5, each broken once: no rank is started."""
+"""The rules of DP-3 and DP-6, each broken once: no rank is started."""
 
 import pytest
 
-from tasks.truth import dp_3, dp_5
+from tasks.truth import dp_3, dp_6
 
 
 def all_ranks(parts):
@@ -77,22 +77,29 @@ def test_orders(seen, words):
     assert said == words if words is None else words in said
 
 
+AVERAGES, GATHERS = ([(kind, n) for n in range(3)] for kind in ("average", "gather"))
+UPDATE = [("update", None)]
+
+
 @pytest.mark.parametrize(
-    ("sent", "first", "words"),
+    ("order", "words"),
     [
-        (["all-gather"] * 9, False, "no unit averages its gradients"),
-        (["reduce-scatter"] * 9, False, "the parts of the others are old"),
-        (["reduce-scatter", "all-gather"] * 9, True, "the weights have not changed"),
-        (["reduce-scatter"] * 2 + ["all-gather"] * 3, False, "a unit is left out: there are 3"),
-        (["reduce-scatter", "all-gather"] * 9, False, "gathered before all gradients are averaged"),
-        ((["reduce-scatter"] * 3 + ["all-gather"] * 3) * 3, False, "of rank 1 are not those of"),
+        (UPDATE + GATHERS, "no unit averages its gradients"),
+        (AVERAGES + GATHERS, "the weights don't change"),
+        (AVERAGES + UPDATE, "the parts of the others are old"),
+        (AVERAGES[1:] + UPDATE + GATHERS, "unit 0 of 3 is left out: it is never asked to average"),
+        (AVERAGES + UPDATE * 2 + GATHERS, "the optimizer takes 4 steps in 2 steps"),
+        (UPDATE + AVERAGES + GATHERS, "before all gradients are averaged"),
+        (AVERAGES + GATHERS + UPDATE, "before the optimizer has updated them"),
+        (AVERAGES * 2 + UPDATE + GATHERS, "asks its 3 units 9 times, where 6 are enough"),
+        (AVERAGES + UPDATE + GATHERS, "the weights are not those of one device"),
     ],
 )
-def test_zero_1(sent, first, words):
-    (case,) = dp_5.cases(3)
-    right = {"weights": dp_5.right(case), "sent": sent}
-    assert dp_5.agrees(case, [right] * 3)
-    weights = dp_5.start(case) if first else [1.1 * weight for weight in right["weights"]]
-    wrong = [right, {"weights": weights, "sent": sent}, right]
-    assert not dp_5.agrees(case, wrong)
-    assert words in dp_5.explain(case, wrong)
+def test_zero_1(order, words):
+    case = dp_6.cases(3)[0]
+    case["layers"] = (case["layers"] * 3)[:3]
+    right = {"weights": dp_6.right(case), "order": (AVERAGES + UPDATE + GATHERS) * 2}
+    assert dp_6.agrees(case, right)
+    wrong = {"weights": [1.1 * weight for weight in right["weights"]], "order": order * 2}
+    assert not dp_6.agrees(case, wrong)
+    assert words in dp_6.explain(case, wrong)

@@ -39,16 +39,18 @@ export function drawLane(context, scene, part, lane, slice) {
 }
 
 function drawBox(context, scene, part, lane, i) {
-  const { axis, brush } = scene, look = part.kinds[part.kind[i]];
+  const { axis, brush, theme } = scene, look = part.kinds[part.kind[i]];
+  const alpha = alphaOf(scene, part, i), ink = part.strength[i] < 0.7 ? theme.text : look.ink;
   const [x, width] = edges(axis, part, i);
   const shown = width > 4 ? width - 1 : width;
-  context.globalAlpha = alphaOf(scene, part, i);
+  context.globalAlpha = alpha * part.strength[i];
   context.fillStyle = look.colour;
   context.fillRect(x, lane.y, shown, lane.height);
+  context.globalAlpha = alpha;
   const letter = lane.height >= 13 ? fitting(scene, part, i, shown - 3, lane) : null;
   if (letter) {
     const middle = visibleMiddle(axis, x, shown, letter.width);
-    brush.text(context, middle, lane.y + lane.height / 2, letter.text, letter.size, look.ink,
+    brush.text(context, middle, lane.y + lane.height / 2, letter.text, letter.size, ink,
       "center", letter.bold);
   } else if (look.texture && shown >= 3) {
     context.globalAlpha *= 0.5;

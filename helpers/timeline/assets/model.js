@@ -47,9 +47,25 @@ function readPart(head, column) {
   part.slices = slices(part);
   part.steps = part.ranks.map((_, row) => inLane(part, row, 0).filter(part.isWork));
   part.actions = part.steps.map((all) => all.filter((i) => ACTIONS.has(part.kinds[part.kind[i]].kind)));
+  part.strength = strengths(part);
   part.memory.rows = memoryRows(part);
   part.memory.highest = part.memory.value.reduce((most, value) => Math.max(most, value), 0);
   return part;
+}
+
+/** How strong the color of each event is: later stages of a rank are paler, as in the static picture. */
+function strengths(part) {
+  const strong = new Float32Array(part.count).fill(1);
+  part.chunks = 1;
+  for (const actions of part.actions) {
+    const found = new Set(actions.map((i) => factOf(part, "stage", i)));
+    const stages = [...found].filter((stage) => stage !== undefined).sort((a, b) => a - b);
+    part.chunks = Math.max(part.chunks, stages.length);
+    if (stages.length < 2) continue;
+    const share = new Map(stages.map((stage, n) => [stage, 1 - 0.55 * n / (stages.length - 1)]));
+    for (const i of actions) strong[i] = share.get(factOf(part, "stage", i)) ?? 1;
+  }
+  return strong;
 }
 
 /** A column of one fact. Words lie in the body too, with a zero byte between them. */

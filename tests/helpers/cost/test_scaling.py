@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from helpers.cost import ScalingLaw
+from helpers.cost import REFITTED, ScalingLaw
 
 LAW = ScalingLaw()
 
@@ -55,3 +55,8 @@ def test_a_budget_that_trains_nothing(budget):
 def test_a_law_that_is_none():
     with pytest.raises(ValueError, match=r"ScalingLaw\(alpha=0\): must be above 0"):
         ScalingLaw(alpha=0)
+
+
+def test_the_corrected_fit_brings_back_twenty_tokens_a_parameter():
+    assert 19 < REFITTED.best(1.23e22).tokens_per_parameter < 22  # arXiv 2404.10102
+    assert ScalingLaw().best(1.23e22).tokens_per_parameter > 30

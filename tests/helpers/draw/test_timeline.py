@@ -182,7 +182,7 @@ def test_waiting_behind_computing_is_not_counted():
         Event(0, "F", 0, 3),
         Event(0, "send", 3, 4, info={"peer": 1}),
     ]
-    assert found(Trace(early_receive)) == "2 ranks, 4 s: 12 % of the time idle"
+    assert found(Trace(early_receive)) == "2 ranks, 4 s: 12 % of the time waiting"  # in the send
 
 
 def test_the_alternative_text_has_the_numbers():
@@ -243,3 +243,15 @@ def test_memory_is_drawn_where_every_trace_of_a_comparison_counts_it():
     assert "memory" in compare({"a": counted, "b": counted}).svg()
     assert "memory" not in compare({"a": plain, "b": counted}).svg()
     assert "memory" in timeline(counted).svg() and counted.counters
+
+
+def test_of_boxes_that_overlap_only_the_last_has_letters():
+    events = [Event(0, "all-reduce", 0.1 * i, 1 + 0.1 * i) for i in range(5)]
+    words = timeline(Trace(events)).svg().count(">all-reduce<")
+    assert words == 2  # in the legend and in one box
+
+
+def test_a_trace_that_counts_steps_says_steps_and_names_layers():
+    events = [Event(0, "F", 0, 1, info={"layer": 3, "micro_batch": 2})]
+    svg = timeline(Trace(events, {"unit": "steps"})).svg()
+    assert "1 steps" in svg and "time (steps)" in svg and "F2 L3" in svg

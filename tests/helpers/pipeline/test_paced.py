@@ -16,6 +16,7 @@ def test_a_paced_step_runs_every_action_of_the_plan_in_its_order(plan):
         assert done == [(a.kind, a.stage, a.micro_batch) for a in plan.ranks[rank]]
     assert list(step.most_kept) == list(in_flight(plan, until="weights"))
     assert step.step_time > 0
+    assert {c.name for c in step.trace.counters} == {"in flight"}  # and no bytes of tiny stages
 
 
 def test_a_pace_that_does_not_fit_is_refused_before_any_process_starts():

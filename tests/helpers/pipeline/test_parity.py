@@ -15,6 +15,7 @@ from helpers.pipeline import Pipeline, count_targets
 from helpers.ranks import launch
 from helpers.schedules import (
     breadth_first,
+    dualpipe_v,
     from_trace,
     gpipe,
     in_flight,
@@ -47,6 +48,7 @@ BUILDERS = {
     "zb-h1": zb_h1,
     "zb-h2": zb_h2,
     "zb-v": zb_v,
+    "dualpipe-v": dualpipe_v,
     "searched": lambda p, m: walk(range(p), m, *searching(p, m)),
     "fewer micro-batches than stages": lambda p, m: one_f_one_b(p, 1),
 }

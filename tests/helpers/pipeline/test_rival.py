@@ -7,7 +7,15 @@ import torch
 
 from helpers.pipeline import Pipeline
 from helpers.ranks import launch
-from helpers.schedules import breadth_first, gpipe, interleaved, one_f_one_b, zb_h1, zb_v
+from helpers.schedules import (
+    breadth_first,
+    dualpipe_v,
+    gpipe,
+    interleaved,
+    one_f_one_b,
+    zb_h1,
+    zb_v,
+)
 
 from .models import cut_model, make_batch, make_model
 
@@ -19,6 +27,7 @@ PAIRS = {
     "LoopedBFS": lambda size: breadth_first(size, M),
     "InterleavedZeroBubble": lambda size: zb_h1(size, M),
     "ZBVZeroBubble": lambda size: zb_v(size, M),
+    "DualPipeV": lambda size: dualpipe_v(size, M),
 }
 
 

@@ -5,6 +5,7 @@ import pytest
 from helpers.schedules import (
     breadth_first,
     check,
+    dualpipe_v,
     gpipe,
     in_flight,
     interleaved,
@@ -39,13 +40,14 @@ def test_chunks_run_too_where_the_ranks_do_not_divide_the_micro_batches(build, r
             assert schedule.stages_of(ranks - 1) == tuple(range(ranks - 1, ranks * chunks, ranks))
 
 
+@pytest.mark.parametrize("build, extra", [(zb_v, 0), (dualpipe_v, 1)])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
-def test_the_v_runs_with_any_number_of_micro_batches(ranks):
+def test_a_v_runs_with_any_number_of_micro_batches(ranks, build, extra):
     for micro_batches in range(1, 13):
-        schedule = check(zb_v(ranks, micro_batches))
+        schedule = check(build(ranks, micro_batches))
         assert schedule.stages_of(0) == (0, 2 * ranks - 1)
         assert schedule.stages_of(ranks - 1) == (ranks - 1, ranks)
-        assert max(in_flight(schedule, until="weights")) <= 2 * ranks
+        assert max(in_flight(schedule, until="weights")) <= 2 * ranks + extra
 
 
 def test_small_schedules_read_as_in_the_papers():
@@ -92,6 +94,7 @@ def test_in_flight_of_chunks():
 
 def test_in_flight_of_the_v():
     assert in_flight(zb_v(4, 8), until="weights") == [8] * 4
+    assert in_flight(dualpipe_v(4, 8), until="weights") == [9] * 4
 
 
 def test_in_flight_counts_one_of_two_ways():
@@ -108,7 +111,7 @@ def test_waves_are_the_schedule_again_with_other_micro_batches():
     assert waves(gpipe(2, 2), 1) == gpipe(2, 2)
 
 
-@pytest.mark.parametrize("build", [*ONE_STAGE, interleaved, breadth_first, zb_v])
+@pytest.mark.parametrize("build", [*ONE_STAGE, interleaved, breadth_first, zb_v, dualpipe_v])
 def test_nothing_is_no_schedule(build):
     with pytest.raises(ValueError, match="a schedule of 0 stages: give a whole number, 1 or more"):
         build(0, 4)

@@ -8,6 +8,7 @@ from torch.distributed.pipelining import schedules as torch_schedules
 from helpers.schedules import (
     Schedule,
     breadth_first,
+    dualpipe_v,
     from_csv,
     gpipe,
     interleaved,
@@ -86,6 +87,14 @@ def test_zb_v_is_torchs_own(p, m, tmp_path):
     path = tmp_path / "theirs.csv"
     torch_schedules.PipelineScheduleMulti._dump_csv(SimpleNamespace(pipeline_order=order), path)
     assert load_csv(path).ranks == zb_v(p, m).ranks
+
+
+@pytest.mark.parametrize("p, m", [(1, 2), (2, 4), (2, 7), (3, 6), (4, 16)])
+def test_dualpipe_v_is_torchs_own(p, m, tmp_path):
+    order = torchs_order("ScheduleDualPipeV", p, m, 2)
+    path = tmp_path / "theirs.csv"
+    torch_schedules.PipelineScheduleMulti._dump_csv(SimpleNamespace(pipeline_order=order), path)
+    assert load_csv(path).ranks == dualpipe_v(p, m).ranks
 
 
 def test_messages_and_sharded_weights_are_left_out():

@@ -10,6 +10,7 @@ from helpers.trace import (
     busy,
     busy_share,
     communicating,
+    cut_by,
     idle,
     idle_by_cause,
     is_pipeline,
@@ -81,6 +82,13 @@ def test_hidden_communication_is_no_idle_time():
     assert idle_by_cause(trace)[0] == {"communication": 2, "wait": 0, "input": 0, "nothing": 0}
 
 
+def test_a_rank_that_is_blocked_in_a_receive_waits_until_the_message_is_there():
+    sent = Event(0, "send", 3, 5, info={"peer": 1})
+    received = Event(1, "recv", 0, 5, info={"peer": 0})
+    trace = with_waits(Trace([Event(0, "F", 0, 3), sent, received, Event(1, "F", 5, 6)]))
+    assert idle_by_cause(trace)[1] == {"wait": 5, "communication": 0, "input": 0, "nothing": 0}
+
+
 def test_time_by_kind_is_sorted():
     trace = Trace([Event(0, "F", 0, 1), Event(1, "B", 0, 3), Event(1, "F", 3, 4)])
     assert list(time_by_kind(trace).items()) == [("B", 3), ("F", 2)]
@@ -136,3 +144,15 @@ def test_a_rank_communicates_in_a_collective_that_all_have_entered():
     assert seconds == pytest.approx({0: 0.006, 1: 0.006, 2: 0.006})
     behind = [Event(0, "B", 0, 3), Event(0, "all-reduce", 1, 4), Event(0, "send", 4, 5)]
     assert communicating(Trace(behind)) == {0: 1}
+
+
+def test_computing_is_cut_where_a_blocking_collective_goes_on():
+    trace = Trace([Event(0, "F", 0, 10), Event(0, "all-reduce", 4, 6), Event(1, "F", 0, 10)])
+    pieces = [(e.rank, e.kind, e.start, e.end) for e in cut_by(trace).events]
+    assert sorted(pieces) == [
+        (0, "F", 0, 4), (0, "F", 6, 10), (0, "all-reduce", 4, 6), (1, "F", 0, 10)
+    ]  # fmt: skip
+    nested = Trace([Event(0, "B", 0, 10), Event(0, "F", 2, 5)])
+    assert [(e.kind, e.start, e.end) for e in cut_by(nested, {"F"}).events] == [
+        ("B", 0, 2), ("F", 2, 5), ("B", 5, 10)
+    ]  # fmt: skip

@@ -34,7 +34,15 @@ class Shards:
         return [part.view(p.shape) for part, p in zip(parts, self.parameters, strict=True)]
 
     def average(self):
-        """Reduce-scatter the mean gradient: keep this rank's part and free the rest."""
+        """Leave this rank's part of the mean gradient in `mine.grad`, and free the rest.
+
+        1. Copy the gradients into one flat tensor of zeros, as long as `whole`, and set each
+           `p.grad` to None. A parameter without a gradient keeps its zeros.
+        2. Reduce-scatter it, `dist.reduce_scatter(mine, parts, op=dist.ReduceOp.AVG)`, inside
+           `self.recorder.span("reduce-scatter", bytes=flat.nbytes)`.
+        3. Put the part into `mine.grad`. If there is one already, add to it.
+        """
+        # BEGIN SOLUTION DP-5
         flat = torch.zeros_like(self.whole, device=self.mine.device)
         for p, view in zip(self.parameters, self.views(flat), strict=True):
             if p.grad is not None:
@@ -44,12 +52,19 @@ class Shards:
         with self.recorder.span("reduce-scatter", bytes=flat.nbytes):
             dist.reduce_scatter(part, list(flat.chunk(self.size)), op=dist.ReduceOp.AVG)
         self.mine.grad = part if self.mine.grad is None else self.mine.grad + part
+        # END SOLUTION
 
     def gather(self):
-        """All-gather the whole parameters from the parts of all ranks."""
+        """Fill `whole` from the parts of all ranks.
+
+        `dist.all_gather(parts, self.mine.data)` writes into the tensors of a list, so give it views
+        of `whole`, inside `self.recorder.span("all-gather", bytes=self.bytes)`.
+        """
         self.whole.untyped_storage().resize_(self.bytes)  # allocate again if it was freed
+        # BEGIN SOLUTION DP-5
         with self.recorder.span("all-gather", bytes=self.bytes):
             dist.all_gather(list(self.whole.chunk(self.size)), self.mine.data)
+        # END SOLUTION
 
     def free(self):
         """Free the memory of the whole parameters; their names and shapes stay."""

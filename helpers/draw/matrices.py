@@ -1,0 +1,65 @@
+"""Matrices cut over ranks: which part each holds, and where the ranks must communicate."""
+
+from helpers.draw.picture import Canvas, Picture
+from helpers.draw.plot import PAD
+from helpers.draw.style import BLUE, GREEN, GREY, LIGHT_GREY, ORANGE, PURPLE, ink_on
+from helpers.draw.style import theme as theme_called
+
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
+UNIT = 15.0  # pixels for d/4 features; tokens are drawn as d/2
+
+
+def parallel_mlp(ranks: int = 2, theme: str = "light", width: int = 900) -> Picture:
+    """Draw an MLP d -> 4d -> d on `ranks` ranks: A cut by columns, B by rows, f before, g after."""
+    canvas = Canvas(width, 0, theme_called(theme))
+    lane = 4 * UNIT + 62
+    for rank in range(ranks):
+        _draw_lane(canvas, rank, ranks, PAD + 20 + rank * lane)
+    top, bottom = PAD + 10, PAD + 20 + ranks * lane - 24
+    for x, name, ahead, back in (
+        (126, "f", "forward: nothing", "backward: all-reduce"),
+        (686, "g", "forward: all-reduce", "backward: nothing"),
+    ):
+        canvas.rect(x, top, 22, bottom - top, LIGHT_GREY)
+        canvas.text(x + 11, (top + bottom) / 2, name, 15, ink_on(LIGHT_GREY), "middle", bold=True)
+        canvas.text(x + 11, bottom + 16, ahead, 11, canvas.theme.muted, "middle")
+        canvas.text(x + 11, bottom + 32, back, 11, canvas.theme.muted, "middle")
+    canvas.height = bottom + 50
+    alt = (
+        f"An MLP on {ranks} ranks. Every rank has the whole X, s by d. f stands before A: nothing "
+        "forward, an all-reduce backward. Each rank multiplies by its columns of A, d by "
+        f"4d/{ranks}, applies the GeLU to its own features, s by 4d/{ranks}, and multiplies by its "
+        f"rows of B, 4d/{ranks} by d. Its result is one term of Y; g adds the terms up, an "
+        "all-reduce forward and nothing backward, so every rank has the whole Y, s by d."
+    )
+    return Picture(canvas, "", alt)
+
+
+def _draw_lane(canvas: Canvas, rank: int, ranks: int, y: float) -> None:
+    d, part, tokens = 4 * UNIT, 16 * UNIT / ranks, 2 * UNIT
+    colour = COLOURS[rank % len(COLOURS)]
+    share = f"4d/{ranks}"
+    middle = y + d / 2
+    canvas.text(PAD, y - 8, f"rank {rank}", 12, bold=True)
+    _matrix(canvas, PAD, middle, d, tokens, GREY, "X", "s x d")
+    x = _matrix(canvas, 172, middle, part, d, colour, f"A{rank}", f"d x {share}")
+    canvas.text(x + 30, middle - 10, "GeLU", 12, anchor="middle")
+    canvas.arrow((x + 8, middle + 4), (x + 52, middle + 4), canvas.theme.text, 1.5, head=7)
+    x = _matrix(canvas, x + 62, middle, part, tokens, colour, f"H{rank}", f"s x {share}")
+    # B's rows are many: drawn lower than they are long, or the lanes would not fit.
+    _matrix(canvas, x + 26, middle, d, d, colour, f"B{rank}", f"{share} x d")
+    canvas.text(x + 13, middle, "x", 13, canvas.theme.muted, "middle")
+    term = _matrix(canvas, x + 26 + d + 16, middle, d, tokens, canvas.theme.faded(colour), "term")
+    canvas.arrow((term + 4, middle), (684, middle), canvas.theme.text, 1.5, head=7)
+    _matrix(canvas, 740, middle, d, tokens, GREY, "Y", "s x d")
+    canvas.arrow((710, middle), (736, middle), canvas.theme.text, 1.5, head=7)
+    canvas.arrow((PAD + d + 6, middle), (124, middle), canvas.theme.text, 1.5, head=7)
+    canvas.arrow((150, middle), (170, middle), canvas.theme.text, 1.5, head=7)
+
+
+def _matrix(canvas, x, middle, wide, high, colour, name, shape="") -> float:
+    """Draw a matrix and return the x of its right edge."""
+    canvas.rect(x, middle - high / 2, wide, high, colour)
+    canvas.text(x + wide / 2, middle, name, 12, ink_on(colour), "middle", bold=True)
+    canvas.text(x + wide / 2, middle + high / 2 + 10, shape, 11, canvas.theme.muted, "middle")
+    return x + wide

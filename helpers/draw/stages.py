@@ -1,0 +1,191 @@
+"""A model cut into pipeline stages: what goes right, what comes back, and how even the cut is.
+
+A model is a row of pieces: the embedding, its layers, and the head with the loss. A cut says how
+many layers each stage holds; the embedding is always in the first stage, the head in the last.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from helpers.draw.picture import Canvas, Picture
+from helpers.draw.plot import PAD
+from helpers.draw.style import BLUE, LIGHT_GREY, ORANGE, PURPLE, SKY, ink_on
+from helpers.draw.style import theme as theme_called
+from helpers.draw.text import bytes_text, listed, percent, time_text, width_of
+
+PIECE, HIGH = 44.0, 74.0  # pixels of a piece of the model
+GAP = 150.0  # between two stages: room for what travels
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What one piece of a model takes: the embedding, one layer, or the head with the loss.
+
+    forward, backward: seconds of one batch. bytes: weights, gradients and optimizer states, and
+    what forward keeps for backward.
+    """
+
+    forward: float
+    backward: float
+    bytes: float
+
+    def times(self, count: int) -> "Piece":
+        return Piece(self.forward * count, self.backward * count, self.bytes * count)
+
+    def __add__(self, other: "Piece") -> "Piece":
+        return Piece(
+            self.forward + other.forward,
+            self.backward + other.backward,
+            self.bytes + other.bytes,
+        )
+
+    @property
+    def seconds(self) -> float:
+        return self.forward + self.backward
+
+
+def stages(
+    counts: Sequence[int] = (2, 2, 2),
+    message: str = "",
+    title: str = "One tensor goes right, one of the same shape comes back",
+    theme: str = "light",
+    width: int = 900,
+) -> Picture:
+    """Draw a model cut into stages, y going right and its gradient coming back.
+
+    counts: the layers of each stage. message: the shape of what travels, "3 × 128 × 64".
+    """
+    canvas = Canvas(width, 0, theme_called(theme))
+    canvas.text(PAD, PAD + 8, title, 15, bold=True)
+    pieces = pieces_of(counts)
+    widths = [len(names) * PIECE + 16 for names in pieces]
+    gap = min(GAP, (width - 2 * PAD - 112 - sum(widths)) / max(1, len(counts) - 1))
+    top, x = PAD + 74, PAD + 46.0
+    canvas.arrow((PAD, top + 26), (x - 4, top + 26), BLUE, 2.4, head=9)
+    canvas.text(PAD, top + 11, "ids", 12)
+    for stage, (names, wide) in enumerate(zip(pieces, widths, strict=True)):
+        _draw_stage(canvas, f"rank {stage}", names, x, top, wide)
+        x += wide
+        if stage < len(pieces) - 1:
+            _draw_messages(canvas, message, x, x + gap, top)
+            x += gap
+    _draw_loss(canvas, x, top)
+    canvas.height = top + HIGH + 44
+    return Picture(canvas, title, _told(counts, message))
+
+
+def pieces_of(counts: Sequence[int]) -> list[list[str]]:
+    """Return the names of the pieces of each stage: ["emb", "0", "1"], ["2", "3"], …"""
+    first, found = 0, []
+    for count in counts:
+        found.append([str(layer) for layer in range(first, first + count)])
+        first += count
+    found[0].insert(0, "emb")
+    found[-1].append("head")
+    return found
+
+
+def _draw_stage(canvas: Canvas, name: str, names: list[str], x, top, wide) -> None:
+    canvas.rect(x, top - 14, wide, HIGH + 28, canvas.theme.band)
+    canvas.text(x + wide / 2, top - 25, name, 13, anchor="middle", bold=True)
+    for n, piece in enumerate(names):
+        color = {"emb": SKY, "head": PURPLE}.get(piece, LIGHT_GREY)
+        left = x + 8 + n * PIECE
+        canvas.rect(left + 2, top, PIECE - 4, HIGH, color)
+        middle = left + PIECE / 2, top + HIGH / 2
+        canvas.text(*middle, piece, 12, ink_on(color), "middle", bold=True)
+
+
+def _draw_messages(canvas: Canvas, message: str, left: float, right: float, top: float) -> None:
+    """Draw what travels between two stages: y above, its gradient below."""
+    middle, low = (left + right) / 2, top + HIGH - 18
+    canvas.text(middle, top + 4, "y", 14, BLUE, "middle", bold=True)
+    canvas.arrow((left + 4, top + 18), (right - 4, top + 18), BLUE, 2.4, head=9)
+    canvas.arrow((right - 4, low), (left + 4, low), ORANGE, 2.4, head=9)
+    canvas.text(middle, low + 15, "∂L/∂y", 14, ORANGE, "middle", bold=True)
+    if message and width_of(message, 11) <= right - left:
+        canvas.text(middle, (top + 18 + low) / 2, message, 11, canvas.theme.muted, "middle")
+
+
+def _draw_loss(canvas: Canvas, x: float, top: float) -> None:
+    """Draw the turning point: the scores leave the head, and the loss sends its gradient back."""
+    theme, low, right = canvas.theme, top + HIGH - 18, x + 30
+    canvas.line([(x + 4, top + 18), (right, top + 18), (right, low)], theme.muted, 2.0)
+    canvas.arrow((right, low), (x + 4, low), theme.muted, 2.0, head=9)
+    canvas.text(right + 6, (top + 18 + low) / 2, "loss L", 12)
+
+
+def _told(counts: Sequence[int], message: str) -> str:
+    held = [f"rank {r} holds {listed(_said(names))}" for r, names in enumerate(pieces_of(counts))]
+    shape = f" of shape {message}" if message else ""
+    return (
+        f"A model cut into {len(counts)} stages: {'; '.join(held)}. The token ids enter rank 0. "
+        f"Each rank sends one tensor y{shape} to the next, and each next rank sends the gradient "
+        "of the loss with respect to that y back. The last rank computes the loss."
+    )
+
+
+def _said(names: list[str]) -> list[str]:
+    layers = [name for name in names if name.isdigit()]
+    words = ["the embedding"] if "emb" in names else []
+    if layers:
+        words.append(f"layer{'s' * (len(layers) > 1)} {listed(layers)}")
+    return words + (["the head"] if "head" in names else []) or ["nothing"]
+
+
+def cut(
+    counts: Sequence[int],
+    embedding: Piece,
+    layer: Piece,
+    head: Piece,
+    theme: str = "light",
+    width: int = 900,
+) -> Picture:
+    """Draw what each stage of a cut computes and keeps, as bars.
+
+    The title says how far the slowest stage is from an even share, for it sets the pace as soon as
+    several micro-batches are on their way.
+    """
+    whole = embedding + layer.times(sum(counts)) + head
+    held = [layer.times(count) for count in counts]
+    held[0] += embedding
+    held[-1] += head
+    slowest = max(range(len(held)), key=lambda stage: held[stage].seconds)
+    ratio = held[slowest].seconds * len(held) / whole.seconds
+    title = (
+        f"Cut {' + '.join(map(str, counts))}: rank {slowest} computes longest, "
+        f"{ratio:.2f} times an even share"
+    )
+    canvas = Canvas(width, 0, theme_called(theme))
+    canvas.text(PAD, PAD + 8, title, 15, bold=True)
+    y = PAD + 44
+    pieces, time_left, memory_left = PAD + 62, 0.40 * width, 0.74 * width
+    canvas.text(pieces, y - 12, "holds", 11, canvas.theme.muted)
+    canvas.text(time_left, y - 12, "computes a batch in (F, B)", 11, canvas.theme.muted)
+    canvas.text(memory_left, y - 12, "keeps in memory", 11, canvas.theme.muted)
+    room_time, room_memory = memory_left - time_left - 84, width - PAD - memory_left - 62
+    for stage, (piece, names) in enumerate(zip(held, pieces_of(counts), strict=True)):
+        canvas.text(PAD, y + 11, f"rank {stage}", 12)
+        small = min(24.0, (time_left - pieces - 16) / max(1, sum(counts) + 2))
+        for n, name in enumerate(names):
+            color = {"emb": SKY, "head": PURPLE}.get(name, LIGHT_GREY)
+            canvas.rect(pieces + n * small, y, small - 2, 22, color)
+            letter = {"emb": "E", "head": "H"}.get(name, name)
+            canvas.text(pieces + (n + 0.5) * small - 1, y + 11, letter, 11, ink_on(color), "middle")
+        scale = room_time / whole.seconds
+        forward, backward = piece.forward * scale, piece.backward * scale
+        canvas.rect(time_left, y, forward, 22, BLUE)
+        canvas.rect(time_left + forward, y, backward, 22, ORANGE)
+        words = f"{time_text(piece.seconds)}, {percent(piece.seconds / whole.seconds)}"
+        canvas.text(time_left + forward + backward + 6, y + 11, words, 11, canvas.theme.muted)
+        wide = piece.bytes / whole.bytes * room_memory
+        canvas.rect(memory_left, y, wide, 22, canvas.theme.faded(canvas.theme.text, 0.45))
+        canvas.text(memory_left + wide + 6, y + 11, bytes_text(piece.bytes), 11, canvas.theme.muted)
+        y += 32
+    canvas.height = y + 8
+    told = [
+        f"rank {r} holds {listed(_said(names))}, computes {time_text(p.seconds)} and keeps "
+        f"{bytes_text(p.bytes)}"
+        for r, (p, names) in enumerate(zip(held, pieces_of(counts), strict=True))
+    ]
+    return Picture(canvas, title, f"{title}. {'; '.join(told)}.")

@@ -1,0 +1,429 @@
+# %% [markdown]
+# # Profiling and input: where does the time of a step go?
+#
+# *Reading 25 minutes · tasks 105 · machine 2*
+#
+# *With twenty minutes: start at "Where does the time go?" and stop before "Input".*
+#
+# A training run is slower than you hoped. Is it the model, the network, the data, or Python?
+# Everyone has an opinion, and opinions are cheap: people have rewritten their data loaders while
+# the ranks were waiting for an all-reduce, and bought faster networks for a step that was waiting
+# for a file.
+#
+# A **profiler** ends the discussion. It writes down what a program does and for how long, and then
+# you improve the one thing that takes the time. The first half of this lesson reads profiles of
+# DDP; the second half looks at the cause that profiles reveal most often, the input.
+#
+# **Question.** Of each second of a training step, how much is spent on computing, on communication,
+# on input, and on nothing at all?
+
+# %%
+# needs: DP/ddp/*.py
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from helpers.draw import curves
+from helpers.grade import check
+from helpers.lesson import answer, predict, quick, reveal, show
+from helpers.network import measured
+from helpers.ranks import find_place, launch
+from helpers.trace import Trace, in_lanes, shares
+
+sys.path[:0] = ["../DP/ddp"]
+
+# %% [markdown]
+# ## A program to look at
+#
+# `DP/ddp/profile_ddp.py` trains `torch.nn.Transformer` on pairs of vector sequences, on one device
+# or by DDP. Its encoder reads a source, and its decoder predicts the target, vector by vector. A
+# model that always says 0 has a loss of 1. Four of its functions are yours, and each of them is a
+# classic mistake if you get it wrong.
+
+# %% [markdown]
+# ### Your turn: PF-1 · 15 minutes · 5 points
+#
+# Write `choose_device()` in `DP/ddp/devices.py`. The same script should run on a laptop without a
+# GPU, on one GPU without a launcher, and as eight ranks on eight GPUs.
+# `int(os.environ["LOCAL_RANK"])` fails in the first two cases, and it's in many published scripts.
+
+# %%
+check("PF-1")
+
+# %% [markdown]
+# ### Your turn: PF-5 · 20 minutes · 10 points
+#
+# Write `Forecaster.forward()` in `DP/ddp/transformer.py`. A decoder that reads the vector it has to
+# predict learns to copy it, and its loss then looks wonderful. So the target is shifted by one
+# place, and a mask hides the rest.
+
+# %%
+check("PF-5")
+
+# %% [markdown]
+# ### Your turn: PF-4 · 30 minutes · 15 points
+#
+# Write `train_step()` in `DP/ddp/precision.py`: one step in half precision, with weights in
+# float32. It also sets the marks by which you'll find forward, backward and update in a profile.
+
+# %%
+check("PF-4")
+
+# %% [markdown]
+# What does it look like when one forgets the shift and the mask? Two models train on the same data,
+# and one of them reads the very target that it should predict.
+
+
+# %%
+def batches(steps):
+    from vectors import Shapes, make_vectors
+
+    data = make_vectors(Shapes((256, 1, 64), (256, 20, 64)))
+    for step in range(steps):
+        rows = slice(32 * step % 256, 32 * step % 256 + 32)
+        yield data["src"][rows], data["tgt"][rows]
+
+
+def error(call, source, target):
+    return torch.nn.functional.mse_loss(call(source, target), target)
+
+
+def learn(call, model, steps):
+    optimizer, losses = torch.optim.Adam(model.parameters(), 1e-3), []
+    for source, target in batches(steps):
+        loss = error(call, source, target)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %%
+from transformer import SIZES, Forecaster
+
+torch.manual_seed(0)
+honest, peeking = Forecaster(SIZES["small"]), Forecaster(SIZES["small"])
+steps = quick(120, 4)
+seen = {
+    "shifted and masked": learn(honest, honest, steps),
+    "reads its target": learn(peeking.transformer, peeking, steps),
+}
+show(curves(seen, y="squared error"))
+
+# %%
+predict(
+    "L10-1",
+    "The model that read its target now has to predict: it may read only what came before. It "
+    "ended with the lower error in training. How does it do?",
+    "better than the other one, as in training",
+    "about as well as the other one",
+    "worse than the other one",
+)
+
+# %%
+((source, target),) = batches(1)
+with torch.no_grad():
+    errors = {
+        "shifted and masked": error(honest.eval(), source, target).item(),
+        "reads its target": error(peeking.eval(), source, target).item(),
+    }
+for name, found in errors.items():
+    print(f"{name:20} squared error {found:.2f} when it has to predict")
+reveal("L10-1", honest=errors["shifted and masked"], peeking=errors["reads its target"])
+
+# %% [markdown]
+# ## Where does the time go?
+#
+# torch has a profiler. It sees every operator, in C++ too, and on a GPU every kernel. The first
+# steps of a run are slow, and so is the profiler when it starts, so it follows a schedule: here it
+# waits for one step, warms up for one, and records two.
+
+
+# %%
+def profiled(runs, folder):
+    import profile_ddp as lab
+
+    for number, flags in enumerate(runs):
+        where = ["--profile", "--trace-dir", f"{folder}/{number}"]
+        options = lab.read_flags("", [*where, *flags.split()])
+        place = find_place()
+        device = lab.join(options, place)
+        lab.train(options, lab.prepare(options, place, device), device, lambda *_: None)
+
+
+def profiles(*runs, ranks):
+    with tempfile.TemporaryDirectory() as folder:
+        launch(profiled, ranks, (runs, folder), quiet=True, checked=False)
+        tables = [next(Path(folder, str(n)).glob("*-0-of-*.txt")) for n in range(len(runs))]
+        traces = [Trace.load_all(f"{folder}/{n}") for n in range(len(runs))]
+        return traces, [path.read_text() for path in tables]
+
+
+# %%
+predict(
+    "L10-2",
+    "Two ranks train by DDP on your cores. What has the largest share of a step after computing?",
+    "communication: the all-reduces, and the waiting in them",
+    "input: making the batches",
+    "idle: nothing of all this",
+)
+
+# %%
+short = "--epochs 1 --src-shape 256 1 64 --tgt-shape 256 20 64"
+(trace,), (table,) = profiles(f"{short} --input memory --bucket-mb 0.2", ranks=2)
+show(in_lanes(trace))
+
+
+# %%
+def tell(name, found):
+    parts = f"computing {found.computing:5.1%}, communication {found.communication:5.1%}, "
+    print(f"{name:22} {parts}input {found.input:5.1%}, idle {found.idle:5.1%}")
+
+
+for rank, found in shares(trace).items():
+    tell(f"rank {rank}", found)
+after = {"A": found.communication, "B": found.input, "C": found.idle}
+reveal("L10-2", second=max(after, key=after.get))
+
+# %% [markdown]
+# The buckets are small here (0.2 MB), so you can see several all-reduces below the backward, as
+# lesson 09 promised. "Communication" in the numbers is only what no computing hides. Where a rank
+# waits in an all-reduce for the other one, the picture is hatched, and there no faster network
+# would help: a late rank is a problem of balance.
+#
+# Each rank leaves a table beside its trace, sorted by total time, which includes all that was
+# called from there. These are its first lines, for two steps.
+
+# %%
+for line in table.splitlines()[5:13]:
+    *name, own_share, own, total_share, total, average, calls = line.split()
+    print(f"{' '.join(name):44} {total:>10} {calls:>5} calls")
+
+# %% [markdown]
+# Names such as "forward" come from the marks of your `train_step`. Without marks you'd see
+# operators, and not your own words. The profiler can tell more, and everything it tells costs time,
+# so switch on only what you ask for:
+#
+# | flag | tells |
+# |---|---|
+# | `--record-shapes` | the shapes that each operator was given |
+# | `--profile-memory` | what each operator allocated and freed |
+# | `--with-stack` | the line of Python that called it |
+# | `--with-flops` | the FLOPs of the matrix products |
+#
+# `python -m helpers.trace traces/*.json` prints the shares of any profile, and each trace opens in
+# [Perfetto](https://ui.perfetto.dev) too, with its thousands of operators.
+#
+# ## Would a faster network help?
+#
+# Before anyone buys one, compute what it has to carry. DDP sends every gradient once a step,
+# however large the batch is, so the parameters are all you have to count.
+
+# %% [markdown]
+# ### Your turn: PF-2 · 25 minutes · 10 points
+#
+# Write `count_parameters()` in `DP/ddp/transformer.py`, from the width, the layers and the hidden
+# size, with all biases and norms. Then look at your formula: which of the numbers in `--src-shape`
+# and `--tgt-shape` change what DDP must send?
+
+# %%
+check("PF-2")
+
+# %%
+from transformer import SIZES, count_parameters
+
+link, whose = measured()
+print(whose)
+for name, size in SIZES.items():
+    count = count_parameters(size.width, size.layers, size.hidden)
+    seconds = link.all_reduce_seconds(4 * count, ranks=2)
+    print(f"{name:6} {count:11,} parameters, at least {1e3 * seconds:7.2f} ms for an all-reduce")
+
+# %% [markdown]
+# Compare the first line with the picture above: the all-reduces there are longer, mostly because
+# the two ranks and their messages share the cores.
+#
+# How many bytes of gradients, in float32, does each rank average in a step of `--size lab`?
+
+# %%
+mine = None
+answer("L10-3", mine)
+
+# %% [markdown]
+# ## Input
+#
+# Data that fits into memory is easy. Most doesn't: it's read from files, batch by batch, while an
+# expensive machine waits. Here are five inputs with the same numbers. The files were just written,
+# so the operating system still has them in memory, and what differs is the work each format makes.
+
+# %% [markdown]
+# ### Your turn: PF-3 · 15 minutes · 10 points
+#
+# Write `FromFile.handle()` in `DP/ddp/inputs.py`. A `DataLoader` may read with **workers**,
+# processes that prepare the next batches. If the data set opened its file in the constructor, a
+# forked worker would share the position in the file, and HDF5's caches, with its parent and its
+# siblings: sometimes that crashes, and sometimes it returns the wrong rows in silence.
+
+# %%
+check("PF-3")
+
+# %%
+predict(
+    "L10-4",
+    "HDF5 is the format of many simulations: it keeps names, groups and compressed parts. How much "
+    "longer does reading a batch take than taking the same one from memory?",
+    "less than one and a half times as long",
+    "two to four times as long",
+    "five times as long, or more",
+)
+
+# %%
+from inputs import INPUTS, FromMemory, open_input
+from vectors import Shapes, make_vectors, write_vectors
+
+shapes = Shapes(src=(256, 1, 256), tgt=(256, 20, 256))
+folder = tempfile.TemporaryDirectory()
+data = {"memory": FromMemory(make_vectors(shapes))}
+for kind in INPUTS[1:]:
+    write_vectors(f"{folder.name}/{kind}", kind, shapes)
+    data[kind] = open_input(kind, f"{folder.name}/{kind}", shapes)
+
+
+# %%
+def seconds_a_batch(data):
+    begun = time.perf_counter()
+    count = sum(1 for _ in torch.utils.data.DataLoader(data, batch_size=32, shuffle=True))
+    return (time.perf_counter() - begun) / count
+
+
+rounds = [{kind: seconds_a_batch(data[kind]) for kind in INPUTS} for _ in range(quick(7, 1))]
+fastest = {kind: min(times[kind] for times in rounds) for kind in INPUTS}
+for kind, found in fastest.items():
+    print(f"{kind:12} {1e3 * found:6.2f} ms a batch, {found / fastest['memory']:5.1f} times memory")
+reveal("L10-4", ratio=fastest["hdf5"] / fastest["memory"])
+
+# %% [markdown]
+# Whether that matters depends on the step, so let's look at a step. One rank trains from memory,
+# from HDF5, and from HDF5 with a worker.
+
+# %%
+small = "--src-shape 128 1 64 --tgt-shape 128 20 64 --epochs 1"
+file = f"{small} --hdf5 --data {folder.name}/small.h5"
+runs = {"memory": small, "HDF5": file, "HDF5 and a worker": f"{file} --workers 1"}
+traces, _ = profiles(*runs.values(), ranks=1)
+found = {name: shares(trace)[0] for name, trace in zip(runs, traces, strict=True)}
+for name, share in found.items():
+    tell(name, share)
+show(in_lanes(traces[1]))
+
+# %% [markdown]
+# The picture is HDF5 without a worker. A worker is a process of its own, so its time isn't in the
+# trace of its rank, and it needs a core of its own: where all cores compute already, it takes from
+# the model what it gives to the input. The rule of thumb: workers hide input as long as
+# preparing a batch takes less than (workers x step).
+#
+# A batch takes 120 ms to prepare and a step 50 ms. How many workers does a rank need, so that it
+# never waits for input?
+
+# %%
+mine = None
+answer("L10-5", mine)
+
+# %% [markdown]
+# ## `torch.compile`
+#
+# If computing has the largest share, a compiler may help. torch runs one operator after the other,
+# and each of them reads its inputs from memory and writes its result back. `torch.compile` joins
+# them: it writes C++ (Triton on a GPU) in which the numbers stay in registers from the first
+# operator to the last. That's worth most where operators are memory-bound, like these six.
+
+
+# %%
+def gate(x):
+    return x * torch.sigmoid(1.702 * x) + 0.1 * torch.tanh(x).square()
+
+
+def timed(function, x, rounds):
+    times = []
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        function(x)
+        times.append(time.perf_counter() - begun)
+    return times
+
+
+# %%
+predict(
+    "L10-6",
+    "Compiled, the six operators become one. Running the compiled function gets faster, but "
+    "compiling takes time as well. After how many calls has it paid off?",
+    "after the first call",
+    "after a hundred or more",
+    "never: the products take the time, not such small operators",
+)
+
+# %%
+from compiling import compiled
+
+x = torch.randn(quick(4_000_000, 10_000))
+faster = compiled(gate, x.device) if quick(1, 0) else gate
+eager = min(timed(gate, x, 5))
+first, *others = timed(faster, x, 6)
+gain = max(eager - min(others), 1e-9)
+print(f"eager {1e3 * eager:.1f} ms, compiled {1e3 * min(others):.1f} ms, first call {first:.1f} s")
+calls = first / gain
+reveal("L10-6", calls=calls)
+
+# %% [markdown]
+# The same holds for a whole model: `profile_ddp.py --compile --profile` shows the fused operators
+# in its table, and `record_function` marks inside a compiled model are ignored, so put them around
+# it. Compiling the whole Transformer takes a minute or more of a core. Over 10,000 steps that's
+# nothing; in a run of ten steps it's all you measure.
+#
+# ## Easily got wrong
+#
+# - DDP *averages* the gradients: more ranks don't make an update smaller, they make steps fewer.
+#   With SGD a learning rate in proportion makes up for that, with a warm-up
+#   ([1706.02677](https://arxiv.org/abs/1706.02677)); with Adam one usually takes the square root
+#   (`--lr-rule`).
+# - You call no collective, but DDP does: it broadcasts the weights at the start, and averages
+#   buckets during backward. You've seen both.
+# - One seed on all ranks gives them the same dropout. Weights are equal by DDP's broadcast, the
+#   order of the data by the sampler's seed, but dropout should differ.
+# - A profiler that was started must be stopped: `with` does it, even after an error.
+# - On a GPU, Python's clock measures how long it took to *enqueue* a kernel. Ask the profiler, or
+#   synchronize first.
+#
+# ## What to remember
+#
+# - Measure first: computing, communication, input, or nothing. Then improve the largest.
+# - Communication counts only where nothing hides it, and waiting for a late rank isn't the
+#   network's fault.
+# - A loss that looks too good is a bug until you've asked the model to predict.
+# - Workers hide input behind computing, if there's a core for them. Each process opens its own
+#   file.
+# - Compiling pays over many steps.
+#
+# ## In the wild
+#
+# - Meta found that data loading and preprocessing take more machines and power than training itself
+#   for some of its recommendation models ([2108.09373](https://arxiv.org/abs/2108.09373),
+#   abstract).
+# - Llama 3's training had 41 to 43 % MFU ([2407.21783](https://arxiv.org/abs/2407.21783), table 4):
+#   more than half of each second isn't matrix products.
+# - PyTorch 2's paper reports a geometric mean of 1.41 times faster training on an A100, over more
+#   than 180 models, from `torch.compile` ([ASPLOS 2024](https://doi.org/10.1145/3620665.3640366),
+#   abstract).
+#
+# To read: `maybe_enable_profiling` in torchtitan (`torchtitan/tools/profiling.py`), which records
+# a step now and then in a run of weeks, and `_MultiProcessingDataLoaderIter` in
+# `torch/utils/data/dataloader.py`, whose long comment tells what can go wrong with workers.
+#
+# ## Where next
+#
+# All of this assumed that the model fits on every rank. [Lesson 11](11_sharding.ipynb) takes the
+# same gradients, weights and states apart, so that no rank holds all of them.

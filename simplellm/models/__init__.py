@@ -1,0 +1,85 @@
+"""Three trained models to talk to: one training, saved early, in the middle and at its end.
+
+>>> from simplellm.generation import write_story
+>>> from simplellm.models import pretrained
+>>> tokenizer, net = pretrained("best")
+>>> print(write_story(net, tokenizer, seed=1))
+
+`primer/train_models.py` trained them, and wrote their facts beside them: `facts("best")`.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+
+from simplellm.checkpoint import load_model
+from simplellm.llama import CausalLLama, LLama
+from simplellm.tokenizers import SPTokenizer
+
+FOLDER = Path(__file__).resolve().parent
+NAMES = ("early", "middle", "best")
+
+
+def pretrained(name: str, device: str = "cpu") -> tuple[SPTokenizer, LLama]:
+    """Return the tokenizer and the trained model called "early", "middle" or "best".
+
+    Raises:
+        ValueError: there is no model of this name, or its file holds another one.
+        FileNotFoundError: the file that ships with the package is missing.
+    """
+    about = facts(name)
+    tokenizer = SPTokenizer(about["tokenizer"])
+    net = LLama(
+        CausalLLama,
+        tokenizer.vocab_size,
+        dmodel=about["dmodel"],
+        num_heads=about["heads"],
+        n_layers=about["layers"],
+        ctx_size=about["seq_l"],
+        padding_idx=tokenizer.pad_id,
+        device=device,
+    )
+    return tokenizer, load_model(net, weights_file(name))
+
+
+def facts(name: str) -> dict:
+    """Return what is known of a model: its sizes, and what was measured when it was trained.
+
+    `steps` and `tokens` it has been trained for, and the `minutes` that took; `loss` in nats per
+    token and `bits_per_byte` of stories that it hasn't read; of the complete `sentences` of ten
+    stories it writes, how many are `right`: sentences that the stories' grammar can write.
+    """
+    _check(name)
+    both = _table()
+    return both["model"] | both[name]
+
+
+def weights_file(name: str | Path) -> Path:
+    """Return the file of a model's weights: of a shipped one by its name, or any path as it is.
+
+    Raises:
+        ValueError: neither the name of a shipped model nor a path of a file.
+    """
+    path = Path(name)
+    if str(name) not in NAMES and not path.exists() and path.suffix != ".safetensors":
+        _check(str(name))
+    return FOLDER / f"{name}.safetensors" if str(name) in NAMES else path
+
+
+def _check(name: str) -> None:
+    if name not in NAMES:
+        raise ValueError(
+            f'there is no model "{name}": choose "early", "middle" or "best"; a file of your own '
+            "needs a name that ends in .safetensors"
+        )
+
+
+@cache
+def _table() -> dict:
+    path = FOLDER / "models.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{path} is missing: check it out again, or run `python primer/train_models.py`"
+        ) from None

@@ -1,0 +1,74 @@
+"""TP-7: the cross-entropy of logits that are cut along the vocabulary."""
+
+from types import SimpleNamespace
+
+from helpers.grade import Task
+
+TASK = Task(
+    id="TP-7",
+    title="compute the loss without ever holding all logits",
+    file="TP/llama/parallel_loss.py",
+    function="parallel_cross_entropy",
+    notebook="12",
+    points=15,
+    minutes=25,
+    ranks=3,
+    hints=(
+        "The loss of a position is log(sum of exp(z)) - z[target]. Which of its pieces needs all "
+        "ranks, and is each of them a maximum or a sum?",
+        "Three all-reduces: the largest logit of each position (dist.ReduceOp.MAX, of "
+        "logits.detach()); the sum of the exponentials, by Sum.apply; and the target's logit, by "
+        "Sum.apply of what is zero on every rank but the one that has the target.",
+        "mine = (targets >= first) & (targets < first + logits.shape[-1]); the own index is "
+        "(targets - first).where(mine, 0); shifted.gather(-1, index[:, None])[:, 0], zero where "
+        "not mine. Then (total.log() - target).mean().",
+    ),
+)
+
+
+def run(module, case):
+    """On every rank: the loss, and the gradient of the own logits; and how much was sent.
+
+    case: the logits of all ranks, side by side; the targets.
+    """
+    import torch
+    import torch.distributed as dist
+
+    from helpers.parallel import reduce_from_group
+
+    module.Sum = SimpleNamespace(apply=reduce_from_group)
+    logits = case["logits"].chunk(dist.get_world_size(), -1)[dist.get_rank()].clone()
+    logits.requires_grad_()
+    sent = _watched(dist)
+    loss = module.parallel_cross_entropy(
+        logits, case["targets"].clone(), dist.get_rank() * logits.shape[-1]
+    )
+    if not isinstance(loss, torch.Tensor) or loss.dim():
+        return {"no loss": repr(loss)[:60]}
+    forward = max(sent, default=0)
+    if loss.requires_grad:
+        loss.backward()
+    return {
+        "loss": loss.detach(),
+        "the gradient of the logits": logits.grad,
+        "the largest tensor sent holds a number for each position": forward <= len(logits),
+    }
+
+
+def _watched(dist):
+    """Return a list that gets the size of each tensor that is sent from now on."""
+    sent = []
+    for name in ("all_reduce", "all_gather", "all_gather_into_tensor", "broadcast"):
+        setattr(dist, name, _noting(getattr(dist, name), sent))
+    return sent
+
+
+def _noting(send, sent):
+    import torch
+
+    def watched(*given, **named):
+        tensors = (*given, *named.values())
+        sent.extend(t.numel() for t in tensors if isinstance(t, torch.Tensor))
+        return send(*given, **named)
+
+    return watched

@@ -1,0 +1,63 @@
+"""What lesson 16 asks: the right choices and the numbers."""
+
+from helpers.lesson.asked import Number, Prediction
+
+PREDICTIONS = {
+    "L16-1": Prediction(
+        right="B",
+        because="Forward and backward are shared, 4 steps on each rank. Then come two collectives "
+        "(2 x 0.3), and every rank updates both layers itself (2 x 0.5): 5.6.",
+        wrong={
+            "A": "All ranks have the same work and finish it at the same moment, so nobody is "
+            "slowest. Look at the picture: no rank waits.",
+            "C": "Four samples on four ranks are one each.",
+        },
+    ),
+    "L16-3": Prediction(
+        right="C",
+        because="Everything that stays from step to step is cut into four shards, and each rank "
+        "keeps one.",
+        wrong={
+            "A": "That was data parallelism: every replica keeps everything.",
+            "B": "You may be thinking of weights that are sharded while the states are not. Here "
+            "both are.",
+        },
+    ),
+    "L16-4": Prediction(
+        right="C",
+        because="Only one rank works at a time, since the next one needs its output. Each rank "
+        "updates only its own layers, and the messages cost almost as much as that saves.",
+        wrong={
+            "A": "A quarter needs four ranks that work at the same time. Here each waits for the "
+            "one before it, as in lesson 05.",
+            "B": "Nothing overlaps as long as the batch travels in one piece. With micro-batches "
+            "you get to about a half: that is PZ-7.",
+        },
+    ),
+    "L16-5": Prediction(
+        right="B",
+        because="An all-reduce is a reduce-scatter and an all-gather, so it moves twice as much as "
+        "either. Three pieces against two make 1.5.",
+        wrong={
+            "A": "That counts collectives instead of bytes, as the classic rules do. An all-reduce "
+            "moves twice the bytes of an all-gather.",
+            "C": "ZeRO-1 and 2 send just as much as data parallelism. Stage 3 gathers each weight "
+            "once more, because it was dropped after the forward.",
+        },
+    ),
+}
+NUMBERS = {
+    "L16-2": Number(
+        8.4,
+        unit="steps",
+        tolerance=1e-6,
+        because="3 layers: 3 x 2 for forward and backward of one sample, 3 x 0.3 for the "
+        "collectives, 3 x 0.5 for the updates. The number of ranks doesn't matter.",
+        slips={
+            6.0: "That is forward and backward alone. Add the collectives and the updates.",
+            6.9: "You left out the updates, which every replica repeats.",
+            7.5: "You left out the collectives, one for each layer.",
+            49.5: "That is one rank with all eight samples.",
+        },
+    ),
+}

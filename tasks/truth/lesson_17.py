@@ -1,0 +1,103 @@
+"""What lesson 17 asks: the right choices and the numbers."""
+
+from helpers.lesson.asked import Number, Prediction
+
+
+def largest_micro_batch():
+    from helpers.cluster import Layout, estimate, preset
+    from helpers.cost import ModelConfig
+
+    llama = ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192)
+
+    def fits(micro):
+        layout = Layout(64, 8192, dp=8, micro_batch=micro, recompute="full", zero=1)
+        return estimate(llama, layout, preset("H100")).fits
+
+    return max(micro for micro in (1, 2, 4, 8) if fits(micro))
+
+
+def saved_by_chunks():
+    from helpers.cluster import Layout, estimate, preset
+    from helpers.cost import gpt
+
+    model, machine = gpt(hidden=12288, layers=96, heads=96), preset("A100")
+    one, three = (
+        estimate(model, Layout(64, pp=8, tp=8, chunks=chunks), machine).seconds for chunks in (1, 3)
+    )
+    return one - three
+
+
+PREDICTIONS = {
+    "L17-2": Prediction(
+        right=lambda shrinks: "B" if -0.5 < shrinks < 0.4 else "A" if shrinks > 0 else "C",
+        because="The products halve, but the collectives of each layer now cross the network "
+        "between the nodes and grow: {shrinks:.0%} shorter, for twice the GPUs.",
+        wrong={
+            "A": "The work of a device does halve. The bytes that it sends don't, and they now go "
+            "through a network that is nine times as slow.",
+            "B": "This time the measurement says something else.",
+            "C": "The collectives do get slower, but they are only a part of the step, and the "
+            "rest halves.",
+        },
+    ),
+    "L17-3": Prediction(
+        right="C",
+        because="The bubble is (p - 1) / (m + p - 1). With twice the stages there are half as many "
+        "replicas, so each pipeline gets twice the micro-batches: p and m grow together.",
+        wrong={
+            "A": "That would be right for a fixed number of micro-batches. Here the batch and the "
+            "devices are fixed, so a shorter pipeline also gets fewer of them.",
+            "B": "Each stage is shorter, but there are more of them to fill: the time to fill the "
+            "pipeline is the same.",
+        },
+    ),
+    "L17-5": Prediction(
+        right=lambda ratio: "A" if ratio > 2 else "C" if ratio < 0.5 else "B",
+        because="Eight times the GPUs for about an eighth of the time: the price is GPU hours; "
+        "their number changes only as far as the GPUs are used better or worse, {ratio:.2f} times.",
+        wrong={
+            "A": "Per hour they do. But they are done in about an eighth of the time.",
+            "B": "This time the measurement says something else.",
+            "C": "It does take about eight times as long, but on an eighth of the GPUs.",
+        },
+    ),
+}
+NUMBERS = {
+    "L17-1": Number(
+        43.75,
+        unit="GB",
+        tolerance=1.5,
+        because="175e9 parameters x 16 bytes / (8 stages x 8 parts) = 43.75 GB. The replicas don't "
+        "divide anything before ZeRO.",
+        slips={
+            5.47: "You divided by all 512 devices. Each of the 8 replicas keeps everything.",
+            350: "You divided by only one of the two: 8 stages and 8 parts make 64.",
+            2800: "That is the whole model. Divide by the stages and the parts.",
+            5.5: "You divided by all 512 devices. Each of the 8 replicas keeps everything.",
+        },
+    ),
+    "L17-4": Number(
+        35,
+        unit="H100s",
+        because="175e9 x 16 bytes = 2.8 TB, and 2.8 TB / 80 GB = 35.",
+        slips={
+            5: "That is the 2 bytes of the weights in 16 bits alone. Gradients and Adam's states "
+            "make it 16.",
+            4: "Count 16 bytes for each parameter, not 2.",
+            9: "That is 4 bytes for each parameter. Count gradients and optimizer states too.",
+        },
+    ),
+    "L17-6": Number(
+        largest_micro_batch,
+        unit="sequences",
+        because="One more doubling, and the activations don't fit beside weights, gradients and "
+        "the shard of the states.",
+    ),
+    "L17-7": Number(
+        saved_by_chunks,
+        unit="seconds",
+        tolerance=0.1,
+        because="Interleaving divides the time to fill the pipeline by the number of chunks, and "
+        "costs a few more messages.",
+    ),
+}

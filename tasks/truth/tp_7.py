@@ -1,0 +1,69 @@
+"""TP-7: the loss and its gradient on one device; and what comes out where a rank is left out."""
+
+import torch
+
+RANKS = 3
+
+
+def cases(seed):
+    """Draw logits of which some are so large that exp overflows, and targets on all ranks."""
+    draw = torch.Generator().manual_seed(seed)
+    each = int(torch.randint(3, 6, (), generator=draw))
+    positions = 7
+    logits = 3 * torch.randn(positions, RANKS * each, generator=draw, dtype=torch.float64)
+    targets = torch.randint(RANKS * each, (positions,), generator=draw)
+    targets[:RANKS] = torch.arange(RANKS) * each  # the first token of each rank
+    return [
+        {"logits": logits, "targets": targets},
+        {"logits": logits + 800, "targets": targets},
+    ]
+
+
+def name(case):
+    return "logits around 800" if case["logits"].mean() > 400 else ""
+
+
+def after(case, pieces="all", mean=True):
+    """What each rank has. pieces: "all", or which one stays this rank's own."""
+    found = []
+    for rank in range(RANKS):
+        whole = case["logits"].clone().requires_grad_()
+        each = whole.shape[-1] // RANKS
+        own = whole[:, rank * each : (rank + 1) * each]
+        total = (own if pieces == "own sum" else whole).logsumexp(-1)
+        target = whole.gather(-1, case["targets"][:, None])[:, 0]
+        if pieces == "own target":
+            mine = case["targets"] // each == rank
+            target = target * mine + whole.detach().amax(-1) * ~mine  # shifted, that is zero
+        losses = total - target
+        loss = losses.mean() if mean else losses.sum()
+        (gradient,) = torch.autograd.grad(loss, whole)
+        found.append(
+            {
+                "loss": loss.detach(),
+                "the gradient of the logits": gradient[:, rank * each : (rank + 1) * each],
+                "the largest tensor sent holds a number for each position": True,
+            }
+        )
+    return found
+
+
+truth = after
+
+
+def gathered(case):
+    """The right numbers, by sending whole logits."""
+    key = "the largest tensor sent holds a number for each position"
+    return [{**rank, key: False} for rank in after(case)]
+
+
+MISTAKES = {
+    "the sum of the exponentials is this rank's own: the other ranks have tokens too": (
+        lambda case: after(case, "own sum")
+    ),
+    "the target's logit is missing where another rank has it: add it up over the ranks": (
+        lambda case: after(case, "own target")
+    ),
+    "the loss is the sum over the positions: take the mean": lambda case: after(case, mean=False),
+    "the loss is right, but logits were sent: a number for each position is enough": gathered,
+}
