@@ -53,7 +53,10 @@ def read_flags():
     text = "sequences a step, over all ranks (6)"
     parser.add_argument("--batch", type=positive, default=6, help=text)
     parser.add_argument("--out", type=Path, default=HERE / "build" / "demo", help="where to write")
-    return parser.parse_args()
+    flags = parser.parse_args()
+    if flags.batch % RANKS:
+        parser.error(f"--batch {flags.batch}: choose a multiple of {RANKS}, for {RANKS} ranks")
+    return flags
 
 
 def main():
@@ -97,7 +100,9 @@ def main():
             facts=[
                 f"A LLaMA of {sum(p.numel() for p in net.parameters()):,} parameters.",
                 same,
-                *(f"{p.name} read {p.speed:,.0f} tokens a second." for p in (one, two, three)),
+                "Tokens a second: "
+                + ", ".join(f"{p.name} {p.speed:,.0f}" for p in (one, two, three))
+                + ".",
             ],
             plan=str(plan),
             steps=compare(predicted.trace, step),

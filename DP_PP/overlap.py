@@ -69,6 +69,7 @@ def one_step(overlap):
             pipeline.step(x, x)
             for stage in () if overlap else mine:
                 columns.start(stage)
+                columns.finish()
             columns.finish()
     return recorder.trace()
 

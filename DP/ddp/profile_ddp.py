@@ -5,7 +5,7 @@
     python -m helpers.ranks -n 2 profile_ddp.py --hdf5 --workers 1 --profile
     python -m helpers.trace traces/cpu-memory-*.json        what share had what?
 
-It learns to predict vectors; the loss of a model that knows nothing is 1. --input says where the
+It learns to predict vectors; a model that always says 0 has a loss of 1. --input says where the
 data comes from; a file is made when it is not there yet.
 """
 
@@ -123,7 +123,8 @@ def main():
     if place.rank == 0:
         count = sum(p.numel() for p in training.net.parameters())
         size = sum(p.nbytes for p in training.net.parameters()) / 1e6
-        print(f"{count:,} parameters, {size:.1f} MB of gradients; loss 1: it knows nothing")
+        facts = f"{count:,} parameters, {size:.1f} MB of gradients"
+        print(f"{facts}; a model that always says 0 has a loss of 1")
     train(options, training, device, say)
     if options.profile and place.rank == 0:
         print(f"traces and tables: {options.trace_dir}")

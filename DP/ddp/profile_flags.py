@@ -23,9 +23,9 @@ def read_flags(description, arguments=None):
     add_rank_flags(parser, ranks=1)
     add = parser.add_argument_group("training").add_argument
     add("--size", choices=SIZES, default="small", help="of model and data (small); lab for a GPU")
-    add("--epochs", type=positive, default=1, help="times through the data (1)")
+    add("--epochs", type=positive, default=8, help="times through the data (8)")
     add("--batch-size", "--batch_size", type=positive, default=32, help="items a rank (32)")
-    add("--lr", type=float, default=1e-3, help="learning rate of Adam on one rank (0.001)")
+    add("--lr", type=float, default=3e-3, help="learning rate of Adam on one rank (0.003)")
     add("--lr-rule", choices=LR_RULES, default="none", help="lr times (ranks to 0, 1/2 or 1)")
     add("--seed", type=int, default=0, help="of weights, data and order (0)")
     add("--dtype", choices=DTYPES, default="float32", help="of data and products (float32)")

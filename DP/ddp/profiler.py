@@ -47,6 +47,7 @@ def make_profiler(options, place, device, steps):
             f"{asked} takes {needed} steps, and the run has {steps}: raise --epochs, or lower "
             "--batch-size"
         )
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else torch prints when it starts and stops
     activities = [ProfilerActivity.CPU]
     if device.type == "cuda":
         activities.append(ProfilerActivity.CUDA)

@@ -96,8 +96,7 @@ def train(options, place, device, say=print):
     stages = {s: slice_stage(whole, s, schedule.stages, device) for s in mine}
     stories = iter(make_stories(options, tokenizer, quiet=place.rank > 0))
     optimizer = make_optimizer(options, stages.values())
-    recorder = Recorder(rank=place.rank)
-    losses = []
+    losses, recorder = [], Recorder(rank=place.rank)
 
     def loss_of(logits, ids):
         return causalLLMLoss(logits, ids, tokenizer.vocab_size)
@@ -109,8 +108,8 @@ def train(options, place, device, say=print):
         outcome = pipeline.step(ids, ids)
         with recorder.span("update"):
             optimizer.step()
-        if outcome.loss is not None:
-            losses.append(check_finite(outcome.loss, step))
+        if (loss := outcome.loss) is not None:
+            losses.append(check_finite(loss, step))
             say(step, losses[-1])
     return losses, stages, recorder.trace()
 

@@ -16,8 +16,8 @@
 # [1602.05629](https://arxiv.org/abs/1602.05629)). Phones average *weights* instead of gradients for
 # one reason: weights can be averaged less often.
 #
-# **Question.** When is the mean of the weights as good as the mean of the gradients, and what does
-# it cost to average less often?
+# **Question.** When is the mean of the weights as good as the mean of the gradients, and how seldom
+# can one average?
 
 # %%
 # needs: primer/intro.py, DP/*
@@ -253,13 +253,13 @@ reveal("L04-2")
 check("DP-2")
 
 # %% [markdown]
-# Three ranks take 48 steps of SGD with your function, and one device reads the same sequences,
+# Three ranks take 20 steps of SGD with your function, and one device reads the same sequences,
 # three in a batch.
 
 # %%
 import intro_DP_WA
 
-SMALL = "--layers 2 --seq-l 64 --optimizer sgd --lr 0.3 --steps".split() + [str(quick(48, 4))]
+SMALL = "--layers 2 --seq-l 64 --optimizer sgd --lr 0.1 --steps".split() + [str(quick(20, 4))]
 
 
 def train_rank():
@@ -297,9 +297,8 @@ show(drift())
 #
 # $$t = t_{\text{compute}} + \frac{1}{H}\Big(2(n-1)\,\alpha + 2\,\frac{n-1}{n}\,\frac{S}{B}\Big).$$
 #
-# The four minutes from the top of this page become half a second with $H = 500$. What it costs in
-# loss is not so easy to say. While the ranks are on their own, each learns from its own sequences
-# only, and they drift apart.
+# The four minutes from the top of this page become half a second with $H = 500$. What it does to
+# the loss is not so easy to say.
 
 # %%
 predict(
@@ -391,6 +390,7 @@ claim(means[1] < means[2] < means[3], "with Adam: the longer alone, the higher t
 reveal("L04-3", cost=means[2] - means[1])
 
 # %% [markdown]
+# While the ranks are on their own, each learns from its own sequences only, and they drift apart.
 # The first two rows answer the question from above as well: with Adam, averaged weights after every
 # step and averaged gradients are two algorithms, and they don't reach the same loss. Compare
 # differences with the spread before you believe them: what is smaller than the distance between two
@@ -459,7 +459,7 @@ predict(
 # %% [markdown]
 # The paper uses $\eta = 0.7$ and $\mu = 0.9$ with $H = 500$ and tens of thousands of local steps.
 # Momentum of 0.9 is a memory of ten outer steps, and our runs have only eight in all, so we take
-# $\mu = 0.6$. (Try 0.9, and see what a setting is worth outside the place it was tuned for.)
+# $\mu = 0.6$.
 
 # %%
 further = losses_of([(every, intro_DP_WA.average_weights, nesterov) for every in EVERY[1:]])
@@ -487,10 +487,11 @@ title = f"Against weights at every step, a sixteenth of the bytes costs {costs}"
 show(points(found, title, x="MB that a rank sends", y="held-out loss (nats per token)"))
 
 # %% [markdown]
-# Two warnings before you draw conclusions. All methods had the same inner learning rate, and a
-# larger one would have helped some of them more than others; a fair comparison tunes each method
-# for itself. And the axis counts bytes, not seconds: on a fast network the rightmost point is also
-# the fastest.
+# Three warnings before you draw conclusions. The settings of an outer optimizer are worth little
+# outside the place they were tuned for: try $\mu = 0.9$ here. All methods had the same inner
+# learning rate, and a larger one would have helped some of them more than others; a fair comparison
+# tunes each method for itself. And the axis counts bytes, not seconds: on a fast network the
+# rightmost point is also the fastest.
 #
 # How many megabytes would it be for the model of the other lessons, with its 547,648 parameters of
 # 4 bytes? **In 1,000 steps, four ranks average their weights every 20 steps, around a ring. How
@@ -610,9 +611,9 @@ answer("L04-6", mine)
 # Ranks that hold the same model print different losses, because they read different text. Compare
 # models on text that neither has read.
 #
-# **Second, the mean of the losses isn't the loss of the mean.** Three models start alike; one trio
-# averages every 16 steps, the other never does. Every 8 steps we judge the models as they are, and
-# what their mean would be.
+# **Second, the ranks print losses of models that you won't use.** You'll use their mean. Three
+# models start alike; one trio averages every 16 steps, the other never does. Every 8 steps we judge
+# the models as they are, and what their mean would be.
 
 # %%
 predict(

@@ -504,7 +504,7 @@ for plan, v in cases[: quick(4, 1)]:
 
 # %% [markdown]
 # What the measured steps take longer than predicted is the time of real messages and of processes
-# that wake up late. It's felt most where the actions are shortest, in ZB-V.
+# that wake up late, and it weighs more the shorter the actions are.
 
 # %% [markdown]
 # ### Your turn: PP-5 · 60 minutes · 30 points

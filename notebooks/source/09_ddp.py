@@ -311,7 +311,7 @@ reveal("L09-4")
 # %% [markdown]
 # Parameter 2 is the tied weight. The hook fires only when both parts have been added, so no half
 # gradient ever leaves; but the other buckets have to keep the order, and they wait behind it. After
-# the first backward, our buckets and DDP's are made anew, in the order in which the gradients
+# the first backward, our buckets and DDP's are rebuilt, in the order in which the gradients
 # became complete on rank 0. From then on the tied weight comes last and holds up nobody.
 #
 # ## Sending less

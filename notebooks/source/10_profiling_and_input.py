@@ -28,7 +28,7 @@ import torch
 
 from helpers.draw import curves
 from helpers.grade import check
-from helpers.lesson import answer, predict, quick, reveal, show
+from helpers.lesson import answer, claim, predict, quick, reveal, show
 from helpers.network import measured
 from helpers.ranks import find_place, launch
 from helpers.trace import Trace, in_lanes, shares
@@ -113,6 +113,11 @@ seen = {
     "reads its target": learn(peeking.transformer, peeking, steps),
 }
 show(curves(seen, y="squared error"))
+ends = {name: sum(found[-8:]) / len(found[-8:]) for name, found in seen.items()}
+claim(
+    ends["reads its target"] < ends["shifted and masked"],
+    f"{ends['reads its target']:.2f} against {ends['shifted and masked']:.2f} at the end",
+)
 
 # %%
 predict(
@@ -252,6 +257,9 @@ for name, size in SIZES.items():
 # %%
 mine = None
 answer("L10-3", mine)
+
+# %% [markdown]
+# — *End of the first session* —
 
 # %% [markdown]
 # ## Input
@@ -410,9 +418,9 @@ reveal("L10-6", calls=calls)
 #
 # ## In the wild
 #
-# - Meta found that data loading and preprocessing take more machines and power than training itself
-#   for some of its recommendation models ([2108.09373](https://arxiv.org/abs/2108.09373),
-#   abstract).
+# - Meta feeds its training clusters with tens of terabytes a second, and calls the pipeline that
+#   stores and prepares this data the factor that is beginning to limit training
+#   ([2108.09373](https://arxiv.org/abs/2108.09373), abstract).
 # - Llama 3's training had 41 to 43 % MFU ([2407.21783](https://arxiv.org/abs/2407.21783), table 4):
 #   more than half of each second isn't matrix products.
 # - PyTorch 2's paper reports a geometric mean of 1.41 times faster training on an A100, over more

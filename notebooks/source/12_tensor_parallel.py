@@ -27,7 +27,6 @@ import torch.nn.functional as F
 
 # %%
 from helpers.draw import collectives, compare, curves
-from helpers.draw.collectives import COLLECTIVES
 from helpers.draw.matrices import parallel_mlp
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, quick, reveal, show
@@ -72,8 +71,7 @@ print(f"rows, added up:        {abs(by_rows - x @ W).max():.0e} away from x W")
 # **all-reduce**.
 
 # %%
-chosen = ("all-gather", "reduce-scatter", "all-reduce")
-show(collectives([each for each in COLLECTIVES if each.name in chosen]))
+show(collectives(("all-gather", "reduce-scatter", "all-reduce")))
 
 # %% [markdown]
 # ## Two layers in a row

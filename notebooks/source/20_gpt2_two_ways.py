@@ -26,7 +26,6 @@ from functools import partial
 
 import torch
 
-from helpers.draw.splits import two_splits
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, quick, reveal, show
 from helpers.ranks import launch
@@ -36,6 +35,10 @@ from helpers.trace import Recorder
 sys.path.append("../gpt2")  # a lab with its own folder of modules
 torch.set_num_threads(1)  # in this lab, one device is one core
 SENTENCES, EPOCHS = quick(800, 32), quick(3, 1)
+
+# %%
+from helpers.draw.splits import two_splits
+
 show(two_splits())
 
 # %% [markdown]

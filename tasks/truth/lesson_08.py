@@ -16,10 +16,9 @@ PREDICTIONS = {
     ),
     "L08-2": Prediction(
         right="A",
-        because="In float64 the difference all but vanishes, and no bug knows about precision. A "
-        "row of the embedding sums its gradient over every place where its token occurs, and the "
-        "normalization behind it divides by the small numbers that an embedding starts with, so "
-        "the error of each addition weighs more there than elsewhere.",
+        because="In float64 the difference all but vanishes, and no bug knows about precision. The "
+        "rounding errors of one step enter the next one through the weights, and where the loss "
+        "is steep they grow from step to step. Here they grow fastest in the embedding.",
         wrong={
             "B": "A wrong factor would be as large in float64 as in float32, and after the first "
             "step already.",

@@ -22,7 +22,7 @@ def lab(name="profile_ddp"):
 
 
 def flags(*arguments):
-    return lab("profile_flags").read_flags("", [str(a) for a in arguments])
+    return lab("profile_flags").read_flags("", [str(a) for a in ("--epochs", 1, *arguments)])
 
 
 def prepared(*arguments):

@@ -28,7 +28,8 @@ def lab(name="profile_ddp"):
 
 
 def flags(*arguments):
-    return lab("profile_flags").read_flags("", [str(a) for a in (*SHAPE, *arguments)])
+    given = ("--epochs", 1, *SHAPE, *arguments)
+    return lab("profile_flags").read_flags("", [str(a) for a in given])
 
 
 def data_of(*arguments, place=ALONE):
