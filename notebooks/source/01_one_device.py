@@ -468,6 +468,8 @@ for name in NAMES:
     f = facts(name)
     right = f"{f['right'] / f['sentences']:4.0%} of its sentences are right"
     print(f"{name:<7}{f['minutes']:5.1f} minutes, {f['loss']:.2f} nats per token, {right}")
+above = facts("best")["loss"] - least.nats_per_token
+claim(0 < above < 0.3, f"the best is {above:.2f} nats above the floor")
 
 # %% [markdown]
 # The loss is that of stories nobody trained on, and a sentence is right if the grammar could have
