@@ -31,7 +31,6 @@ from simplellm.stories import floor, story
 
 sys.path.insert(0, "../primer")
 import intro
-import loop
 
 torch.set_num_threads(1)  # in this lab, one device is one core
 
@@ -307,6 +306,9 @@ check("TR-1")
 
 
 # %%
+import loop
+
+
 def by_my_loop(pieces):
     torch.manual_seed(options.seed)
     fresh = intro.make_model(options, tokenizer)
