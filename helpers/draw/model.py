@@ -80,9 +80,9 @@ def _draw_chain(canvas: Canvas, s: Sizes) -> tuple[float, float]:
         edges.append((x, x + wide))
         x += wide + gap
     inside, outside = edges[1][0], edges[-3][1]
-    middle = (inside + outside) / 2
     _brace(canvas, inside, outside, y - 12)
     said = f"{s.layers} blocks of {s.block:,} parameters; between them, hidden states {hidden}"
+    middle = max((inside + outside) / 2, PAD + width_of(said, 12) / 2)
     canvas.text(middle, y - 26, said, 12, None, "middle")
     canvas.arrow((x - gap + 1, y + high / 2), (x - 1, y + high / 2), theme.muted, 1.4)
     canvas.text(x + 2, y + high / 2 - 8, "logits", 12)

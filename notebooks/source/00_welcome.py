@@ -201,7 +201,7 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 #   what is wrong. There are three hints: `check("TR-1", hint=1)`, and so on.
 # - From there on, the lesson runs *your* function. If you haven't written it, the cells that need
 #   it say so, and the others go on. If you're stuck or short of time, `skip("TR-1")` lends you a
-#   finished one for as long as this notebook is open.
+#   finished one until you restart the kernel.
 #
 # In a terminal, `make progress` lists what you've done and what comes next.
 #

@@ -62,8 +62,8 @@ PREDICTIONS = {
         right=lambda ratio: (
             "A" if ratio < 1.2 else "B" if ratio < 1.8 else "C" if ratio <= 2.2 else "D"
         ),
-        because="Here backward took {ratio:.2f} times as long as forward. It has twice the FLOPs, "
-        "but with matrices this small most of the time goes elsewhere.",
+        because="Here backward took {ratio:.2f} times as long as forward. Twice the FLOPs are "
+        "twice the time only where large matrix products take nearly all of it.",
         wrong={
             "A": "Backward computes two products for each one of forward, so it does take longer.",
             "B": "That is what we usually see for this model; here it came out differently.",
