@@ -42,8 +42,8 @@ class Columns:
         """Wait for what was started, and put the means where the gradients are."""
         for future, flat, gradients in self.started:
             future.wait()
-            parts = flat.split([gradient.numel() for gradient in gradients])
-            for gradient, part in zip(gradients, parts, strict=True):
+            sizes = [gradient.numel() for gradient in gradients]
+            for gradient, part in zip(gradients, flat.split(sizes), strict=True):
                 gradient.copy_(part.view_as(gradient))
         self.started.clear()
 
