@@ -75,15 +75,14 @@ def train(options, place, device, say=print):
     tokenizer, stage = prepare(options, device, here.pp, grid.pp)
     stories = iter(make_stories(options, tokenizer, here.dp, grid.dp, quiet=here.pp > 0))
     optimizer = make_optimizer(options, stage)
-    recorder = Recorder(rank=place.rank)
-    losses = []
 
     def loss_of(logits, ids):
         return causalLLMLoss(logits, ids, tokenizer.vocab_size)
 
+    recorder, losses = Recorder(rank=place.rank), []
     schedule = one_f_one_b(grid.pp, options.micro_batches)
     pipeline = Pipeline(schedule, {here.pp: stage}, groups.pp, loss=loss_of, recorder=recorder)
-    dist.barrier()  # all ranks begin together
+    dist.barrier()  # no pipeline starts early
 
     for step in range(options.steps):
         optimizer.zero_grad()
@@ -93,8 +92,9 @@ def train(options, place, device, say=print):
             average_gradients(stage, groups.dp)
         with recorder.span("update"):
             optimizer.step()
-        if outcome.loss is not None:
-            losses.append(check_finite(outcome.loss, step))
+        loss = outcome.loss
+        if loss is not None:  # on the last stage
+            losses.append(check_finite(loss, step))
             say(step, losses[-1])
 
     return losses, stage, recorder.trace()
