@@ -92,10 +92,11 @@ def train(options, place, device, say=print):
             average_gradients(stage, groups.dp)
         with recorder.span("update"):
             optimizer.step()
-        loss = outcome.loss
-        if loss is not None:  # on the last stage
-            losses.append(check_finite(loss, step))
-            say(step, losses[-1])
+        mean = outcome.loss
+        if mean is not None:  # on the last stage
+            mean = check_finite(mean, step)
+            losses.append(mean)
+            say(step, mean)
 
     return losses, stage, recorder.trace()
     # END SOLUTION
