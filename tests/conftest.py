@@ -74,6 +74,7 @@ SLOW = (
     "tests/test_demo.py",
     "tests/tools/test_run_tests.py::test_what_hangs",
     "tests/tools/test_strict.py",
+    "tests/walk/",
 )
 GROUPS = {
     # Two lanes in `make test-all`: a lesson is patient, and so is the grader, whose work may take a
@@ -86,6 +87,7 @@ GROUPS = {
         "tests/grade/test_submission.py",
         "tests/notebooks/test_lessons.py::test_the_lesson_runs",
         "tests/puzzles/test_scripts.py",
+        "tests/walk/",
     ),
     "ranks": (
         "gpt2/tests/test_data_parallel.py",
