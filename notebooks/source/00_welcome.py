@@ -217,7 +217,7 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # | 05 | [The naive pipeline](05_naive_pipeline.ipynb) | one model on several devices |
 # | 06 | [Micro-batches](06_micro_batches.ipynb) | GPipe and 1F1B fill the pipeline |
 # | 07 | [Beyond 1F1B](07_beyond_1f1b.ipynb) | chunks, zero bubble, a search for a better order |
-# | 08 | [DP x PP](08_dp_x_pp.ipynb) | both at once, and a plan of your own |
+# | 08 | [DP x PP](08_dp_x_pp.ipynb) | both at once: who must talk to whom |
 # | 09 | [DDP](09_ddp.ipynb) | buckets, and sending while computing |
 # | 10 | [Profiling and input](10_profiling_and_input.ipynb) | where the time of a step goes |
 # | 11 | [Sharding](11_sharding.ipynb) | no rank keeps what another keeps |

@@ -663,7 +663,7 @@ def follow(every, steps):
         for net, optimizer, ids in zip(nets, optimizers, next(stories).split(1), strict=True):
             backward(net, ids)
             optimizer.step()
-        if step % 8 == 0:
+        if step % 16 == 0:
             found["mean of the three losses"][step] = sum(map(judge, nets)) / 3
             found["loss of the mean model"][step] = loss_of_the_mean(nets)
         if every and step % every == 0:
@@ -674,7 +674,7 @@ def follow(every, steps):
 # %%
 ends = {}
 for name, every in (("Averaged every 16 steps", 16), ("Never averaged", 0)):
-    found = follow(every, quick(160, 8))
+    found = follow(every, quick(112, 16))
     models, mean = (list(losses.values())[-1] for losses in found.values())
     better = "the mean model is better" if mean < models else "the mean model is worse"
     ends[name] = mean - models
@@ -712,7 +712,7 @@ def train_three(factor, choice, steps):
 # %%
 CASES = {"right": 1, "3 times too large": 3, "never averaged": 0}
 trained = {
-    (choice, name): train_three(factor, choice, quick(48, 4))
+    (choice, name): train_three(factor, choice, quick(32, 4))
     for choice in ("Adam", "SGD")
     for name, factor in CASES.items()
 }

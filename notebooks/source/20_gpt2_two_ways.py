@@ -34,7 +34,7 @@ from helpers.trace import Recorder
 
 sys.path.append("../gpt2")  # a lab with its own folder of modules
 torch.set_num_threads(1)  # in this lab, one device is one core
-SENTENCES, EPOCHS = quick(800, 32), quick(3, 1)
+SENTENCES, EPOCHS = quick(600, 32), quick(3, 1)
 
 # %%
 from helpers.draw.splits import two_splits
