@@ -227,7 +227,7 @@ def test_all_tasks_of_a_folder_or_those_of_a_lab_or_a_lesson(asked, tmp_path, ca
     asked.clear()
     assert program.main(["DP", "12", "--root", str(tmp_path)]) == 0
     ids = [task_id for task_id, _, _ in asked]
-    assert ids[:2] == ["DP-1", "DP-2"] and ids[-1] == "TP-6"
+    assert ids[:2] == ["DP-1", "DP-2"] and ids[-1] == "TP-4"
 
 
 def test_a_failure_as_json_and_an_interrupt(asked, tmp_path, capsys):
@@ -312,7 +312,7 @@ def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path, capsys, monke
     assert example.main([str(tmp_path / "new"), "DP-1", "--count", "0"]) == 2
     assert example.main([str(tmp_path), "DP-1"]) == 2
     assert example.main(["a\0b", "DP-1"]) == 2
-    monkeypatch.setattr(student, "student_edition", lambda root: student.Edition())
+    monkeypatch.setattr(student, "student_edition", lambda root, _: student.Edition())
     assert student.main(["--out", place]) == 1
     assert student.main(["--out", "a\0b"]) == 1
     assert handin.main(["DP-1", "--out", "a\0b"]) == 2
