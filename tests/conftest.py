@@ -80,13 +80,16 @@ GROUPS = {
     # Two lanes in `make test-all`: a lesson is patient, and so is the grader, whose work may take a
     # minute. They can run beside the ranks.
     "patient": (
+        "tests/TP/test_mpi_lab.py",
         "tests/grade/test_many.py",
         "tests/grade/test_notebook.py",
         "tests/grade/test_programs.py",
         "tests/grade/test_student.py",
         "tests/grade/test_submission.py",
         "tests/notebooks/test_lessons.py::test_the_lesson_runs",
+        "tests/notebooks/test_build.py",
         "tests/puzzles/test_scripts.py",
+        "tests/test_demo.py",
         "tests/walk/",
     ),
     "ranks": (
@@ -113,10 +116,8 @@ GROUPS = {
         "tests/helpers/pipeline/",
         "tests/helpers/ranks/",
         "tests/jobs/",
-        "tests/notebooks/test_build.py",
         "tests/primer/test_exchange.py",
         "tests/primer/test_ring.py",
-        "tests/test_demo.py",
         "tests/test_readme.py",
         "tests/tools/test_run_tests.py",
     ),

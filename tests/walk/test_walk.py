@@ -1,8 +1,8 @@
 """The student's walk: every lesson of the student edition, in reading order, to its end.
 
 Once with nothing solved, once with everything skipped, once with each solution written just before
-its check. `walker` runs the cells, with few steps. `make stress` walks all lessons in all ways; here
-the second and the third way take those in which most depends on tasks.
+its check. `walker` runs the cells, with few steps. `make stress` walks all lessons in all ways; the
+second and the third way here take those in which most depends on tasks.
 """
 
 import json
