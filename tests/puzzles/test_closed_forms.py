@@ -8,7 +8,7 @@ import part3
 import pytest
 from cluster import outcome, run
 from cluster.machine import FOLDER, read_machine
-from cluster.profiles import Honest
+from cluster.profiles import Bytes
 
 from helpers.schedules import gpipe, naive, one_f_one_b
 from helpers.simulate import Costs, simulate
@@ -28,7 +28,7 @@ def fast(tmp_path):
 
 def costs_of(machine, layers, samples):
     """The schedule simulator's costs for a stage of so many layers, and one update of it."""
-    profile = Honest(read_machine(machine), 1)
+    profile = Bytes(read_machine(machine), 1)
     forward, update = layers * profile.forward(samples), layers * profile.update(1, 1)
     return Costs(forward=forward, input_grad=forward, weight_grad=forward), update
 
