@@ -39,8 +39,10 @@ def walked(request, tmp_path_factory):
     """
     files = student_edition().files
 
+    places = {way: tmp_path_factory.mktemp(way) for way in WAYS}
+
     def walk(way: str, lessons: list[str]) -> dict[str, dict]:
-        place = tmp_path_factory.mktemp(way)
+        place = places[way]
         write_folder(place / "edition", files)
         environment = os.environ | {
             "PYTHONPATH": str(place / "edition"),
