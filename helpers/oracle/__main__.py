@@ -1,0 +1,132 @@
+"""Compare a step of two scripts: one that trains on one device, and one that does it in parallel.
+
+    python -m helpers.oracle SINGLE PARALLEL --ranks 4
+    python -m helpers.oracle train.py train_fsdp.py --ranks 2 --step 1 --both "--batch 8 --lr 0.1"
+
+The scripts need no changes. Both must begin with the same weights (one seed), read the same data in
+a step, and call one torch.nn.Module and optimizer.step(). SGD and float64 make the comparison
+sharper. Where SINGLE calls backward once for each micro-batch, in the order of the ranks, more
+mistakes can be told apart. The answer is 0 where the steps agree, 1 where they differ, and 2 where
+they can't be compared.
+"""
+
+import argparse
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from helpers.oracle import record
+from helpers.oracle.judge import Comparison, Judgment, judge
+from helpers.oracle.step import GatherError, Step, gather
+
+
+class CannotCompare(ValueError):
+    """A script failed, or left nothing that could be compared; the message says which and why."""
+
+
+def compare_scripts(
+    single: str,
+    parallel: str,
+    ranks: int,
+    at: int = 0,
+    arguments: Sequence[Sequence[str]] = ((), ()),
+) -> Judgment:
+    """Run both scripts to the end of step `at`, counted from 0, and judge the parallel one.
+
+    Args:
+        arguments: those of `single`, and those of `parallel`.
+
+    Raises:
+        CannotCompare: a script failed, took too few steps, or has no model to compare.
+    """
+    (one,) = recorded(single, 1, at, arguments[0])
+    many = recorded(parallel, ranks, at, arguments[1])
+    return judge_steps(one, many)
+
+
+def judge_steps(one: Step, many: Sequence[Step]) -> Judgment:
+    """Judge the steps of ranks that hold the whole model each, or its stages.
+
+    Raises:
+        CannotCompare: ranks that hold the same tensor disagree, or nobody holds one.
+    """
+    if all(set(rank.before) >= set(one.before) for rank in many):
+        even = not len(one.parts) % len(many)
+        return judge(one if even else _without_parts(one), many)
+    try:
+        return judge(one, gather(many, one.before))
+    except GatherError as error:
+        raise CannotCompare(f"the ranks don't make up one model: {error}") from None
+
+
+def first_difference(judgment: Judgment) -> Comparison | None:
+    """Return the wrong tensor that a step computes first: gradients from the output backward."""
+    wrong = [row for row in judgment.rows if not row.ok]
+    gradients = [row for row in wrong if row.kind == "gradient"]
+    return gradients[-1] if gradients else next(iter(wrong), None)
+
+
+def recorded(script: str, ranks: int, at: int, arguments: Sequence[str]) -> list[Step]:
+    """Return the step of each rank of a script."""
+    from helpers.ranks import run_script
+
+    if not Path(script).is_file():
+        raise CannotCompare(f"there is no script {script}")
+    with tempfile.TemporaryDirectory() as folder:
+        values = [folder, str(at), script, *arguments]
+        report = run_script(record.__file__, ranks, values, quiet=True)
+        if report.failure:
+            raise CannotCompare(f"{script} failed, so nothing is compared: {report.failure}")
+        for said in sorted(Path(folder).glob("*.txt")):
+            raise CannotCompare(f"{script}, rank {said.stem}: {said.read_text(encoding='utf-8')}")
+        files = [Path(folder, f"{rank}.pt") for rank in range(ranks)]
+        return [record.load(torch.load(file, weights_only=False)) for file in files]
+
+
+def report(judgment: Judgment) -> str:
+    """Return the judgment as text, and the tensor to look at first."""
+    first = first_difference(judgment)
+    if first is None:
+        return str(judgment)
+    far = first.text or f"off by {first.relative:.1e} of its largest entry"
+    what = f"the {first.kind} of {first.name} on rank {first.rank}"
+    return f"First to differ: {what} ({far}).\n{judgment}"
+
+
+def _without_parts(step: Step) -> Step:
+    return Step(**{**vars(step), "parts": ()})
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Compare; return 0 for equal steps, 1 for different ones, 2 where nothing can be said."""
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.oracle",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("single", help="the script that trains on one device")
+    add("parallel", help="the script that trains on several ranks")
+    add("--ranks", type=int, default=2, help="how many ranks of PARALLEL (2)")
+    add("--step", type=int, default=0, help="which step, counted from 0 (0)")
+    add("--both", default="", metavar="FLAGS", help='of both scripts: "--lr 0.1"')
+    add("--of-single", default="", metavar="FLAGS", help="of SINGLE alone")
+    add("--of-parallel", default="", metavar="FLAGS", help="of PARALLEL alone")
+    options = parser.parse_args(arguments)
+    flags = [shlex.split(f"{options.both} {o}") for o in (options.of_single, options.of_parallel)]
+    try:
+        scripts = options.single, options.parallel
+        found = compare_scripts(*scripts, options.ranks, options.step, flags)
+    except ValueError as error:  # ours, and wrong arguments
+        print(f"not compared: {error}", file=sys.stderr)
+        return 2
+    print(report(found))
+    return 0 if found.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,239 @@
+"""Watch a training that knows nothing of it, and keep one of its steps.
+
+    with recording(at=3) as seen:      # the fourth step
+        train()
+    step = seen.step()                 # a Step, for judge()
+
+Nothing is changed: torch calls us at the first forward, at each backward and at each
+`optimizer.step()`. The model is the module that is called from outside; names lose what DDP,
+`torch.compile` and the like put before them, and DTensors (FSDP2, tensor parallelism) are gathered.
+"""
+
+import os
+import runpy
+import sys
+from contextlib import contextmanager
+
+import torch
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from helpers.oracle.compare import Tensors, common_factor
+from helpers.oracle.step import Part, Step
+
+WRAPPERS = ("module.", "_orig_mod.", "_checkpoint_wrapped_module.", "_fsdp_wrapped_module.")
+
+
+class CannotRecord(ValueError):
+    """There is no step that could be compared; one sentence says why, and what to do."""
+
+
+class _Enough(BaseException):
+    """The step is known, so the rest of the script needn't run."""
+
+
+class Recording:
+    """One step of a training in this process: `weights` before it, `backwards`, and the rest."""
+
+    def __init__(self, at: int = 0, stop: bool = False):
+        self.at, self._stop, self._count, self._clock = at, stop, 0, None
+        self._roots: list[torch.nn.Module] = []
+        self._inside: set[int] = set()
+        self._hooks = []
+        self.before: Tensors = {}
+        self.gradients: Tensors = {}
+        self.after: Tensors = {}
+        self.left: Tensors = {}  # gradients from before the step, where nobody has removed them
+        self.backwards: list[Tensors] = []  # what each backward added to the gradients
+        self.optimizer: tuple[type, dict] | None = None
+
+    def step(self) -> Step:
+        """Return the step that was recorded.
+
+        Raises:
+            CannotRecord: the training took fewer steps, or has no model that can be compared.
+        """
+        if not self.before:
+            raise CannotRecord(
+                f"the training ended after {self._count} calls of optimizer.step(), and step "
+                f"{self.at}, counted from 0, was to be compared: let it run longer, or take an "
+                "earlier step"
+            )
+        kind, settings = self.optimizer
+        fresh = self.at == 0 and bool(settings)
+        known = fresh or kind is torch.optim.SGD  # where Adam has a past, weights say little
+        return Step(
+            self.before,
+            self.gradients,
+            self.after if known else {},
+            ties=self.ties,
+            parts=self._parts(),
+            optimizer=kind.__name__ if fresh else "",
+            make_optimizer=(lambda parameters: kind(parameters, **settings)) if fresh else None,
+        )
+
+    def _parts(self) -> tuple[Part, ...]:
+        """Each backward as a micro-batch, where together they make the gradients."""
+        if len(self.backwards) < 2:
+            return ()
+        total = {n: sum(b[n] for b in self.backwards) for n in self.backwards[0]}
+        known = {n: g for n, g in self.gradients.items() if g is not None}
+        factor = common_factor(total, known) if set(known) == set(total) else None
+        if factor is None:
+            return ()
+        many = len(self.backwards) * factor  # and clipping, if there was any
+        none = dict.fromkeys(self.gradients)
+        return tuple(
+            Part(1, none | {n: g * many for n, g in each.items()}) for each in self.backwards
+        )
+
+    # --- what torch calls ------------------------------------------------------------------------
+
+    def _forward(self, module: torch.nn.Module, inputs: object) -> None:
+        if self._roots == [module] and self._count == self.at and not self.backwards:
+            self.left = {n: _copy(p.grad) for n, p in self._named().items() if p.grad is not None}
+        if id(module) in self._inside or next(module.parameters(), None) is None:
+            return
+        inside = {id(m) for m in module.modules()}
+        self._roots = [root for root in self._roots if id(root) not in inside] + [module]
+        self._inside |= inside
+        for name, p in module.named_parameters():
+            if p.requires_grad and p.is_leaf and not _is_dtensor(p):
+                hook = _Backward(self, plain_name(name))
+                self._hooks.append(p.register_post_accumulate_grad_hook(hook))
+
+    def _optimizer(self, optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> None:
+        self._clock = self._clock or optimizer
+        if optimizer is not self._clock:
+            return  # a second optimizer of the same step
+        if self._count == self.at:
+            self._begin(optimizer)
+        elif self._count == self.at + 1:
+            self._finish()
+        self._count += 1
+
+    def _begin(self, optimizer: torch.optim.Optimizer) -> None:
+        named = self._named()
+        self.before = {name: _copy(p) for name, p in named.items()}
+        self.gradients = {n: None if p.grad is None else _copy(p.grad) for n, p in named.items()}
+        groups = optimizer.param_groups
+        known = len(groups) == 1 and not optimizer.state
+        settings = {k: v for k, v in groups[0].items() if k in optimizer.defaults} if known else {}
+        self.optimizer = (type(optimizer), settings)
+
+    def _finish(self) -> None:
+        if self.before and not self.after:
+            self.after = {name: _copy(p) for name, p in self._named().items()}
+            if self._stop:
+                raise _Enough
+
+    def _named(self) -> dict[str, torch.nn.Parameter]:
+        if len(self._roots) != 1:
+            kinds = ", ".join(type(root).__name__ for root in self._roots) or "none"
+            raise CannotRecord(
+                f"one module with parameters must be called in a step, and {len(self._roots)} were "
+                f"({kinds}): put the parts of the model into one torch.nn.Module and call it"
+            )
+        names: dict[str, torch.nn.Parameter] = {}
+        every: dict[int, list[str]] = {}
+        for name, p in self._roots[0].named_parameters(remove_duplicate=False):
+            if "_flat_param" in name:
+                raise CannotRecord(
+                    "FSDP1 keeps its parameters in flat tensors without their names: use "
+                    "fully_shard (FSDP2), or FullyShardedDataParallel with use_orig_params=True "
+                    "and one rank"
+                )
+            if id(p) not in every:
+                names[plain_name(name)] = p
+            every.setdefault(id(p), []).append(plain_name(name))
+        self.ties = {same[0]: tuple(same) for same in every.values() if len(same) > 1}
+        return names
+
+
+class _Backward:
+    """What torch calls when a backward has reached a parameter."""
+
+    def __init__(self, recording: Recording, name: str):
+        self.recording, self.name, self.seen, self.count = recording, name, None, 0
+
+    def __call__(self, parameter: torch.nn.Parameter) -> None:
+        if self.recording._count != self.recording.at:
+            return
+        now = _copy(parameter.grad)
+        while len(self.recording.backwards) <= self.count:
+            self.recording.backwards.append({})
+        before = self.recording.left.get(self.name) if self.seen is None else self.seen
+        added = now if before is None else now - before
+        self.recording.backwards[self.count][self.name] = added
+        self.seen, self.count = now, self.count + 1
+
+
+@contextmanager
+def recording(at: int = 0, stop: bool = False):
+    """Record step `at`, counted from 0, of the training inside; yield the Recording.
+
+    stop: end the training as soon as the step is known.
+    """
+    seen = Recording(at, stop)
+    handles = [
+        register_module_forward_pre_hook(seen._forward),
+        register_optimizer_step_pre_hook(seen._optimizer),
+    ]
+    try:
+        yield seen
+        seen._finish()
+    except _Enough:
+        pass
+    finally:
+        for handle in [*handles, *seen._hooks]:
+            handle.remove()
+
+
+def plain_name(name: str) -> str:
+    """Return a parameter's name without what wrappers have put into it."""
+    for wrapper in WRAPPERS:
+        name = name.removeprefix(wrapper).replace(f".{wrapper}", ".")
+    return name
+
+
+def _is_dtensor(tensor: torch.Tensor) -> bool:
+    return hasattr(tensor, "full_tensor")
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    tensor = tensor.detach()
+    return (tensor.full_tensor() if _is_dtensor(tensor) else tensor).cpu().clone()
+
+
+def main(folder: str, at: str, script: str, *arguments: str) -> None:
+    """Run a script as `python SCRIPT ARGUMENT …` would, and save what was recorded of it."""
+    sys.argv = [script, *arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(script))
+    rank = os.environ.get("RANK", "0")
+    seen = None
+    try:
+        with recording(int(at), stop=True) as seen:
+            try:
+                runpy.run_path(script, run_name="__main__")
+            except SystemExit as end:
+                if end.code:
+                    raise
+        seen.step()  # raises what can't be compared
+        facts = {k: v for k, v in vars(seen).items() if not k.startswith("_")}
+        torch.save(facts, os.path.join(folder, f"{rank}.pt"))
+    except CannotRecord as error:
+        with open(os.path.join(folder, f"{rank}.txt"), "w", encoding="utf-8") as file:
+            file.write(str(error))
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
+def load(facts: dict) -> Step:
+    """Return the Step of what `main` saved."""
+    seen = Recording()
+    vars(seen).update(facts)
+    return seen.step()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
