@@ -1,0 +1,366 @@
+"""Twelve trainings whose loss curves look fine. Each has one mistake, drawn anew for every class.
+
+case = Case(5, seed=7)                  case 5 of class 7; its clock starts
+case.listing()                          the script that ran, with its lines
+case.run(at=2)                          all tools below look at step 2
+case.accuse(rank=1, tensor="head.weight", line=60, mistake="clip", name="Ada")
+
+python cases.py key --seed 7            the teacher's key
+python cases.py board scores.json …     the scoreboard of what was accused
+"""
+
+import argparse
+import difflib
+import json
+import linecache
+import math
+import sys
+import time
+import types
+from fnmatch import fnmatch
+from pathlib import Path
+from random import Random
+
+import one_device
+import torch
+from one_device import LENGTH, MICRO_BATCH, PAD, RATE, STEPS, STORIES
+
+from helpers.draw import curves as curves_of
+from helpers.grade.task import ROOT, load_packed
+from helpers.oracle import Step, common_factor, differences, gather, judge
+from helpers.oracle.record import recording
+from helpers.oracle.step import GatherError
+from helpers.ranks import launch
+
+RANKS, LEVELS = 4, {1: "easy", 2: "middle", 3: "hard"}
+EVERY = 8  # a training prints the loss of every eighth step
+
+
+def truth(name):
+    return load_packed(ROOT / "tasks", name)
+
+
+def mistakes():
+    """Return the twelve mistakes by their short names, which `accuse` takes."""
+    return {name: mistake.name for name, mistake in sorted(truth("_mistakes").MISTAKES.items())}
+
+
+def spread():
+    """Return the lowest and the highest loss of the five healthy seeds at each printed step."""
+    return [[pick(each) for each in zip(*truth("_curves").HEALTHY.values(), strict=True)]
+            for pick in (min, max)]  # fmt: skip
+
+
+class Case:
+    """One of the twelve: a script, its runs, the tools that look at them, and a clock.
+
+    number: 1 to 4 are easy, 5 to 8 in the middle, 9 to 12 hard. seed: of the class.
+    """
+
+    def __init__(self, number, seed=0):
+        if number not in range(13):
+            raise ValueError(f"there are cases 1 to 12, and 0 as an example, but no {number}")
+        known = truth("_mistakes")
+        self.number, self.seed, self.level = number, seed, max(1, (number + 3) // 4)
+        draw = Random(f"{seed} case {number}")
+        names = [name for name, each in known.MISTAKES.items() if each.level == self.level]
+        Random(f"{seed} {self.level}").shuffle(names)
+        self._name = names[(number - 1) % 4] if number else "left over"
+        self._mistake = known.MISTAKES[self._name] if number else known.EXAMPLE
+        which = draw.randrange(len(self._mistake.variants))
+        self._planted = self._mistake.variants[which]
+        curves = truth("_curves").SICK[f"{self._name} {which}"]
+        self.training_seed = draw.choice(sorted(curves))
+        self._curve = curves[self.training_seed]
+        healthy = load_source("_trainer")
+        for old, new in known.HARMLESS:
+            healthy = healthy.replace(old, new) if draw.random() < 0.5 else healthy
+        self.text = healthy.replace(*self._planted[:2])
+        self._lines = changed(healthy, self.text)
+        self._tries, self._start, self._ranks = 0, time.monotonic(), None
+
+    def __repr__(self):
+        minutes = (time.monotonic() - self._start) / 60
+        return f"case {self.number} of class {self.seed}: {LEVELS[self.level]}, {minutes:.1f} min"
+
+    def listing(self, first=1, last=None):
+        """Print the script's lines with their numbers."""
+        lines = self.text.splitlines()
+        for number in range(first, min(last or len(lines), len(lines)) + 1):
+            print(f"{number:3} {lines[number - 1]}")
+
+    def picture(self):
+        """Return the printed losses of this training, between those of five healthy ones."""
+        ends = range(EVERY, STEPS + 1, EVERY)
+        healthy = {f"healthy, seed {seed}": dict(zip(ends, losses, strict=True))
+                   for seed, losses in truth("_curves").HEALTHY.items()}  # fmt: skip
+        mine = {f"case {self.number}": dict(zip(ends, self._curve, strict=True))}
+        title = f"Case {self.number} stays between the healthy seeds at every printed step"
+        return curves_of(healthy | mine, title)
+
+    # --- runs ------------------------------------------------------------------------------------
+
+    def run(self, at=2, steps=0):
+        """Run the script on four ranks, and keep step `at`, counted from 0; return the log.
+
+        steps: by default one more than those up to `at`.
+        """
+        args = (self.text, self.training_seed, max(steps, at + 2), at)
+        self._ranks = launch(on_rank, RANKS, args, quiet=True)
+        self.at, self.trace = at, self._ranks[0]["trace"]
+        self.trace = self.trace.merged(*(rank["trace"] for rank in self._ranks[1:]))
+        self.one = step_alone(self._weights("before"), self.training_seed, at)
+        return self._ranks[0]["log"]
+
+    def _found(self):
+        if self._ranks is None:
+            raise ValueError("nothing has run yet: call case.run(at=2) first")
+        return self._ranks
+
+    def _weights(self, when):
+        """The whole model of replica 0."""
+        first, second = self._found()[:2]
+        return first[when] | {n: w for n, w in second[when].items() if n not in first[when]}
+
+    # --- tools, in the order in which a step happens ---------------------------------------------
+
+    def log(self):
+        """Print the log of the run, beside what one device logs from the same seed."""
+        found = self._found()[0]["log"]
+        right, _ = one_device.train(self.training_seed, len(found))
+        for step, (mine, alone) in enumerate(zip(found, right, strict=True)):
+            said = (f"{name} {mine[name]:.4f} ({alone[name]:.4f})" for name in alone)
+            print(f"step {step:2}: {', '.join(said)}")
+
+    def stories(self):
+        """Print which stories each rank has read in step `at`."""
+        for rank, found in enumerate(self._found()):
+            print(f"rank {rank}: {found['read'][2 * self.at : 2 * self.at + 2]}")
+
+    def tokens(self):
+        """Print where the loss of a token differs from one device's: x; · where not."""
+        found = self._found()
+        for replica in range(2):
+            first, second = found[2 * replica], found[2 * replica + 1]
+            halves = zip(first["losses"], second["losses"], strict=True)
+            for part, mine in enumerate(halves):
+                numbers = first["read"][2 * self.at + part]
+                right = self._losses_alone(numbers)
+                rows = zip(numbers, torch.cat(mine, 1), right, strict=True)
+                for number, here, there in rows:
+                    marks = marked(here, there)
+                    print(f"story {number:3} ranks {2 * replica} {2 * replica + 1}  "
+                          f"{marks[: LENGTH // 2]}|{marks[LENGTH // 2 :]}")  # fmt: skip
+
+    def _losses_alone(self, numbers):
+        model = one_device.Model(self.training_seed)
+        model.load_state_dict(self._weights("before"))
+        with torch.no_grad():
+            return one_device.nll(model, self.training_seed, numbers)
+
+    def backwards(self):
+        """Print what each micro-batch's backward left, before any message, beside one device."""
+        found = self._found()
+        for replica in range(2):
+            halves = [rank["backwards"] for rank in found[2 * replica : 2 * replica + 2]]
+            for part, each in enumerate(zip(*halves, strict=True)):
+                both = {n: sum(half[n] for half in each if n in half) for n in self.one.before}
+                right = self.one.backwards[replica * STORIES // MICRO_BATCH // 2 + part]
+                right = {name: right[name] for name in both}
+                print(f"replica {replica}, micro-batch {part}: {in_words(right, both)}")
+
+    def gradients(self):
+        """Print the gradients of each rank, after all messages, beside one device's."""
+        for rank, found in enumerate(self._found()):
+            right = {n: self.one.gradients[n] for n in found["gradients"]}
+            print(f"rank {rank}: {in_words(right, found['gradients'])}")
+
+    def disagreements(self):
+        """Print the tensors that two ranks hold, and that aren't equal on both."""
+        words = {"before": "weights before the step", "gradients": "gradients",
+                 "after": "weights after the step"}  # fmt: skip
+        for kind, said in words.items():
+            for one, other in ((0, 1), (2, 3), (0, 2), (1, 3)):
+                first, second = (self._found()[rank][kind] for rank in (one, other))
+                both = [name for name in first if name in second]
+                wrong = [d.name for d in differences({n: first[n] for n in both}, second)
+                         if d.name in both]  # fmt: skip
+                shown = ", ".join(wrong[:3]) + (", …" if len(wrong) > 3 else "")
+                found = f"{len(wrong)} differ: {shown}" if wrong else "equal"
+                print(f"{said}, ranks {one} and {other}: {found}")
+
+    def judge(self):
+        """Return the oracle's judgment of step `at`, or its sentence where the halves disagree."""
+        names, steps = list(self.one.before), []
+        for replica in range(2):
+            halves = self._found()[2 * replica : 2 * replica + 2]
+            facts = [Step(h["before"], h["gradients"], h["after"]) for h in halves]
+            try:
+                step = gather(facts, names)
+            except GatherError as error:
+                return f"Replica {replica} (its ranks are counted from 0): {error}."
+            steps.append(step)
+        return judge(self.one.step(), steps if self.at == 0 else [without_after(s) for s in steps])
+
+    def bits_per_byte(self, stories=8):
+        """Return the bits that the trained model needs for a byte of stories it hasn't read."""
+        numbers = range(100_000, 100_000 + stories)
+        model = one_device.Model(self.training_seed)
+        model.load_state_dict(self._weights("final"))
+        with torch.no_grad():
+            nats = one_device.nll(model, self.training_seed, numbers).sum().item()
+        targets = one_device.batch_of(self.training_seed, numbers)[1]
+        ids = [row[row != PAD].tolist() for row in targets]
+        size = sum(len(one_device.tokenizer().decode(row).encode()) for row in ids)
+        return nats / math.log(2) / size
+
+    # --- the end ---------------------------------------------------------------------------------
+
+    def key(self):
+        """Return the right answers, for a teacher."""
+        _, _, tensors, ranks = self._planted
+        ranks = "all" if len(ranks) == RANKS else ", ".join(map(str, ranks))
+        return {"case": self.number, "mistake": self._name, "rank": ranks,
+                "tensor": "all" if tensors == "*" else tensors,
+                "line": f"{self._lines[0]}-{self._lines[-1]}",
+                "because": self._mistake.because}  # fmt: skip
+
+    def accuse(self, rank, tensor, line, mistake, name="", board="scores.json"):
+        """Say what it is; print what is right of it, and the points; note them on the board.
+
+        Args:
+            rank: a rank that does it wrong, or "all".
+            tensor: a name, or "all" where no tensor is spared.
+            line: of the script. mistake: one of `mistakes()`.
+        """
+        _, _, tensors, ranks = self._planted
+        right = {
+            "mistake": mistake == self._name,
+            "rank": rank in ranks if len(ranks) < RANKS else rank == "all",
+            "tensor": tensor == "all" if tensors == "*" else fnmatch(str(tensor), tensors),
+            "line": line in self._lines,
+        }
+        minutes = (time.monotonic() - self._start) / 60
+        points = max(0, self.level * sum(right.values()) - self._tries)
+        self._tries += 1
+        print(", ".join(f"{what} {'✓' if ok else '✗'}" for what, ok in right.items()))
+        print(f"{points} of {4 * self.level} points after {minutes:.1f} minutes")
+        if all(right.values()):
+            print(self._mistake.because)
+        if name:
+            facts = {"name": name, "class": self.seed, "case": self.number, "points": points,
+                     "minutes": round(minutes, 1)}  # fmt: skip
+            with open(board, "a", encoding="utf-8") as file:
+                file.write(json.dumps(facts) + "\n")
+
+
+def on_rank(text, seed, steps, at):
+    """On a rank: run the script, and return what the tools look at."""
+    script = types.ModuleType("case")
+    linecache.cache["case.py"] = (len(text), None, text.splitlines(True), "case.py")
+    exec(compile(text, "case.py", "exec"), vars(script))
+    read, losses, models, told = [], [], [], script.Shared.losses
+
+    def listened(rank, seed, numbers):
+        found = told(rank, seed, numbers)
+        models[:] = [rank.model]
+        if len(read) // 2 == at:
+            losses.append(found.detach())
+        read.append(list(numbers))
+        return found
+
+    script.Shared.losses = listened
+    with recording(at) as seen:
+        log, trace = script.train(seed, steps)
+    facts = {kind: getattr(seen, kind) for kind in ("before", "gradients", "after", "backwards")}
+    final = {name: p.detach() for name, p in models[0].named_parameters()}
+    return facts | {"log": log, "trace": trace, "read": read, "losses": losses, "final": final}
+
+
+def step_alone(weights, seed, at):
+    """Take one device's step `at` from these weights; return the Recording of it."""
+    model = one_device.Model(seed)
+    model.load_state_dict(weights)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE * one_device.rate_at(at))
+    with recording() as seen:
+        one_device.take_step(model, optimizer, seed, at)
+    if at > 0:
+        seen.after = {}  # the optimizer has a past that isn't known here
+    return seen
+
+
+def without_after(step):
+    return Step(step.before, step.gradients, {})
+
+
+def in_words(right, found):
+    """Return in a few words how some gradients differ from the right ones."""
+    wrong = [difference.name for difference in differences(right, found)]
+    if not wrong:
+        return "right"
+    if factor := common_factor(right, found):
+        return f"all {factor:.3g} times what they should be"
+    parts = {n: common_factor({n: right[n]}, {n: found[n]}) for n in wrong}
+    last = wrong[-1]
+    size = f" ({parts[last]:.3g} times what it should be)" if parts[last] else ""
+    return f"{len(wrong)} of {len(right)} are wrong; backward comes first to {last}{size}"
+
+
+def marked(here, there):
+    """Return a letter for each token: x where two losses differ, a space for padding."""
+    far = (here - there).abs() > 1e-4 * (1 + there)
+    return "".join("x" if f else " " if r == 0 else "·" for f, r in zip(far, there, strict=True))
+
+
+def load_source(name):
+    """Return the text of a module of the truth, packed or not."""
+    module = truth(name)
+    return module.__spec__.loader.get_source(module.__spec__.name)
+
+
+def changed(old, new):
+    """Return the numbers of the lines of `new` that aren't in `old`, and those around a gap."""
+    found = set()
+    blocks = difflib.SequenceMatcher(None, old.splitlines(), new.splitlines(), autojunk=False)
+    for kind, _, _, first, last in blocks.get_opcodes():
+        if kind != "equal":
+            found |= set(range(first + 1, last + 1)) or {first, first + 1}
+    return sorted(found)
+
+
+def scoreboard(files):
+    """Return the lines of the table: the best of each person and case counts."""
+    best = {}
+    for file in files:
+        for line in Path(file).read_text(encoding="utf-8").splitlines():
+            facts = json.loads(line)
+            case = (facts["name"], facts["class"], facts["case"])
+            score = (facts["points"], -facts["minutes"])
+            best[case] = max(best.get(case, score), score)
+    total = {}
+    for (name, *_), (points, minutes) in best.items():
+        so_far = total.get(name, (0, 0, 0))
+        total[name] = (so_far[0] + points, so_far[1] + minutes, so_far[2] + 1)
+    order = sorted(total.items(), key=lambda item: item[1], reverse=True)
+    return [f"{place}. {name}: {points} points, {cases} cases, {-minutes:.1f} minutes"
+            for place, (name, (points, minutes, cases)) in enumerate(order, 1)]  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description="The teacher's key, and the scoreboard.")
+    parser.add_argument("what", choices=("key", "board"))
+    parser.add_argument("files", nargs="*", help="of the board")
+    parser.add_argument("--seed", type=int, default=0, help="of the class (0)")
+    options = parser.parse_args()
+    if options.what == "board":
+        print("\n".join(scoreboard(options.files or ["scores.json"])))
+    elif not (ROOT / "tasks" / "truth").is_dir():
+        sys.exit("the key needs the edition with solutions")
+    else:
+        for number in range(1, 13):
+            key = Case(number, options.seed).key()
+            print("; ".join(f"{name} {value}" for name, value in key.items()))
+
+
+if __name__ == "__main__":
+    main()

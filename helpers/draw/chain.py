@@ -1,0 +1,45 @@
+"""A chain of stations, each with what can be compared there: where to look for a mistake."""
+
+from collections.abc import Sequence
+
+from helpers.draw.picture import Canvas, Picture
+from helpers.draw.plot import PAD
+from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, SKY, ink_on
+from helpers.draw.style import theme as theme_called
+from helpers.draw.text import wrapped
+
+COLORS = (SKY, BLUE, ORANGE, PURPLE, GREEN, SKY)
+HIGH, GAP, LINE = 44.0, 22.0, 17.0
+
+
+def chain(
+    stations: Sequence[tuple[str, str, str]],
+    title: str = "",
+    theme: str = "light",
+    width: int = 900,
+) -> Picture:
+    """Draw stations from left to right: (name, what to compare there, with which call)."""
+    canvas = Canvas(width, 0, theme_called(theme))
+    top = PAD
+    if title:
+        canvas.text(PAD, PAD + 8, title, 15, bold=True)
+        top += 32
+    wide = (width - 2 * PAD - (len(stations) - 1) * GAP) / len(stations)
+    lowest = top
+    for number, (name, what, call) in enumerate(stations):
+        x, color = PAD + number * (wide + GAP), COLORS[number % len(COLORS)]
+        canvas.rect(x, top, wide, HIGH, color, tip=what)
+        center = (x + wide / 2, top + HIGH / 2 + 5)
+        canvas.text(*center, name, 14, ink_on(color), "middle", bold=True)
+        if number:
+            middle = top + HIGH / 2
+            canvas.arrow((x - GAP + 2, middle), (x - 2, middle), canvas.theme.text, 1.6)
+        y = top + HIGH + 20
+        for line in wrapped(what, 12, wide):
+            canvas.text(x, y, line, 12)
+            y += LINE
+        canvas.text(x, y + 2, call, 12, bold=True)
+        lowest = max(lowest, y + 2)
+    canvas.height = lowest + PAD
+    said = "; ".join(f"{name}: {what} ({call})" for name, what, call in stations)
+    return Picture(canvas, title, f"A chain of stations from left to right. {said}.")

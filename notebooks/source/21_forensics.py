@@ -1,0 +1,311 @@
+# %% [markdown]
+# # Forensics: twelve trainings whose curves look fine
+#
+# *Reading 25 minutes · tasks 0 · machine 1*
+#
+# *With twenty minutes: read as far as the first case, and find its mistake.*
+#
+# A deadlock is a kind mistake: it stops, and it says where. The mistakes that cost weeks don't
+# stop. The loss falls, nobody waits, the checkpoint loads, and the model is a little worse than the
+# one you paid for, because a gradient was added up once too often or two ranks read the same text.
+#
+# In this lesson you get twelve sick trainings, and each hides one such mistake. You know all the
+# tools by now. What's left to learn is in which order to use them.
+#
+# **Question.** The loss curve looks right. How do you find out whether the training is?
+#
+# The first four cases are easy and take about forty minutes in class. The other eight are homework.
+
+# %%
+# needs: forensics/one_device.py, forensics/cases.py
+# needs: forensics/theirs/alone.py, forensics/theirs/fsdp2.py
+import sys
+
+import torch
+
+from helpers.draw.chain import chain
+from helpers.lesson import claim, predict, quick, reveal, show
+from helpers.trace import with_waits
+
+sys.path[:0] = ["../forensics"]
+import one_device
+from cases import Case, mistakes, spread, truth
+
+# %% [markdown]
+# ## The training
+#
+# `forensics/one_device.py` trains a small language model on one device: attention with rotary
+# positions, dropout, and two experts that a router mixes. A step reads eight stories in four
+# micro-batches. They have different lengths, so each ends in padding that mustn't count.
+#
+# The sick scripts mean to do the same on four ranks, with three of the ideas of this course at
+# once. There are two **replicas** (ranks 0 and 1, ranks 2 and 3), and each reads half of the
+# stories. Inside a replica, two ranks share every story: one has the first half of its tokens, the
+# other the second half, and they exchange keys and values. Each of the two also has one of the two
+# experts. And each replica updates only half of the weights, and sends them to the other one.
+#
+# A log prints the loss of every eighth step. Here are five healthy trainings, which differ in their
+# seed, and one sick one.
+
+# %%
+example = Case(0)
+show(example.picture())
+
+# %%
+predict(
+    "L21-1",
+    "There are twelve mistakes, from gradients that are twice too large to positions that are "
+    "wrong. How many of the curves leave the spread of five healthy seeds at a printed step?",
+    "most of them",
+    "those with wrong gradients",
+    "none",
+)
+
+# %%
+outside = 0
+low, high = spread()
+for runs in truth("_curves").SICK.values():
+    for losses in runs.values():
+        outside += not all(a <= x <= b for a, x, b in zip(low, losses, high, strict=True))
+print(f"{outside} curves are outside; the widest gap between two seeds is "
+      f"{max(b - a for a, b in zip(low, high, strict=True)):.2f} nats")  # fmt: skip
+reveal("L21-1", outside=outside)
+
+# %% [markdown]
+# To be fair: we looked for these seeds. A sick training with a random seed is often outside, as is
+# a healthy sixth one. But you have one run and one curve, and nobody shows you the other five.
+#
+# ## A step is a chain
+#
+# So don't look at the loss. A step is a chain of stations, and at each of them there's something
+# that must be equal to what one device has, to all digits. The first station where it isn't is next
+# to the mistake, and everything behind it is a consequence.
+
+# %%
+show(
+    chain(
+        [
+            ("data", "who reads what?", "stories()"),
+            ("forward", "the loss of each token", "tokens()"),
+            ("backward", "each micro-batch's gradients, before any message", "backwards()"),
+            ("messages", "the gradients after them", "gradients()"),
+            ("update", "rate, norm, weights", "log(), judge()"),
+            ("replicas", "what two ranks hold must be equal", "disagreements()"),
+        ],
+        "The first station that differs is next to the mistake",
+    )
+)
+
+# %% [markdown]
+# Each call compares with one device that starts from the very weights that the sick run had before
+# this step. That matters, because weights that have been trained wrongly for a while are different
+# everywhere, and then comparing tells you nothing.
+#
+# Let's go through the chain once, with a thirteenth mistake. First step 0:
+
+# %%
+example.run(at=0)
+example.backwards()
+example.gradients()
+print(example.judge().headline)
+
+# %% [markdown]
+# The first step is right: every gradient and every weight. Many tests stop here. Now step 2:
+
+# %%
+example.run(at=2)
+example.tokens()
+
+# %%
+example.backwards()
+example.gradients()
+
+# %%
+predict(
+    "L21-2",
+    "Step 0 was right. In step 2 the data, the forward and what each backward adds are right, and "
+    "the gradients after the messages are wrong. What is it?",
+    "an all-reduce over the wrong group",
+    "a micro-batch that counts twice",
+    "something that is left over from the step before",
+)
+
+# %% [markdown]
+# The oracle can be asked as well. It tries every mistake that it knows on the numbers, but it has
+# never seen this layout, so read its sentence as a hint.
+
+# %%
+print(str(example.judge()).split("what ")[0])
+example.listing(144, 158)
+
+# %%
+first = [n for n, line in enumerate(example.text.splitlines(), 1) if "optimizer.zero_grad" in line]
+example.accuse(rank="all", tensor="all", line=first[0], mistake="left over")
+reveal("L21-2")
+
+# %% [markdown]
+# Notice what gave it away: not the place, but the difference between two steps. What a single step
+# gets wrong shows in step 0. What needs a past (a stale buffer, an optimizer's state, a schedule)
+# shows later, so always look at two steps.
+#
+# ## Why not compare the weights?
+#
+# Because an adaptive optimizer hides what you're looking for.
+
+# %%
+predict(
+    "L21-3",
+    "All gradients are twice too large, and AdamW takes its first step. How far are the weights "
+    "from where they should be, compared with how far the step moves them?",
+    "as far as the step moves them: it's twice as long",
+    "half as far",
+    "less than a hundredth of it",
+)
+
+
+# %%
+def moved(factor):
+    """The weights before and after one step of AdamW with gradients `factor` times too large."""
+    model = one_device.Model(0)
+    before = torch.cat([p.detach().flatten().clone() for p in model.parameters()])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    (factor * one_device.nll(model, 0, range(2)).mean()).backward()
+    optimizer.step()
+    return before, torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+before, right = moved(1)
+_, wrong = moved(2)
+share = ((wrong - right).norm() / (right - before).norm()).item()
+claim(share < 0.05, f"the weights are off by {share:.1%} of what the step moved them")
+reveal("L21-3")
+
+# %% [markdown]
+# AdamW divides each gradient by its own size, and a factor on all of them cancels. It doesn't stay
+# harmless: clipping sees the norm, weight decay and the gradient go out of balance, and with SGD
+# it's another learning rate. So compare gradients, or judge with SGD.
+#
+# ## Your turn: the cases
+#
+# `CLASS` is a number that your teacher gives you, so that everybody has the same twelve. Another
+# number shuffles mistakes, places and seeds anew. The clock starts with the line `Case(…)`.
+
+# %%
+CLASS = 1
+case = Case(1, seed=CLASS)
+log = case.run(at=2, steps=quick(8, 4))
+print(case)
+case.stories()
+
+# %%
+case.tokens()
+
+# %%
+case.backwards()
+case.gradients()
+case.disagreements()
+
+# %% [markdown]
+# These are the other things to look at: the log beside that of one device, the script, and the
+# trace, which shows who waits for whom. (None of the twelve makes a rank wait. That's why nobody
+# has noticed them.)
+
+# %%
+case.log()
+print(f"{case.bits_per_byte():.2f} bits per byte after {len(log)} steps")
+ends = [event.end for event in case.trace.events_of(0) if event.kind == "broadcast"]
+show(with_waits(case.trace).between(ends[-2], ends[-1]))
+
+# %%
+case.listing(65, 112)
+
+# %% [markdown]
+# When you know it, accuse. There are four answers: a rank that does it wrong, or "all" of them; a
+# tensor that it spoils, or "all" where no tensor is spared; the line; and the mistake, by its short
+# name. Each wrong accusation costs a point.
+
+# %%
+for name, meaning in mistakes().items():
+    print(f"{name:9} {meaning}")
+
+# %%
+# case.accuse(rank="all", tensor="all", line=1, mistake="clip", name="your name")
+
+# %% [markdown]
+# With a `name` your points go to `scores.json`, and `python cases.py board scores.json …` in
+# `forensics` makes the scoreboard of a class from such files. Cases 1 to 4 are worth 4 points each,
+# 5 to 8 are worth 8, and 9 to 12 are worth 12.
+#
+# ## The same for your own scripts
+#
+# Nothing of this needs our training. `python -m helpers.oracle SINGLE PARALLEL` runs two scripts as
+# they are, watches one step of each, and compares. The two in `forensics/theirs` know nothing of
+# this course: a Hugging Face LLaMA on one device, and the same under FSDP2 on two ranks. (Here they
+# train a model of torch's own layers, which loads sooner.) In this run, one layer was forgotten.
+
+# %%
+from helpers.oracle.__main__ import compare_scripts, report
+
+flags = ["--model", "plain", "--forget", "half"]
+pair = ("../forensics/theirs/alone.py", "../forensics/theirs/fsdp2.py")
+found = compare_scripts(*pair, ranks=2, arguments=(flags, flags))
+print(report(found).split("what ")[0])
+claim(not found.ok, "the oracle says which layer, and what happened to it")
+
+# %% [markdown]
+# It can tell so much because the single script calls backward once for each rank's batch. What it
+# can't compare, it says: a script that takes no step, two models in one script, FSDP1's flat
+# parameters, ranks that hold the same tensor and disagree.
+#
+# ## The method, on one page
+#
+# Before you believe a distributed training run, and in this order, because each line takes the ones
+# above it for granted:
+#
+# | | compare | with | finds |
+# |---|---|---|---|
+# | 1 | the numbers of the samples on each rank | a list made by hand | overlaps and gaps |
+# | 2 | the weights before step 0, on all ranks | each other | a seed, a missing broadcast |
+# | 3 | the loss of each token | one device | positions, masks, dropout |
+# | 4 | one micro-batch's gradients, before messages | one device | a backward, a divisor |
+# | 5 | the gradients after messages and clipping | one device | groups, sums taken twice |
+# | 6 | learning rate and gradient norm | one device's log | a scheduler, a norm |
+# | 7 | the weights after the step, on all ranks | each other | stale shards, local clipping |
+# | 8 | lines 3 to 7, two steps later | one device, same weights | what is left over |
+#
+# Do it in float64 or with SGD where you can, on a tiny model with all the layouts you'll use, with
+# micro-batches of *different* lengths. It takes seconds, and it's cheaper than a week on the
+# cluster.
+#
+# ## What to remember
+#
+# - A loss curve can't tell a mistake from a seed. Most silent mistakes are smaller than the
+#   difference between two seeds.
+# - Walk along the chain: data, forward, backward, messages, update, replicas. The first difference
+#   is next to the mistake.
+# - Compare gradients, not weights: an adaptive optimizer hides every factor.
+# - Compare from the same weights, and at two steps.
+#
+# ## In the wild
+#
+# - In October 2024 it turned out that gradient accumulation in a widely used library had weighted
+#   micro-batches of different lengths equally, for years
+#   ([its own account](https://huggingface.co/blog/gradient_accumulation)). Nobody had seen it in a
+#   curve.
+# - In 54 days of training Llama 3 405B on 16,384 GPUs there were 419 unexpected interruptions, and
+#   six of them were put down to silent data corruption
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4). Those are the ones that were
+#   noticed.
+# - PaLM 540B had about 20 loss spikes. Training went on from a checkpoint 100 steps earlier and
+#   without 200 to 500 of the batches that followed
+#   ([2204.02311](https://arxiv.org/abs/2204.02311), section 5.1).
+#
+# Go and read `finalize_model_grads` in Megatron-LM's
+# `megatron/core/distributed/finalize_model_grads.py`. It's a list of everything that must be added
+# up after the last backward: the gradients of normalizations, of tied embeddings, of the router. A
+# line that is missing there is one of your twelve cases.
+#
+# ## Where next
+#
+# This is the last lesson. Take a training of your own, write its single-device twin, and ask the
+# oracle. [Lesson 00](00_welcome.ipynb) has the list of what you've read.

@@ -1,0 +1,237 @@
+"""The twelve mistakes of lesson 21, as small changes to the trainer, and the teacher's key.
+
+Each variant is (old, new, tensors, ranks): text of the trainer, what takes its place, and the right
+answers: tensors as a pattern of names ("*" means all of them), and the ranks that do it wrong.
+"""
+
+from dataclasses import dataclass
+
+ALL = (0, 1, 2, 3)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    name: str
+    level: int
+    variants: tuple[tuple[str, str, str, tuple[int, ...]], ...]
+    because: str
+
+
+_SUM = """        on_both = [p.grad for name, p in self.parameters.items() if "experts" not in name]
+"""
+_ROW = """        together(on_both, lambda flat: dist.all_reduce(flat, group=self.row))
+"""
+_COLUMN = """        every = [p.grad for p in self.parameters.values()]
+        together(every, lambda flat: dist.all_reduce(flat, group=self.column))
+"""
+_STEP = """            optimizer.step()
+        schedule.step()
+        with recorder.span("broadcast"):
+            rank.spread()
+"""
+_KEYS = "k = alone.rotate(alone.split_heads(self.k(x)), positions)"
+_QUERIES = "q = alone.rotate(alone.split_heads(self.q(x)), positions)"
+
+
+def _norms(word):
+    new = _SUM.replace("not in name]", f'not in name and "{word}" not in name]')
+    # Too long for one line, as it would be in anybody's editor.
+    new = new.replace(" for name, p in", "\n            for name, p in").replace(
+        " if ", "\n            if "
+    )
+    new = new.replace("[p.grad", "[\n            p.grad").replace("name]", "name\n        ]")
+    return (_SUM, new, f"*{word}*", ALL)
+
+
+MISTAKES = {
+    "summed": Mistake(
+        "the gradients of the micro-batches are summed, not averaged",
+        1,
+        (("        return count\n", "        return count / len(parts)\n", "*", ALL),),
+        "The losses are divided by the tokens of one micro-batch. AdamW divides by the size of the "
+        "gradients, so only clipping and the norm in the log feel the factor.",
+    ),
+    "padding": Mistake(
+        "padding is counted among the tokens",
+        1,
+        (
+            (
+                "count = sum((self.targets(seed, part) != alone.PAD).sum() for part in parts)",
+                "count = sum(torch.tensor(self.targets(seed, part).numel()) for part in parts)",
+                "*",
+                ALL,
+            ),
+        ),
+        "Every gradient is too small, by the share of the padding in this batch.",
+    ),
+    "schedule": Mistake(
+        "the learning rate's schedule is stepped for each micro-batch",
+        1,
+        (
+            (
+                """            total += torch.stack((losses.detach().sum(), (losses > 0).sum()))
+""",
+                """            total += torch.stack((losses.detach().sum(), (losses > 0).sum()))
+            schedule.step()
+""",
+                "*",
+                ALL,
+            ),
+        ),
+        "Warm-up takes half as long and the fall is twice as fast. All gradients are right: only "
+        "the rate in the log shows it.",
+    ),
+    "overlap": Mistake(
+        "the replicas' parts of the batch overlap",
+        1,
+        (
+            (
+                "return parts[self.replica * each : (self.replica + 1) * each]",
+                "return parts[self.replica : self.replica + each]",
+                "*",
+                (2, 3),
+            ),
+        ),
+        "Replica 1 begins one micro-batch after replica 0: one counts twice, and the last never.",
+    ),
+    "group": Mistake(
+        "an all-reduce goes over the wrong group",
+        2,
+        (
+            (_ROW, _ROW.replace("self.row", "self.column"), "*", ALL),
+            (_COLUMN, _COLUMN.replace("self.column", "self.row"), "*", ALL),
+        ),
+        "What was to be added over the two halves is added over the two replicas, or the other way "
+        "round.",
+    ),
+    "clip": Mistake(
+        "each rank clips by the norm of what it holds",
+        2,
+        (("        dist.all_reduce(square[True], group=self.row)\n", "", "*", ALL),),
+        "The two halves hold different experts, find different norms, and scale the weights that "
+        "both hold by different factors. They drift apart.",
+    ),
+    "norm": Mistake(
+        "the gradient of a normalization isn't added up over the halves",
+        2,
+        (_norms("norm"), _norms("norm1"), _norms("norm2")),
+        "A normalization works on the tokens of its own half, so each half has one term of its "
+        "gradient.",
+    ),
+    "router": Mistake(
+        "the router's gradient is added up twice",
+        2,
+        (
+            (
+                _SUM,
+                """        named = self.parameters.items()
+        gates = [p.grad for name, p in named if "router" in name]
+        together(gates, lambda flat: dist.all_reduce(flat, group=self.row))
+"""
+                + _SUM,
+                "*router*",
+                ALL,
+            ),
+        ),
+        "The router is whole on both halves, so the sum over the halves already includes it.",
+    ),
+    "weights": Mistake(
+        "weights are averaged over the replicas where gradients were meant",
+        3,
+        (
+            (
+                _COLUMN,
+                _COLUMN.replace("p.grad", "p.data").replace("(flat,", "(flat.div_(2),"),
+                "*",
+                ALL,
+            ),
+        ),
+        "The weights are equal, so averaging them changes nothing; each weight is then updated by "
+        "its owner's own gradient, and broadcast. The replicas agree, each weight trained on half "
+        "of the data.",
+    ),
+    "stale": Mistake(
+        "a replica holds weights that are one step old",
+        3,
+        (
+            (
+                '        with recorder.span("update"):\n' + _STEP,
+                """        with recorder.span("broadcast"):
+            rank.spread()
+        with recorder.span("update"):
+            optimizer.step()
+        schedule.step()
+""",
+                "*",
+                ALL,
+            ),
+        ),
+        "The weights are sent before they are updated, so what a replica doesn't own is one step "
+        "behind.",
+    ),
+    "dropout": Mistake(
+        "all ranks draw the same dropout",
+        3,
+        (
+            (
+                "keeps = [alone.mask_of(seed, numbers, layer) for layer in range(alone.LAYERS)]",
+                """places, layers = range(len(numbers)), range(alone.LAYERS)
+        keeps = [alone.mask_of(seed, places, layer) for layer in layers]""",
+                ALL,
+            ),
+        ),
+        "The masks belong to places in a micro-batch, not to stories: all ranks and all steps have "
+        "the same ones.",
+    ),
+    "rope": Mistake(
+        "rotary positions start again at the second half",
+        3,
+        (
+            (_KEYS, _KEYS.replace("positions", "torch.arange(length)"), "*attention*", (1, 3)),
+            (
+                _QUERIES,
+                _QUERIES.replace("positions", "torch.arange(length)"),
+                "*attention*",
+                (1, 3),
+            ),
+        ),
+        "Within a half all distances are right; between the halves they are off by half a story.",
+    ),
+}
+
+# The one that the lesson itself solves, as case 0.
+EXAMPLE = Mistake(
+    "gradients of the step before are left over",
+    1,
+    (("        rank.model.zero_grad()\n", "        optimizer.zero_grad()\n", "*", ALL),),
+    "The optimizer of a replica holds only the weights that it owns, so its zero_grad() clears "
+    "only their gradients. The others are added up from step to step.",
+)
+
+# Rewritings that change nothing, so that comparing two cases doesn't show the mistake.
+HARMLESS = (
+    (
+        "return x.chunk(2, dim=1)[self.half].contiguous()",
+        "length = x.shape[1] // 2\n"
+        "        return x[:, self.half * length : (self.half + 1) * length].contiguous()",
+    ),
+    (
+        'square["experts" in name] += p.grad.float().square().sum()',
+        'square["experts" in name] += p.grad.float().norm() ** 2',
+    ),
+    (
+        "mine = gate * self.experts[str(self.half)](x)\n"
+        "        return reduce_scatter(mine, self.row, dim=1)",
+        "return reduce_scatter(self.experts[str(self.half)](x) * gate, self.row, dim=1)",
+    ),
+    (
+        "self.owner = {name: n % 2 for n, name in enumerate(self.parameters)}",
+        "half = len(self.parameters) // 2\n"
+        "        self.owner = {name: int(n > half) for n, name in enumerate(self.parameters)}",
+    ),
+    ("(losses.sum() / tokens).backward()", "losses.sum().div(tokens).backward()"),
+    (
+        "p.grad *= min(1.0, alone.CLIP / (norm.item() + 1e-6))",
+        "p.grad.mul_(min(alone.CLIP / (norm.item() + 1e-6), 1.0))",
+    ),
+)

@@ -1,0 +1,73 @@
+"""The cases of lesson 21: what is planted, what curves show, how an accusation is judged."""
+
+import json
+from itertools import product
+
+import cases
+import pytest
+from cases import Case
+
+KNOWN = cases.truth("_mistakes")
+EVERY = {"left over": KNOWN.EXAMPLE, **KNOWN.MISTAKES}
+
+
+def test_every_sick_curve_is_inside_the_spread_of_five_healthy_seeds_at_every_printed_step():
+    low, high = cases.spread()
+    curves = cases.truth("_curves")
+    wanted = {f"{n} {k}" for n, mistake in EVERY.items() for k in range(len(mistake.variants))}
+    assert set(curves.SICK) == wanted and len(curves.HEALTHY) == 5
+    for name, runs in curves.SICK.items():
+        assert runs and not set(runs) & set(curves.HEALTHY)
+        for seed, losses in runs.items():
+            inside = [a <= x <= b for a, x, b in zip(low, losses, high, strict=True)]
+            assert all(inside), f"{name}, seed {seed}: {losses} leaves {low} to {high}"
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_it_can_be_planted_whatever_harmless_things_were_rewritten(name):
+    for rewritten in product((False, True), repeat=len(KNOWN.HARMLESS)):
+        text = cases.load_source("_trainer")
+        for (old, new), yes in zip(KNOWN.HARMLESS, rewritten, strict=True):
+            assert text.count(old) == 1
+            text = text.replace(old, new) if yes else text
+        for old, new, *_ in EVERY[name].variants:
+            assert text.count(old) == 1
+            compile(text.replace(old, new), "case", "exec")
+
+
+def test_a_class_has_each_mistake_once_and_another_class_another_order():
+    order = {seed: [Case(n, seed)._name for n in range(1, 13)] for seed in range(3)}
+    assert all(sorted(names) == sorted(KNOWN.MISTAKES) for names in order.values())
+    assert len(set(map(tuple, order.values()))) > 1
+    assert Case(5, 2).text == Case(5, 2).text
+    with pytest.raises(ValueError, match="no 13"):
+        Case(13)
+
+
+def test_an_accusation_is_judged_in_four_parts_and_the_best_one_counts(tmp_path, capsys):
+    case, board = Case(5, 2), tmp_path / "scores.json"
+    _, _, tensors, ranks = case._planted
+    answer = {
+        "rank": "all" if len(ranks) == 4 else ranks[0],
+        "tensor": "all" if tensors == "*" else tensors.replace("*", ""),
+        "line": case._lines[0],
+        "mistake": case._name,
+    }
+    case.accuse(**{**answer, "line": 10_000}, name="Ada", board=board)
+    assert "line ✗" in capsys.readouterr().out
+    case.accuse(**answer, name="Ada", board=board)
+    said = capsys.readouterr().out
+    assert "✗" not in said and "7 of 8 points" in said and case._mistake.because in said
+    Case(5, 2).accuse(**answer, name="Bo", board=board)
+    assert [json.loads(line)["points"] for line in board.read_text().splitlines()] == [6, 7, 8]
+    first, second = cases.scoreboard([board])
+    assert first.startswith("1. Bo: 8 points") and second.startswith("2. Ada: 7 points, 1 cases")
+
+
+def test_the_key_names_the_lines_that_were_changed():
+    for number in range(1, 13):
+        case = Case(number, 1)
+        first, last = map(int, case.key()["line"].split("-"))
+        new = case._planted[1].strip().splitlines()
+        lines = case.text.splitlines()[first - 1 : last]
+        assert not new or any(line.strip() in " ".join(new) for line in lines)

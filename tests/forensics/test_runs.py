@@ -1,0 +1,63 @@
+"""On four real ranks: the healthy trainer is one device's, and each mistake is seen by a tool."""
+
+import time
+
+import cases
+from cases import Case
+
+from helpers.oracle import Judgment
+from helpers.ranks import launch
+
+KNOWN = cases.truth("_mistakes")
+VARIANTS = {
+    f"{name} {k}": planted
+    for name, mistake in {"left over": KNOWN.EXAMPLE, **KNOWN.MISTAKES}.items()
+    for k, planted in enumerate(mistake.variants)
+}
+AT = 1
+
+
+def every(texts):
+    return {name: cases.on_rank(text, 3, AT + 2, AT) for name, text in texts.items()}
+
+
+def test_the_healthy_run_is_one_device_and_every_mistake_is_seen(capsys):
+    healthy = cases.load_source("_trainer")
+    for old, new in KNOWN.HARMLESS:
+        healthy = healthy.replace(old, new)
+    texts = {"healthy": healthy, "as it is": cases.load_source("_trainer")}
+    texts |= {name: healthy.replace(*planted[:2]) for name, planted in VARIANTS.items()}
+    ranks = launch(every, 4, (texts,), quiet=True)
+    seen = {name: symptoms([rank[name] for rank in ranks], capsys) for name in texts}
+    assert seen.pop("healthy") == seen.pop("as it is") == set()
+    assert all(seen.values()), seen
+    assert seen["schedule 0"] == {"log"}
+    assert {"tokens", "gradients"} <= seen["rope 0"] & seen["rope 1"] & seen["dropout 0"]
+    assert "backwards" not in seen["router 0"] | seen["norm 0"] | seen["clip 0"] | seen["group 0"]
+    assert "disagreements" in seen["clip 0"] & seen["stale 0"] & seen["norm 1"]
+
+
+def symptoms(found, capsys):
+    """The tools that show something else than for a healthy run."""
+    case = Case.__new__(Case)
+    case.training_seed, case.at, case._ranks = 3, AT, found
+    case.number, case._start = 1, time.monotonic()
+    case.one = cases.step_alone(case._weights("before"), 3, AT)
+    wrong = set()
+    for tool, sign in (
+        ("tokens", "x"),
+        ("backwards", ": "),
+        ("gradients", ": "),
+        ("disagreements", "differ"),
+    ):
+        getattr(case, tool)()
+        said = capsys.readouterr().out.splitlines()
+        if any((not line.endswith("right")) if sign == ": " else sign in line for line in said):
+            wrong.add(tool)
+    right, _ = cases.one_device.train(3, AT + 2)
+    if any(abs(a["rate"] - b["rate"]) > 1e-9 for a, b in zip(found[0]["log"], right, strict=True)):
+        wrong.add("log")
+    judged = case.judge()
+    if not (isinstance(judged, Judgment) and judged.ok):
+        wrong.add("judge")
+    return wrong

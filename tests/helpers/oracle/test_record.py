@@ -1,0 +1,77 @@
+"""A step is recorded from a training that knows nothing of it."""
+
+import pytest
+import torch
+
+from helpers.oracle import judge
+from helpers.oracle.record import CannotRecord, plain_name, recording
+
+
+def model():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+
+
+def train(net, steps=3, parts=2, clear=True, wrong=1.0):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(steps):
+        if clear:
+            optimizer.zero_grad()
+        for part in range(parts):
+            x = torch.randn(5, 3, generator=torch.Generator().manual_seed(10 * step + part))
+            (wrong * net(x).square().mean() / parts).backward()
+        optimizer.step()
+    return steps
+
+
+def test_a_step_with_its_micro_batches_and_the_weights_before_and_after():
+    with recording(at=1) as seen:
+        train(model())
+    step = seen.step()
+    assert len(step.parts) == 2 and judge(step, [step]).ok
+    for name, gradient in step.gradients.items():
+        total = sum(part.gradients[name] for part in step.parts) / 2
+        assert torch.allclose(gradient, total, atol=1e-6)
+        assert torch.allclose(step.before[name] - 0.1 * gradient, step.after[name], atol=1e-6)
+
+
+def test_the_last_step_and_a_training_that_is_stopped():
+    with recording(at=2) as seen:
+        train(model())
+    assert seen.step().after
+    took = []
+    with recording(at=0, stop=True) as early:
+        took.append(train(model(), steps=50))
+    assert not took and early.step().after
+
+
+def test_two_recordings_judge_each_other():
+    with recording() as right:
+        train(model())
+    with recording() as wrong:
+        train(model(), wrong=2.0)
+    assert "2 micro-batches were summed" in judge(right.step(), [wrong.step()]).mistake
+
+
+def test_what_is_left_over_is_not_what_a_backward_added():
+    with recording(at=1) as seen:
+        train(model(), clear=False)
+    assert seen.left and not seen.step().parts
+    added = sum(each["0.weight"] for each in seen.backwards)
+    assert torch.allclose(seen.left["0.weight"] + added, seen.gradients["0.weight"], atol=1e-6)
+
+
+def test_names_lose_what_wrappers_put_before_them():
+    assert plain_name("module._orig_mod.layers.0.weight") == "layers.0.weight"
+    assert plain_name("layers._checkpoint_wrapped_module.0.weight") == "layers.0.weight"
+
+
+def test_what_cannot_be_recorded_is_said():
+    with recording(at=7) as seen:
+        train(model())
+    with pytest.raises(CannotRecord, match="ended after 3 calls"):
+        seen.step()
+    with pytest.raises(CannotRecord, match=r"2 were \(Linear, Linear\)"), recording():
+        one, two = torch.nn.Linear(3, 3), torch.nn.Linear(3, 1)
+        two(one(torch.ones(3))).backward()
+        torch.optim.SGD([*one.parameters(), *two.parameters()], lr=0.1).step()
