@@ -5,14 +5,13 @@ import os
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import psutil
 import pytest
 
 from helpers.grade import copy, handin
 from helpers.grade.copy import MOST_FILES, CopyError, copy_lab, copy_work
-from helpers.grade.labs import all_tasks, lab_of, tasks_of
+from helpers.grade.labs import lab_of, tasks_of
 from helpers.grade.look import has_stub, look_at
 from helpers.grade.marks import find_regions
 from helpers.grade.processes import end_below, memory_of, tree
