@@ -67,7 +67,7 @@ def judge(
             truth = load_truth(found)
             cases = draw(truth, seed)
         seen = submission.observe(found, cases, limits)
-        facts = {"printed": seen.printed, "look_at": seen.look_at}
+        facts = {"printed": seen.printed}
         facts |= _compared(found, truth, cases, seen.observations)
     except CopyError as error:
         facts = {"kind": "no file", "reason": str(error)}
@@ -121,6 +121,5 @@ def _of_failed(failed: WorkFailed, truth) -> dict:
         "reason": sentence,
         "details": failed.details,
         "printed": failed.printed,
-        "look_at": failed.look_at,
         "picture": picture if picture and len(picture[0]) <= MOST_PICTURE else (),
     }
