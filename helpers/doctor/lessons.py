@@ -39,6 +39,7 @@ LESSONS = (
     Lesson("17", "Design your own: a model, a cluster, a layout"),
     Lesson("18", "Beyond one machine: launchers, slow links, failures", ranks=3, gigabytes=2.0),
     Lesson("20", "GPT-2: two ways to split it", ranks=3, gigabytes=3.0),
+    Lesson("21", "Forensics: twelve trainings whose curves look fine", ranks=4, gigabytes=2.0),
 )
 
 

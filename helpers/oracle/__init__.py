@@ -23,6 +23,7 @@ What to call:
     gather(parts, names)                                      stages of a pipeline: one Step of them
     judge(one_device, ranks)                                  the Judgment: ok, mistake, rows, worst
     differences, common_factor                                tensors against tensors, by name
+    recording(at=0)                                           keep a step of any training, as it is
 
 Here, a rank is any participant that holds the whole model. Two replicas of three stages are two
 ranks: gather the three steps of each. Which micro-batch was whose is `shares`.
@@ -34,11 +35,13 @@ same additions may change.
 
 Files, from the ground up: `compare` does arithmetic by name, `step` holds the facts, `evidence`
 asks questions of them, `symptoms` and `mistakes` name what can go wrong, and `judge` puts it all
-together. All are pure: the caller runs both sides.
+together. All these are pure: the caller runs both sides. `record` watches a training that knows
+nothing of it, and `python -m helpers.oracle SINGLE PARALLEL` compares two scripts that way.
 """
 
 from helpers.oracle.compare import TOLERANCES, Difference, common_factor, differences
 from helpers.oracle.judge import Comparison, Judgment, judge
+from helpers.oracle.record import CannotRecord, Recording, recording
 from helpers.oracle.step import (
     GatherError,
     Part,
@@ -52,11 +55,13 @@ from helpers.oracle.step import (
 
 __all__ = [
     "TOLERANCES",
+    "CannotRecord",
     "Comparison",
     "Difference",
     "GatherError",
     "Judgment",
     "Part",
+    "Recording",
     "Snapshot",
     "Step",
     "between",
@@ -65,5 +70,6 @@ __all__ = [
     "gather",
     "judge",
     "one_step",
+    "recording",
     "snapshot",
 ]

@@ -227,6 +227,7 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # | 17 | [Design your own](17_design_your_own.ipynb) | a model, a cluster, a layout |
 # | 18 | [Beyond one machine](18_beyond_one_machine.ipynb) | launchers, slow links, failures |
 # | 20 | [GPT-2](20_gpt2_two_ways.ipynb) | a translator, split in two ways |
+# | 21 | [Forensics](21_forensics.ipynb) | twelve trainings whose curves look fine |
 #
 # 00 to 08 build on each other. After them, go where your curiosity takes you.
 

@@ -132,16 +132,21 @@ predict(
 
 # %% [markdown]
 # The oracle can be asked as well. It tries every mistake that it knows on the numbers, but it has
-# never seen this layout, so read its sentence as a hint.
+# never seen this layout, so read its sentence as a hint. Then read the lines around the update.
 
 # %%
-print(str(example.judge()).split("what ")[0])
-example.listing(144, 158)
-
-# %%
-first = [n for n, line in enumerate(example.text.splitlines(), 1) if "optimizer.zero_grad" in line]
-example.accuse(rank="all", tensor="all", line=first[0], mistake="left over")
+print(example.judge().mistake, "\n")
+start = example.text[: example.text.index("def train")].count("\n") + 1
+example.listing(start, start + 16)
 reveal("L21-2")
+
+# %% [markdown]
+# An accusation names four things: which rank, which tensor, which line, which mistake.
+
+# %%
+lines = example.text.splitlines()
+line = next(n for n, text in enumerate(lines, 1) if "zero_grad" in text)
+example.accuse(rank="all", tensor="all", line=line, mistake="left over")
 
 # %% [markdown]
 # Notice what gave it away: not the place, but the difference between two steps. What a single step
@@ -220,9 +225,9 @@ show(with_waits(case.trace).between(ends[-2], ends[-1]))
 case.listing(65, 112)
 
 # %% [markdown]
-# When you know it, accuse. There are four answers: a rank that does it wrong, or "all" of them; a
-# tensor that it spoils, or "all" where no tensor is spared; the line; and the mistake, by its short
-# name. Each wrong accusation costs a point.
+# When you know it, accuse: a rank that does it wrong, or "all" of them; a tensor that it spoils, or
+# "all" where no tensor is spared; the line; and the mistake, by its short name. Each wrong
+# accusation costs a point.
 
 # %%
 for name, meaning in mistakes().items():
@@ -244,13 +249,14 @@ for name, meaning in mistakes().items():
 # train a model of torch's own layers, which loads sooner.) In this run, one layer was forgotten.
 
 # %%
-from helpers.oracle.__main__ import compare_scripts, report
+from helpers.oracle.__main__ import compare_scripts, first_difference
 
 flags = ["--model", "plain", "--forget", "half"]
 pair = ("../forensics/theirs/alone.py", "../forensics/theirs/fsdp2.py")
 found = compare_scripts(*pair, ranks=2, arguments=(flags, flags))
-print(report(found).split("what ")[0])
-claim(not found.ok, "the oracle says which layer, and what happened to it")
+first = first_difference(found)
+print(f"first to differ: the {first.kind} of {first.name} on rank {first.rank}\n")
+claim(not found.ok, f"{found.headline}: {found.mistake}")
 
 # %% [markdown]
 # It can tell so much because the single script calls backward once for each rank's batch. What it
