@@ -16,7 +16,10 @@ from contextlib import contextmanager
 
 import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
-from torch.optim.optimizer import register_optimizer_step_pre_hook
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 
 from helpers.oracle.compare import Tensors, common_factor
 from helpers.oracle.step import Part, Step
@@ -40,6 +43,7 @@ class Recording:
         self._roots: list[torch.nn.Module] = []
         self._inside: set[int] = set()
         self._hooks = []
+        self._last: Tensors = {}
         self.before: Tensors = {}
         self.gradients: Tensors = {}
         self.after: Tensors = {}
@@ -112,6 +116,13 @@ class Recording:
             self._finish()
         self._count += 1
 
+    def _stepped(self, optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> None:
+        """Keep the weights now where they can't be gathered once the script has disconnected."""
+        if optimizer is self._clock and self._count == self.at + 1:
+            named = self._named()
+            if any(map(_is_dtensor, named.values())):
+                self._last = {name: _copy(p) for name, p in named.items()}
+
     def _begin(self, optimizer: torch.optim.Optimizer) -> None:
         named = self._named()
         self.before = {name: _copy(p) for name, p in named.items()}
@@ -123,7 +134,9 @@ class Recording:
 
     def _finish(self) -> None:
         if self.before and not self.after:
-            self.after = {name: _copy(p) for name, p in self._named().items()}
+            gone = self._last and not torch.distributed.is_initialized()
+            named = {} if gone else self._named()
+            self.after = self._last if gone else {name: _copy(p) for name, p in named.items()}
             if self._stop:
                 raise _Enough
 
@@ -178,6 +191,7 @@ def recording(at: int = 0, stop: bool = False):
     handles = [
         register_module_forward_pre_hook(seen._forward),
         register_optimizer_step_pre_hook(seen._optimizer),
+        register_optimizer_step_post_hook(seen._stepped),
     ]
     try:
         yield seen
