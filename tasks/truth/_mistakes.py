@@ -65,21 +65,26 @@ MISTAKES = {
         "Every gradient is too small, by the share of the padding in this batch.",
     ),
     "schedule": Mistake(
-        "the learning rate's schedule is stepped for each micro-batch",
+        "the learning rate's schedule is a step ahead of the optimizer",
         1,
         (
             (
-                """            total += torch.stack((losses.detach().sum(), (losses > 0).sum()))
+                """        norm, rate = rank.clip(), optimizer.param_groups[0]["lr"]
+        with recorder.span("update"):
+            optimizer.step()
+        schedule.step()
 """,
-                """            total += torch.stack((losses.detach().sum(), (losses > 0).sum()))
-            schedule.step()
+                """        schedule.step()
+        norm, rate = rank.clip(), optimizer.param_groups[0]["lr"]
+        with recorder.span("update"):
+            optimizer.step()
 """,
                 "*",
                 ALL,
             ),
         ),
-        "Warm-up takes half as long and the fall is twice as fast. All gradients are right: only "
-        "the rate in the log shows it.",
+        "The schedule is stepped before the optimizer, so the first rate of the warm-up is never "
+        "used. All gradients are right: only the rate in the log shows it.",
     ),
     "overlap": Mistake(
         "the replicas' parts of the batch overlap",
@@ -98,11 +103,20 @@ MISTAKES = {
         "an all-reduce goes over the wrong group",
         2,
         (
-            (_ROW, _ROW.replace("self.row", "self.column"), "*", ALL),
-            (_COLUMN, _COLUMN.replace("self.column", "self.row"), "*", ALL),
+            (
+                _SUM + _ROW,
+                """        named = self.parameters.items()
+        gates = [p.grad for name, p in named if "router" in name]
+        together(gates, lambda flat: dist.all_reduce(flat, group=self.column))
+        on_both = [p.grad for name, p in named if "experts" not in name and "router" not in name]
+"""
+                + _ROW,
+                "*router*",
+                ALL,
+            ),
         ),
-        "What was to be added over the two halves is added over the two replicas, or the other way "
-        "round.",
+        "The router is added up over the replicas twice, and never over the halves, each of which "
+        "has the term of its own expert.",
     ),
     "clip": Mistake(
         "each rank clips by the norm of what it holds",
@@ -141,14 +155,19 @@ MISTAKES = {
         (
             (
                 _COLUMN,
-                _COLUMN.replace("p.grad", "p.data").replace("(flat,", "(flat.div_(2),"),
-                "*",
+                """        named = self.parameters.items()
+        every = [p.grad for name, p in named if "experts" not in name]
+        together(every, lambda flat: dist.all_reduce(flat, group=self.column))
+        experts = [p.data for name, p in named if "experts" in name]
+        together(experts, lambda flat: dist.all_reduce(flat.div_(2), group=self.column))
+""",
+                "*experts*",
                 ALL,
             ),
         ),
-        "The weights are equal, so averaging them changes nothing; each weight is then updated by "
-        "its owner's own gradient, and broadcast. The replicas agree, each weight trained on half "
-        "of the data.",
+        "The experts' weights are equal on both replicas, so averaging them changes nothing. Each "
+        "is then updated by its owner's own gradient, and broadcast. The replicas agree, on "
+        "experts that have learned from half of the data.",
     ),
     "stale": Mistake(
         "a replica holds weights that are one step old",

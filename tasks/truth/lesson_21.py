@@ -4,8 +4,8 @@ from helpers.lesson.asked import Prediction
 
 PREDICTIONS = {
     "L21-1": Prediction(
-        right=lambda outside: "C" if not outside else "B",
-        because="{outside} of them are outside. Two seeds differ by more than these mistakes cost "
+        right="C",
+        because="{outside} of them are outside: two seeds differ by more than these mistakes cost "
         "in so short a run, and you don't have the curve of the same seed without the mistake.",
         wrong={
             "A": "A mistake that ruins a training is found at once. The ones that stay in a "

@@ -32,7 +32,8 @@ def test_it_can_be_planted_whatever_harmless_things_were_rewritten(name):
             text = text.replace(old, new) if yes else text
         for old, new, *_ in EVERY[name].variants:
             assert text.count(old) == 1
-            compile(text.replace(old, new), "case", "exec")
+            if len(set(rewritten)) == 1:
+                compile(text.replace(old, new), "case", "exec")
 
 
 def test_a_class_has_each_mistake_once_and_another_class_another_order():
