@@ -60,9 +60,10 @@ def make_grid(options, ranks):
     return Grid(dp=replicas, pp=options.stages, tp=options.tp).require(ranks)
 
 
-def make_mesh(options, ranks):
+def make_mesh(options, ranks, device="cpu"):
     """Return the same grid as torch's DeviceMesh; mesh["dp"] is this rank's slice along "dp"."""
-    return init_device_mesh("cpu", make_grid(options, ranks).shape, mesh_dim_names=DIMENSIONS)
+    shape = make_grid(options, ranks).shape
+    return init_device_mesh(torch.device(device).type, shape, mesh_dim_names=DIMENSIONS)
 
 
 def cut_layers(stage, mesh):
@@ -119,7 +120,7 @@ def train(options, place, device, say=print):
     say(step, loss): called on the last stage after each step. Other ranks have no losses.
     """
     # BEGIN SOLUTION TW-1
-    mesh = make_mesh(options, place.world_size)
+    mesh = make_mesh(options, place.world_size, device)
     dp, pp, _ = mesh.get_coordinate()
     tokenizer, stage = prepare(options, device, pp, options.stages)
     stories = iter(make_stories(options, tokenizer, dp, mesh["dp"].size(), quiet=pp > 0))
