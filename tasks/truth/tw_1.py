@@ -4,6 +4,8 @@ torch divides the gradients of a step by its micro-batches at the end, those tha
 the step as well: without zero_grad, a fourth of the last step's is left.
 """
 
+from functools import cache
+
 from tasks.truth import dp_pp_2
 
 MICRO_BATCHES = 4  # torch's 1F1B wants at least as many as stages
@@ -20,20 +22,34 @@ def cases(seed):
 
 
 def after(case, **mistake):
-    ranks = dp_pp_2.after(case, **mistake)
+    return _after(tuple(case["flags"]), case["dp"], case["pp"], tuple(mistake.items()))
+
+
+@cache
+def _after(flags, dp, pp, mistake):
+    ranks = dp_pp_2.after({"flags": list(flags), "dp": dp, "pp": pp}, **dict(mistake))
     return [{key: rank[key] for key in ("losses", "said", "weights")} for rank in ranks]
 
 
 truth = after
 
+
+def all_alike(grid, replica, stage):
+    return 0, 1
+
+
+def by_rank(grid, replica, stage):
+    return replica * grid.pp + stage, grid.size
+
+
 MISTAKES = {
     "every pipeline reads the same stories, so the second one adds nothing: give make_stories the "
     "number of the replica, dp, and their number, mesh['dp'].size()": lambda case: after(
-        case, part=lambda grid, replica, stage: (0, 1)
+        case, part=all_alike
     ),
     "the stories are divided among all ranks, so the last stage of a pipeline compares with "
     "another text than its first stage reads: divide them along mesh['dp']": lambda case: after(
-        case, part=lambda grid, replica, stage: (replica * grid.pp + stage, grid.size)
+        case, part=by_rank
     ),
     "nobody averages: each pipeline trains a model of its own; fully_shard over mesh['dp'] "
     "averages in the backward": lambda case: after(case, average=False),
