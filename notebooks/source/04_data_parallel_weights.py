@@ -499,17 +499,12 @@ for method in (gradients_every_step, local_sgd):
 # Write `my_method()` in `DP/weight_aggr/my_method.py`: anything that reaches a lower loss. More
 # local steps or fewer, an outer optimizer, fewer bytes for each number (`group.all_reduce` charges
 # float16 half of float32), only some of the layers at a time, another learning rate for
-# `group.optimizers`, or one that changes as the time runs out. The check draws another seed each
-# time, so that luck doesn't help; it passes a method that clearly beats `local_sgd`, and the lowest
-# loss in the class wins.
+# `group.optimizers`, or one that changes as the time runs out. The check takes one of three seeds,
+# and its score is how far you are below `local_sgd` with the same one: 0.04 nats pass, and the most
+# in the class wins.
 
 # %%
 check("DP-8")
-
-# %%
-from my_method import my_method
-
-print("mine", score(my_method, budget=MINUTES))
 
 # %% [markdown]
 # ## Whose text is it?
@@ -603,6 +598,7 @@ def judge(net):
     return causalLLMLoss(net(held_out), held_out, tokenizer.vocab_size).item()
 
 
+# %%
 def three_ranks(choice="Adam"):
     torch.manual_seed(0)
     nets = [intro.make_model(intro.read_flags(TRIO), tokenizer)]

@@ -150,7 +150,7 @@ for p, m in ((4, 8), (4, 32), (16, 32)):
 many = [1, 2, 4, 8, 16, 32]
 bubbles = {f"{p} stages": {m: simulate(gpipe(p, m)).bubble() for m in many} for p in (2, 4, 8)}
 title = "The bubble shrinks with the micro-batches and grows with the stages"
-show(curves(bubbles, title, x="micro-batches", y="bubble, as a share of the total time"))
+show(curves(bubbles, title, x="micro-batches", y="bubble, as a share of the total", log="x"))
 
 # %% [markdown]
 # How many micro-batches do *you* need? Take eight stages. How many micro-batches does a batch need

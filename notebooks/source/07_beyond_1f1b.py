@@ -269,7 +269,7 @@ for kind in ("F", "I", "W"):
 reveal("L07-5")
 
 # %% [markdown]
-# The stage before needs I, to continue its own backward. No other stage needs W until the optimizer
+# The stage before needs I, to continue its own backward. Nothing else needs W until the optimizer
 # updates the weights. So compute I immediately, and save W for moments when the rank would
 # otherwise sit idle. That's the whole idea of the **zero-bubble** schedules
 # ([2401.10241](https://arxiv.org/abs/2401.10241)). A word on letters before you open a paper,

@@ -11,7 +11,7 @@ while True:
     group.all_reduce(group.gradients())
     group.update()
 """,
-        says="it runs, but loss",
+        says="it runs, but its loss",
     ),
     Program(
         "a longer day",
