@@ -29,7 +29,7 @@ import torch.nn.functional as F
 from helpers.draw import collectives, compare, curves
 from helpers.draw.matrices import parallel_mlp
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, quick, reveal, show
+from helpers.lesson import answer, claim, play, predict, quick, reveal, show
 from helpers.network import Link, slow_link
 from helpers.oracle import between, judge, one_step, snapshot
 from helpers.ranks import find_place, keep_warm, launch
@@ -546,6 +546,21 @@ predict(
 compute, communicate = layer_milliseconds(64, 50e9)
 print(f"64 GPUs: compute {compute:.2f} ms, communicate {communicate:.2f} ms")
 reveal("L12-8")
+
+# %% [markdown]
+# Try other degrees (with a running kernel, this cell has sliders):
+
+
+# %%
+def shared(ranks, over):
+    compute, send = layer_milliseconds(ranks, {"NVLink": 450e9, "a network card": 50e9}[over])
+    return (
+        f"{ranks} GPUs over {over}: compute {compute:.2f} ms, communicate {send:.2f} ms, "
+        f"so {send / (compute + send):.0%} of a layer's time is communication"
+    )
+
+
+play(shared, ranks=(8, 2, 4, 16, 32, 64), over=("NVLink", "a network card"))
 
 # %% [markdown]
 # The volume $2\frac{P-1}{P}\,s\,d$ hardly depends on $P$, so each further rank saves computing and
