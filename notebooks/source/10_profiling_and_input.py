@@ -335,9 +335,9 @@ for name, share in found.items():
 show(in_lanes(traces[1]))
 
 # %% [markdown]
-# The picture is HDF5 without a worker. A worker is a process of its own, so its time isn't in the
-# trace of its rank, and it needs a core of its own: where all cores compute already, it takes from
-# the model what it gives to the input. The rule of thumb: workers hide input as long as
+# The picture is HDF5 without a worker. A worker is a separate process, so its time isn't in the
+# trace of its rank, and it needs a free core: where all cores compute already, the input gains only
+# what the model loses. The rule of thumb: workers hide input as long as
 # preparing a batch takes less than (workers x step).
 #
 # A batch takes 120 ms to prepare and a step 50 ms. How many workers does a rank need, so that it
@@ -406,7 +406,7 @@ reveal("L10-6", calls=calls)
 #   (`--lr-rule`).
 # - You call no collective, but DDP does: it broadcasts the weights at the start, and averages
 #   buckets during backward. You've seen both.
-# - One seed on all ranks gives them the same dropout. Weights are equal by DDP's broadcast, the
+# - With one seed, all ranks draw the same dropout. Weights are equal by DDP's broadcast, the
 #   order of the data by the sampler's seed, but dropout should differ.
 # - A profiler that was started must be stopped: `with` does it, even after an error.
 # - On a GPU, Python's clock measures how long it took to *enqueue* a kernel. Ask the profiler, or

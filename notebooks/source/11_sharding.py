@@ -181,7 +181,7 @@ print_kept(1, first_stage)
 #
 # From stage 1 to stage 2 only the moment changes. Autograd calls a hook whenever a parameter's
 # gradient is complete, and when the last one of a unit is there, the unit is averaged while
-# backward goes on with the next.
+# backward continues with the next.
 
 # %%
 show_diff("DP/zero/zero1.py", "DP/zero/zero2.py", context=1)

@@ -46,7 +46,7 @@ keep_warm(2)  # ranks get ready while you read
 # ## Two ways to cut a matrix
 #
 # A layer computes $Y = XW$. Each **column** of $W$ makes one output feature, and each **row** of
-# $W$ belongs to one input feature. So there are two ways to give each of two devices one half:
+# $W$ belongs to one input feature. So two devices can share a matrix in two ways:
 #
 # $$X\,[W_0 \;\; W_1] = [XW_0 \;\; XW_1], \qquad [X_0 \;\; X_1]\begin{bmatrix} W_0 \\ W_1
 # \end{bmatrix} = X_0W_0 + X_1W_1.$$
@@ -148,7 +148,7 @@ reveal("L12-2")
 #
 # So Megatron's way sends 2.75 times less. In the first layer of a network, whose input needs no
 # gradient, the last column falls away and the ratio is 9 to 2, or 4.5. You may meet much larger
-# factors: a small network of 784 inputs, 256 hidden features and 10 outputs gives $(256 + 10 + 256)
+# factors: a small network of 784 inputs, 256 hidden features and 10 outputs has $(256 + 10 + 256)
 # / 20 \approx 26$, but that comes from its ten outputs and says little about a transformer.
 #
 # The ring itself: an all-reduce of 8 MB on 16 ranks. How many MB does each rank send?
@@ -291,7 +291,7 @@ print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:
 # %%
 predict(
     "L12-5",
-    "In our script each projection that is cut by outputs has a Copy of its own. How many "
+    "In our script each projection that is cut by outputs has its own Copy. How many "
     "all-reduces does a block have backward?",
     "2, as forward",
     "5",
@@ -445,11 +445,11 @@ reveal("L12-7")
 #
 # Between the cut layers stand norms and residuals, where every rank still computes, and keeps, the
 # same as the others. **Sequence parallelism** ([2205.05198](https://arxiv.org/abs/2205.05198))
-# gives each rank some positions there. The all-reduce after the rows becomes a reduce-scatter, and
-# an all-gather stands before the columns. By volume that is the same, since an all-reduce is just
-# these two. But the activations in between are cut, which is the point. (Megatron-LM keeps only its
-# part of a gathered input and gathers it once more in backward: less memory, for one all-gather
-# more.)
+# assigns some positions to each rank there. The all-reduce after the rows becomes a reduce-scatter,
+# and an all-gather stands before the columns. By volume that is the same, since an all-reduce is
+# just these two. But the activations in between are cut, which is the point. (Megatron-LM keeps
+# only its part of a gathered input and gathers it a second time in backward: less memory, for one
+# all-gather more.)
 #
 # One thing is new. A norm now sees some positions only, so its gradient is one term of a sum, and
 # it must be added up. That's what `add_up_shared` does. Does anyone notice if it's forgotten?

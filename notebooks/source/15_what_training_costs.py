@@ -77,7 +77,7 @@ reveal("L15-1")
 # ## FLOPs
 #
 # The product of an $(m, k)$ matrix and a $(k, n)$ matrix takes $2mnk$ FLOPs: each pair of numbers
-# is multiplied and added. Everything else in a transformer is so little that nobody counts it. And
+# is multiplied and added. Everything else in a transformer is so little that it isn't counted. And
 # yet three numbers circulate for one and the same layer, because not everybody counts the same
 # **attention scores**, the $s \times s$ numbers that say how much each token looks at each other
 # one.
@@ -484,7 +484,7 @@ print("fitted again:", REFITTED.best(1.23e22))
 
 # %% [markdown]
 # Twenty it is. It's a lesson about rules of thumb, too: this one was right, its derivation wasn't,
-# and nobody could tell without doing the fit again. Here are the losses that the new fit predicts,
+# and it took a second fit to find out. Here are the losses that the new fit predicts,
 # for three budgets. Note how flat each valley is.
 
 # %%

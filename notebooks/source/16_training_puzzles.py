@@ -69,7 +69,7 @@ for event in models[0].log:
 #
 # Because the cluster knows where each value comes from. A simulator that only adds up times is
 # easily fooled: build a gradient by hand, skip the backward, and report a record. Here a gradient
-# that nobody has computed is refused:
+# that no rank has computed is refused:
 
 # %%
 from lib import WeightGrad
@@ -366,7 +366,7 @@ play("gpipe")
 #
 # Write `pipeline_sharded()` in `puzzles/eight.py`: sixteen ranks, four pipelines of four stages,
 # and each layer sharded over all sixteen. The new idea is that a collective needs all its ranks,
-# even those that have nothing to give. Target: 16 steps and 0.97 million elements. The picture
+# even those that have nothing to add. Target: 16 steps and 0.97 million elements. The picture
 # shows the first pipeline of the four.
 
 # %%
@@ -421,10 +421,10 @@ check("PZ-P3")
 # The last part asks for the highest **MFU**, model FLOPs utilization: the time that the step would
 # take if every rank computed at its peak rate all the time, divided by the time that it takes.
 # Write `part4_training_loop()` in `puzzles/part4.py`, with any strategy you like: 80 % MFU in at
-# most 60 GB on 32 ranks, by the `classic` rules. `model.group(ranks)` gives you collectives of some
+# most 60 GB on 32 ranks, by the `classic` rules. `model.group(ranks)` returns collectives of some
 # of the ranks.
 #
-# In the profile `bytes`, a collective that isn't awaited goes on beside the computing:
+# In the profile `bytes`, a collective that isn't awaited runs beside the computing:
 #
 # ```python
 # started = model.all_gather(shard, layer)      # it begins
@@ -497,7 +497,7 @@ reveal("L16-6")
 # is the MFU. Three solutions to compare yours with: ZeRO-3 over all cards with recomputation
 # reaches 14 % to 19 %, and with two sequences at once, 38 %. A pipeline whose stages are nodes,
 # with ZeRO-3 inside each, reaches 36 % if it recomputes everything and waits for each message, and
-# 50 % if messages go on beside the computing. With recomputation only where memory is short it's
+# 50 % if messages travel beside the computing. With recomputation only where memory is short it's
 # 55 %. Can you beat that?
 
 # %%

@@ -348,7 +348,7 @@ print(report.failure.sentence)
 (losses, begun), *_ = launch(survive, 3, (folder.name,), quiet=True)
 with tempfile.TemporaryDirectory() as another:
     (unbroken, _), *_ = launch(survive, 2, (another,), quiet=True)
-print(f"goes on with step {begun}: steps {begun} to 7 are computed a second time")
+print(f"continues with step {begun}: steps {begun} to 7 are computed a second time")
 for step in (begun, 11):
     print(f"step {step}: loss {losses[step]:.6f}, and without a failure {unbroken[step]:.6f}")
 apart = max(abs(losses[step] - unbroken[step]) for step in range(begun, 12))
@@ -377,7 +377,7 @@ play(kill, in_step=(8, 2, 4, 5, 6, 9, 11))
 
 # %% [markdown]
 # The checkpoint doesn't say which rank held what. It names the tensors of the whole model, and each
-# rank takes what it needs, so another number of ranks can go on.
+# rank takes what it needs, so another number of ranks can continue.
 #
 # And it can't be half a checkpoint. It's written under a draft's name and gets its own name last,
 # by a rename, which the file system does in one moment. That protects from a rank that dies while
@@ -395,7 +395,7 @@ play(kill, in_step=(8, 2, 4, 5, 6, 9, 11))
 check("CK-1")
 
 # %% [markdown]
-# On a cluster nobody sits there to start again. `torchrun --max-restarts 3` does it: it sees that a
+# On a cluster no person starts it again, but `torchrun --max-restarts 3` does: it sees that a
 # rank has ended, ends the others, and starts all of them. `jobs/torchrun_elastic.sh` shows it.
 #
 # ## How often should you save?
@@ -418,7 +418,7 @@ answer("L18-5", mine)
 # %% [markdown]
 # Some failures don't stop anything, and they're the nastier ones. A **straggler** is a GPU that has
 # become slow, for example because it's hot. Every step waits for it, so one slow GPU makes
-# thousands slow, and no error says so. The trace of a step does: everybody waits for one rank. And
+# thousands slow, without an error. Only the trace of a step shows it: all ranks wait for one. And
 # a **silent corruption** is a chip that computes something wrong. Llama 3's team counts it among
 # its causes of interruptions (6 of 419, table 5), and Gemini's expected one to affect training
 # every week or two ([2312.11805](https://arxiv.org/abs/2312.11805), section 3). A checkpoint
@@ -451,7 +451,7 @@ answer("L18-5", mine)
 # - Compare two times: computing, and bytes sent divided by bandwidth. Overlap hides at most the
 #   backward, so it helps most where both take the same time.
 # - The more machines, the sooner one fails. Save every $\sqrt{2CM}$ seconds, and by the names of
-#   the whole model, so that another number of ranks can go on.
+#   the whole model, so that another number of ranks can continue.
 # - A rename makes a checkpoint whole or absent; `fsync` of files *and* folders makes it last.
 #
 # ## In the wild

@@ -215,7 +215,7 @@ reveal("L20-3")
 # \frac{R\,L_r}{\sum_s n_s} = \frac{\sum_r L_r}{\sum_s n_s}.$$
 #
 # It takes one more number in each step: how many tokens all ranks have. The same idea helps if one
-# rank has a batch more than the others. The others go on with a loss of zero until the last rank is
+# rank has a batch more than the others. The others continue with a loss of zero until the last is
 # done; without that it would wait in the all-reduce forever.
 
 # %% [markdown]
@@ -396,7 +396,7 @@ show(together([trace for trace, _, _ in answers]))
 #
 # ## Eight ranks: plan, then run
 #
-# Which split would you take on more devices? Lesson 17 has a search for that. We give it eight
+# Which split would you take on more devices? Lesson 17 has a search for that. Its input here: eight
 # ranks, a LLaMA with eight blocks (the trainer of lesson 08 takes any grid of it) and 16 sequences
 # a step. The machine is yours, measured, and each rank gets its share of the cores.
 
