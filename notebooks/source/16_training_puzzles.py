@@ -418,7 +418,7 @@ check("PZ-P3")
 # %% [markdown]
 # ### Your turn: PZ-P4 · 120 minutes · 25 points
 #
-# The last part asks for the highest **MFU**, model FLOPs utilization: the time that the step would
+# Part 4 asks for the highest **MFU**, model FLOPs utilization: the time that the step would
 # take if every rank computed at its peak rate all the time, divided by the time that it takes.
 # Write `part4_training_loop()` in `puzzles/part4.py`, with any strategy you like: 80 % MFU in at
 # most 60 GB on 32 ranks, by the `classic` rules. `model.group(ranks)` returns collectives of some
@@ -463,8 +463,7 @@ show(timeline(trace_of(models, ranks=[0, 15])))
 # to measured training steps. An activation counts with everything that its layer keeps for
 # backward, which is the $34\,sbh$ of lesson 15.
 #
-# Each plain strategy fails before the first update. Weights, gradients and states take 16 bytes a
-# parameter:
+# Weights, gradients and states take 16 bytes a parameter:
 
 # %%
 parameters, layer_gb = 60 * 12 * 12288**2, 34 * 2048 * 12288 / 1e9

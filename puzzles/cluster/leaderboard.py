@@ -141,7 +141,7 @@ def compete(steps: dict[str, Callable], part: int = 5, profile: str = "measured"
         try:
             entries.append(Entry(name, (outcome(run(step, *case, profile=profile)),)))
         except PuzzleError as error:
-            entries.append(Entry(name, reason=str(error)))
+            entries.append(Entry(name, reason=str(error).split(": it would")[0]))
     return in_text(places(entries))
 
 
