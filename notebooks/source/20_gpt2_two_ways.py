@@ -417,7 +417,7 @@ found = search(blocks, machine, gpus=8, batch=16, sequence=64, recompute="none",
 found = [e for e in found if e.layout.tp == e.layout.chunks == e.layout.micro_batch == 1]
 plans = {e.layout.dp: e.seconds for e in found}  # what our trainer runs: replicas and stages
 for dp, seconds_planned in plans.items():
-    print(f"{dp} pipelines of {8 // dp} stages: {1e3 * seconds_planned:5.0f} ms a step, planned")
+    print(f"dp {dp} x pp {8 // dp}: {1e3 * seconds_planned:5.0f} ms a step, planned")
 
 # %% [markdown]
 # The first line is what the search proposes.
@@ -458,7 +458,7 @@ def run_layouts(dps, steps):
 ran = launch(run_layouts, 8, (tuple(plans), quick(5, 2)), quiet=True, checked=False)
 real = dict(zip(plans, map(max, zip(*ran, strict=True)), strict=True))
 for dp, planned in plans.items():
-    print(f"{dp} pipelines: {1e3 * planned:5.0f} ms planned, {1e3 * real[dp]:5.0f} ms measured")
+    print(f"dp {dp} x pp {8 // dp}: {1e3 * planned:4.0f} ms planned, {1e3 * real[dp]:4.0f} ms real")
 gain = (real[8] / real[1]) / (plans[8] / plans[1])
 reveal("L20-6", gain=gain)
 
