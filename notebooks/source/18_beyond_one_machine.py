@@ -226,7 +226,7 @@ reveal("L18-3")
 # %%
 def on_a_link(megabits, milliseconds):
     each = [(rest + t_b * n / 8, size / 8) for n in range(1, 9)]
-    ways = {"all at the end": 1e6, "eight buckets": 0.001}  # MB
+    ways = {"flat": 1e6, "overlap": 0.001}  # MB of a bucket
     link = Link(megabits, milliseconds)
     return compare({way: predicted(each, rest + t_b, link, 2, mb) for way, mb in ways.items()})
 
