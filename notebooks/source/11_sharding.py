@@ -288,8 +288,8 @@ reveal("L11-4")
 #
 # ## Find the bug
 #
-# Gradients are usually clipped: if the norm of the whole gradient is above 1, it's scaled down to
-# 1. Here is a clip for shards. It runs, and the loss goes down.
+# Gradients are usually clipped: if the norm of the whole gradient is above 1, the gradient is
+# scaled so that its norm is 1. Here is a clip for shards. It runs, and the loss goes down.
 
 
 # %%

@@ -243,8 +243,8 @@ for gpus in (32, 64):
         print(gpus, error)
 
 # %% [markdown]
-# The activations need room too, and the model must be cut evenly, so among the powers of two it's
-# 64. But is that the cheapest way to train?
+# The activations need room too, and the model must be cut evenly, so 64 is the
+# smallest power of two. But is that the cheapest way to train?
 
 # %%
 predict(

@@ -238,8 +238,8 @@ reveal("L20-3")
 check("GP-3")
 
 # %% [markdown]
-# Then a clock, which says who works on which micro-batch. Micro-batch $i$ is in part $j$ at tick $i
-# + j$.
+# Then a clock, which says who works on which micro-batch. Micro-batch $i$ is in part $j$ at
+# tick $i + j$.
 #
 # ### Your turn: GP-4 · 20 minutes · 10 points
 #
