@@ -94,10 +94,10 @@ predict(
 # %%
 slow, (here, whose), total = Link(400, 0.5), measured(), 547_648 * 4
 for messages in (1, 4, 57):
-    there, mine = (
+    there, inside = (
         1e3 * messages * link.all_reduce_seconds(total / messages, ranks=2) for link in (slow, here)
     )
-    print(f"{messages:2} messages: {there:5.1f} ms, inside one machine {mine:4.1f} ms")
+    print(f"{messages:2} messages: {there:5.1f} ms, inside one machine {inside:4.1f} ms")
 print(whose)
 reveal("L09-2")
 

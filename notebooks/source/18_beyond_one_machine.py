@@ -219,8 +219,8 @@ reveal("L18-3")
 # Only backward can hide anything, because there are no gradients during forward. So the step takes
 # at least $t_F + \max(t_B, t_S)$, and the saving is largest where $t_S = t_B$: three units instead
 # of five, if backward takes two and forward one. Where sending takes much longer, the rank is idle
-# no matter what. Turn the link's two screws and see which step is long for which reason (the model
-# of lesson 09, with your machine's times and eight buckets):
+# no matter what. With a running kernel, two sliders change the link. Watch which step gets longer,
+# and why (this is lesson 09's prediction, with your machine's times and eight buckets):
 
 
 # %%
