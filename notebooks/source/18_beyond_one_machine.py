@@ -130,7 +130,7 @@ def train(ways, links, steps):
     """On a rank: the traces of all ways on all links, and the bytes of the gradients."""
     import intro_DDP
 
-    runs, flags = [], ["--steps", str(steps), "--batch-size", "4", "--bucket-mb", "0.25"]
+    runs, flags = [], ["--steps", str(steps), "--batch-size", "4", "--bucket-mb", "0.5"]
     for link, way in product(links, ways):
         options = intro_DDP.read_flags([*flags, "--average", way])
         with slow_link(link):
