@@ -477,8 +477,9 @@ ways = {
     "reshard_after_forward=True,  4 micro-batches": (True, 4, True),
     "the same, gradients kept whole until the end": (True, 4, False),
 }
-volumes = launch(count, ranks=3, args=(list(ways.values()),), quiet=True, checked=False)[0]
-for words, found in zip(ways, volumes, strict=True):
+some = list(ways.values())[: quick(4, 2)]
+volumes = launch(count, ranks=3, args=(some,), quiet=True, checked=False)[0]
+for words, found in zip(ways, volumes, strict=False):
     print(f"{words}: {found:.1f} times the model")
 reveal("L11-6", kept=volumes[1], freed=volumes[0])
 

@@ -674,6 +674,6 @@ def mpi(ranks, *command):
     print((done.out + done.err).replace("\r", "").strip())
 
 
-for way in ([], ["--megatron-mp"]):
+for way in quick(([], ["--megatron-mp"]), ([],)):
     print("columns, rows" if way else "columns, columns")
     mpi(2, "unified_train.py", "--mp_size", "2", "--epochs", "1", *way)
