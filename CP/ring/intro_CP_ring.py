@@ -9,7 +9,7 @@ Rank 0 prints the loss of each step.
 """
 
 import torch.distributed as dist
-from ring import Ring, ring_attention
+from ring_attention import Ring, ring_attention
 from zigzag import LAYOUTS
 
 from helpers.grid import Grid, make_groups

@@ -9,7 +9,7 @@ Rank 0 prints the loss of each step.
 """
 
 import torch.distributed as dist
-from exchange import gathered_attention, ulysses_attention
+from heads import gathered_attention, ulysses_attention
 
 from helpers.grid import Grid, make_groups
 from helpers.parallel import require_heads

@@ -47,8 +47,8 @@ def one_device(q, k, v, documents, gradient):
 def on_a_rank(seeds):
     """The largest relative difference of each case, way and result, and the sizes of messages."""
     sys.path[:0] = [str(ROOT / "CP/ring"), str(ROOT / "CP/ulysses")]
-    from exchange import gathered_attention, ulysses_attention
-    from ring import Ring, ring_attention
+    from heads import gathered_attention, ulysses_attention
+    from ring_attention import Ring, ring_attention
     from zigzag import LAYOUTS
 
     rank, ranks, found = dist.get_rank(), dist.get_world_size(), {}
