@@ -9,7 +9,7 @@ TASK = Task(
     function="merge",
     notebook="13",
     points=10,
-    minutes=15,
+    minutes=10,
     hints=(
         "Both o and l are sums of exp(score - m), each with an m of its own. Before you add two "
         "such sums up they need the same m. Which one, so that no exp can overflow?",

@@ -9,7 +9,7 @@ TASK = Task(
     function="ring_forward",
     notebook="13",
     points=20,
-    minutes=30,
+    minutes=25,
     ranks=4,
     hints=(
         "Write down for rank 0 of four whose keys it has in each step. Which rank were they on in "

@@ -10,7 +10,7 @@ TASK = Task(
     also=("Recomputed.forward", "Recomputed.backward"),
     notebook="13",
     points=20,
-    minutes=35,
+    minutes=25,
     hints=(
         "Backward needs P, the weights after the softmax. With log_sum, P comes back from q and k "
         "in one product, without a maximum and without a sum. So what has to be kept, and what "

@@ -12,7 +12,7 @@ PROGRAMS = (
         """,
         says="-inf minus -inf",
     ),
-    Program("no Partial", "return one.o + other.o", says="no Partial"),
+    Program("no Partial", "return one.o + other.o", says="must return a Partial"),
 )
 
 RIGHT = {

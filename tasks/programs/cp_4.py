@@ -44,7 +44,7 @@ PROGRAMS = (
             keep="ctx.save_for_backward(q, k, v)",
             again="attention, log_sum = finish(partial(q, k, v, ctx.mask_of()))",
         ),
-        says="products backward",
+        says="the scores are computed twice",
     ),
 )
 

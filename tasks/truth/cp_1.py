@@ -65,3 +65,9 @@ MISTAKES = {
     "a query that has seen no key in either block becomes not-a-number: -inf minus -inf; use "
     "shift(m)": lambda case: merged(case, safe=False),
 }
+
+
+def explain(case, seen):
+    if "no Partial" in seen:
+        return f"merge() must return a Partial, and returns {seen['no Partial']!r}"
+    return None
