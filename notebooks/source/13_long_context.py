@@ -88,8 +88,8 @@ open_mask = torch.ones(1, 3, dtype=torch.bool)
 halves = [partial(q, k[n : n + 3], v[n : n + 3], open_mask) for n in (0, 3)]
 first, second = (finish(half)[0] for half in halves)
 right = torch.softmax(q @ k.T / math.sqrt(4), -1) @ v
-print("all six keys:    ", right[0].tolist())
-print("mean of halves:  ", ((first + second) / 2)[0].tolist())
+for name, found in (("all six keys", right), ("mean of halves", (first + second) / 2)):
+    print(f"{name:14}", *(f"{number:6.3f}" for number in found[0].tolist()))
 for name, half in zip(("first", "second"), halves, strict=True):
     print(f"{name:6} half has m = {half.m.item():.2f} and l = {half.l.item():.2f}")
 reveal("L13-2")
@@ -265,24 +265,6 @@ reveal("L13-5")
 check("CP-3")
 
 # %%
-show(
-    causal_triangle(
-        {
-            name: [sorted({p // 8 for p in cut(64, 4, rank).tolist()}) for rank in range(4)]
-            for name, cut in (("contiguous", contiguous), ("zigzag", zigzag))
-        }
-    )
-)
-
-# %% [markdown]
-# The triangle is the work: each small square is a chunk of queries against a chunk of keys, in the
-# color of the rank that has the queries. Cut into contiguous parts, the last rank needs 14 of the
-# 32 squares. In a zigzag every rank has 8. For $P$ ranks, in units of a block, that is
-#
-# $$T_{\text{contiguous}} = P - \tfrac12, \qquad T_{\text{zigzag}} = \tfrac P2, \qquad \frac{T_{
-# \text{contiguous}}}{T_{\text{zigzag}}} = 2 - \frac1P.$$
-
-# %%
 predict(
     "L13-6",
     "On four ranks, how many times faster is the zigzag when your ring_forward runs it, with "
@@ -312,11 +294,32 @@ reveal("L13-6", ratio=ratio)
 show(compare(paced))
 
 # %% [markdown]
-# In the contiguous ring the early ranks wait for messages most of the time. In the zigzag nobody
-# does, until the end. Another way to balance is a **stripe**, where each rank has every $P$-th
-# position ([2311.09431](https://arxiv.org/abs/2311.09431)). It shares the pairs out as evenly, but
-# then every block has a triangle in it, whereas in a zigzag most blocks are half full and half
-# empty, which is easier to skip.
+# In the contiguous ring, rank 0 waits for others to take its messages and is soon finished, while
+# rank 3 works on alone. In the zigzag all ranks are busy to the end. Here is why:
+
+# %%
+show(
+    causal_triangle(
+        {
+            name: [sorted({p // 8 for p in cut(64, 4, rank).tolist()}) for rank in range(4)]
+            for name, cut in (("contiguous", contiguous), ("zigzag", zigzag))
+        }
+    )
+)
+
+# %% [markdown]
+# The triangle is the work: each small square is a chunk of queries against a chunk of keys, in the
+# color of the rank that has the queries. Cut into contiguous parts, the last rank has 14 of the 32
+# squares, and the ring takes as long as the last rank. In a zigzag every rank has 8. For $P$ ranks,
+# in units of a block (four squares), that is
+#
+# $$T_{\text{contiguous}} = P - \tfrac12, \qquad T_{\text{zigzag}} = \tfrac P2, \qquad \frac{T_{
+# \text{contiguous}}}{T_{\text{zigzag}}} = 2 - \frac1P.$$
+#
+# Another way to balance is a **stripe**, where each rank has every $P$-th position
+# ([2311.09431](https://arxiv.org/abs/2311.09431)). It shares the pairs out as evenly, but then
+# every block has a triangle in it, whereas in a zigzag most blocks are half full and half empty,
+# which is easier to skip.
 #
 # — *End of the first session* —
 #
