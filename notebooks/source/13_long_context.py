@@ -326,7 +326,8 @@ show(
 # ## Backward: compute it again
 #
 # Training needs the gradients, and the usual backward pass of attention needs $P$, the matrix that
-# nobody stores. FlashAttention's other half is the answer: compute it **again**, block by block.
+# nobody stores (the softmax, not the number of ranks). FlashAttention's other half is the answer:
+# compute it **again**, block by block.
 # With $L = m + \log \ell$, which is one number for each query, $P = e^{S - L}$ comes back from $Q$
 # and $K$ without a maximum and without a sum. From there it's the chain rule. The only unusual part
 # is the softmax: its rows add up to 1, so pushing one weight up pushes all others down:
