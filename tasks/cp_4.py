@@ -18,9 +18,9 @@ TASK = Task(
         "Keep q, k, v, the attention and log_sum. P = exp(scores(q, k, mask) - log_sum). product "
         "is (gradient * attention).sum(-1, keepdim=True). The docstring has the five products: "
         "scores, dV, dP, dQ, dK.",
-        "p = (scores(q, k, mask) - log_sum).exp(); ds = p * (gradient @ v.mT - product) / "
-        "math.sqrt(q.shape[-1]); the gradients are ds @ k, ds.mT @ q, p.mT @ gradient. Backward "
-        "returns them and None for mask_of.",
+        "weights = exp of scores(…) minus log_sum; slope = weights times (gradient @ v.mT minus "
+        "product), divided by math.sqrt(q.shape[-1]). For q: slope @ k, for k: slope.mT @ q, for "
+        "v: weights.mT @ gradient. Backward returns the three, and None for mask_of.",
     ),
 )
 
