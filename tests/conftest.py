@@ -23,6 +23,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # with an interpreter of its own, and what waits for seconds; and every test marked "stress".
 SLOW = (
     "gpt2/tests/test_data_parallel.py::test_a4_1_2",
+    "tests/CP/test_scripts.py::test_run_sh",
     "tests/DP/test_profiling.py::test_each_rank_leaves",
     "tests/DP/test_profiling.py::test_the_traces",
     "tests/DP/test_profiling.py::test_torchrun",
@@ -97,6 +98,7 @@ GROUPS = {
     ),
     "ranks": (
         "gpt2/tests/test_data_parallel.py",
+        "tests/CP/",
         "tests/DP/test_ddp.py",
         "tests/DP/test_profiling.py",
         "tests/DP/test_scripts.py",
