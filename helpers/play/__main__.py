@@ -44,7 +44,9 @@ def server(port: int = 0) -> tuple[ThreadingHTTPServer, str]:
                 question = dict(json.loads(self.rfile.read(size)))
             except (ValueError, TypeError, RecursionError):
                 return self.send_error(HTTPStatus.BAD_REQUEST)
-            said = on_ranks(question) if question.get("do") in ("run", "train") else answer(question)
+            said = (
+                on_ranks(question) if question.get("do") in ("run", "train") else answer(question)
+            )
             return self._send(json.dumps(said), "application/json")
 
         def _send(self, text: str, kind: str) -> None:

@@ -35,7 +35,9 @@ def from_link(text: str) -> tuple[Board, dict]:
         raise ValueError(f"the link is broken: {what}; copy it again, to its end")
     costs = {key: fields[key] for key in OWN if key in fields}
     level = level_of(fields["level"], costs)
-    rows = fields.get("plan", "").split("_")
+    if not fields.get("plan"):
+        return Board(level), costs
+    rows = fields["plan"].split("_")
     text = "\n".join(f"rank {n}: {row.replace('-', ' ')}" for n, row in enumerate(rows))
     return on_board(parse(text), level, "the link"), costs
 

@@ -4,11 +4,12 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from helpers.pipeline import Pace, PacedStep, run_paced
+from helpers.pipeline import Pace, run_paced
 from helpers.play.answers import answer, board_of
 from helpers.play.board import Board, Refused
 from helpers.ranks import RankFailed
 from helpers.schedules import KINDS
+from helpers.simulate import simulate
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "PP/schedules"
 SECONDS = 1.5  # that a paced step is meant to take
@@ -39,18 +40,19 @@ def run(board: Board) -> dict:
     shortest = min(level.seconds(action) for action in board.placed)
     scale = max(SECONDS / board.simulated.step_time, SHORTEST / shortest)
     times = (costs.forward, costs.input_grad, costs.weight_grad)
-    done: PacedStep = run_paced(board.schedule, Pace(*([x * scale for x in row] for row in times)))
+    pace = Pace(*([x * scale for x in row] for row in times))
+    done = run_paced(board.schedule, pace)
     events = [e for e in done.trace.from_zero().events if e.kind in KINDS]
     measured: list[list[dict]] = [[] for _ in range(level.ranks)]
     for e in events:
         name = f"{e.info['stage']}{e.kind}{e.info['micro_batch']}"
         measured[e.rank].append({"name": name, "start": e.start / scale, "end": e.end / scale})
-    took, planned = max(e.end for e in events), scale * board.simulated.step_time
-    said = f"Planned {planned:.2f} s, measured {took:.2f} s ({100 * (took / planned - 1):+.1f} %)"
-    if level.latency:
-        said += "; the messages of this machine are real, and not as slow as the level's"
-    return {"said": f"{said}. The ranks kept {list(done.most_kept)} micro-batches at most.",
-            "measured": measured}  # fmt: skip
+    took = max(e.end for e in events)
+    planned = simulate(board.schedule, pace.costs()).step_time
+    free = " without the time of messages" if level.latency else ""
+    said = f"Planned{free} {planned:.2f} s, measured {took:.2f} s ({took / planned - 1:+.1%}). "
+    said += f"The ranks kept {list(done.most_kept)} micro-batches at most."
+    return {"said": said, "measured": measured}
 
 
 def train(board: Board) -> dict:

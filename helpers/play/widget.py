@@ -3,6 +3,7 @@
 import anywidget
 import traitlets
 
+from helpers.draw import Picture, timeline
 from helpers.grade.record import note_level, noted
 from helpers.play.answers import answer
 from helpers.play.board import Board
@@ -25,6 +26,17 @@ class Play(anywidget.AnyWidget):
 
     def __repr__(self) -> str:
         return f"<Play: {self.start.get('link') or self.start.get('level') or 'all levels'}>"
+
+    def picture(self) -> Picture:
+        """Return what a page without a kernel shows: the level's plan, half finished."""
+        board = Board(level_of(self.start.get("level", "one"), self.start.get("costs", {})))
+        done = finished(board).simulated
+        orders = [
+            tuple(a for a, end in zip(order, ends, strict=True) if end <= done.step_time / 2)
+            for order, ends in zip(done.schedule.ranks, done.times.ends, strict=True)
+        ]
+        half = Board(board.level, tuple(orders))
+        return timeline(half.simulated.trace, f"{board.level.title}: a plan, half finished")
 
     def _heard(self, _, content: dict, buffers: list) -> None:
         if "keep" in content:
@@ -63,8 +75,3 @@ def play(level: str = "", **costs) -> Play:
         level_of(level or "own", costs)
         return Play({"level": level or "own", "costs": costs})
     return Play({})
-
-
-def solved(level: str) -> Board:
-    """Return a level's plan as the coach would make it: what a page without a kernel shows."""
-    return finished(Board(level_of(level)))

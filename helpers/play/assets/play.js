@@ -66,7 +66,7 @@ class PlayView {
     this.own = own;
     const first = levels.find((one) => !this.host.progress[one.id]) ?? levels[0];
     if (link) {
-      if (await this.change({ do: "read", text: link }, true)) return;
+      if (await this.read(link)) return;
       const reason = this.said.textContent;
       await this.open(first.id);
       this.say(reason, true);
@@ -103,7 +103,7 @@ class PlayView {
   show(answer, fresh = false) {
     const before = this.view?.plan;
     this.view = answer;
-    if (fresh) this.cursor = { rank: 0, at: 0 };
+    if (fresh) this.cursor = { rank: 0, at: answer.rows[0].actions.length };
     if (before !== answer.plan) this.measured = null;
     this.draw();
     this.say(answer.said);
@@ -134,6 +134,15 @@ class PlayView {
   open(level, costs = {}) {
     this.helped = false;
     return this.change({ do: "open", level, costs, plan: "" }, true);
+  }
+
+  /** Open a plan of somebody else's: a link or a file. */
+  async read(text) {
+    const before = this.helped;
+    this.helped = true;
+    const done = await this.change({ do: "read", text }, true);
+    if (!done) this.helped = before;
+    return done;
   }
 
   place(name, position) {
@@ -201,7 +210,7 @@ class PlayView {
   // --- words --------------------------------------------------------------------------------------
 
   say(words, refused = false) {
-    this.said.textContent = words ?? "";
+    this.said.textContent = words ? words[0].toUpperCase() + words.slice(1) : "";
     this.said.classList.toggle("play-refused", Boolean(words) && refused);
   }
 
@@ -574,7 +583,7 @@ class PlayView {
     this.file.value = "";
     if (!file) return;
     if (file.size > 200000) this.say(`${file.name} has ${file.size} bytes: no plan is so large.`, true);
-    else if (await this.change({ do: "read", text: await file.text() }, true)) this.helped = false;
+    else await this.read(await file.text());
   }
 
   async run() {

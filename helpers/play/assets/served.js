@@ -31,4 +31,4 @@ const host = {
 };
 
 const view = mountPlay(document.getElementById("play"), host, location.hash.length > 1 ? { link: location.hash } : {});
-addEventListener("hashchange", () => location.hash.length > 1 && view.change({ do: "read", text: location.hash }, true));
+addEventListener("hashchange", () => location.hash.length > 1 && view.read(location.hash));
