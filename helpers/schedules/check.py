@@ -80,10 +80,11 @@ def find_problem(
     stuck = [rank for rank, row in enumerate(times.ends) if len(row) < len(schedule.ranks[rank])]
     ended = zip(schedule.ranks, times.ends, strict=True) if stuck else ()
     done = {action for row, ends in ended for action in row[: len(ends)]}
+    problem = _too_early(schedule, times, stuck, done, unfinished)
     if unfinished:
-        problem = _too_early(schedule, times, stuck, done) or _nowhere(schedule, times, stuck, done)
+        problem = problem or _nowhere(schedule, times, stuck, done)
     else:
-        problem = _too_early(schedule, times, stuck, done) or _missing(schedule)
+        problem = problem or _missing(schedule)
     if problem is not None:
         return problem
     waits = [_computing(schedule, rank, len(times.ends[rank]), done) for rank in stuck]
@@ -160,7 +161,7 @@ def _both_ways(schedule: Schedule, rank: int, position: int, twin: Action) -> Ba
 
 
 def _too_early(
-    schedule: Schedule, times: Times, stuck: list[int], done: set[Action]
+    schedule: Schedule, times: Times, stuck: list[int], done: set[Action], unfinished: bool
 ) -> BadSchedule | None:
     """Return the first rank that waits for an action of its own."""
     for rank in stuck:
@@ -174,7 +175,8 @@ def _too_early(
                 words = f"{action} needs {later[0]}, which comes later, at position "
                 words += f"{order.index(later[0])}: move it before {action}"
             else:
-                words = f"{action} needs {choices[0]}, which rank {rank} never does: add it before"
+                where = "isn't in the plan yet" if unfinished else f"rank {rank} never does"
+                words = f"{action} needs {choices[0]}, which {where}: add it before"
             return bad_at(rank, position, action, words)
     return None
 

@@ -114,6 +114,7 @@ class PlayView {
 
   async won() {
     const { id } = this.view.level, known = this.host.progress[id];
+    if (id === "own") return; // other costs, another game
     const better = !known || (known.helped && !this.helped) || (known.helped === this.helped && this.view.worth < known.best);
     if (better) this.host.keep(id, this.view.worth, this.helped);
     this.drawLevels();
@@ -244,7 +245,6 @@ class PlayView {
       class: "play-board", tabindex: "0", role: "application",
       "aria-label": "the plan: a lane for each rank; arrow keys move, letters place, question mark lists the keys",
     }, this.rows);
-    this.board.addEventListener("keydown", (event) => this.key(event));
     this.board.addEventListener("pointerdown", (event) => this.grab(event));
     this.keys = element("dl", { class: "play-keys", hidden: true }, ...PLAY_KEYS.map(([keys, what]) => element("div", {},
       element("dt", {}, keys), element("dd", {}, what))));
@@ -268,6 +268,7 @@ class PlayView {
       element("div", { class: "play-head" }, this.levelList, this.goal,
         element("details", {}, element("summary", {}, "a hint"), this.hint)),
       this.costs, this.score, this.tools, this.said, this.board, this.keys, this.files, this.shared, this.heard);
+    this.root.addEventListener("keydown", (event) => this.key(event));
   }
 
   turnKeys() {
@@ -460,7 +461,11 @@ class PlayView {
 
   key(event) {
     if (!this.view || event.altKey) return;
-    const { key } = event, small = key.toLowerCase(), row = this.view.rows[this.cursor.rank];
+    const { key, target } = event, small = key.toLowerCase(), row = this.view.rows[this.cursor.rank];
+    if (target.closest("select, input, summary") || (target.closest("button") && [" ", "Enter"].includes(key))) {
+      if (!event.ctrlKey && !event.metaKey) event.stopPropagation(); // or a notebook takes it
+      return;
+    }
     const command = event.ctrlKey || event.metaKey;
     if (command && !["z", "y"].includes(small)) return;
     const moves = {
@@ -469,6 +474,7 @@ class PlayView {
       Delete: () => this.remove(event.shiftKey), Backspace: () => this.remove(event.shiftKey),
       ",": () => this.shift(-1), ".": () => this.shift(1), z: () => this.go(event.shiftKey ? 1 : -1), y: () => this.go(1),
       c: () => this.assist("coach"), p: () => this.assist("on"), "?": () => this.turnKeys(),
+      Escape: () => this.step(0, 999),
       Enter: () => this.placeOne(row.next.find((one) => one.start !== null) ?? row.next[0]),
     };
     let act = moves[key] ?? moves[small];
