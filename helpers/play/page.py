@@ -12,6 +12,8 @@ from helpers.timeline.page import asset as shared
 from helpers.timeline.page import joinable
 
 ASSETS = Path(__file__).parent / "assets"
+# A file comes after those that it imports.
+FILES = ("lanes_of_play.js", "hand.js", "furniture.js", "play.js")
 
 
 @cache
@@ -22,8 +24,8 @@ def asset(name: str) -> str:
 
 def module_text(host: str = "") -> str:
     """Return the ES module that has `mountPlay`, with the lines of a host behind it."""
-    parts = [joinable(shared("dom.js")), joinable(shared("save.js")), joinable(asset("play.js"))]
-    return "\n".join([*parts, host])
+    parts = [shared(name) for name in ("dom.js", "save.js")] + [asset(name) for name in FILES]
+    return "\n".join([*map(joinable, parts), host])
 
 
 def page(host: str) -> str:

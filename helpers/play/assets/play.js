@@ -1,5 +1,7 @@
-import { element, button } from "./dom.js";
+import { element } from "./dom.js";
 import { download } from "./save.js";
+import { laneRow, timeAxis, short } from "./lanes_of_play.js";
+import { furnish } from "./furniture.js";
 
 // The game's page. It knows no rule: it asks `host.ask(question)` and draws the answer.
 //
@@ -9,20 +11,12 @@ import { download } from "./save.js";
 // host.runs            whether "run" and "train" may be asked; else host.command(fragment) is shown
 
 const MIN_BOX = 34; // px of the shortest action: a finger hits it
-const HELPS = [["legal", "help: none"], ["ready", "help: what is ready"], ["coach", "help: a coach"]];
 const OWN_LABELS = {
   ranks: "ranks", micro_batches: "micro-batches", shape: "stages", split: "backward", forward: "F (s)",
   input_grad: "I (s)", weight_grad: "W (s)", latency: "message (s)", cap: "room (0: no limit)",
 };
 const SHAPE_WORDS = ["one a rank", "two a rank, in a loop", "two a rank, in a V"];
 const SPLIT_WORDS = ["whole: B", "in halves: I and W"];
-const PLAY_KEYS = [
-  ["↑ ↓", "the rank above, below"], ["← →", "the action before, after"], ["F B I W", "place the next one there"],
-  ["1 … 9", "place what is listed first, second, …"], ["Enter", "place the first that is ready"],
-  [", .", "move the action earlier, later"], ["Delete", "take it back"],
-  ["Shift+Delete", "take back what needs it, too"], ["Z Y", "undo, redo"], ["C", "ask the coach"],
-  ["P", "play on"], ["?", "these keys"],
-];
 
 export function mountPlay(el, host, start = {}) {
   return new PlayView(el, host, start);
@@ -33,8 +27,8 @@ class PlayView {
     Object.assign(this, { host, view: null, history: [], at: -1, helped: false, measured: null, cursor: { rank: 0, at: 0 } });
     this.help = "ready";
     this.scale = 40;
-    this.busy = Promise.resolve();
-    this.build();
+    this.busy = this.turn = Promise.resolve();
+    furnish(this);
     el.append(this.root);
     this.setTheme();
     this.dark = matchMedia("(prefers-color-scheme: dark)");
@@ -92,6 +86,7 @@ class PlayView {
       this.point(answer.needs, "play-needed");
       return false;
     }
+    if (question.do === "read") this.helped = answer.score.placed > 0;
     if (fresh || answer.plan !== now.plan) {
       this.history.length = fresh ? 0 : this.at + 1;
       this.at = this.history.push({ plan: answer.plan, costs: answer.costs, level: answer.level.id, helped: this.helped }) - 1;
@@ -138,12 +133,8 @@ class PlayView {
   }
 
   /** Open a plan of somebody else's: a link or a file. */
-  async read(text) {
-    const before = this.helped;
-    this.helped = true;
-    const done = await this.change({ do: "read", text }, true);
-    if (!done) this.helped = before;
-    return done;
+  read(text) {
+    return this.change({ do: "read", text }, true);
   }
 
   place(name, position) {
@@ -151,8 +142,8 @@ class PlayView {
       const box = done && this.boxOf(name);
       if (box) this.cursor = { rank: box.rank, at: box.at + 1 };
       if (done) this.drawCursor();
-      if (done && this.help === "coach" && !this.view.complete) this.change({ do: "coach" });
-      return done;
+      if (done) this.rows.querySelector(".play-cursor, .play-box.play-here")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+      return done && this.help === "coach" && !this.view.complete ? this.change({ do: "coach" }) : done;
     });
   }
 
@@ -223,54 +214,6 @@ class PlayView {
     }
   }
 
-  // --- the page -----------------------------------------------------------------------------------
-
-  build() {
-    const tool = (label, key, act, words) => button(label, key, act, words);
-    this.levelList = element("select", { "aria-label": "level", onchange: () => this.open(this.levelList.value) });
-    this.goal = element("p", { class: "play-goal" });
-    this.hint = element("p", {});
-    this.score = element("dl", { class: "play-score" });
-    this.costs = element("form", { class: "play-own", onsubmit: (event) => event.preventDefault() });
-    this.helpList = element("select", { "aria-label": "help", onchange: () => {
-      this.help = this.helpList.value;
-      this.draw();
-      if (this.help === "coach") this.change({ do: "coach" });
-    } }, ...HELPS.map(([value, words]) => element("option", { value, selected: value === "ready" }, words)));
-    this.file = element("input", { type: "file", accept: ".json,.csv,.txt", hidden: true, onchange: () => this.load() });
-    this.said = element("p", { class: "play-said", role: "status", "aria-live": "polite" });
-    this.heard = element("p", { class: "play-unseen", "aria-live": "polite" });
-    this.rows = element("div", { class: "play-rows" });
-    this.board = element("div", {
-      class: "play-board", tabindex: "0", role: "application",
-      "aria-label": "the plan: a lane for each rank; arrow keys move, letters place, question mark lists the keys",
-    }, this.rows);
-    this.board.addEventListener("pointerdown", (event) => this.grab(event));
-    this.keys = element("dl", { class: "play-keys", hidden: true }, ...PLAY_KEYS.map(([keys, what]) => element("div", {},
-      element("dt", {}, keys), element("dd", {}, what))));
-    this.runButton = tool("run it on real ranks", "", () => this.run(), "▶ run it on real ranks");
-    this.shared = element("p", { class: "play-shared", hidden: true });
-    this.tools = element("div", { class: "play-tools", role: "toolbar", "aria-label": "moves and help" },
-      tool("undo", "Z", () => this.go(-1), "↶ undo"), tool("redo", "Y", () => this.go(1), "↷"),
-      tool("move earlier", ",", () => this.shift(-1), "◀"), tool("move later", ".", () => this.shift(1), "▶"),
-      tool("take back", "Delete", () => this.remove(), "✕ take back"),
-      tool("empty lanes", "", () => this.open(this.view.level.id, this.view.costs), "empty"),
-      element("span", { class: "play-gap" }), this.helpList,
-      tool("coach", "C", () => this.assist("coach"), "coach"), tool("play on", "P", () => this.assist("on"), "play on"),
-      tool("finish it for me", "", () => this.assist("finish"), "finish it"),
-      tool("all keys", "?", () => this.turnKeys(), "?"));
-    this.files = element("div", { class: "play-tools", role: "toolbar", "aria-label": "run, save and share" },
-      this.runButton, element("span", { class: "play-gap" }),
-      tool("share by a link", "", () => this.share(), "link"), tool("save as JSON", "", () => this.save("json"), "JSON"),
-      tool("save as torch's CSV", "", () => this.save("csv"), "torch CSV"),
-      tool("load a plan", "", () => this.file.click(), "load"), this.file);
-    this.root = element("section", { class: "play", "aria-label": "build a schedule", "data-lm-suppress-shortcuts": "true" },
-      element("div", { class: "play-head" }, this.levelList, this.goal,
-        element("details", {}, element("summary", {}, "a hint"), this.hint)),
-      this.costs, this.score, this.tools, this.said, this.board, this.keys, this.files, this.shared, this.heard);
-    this.root.addEventListener("keydown", (event) => this.key(event));
-  }
-
   turnKeys() {
     this.keys.hidden = !this.keys.hidden;
   }
@@ -293,7 +236,7 @@ class PlayView {
     this.width = Math.max(room, (horizon || 1) * this.scale);
     this.root.classList.toggle("play-narrow", narrow);
     const across = this.board.scrollLeft;
-    this.rows.replaceChildren(...view.rows.map((row, rank) => this.drawRow(row, rank)), this.drawAxis(horizon));
+    this.rows.replaceChildren(...view.rows.map((row, rank) => laneRow(this, row, rank)), timeAxis(this, horizon));
     this.board.scrollLeft = across;
     this.drawCursor();
   }
@@ -321,98 +264,6 @@ class PlayView {
       element("dt", {}, name), element("dd", {}, `${value}`))));
     this.score.classList.toggle("play-won", Boolean(this.view.won));
     this.score.dataset.worth = worth ?? "";
-  }
-
-  drawRow(row, rank) {
-    const { level } = this.view, lane = element("div", { class: "play-lane", "data-rank": rank });
-    lane.style.width = `${this.width}px`;
-    for (const wait of row.waits) {
-      const idle = element("button", {
-        type: "button", tabindex: "-1", class: "play-wait", title: wait.why, "aria-label": `waits: ${wait.why}`,
-        onclick: () => this.say(`Rank ${rank} waits from ${short(wait.start)} s to ${short(wait.end)} s: ${wait.why}.`),
-      });
-      this.span(idle, wait);
-      lane.append(idle);
-    }
-    for (const one of row.actions) lane.append(this.span(this.box(one, "play-box"), one));
-    const ghosts = this.help === "legal" ? [] : row.next.filter((one) => one.start !== null);
-    ghosts.forEach((one, n) => {
-      const ghost = this.span(this.box(one, "play-ghost"), one);
-      ghost.style.top = `${4 + (n * 40) / ghosts.length}px`;
-      ghost.style.height = `${40 / ghosts.length - 1}px`;
-      lane.append(ghost);
-    });
-    for (const one of this.measured?.[rank] ?? []) lane.append(this.span(element("i", { class: "play-measured", title: one.name, "data-kind": one.name.replace(/\d/g, "") }), one));
-    const strip = this.drawMemory(row, level);
-    const chips = row.next.map((one) => {
-      const chip = this.box(one, "play-chip");
-      chip.classList.toggle("play-not-ready", this.help !== "legal" && one.start === null);
-      return chip;
-    });
-    const head = element("div", { class: "play-rank" },
-      element("b", {}, `rank ${rank}`), element("span", { class: "play-room", title: "micro-batches kept now, and the room for them" }, ...this.room(row, level)),
-      element("span", { class: "play-chips" }, ...chips));
-    return element("div", { class: "play-row", "data-rank": rank }, head, element("div", { class: "play-track" }, lane, strip));
-  }
-
-  /** Slots for what a rank keeps; a number where room has no limit. */
-  room(row, level) {
-    if (level.cap === null || level.cap > 8) return [`keeps ${row.kept}${level.cap === null ? "" : ` of ${level.cap}`}`];
-    return Array.from({ length: level.cap }, (_, n) => element("i", { class: n < row.kept ? "play-slot play-taken" : "play-slot" }))
-      .concat(element("span", { class: "play-unseen" }, `keeps ${row.kept} of ${level.cap}`));
-  }
-
-  drawMemory(row, level) {
-    const most = Math.max(level.cap ?? 0, ...this.view.rows.map((one) => one.peak), 1);
-    const strip = element("div", { class: "play-memory", title: "micro-batches kept, over time" });
-    const end = row.actions.length ? row.actions[row.actions.length - 1].end : 0;
-    row.memory.forEach(([time, held], n) => {
-      const bar = this.span(element("i", {}), { start: time, end: row.memory[n + 1]?.[0] ?? end }, 0);
-      bar.style.height = `${(100 * held) / most}%`;
-      strip.append(bar);
-    });
-    strip.style.width = `${this.width}px`;
-    return strip;
-  }
-
-  drawAxis(horizon) {
-    const axis = element("div", { class: "play-axis", "aria-hidden": "true" });
-    const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 500].find((one) => one * this.scale >= 44) ?? 1000;
-    for (let n = 0; n * step <= horizon + 1e-9; n += 1) {
-      const tick = element("span", {}, `${Number((n * step).toFixed(3))}${n ? "" : " s"}`);
-      tick.style.left = `${n * step * this.scale}px`;
-      axis.append(tick);
-    }
-    const goal = this.view.level.target;
-    if (goal !== null && this.view.level.aim === "step") {
-      const mark = element("i", { class: "play-target", title: "the goal" });
-      mark.style.left = `${goal * this.scale}px`;
-      axis.append(mark);
-    }
-    axis.style.width = `${this.width}px`;
-    return element("div", { class: "play-row play-foot" }, element("div", { class: "play-rank" }), axis);
-  }
-
-  span(one, { start, end }, gap = 1) {
-    one.style.left = `${start * this.scale}px`;
-    one.style.width = `${Math.max(1, (end - start) * this.scale - gap)}px`;
-    return one;
-  }
-
-  /** A button of an action: its kind by color and letter, its micro-batch by number and stripe. */
-  box(action, look) {
-    const { level } = this.view, implied = level.chunks === 1;
-    const words = `${action.kind}${action.micro}${"′".repeat(action.step)}`;
-    const long = `${action.name}${action.start === null ? ", not ready" : `, ${short(action.start)} s to ${short(action.end)} s`}`;
-    const made = element("button", {
-      type: "button", tabindex: "-1", class: look, "data-name": action.name, "data-kind": action.kind, "data-chunk": action.chunk % 2,
-      title: long, "aria-label": look === "play-box" ? long : `place ${long}`,
-    }, implied || look === "play-box" ? words : action.name);
-    made.style.setProperty("--hue", `${(action.micro * 137.5) % 360}`);
-    if (look !== "play-box") made.addEventListener("click", () => this.place(action.name));
-    made.addEventListener("pointerenter", () => this.follow(action.micro));
-    made.addEventListener("pointerleave", () => this.follow(null));
-    return made;
   }
 
   /** Dim all other micro-batches. */
@@ -455,112 +306,6 @@ class PlayView {
       return element("label", {}, OWN_LABELS[key], input);
     }));
     if (focus) this.costs.elements[focus]?.focus();
-  }
-
-  // --- the keyboard -------------------------------------------------------------------------------
-
-  key(event) {
-    if (!this.view || event.altKey) return;
-    const { key, target } = event, small = key.toLowerCase(), row = this.view.rows[this.cursor.rank];
-    if (target.closest("select, input, summary") || (target.closest("button") && [" ", "Enter"].includes(key))) {
-      if (!event.ctrlKey && !event.metaKey) event.stopPropagation(); // or a notebook takes it
-      return;
-    }
-    const command = event.ctrlKey || event.metaKey;
-    if (command && !["z", "y"].includes(small)) return;
-    const moves = {
-      ArrowUp: () => this.step(-1, 0), ArrowDown: () => this.step(1, 0), ArrowLeft: () => this.step(0, -1),
-      ArrowRight: () => this.step(0, 1), Home: () => this.step(0, -999), End: () => this.step(0, 999),
-      Delete: () => this.remove(event.shiftKey), Backspace: () => this.remove(event.shiftKey),
-      ",": () => this.shift(-1), ".": () => this.shift(1), z: () => this.go(event.shiftKey ? 1 : -1), y: () => this.go(1),
-      c: () => this.assist("coach"), p: () => this.assist("on"), "?": () => this.turnKeys(),
-      Escape: () => this.step(0, 999),
-      Enter: () => this.placeOne(row.next.find((one) => one.start !== null) ?? row.next[0]),
-    };
-    let act = moves[key] ?? moves[small];
-    if (/^[fbiw]$/.test(small) && !command) {
-      const mine = row.next.filter((one) => one.kind === small.toUpperCase());
-      const left = this.view.rows[this.cursor.rank].stages[0];
-      act = () => this.placeOne(mine.find((one) => one.start !== null) ?? mine[0]
-        ?? { name: `${left}${small.toUpperCase()}0` });
-    }
-    if (/^[1-9]$/.test(key)) act = () => this.placeOne(row.next[Number(key) - 1]);
-    event.stopPropagation();
-    if (!act) return;
-    event.preventDefault();
-    act();
-  }
-
-  placeOne(one) {
-    if (!one) return;
-    const { actions } = this.view.rows[this.cursor.rank];
-    this.place(one.name, this.cursor.at < actions.length ? this.cursor.at : undefined);
-  }
-
-  step(down, right) {
-    const ranks = this.view.rows.length, { cursor } = this;
-    cursor.rank = (cursor.rank + down + ranks) % ranks;
-    const count = this.view.rows[cursor.rank].actions.length;
-    cursor.at = down ? count : Math.max(0, Math.min(count, cursor.at + right));
-    this.drawCursor();
-    const one = this.selected();
-    this.heard.textContent = `rank ${cursor.rank}: ${one ? `${one.name}, ${short(one.start)} s to ${short(one.end)} s` : "its end"}`;
-    const here = this.rows.querySelector(".play-box.play-here, .play-cursor");
-    here?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }
-
-  // --- mouse and touch ----------------------------------------------------------------------------
-
-  /** A press selects; a drag along the lane moves, a drag out of it takes back. */
-  grab(event) {
-    const held = event.target.closest(".play-box, .play-chip");
-    if (!held || event.button) return;
-    this.board.focus({ preventScroll: true });
-    const { name } = held.dataset, chip = held.classList.contains("play-chip"), box = this.boxOf(name);
-    const touch = event.pointerType === "touch", was = held.classList.contains("play-here");
-    if (box) {
-      this.cursor = { rank: box.rank, at: box.at };
-      this.drawCursor();
-      this.say(`${name}: ${short(box.start)} s to ${short(box.end)} s.`);
-    }
-    if (touch && !chip && !was) return; // the first tap selects, so that a swipe still scrolls
-    const [x0, y0] = [event.clientX, event.clientY];
-    let target = null, dragged = false;
-    const move = (next) => {
-      if (!dragged && Math.hypot(next.clientX - x0, next.clientY - y0) < 6) return;
-      dragged = true;
-      held.style.transform = `translate(${next.clientX - x0}px, ${next.clientY - y0}px)`;
-      held.classList.add("play-dragged");
-      target = this.target(next, name, box?.rank ?? this.rankOf(name));
-    };
-    const up = (last) => {
-      for (const [kind, heard] of [["pointermove", move], ["pointerup", up], ["pointercancel", up]]) removeEventListener(kind, heard);
-      held.style.transform = "";
-      held.classList.remove("play-dragged");
-      if (!dragged || last.type === "pointercancel") return;
-      const swallow = (click) => click.stopPropagation(); // the click that follows a drag
-      addEventListener("click", swallow, true);
-      setTimeout(() => removeEventListener("click", swallow, true));
-      if (chip && target !== null) this.place(name, target);
-      else if (!chip && target === null) this.change({ do: "remove", action: name });
-      else if (!chip) this.moveTo(name, target);
-    };
-    addEventListener("pointermove", move);
-    addEventListener("pointerup", up);
-    addEventListener("pointercancel", up);
-  }
-
-  rankOf(name) {
-    return this.view.rows.findIndex((row) => row.next.some((one) => one.name === name));
-  }
-
-  /** The position in a rank's order under the pointer; null outside of its lane. */
-  target(event, name, rank) {
-    const lane = this.rows.querySelector(`.play-lane[data-rank="${rank}"]`).getBoundingClientRect();
-    if (event.clientY < lane.top - 30 || event.clientY > lane.bottom + 30 || event.clientX < lane.left - 8) return null;
-    const time = (event.clientX - lane.left) / this.scale;
-    const others = this.view.rows[rank].actions.filter((one) => one.name !== name);
-    return others.filter((one) => (one.start + one.end) / 2 < time).length;
   }
 
   // --- files, links, real ranks -------------------------------------------------------------------
@@ -619,5 +364,3 @@ class PlayView {
     return undefined;
   }
 }
-
-const short = (seconds) => `${Number(seconds.toFixed(3))}`;
