@@ -9,6 +9,7 @@ import argparse
 import json
 import secrets
 import sys
+import threading
 import webbrowser
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +22,7 @@ from helpers.play.links import read
 from helpers.play.page import asset, page
 
 LARGEST = 1_000_000  # bytes of a question
+RANKS = threading.Lock()  # one plan runs at a time, however many pages ask
 
 
 def server(port: int = 0) -> tuple[ThreadingHTTPServer, str]:
@@ -68,7 +70,8 @@ def server(port: int = 0) -> tuple[ThreadingHTTPServer, str]:
 def on_ranks(question: dict) -> dict:
     from helpers.play.real import answered  # torch: only once somebody asks for it
 
-    return answered(question)
+    with RANKS:
+        return answered(question)
 
 
 def opened(text: str, level: str) -> Board:

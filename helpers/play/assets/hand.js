@@ -49,6 +49,7 @@ export function stepTo(game, down, right) {
   cursor.at = down ? count : Math.max(0, Math.min(count, cursor.at + right));
   game.drawCursor();
   const one = game.selected();
+  game.follow(one ? one.micro : null);
   game.heard.textContent = `rank ${cursor.rank}: ${one ? `${one.name}, ${short(one.start)} s to ${short(one.end)} s` : "its end"}`;
   const here = game.rows.querySelector(".play-box.play-here, .play-cursor");
   here?.scrollIntoView({ block: "nearest", inline: "nearest" });
