@@ -100,7 +100,8 @@ def test_the_notebook_is_still_saved_from_a_widget(page):
 
 
 def test_the_schedule_game_asks_the_kernel(page):
-    page.wait_for_selector(".play-lane")
+    page.get_by_label("level", exact=True).select_option("cap")
+    page.locator(".play-goal", has_text="room for three").wait_for()
     page.locator('.play-chip[data-name="1F0"]').click()
     page.locator(".play-said", has_text="1F0 needs 0F0 of rank 0").wait_for()
     page.locator(".play-board").focus()
