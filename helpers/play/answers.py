@@ -137,7 +137,7 @@ def view(board: Board, costs: dict) -> dict:
         "complete": board.complete,
         "worth": worth if board.complete else None,
         "won": won,
-        "said": _praise(level, worth) if won else _finished_late(board, worth),
+        "said": _praise(level, worth) if won else _on_the_way(board, worth),
         "about": [],
     }
 
@@ -189,7 +189,9 @@ def _praise(level: Level, worth: float) -> str:
     return f"Done: {worth:g} s, {words}."
 
 
-def _finished_late(board: Board, worth: float) -> str:
+def _on_the_way(board: Board, worth: float) -> str:
+    if not board.placed and board.level is LEVELS[0]:
+        return "Press F0 of rank 0: the forward of micro-batch 0 goes to the end of its lane."
     if not board.complete:
         return ""
     what = "a span of " if board.level.aim == "span" else ""

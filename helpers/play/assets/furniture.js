@@ -34,6 +34,7 @@ export function furnish(game) {
     "aria-label": "the plan: a lane for each rank; arrow keys move, letters place, question mark lists the keys",
   }, game.rows);
   game.board.addEventListener("pointerdown", (event) => grab(game, event));
+  game.legend = element("p", { class: "play-legend" });
   game.keys = element("dl", { class: "play-keys", hidden: true }, ...PLAY_KEYS.map(([keys, what]) => element("div", {},
     element("dt", {}, keys), element("dd", {}, what))));
   game.runButton = tool("run it on real ranks", "", () => game.run(), "▶ run it on real ranks");
@@ -55,6 +56,6 @@ export function furnish(game) {
   game.root = element("section", { class: "play", "aria-label": "build a schedule", "data-lm-suppress-shortcuts": "true" },
     element("div", { class: "play-head" }, game.levelList, game.goal,
       element("details", {}, element("summary", {}, "a hint"), game.hint)),
-    game.costs, game.score, game.tools, game.said, game.board, game.keys, game.files, game.shared, game.heard);
+    game.costs, game.score, game.tools, game.said, game.board, game.legend, game.keys, game.files, game.shared, game.heard);
   game.root.addEventListener("keydown", (event) => pressKey(game, event));
 }

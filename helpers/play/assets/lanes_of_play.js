@@ -95,3 +95,14 @@ export function actionBox(game, action, look) {
   made.addEventListener("pointerleave", () => game.follow(null));
   return made;
 }
+
+const WORDS = { F: "forward", B: "backward", I: "gradient of the input", W: "gradient of the weights" };
+
+/** What letters, numbers and the hatching mean, for the kinds of a level. */
+export function legendOfPlay(level) {
+  const kinds = [...level.kinds].map((kind) => element("span", {},
+    element("i", { class: "play-swatch", "data-kind": kind }, kind), WORDS[kind]));
+  return [...kinds,
+    element("span", {}, element("i", { class: "play-swatch play-hatched" }), "waits: press to see for what"),
+    element("span", {}, `F2: of micro-batch 2, as are all with its stripe. 1F2: of stage 1${level.steps > 1 ? ". F3′: of the second step" : ""}`)];
+}

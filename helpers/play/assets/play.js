@@ -1,6 +1,6 @@
 import { element } from "./dom.js";
 import { download } from "./save.js";
-import { laneRow, timeAxis, short } from "./lanes_of_play.js";
+import { laneRow, legendOfPlay, timeAxis, short } from "./lanes_of_play.js";
 import { furnish } from "./furniture.js";
 
 // The game's page. It knows no rule: it asks `host.ask(question)` and draws the answer.
@@ -227,6 +227,7 @@ class PlayView {
     this.drawScore();
     this.goal.textContent = view.level.goal;
     this.hint.textContent = view.level.hint;
+    this.legend.replaceChildren(...legendOfPlay(view.level));
     const boxes = view.rows.flatMap((row) => [...row.actions, ...row.next.filter((one) => one.start !== null)]);
     const shortest = Math.min(...boxes.map((one) => one.end - one.start), Infinity);
     const horizon = Math.max(view.level.target ?? 0, view.level.par ?? 0, ...boxes.map((one) => one.end));
