@@ -1,7 +1,7 @@
 """What is still to do, done well: the coach, "play on", "finish it", and par.
 
 A greedy hand continues a plan: whichever rank can act first does what other ranks wait for, and
-fills gaps with W. How far it runs ahead is its style; the best of a few styles is what a position
+fills gaps with W. How far it runs ahead is its habit; the best of a few habits is what a position
 is worth. A choice is real if its options are worth different times.
 """
 
@@ -18,31 +18,34 @@ from helpers.simulate import Simulated
 
 
 @dataclass(frozen=True)
-class Style:
-    """ahead: how many micro-batches a rank keeps between F and the backward, from its distance to
-    the last rank: ``factor * chunks * distance + chunks``. patience: a W waits so many of its
-    lengths for something better. late: of two forwards, the one of the earlier stage first."""
+class Habit:
+    """How the greedy hand plays.
+
+    factor: how far ahead a rank runs: it keeps ``factor * chunks * distance to the last rank +
+    chunks`` micro-batches between F and the backward. patience: so many of its lengths a W waits
+    for something better. late: of two forwards, that of the earlier stage comes first.
+    """
 
     factor: float
     patience: float = 0.0
     late: bool = False
 
 
-STYLES = (
-    *(Style(factor, patience) for factor in (1.0, 1.5, 2.0, 9.0) for patience in (0.0, 0.9)),
-    Style(9.0, late=True),
-    Style(1.0, late=True),
+HABITS = (
+    *(Habit(factor, patience) for factor in (1.0, 1.5, 2.0, 9.0) for patience in (0.0, 0.9)),
+    Habit(9.0, late=True),
+    Habit(1.0, late=True),
 )
-QUICK = (STYLES[0], STYLES[4], STYLES[6])
+QUICK = (HABITS[0], HABITS[4], HABITS[6])
 
 
 class _Hand:
     """The greedy hand: all that changes while it plays."""
 
-    def __init__(self, board: Board, style: Style):
-        self.level, self.style = board.level, style
+    def __init__(self, board: Board, habit: Habit):
+        self.board, self.level, self.habit = board, board.level, habit
         level = self.level
-        self.m, self.stages, self.split = level.micro_batches, len(level.places), "B" in level.kinds
+        self.m, self.stages = level.micro_batches, len(level.places)
         self.back = "B" if "B" in level.kinds else "I"
         self.mine = [
             [s for s in range(self.stages) if level.places[s] == r] for r in range(level.ranks)
@@ -58,14 +61,14 @@ class _Hand:
         ]
         chunks = self.stages // level.ranks
         self.most = [
-            round(style.factor * chunks * (level.ranks - 1 - r)) + chunks
+            round(habit.factor * chunks * (level.ranks - 1 - r)) + chunks
             for r in range(level.ranks)
         ]
         if chunks > 1:
-            self.most = [math.ceil(style.factor * self.stages / 2) + 1] * level.ranks
+            self.most = [math.ceil(habit.factor * self.stages / 2) + 1] * level.ranks
 
     def played(self) -> Sequence[Sequence[Action]] | None:
-        """Play to the end; None where the style leads to a dead end."""
+        """Play to the end; None where the habit leads to a dead end."""
         level = self.level
         found = [self._best_of(rank) for rank in range(level.ranks)]
         while any(found):
@@ -97,8 +100,8 @@ class _Hand:
                     order = {"B": 0, "I": 0, "F": 1, "W": 2}[kind]
                     if kind == "W":
                         width = self.level.seconds(Action("W", stage, i))
-                        key = start + (0.0 if full else self.style.patience * width)
-                    later = stage if self.style.late and kind == "F" else -stage
+                        key = start + (0.0 if full else self.habit.patience * width)
+                    later = stage if self.habit.late and kind == "F" else -stage
                     found = ((round(key, 9), order, later, i, rank), start, Action(kind, stage, i))
                     if best is None or found < best:
                         best = found
@@ -107,6 +110,7 @@ class _Hand:
         return best
 
     def _start(self, kind: str, stage: int, i: int, free: float) -> float | None:
+        """Return when the action could start, or None if it is done or not ready."""
         action = Action(kind, stage, i)
         end = self.end
         if action in end or (kind == "I" and Action("B", stage, i) in end):
@@ -120,12 +124,8 @@ class _Hand:
                 return None
             far = self.level.places[need.stage] != self.level.places[stage]
             start = max(start, done[0] + (self.level.latency if far else 0.0))
-        if self.level.steps > 1 and kind == "F":
-            each = self.m // self.level.steps
-            for s in self.mine[self.level.places[stage]]:
-                for j in range(self.level.step_of(i) * each):
-                    if Action("B", s, j) not in end and Action("W", s, j) not in end:
-                        return None
+        if kind == "F" and self.board.unfinished_before(self.level.places[stage], i, end):
+            return None
         return start
 
     def _do(self, action: Action) -> None:
@@ -137,10 +137,10 @@ class _Hand:
         self.ahead[rank] += {"F": 1, "W": 0}.get(action.kind, -1)
 
 
-def finished(board: Board, styles: Sequence[Style] = STYLES) -> Board | None:
-    """Return the plan with everything that is missing, as good as the styles make it.
+def finished(board: Board, habits: Sequence[Habit] = HABITS) -> Board | None:
+    """Return the plan with everything that is missing, as good as the habits make it.
 
-    None: every style leads to a dead end, where memory is full and nothing can free it.
+    None: every habit leads to a dead end, where memory is full and nothing can free it.
     """
     if board.complete:
         return board
@@ -150,8 +150,8 @@ def finished(board: Board, styles: Sequence[Style] = STYLES) -> Board | None:
         if all(order == whole[: len(order)] for order, whole in begun):
             done = Board(board.level, plan.ranks)
             best = min(filter(None, (best, done)), key=worth)
-    for style in styles:
-        orders = _Hand(board, style).played()
+    for habit in habits:
+        orders = _Hand(board, habit).played()
         if orders is not None:
             done = Board(board.level, tuple(map(tuple, orders)))
             if best is None or worth(done) < worth(best):
@@ -205,7 +205,7 @@ def next_moves(board: Board) -> list[tuple[Action, float]]:
 
 
 def coached(
-    board: Board, styles: Sequence[Style] = STYLES
+    board: Board, habits: Sequence[Habit] = HABITS
 ) -> tuple[str, list[Action], Action | None]:
     """Return what a coach says of the next move, what it's about, and the move it would make.
 
@@ -220,7 +220,7 @@ def coached(
     rank = board.level.places[moves[0].stage]
     if len(moves) == 1:
         return f"Rank {rank} has one thing to do: {moves[0]}.", moves, moves[0]
-    values = {move: worth(finished(board.place(move), styles)) for move in moves}
+    values = {move: worth(finished(board.place(move), habits)) for move in moves}
     best = min(values, key=lambda move: (values[move], "BIFW".index(move.kind), -move.stage))
     others = [m for m in moves if values[m] > values[best] + ROUNDING]
     if not others:

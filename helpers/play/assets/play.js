@@ -1,6 +1,6 @@
 import { element } from "./dom.js";
 import { download } from "./save.js";
-import { laneRow, legendOfPlay, timeAxis, short } from "./lanes_of_play.js";
+import { laneRow, legendOfPlay, timeAxis } from "./lanes_of_play.js";
 import { furnish } from "./furniture.js";
 
 // The game's page. It knows no rule: it asks `host.ask(question)` and draws the answer.
