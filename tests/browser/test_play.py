@@ -164,6 +164,16 @@ def test_a_finger_places_and_takes_back(game):
             assert min(box["width"], box["height"]) >= 33  # for a finger
 
 
+def test_what_others_need_goes_with_them_when_asked_twice(game):
+    page = game("#level=cap&plan=F0-F1_F0_F0")
+    page.locator('.play-box[data-name="0F0"]').click()
+    page.get_by_label("take back").click()
+    said(page, "1F0 needs 0F0 of rank 0, which isn't in the plan yet. Take it back once more")
+    page.get_by_label("take back").click()
+    page.wait_for_function("document.querySelectorAll('.play-box').length === 1")
+    assert plan(page) == [["0F1"], [], []]
+
+
 def test_a_broken_link_is_said_and_its_words_stay_words(game):
     page = game("#level=cap&plan=F0-<img src=x onerror=alert(1)>")
     said(page, "is no action")

@@ -86,7 +86,7 @@ export function grab(game, event) {
     addEventListener("click", swallow, true);
     setTimeout(() => removeEventListener("click", swallow, true));
     if (chip && target !== null) game.place(name, target);
-    else if (!chip && target === null) game.change({ do: "remove", action: name });
+    else if (!chip && target === null) game.takeBack(name);
     else if (!chip) game.moveTo(name, target);
   };
   addEventListener("pointermove", move);

@@ -123,7 +123,10 @@ class PlayView {
       this.par = null;
       const { par } = await this.host.ask({ do: "par", level: level.id, costs });
       if (this.parKey === key) this.par = par;
-    } else if (level.par !== null) this.par = level.par;
+    } else if (level.par !== null) {
+      this.par = level.par;
+      this.parKey = null;
+    }
     this.drawScore();
   }
 
@@ -177,10 +180,16 @@ class PlayView {
   remove(users = false) {
     const row = this.view.rows[this.cursor.rank].actions;
     const one = this.selected() ?? row[row.length - 1];
-    if (!one) return this.say(`Rank ${this.cursor.rank} has nothing to take back.`, true);
-    return this.change({ do: "remove", action: one.name, users }).then((done) => {
+    return one ? this.takeBack(one.name, users) : this.say(`Rank ${this.cursor.rank} has nothing to take back.`, true);
+  }
+
+  /** Take an action back. What others need is refused, and goes with them if it's asked for again. */
+  takeBack(name, users = false) {
+    return this.change({ do: "remove", action: name, users: users || this.again === name }).then((done) => {
+      this.again = done ? null : name;
       const left = this.view.rows[this.cursor.rank].actions.length;
       if (done) this.cursor.at = Math.min(this.cursor.at, left);
+      else this.said.append(". Take it back once more, and what needs it goes too");
       this.drawCursor();
     });
   }
