@@ -122,6 +122,7 @@ def view(board: Board, costs: dict) -> dict:
             "steps": level.steps,
             "micro_batches": level.micro_batches,
             "chunks": len(level.places) // level.ranks,
+            "least": level.least,
         },
         "costs": costs,
         "rows": rows,

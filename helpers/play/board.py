@@ -67,6 +67,18 @@ class Level:
         """How many actions a complete plan has, where no backward is split."""
         return (3 if self.kinds == "FIW" else 2) * len(self.places) * self.micro_batches
 
+    @property
+    def least(self) -> float:
+        """Seconds of work on the rank that has most of it: no step is shorter."""
+        whole = [
+            self.seconds(Action("F", s, 0)) + self.seconds(Action("B", s, 0))
+            for s in range(len(self.places))
+        ]
+        rows = [0.0] * self.ranks
+        for stage, rank in enumerate(self.places):
+            rows[rank] += whole[stage] * self.micro_batches
+        return max(rows)
+
     def schedule(self, orders: tuple) -> Schedule:
         orders = orders or ((),) * self.ranks
         return Schedule("by hand", orders, self.places, self.micro_batches)

@@ -239,7 +239,7 @@ class PlayView {
     this.legend.replaceChildren(...legendOfPlay(view.level));
     const boxes = view.rows.flatMap((row) => [...row.actions, ...row.next.filter((one) => one.start !== null)]);
     const shortest = Math.min(...boxes.map((one) => one.end - one.start), Infinity);
-    const horizon = Math.max(view.level.target ?? 0, view.level.par ?? 0, ...boxes.map((one) => one.end));
+    const horizon = Math.max(view.level.target ?? 0, view.level.least, ...boxes.map((one) => one.end));
     const narrow = this.board.clientWidth < 620;
     const room = Math.max(200, this.board.clientWidth - (narrow ? 24 : 222));
     this.scale = Math.max(Number.isFinite(shortest) ? MIN_BOX / shortest : 0, horizon ? room / horizon : 40);
