@@ -31,6 +31,7 @@ SLOW = (
     "tests/DP/test_ddp.py::test_the_script",
     "tests/DP/test_scripts.py::test_averaged_weights",
     "tests/DP/test_scripts.py::test_run_sh",
+    "tests/PP/test_prove.py",
     "tests/PP/test_schedule_script.py::test_more_stages",
     "tests/PP/test_scripts.py::test_dp_x_pp",
     "tests/PP/test_scripts.py::test_run_sh",
