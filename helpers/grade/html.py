@@ -76,7 +76,8 @@ def _people(grades: Grades) -> str:
             f"<td>{_bar(one.points, grades.of)}{one.points} of {grades.of}</td>{cells}</tr>"
         )
     return (
-        "<p class=sub>✓ passed, ✗ failed, – not begun. Point at a sign for its reason; all are below.</p>"
+        "<p class=sub>✓ passed, ✗ failed, – not begun. Point at a sign for its reason; all are "
+        "below.</p>"
         f"<div class=wide><table><thead><tr><th>submission</th><th>points</th>{heads}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
