@@ -24,7 +24,7 @@ def show(thing: object, alt: str = "", live: Callable[[], object] | None = None)
         file need it; a trace and a picture of `helpers.draw` bring their own.
     live: returns the widget that a running kernel shows instead of the picture; a trace brings
         its own, the interactive timeline. Under LAB_STATIC=1 the picture is shown, because a saved
-        widget without its kernel would show only an error, and a timeline's data are kept beside it.
+        widget without its kernel shows only an error; a timeline's data are kept beside it.
     """
     if live is None and hasattr(thing, "events_of") and in_notebook():
         live = partial(_interactive, thing)
