@@ -52,7 +52,7 @@ def made(settings: dict) -> Estimate:
     return estimate(model, Layout(batch, model.positions, **rest), machine)
 
 
-def picture_of(done: Estimate) -> Picture:
+def picture_of(done: Estimate, theme: str = "light") -> Picture:
     """Memory and time of one estimate."""
     layout, memory = done.layout, bytes_text(done.memory.total)
     verdict = "it fits" if done.fits else "it does not fit"
@@ -60,4 +60,5 @@ def picture_of(done: Estimate) -> Picture:
         f"{layout.gpus} x {done.machine.name}, batch {layout.batch}: {memory} a device, {verdict}; "
         f"a step takes {time_text(done.seconds)}, MFU {percent(done.utilisation.mfu)}"
     )
-    return bars([memory_group({"memory": done}), time_group({"time": done})], title)
+    groups = [memory_group({"memory": done}), time_group({"time": done})]
+    return bars(groups, title, theme=theme)

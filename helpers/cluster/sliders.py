@@ -31,6 +31,10 @@ class Keys(anywidget.AnyWidget):
     }
     export default { render: ({ el }) => { listen(el); } };
     """
+    _css = """
+    body:not([data-jp-theme-light="false"]) .lab-dark { display: none; }
+    body[data-jp-theme-light="false"] .lab-light { display: none; }
+    """
 
 
 class Sliders(ipywidgets.VBox):
@@ -39,6 +43,7 @@ class Sliders(ipywidgets.VBox):
 
     def __init__(self, settings: dict):
         self.estimate, self.problem = made(settings), ""  # first: it knows what cannot be
+        self.batch = self.estimate.layout.batch
         self.controls = {name: _control(name, value) for name, value in settings.items()}
         self.page = ipywidgets.HTML()
         for control in self.controls.values():
@@ -55,24 +60,40 @@ class Sliders(ipywidgets.VBox):
         """What the controls say now."""
         return {name: control.value for name, control in self.controls.items()}
 
-    def picture(self) -> Picture:
+    def picture(self, theme: str = "light") -> Picture:
         """The last layout that could be made, as a picture."""
-        return picture_of(self.estimate)
+        return picture_of(self.estimate, theme)
 
     def _moved(self, change: dict) -> None:
-        """Follow a slider. What cannot be is answered with its sentence; the picture stays."""
+        """Follow a slider. What cannot be is answered with its sentence; the picture stays.
+
+        Where replicas or the size of micro-batches change, there are more or fewer of them, so
+        that the batch stays, if it can be divided so.
+        """
+        if change["owner"] in (self.controls["dp"], self.controls["micro_batch"]):
+            wanted = self.batch / (self.controls["dp"].value * self.controls["micro_batch"].value)
+            pieces = self.controls["micro_batches"]
+            if wanted in pieces.options and wanted != pieces.value:
+                pieces.value = int(wanted)  # which leads here again
+                return
         try:
             self.estimate, self.problem = made(self.settings), ""
         except ValueError as error:
             self.problem = str(error)
+        else:
+            self.batch = self.estimate.layout.batch
         self._show()
 
     def _show(self) -> None:
-        picture = self.picture()
-        data = base64.b64encode(picture.svg().encode()).decode()
-        image = f'<img alt="{escape(picture.alt)}" src="data:image/svg+xml;base64,{data}">'
+        image = "".join(_image(self.picture(theme), theme) for theme in ("light", "dark"))
         faded = ' style="opacity: 0.35"' if self.problem else ""
         self.page.value = f"<p><b>{escape(self.problem)}</b></p><div{faded}>{image}</div>"
+
+
+def _image(picture: Picture, theme: str) -> str:
+    data = base64.b64encode(picture.svg().encode()).decode()
+    source = f"data:image/svg+xml;base64,{data}"
+    return f'<img class="lab-{theme}" alt="{escape(picture.alt)}" src="{source}">'
 
 
 def design(**settings) -> Sliders:

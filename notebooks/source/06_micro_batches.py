@@ -439,6 +439,20 @@ mine = None
 answer("L06-6", mine)
 
 # %% [markdown]
+# It's more fun by hand. In the next cell the lanes are empty, and you place every action yourself.
+# An illegal move is refused by the same rule as above, and you see what it waits for. GPipe doesn't
+# fit into the memory of this level, so you'll have to find 1F1B on your own. Once a plan is
+# complete, press *run it on real ranks*: a process for each rank runs your plan, and then they
+# train a LLaMA with it, whose gradients are held against one device's. (Without a kernel you see a
+# plan that's half finished.)
+
+# %%
+from helpers.play import play
+
+game = play("cap")
+show(game.picture(), live=lambda: game)
+
+# %% [markdown]
 # With a running kernel the next cell shows sliders: the schedule, the stages, the micro-batches,
 # the times, the network and the memory. Point at an idle place, and it tells you why the rank waits
 # there. When does the bubble of 1F1B fall below a tenth? What does a slow network change?

@@ -507,6 +507,18 @@ for plan, v in cases[: quick(4, 1)]:
 # that wake up late, and it weighs more the shorter the actions are.
 
 # %% [markdown]
+# Before you write a schedule that works for any number of ranks, build one with your hands. Here
+# are three ranks, six micro-batches, and a backward in two halves. The levels before this one have
+# chunks and slow messages, and those after it want a step without any gap, a V, and two steps in a
+# row. If you're stuck, ask the coach: it tells you which of your choices matter.
+
+# %%
+from helpers.play import play
+
+game = play("h1")
+show(game.picture(), live=lambda: game)
+
+# %% [markdown]
 # ### Your turn: PP-5 · 60 minutes · 30 points
 #
 # Write `within_memory()` in `PP/schedules/orders.py`: a schedule of your own, as fast as you can

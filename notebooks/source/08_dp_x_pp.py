@@ -365,6 +365,17 @@ mine = None
 answer("L08-7", mine)
 
 # %% [markdown]
+# What if a row does have to cross a slow link? Then the order of a pipeline can help. In this level
+# a message takes as long as a forward, and each rank has room for five micro-batches, which is more
+# than 1F1B uses. Find out by hand what the room is good for.
+
+# %%
+from helpers.play import play
+
+game = play("slow")
+show(game.picture(), live=lambda: game)
+
+# %% [markdown]
 # ## What to remember
 #
 # - DP x PP is a grid. A row is a pipeline, a column holds the same layers, and every rank is in one

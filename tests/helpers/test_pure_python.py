@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKED = ("torch", "numpy", "matplotlib", "traitlets", "anywidget", "ipywidgets")
-PACKAGES = "trace draw waits cost schedules grid simulate search cluster timeline".split()
+PACKAGES = "trace draw waits cost schedules grid simulate search cluster timeline play".split()
 
 
 def run(code: str) -> str:
