@@ -41,6 +41,14 @@ START |= {"model": "LLaMA-7B", "machine": "A100", "recompute": "none"} | dict.fr
 )
 
 
+def with_batch(settings: dict, batch: int) -> dict:
+    """Return the settings with as many micro-batches as keep the batch, if it divides so."""
+    pieces = batch / (settings["dp"] * settings["micro_batch"])
+    if pieces not in STEPS["micro_batches"]:
+        return settings
+    return settings | {"micro_batches": int(pieces)}
+
+
 def made(settings: dict) -> Estimate:
     """The estimate of these settings. ValueError, one sentence, where there is none."""
     rest = dict(settings)

@@ -6,7 +6,7 @@ from html import escape
 import anywidget
 import ipywidgets
 
-from helpers.cluster.settings import CHECKS, LISTS, START, STEPS, made, picture_of
+from helpers.cluster.settings import CHECKS, LISTS, START, STEPS, made, picture_of, with_batch
 from helpers.draw import Picture
 
 
@@ -71,10 +71,9 @@ class Sliders(ipywidgets.VBox):
         that the batch stays, if it can be divided so.
         """
         if change["owner"] in (self.controls["dp"], self.controls["micro_batch"]):
-            wanted = self.batch / (self.controls["dp"].value * self.controls["micro_batch"].value)
-            pieces = self.controls["micro_batches"]
-            if wanted in pieces.options and wanted != pieces.value:
-                pieces.value = int(wanted)  # which leads here again
+            wanted = with_batch(self.settings, self.batch)["micro_batches"]
+            if wanted != self.controls["micro_batches"].value:
+                self.controls["micro_batches"].value = wanted  # which leads here again
                 return
         try:
             self.estimate, self.problem = made(self.settings), ""
