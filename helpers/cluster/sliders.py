@@ -6,42 +6,8 @@ from html import escape
 import anywidget
 import ipywidgets
 
-from helpers.cluster.bars import bars, memory_group, time_group
-from helpers.cluster.estimate import Estimate, estimate
-from helpers.cluster.layout import Layout
-from helpers.cluster.presets import PRESETS, preset
-from helpers.cost import ModelConfig, gpt
+from helpers.cluster.settings import CHECKS, LISTS, START, STEPS, made, picture_of, with_batch
 from helpers.draw import Picture
-from helpers.draw.text import bytes_text, percent, time_text
-
-MODELS = {
-    "GPT-2 XL, 1.6B": gpt(1600, 48, 25, 1024, 50304),
-    "LLaMA-7B": ModelConfig("llama", 4096, 32, 32, 32, 128, 11008, 32000, 2048),
-    "Llama 3 8B": ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192),
-    "Llama 3 70B": ModelConfig("llama", 8192, 80, 64, 8, 128, 28672, 128256, 8192),
-    "GPT-3, 175B": gpt(12288, 96, 96),
-    "a GPT of 1T": gpt(25600, 128, 160),
-}
-POWERS = tuple(2**k for k in range(11))
-LISTS = {
-    "model": tuple(MODELS),
-    "machine": tuple(PRESETS),
-    "recompute": ("none", "selective", "full"),
-}
-STEPS = {
-    "dp": POWERS,
-    "pp": (1, 2, 4, 8, 16, 32, 64),
-    "tp": (1, 2, 4, 8),
-    "chunks": (1, 2, 3, 4),
-    "micro_batch": (1, 2, 4, 8, 16),
-    "micro_batches": POWERS,
-    "zero": (0, 1, 2, 3),
-}
-CHECKS = ("sequence_parallel", "flash")
-START = dict.fromkeys(STEPS, 1) | {"micro_batches": 8, "zero": 0}
-START |= {"model": "LLaMA-7B", "machine": "A100", "recompute": "none"} | dict.fromkeys(
-    CHECKS, False
-)
 
 
 class Keys(anywidget.AnyWidget):
@@ -105,10 +71,9 @@ class Sliders(ipywidgets.VBox):
         that the batch stays, if it can be divided so.
         """
         if change["owner"] in (self.controls["dp"], self.controls["micro_batch"]):
-            wanted = self.batch / (self.controls["dp"].value * self.controls["micro_batch"].value)
-            pieces = self.controls["micro_batches"]
-            if wanted in pieces.options and wanted != pieces.value:
-                pieces.value = int(wanted)  # which leads here again
+            wanted = with_batch(self.settings, self.batch)["micro_batches"]
+            if wanted != self.controls["micro_batches"].value:
+                self.controls["micro_batches"].value = wanted  # which leads here again
                 return
         try:
             self.estimate, self.problem = made(self.settings), ""
@@ -141,29 +106,6 @@ def design(**settings) -> Sliders:
         if name not in START:
             raise TypeError(f"design() has no setting {name!r}: choose from {', '.join(START)}")
     return Sliders(START | settings)
-
-
-def made(settings: dict) -> Estimate:
-    """The estimate of these settings. ValueError, one sentence, where there is none."""
-    rest = dict(settings)
-    name, machine = rest.pop("model"), preset(rest.pop("machine"))
-    if name not in MODELS:
-        raise ValueError(f"there is no model {name!r}: choose one of {', '.join(MODELS)}")
-    model = MODELS[name]
-    batch = rest["dp"] * rest["micro_batch"] * rest.pop("micro_batches")
-    return estimate(model, Layout(batch, model.positions, **rest), machine)
-
-
-def picture_of(done: Estimate, theme: str = "light") -> Picture:
-    """Memory and time of one estimate."""
-    layout, memory = done.layout, bytes_text(done.memory.total)
-    verdict = "it fits" if done.fits else "it does not fit"
-    title = (
-        f"{layout.gpus} x {done.machine.name}, batch {layout.batch}: {memory} a device, {verdict}; "
-        f"a step takes {time_text(done.seconds)}, MFU {percent(done.utilisation.mfu)}"
-    )
-    groups = [memory_group({"memory": done}), time_group({"time": done})]
-    return bars(groups, title, theme=theme)
 
 
 def _control(name: str, value: object) -> ipywidgets.Widget:

@@ -22,6 +22,16 @@ def test_packages_import_alone():
     run(f"sys.path.insert(0, '.')\nimport {names}")
 
 
+def test_what_sliders_ask_is_answered_alone():
+    code = """
+sys.path.insert(0, ".")
+from helpers.cluster.settings import START, made, picture_of
+from helpers.timeline.settings import Settings, answer
+print(picture_of(made(START)).svg()[:4], len(answer(Settings(latency=1).simulated())["body"]) > 999)
+"""
+    assert run(code).split() == ["<svg", "True"]
+
+
 def test_puzzles_import_alone():
     code = "import importlib, pkgutil, cluster\nsys.path.insert(0, '..')\n"
     code += "for m in pkgutil.iter_modules(cluster.__path__, 'cluster.'):\n"

@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.cluster import Group, Layout, bars, design, estimate, memory_group, preset, time_group
-from helpers.cluster.sliders import LISTS, MODELS, START, STEPS, made
+from helpers.cluster.settings import LISTS, MODELS, START, STEPS, made
 from helpers.cost import gpt, parameters
 from helpers.draw.picture import Line, Rect, Text
 from helpers.draw.style import VERMILLION
