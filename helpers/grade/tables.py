@@ -20,8 +20,8 @@ def csv_of(grades: Grades) -> str:
         points = [_points(one.verdicts.get(task.id)) for task in grades.tasks]
         flags = " ".join(v.task.id for v in one.verdicts.values() if v.look_at)
         limits = "; ".join(dict.fromkeys(filter(None, map(_limits, one.verdicts.values()))))
-        rows.append([_safe(one.name), one.points, grades.of, *points, flags, limits])
-    return _csv(rows)
+        rows.append([safe(one.name), one.points, grades.of, *points, flags, limits])
+    return csv_text(rows)
 
 
 def verdicts_csv_of(grades: Grades) -> str:
@@ -31,11 +31,11 @@ def verdicts_csv_of(grades: Grades) -> str:
     for one in grades.graded:
         for v in one.verdicts.values():
             rows.append(
-                [_safe(one.name), v.task.id, v.word, v.kind, v.task.points if v.passed else 0,
-                 v.task.points, f"{v.seconds:.1f}", _safe(v.reason), _safe("; ".join(v.look_at)),
+                [safe(one.name), v.task.id, v.word, v.kind, v.task.points if v.passed else 0,
+                 v.task.points, f"{v.seconds:.1f}", safe(v.reason), safe("; ".join(v.look_at)),
                  _limits(v)]
             )  # fmt: skip
-    return _csv(rows)
+    return csv_text(rows)
 
 
 def text_of(grades: Grades) -> str:
@@ -64,12 +64,12 @@ def _limits(verdict: Verdict) -> str:
     return str(limits) if limits.held or limits.open else ""
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Text that a spreadsheet shows and does not compute."""
     return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
-def _csv(rows: list[list]) -> str:
+def csv_text(rows: list[list]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue()
