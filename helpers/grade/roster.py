@@ -1,7 +1,8 @@
 """`python -m helpers.grade.roster GRADES.json ROSTER.csv`: from submissions to people.
 
 `class.csv` has one row for each person, also for who handed in nothing, and one for each submission
-that is nobody's; `canvas.csv` and `moodle.csv` can be imported there.
+that is nobody's. `canvas.csv`, if the roster is a gradebook that Canvas exported, or else
+`moodle.csv`, can be imported there.
 """
 
 import argparse
@@ -51,7 +52,7 @@ def points_of(one: dict) -> dict[str, int]:
 
 
 def write_class(grades: dict, out: Path, title: str, roster: Path, **rules) -> list[str]:
-    """Write class.csv, and what Canvas and Moodle can import; what to tell. Raises ValueError.
+    """Write class.csv, and what Canvas or Moodle can import; what to tell. Raises ValueError.
 
     title: of the assignment, as the gradebook knows it. rules: `due`, `times`, `most`.
     """
@@ -60,8 +61,9 @@ def write_class(grades: dict, out: Path, title: str, roster: Path, **rules) -> l
     texts = {
         "class.csv": class_csv(grades, people, nobody),
         "canvas.csv": canvas_csv(people, title),
-        "moodle.csv": moodle_csv(people, title),
     }
+    if not texts["canvas.csv"]:
+        texts["moodle.csv"] = moodle_csv(people, title)
     for name, text in texts.items():
         if text:
             write_whole(out / name, text)

@@ -1,0 +1,47 @@
+"""The autograder for Gradescope: what the zip holds, and what results.json says."""
+
+import io
+import json
+import zipfile
+
+from helpers.grade import gradescope
+from helpers.grade.task import load_task
+from helpers.grade.verdict import Verdict
+
+
+def test_the_zip_holds_the_lab_without_lessons_and_scripts_and_two_programs():
+    with zipfile.ZipFile(io.BytesIO(gradescope.autograder_zip(["DP-1", "12"]))) as archive:
+        files = set(archive.namelist())
+        assert archive.getinfo("run_autograder").external_attr >> 16 & 0o111
+        said = archive.read("run_autograder").decode().splitlines()[-1]
+    assert said.endswith("--run /autograder DP-1 TP-5 TP-6 TP-7 TP-1 TP-2 TP-3 TP-4")
+    assert {"setup.sh", "lab/tasks/truth/dp_1.py", "lab/pyproject.toml"} <= files
+    assert not [name for name in files if name.startswith(("lab/notebooks", "lab/DP", "lab/tests"))]
+
+
+def test_one_test_for_each_task_whatever_happens(tmp_path, monkeypatch):
+    asked = []
+
+    def judge(found, submission, gigabytes):
+        asked.append(submission.root)
+        before = json.loads((tmp_path / "results" / "results.json").read_text())
+        assert [test["score"] for test in before["tests"]][:2] == [10 * (len(asked) > 1), 0]
+        if found.task.id == "DP-3":
+            raise RuntimeError("the machine is gone")
+        passed = found.task.id == "DP-1"
+        return Verdict(found.task, "pass" if passed else "mistake", "" if passed else "no <b>",
+                       look_at=("line 1 names gc",))  # fmt: skip
+
+    monkeypatch.setattr(gradescope, "judge", judge)
+    monkeypatch.setattr(gradescope, "close_to_others", lambda place: None)
+    (tmp_path / "submission" / "homework" / "DP" / "gradient_aggr").mkdir(parents=True)
+    task = load_task("DP-1").task
+    (tmp_path / "submission" / "homework" / task.file).write_text("x = 1\n")
+    facts = gradescope.run(tmp_path, ["DP-1", "DP-2", "DP-3"], 3.0)
+    assert facts == json.loads((tmp_path / "results" / "results.json").read_text())
+    assert asked[0] == tmp_path / "submission" / "homework" and facts["score"] == 10
+    names = [test["name"].partition(":")[0] for test in facts["tests"]]
+    assert names == ["DP-1", "DP-2", "DP-3", "look at it yourself"]
+    assert facts["tests"][1]["output"] == "no <b>" and facts["tests"][1]["max_score"] == 10
+    assert facts["tests"][2]["output"].startswith("not graded")
+    assert facts["tests"][3]["visibility"] == "hidden" and "is gone" in facts["output"]
