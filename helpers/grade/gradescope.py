@@ -101,10 +101,10 @@ def run(place: Path, ids: Sequence[str], gigabytes: float) -> dict:
 
 def close_to_others(place: Path, root: Path = ROOT) -> None:
     """Take from all other users what work must not see or change: solutions, truth, results."""
-    closed = [place / "results", root / "tasks" / "truth", root / "tasks" / "programs"]
-    closed += [path for path in root.glob("*/**/*.py") if ".venv" not in path.parts
-               and b"BEGIN SOLUTION" in path.read_bytes()]  # fmt: skip
-    closed += [place / "submission_metadata.json"]
+    closed = [place / "results", place / "submission_metadata.json"]
+    closed += [root / "tasks" / "truth", root / "tasks" / "programs"]
+    scripts = [path for name in ("gpt2", "puzzles") for path in (root / name).rglob("*.py")]
+    closed += [path for path in scripts if b"BEGIN SOLUTION" in path.read_bytes()]
     for path in closed:
         if path.exists():
             path.chmod(0o700)
