@@ -29,7 +29,7 @@ help:
 	@echo "make stress     repeat what must leave nothing behind, and try random cases by the thousand"
 	@echo "make student    write the student edition to build/student (REFERENCE=no: no skipping)"
 	@echo "make upgrade    bring your work from an older student edition: make upgrade FROM=../my-lab"
-	@echo "make handin     pack a lab's work: make handin LAB=DP (a lab, a lesson or a task)"
+	@echo "make handin     pack a lab's work: make handin LAB=DP NAME=ada (a lab, a lesson or a task)"
 	@echo "make progress   show the way through the lessons, and what is done of it"
 	@echo "make tasks      write docs/tasks.md from the tasks"
 	@echo "make setup      set everything up, no more"
@@ -70,7 +70,7 @@ upgrade: setup
 	@$(VENV) -m helpers.grade.upgrade "$(FROM)"
 
 handin: setup
-	@$(VENV) -m helpers.grade.handin $(LAB)
+	@$(VENV) -m helpers.grade.handin $(LAB) $(if $(NAME),--name "$(NAME)")
 
 progress: setup
 	@$(VENV) -m helpers.grade.progress
