@@ -37,7 +37,7 @@ h1 { font-size: 56px; line-height: 1.15; margin: 150px 0 0 } h2 { font-size: 36p
 .formula { margin: auto } .formula svg { max-width: 1100px; height: auto }
 .answer { border-left: 8px solid #0072B2; padding: 4px 0 4px 20px }
 pre { font-size: 19px; line-height: 1.35; margin: 0; background: #f3f3f3; padding: 14px 18px;
-  white-space: pre-wrap } code { font-size: .88em } a { color: inherit }
+  white-space: pre-wrap } .code { font-size: 16px; line-height: 1.25 } code { font-size: .88em } a { color: inherit }
 footer { position: absolute; left: 72px; right: 72px; bottom: 20px; font-size: 15px; color: #666;
   display: flex; justify-content: space-between } svg.math { vertical-align: middle }
 """
@@ -52,6 +52,7 @@ addEventListener("keydown", e => {
 });
 """
 LINES = 14  # of printed text, at most
+SHORT = 40  # letters: such a question, as "What is wrong with it?", is about the code before it
 
 
 def formula(tex: str, size: int = 20) -> str:
@@ -123,7 +124,9 @@ def _of_code(
         question, *choices = plain.removeprefix("Predict: ").split("\n  ")
         asked[match[1]] = question
         items = "".join(f"<li>{html(choice[3:])}</li>" for choice in choices)
-        code = f"<pre>{escape(before)}</pre>" if before.startswith("def ") else ""
+        name = re.match(r"def (\w+)", before)
+        about = name and (name[1] in question or len(question) < SHORT)
+        code = f'<pre class="code">{escape(before)}</pre>' if about else ""
         return [f'<h2>{html(question)}</h2>{code}<ol class="choices">{items}</ol>']
     images = [o for o in cell.outputs if "image/png" in o.get("data", {})]
     said = "".join(o.text for o in cell.outputs if o.output_type == "stream").strip()

@@ -125,10 +125,6 @@ def results(tasks: Sequence[Task], verdicts: dict[str, Verdict], told: str = "")
             "output": words or "passed",
             "output_format": "text",
         })  # fmt: skip
-    look_at = [f"{v.task.id}: {text}" for v in verdicts.values() for text in v.look_at]
-    if look_at:  # for the teacher alone
-        hidden = {"name": "look at it yourself", "visibility": "hidden", "score": 0, "max_score": 0}
-        tests.append(hidden | {"output": "\n".join(look_at), "output_format": "text"})
     facts = {"score": sum(test["score"] for test in tests), "tests": tests}
     return facts | {"stdout_visibility": "hidden"} | ({"output": told} if told else {})
 

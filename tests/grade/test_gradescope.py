@@ -29,8 +29,7 @@ def test_one_test_for_each_task_whatever_happens(tmp_path, monkeypatch):
         if found.task.id == "DP-3":
             raise RuntimeError("the machine is gone")
         passed = found.task.id == "DP-1"
-        return Verdict(found.task, "pass" if passed else "mistake", "" if passed else "no <b>",
-                       look_at=("line 1 names gc",))  # fmt: skip
+        return Verdict(found.task, "pass" if passed else "mistake", "" if passed else "no <b>")
 
     monkeypatch.setattr(gradescope, "judge", judge)
     monkeypatch.setattr(gradescope, "close_to_others", lambda place: None)
@@ -41,7 +40,7 @@ def test_one_test_for_each_task_whatever_happens(tmp_path, monkeypatch):
     assert facts == json.loads((tmp_path / "results" / "results.json").read_text())
     assert asked[0] == tmp_path / "submission" / "homework" and facts["score"] == 10
     names = [test["name"].partition(":")[0] for test in facts["tests"]]
-    assert names == ["DP-1", "DP-2", "DP-3", "look at it yourself"]
+    assert names == ["DP-1", "DP-2", "DP-3"]
     assert facts["tests"][1]["output"] == "no <b>" and facts["tests"][1]["max_score"] == 10
     assert facts["tests"][2]["output"].startswith("not graded")
-    assert facts["tests"][3]["visibility"] == "hidden" and "is gone" in facts["output"]
+    assert "is gone" in facts["output"]
