@@ -37,7 +37,8 @@ h1 { font-size: 56px; line-height: 1.15; margin: 150px 0 0 } h2 { font-size: 36p
 .formula { margin: auto } .formula svg { max-width: 1100px; height: auto }
 .answer { border-left: 8px solid #0072B2; padding: 4px 0 4px 20px }
 pre { font-size: 19px; line-height: 1.35; margin: 0; background: #f3f3f3; padding: 14px 18px;
-  white-space: pre-wrap } .code { font-size: 16px; line-height: 1.25 } code { font-size: .88em } a { color: inherit }
+  white-space: pre-wrap } .code { font-size: 16px; line-height: 1.25 }
+code { font-size: .88em } a { color: inherit }
 footer { position: absolute; left: 72px; right: 72px; bottom: 20px; font-size: 15px; color: #666;
   display: flex; justify-content: space-between } svg.math { vertical-align: middle }
 """
