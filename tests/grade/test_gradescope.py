@@ -5,6 +5,8 @@ import json
 import zipfile
 
 from helpers.grade import gradescope
+from helpers.grade.limits import Limits
+from helpers.grade.submission import Submission
 from helpers.grade.task import load_task
 from helpers.grade.verdict import Verdict
 
@@ -44,3 +46,19 @@ def test_one_test_for_each_task_whatever_happens(tmp_path, monkeypatch):
     assert facts["tests"][1]["output"] == "no <b>" and facts["tests"][1]["max_score"] == 10
     assert facts["tests"][2]["output"].startswith("not graded")
     assert "is gone" in facts["output"]
+
+
+def test_work_that_runs_as_another_user_sees_no_truth_and_no_results(tmp_path):
+    names = ("results/results.json", "lab/tasks/truth/x.py", "lab/gpt2/a.py", "lab/gpt2/b.py")
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(
+            "# BEGIN SOLUTION X-1\n" if name.endswith("a.py") else "x = 1\n"
+        )
+    gradescope.close_to_others(tmp_path, tmp_path / "lab")
+    open_to = {name: (tmp_path / name).stat().st_mode & 0o077 for name in names[2:]}
+    assert open_to["lab/gpt2/a.py"] == 0 and open_to["lab/gpt2/b.py"] != 0
+    assert all((tmp_path / name).parent.stat().st_mode & 0o077 == 0 for name in names[:2])
+    with Submission(tmp_path, confined=False, user="nobody") as submission:
+        held = submission.held(Limits())
+    assert held.open == ["files", "network"] and held.held["user"] == "nobody"
