@@ -184,7 +184,11 @@ def main(arguments: list[str] | None = None) -> int:
         if not paths:
             print(f"there is no lesson {number} in notebooks/", file=sys.stderr)
             return 2
-        slides = slides_of(nbformat.read(paths[0], as_version=4))
+        notebook = nbformat.read(paths[0], as_version=4)
+        if not any(cell.get("outputs") for cell in notebook.cells):
+            print(f"{paths[0].name} has no saved outputs: run `make notebooks`", file=sys.stderr)
+            return 2
+        slides = slides_of(notebook)
         target = (options.out / f"{number}.html").absolute()
         target.write_text(page(number, slides), encoding="utf-8")
         printed = browser is not None and pdf(target, browser)
