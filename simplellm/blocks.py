@@ -205,10 +205,21 @@ class Layers(nn.Module):
         return x
 
 
+def embedding(config: Config) -> nn.Embedding:
+    """Return an embedding that hasn't drawn its weights.
+
+    `nn.Embedding(…)` would draw them, and on the meta device that imports torch's compiler: 1.3 s.
+    """
+    table = torch.empty(config.vocab_size, config.dmodel)
+    return nn.Embedding.from_pretrained(table, False, config.padding_idx)
+
+
 def draw(module: nn.Module, device: torch.device) -> None:
     """Allocate a module that was built on the meta device, draw its weights, and move it."""
     if device.type != "meta":
-        module.to_empty(device="cpu").apply(draw_weights).to(device)
+        # As `to_empty` does, whose `empty_like` imports sympy for a tensor of the meta device.
+        module._apply(lambda old: torch.empty(old.shape, dtype=old.dtype, device="cpu"))
+        module.apply(draw_weights).to(device)
 
 
 def draw_weights(module: nn.Module) -> None:

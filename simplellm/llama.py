@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from simplellm import generation
-from simplellm.blocks import Layers, RMSNorm, draw
+from simplellm.blocks import Layers, RMSNorm, draw, embedding
 from simplellm.checks import check_ids
 from simplellm.config import Config, rope_settings
 from simplellm.devices import pick
@@ -82,7 +82,7 @@ class CausalLLama(Layers):
         super().__init__(config, device)
 
     def build(self, config: Config) -> None:
-        self.embed_tokens = nn.Embedding(config.vocab_size, config.dmodel, config.padding_idx)
+        self.embed_tokens = embedding(config)
         super().build(config)
         self.norm = RMSNorm(config.dmodel, config.norm_eps)
 

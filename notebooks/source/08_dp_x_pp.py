@@ -115,7 +115,7 @@ check("DP-PP-2")
 # would go unnoticed (lesson 03).
 
 # %%
-flags = ["--steps", str(quick(20, 2)), "--optimizer", "sgd", "--lr", "0.3"]
+flags = ["--steps", str(quick(12, 2)), "--optimizer", "sgd", "--lr", "0.3"]
 
 
 def train_alone(dtype):
@@ -169,7 +169,7 @@ predict(
 )
 
 # %% [markdown]
-# Rounding can be told from a bug without any reasoning, because only one of them depends on the
+# Rounding can be told from a bug without any reasoning, because only rounding depends on the
 # precision. In float64 a number has 29 more bits, so rounding errors shrink by about $2^{29}
 # \approx 5\cdot10^8$. A wrong factor or a missing micro-batch stays exactly as large as it is.
 
