@@ -38,6 +38,7 @@ LESSONS = (
     Lesson("16", "Training puzzles: a cluster that you can program"),
     Lesson("17", "Design your own: a model, a cluster, a layout"),
     Lesson("18", "Beyond one machine: launchers, slow links, failures", ranks=3, gigabytes=2.0),
+    Lesson("19", "In torch's own words", ranks=8, gigabytes=3.0),
     Lesson("20", "GPT-2: two ways to split it", ranks=3, gigabytes=3.0),
 )
 

@@ -226,6 +226,7 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # | 16 | [Training puzzles](16_training_puzzles.ipynb) | a cluster that you can program |
 # | 17 | [Design your own](17_design_your_own.ipynb) | a model, a cluster, a layout |
 # | 18 | [Beyond one machine](18_beyond_one_machine.ipynb) | launchers, slow links, failures |
+# | 19 | [In torch's own words](19_torchs_own_words.ipynb) | the same step in torch's pieces |
 # | 20 | [GPT-2](20_gpt2_two_ways.ipynb) | a translator, split in two ways |
 #
 # 00 to 08 build on each other. After them, go where your curiosity takes you.
