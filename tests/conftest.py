@@ -78,6 +78,7 @@ SLOW = (
     "tests/puzzles/test_scripts.py",
     "tests/test_demo.py",
     "tests/tools/test_run_tests.py::test_what_hangs",
+    "tests/tools/test_slides.py::test_the_lessons",
     "tests/tools/test_strict.py",
     "tests/walk/",
 )
