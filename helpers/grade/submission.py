@@ -159,7 +159,7 @@ class Submission:
 class _Workshop:
     """The judge's side of the process."""
 
-    def __init__(self, place: Path, tasks: Path, confined: bool, user: str):
+    def __init__(self, place: Path, tasks: Path, confined: bool, user: str = ""):
         program = [sys.executable, "-P", "-m", "helpers.grade.workshop"]
         if confined:
             program = [*sandbox.command(place, tasks), *program, "--confined"]
