@@ -6,7 +6,7 @@ from helpers.cost import ModelConfig
 from helpers.cost.flops import checked_recompute
 from helpers.cost.states import checked_zero
 
-SIZES = ("batch", "sequence", "dp", "pp", "tp", "chunks", "micro_batch")
+SIZES = ("batch", "sequence", "dp", "pp", "tp", "chunks", "micro_batch", "ep")
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,8 @@ class Layout:
     """One way to train: dp x pp x tp devices, and what each does.
 
     batch: sequences of one step, over all replicas. sequence: tokens of each.
-    dp: replicas. pp: stages of the pipeline. tp: devices that share a layer.
+    dp: replicas. pp: stages of the pipeline. tp: devices that share a layer. ep: replicas that
+        share the experts of a layer; it divides dp.
     chunks: stages of one device (interleaved 1F1B); 1 is plain 1F1B.
     micro_batch: sequences that go through a stage together.
     recompute: "none", "selective" (attention scores) or "full" (each layer goes forward twice).
@@ -43,6 +44,7 @@ class Layout:
     fp32_gradients: bool = False
     overlap_tp: bool = False
     overlap_dp: bool = False
+    ep: int = 1
 
     def __post_init__(self):
         for name in SIZES:
@@ -55,6 +57,11 @@ class Layout:
             raise ValueError(
                 f"a batch of {self.batch} cannot be cut into {self.dp} replicas x micro-batches "
                 f"of {self.micro_batch}: choose a multiple of {self.dp * self.micro_batch}"
+            )
+        if self.dp % self.ep:
+            raise ValueError(
+                f"ep {self.ep} does not divide {self.dp} replicas, among which the experts are "
+                "shared: choose a divisor"
             )
         if self.chunks > 1 and self.pp == 1:
             raise ValueError(
@@ -78,7 +85,7 @@ class Layout:
 
     def on_a_node(self, dimension: str, node: int) -> int:
         """How many ranks of one "tp", "dp" or "pp" group are on one node of `node` devices."""
-        stride = {"tp": 1, "dp": self.tp, "pp": self.tp * self.dp}[dimension]
+        stride = {"tp": 1, "dp": self.tp, "pp": self.tp * self.dp, "ep": self.tp}[dimension]
         return max(1, min(getattr(self, dimension), node // stride))
 
     def for_model(self, model: ModelConfig, gpus: int | None = None) -> "Layout":
@@ -97,6 +104,13 @@ class Layout:
                     f"tp {self.tp} does not divide {count} {what}: each device needs whole heads, "
                     "so choose a divisor"
                 )
+        experts = model.moe.experts if model.moe else 1
+        if experts % self.ep:
+            raise ValueError(
+                f"ep {self.ep} does not divide {experts} expert{'s' * (experts > 1)}: choose a "
+                "divisor"
+            )
+        model.require_alike("a step")
         if model.layers % (self.pp * self.chunks):
             chunks = f" x {self.chunks} chunks" if self.chunks > 1 else ""
             raise ValueError(
@@ -108,6 +122,8 @@ class Layout:
         words = [f"dp {self.dp} x pp {self.pp} x tp {self.tp}", f"micro-batch {self.micro_batch}"]
         if self.chunks > 1:
             words.append(f"{self.chunks} chunks")
+        if self.ep > 1:
+            words.append(f"ep {self.ep}")
         if self.zero:
             words.append(f"ZeRO {self.zero}")
         if self.sequence_parallel:

@@ -172,10 +172,11 @@ def read_twice():
 
 
 def test_the_script_learns_and_refuses_what_cannot_be():
-    flags = ["--dmodel", "16", "--heads", "2", "--seq-l", "16", "--steps", "6", "--ep", "1"]
+    flags = ["--dmodel", "16", "--heads", "2", "--seq-l", "32", "--steps", "10", "--ep", "1"]
+    flags += ["--lr", "2e-2"]
     for more in (["--balance", "loss", "--capacity", "1.25"], ["--balance", "bias"]):
         losses = launch(train, 2, ([*flags, *more],), quiet=True, timeout=400)
-        assert all(rank[-1] < rank[0] for rank in losses)
+        assert sum(rank[-1] for rank in losses) < sum(rank[0] for rank in losses) - 0.2
     launch(read_twice, 2, quiet=True)
     check, read = script().check_ranks, script().read_flags
     for flags, ranks, said in (
