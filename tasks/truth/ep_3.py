@@ -2,6 +2,8 @@
 
 import torch
 
+TOLERANCE = 1e-6  # a share of whole numbers is float32 unless somebody asks for more
+
 
 def cases(seed):
     """Draw a batch of two choices a token, in which one expert has exactly the mean."""

@@ -14,6 +14,20 @@ PREDICTIONS = {
         },
     ),
     "L14-3": Prediction(
+        right=lambda dense, experts: (
+            "C" if abs(dense - experts) < 0.03 else "A" if experts < dense else "B"
+        ),
+        because="after so few steps the dense model is at {dense:.2f} and the experts at "
+        "{experts:.2f}.",
+        wrong={
+            "A": "More weights can hold more, once they are trained. But each expert has seen only "
+            "a quarter of the tokens so far.",
+            "B": "Compare the two ends of your run.",
+            "C": "They cost the same. But the weights of an expert are updated from a quarter of "
+            "the tokens, and the router has to learn as well.",
+        },
+    ),
+    "L14-4": Prediction(
         right=lambda ratio: "A" if ratio <= 1.3 else "B" if ratio <= 2 else "C",
         because="the busiest expert has {ratio:.2f} times its share.",
         wrong={
@@ -23,7 +37,7 @@ PREDICTIONS = {
             "choices a token leave room for others.",
         },
     ),
-    "L14-4": Prediction(
+    "L14-5": Prediction(
         right=lambda best: {"sequence": "A", "position": "B", "token": "C"}[best],
         because="of the three, the {best} tells most about the expert.",
         wrong={
@@ -33,7 +47,7 @@ PREDICTIONS = {
             "C": "Compare the three numbers of your run.",
         },
     ),
-    "L14-5": Prediction(
+    "L14-6": Prediction(
         right="C",
         because="tokens go out and results come home, and backward their gradients do the same.",
         wrong={
@@ -41,7 +55,7 @@ PREDICTIONS = {
             "B": "That is the forward pass. Every row that travels has a gradient that travels.",
         },
     ),
-    "L14-6": Prediction(
+    "L14-7": Prediction(
         right="C",
         because="all ranks meet in the all-to-all that brings the results home, and it can't end "
         "before the busiest rank has computed its rows.",
@@ -50,7 +64,7 @@ PREDICTIONS = {
             "B": "One late rank is enough: the others have nothing to do until its results come.",
         },
     ),
-    "L14-8": Prediction(
+    "L14-9": Prediction(
         right=lambda gap: "B" if gap < 0.5 else "C",
         because="Adam divides each gradient by its own running size, so the factor cancels; the "
         "curves are at most {gap:.2f} nats apart.",
@@ -61,7 +75,7 @@ PREDICTIONS = {
             "C": "An overshoot would need a larger step, and Adam's step is as large as before.",
         },
     ),
-    "L14-9": Prediction(
+    "L14-10": Prediction(
         right="C",
         because="each rank dispatches its own copy of every row, and the experts compute them all; "
         "each copy goes home to its own rank, so every rank has the right result.",
@@ -83,7 +97,7 @@ NUMBERS = {
             64: "that is one choice a token, without the factor.",
         },
     ),
-    "L14-7": Number(
+    "L14-8": Number(
         114.688,
         unit="kB",
         tolerance=0.01,
