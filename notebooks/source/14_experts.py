@@ -127,6 +127,7 @@ options = intro.read_flags(FLAGS)
 tokenizer = intro.make_tokenizer(options)
 
 
+# %%
 def learn(sizes=None, way="none"):
     """On one device: the losses and the model. way: how the experts are balanced."""
     torch.manual_seed(0)
@@ -199,7 +200,6 @@ predict(
 # %%
 def wanted(net):
     """For each layer, how many choices of 16 unseen sequences fall on each expert."""
-    torch.manual_seed(1)
     unseen = intro.read_flags([*FLAGS, "--batch-size", "16", "--seed", "7"])
     with torch.no_grad():
         net(next(intro.stories_of_ranks(unseen, tokenizer, 1)))
@@ -211,6 +211,13 @@ def busiest(counts):
     return (counts.max(1).values / counts.double().mean(1)).max().item()
 
 
+def dropped(counts, c=1.25):
+    """The share of the choices that a capacity factor of `c` would drop."""
+    room = c * counts.double().mean(1, keepdim=True)
+    return ((counts - room).clamp(0).sum() / counts.sum()).item()
+
+
+# %%
 counts = wanted(free_net)
 show(heat({"no balancing": counts.tolist()}, rows="layer", columns="expert"))
 reveal("L14-4", ratio=busiest(counts))
@@ -256,9 +263,11 @@ panels = {f"by {way}": table.tolist() for way, table in tables.items()}
 show(heat(panels, rows="layer", columns="expert"))
 for way, table, losses in (("loss", tables["loss"], by_loss), ("bias", tables["bias"], by_bias)):
     tail = sum(losses[-10:]) / len(losses[-10:])
-    print(f"by {way}: the busiest has {busiest(table):.2f} times its share; loss {tail:.2f}")
+    print(f"by {way}: the busiest has {busiest(table):.2f} times its share, a capacity of 1.25 "
+          f"would drop {dropped(table):.0%}; loss {tail:.2f}")  # fmt: skip
 best = min(busiest(table) for table in tables.values())
-claim(best < busiest(counts), f"Without balancing it was {busiest(counts):.2f} times.")
+words = f"Without balancing: {busiest(counts):.2f} times, and {dropped(counts):.0%} dropped."
+claim(best < busiest(counts), words)
 
 # %% [markdown]
 # ## What do experts specialize in?
@@ -284,7 +293,7 @@ def first_choices(net, layer=0, rows=16):
     return ids, moe_layers(net)[layer].routing.chosen[:, 0].view_as(ids)
 
 
-ids, chosen = first_choices(bias_net)
+ids, chosen = first_choices(free_net)
 pieces = [tokenizer.decode([token]) for token in ids[0, :60].tolist()]
 show(words_by_expert([piece or "·" for piece in pieces], chosen[0, :60].tolist()))
 
@@ -448,7 +457,6 @@ def paced(net, batches, crowd):
     dispatch.run_experts = slowly
     dispatch.spread(net, None, recorder)
     moe_layers(net)[0].router.bias[:2] += crowd
-    dist.barrier()
     with torch.no_grad():
         net(batches[place])
     counts = [layer.routing.counts.view(4, -1).sum(1).tolist() for layer in moe_layers(net)]
@@ -534,6 +542,7 @@ def step_on_ranks(net, batches, average):
     return between(before, snapshot(net))
 
 
+# %%
 def verdict(average=None):
     steps = launch(step_on_ranks, ranks=4, args=(wide, batches, average), quiet=True)
     parts = {kind: {} for kind in ("before", "gradients", "after")}
@@ -586,11 +595,8 @@ predict(
 )
 
 # %%
-runs = {}
-for name, average in (
-    ("your average", None),
-    ("the mean over replicas", mean_of_those_who_hold_it),
-):
+runs, theirs = {}, mean_of_those_who_hold_it
+for name, average in (("your average", None), ("the mean over replicas", theirs)):
     losses = launch(train_rank, ranks=4, args=(average,), quiet=True)
     runs[name] = [sum(each) / 4 for each in zip(*losses, strict=True)]
 show(curves(runs))
@@ -636,10 +642,8 @@ def same_batch(net, ids):
         return rows.item(), str(error)
 
 
-rows, said = launch(same_batch, ranks=4, args=(bias_net, batches[0]), quiet=True)[0]
-print(
-    f"{rows} rows are computed, for {batches[0].numel()} tokens with {EXPERTS.top_k} experts each"
-)
+rows, said = launch(same_batch, ranks=4, args=(free_net, batches[0]), quiet=True)[0]
+print(f"{batches[0].numel()} tokens with 2 experts each, and {rows} rows are computed")
 print(said)
 reveal("L14-10")
 
