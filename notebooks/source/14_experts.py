@@ -382,7 +382,7 @@ check("EP-1")
 # %%
 def batch_of(rank, rows=1):
     mine = intro.read_flags([*FLAGS, "--batch-size", str(rows), "--seed", "3"])
-    return next(iter(intro.make_stories(mine, tokenizer, rank, 4, quiet=True)))
+    return next(iter(intro_EP.make_stories(mine, tokenizer, rank, 4, quiet=True)))
 
 
 def forward(net, batches):
