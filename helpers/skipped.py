@@ -3,7 +3,8 @@
 `skip("DP-1")` writes the task's id into the environment variable LAB_SKIP, which ranks, scripts and
 launchers inherit. Wherever `helpers` is imported and the variable is set, `install` makes the
 reference take the place of the task's functions: in modules that are loaded later (an import hook),
-in modules that are loaded already, and in the script that is running.
+in modules that are loaded already, and in the script that is running. A program that doesn't import
+`helpers` gets the import hook from `at_start`.
 
 The references travel in tasks/reference.zip of the student edition; without that file nothing can
 be skipped.
@@ -25,6 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 VARIABLE = "LAB_SKIP"
+AT_START = str(Path(__file__).with_name("at_start"))
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 PACKED = "tasks/reference.zip"
 INSIDE = "reference.json"
@@ -43,6 +45,14 @@ def references(root: Path = ROOT) -> dict[str, dict[str, dict[str, str]]]:
 def skipped() -> list[str]:
     """Return the tasks that are skipped in this process."""
     return [task for task in os.environ.get(VARIABLE, "").split(",") if task]
+
+
+def skip_from_now(task: str) -> None:
+    """Skip a task here, and in every Python that this process starts from now on."""
+    os.environ[VARIABLE] = ",".join(dict.fromkeys([*skipped(), task]))
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([AT_START, *filter(None, paths)]))
+    install()
 
 
 def replacements(path: str | Path) -> dict[str, str]:
@@ -81,16 +91,22 @@ def definitions(
 
 def install() -> None:
     """Let references take the place of skipped tasks here: loaded, to be loaded, and running."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    watch_imports()
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None)
-        if path and name != "__main__" and (functions := replacements(path)):
+        loading = getattr(getattr(module, "__spec__", None), "_initializing", False)
+        if path and name != "__main__" and not loading and (functions := replacements(path)):
             _replace_in(module, functions)
     main = sys.modules.get("__main__")
     script = getattr(main, "__file__", None)
     if script and getattr(main, "__spec__", None) is None and replacements(script):
         _run_again()
+
+
+def watch_imports() -> None:
+    """Load the modules that hold a skipped task with its reference from now on."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
 
 
 def load_again(path: str | Path) -> None:

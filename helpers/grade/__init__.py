@@ -19,8 +19,8 @@ submission, on Linux inside a `sandbox`; `parcel` carries plain data between the
 `verdict` what it shows.
 
 Before anything runs: `marks` finds solutions in code, `task` says what a task is and `labs` which
-belong together; `look` reads a file without running it, `signs` says what a person should look at,
-and `copy` takes the work to a place of its own. For a student: `missing` tells a cell which task it
+belong together; `look` reads a file without running it, and `copy` takes the work to a place of
+its own. For a student: `missing` tells a cell which task it
 lacks, `record` is what is remembered, `progress` shows it, `handin` packs it. For a class:
 `submitted` opens folders and zips, `many` grades them, `tables` and `html` show that, and `example`
 makes a class to try it with. Pages: `card` is a task as text, `page` writes the lists. The student
@@ -30,8 +30,7 @@ does it. `words` cleans text.
 What is held: the work runs where the judgement isn't made; a crash, a hang, an early exit or
 anything printed is never a pass; nothing keeps running. On Linux with bubblewrap the work sees and
 changes nothing but a copy of itself, has no network, and the truth isn't there; elsewhere, and in a
-notebook, where it is the student's own, the verdict says that this isn't held, and `signs` points
-at work that reaches for the check.
+notebook, where it is the student's own, the verdict says that this isn't held.
 """
 
 from helpers.grade.judge import grade

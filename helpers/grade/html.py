@@ -76,8 +76,8 @@ def _people(grades: Grades) -> str:
             f"<td>{_bar(one.points, grades.of)}{one.points} of {grades.of}</td>{cells}</tr>"
         )
     return (
-        "<p class=sub>✓ passed, ✗ failed, – not begun, ⚑ look at it yourself: it names the check, "
-        "or the inside of Python. The reason is under the pointer, and below.</p>"
+        "<p class=sub>✓ passed, ✗ failed, – not begun. Point at a sign for its reason; all are "
+        "below.</p>"
         f"<div class=wide><table><thead><tr><th>submission</th><th>points</th>{heads}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
@@ -90,9 +90,8 @@ def _cell(verdict: Verdict | None) -> str:
     if verdict.kind in EMPTY:
         kind, sign, word = "o", "–", verdict.kind
     words = f"{word}: {verdict.reason}" if verdict.reason else word
-    flag = "<sup>⚑</sup>" if verdict.look_at else ""
-    words = escape("; ".join([words, *verdict.look_at]))
-    return f'<td class="v {kind}" title="{words}"><b aria-label="{word}">{sign}</b>{flag}</td>'
+    words = escape(words)
+    return f'<td class="v {kind}" title="{words}"><b aria-label="{word}">{sign}</b></td>'
 
 
 def _tasks(grades: Grades) -> str:
@@ -131,7 +130,6 @@ def _reasons(number: int, one: Graded, usual: str) -> str:
         rows.append(
             f"<div class=r>{sign} <b>{v.task.id}</b> {word} <span class=k>({escape(v.kind)}, "
             f"{v.seconds:.1f} s{escape(other)})</span> {escape(v.reason)}"
-            f"{' ⚑ ' + escape('; '.join(v.look_at)) if v.look_at else ''}"
             f"{details if v.details else ''}{image(*v.picture) if v.picture else ''}</div>"
         )
     failed = sum(not v.passed for v in one.verdicts.values())

@@ -1,6 +1,7 @@
 """The judgement of one task. No line of any work ever runs in this process."""
 
 import secrets
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -15,6 +16,8 @@ from helpers.grade.words import cut
 
 # Characters of what a verdict says. Work chooses some of it: `raise ValueError(str(a_list))`.
 MOST_SENTENCE, MOST_DETAILS, MOST_PICTURE = 2_000, 8_000, 40_000
+# One truth at a time: it may set torch's default type, which all threads of a process share.
+JUDGING = threading.Lock()
 SEEDS = 1 << 31  # a seed is folded into so many: torch and NumPy take no larger ones, nor below 0
 
 
@@ -60,10 +63,11 @@ def judge(
     begun, facts = time.monotonic(), {}
     truth = None
     try:
-        truth = load_truth(found)
-        cases = draw(truth, seed)
+        with JUDGING:
+            truth = load_truth(found)
+            cases = draw(truth, seed)
         seen = submission.observe(found, cases, limits)
-        facts = {"printed": seen.printed, "look_at": seen.look_at}
+        facts = {"printed": seen.printed}
         facts |= _compared(found, truth, cases, seen.observations)
     except CopyError as error:
         facts = {"kind": "no file", "reason": str(error)}
@@ -89,7 +93,8 @@ def _compared(found: TaskFile, truth, cases: list, seen: list) -> dict:
     be met here.
     """
     try:
-        reason = verify(truth, cases, seen, found.task.ranks)
+        with JUDGING:
+            reason = verify(truth, cases, seen, found.task.ranks)
         if reason is None:
             told = truth.passed(cases, seen) if hasattr(truth, "passed") else ""
             return {"kind": "pass", "reason": str(told or "")}
@@ -116,6 +121,5 @@ def _of_failed(failed: WorkFailed, truth) -> dict:
         "reason": sentence,
         "details": failed.details,
         "printed": failed.printed,
-        "look_at": failed.look_at,
         "picture": picture if picture and len(picture[0]) <= MOST_PICTURE else (),
     }

@@ -19,7 +19,7 @@ from helpers.grade.task import ROOT, load_task
 from helpers.grade.verdict import Verdict
 from helpers.skipped import VARIABLE
 
-FIELDS = ("kind", "reason", "details", "printed", "seconds", "picture", "look_at")
+FIELDS = ("kind", "reason", "details", "printed", "seconds", "picture")
 
 
 class KeptJudge:
@@ -62,7 +62,7 @@ class KeptJudge:
         said = json.loads(line)
         held = Held(said["held"], said["open"])
         facts = {name: said[name] for name in FIELDS}
-        facts |= {name: tuple(said[name]) for name in ("picture", "look_at")}
+        facts["picture"] = tuple(said["picture"])
         return Verdict(task, limits=held, **facts)
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ from helpers.grade.task import ROOT, Task, TaskFile, WorkFailed
 from helpers.ranks.pool import rank_defaults
 from helpers.ranks.protocol import LENGTH, send_bytes
 
+KINDS = ("no file", "syntax", "no function", "not done", "time-out")  # what a workshop may say
 MOST_BYTES = 1 << 28  # of one answer
 KEEP = 1 << 16  # of what a workshop prints, the last so many bytes are kept
 MARGIN_S = 20.0  # the ranks have their own time-out, which says more: it comes first
@@ -38,17 +39,16 @@ NEEDED = (
     "COMSPEC PATHEXT NUMBER_OF_PROCESSORS DYLD_LIBRARY_PATH PYTHONDONTWRITEBYTECODE"
 ).split()
 # What may stand in an answer, and of what kind it is.
-ANSWER = {"results": list, "texts": list, "look_at": list, "ended": int, "status": int}
+ANSWER = {"results": list, "texts": list, "ended": int, "status": int}
 ANSWER |= dict.fromkeys("kind sentence details picture alt user".split(), str)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What came back of a task: an observation for each case, what was printed, and remarks."""
+    """What came back of a task: an observation for each case, and what was printed."""
 
     observations: list[Any]
     printed: str
-    look_at: tuple[str, ...]
 
 
 class Submission:
@@ -82,35 +82,20 @@ class Submission:
             self._end()
             raise
 
-    def look(self, found: TaskFile, limits: Limits) -> tuple[str, ...]:
-        """Look at the file without running it; what a person should look at.
-
-        Raises:
-            WorkFailed: "no file", "syntax", "no function" or "not done".
-            CopyError: the file can't be taken.
-        """
-        with self._copied(found.task) as (work, lab):
-            said = self._ask(found, work, lab, None, limits)
-        remarks = tuple(str(text)[:200] for text in said.get("look_at", ()))
-        if "kind" in said:
-            raise WorkFailed(said["kind"], said.get("sentence", ""), look_at=remarks)
-        return remarks
-
     def observe(self, found: TaskFile, cases: list, limits: Limits) -> Seen:
         """Run the work on every case; what was observed. Raises WorkFailed and CopyError."""
-        look_at = self.look(found, limits)
         with self._copied(found.task) as (work, lab):
             said = self._ask(found, work, lab, cases, limits)
         printed = "".join(
             text if text.endswith("\n") else f"{text}\n" for text in said.get("texts", ()) if text
         )
         if "results" in said:
-            return Seen(said["results"], printed, look_at)
-        kind = said.get("kind") if said.get("kind") in ("not done", "time-out") else "crash"
+            return Seen(said["results"], printed)
+        kind = said.get("kind") if said.get("kind") in KINDS else "crash"
         sentence = said.get("sentence", "what came back is no result")
         picture = (said["picture"], said.get("alt", "")) if "picture" in said else ()
         details = said.get("details", "")
-        raise WorkFailed(kind, sentence, details, picture, printed, look_at)
+        raise WorkFailed(kind, sentence, details, picture, printed)
 
     def held(self, limits: Limits) -> Held:
         """Which limits hold here, and which don't."""
@@ -150,7 +135,7 @@ class Submission:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _ask(self, found: TaskFile, work: str, lab: str, cases: list | None, limits: Limits):
+    def _ask(self, found: TaskFile, work: str, lab: str, cases: list, limits: Limits):
         """The answer to a job. A workshop that didn't end it as it should serves no other."""
         self._jobs += 1
         self.begin()

@@ -8,32 +8,27 @@ from helpers.grade.verdict import Verdict, not_held
 
 
 def csv_of(grades: Grades) -> str:
-    """One row for each submission: name, points, of, the points of each task; then the tasks
-    whose work a person should look at (⚑ on the page), and the limits.
+    """One row for each submission: name, points, of, the points of each task; then the limits.
 
     A task that was not graded, because somebody stopped the grading, has an empty field.
     """
-    rows = [
-        ["submission", "points", "of", *(task.id for task in grades.tasks), "look at", "limits"]
-    ]
+    rows = [["submission", "points", "of", *(task.id for task in grades.tasks), "limits"]]
     for one in grades.graded:
         points = [_points(one.verdicts.get(task.id)) for task in grades.tasks]
-        flags = " ".join(v.task.id for v in one.verdicts.values() if v.look_at)
         limits = "; ".join(dict.fromkeys(filter(None, map(_limits, one.verdicts.values()))))
-        rows.append([_safe(one.name), one.points, grades.of, *points, flags, limits])
+        rows.append([_safe(one.name), one.points, grades.of, *points, limits])
     return _csv(rows)
 
 
 def verdicts_csv_of(grades: Grades) -> str:
-    """One row for each verdict, with its reason, what a person should look at, and the limits."""
+    """One row for each verdict, with its reason and the limits."""
     rows = [["submission", "task", "verdict", "kind", "points", "of", "seconds", "reason"]]
-    rows[0] += ["look at", "limits"]
+    rows[0] += ["limits"]
     for one in grades.graded:
         for v in one.verdicts.values():
             rows.append(
                 [_safe(one.name), v.task.id, v.word, v.kind, v.task.points if v.passed else 0,
-                 v.task.points, f"{v.seconds:.1f}", _safe(v.reason), _safe("; ".join(v.look_at)),
-                 _limits(v)]
+                 v.task.points, f"{v.seconds:.1f}", _safe(v.reason), _limits(v)]
             )  # fmt: skip
     return _csv(rows)
 

@@ -22,7 +22,7 @@ class WorkFailed(Exception):
     "crash" or "check" (it isn't the work's mistake).
     sentence: what happened, with rank and line; details: Python's own words, for a person.
     picture: the SVG and the words of a picture of what went wrong, where there is one.
-    printed, look_at: as in a verdict.
+    printed: as in a verdict.
     """
 
     def __init__(
@@ -32,11 +32,10 @@ class WorkFailed(Exception):
         details: str = "",
         picture: tuple = (),
         printed: str = "",
-        look_at: tuple = (),
     ):
         super().__init__(sentence)
         self.kind, self.sentence, self.details, self.picture = kind, sentence, details, picture
-        self.printed, self.look_at = printed, look_at
+        self.printed = printed
 
 
 class TaskError(ValueError):

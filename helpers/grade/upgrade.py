@@ -1,12 +1,13 @@
 """`python -m helpers.grade.upgrade OLD`: bring work along from an older student edition.
 
 For each task the functions that you have written in OLD take the place of the stubs here, with the
-imports and functions of your own that stand beside them. Nothing in OLD changes, and work that is
+functions of your own that stand beside them and the imports that they use. Nothing in OLD changes, and work that is
 here already stays. What you have written into notebooks isn't brought along.
 """
 
 import argparse
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from helpers.grade.task import Task
 from helpers.skipped import definitions, with_references
 
 IMPORTS = ast.Import | ast.ImportFrom
+STUB = re.compile(r"\bTask [A-Z][A-Z0-9-]*-[A-Z0-9]+: ")  # of whatever id: ids were renumbered
 
 
 def bring(task: Task, old: Path, new: Path) -> str:
@@ -30,7 +32,7 @@ def bring(task: Task, old: Path, new: Path) -> str:
         theirs = dict(definitions(ast.parse(before)))
     except (SyntaxError, UnicodeDecodeError) as error:
         return f"left: {task.file} isn't Python ({error})"
-    if _stubbed(before, theirs, task):
+    if _stubbed(before, theirs, task) or task.functions[0] not in _asked(old, task.file):
         return ""
     if not has_stub(target, task):
         return "left: there is work here already"
@@ -39,12 +41,20 @@ def bring(task: Task, old: Path, new: Path) -> str:
     lines = before.splitlines()
     found = {name: _source(lines, theirs[name]) for name in task.functions if name in theirs}
     text = with_references(text, found)
-    extra = [
-        ast.get_source_segment(before, node)
+    own = [
+        node
         for node in ast.parse(before).body
-        if (isinstance(node, IMPORTS) and ast.unparse(node) not in text)
-        or (isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name not in ours)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name not in ours
     ]
+    used = _names([theirs[name] for name in found] + own)
+    imports = [
+        node
+        for node in ast.parse(before).body
+        if isinstance(node, IMPORTS)
+        and ast.unparse(node) not in text
+        and used & {(each.asname or each.name).split(".")[0] for each in node.names}
+    ]
+    extra = [ast.get_source_segment(before, node) for node in (*imports, *own)]
     if extra:
         place = min(node.lineno for node in ast.parse(text).body if not _first(node)) - 1
         after = text.splitlines()
@@ -56,9 +66,25 @@ def bring(task: Task, old: Path, new: Path) -> str:
 
 def _stubbed(text: str, nodes: dict, task: Task) -> bool:
     """Whether no function of the task has been written."""
-    marks = f"Task {task.id}: "
     found = [_source(text.splitlines(), nodes[name]) for name in task.functions if name in nodes]
-    return not found or all(marks in body for body in found)
+    return not found or all(STUB.search(body) for body in found)
+
+
+def _names(nodes: list[ast.AST]) -> set[str]:
+    """Every name that code uses."""
+    return {each.id for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _asked(old: Path, name: str) -> set[str]:
+    """The functions of a file that were a task then; the others were there from the start."""
+    found: set[str] = set()
+    for path in (old / "tasks").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Task":
+                facts = {each.arg: each.value for each in node.keywords}
+                if "file" in facts and ast.literal_eval(facts["file"]) == name:
+                    found.add(ast.literal_eval(facts["function"]))
+    return found
 
 
 def _source(lines: list[str], node: ast.FunctionDef | ast.ClassDef) -> str:

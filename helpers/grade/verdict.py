@@ -29,7 +29,6 @@ class Verdict:
     following: what comes after this task, for a pass.
     limits: which limits were held while the work ran, and which this system cannot hold.
     picture: where ranks waited for each other, an SVG of that and its words; else empty.
-    look_at: what a person should look at: work that names the check, or the inside of Python.
     """
 
     task: Task
@@ -42,13 +41,11 @@ class Verdict:
     following: str = ""
     limits: Held = field(default_factory=Held)
     picture: tuple[str, ...] = ()
-    look_at: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("reason", "details", "printed"):
             object.__setattr__(self, name, plain(getattr(self, name)))
-        for name in ("picture", "look_at"):
-            object.__setattr__(self, name, tuple(map(plain, getattr(self, name))))
+        object.__setattr__(self, "picture", tuple(map(plain, self.picture)))
 
     @property
     def passed(self) -> bool:
@@ -71,7 +68,6 @@ class Verdict:
             "points": self.task.points if self.passed else 0,
             "of": self.task.points,
             "seconds": round(self.seconds, 1),
-            "look at": list(self.look_at),
             "limits": {"held": self.limits.held, "not held": self.limits.open},
         }
 
@@ -145,12 +141,9 @@ def table(verdicts: list[Verdict]) -> str:
     for v in verdicts:
         lines.append(f"{v.task.id:{wide}}  {v.word:7}  {v.seconds:4.1f} s  {v.task.title}")
         indent = " " * (wide + 2)
-        look_at = "look at it yourself: " + "; ".join(v.look_at) if v.look_at else ""
-        lines += [
-            textwrap.fill(text, 98, initial_indent=indent, subsequent_indent=indent)
-            for text in (v.reason, look_at)
-            if text
-        ]
+        if v.reason:
+            indented = {"initial_indent": indent, "subsequent_indent": indent}
+            lines.append(textwrap.fill(v.reason, 98, **indented))
     passed = [v for v in verdicts if v.passed]
     points, of = (sum(v.task.points for v in group) for group in (passed, verdicts))
     lines.append(f"{len(passed)} of {len(verdicts)} passed, {points} of {of} points")

@@ -25,8 +25,7 @@ from helpers.grade.look import look_at
 from helpers.grade.parcel import ParcelError, pack, unpack
 from helpers.grade.processes import adopt, end_below
 from helpers.grade.sandbox import become_nobody
-from helpers.grade.signs import signs_of
-from helpers.grade.task import Task, WorkFailed, load_module, load_task
+from helpers.grade.task import ROOT, Task, WorkFailed, load_module, load_task
 from helpers.ranks.protocol import receive_bytes, send_bytes
 
 LIBRARIES = ("numpy", "torch.distributed", "psutil", "cloudpickle", "helpers.hang.monitor")
@@ -36,7 +35,7 @@ CAN_FORK = hasattr(os, "fork") and sys.platform == "linux"
 
 @dataclass(frozen=True)
 class Job:
-    """Look at a file without running it (`cases` is None), or run it on cases.
+    """Run the work on cases.
 
     number: of this job in its workshop. task, tasks: the id, and the folder of the tasks.
     work: the folder that holds the copied submission. lab: a folder with copies of labs, from
@@ -48,7 +47,7 @@ class Job:
     tasks: str
     work: str
     lab: str
-    cases: list | None
+    cases: list
     seconds: float
     gigabytes: float
 
@@ -131,8 +130,7 @@ def answer(job: Job) -> bytes:
     """Do a job; the parcel that says how it went."""
     try:
         found = load_task(job.task, Path(job.tasks))
-        if job.cases is None:
-            return _look(job, found.task)
+        look_at(Path(job.work, found.task.file), found.task)
         return _run(job, found.task, found.path)
     except WorkFailed as failed:
         return pack({"kind": failed.kind, "sentence": failed.sentence})
@@ -141,16 +139,6 @@ def answer(job: Job) -> bytes:
     except Exception as error:
         sentence = f"the work cannot be run: {type(error).__name__}: {error}"
         return pack({"kind": "crash", "sentence": sentence, "details": traceback.format_exc()})
-
-
-def _look(job: Job, task: Task) -> bytes:
-    work = Path(job.work)
-    found = {"look_at": signs_of(work, task.file)}
-    try:
-        look_at(work / task.file, task)
-    except WorkFailed as failed:
-        found |= {"kind": failed.kind, "sentence": failed.sentence}
-    return pack(found)
 
 
 def _run(job: Job, task: Task, path: Path) -> bytes:
@@ -180,12 +168,23 @@ def _run(job: Job, task: Task, path: Path) -> bytes:
 
 def observe(task_path: str, file: str, lab: str, cases: list) -> list[Any]:
     """On a rank: import the task and the work; what `run` of the task returns for each case."""
-    sys.modules["tasks.truth"] = None  # importing it fails, wherever it lies
+    _hide_truth(Path(task_path).parent, ROOT / "tasks")
     if lab:
         sys.path[:0] = map(str, Path(lab).iterdir())  # labs with names of their own: gpt2
     run = load_module(Path(task_path), "lab_task").run
     module = load_work(Path(file))
     return [run(module, case) for case in cases]
+
+
+def _hide_truth(*folders: Path) -> None:
+    """Refuse to open or import what is in these folders, where no sandbox hides it."""
+    hidden = tuple(str(folder / "truth") for folder in folders)
+
+    def refuse(event: str, args: tuple) -> None:
+        if event in ("open", "import") and str(args[0]).startswith((*hidden, "tasks.truth")):
+            raise PermissionError("the truth of the tasks is the judge's alone")
+
+    sys.addaudithook(refuse)
 
 
 def load_work(path: Path) -> ModuleType:

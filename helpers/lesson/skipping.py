@@ -1,7 +1,5 @@
 """`skip`: in this kernel the reference takes the place of a task that isn't done."""
 
-import os
-
 from helpers import skipped
 from helpers.grade.missing import Card, forget_missing
 from helpers.grade.notebook import find_root
@@ -28,9 +26,7 @@ def skip(task_id: str) -> None:
             f"{task.listed('{}()')} in {task.file}, or ask your teacher."
         )
     else:
-        tasks = dict.fromkeys([*skipped.skipped(), task_id])
-        os.environ[skipped.VARIABLE] = ",".join(tasks)
-        skipped.install()
+        skipped.skip_from_now(task_id)
         forget_missing(task_id)
         note_skipped(task_id)
         text = (

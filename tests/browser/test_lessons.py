@@ -39,6 +39,7 @@ def test_a_prediction_is_clicked_and_the_answer_knows_it(lab):
     cells = ["from helpers.lesson import predict, reveal"]
     cells += ['predict("L02-1", "Which?", "this", "that", "both")', 'reveal("L02-1")']
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}  # else a dialog
     nbformat.write(notebook, lab.root / "notebooks/predict.ipynb")
     page = lab.open("notebooks/predict.ipynb")
     lab.run_all(page)

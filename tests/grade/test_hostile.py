@@ -192,8 +192,8 @@ def test_the_truth_cannot_be_imported(confined, free):
     assert seen(confined(TRUTH_BY_IMPORT)) == "[]"
     assert seen(free(TRUTH_BY_IMPORT)) == "[]"
     found = confined(TRUTH_BY_PATH.format(str(confined.checks)))
-    assert seen(found) == "[]" and found.look_at  # without a sandbox it's there: a person is told
-    assert free(TRUTH_BY_PATH.format(str(free.checks))).look_at
+    assert seen(found) == "[]"
+    assert seen(free(TRUTH_BY_PATH.format(str(free.checks)))) == "[]"
 
 
 def test_no_other_process_and_no_secret_of_the_teacher_can_be_seen(confined, monkeypatch):

@@ -148,9 +148,8 @@ HELD = "held: time (60 s); not held here: network"
 
 @pytest.fixture
 def grades(task):
-    signs = ("line 1 names gc", "line 2 names <x>")
     right = Verdict(task, "pass", seconds=1, limits=Held({"time": "60 s"}, ["network"]))
-    wrong = Verdict(task, "mistake", "<script>alert(1)</script>", "Trace\x07back", look_at=signs)
+    wrong = Verdict(task, "mistake", "<script>alert(1)</script>", "Trace\x07back")
     picture = Verdict(task, "time-out", "both wait", picture=("<svg/>", "who 'waits'"))
     found = {"=ada": right, "b<ob": wrong, "eve": picture}
     graded = [Graded(name, {"T-1": verdict}) for name, verdict in found.items()]
@@ -159,16 +158,15 @@ def grades(task):
 
 def test_csv(grades):
     assert list(csv.reader(io.StringIO(csv_of(grades)))) == [
-        ["submission", "points", "of", "T-1", "look at", "limits"],
-        ["'=ada", "4", "4", "4", "", HELD],  # a spreadsheet would compute what begins with "="
-        ["b<ob", "0", "4", "0", "T-1", ""],
-        ["eve", "0", "4", "0", "", ""],
-        ["late", "0", "4", "", "", ""],
+        ["submission", "points", "of", "T-1", "limits"],
+        ["'=ada", "4", "4", "4", HELD],  # a spreadsheet would compute what begins with "="
+        ["b<ob", "0", "4", "0", ""],
+        ["eve", "0", "4", "0", ""],
+        ["late", "0", "4", "", ""],
     ]
     rows = list(csv.DictReader(io.StringIO(verdicts_csv_of(grades))))
     assert [row["kind"] for row in rows] == ["pass", "mistake", "time-out"]
     assert rows[1]["reason"] == "<script>alert(1)</script>" and rows[0]["limits"] == HELD
-    assert rows[1]["look at"] == "line 1 names gc; line 2 names <x>"
 
 
 def test_json_and_text(grades):
@@ -191,7 +189,7 @@ def test_html_holds_no_script_and_nothing_from_elsewhere(grades):
 def test_no_character_stops_a_table(task):
     """One half of a character, which UTF-8 can't hold, once cost everybody the grades."""
     evil = "a\ud800\x1b[2J\x9b\u202eb"
-    verdict = Verdict(task, "crash", evil, details=evil, look_at=(evil,), picture=("<svg/>", evil))
+    verdict = Verdict(task, "crash", evil, details=evil, picture=("<svg/>", evil))
     grades = Grades([task], [Graded(f"{evil}\nada 10/10", {task.id: verdict})], {task.id: 1})
     texts = [csv_of(grades), verdicts_csv_of(grades), write_json(grades), html_of(grades)]
     texts += [text_of(grades), table([verdict]), repr(verdict), verdict._repr_html_()]

@@ -64,16 +64,6 @@ def test_a_long_error_is_cut(free):
     assert "99999] end" in found.details
 
 
-def test_what_a_person_should_look_at_comes_with_the_verdict(free):
-    free.small.write("lab/beside.py", "import gc\n")
-    found = free("import beside, inspect; return number + 1")
-    (free.small.root / "lab" / "beside.py").unlink()
-    assert found.passed and len(found.look_at) == 2
-    assert (
-        "names inspect" in found.look_at[0] and "lab/beside.py, line 1 names gc" in found.look_at[1]
-    )
-
-
 @pytest.mark.parametrize("seed", [10**40, -(10**30), 2**31, 0])
 def test_any_whole_number_is_a_seed(free, seed):
     free.small.write("lab/work.py", "def add_one(number):\n    return number + 1\n")

@@ -57,6 +57,8 @@ def editions(tmp_path):
         path = tmp_path / name / TASK.file
         path.parent.mkdir(parents=True)
         (tmp_path / name / "tasks").mkdir()
+        facts = f"file={TASK.file!r}, function={TASK.functions[0]!r}"
+        (tmp_path / name / "tasks/rc_2.py").write_text(f"TASK = Task(id='RC-9', {facts})")
         path.write_text(text)
     return tmp_path / "old", tmp_path / "new"
 
@@ -88,6 +90,7 @@ def test_what_is_written_comes_along_with_what_it_uses(editions, monkeypatch, ca
     "old, new, said",
     [
         (OLD.replace("return ring(x) * 2", STUB), NEW, ""),
+        (OLD.replace("return ring(x) * 2", STUB).replace("RC-2", "RC-1"), NEW, ""),  # its old id
         (OLD, OLD.replace(STUB, "return x"), "left: there is work here already"),
         ("def (", NEW, "isn't Python"),
     ],
@@ -97,6 +100,11 @@ def test_what_stays_behind(editions, old, new, said):
     (editions[1] / TASK.file).write_text(new)
     assert said in (found := upgrade.bring(TASK, *editions)) and bool(said) == bool(found)
     assert (editions[1] / TASK.file).read_text() == new
+
+
+def test_what_was_given_then_and_is_a_task_now_is_not_somebodys_work(editions):
+    (editions[0] / "tasks/rc_2.py").write_text("TASK = Task(file='other.py', function='other')")
+    assert upgrade.bring(TASK, *editions) == ""
 
 
 def test_wrong_folders(editions, tmp_path, capsys):

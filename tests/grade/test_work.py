@@ -5,18 +5,16 @@ import os
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import psutil
 import pytest
 
 from helpers.grade import copy, handin
 from helpers.grade.copy import MOST_FILES, CopyError, copy_lab, copy_work
-from helpers.grade.labs import all_tasks, lab_of, tasks_of
+from helpers.grade.labs import lab_of, tasks_of
 from helpers.grade.look import has_stub, look_at
 from helpers.grade.marks import find_regions
 from helpers.grade.processes import end_below, memory_of, tree
-from helpers.grade.signs import signs, signs_of
 from helpers.grade.submitted import opened
 from helpers.grade.task import ROOT, Task, TaskError, WorkFailed, load_task, task_ids
 
@@ -115,52 +113,6 @@ def test_a_stub_anywhere(small, task):
         "def broken(:\n": False,
     }.items():
         assert has_stub(small.write("lab/work.py", text), task) == there
-
-
-# --- what a person should look at ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("line", "remark"),
-    [
-        ("import helpers.oracle", "helpers.oracle, which reaches the judge of layouts"),
-        ("from helpers import oracle", "helpers.oracle, which reaches the judge of l"),
-        ("import lab_task_dp_1 as x", "lab_task_dp_1"), ("from tasks.truth import dp_1", "tasks"),
-        ("from helpers.grade.task import load_truth", "helpers.grade"),
-        ("x = sys.modules['lab_task'].run", "lab_task, which reaches the check"),
-        ("import inspect, gc", "gc, which reaches all objects of its process"),
-        ("sys._getframe(1).f_locals", "_getframe"), ("exec('1')", "exec()"),
-        ("[m for m in model.modules()]", ""), ("from helpers.ranks import x", ""),
-        ("model.eval()", ""), ("def broken(:", ""), ("re.compile('a')", ""),
-    ],
-)  # fmt: skip
-def test_signs_of_work_that_reaches_for_the_check(tmp_path, line, remark):
-    (tmp_path / "work.py").write_text(f"import sys\n{line}\n")
-    found = signs(tmp_path / "work.py")
-    assert any(f"line 2 names {remark}" in one for one in found) if remark else found == [], found
-
-
-def test_no_solution_of_this_lab_has_a_sign():
-    """Else every teacher would look at every submission."""
-    files = {task.file for task in all_tasks()}
-    assert {file: signs(Path(ROOT, file)) for file in files} == dict.fromkeys(files, [])
-
-
-def test_signs_beside_the_task_and_a_flood_of_them(small, monkeypatch):
-    small.write("lab/work.py", "import beside\nimport gc\n")
-    small.write("lab/beside.py", "\nimport helpers.oracle\n")
-    # The lab's own file of this name starts other programs, as its name says: more is a sign.
-    text = (ROOT / "TP" / "mpirun.py").read_text(encoding="utf-8")
-    small.write("TP/mpirun.py", text + "\nimport gc\n")
-    found = signs_of(small.root, "lab/work.py")
-    assert found[0] == "line 2 names gc, which reaches all objects of its process"
-    assert [one for one in found if "TP/" in one] == [one for one in found[1:] if "names gc" in one]
-    assert any(one.startswith("lab/beside.py, line 2 names helpers.oracle") for one in found)
-    small.write("lab/work.py", "import gc\n" * 30)
-    found = signs_of(small.root, "lab/work.py")
-    assert len(found) == 21 and found[-1].startswith("and 1")
-    monkeypatch.setattr("helpers.grade.signs.MOST_BYTES", 10)
-    assert "not all files were looked through" in signs_of(small.root / "tasks", "t_1.py")[-1]
 
 
 # --- what is taken, and what is handed in --------------------------------------------------------

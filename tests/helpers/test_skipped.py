@@ -80,8 +80,8 @@ def test_an_edition_without_references():
 @pytest.fixture
 def lab(tmp_path: Path) -> Path:
     """A copy of what a script needs, with one task and its reference."""
-    (tmp_path / "helpers").mkdir()
-    for name in ("__init__.py", "skipped.py"):
+    (tmp_path / "helpers/at_start").mkdir(parents=True)
+    for name in ("__init__.py", "skipped.py", "at_start/sitecustomize.py"):
         (tmp_path / "helpers" / name).write_bytes((ROOT / "helpers" / name).read_bytes())
     (tmp_path / "helpers" / "trace.py").write_text("Event = 1\n")
     (tmp_path / "tasks").mkdir()
@@ -125,6 +125,19 @@ skipped.install()
 print(double(4), double(4, 3), kept(5).number, asyncio.run(kept(6).later()))
 """
     assert run(lab, "-c", code, skip="").strip() == "8 12 10 12"
+
+
+@pytest.mark.parametrize("first_line", ["", "from helpers.trace import Event"])
+def test_what_a_lesson_starts_has_the_reference_whether_it_imports_helpers_or_not(lab, first_line):
+    text = WORK.replace("from helpers.trace import Event", first_line)
+    (lab / "work" / "part.py").write_text(text)
+    code = """
+import subprocess, sys, helpers.skipped as skipped
+skipped.skip_from_now("T-1")
+command = [sys.executable, "-c", "import part; print(part.double(4), part.Part(5).number)"]
+sys.exit(subprocess.run(command).returncode)
+"""
+    assert run(lab, "-c", code, skip="").strip() == "8 10"
 
 
 def test_own_work_that_is_half_done_is_replaced_and_nothing_else(lab):
