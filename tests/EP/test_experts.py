@@ -164,11 +164,14 @@ def train(flags):
     return ep.train(ep.read_flags(flags), find_place(), "cpu", lambda *_: None)[0]
 
 
-def read_twice():
+def send_what_does_not_fit():
     ids = torch.arange(6).view(1, 6)
     with pytest.raises(ValueError, match="ranks 0 and 1 read the same tokens"):
         script("dispatch").require_own_tokens(ids)
     script("dispatch").require_own_tokens(ids + dist.get_rank())
+    take = [1, 1 + (dist.get_rank() == 0)]  # rank 0 expects a row more than rank 1 sends
+    with pytest.raises(RuntimeError, match="the parts of a collective have different sizes"):
+        script("dispatch").Dispatch().send(torch.ones(2, 3), [1, 1], take)
 
 
 def test_the_script_learns_and_refuses_what_cannot_be():
@@ -177,7 +180,7 @@ def test_the_script_learns_and_refuses_what_cannot_be():
     for more in (["--balance", "loss", "--capacity", "1.25"], ["--balance", "bias"]):
         losses = launch(train, 2, ([*flags, *more],), quiet=True, timeout=400)
         assert sum(rank[-1] for rank in losses) < sum(rank[0] for rank in losses) - 0.2
-    launch(read_twice, 2, quiet=True)
+    launch(send_what_does_not_fit, 2, quiet=True)
     check, read = script().check_ranks, script().read_flags
     for flags, ranks, said in (
         (["--experts", "6"], 4, "6 experts cannot be divided among 4 ranks"),
