@@ -183,8 +183,8 @@ reveal("L14-3", dense=ends[0], experts=ends[1])
 # Switch reports pre-training up to seven times as fast as a dense model on the same resources
 # ([2101.03961](https://arxiv.org/abs/2101.03961), abstract).
 #
-# Nobody has told the router what to do with its experts. It gets its gradient through the weights
-# $p_e$ alone: whatever expert helped is made more likely next time.
+# Nothing in the loss asks the router to use all of its experts. Its gradient comes through the
+# weights $p_e$ alone: an expert that helped is made more likely next time.
 
 # %%
 predict(
