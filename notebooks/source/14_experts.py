@@ -409,11 +409,11 @@ print(f"all-to-alls of rows in a step: {found[0][1].count('all-to-all') // layer
 # ## Who sends how much to whom?
 #
 # The same four batches through the model that was never balanced, and through the one balanced by
-# its bias. A cell is the number of rows that one rank sends to another in the first layer.
+# its bias. A cell is the number of rows that one rank sends to another in the second layer.
 
 # %%
 even = launch(forward, ranks=4, args=(bias_net, batches), quiet=True)
-sent = {name: [rank[2][0] for rank in ranks] for name, ranks in (("no balancing", found),
+sent = {name: [rank[2][1] for rank in ranks] for name, ranks in (("no balancing", found),
                                                                 ("by bias", even))}  # fmt: skip
 show(heat(sent))
 most = {name: max(map(sum, zip(*table, strict=True))) for name, table in sent.items()}
