@@ -482,7 +482,8 @@ error = max(abs(took[name] / foretold[name] - 1) for name in took)
 claim(error < 0.5, f"The measured layer is within {error:.0%} of the one computed from the rows.")
 
 # %% [markdown]
-# The hatched boxes of the three quiet ranks are long: their rows are done, and they wait for rank 0.
+# The three quiet ranks are hatched for most of that layer: their rows are done, and they wait for
+# rank 0.
 #
 # And the bytes? A row of DeepSeek-V3 has 7,168 numbers, of 2 bytes in bfloat16, and a token is sent
 # to 8 experts. If all of them are on other ranks, how many kilobytes (1,000 bytes) does one token
