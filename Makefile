@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-all demo notebooks figures bench stress student upgrade tasks handin progress clean
+.PHONY: help setup lab test test-all demo notebooks figures site bench stress student upgrade tasks handin progress clean
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -25,6 +25,7 @@ help:
 	@echo "make demo       train the small model on one device, then on three ranks, and compare"
 	@echo "make notebooks  build and execute the notebooks whose source or code has changed"
 	@echo "make figures    draw imgs/ again, from the schedules themselves"
+	@echo "make site       write the lab as static pages to build/site"
 	@echo "make bench      measure: ours beside a rival, in turn (ONLY=launches: one file of bench/)"
 	@echo "make stress     repeat what must leave nothing behind, and try random cases by the thousand"
 	@echo "make student    write the student edition to build/student (REFERENCE=no: no skipping)"
@@ -55,6 +56,10 @@ notebooks: setup
 
 figures: setup
 	@$(VENV) tools/figures.py
+
+site:
+	@"$(PYTHON)" tools/install.py $(CHOSEN) --extras site
+	@$(VENV) tools/make_site.py
 
 bench: setup
 	@OMP_NUM_THREADS=1 $(VENV) -m bench $(ONLY)

@@ -102,7 +102,7 @@ class Estimate:
         backward = [w.total + message for w in self.parts.backward]
         each = layer_activations(
             *(self.model, layout.micro_batch, layout.sequence, layout.tp),
-            *(layout.sequence_parallel, layout.recompute),
+            *(layout.sequence_parallel, layout.recompute, layout.cp),
         )
         stages = layout.pp * layout.chunks
         return simulate(

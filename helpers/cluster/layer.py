@@ -8,7 +8,7 @@ from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine
 from helpers.cluster.network import all_gather_seconds, all_reduce_seconds, all_to_all_seconds
 from helpers.cluster.seconds import Seconds
-from helpers.cost import ModelConfig
+from helpers.cost import ModelConfig, context_parallel_bytes
 
 # Kernels that the host starts, forward and backward: norms, products, softmax, dropouts, copies.
 KERNELS, KERNELS_BACK, KERNELS_SCORES = 18, 36, 5
@@ -36,6 +36,9 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
         talk * _exposed(layout) + away,
         machine.launch * KERNELS_BACK + wait,
     )
+    ahead, behind = _context(model, layout, machine, go[1] + go[2], back)
+    forward += Seconds(0.0, 0.0, ahead, 0.0)
+    backward += Seconds(0.0, 0.0, behind, 0.0)
     if layout.recompute == "full":
         backward += forward
     elif layout.recompute == "selective" and not layout.flash:
@@ -50,6 +53,7 @@ def _products(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[lis
     Each product of the forward pass needs two in the backward pass, of the same three dimensions.
     """
     n, t, s = layout.tokens, layout.tp, layout.sequence
+    own = s // layout.cp  # queries of a sequence that are here; of the keys, all pass by
     h, d = model.hidden, model.head_size
     wide, query = (model.query_width + 2 * model.kv_width) / t, model.query_width / t
     heads = layout.micro_batch * model.heads / t
@@ -58,15 +62,15 @@ def _products(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[lis
     ways, mlps = 2 if model.gated else 1, _mlps(model, layout)
     forward = [
         product(n, wide, h),
-        masked * product(s, s, d, heads),
-        masked * product(s, d, s, heads),
+        masked * product(own, s, d, heads),
+        masked * product(own, d, s, heads),
         product(n, h, query),
         sum(product(r, ways * w, h, c) + product(r, h, w, c) for r, w, c in mlps),
     ]
     backward = (
         product(n, h, wide)
         + product(h, wide, n)
-        + masked * (product(s, s, d, heads) + 3 * product(s, d, s, heads))
+        + masked * (product(own, s, d, heads) + 3 * product(own, d, s, heads))
         + product(n, query, h)
         + product(query, h, n)
     )
@@ -124,6 +128,27 @@ def _collectives(model: ModelConfig, layout: Layout, machine: Machine) -> float:
     if layout.sequence_parallel:
         return 4 * all_gather_seconds(machine, size, layout.tp, near)
     return 2 * all_reduce_seconds(machine, size, layout.tp, near)
+
+
+def _context(
+    model: ModelConfig, layout: Layout, machine: Machine, ahead: float, back: float
+) -> tuple[float, float]:
+    """What the messages of a cut sequence add to attention, forward and backward, in seconds.
+
+    A ring hides them beside the blocks, all but the last of which pass one on. A gather, or an
+    all-to-all, comes before anything is computed.
+    ahead, back: seconds of the products of attention, and of the whole backward pass.
+    """
+    p = layout.cp
+    sizes = layout.micro_batch, layout.sequence, p, layout.context, layout.tp
+    both = context_parallel_bytes(model, *sizes)
+    near = layout.on_a_node("cp", machine.node)
+    sent = [all_gather_seconds(machine, size * p / max(1, p - 1), p, near) for size in both]
+    if layout.context != "ring":
+        return sent[0], sent[1]
+    beside = (p - 1) / p
+    scores = min(back, 2.5 * ahead)  # five products for the two of the forward pass
+    return max(0.0, sent[0] - beside * ahead), max(0.0, sent[1] - beside * scores)
 
 
 def _exposed(layout: Layout) -> float:

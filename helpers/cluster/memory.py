@@ -48,8 +48,8 @@ def _stage(model: ModelConfig, layout: Layout, stage: int, weights: float) -> Me
     """Of the first stage (0) or the last (-1)."""
     precision = "mixed, fp32 gradients" if layout.fp32_gradients else "mixed"
     experts = expert_parameters(model, layout) if layout.ep > 1 else 0.0
-    kept = states(weights - experts, precision, layout.zero, layout.dp)
-    own = states(experts, precision, layout.zero, layout.dp // layout.ep)
+    kept = states(weights - experts, precision, layout.zero, layout.replicas)
+    own = states(experts, precision, layout.zero, layout.replicas // layout.ep)
     recompute = "selective" if layout.flash and layout.recompute == "none" else layout.recompute
     sizes = (model, layout.micro_batch, layout.sequence, layout.tp, layout.sequence_parallel)
     per_chunk = model.layers / (layout.pp * layout.chunks)
@@ -57,16 +57,18 @@ def _stage(model: ModelConfig, layout: Layout, stage: int, weights: float) -> Me
     working = 0.0
     if recompute == "full":
         again = "selective" if layout.flash else "none"
-        working = layer_activations(*sizes, recompute=again)
+        working = layer_activations(*sizes, recompute=again, cp=layout.cp)
     if layout.zero == 3:  # the layer at work and the next one, whole
         working += 4 * weights / (model.layers / layout.pp)
+    if layout.cp > 1 and layout.context == "gather":  # the keys and values of all, for one layer
+        working += 4 * layout.micro_batch * layout.sequence * model.kv_width / layout.tp
     if stage == -1 or layout.pp == 1:  # logits in 16 bits, and in 32 for the loss
         working = max(working, 6 * layout.tokens * model.vocabulary / layout.tp)
     return Memory(
         kept.weights + own.weights,
         kept.gradients + own.gradients,
         kept.optimizer + own.optimizer,
-        layer_activations(*sizes, recompute=recompute) * per_chunk * flying,
+        layer_activations(*sizes, recompute=recompute, cp=layout.cp) * per_chunk * flying,
         working,
     )
 

@@ -67,7 +67,7 @@ def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:
         backward,
         _message(model, layout, machine),
         _reduce(model, layout, machine, weights, backward[-1].total),
-        machine.memory_seconds(UPDATE * weights / (layout.dp if layout.zero else 1)),
+        machine.memory_seconds(UPDATE * weights / (layout.replicas if layout.zero else 1)),
         machine.step,
     )
 
@@ -115,14 +115,15 @@ def _reduce(
     each, near = 4 if layout.fp32_gradients else 2, layout.on_a_node("dp", machine.node)
     back = 2 if layout.zero else each  # with ZeRO, weights come back, not gradients
     experts = expert_parameters(model, layout) if layout.ep > 1 else 0.0
-    seconds = all_gather_seconds(machine, (each + back) * (weights - experts), layout.dp, near)
+    rest = (each + back) * (weights - experts)
+    seconds = all_gather_seconds(machine, rest, layout.replicas, near)
     if experts:  # neighbors share them, so their replicas are far apart
         apart = max(1, near // layout.ep)
-        copies = layout.dp // layout.ep
+        copies = layout.replicas // layout.ep
         seconds += all_gather_seconds(machine, (each + back) * experts, copies, apart)
     if layout.zero == 3:
         gathers = 2 * layout.micro_batches - 1
-        seconds += gathers * all_gather_seconds(machine, 2 * weights, layout.dp, near)
+        seconds += gathers * all_gather_seconds(machine, 2 * weights, layout.replicas, near)
         beside *= 1.5 * layout.micro_batches  # weights are gathered beside every pass
     if layout.overlap_dp:
         seconds = max(seconds - beside, seconds * layout.pp / model.layers)

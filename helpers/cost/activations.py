@@ -72,8 +72,11 @@ def layer_activations(
     tp: int = 1,
     sequence_parallel: bool = False,
     recompute: str = "none",
+    cp: int = 1,
 ) -> float:
     """Return the bytes that one rank keeps for one layer and one micro-batch.
+
+    cp: ranks that share the sequence; each has its own queries, and keeps their part of all.
 
     For a GPT-2 this is the paper's table 2, in multiples of sbh:
     10 + 24/t + 5as/(ht) with tensor parallelism; (34 + 5as/h)/t with sequence parallelism too;
@@ -83,11 +86,11 @@ def layer_activations(
     checked_recompute(recompute)
     cut = tp if sequence_parallel else 1
     if recompute == "full":
-        return BYTES * batch * sequence * model.hidden / cut
+        return BYTES * batch * sequence * model.hidden / cut / cp
     rows = kept_by_layer(model, batch, sequence)
     if recompute == "selective":
         rows = [row for row in rows if not row.scores]
-    return sum(row.size / (tp if row.split else cut) for row in rows)
+    return sum(row.size / (tp if row.split else cut) for row in rows) / cp
 
 
 def layers_in_flight(

@@ -15,6 +15,7 @@ Files, from the ground up:
     stages, drift          a model cut into stages; local steps and their mean
     pipelines              what a pipeline keeps, how its steps fit together, where its stages lie
     grid, experts          the process grid; which token goes to which expert
+    context                a cut sequence: the ring of keys, and the causal triangle
 
 It's pure Python: only a PNG needs matplotlib.
 """

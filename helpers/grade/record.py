@@ -35,7 +35,9 @@ def progress_file() -> Path | None:
 
 
 def read_all(path: Path | None) -> dict[str, dict]:
-    """Everything that is remembered, by kind: "tasks", "predictions", "numbers", "skipped"."""
+    """Everything that is remembered, by kind: "tasks", "predictions", "numbers", "skipped",
+    "levels".
+    """
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         return {str(k): v for k, v in record.items() if isinstance(v, dict)}
@@ -81,10 +83,15 @@ def note_skipped(task_id: str) -> None:
     _note("skipped", task_id, {"on": datetime.date.today().isoformat()})
 
 
+def note_level(level: str, best: float, helped: bool) -> None:
+    """Remember the best seconds in a level of the schedule game, and whether they were helped."""
+    _note("levels", level, {"best": best, "helped": helped})
+
+
 @functools.cache
 def _here() -> dict[str, dict]:
     """What this process has noted: where no record can be kept, a kernel remembers itself."""
-    return {"predictions": {}, "numbers": {}, "skipped": {}}
+    return {"predictions": {}, "numbers": {}, "skipped": {}, "levels": {}}
 
 
 def _note(kind: str, key: str, facts: dict) -> None:

@@ -1,8 +1,8 @@
 """`python -m helpers.grade.upgrade OLD`: bring work along from an older student edition.
 
 For each task the functions that you have written in OLD take the place of the stubs here, with the
-functions of your own that stand beside them and the imports that they use. Nothing in OLD changes, and work that is
-here already stays. What you have written into notebooks isn't brought along.
+functions of your own that stand beside them and the imports that they use. Nothing in OLD changes,
+and work that is here already stays. What you have written into notebooks isn't brought along.
 """
 
 import argparse
