@@ -105,6 +105,7 @@ GROUPS = {
         "tests/DP/test_profiling.py",
         "tests/DP/test_scripts.py",
         "tests/DP/test_zero.py",
+        "tests/EP/",
         "tests/PP/",
         "tests/TP/",
         "tests/browser/",

@@ -7,7 +7,7 @@ from helpers.cost.flops import checked_recompute
 from helpers.cost.states import checked_zero
 from helpers.cost.wire import CONTEXT
 
-SIZES = ("batch", "sequence", "dp", "pp", "tp", "cp", "chunks", "micro_batch")
+SIZES = ("batch", "sequence", "dp", "pp", "tp", "cp", "chunks", "micro_batch", "ep")
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,8 @@ class Layout:
     """One way to train: dp x pp x cp x tp devices, and what each does.
 
     batch: sequences of one step, over all replicas. sequence: tokens of each.
-    dp: replicas. pp: stages of the pipeline. tp: devices that share a layer.
+    dp: replicas. pp: stages of the pipeline. tp: devices that share a layer. ep: replicas that
+        share the experts of a layer; it divides dp.
     chunks: stages of one device (interleaved 1F1B); 1 is plain 1F1B.
     micro_batch: sequences that go through a stage together.
     recompute: "none", "selective" (attention scores) or "full" (each layer goes forward twice).
@@ -48,6 +49,7 @@ class Layout:
     overlap_dp: bool = False
     cp: int = 1
     context: str = "ring"
+    ep: int = 1
 
     def __post_init__(self):
         for name in SIZES:
@@ -60,6 +62,11 @@ class Layout:
             raise ValueError(
                 f"a batch of {self.batch} cannot be cut into {self.dp} replicas x micro-batches "
                 f"of {self.micro_batch}: choose a multiple of {self.dp * self.micro_batch}"
+            )
+        if self.dp % self.ep:
+            raise ValueError(
+                f"ep {self.ep} does not divide {self.dp} replicas, among which the experts are "
+                "shared: choose a divisor"
             )
         if self.context not in CONTEXT:
             raise ValueError(f"context={self.context!r}: choose one of {', '.join(CONTEXT)}")
@@ -89,14 +96,14 @@ class Layout:
         return self.micro_batch * self.sequence // self.cp
 
     def on_a_node(self, dimension: str, node: int) -> int:
-        """How many ranks of one "tp", "cp", "dp" or "pp" group are on one node of `node` devices.
+        """How many ranks of one "tp", "cp", "dp", "ep" or "pp" group are on one node of `node`.
 
         Gradients are averaged over the replicas and over the ranks of a sequence: "dp" is both.
         """
         share = self.tp * self.cp
-        stride = {"tp": 1, "cp": self.tp, "dp": self.tp, "pp": share * self.dp}[dimension]
+        strides = {"tp": 1, "cp": self.tp, "dp": self.tp, "ep": share, "pp": share * self.dp}
         length = self.replicas if dimension == "dp" else getattr(self, dimension)
-        return max(1, min(length, node // stride))
+        return max(1, min(length, node // strides[dimension]))
 
     @property
     def replicas(self) -> int:
@@ -124,6 +131,13 @@ class Layout:
                 f"cp {self.cp} does not divide the {model.heads // self.tp} heads of a device: "
                 "Ulysses exchanges positions for heads, so choose a divisor, or a ring"
             )
+        experts = model.moe.experts if model.moe else 1
+        if experts % self.ep:
+            raise ValueError(
+                f"ep {self.ep} does not divide {experts} expert{'s' * (experts > 1)}: choose a "
+                "divisor"
+            )
+        model.require_alike("a step")
         if model.layers % (self.pp * self.chunks):
             chunks = f" x {self.chunks} chunks" if self.chunks > 1 else ""
             raise ValueError(
@@ -139,6 +153,8 @@ class Layout:
         words = [self._product(), f"micro-batch {self.micro_batch}"]
         if self.chunks > 1:
             words.append(f"{self.chunks} chunks")
+        if self.ep > 1:
+            words.append(f"ep {self.ep}")
         if self.zero:
             words.append(f"ZeRO {self.zero}")
         if self.sequence_parallel:

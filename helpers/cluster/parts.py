@@ -75,11 +75,21 @@ def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:
 def stage_parameters(model: ModelConfig, layout: Layout) -> tuple[float, float]:
     """Weights on a rank of the first stage, and of the last."""
     count = parameters(model)
-    layers, table = count.layer * model.layers / layout.pp, count.embedding + count.positions
+    away = (layout.ep - 1) * expert_parameters(model, layout) * layout.tp  # on other replicas
+    layers = count.layer * model.layers / layout.pp - away
+    table = count.embedding + count.positions
     if layout.pp == 1:
-        return ((count.total) / layout.tp,) * 2
+        return ((count.total - away) / layout.tp,) * 2
     last = count.embedding + count.final_norm  # tied or not, the last matrix has this size
     return (layers + table) / layout.tp, (layers + last) / layout.tp
+
+
+def expert_parameters(model: ModelConfig, layout: Layout) -> float:
+    """Weights of routed experts on a rank, each of which dp / ep replicas have."""
+    if model.moe is None:
+        return 0.0
+    own = parameters(model).expert * model.moe.experts / layout.ep
+    return own * model.layers / layout.pp / layout.tp
 
 
 def _message(model: ModelConfig, layout: Layout, machine: Machine) -> float:
@@ -104,7 +114,13 @@ def _reduce(
     """
     each, near = 4 if layout.fp32_gradients else 2, layout.on_a_node("dp", machine.node)
     back = 2 if layout.zero else each  # with ZeRO, weights come back, not gradients
-    seconds = all_gather_seconds(machine, (each + back) * weights, layout.replicas, near)
+    experts = expert_parameters(model, layout) if layout.ep > 1 else 0.0
+    rest = (each + back) * (weights - experts)
+    seconds = all_gather_seconds(machine, rest, layout.replicas, near)
+    if experts:  # neighbors share them, so their replicas are far apart
+        apart = max(1, near // layout.ep)
+        copies = layout.replicas // layout.ep
+        seconds += all_gather_seconds(machine, (each + back) * experts, copies, apart)
     if layout.zero == 3:
         gathers = 2 * layout.micro_batches - 1
         seconds += gathers * all_gather_seconds(machine, 2 * weights, layout.replicas, near)

@@ -34,7 +34,8 @@ def kept_by_layer(model: ModelConfig, batch: int, sequence: int) -> list[Kept]:
     For a GPT-2 these add up to sbh (34 + 5as/h), the paper's equation 1, with dropout. A LLaMA has
     no dropout, and an MLP with three matrices.
     """
-    tokens = batch * sequence
+    model.require_alike("what a layer keeps")
+    tokens, inner = batch * sequence, model.active_intermediate
     h, q, kv = model.hidden, model.query_width, model.kv_width
     one = BYTES * tokens
     scores = float(tokens) * sequence * model.heads
@@ -50,16 +51,16 @@ def kept_by_layer(model: ModelConfig, batch: int, sequence: int) -> list[Kept]:
     ]
     if model.gated:
         return rows + [
-            Kept("gate and up", 2 * one * model.intermediate, True),
-            Kept("SiLU of the gate", one * model.intermediate, True),
-            Kept("input of the last matrix", one * model.intermediate, True),
+            Kept("gate and up", 2 * one * inner, True),
+            Kept("SiLU of the gate", one * inner, True),
+            Kept("input of the last matrix", one * inner, True),
         ]
     return rows + [
         Kept("mask of the attention's dropout", scores, True, True),
         Kept("attention after dropout", BYTES * scores, True, True),
         Kept("mask of the dropout after attention", tokens * h, False),
-        Kept("input of GELU", one * model.intermediate, True),
-        Kept("input of the last matrix", one * model.intermediate, True),
+        Kept("input of GELU", one * inner, True),
+        Kept("input of the last matrix", one * inner, True),
         Kept("mask of the dropout after the MLP", tokens * h, False),
     ]
 

@@ -35,6 +35,7 @@ LESSONS = (
     Lesson("11", "Sharding: no rank keeps what another keeps", ranks=3, gigabytes=2.0),
     Lesson("12", "Tensor parallelism: many devices share each layer", ranks=3, gigabytes=2.0),
     Lesson("13", "Long context: many devices share one sequence", ranks=4, gigabytes=2.0),
+    Lesson("14", "Experts: more parameters than a token pays for", ranks=4, gigabytes=2.0),
     Lesson("15", "What training costs: parameters, FLOPs, bytes"),
     Lesson("16", "Training puzzles: a cluster that you can program"),
     Lesson("17", "Design your own: a model, a cluster, a layout"),

@@ -223,6 +223,7 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # | 11 | [Sharding](11_sharding.ipynb) | no rank keeps what another keeps |
 # | 12 | [Tensor parallel](12_tensor_parallel.ipynb) | many devices share each layer |
 # | 13 | [Long context](13_long_context.ipynb) | many devices share one sequence |
+# | 14 | [Experts](14_experts.ipynb) | more parameters than a token pays for |
 # | 15 | [What training costs](15_what_training_costs.ipynb) | parameters, FLOPs, bytes |
 # | 16 | [Training puzzles](16_training_puzzles.ipynb) | a cluster that you can program |
 # | 17 | [Design your own](17_design_your_own.ipynb) | a model, a cluster, a layout |
