@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-all demo notebooks figures bench stress student upgrade tasks handin progress clean
+.PHONY: help setup lab test test-all demo notebooks figures site slides bench stress student upgrade tasks handin progress clean
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -25,11 +25,13 @@ help:
 	@echo "make demo       train the small model on one device, then on three ranks, and compare"
 	@echo "make notebooks  build and execute the notebooks whose source or code has changed"
 	@echo "make figures    draw imgs/ again, from the schedules themselves"
+	@echo "make site       write the lab as static pages to build/site"
+	@echo "make slides     slides of three lessons, from the lessons themselves, in build/slides"
 	@echo "make bench      measure: ours beside a rival, in turn (ONLY=launches: one file of bench/)"
 	@echo "make stress     repeat what must leave nothing behind, and try random cases by the thousand"
 	@echo "make student    write the student edition to build/student (REFERENCE=no: no skipping)"
 	@echo "make upgrade    bring your work from an older student edition: make upgrade FROM=../my-lab"
-	@echo "make handin     pack a lab's work: make handin LAB=DP (a lab, a lesson or a task)"
+	@echo "make handin     pack a lab's work: make handin LAB=DP NAME=ada (a lab, a lesson or a task)"
 	@echo "make progress   show the way through the lessons, and what is done of it"
 	@echo "make tasks      write docs/tasks.md from the tasks"
 	@echo "make setup      set everything up, no more"
@@ -56,6 +58,13 @@ notebooks: setup
 figures: setup
 	@$(VENV) tools/figures.py
 
+site:
+	@"$(PYTHON)" tools/install.py $(CHOSEN) --extras site
+	@$(VENV) tools/make_site.py
+
+slides: setup
+	@$(VENV) tools/slides.py
+
 bench: setup
 	@OMP_NUM_THREADS=1 $(VENV) -m bench $(ONLY)
 
@@ -70,7 +79,7 @@ upgrade: setup
 	@$(VENV) -m helpers.grade.upgrade "$(FROM)"
 
 handin: setup
-	@$(VENV) -m helpers.grade.handin $(LAB)
+	@$(VENV) -m helpers.grade.handin $(LAB) $(if $(NAME),--name "$(NAME)")
 
 progress: setup
 	@$(VENV) -m helpers.grade.progress

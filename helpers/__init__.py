@@ -3,7 +3,7 @@
 Each package here does one job, and imports only from the packages before it:
 
 files, skipped, trace, draw, waits, cost, schedules, grid, simulate, search, cluster, hang, ranks,
-network, pipeline, parallel, oracle, checkpoint, timeline, demo, doctor, grade, lesson.
+network, pipeline, parallel, oracle, checkpoint, timeline, demo, doctor, grade, play, lesson.
 
 None of them depends on the models in ``simplellm``, and ``simplellm`` depends on none of them.
 """

@@ -6,6 +6,7 @@
 | `simplellm.stages` | the first, middle and last stage of a pipeline |
 | `simplellm.slicing` | one whole model cut into stages: `slice_stages` |
 | `simplellm.blocks` | RMSNorm, rotary positions, attention, SwiGLU: what one layer is made of |
+| `simplellm.moe` | experts in place of the feed-forward networks: `give_experts` |
 | `simplellm.config` | sizes and rotary settings, checked |
 | `simplellm.losses` | `causalLLMLoss`, `perplexityLoss`, `check_finite` |
 | `simplellm.generation` | sampling text from a model |

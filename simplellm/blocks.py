@@ -53,17 +53,18 @@ def rope_frequencies(rope: dict, head_dim: int, device: torch.device | None = No
 
 
 def rope_table(
-    rope: dict, head_dim: int, like: torch.Tensor, before: int = 0
+    rope: dict, head_dim: int, like: torch.Tensor, positions: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return cos and sin of the angles, each (S, head_dim), for hidden states (B, S, d).
 
-    before: how many positions stand before these.
+    positions: (S,), where each of them stands in its sequence; None for 0, 1, 2 …
 
     Angles are float32 whatever the model's type: in half precision neighboring positions past a
     few hundred would be the same.
     """
-    positions = before + torch.arange(like.shape[1], dtype=torch.float32, device=like.device)
-    angles = torch.outer(positions, rope_frequencies(rope, head_dim, like.device))
+    if positions is None:
+        positions = torch.arange(like.shape[1], device=like.device)
+    angles = torch.outer(positions.float(), rope_frequencies(rope, head_dim, like.device))
     angles = torch.cat((angles, angles), dim=-1)
     return angles.cos().to(like.dtype), angles.sin().to(like.dtype)
 
@@ -78,17 +79,39 @@ def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tenso
     return x * cos + torch.cat((-second, first), dim=-1) * sin
 
 
+def attend(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    dropout: float = 0.0,
+    causal: bool = True,
+    mask: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Return for each query the mean of the values, weighted by softmax(q k / sqrt(hd)).
+
+    q (B, h, S, hd); k and v (B, k, P, hd), of which each serves h / k heads of queries.
+    mask: (…, S, P), True where a query may look; it takes the place of `causal`.
+    """
+    if q.shape[1] != k.shape[1]:
+        group = q.shape[1] // k.shape[1]
+        k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
+    causal = causal and mask is None
+    return F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=causal)
+
+
 class Attention(nn.Module):
     """Causal self-attention with grouped queries: (B, S, d) -> (B, S, d).
 
     Each of the k key-value heads serves h / k query heads (arXiv 2305.13245): k = h is the usual
-    attention, k = 1 is multi-query attention.
+    attention, k = 1 is multi-query attention. `mix` is `attend`; with a sequence that is cut over
+    ranks, another function takes its place.
     """
 
     def __init__(self, config: Config):
         super().__init__()
         self.head_dim = config.head_dim
         self.dropout_prob = config.dropout_prob
+        self.mix = attend
         queries = config.num_heads * config.head_dim
         keys = config.num_kv_heads * config.head_dim
         self.q_proj = nn.Linear(config.dmodel, queries, bias=False)
@@ -117,12 +140,9 @@ class Attention(nn.Module):
             if past:
                 k, v = torch.cat((past[0], k), dim=2), torch.cat((past[1], v), dim=2)
             past[:] = k, v
-        if q.shape[1] != k.shape[1]:
-            group = q.shape[1] // k.shape[1]
-            k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
         dropout = self.dropout_prob if self.training else 0.0
         # One token after others may see all of them, so only the first call needs the mask.
-        mixed = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=not continued)
+        mixed = self.mix(q, k, v, dropout=dropout, causal=not continued)
         return self.o_proj(mixed.transpose(1, 2).flatten(2))
 
     def split_heads(self, x: torch.Tensor) -> torch.Tensor:
@@ -186,11 +206,17 @@ class Layers(nn.Module):
         """Build the modules; classes with more than blocks add theirs."""
         self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layers))
 
-    def run_layers(self, x: torch.Tensor, past: list[list] | None = None) -> torch.Tensor:
+    def run_layers(
+        self,
+        x: torch.Tensor,
+        past: list[list] | None = None,
+        positions: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """Run hidden states through all blocks: (B, S, dmodel) -> (B, S, dmodel).
 
         Args:
             past: for each block the keys and values of the positions before x (see `Attention`).
+            positions: (S,), where x stands in its sequence; by default it follows what is past.
         """
         if x.dim() != 3 or x.shape[2] != self.config.dmodel:
             raise ValueError(
@@ -199,16 +225,29 @@ class Layers(nn.Module):
             )
         before = past[0][0].shape[2] if past and past[0] else 0
         check_length(before + x.shape[1], self.config.ctx_size)
-        cos, sin = rope_table(self.config.rope, self.config.head_dim, like=x, before=before)
+        if positions is None:
+            positions = before + torch.arange(x.shape[1], device=x.device)
+        cos, sin = rope_table(self.config.rope, self.config.head_dim, x, positions)
         for number, layer in enumerate(self.layers):
             x = layer(x, cos, sin, past[number] if past is not None else None)
         return x
 
 
+def embedding(config: Config) -> nn.Embedding:
+    """Return an embedding that hasn't drawn its weights.
+
+    `nn.Embedding(…)` would draw them, and on the meta device that imports torch's compiler: 1.3 s.
+    """
+    table = torch.empty(config.vocab_size, config.dmodel)
+    return nn.Embedding.from_pretrained(table, False, config.padding_idx)
+
+
 def draw(module: nn.Module, device: torch.device) -> None:
     """Allocate a module that was built on the meta device, draw its weights, and move it."""
     if device.type != "meta":
-        module.to_empty(device="cpu").apply(draw_weights).to(device)
+        # As `to_empty` does, whose `empty_like` imports sympy for a tensor of the meta device.
+        module._apply(lambda old: torch.empty(old.shape, dtype=old.dtype, device="cpu"))
+        module.apply(draw_weights).to(device)
 
 
 def draw_weights(module: nn.Module) -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from simplellm import generation
-from simplellm.blocks import Layers, RMSNorm, draw
+from simplellm.blocks import Layers, RMSNorm, draw, embedding
 from simplellm.checks import check_ids
 from simplellm.config import Config, rope_settings
 from simplellm.devices import pick
@@ -82,13 +82,18 @@ class CausalLLama(Layers):
         super().__init__(config, device)
 
     def build(self, config: Config) -> None:
-        self.embed_tokens = nn.Embedding(config.vocab_size, config.dmodel, config.padding_idx)
+        self.embed_tokens = embedding(config)
         super().build(config)
         self.norm = RMSNorm(config.dmodel, config.norm_eps)
 
-    def forward(self, ids: torch.Tensor, past: list[list] | None = None) -> torch.Tensor:
+    def forward(
+        self,
+        ids: torch.Tensor,
+        past: list[list] | None = None,
+        positions: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         check_ids(ids, self.config.vocab_size, self.config.ctx_size)
-        return self.norm(self.run_layers(self.embed_tokens(ids), past))
+        return self.norm(self.run_layers(self.embed_tokens(ids), past, positions))
 
 
 class LLama(nn.Module):
@@ -159,8 +164,9 @@ class LLama(nn.Module):
         """Let the head use the embedding's tensor."""
         self.lm_head.weight = self.model.embed_tokens.weight
 
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        return self.lm_head(self.model(ids))
+    def forward(self, ids: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
+        where = {} if positions is None else {"positions": positions}
+        return self.lm_head(self.model(ids, **where))
 
     def generate(self, prompt_ids, max_new_tokens: int = 100, **how) -> list:
         """Continue a prompt; the settings are those of `simplellm.generation.generate`."""

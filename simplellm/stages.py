@@ -8,7 +8,7 @@ random numbers in another order. To compare layouts, draw one whole model and cu
 import torch
 from torch import nn
 
-from simplellm.blocks import Layers, RMSNorm, draw
+from simplellm.blocks import Layers, RMSNorm, draw, embedding
 from simplellm.checks import check_ids, check_linear
 from simplellm.config import Config, rope_settings
 from simplellm.devices import say_once
@@ -72,23 +72,23 @@ class LLamaFirstStage(Layers):
             self.make_head()
 
     def build(self, config: Config) -> None:
-        self._embedding = nn.Embedding(config.vocab_size, config.dmodel, config.padding_idx)
+        self._embedding = embedding(config)
         super().build(config)
 
     def make_head(self) -> None:
         """Build the final norm and head that `forward_end` runs, unless they exist."""
         if self.lm_head is not None:
             return
-        embedding = self._embedding.weight
+        table = self._embedding.weight
         with torch.device("meta"):
             self.norm = RMSNorm(self.config.dmodel, self.config.norm_eps)
             self.lm_head = nn.Linear(self.config.dmodel, self.config.vocab_size, bias=False)
-        draw(self.norm, embedding.device)
+        draw(self.norm, table.device)
         if self.config.shared:
-            self.lm_head.weight = embedding
+            self.lm_head.weight = table
         else:
-            draw(self.lm_head, embedding.device)
-        self.to(embedding.dtype)
+            draw(self.lm_head, table.device)
+        self.to(table.dtype)
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
         check_ids(ids, self.config.vocab_size, self.config.ctx_size)

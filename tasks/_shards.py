@@ -12,7 +12,7 @@ def stand_in(log):
     class Shards:
         made = 0
 
-        def __init__(self, parameters, recorder=None, own_copy=False):
+        def __init__(self, parameters, recorder=None, own_copy=False, group=None):
             self.parameters, self.number, self.is_whole = list(parameters), Shards.made, True
             Shards.made += 1
             self.mine = torch.nn.Parameter(self.flat([p.data for p in self.parameters]))

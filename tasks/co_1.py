@@ -16,7 +16,7 @@ TASK = Task(
     minutes=40,
     hints=(
         "Write down the matrices of one layer with their shapes: four for attention, three for the "
-        "MLP. A product of (m, k) and (k, n) takes 2mnk operations. Which tensors are as large as "
+        "MLP. A product of (m, k) and (k, n) takes 2mnk FLOPs. Which tensors are as large as "
         "s x s for each head, and at which moment are there two of them?",
         "A layer has 2 h h + 2 h kv + 3 h i weights in its matrices, and two norms of h. Each "
         "weight works twice for each token; the scores and their product with V take 2 s s h "
@@ -24,7 +24,7 @@ TASK = Task(
         "not the embedding again.",
         "Just after softmax 3 h + 2 kv + 2 heads s values live for each token, at the end "
         "8 h + 2 kv + heads s + 4 i. Memory = 2 bytes x (weights of the layer + s x the larger of "
-        "the two). Give (parameters, operations / 1e12, bytes / 1e9).",
+        "the two). Return (parameters, FLOPs / 1e12, bytes / 1e9).",
     ),
 )
 NAMES = ("parameters", "TFLOPs", "GB")

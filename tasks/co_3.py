@@ -15,10 +15,10 @@ TASK = Task(
     hints=(
         "estimate(model, layout, machine) takes less than a millisecond: you can try every layout. "
         "Which numbers can tp be, if dp x pp x tp must be the number of devices? What does "
-        "Layout(...) do with numbers that do not go?",
+        "Layout(...) do with numbers that can't be a layout?",
         "Loops inside each other: tp and pp over the divisors of `gpus`, dp = gpus // (tp * pp), "
         "micro_batch over 1, 2, 4, 8 ..., recompute over its three words. Try each inside `try`, "
-        "and go on at a ValueError. Keep the fastest of those with .fits.",
+        "and continue with the next at a ValueError. Keep the fastest of those with .fits.",
         "layout = Layout(batch, model.positions, dp, pp, tp, 1, micro_batch, recompute, "
         "sequence_parallel=tp > 1, zero=int(dp > 1)); done = estimate(model, layout, machine); if "
         "done.fits and done.seconds is less than the best so far, remember done.layout.",

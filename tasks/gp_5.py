@@ -15,7 +15,8 @@ TASK = Task(
     minutes=30,
     hints=(
         "Two things must happen for each (micro-batch, part) of a tick: ask its worker, and take "
-        "its answer. If you take the first answer before you ask the second worker, who waits?",
+        "its answer. If you take the first answer before you ask the second worker, which worker "
+        "is idle meanwhile?",
         "First a loop that puts a Task into the in-queue of each part; then a loop that takes "
         "from the out-queues. A worker answers (True, (task, result)) or (False, exc_info).",
         "in_queues[j].put(Task(partial(self.one, j, i, batches[i]))) for all of the tick. Then "

@@ -19,8 +19,8 @@ TASK = Task(
         "step() and update().",
         "Forward: output of the model under autocast; mse_loss of output and target, both as "
         "float32 (float64 stays). Backward: of the loss that the scaler has scaled. Update: the "
-        "scaler takes the optimizer's step, then updates itself. Give the loss, not the scaled "
-        "one, without its graph.",
+        "scaler takes the optimizer's step, then updates itself. Return the loss, unscaled and "
+        "detached.",
     ),
 )
 # What torch says to some mistakes; anything else that it says is an error of the work.

@@ -23,6 +23,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # with an interpreter of its own, and what waits for seconds; and every test marked "stress".
 SLOW = (
     "gpt2/tests/test_data_parallel.py::test_a4_1_2",
+    "tests/CP/test_scripts.py::test_run_sh",
     "tests/DP/test_profiling.py::test_each_rank_leaves",
     "tests/DP/test_profiling.py::test_the_traces",
     "tests/DP/test_profiling.py::test_torchrun",
@@ -30,10 +31,14 @@ SLOW = (
     "tests/DP/test_ddp.py::test_the_script",
     "tests/DP/test_scripts.py::test_averaged_weights",
     "tests/DP/test_scripts.py::test_run_sh",
+    "tests/PP/test_prove.py",
     "tests/PP/test_schedule_script.py::test_more_stages",
     "tests/PP/test_scripts.py::test_dp_x_pp",
     "tests/PP/test_scripts.py::test_run_sh",
     "tests/PP/test_scripts.py::test_wrong_input",
+    "tests/PP/test_torchs_words.py::test_an_unequal",
+    "tests/PP/test_torchs_words.py::test_context_parallel",
+    "tests/PP/test_torchs_words.py::test_eight_ranks",
     "tests/TP/test_intro_tp.py::test_heads",
     "tests/TP/test_intro_tp.py::test_run_sh",
     "tests/TP/test_mpi_lab.py",
@@ -75,6 +80,7 @@ SLOW = (
     "tests/puzzles/test_scripts.py",
     "tests/test_demo.py",
     "tests/tools/test_run_tests.py::test_what_hangs",
+    "tests/tools/test_slides.py::test_the_lessons",
     "tests/tools/test_strict.py",
     "tests/walk/",
 )
@@ -96,10 +102,12 @@ GROUPS = {
     ),
     "ranks": (
         "gpt2/tests/test_data_parallel.py",
+        "tests/CP/",
         "tests/DP/test_ddp.py",
         "tests/DP/test_profiling.py",
         "tests/DP/test_scripts.py",
         "tests/DP/test_zero.py",
+        "tests/EP/",
         "tests/PP/",
         "tests/TP/",
         "tests/browser/",

@@ -78,6 +78,22 @@ def test_licence_files_are_there_and_name_what_they_cover():
     assert (ROOT / "LICENSE").read_text(encoding="utf-8").startswith("MIT License")
 
 
+def test_a_release_has_one_version():
+    cff = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    log = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    (newest, *_) = re.findall(r"^## (\S+)", log, re.M)
+    assert newest == PROJECT["version"] == re.search(r"^version: (\S+)", cff, re.M)[1]
+
+
+def test_workflows_use_nobody_elses_actions_and_run_what_exists():
+    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        text = path.read_text(encoding="utf-8")
+        assert all(use.startswith("actions/") for use in re.findall(r"uses: (\S+)", text))
+        assert yaml.safe_load(text)["permissions"] == {"contents": "read"}
+        for script in re.findall(r"(?:tools|\.ci)/[\w.]+", text):
+            assert (ROOT / script).is_file(), f"{path.name} runs {script}, which is not there"
+
+
 def test_every_target_of_the_makefile_is_explained_and_runs_something_that_exists():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.search(r"\.PHONY: (.*)", makefile).group(1).split()

@@ -217,7 +217,7 @@ def install(root: Path, venv: Path, needed: dict, this_python: bool) -> None:
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(description="Set the lab up in .venv.")
-    parser.add_argument("--extras", default="", help="test, hub, or both with a comma")
+    parser.add_argument("--extras", default="", help="test, site, hub, or several with commas")
     parser.add_argument("--torch", "--torch-index", help="auto, cpu, cuda, or an index's URL")
     parser.add_argument(
         "--this-python", action="store_true", help="make .venv anew if it has another Python"

@@ -11,11 +11,12 @@ class Shards:
     whole: all of them, concatenated and padded so that the ranks' parts are equally long; the
     parameters are views of it. mine: this rank's part, which its optimizer updates.
     own_copy: `mine` has its own memory, so that `whole` can be freed (ZeRO-3).
+    group: the ranks that share them; None means all.
     """
 
-    def __init__(self, parameters, recorder, own_copy=False):
-        self.parameters, self.recorder = list(parameters), recorder
-        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+    def __init__(self, parameters, recorder, own_copy=False, group=None):
+        self.parameters, self.recorder, self.group = list(parameters), recorder, group
+        self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
         self.lengths = [p.numel() for p in self.parameters]
         length = -(-sum(self.lengths) // self.size)  # of a part: rounded up
         first = self.parameters[0]
@@ -23,7 +24,8 @@ class Shards:
         for p, view in zip(self.parameters, self.views(self.whole), strict=True):
             view.copy_(p.data)
             p.data = view
-        dist.broadcast(self.whole, 0)  # the same weights everywhere
+        first_rank = 0 if group is None else dist.get_global_rank(group, 0)
+        dist.broadcast(self.whole, first_rank, group=group)  # the same weights everywhere
         self.bytes = self.whole.nbytes
         part = self.whole.chunk(self.size)[self.rank]
         self.mine = nn.Parameter(part.clone() if own_copy else part)
@@ -38,8 +40,8 @@ class Shards:
 
         1. Copy the gradients into one flat tensor of zeros, as long as `whole`, and set each
            `p.grad` to None. A parameter without a gradient keeps its zeros.
-        2. Reduce-scatter it, `dist.reduce_scatter(mine, parts, op=dist.ReduceOp.AVG)`, inside
-           `self.recorder.span("reduce-scatter", bytes=flat.nbytes)`.
+        2. Reduce-scatter it, `dist.reduce_scatter(mine, parts, op=dist.ReduceOp.AVG,
+           group=self.group)`, inside `self.recorder.span("reduce-scatter", bytes=flat.nbytes)`.
         3. Put the part into `mine.grad`. If there is one already, add to it.
         """
         # BEGIN SOLUTION DP-5
@@ -50,20 +52,22 @@ class Shards:
                 p.grad = None
         part = torch.empty_like(self.mine)
         with self.recorder.span("reduce-scatter", bytes=flat.nbytes):
-            dist.reduce_scatter(part, list(flat.chunk(self.size)), op=dist.ReduceOp.AVG)
+            parts = list(flat.chunk(self.size))
+            dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)
         self.mine.grad = part if self.mine.grad is None else self.mine.grad + part
         # END SOLUTION
 
     def gather(self):
         """Fill `whole` from the parts of all ranks.
 
-        `dist.all_gather(parts, self.mine.data)` writes into the tensors of a list, so give it views
-        of `whole`, inside `self.recorder.span("all-gather", bytes=self.bytes)`.
+        `dist.all_gather(parts, self.mine.data, group=self.group)` writes into the tensors of a
+        list, so give it views of `whole`, inside `self.recorder.span("all-gather",
+        bytes=self.bytes)`.
         """
         self.whole.untyped_storage().resize_(self.bytes)  # allocate again if it was freed
         # BEGIN SOLUTION DP-5
         with self.recorder.span("all-gather", bytes=self.bytes):
-            dist.all_gather(list(self.whole.chunk(self.size)), self.mine.data)
+            dist.all_gather(list(self.whole.chunk(self.size)), self.mine.data, group=self.group)
         # END SOLUTION
 
     def free(self):

@@ -14,12 +14,13 @@ class Zero1:
 
     units: lists of modules whose parameters travel together.
     make_optimizer: returns the optimizer of a list of parameters.
+    group: the ranks that hold these weights; None means all.
     """
 
     own_copy = False
 
-    def __init__(self, units, make_optimizer, recorder):
-        self.units = [Shards(parameters_of(unit), recorder, self.own_copy) for unit in units]
+    def __init__(self, units, make_optimizer, recorder, group=None):
+        self.units = [Shards(parameters_of(u), recorder, self.own_copy, group) for u in units]
         self.optimizer = make_optimizer([unit.mine for unit in self.units])
 
     def zero_grad(self):

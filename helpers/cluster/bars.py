@@ -99,14 +99,18 @@ def _bars(canvas: Canvas, group: Group, y: float) -> float:
                 canvas.text(x + size / 2, y + BAR / 2, number, 11, ink_on(colour), "middle", True)
             x += size
             last = (size, colour) if size else last
+        over = _over(sum(row.values()), group)
+        if over:  # what lies beyond the limit is framed in red
+            corners = [(edge, y - 2), (x, y - 2), (x, y + BAR + 2), (edge, y + BAR + 2)]
+            canvas.line(corners, VERMILLION, 3)
         total = group.text(sum(row.values()))
         room = width_of(total, 12, bold=True) + 12
         if not x - 4 < edge < x + room:
-            canvas.text(x + 6, y + BAR / 2, total, 12, bold=True)
+            canvas.text(x + 6, y + BAR / 2, total, 12, VERMILLION if over else None, bold=True)
         elif last[0] > 2 * room:  # inside, or the line would go through the number
             canvas.text(x - 6, y + BAR / 2, total, 12, ink_on(last[1]), "end", True)
         else:
-            canvas.text(edge + 6, y + BAR / 2, total, 12, bold=True)
+            canvas.text(edge + 6, y + BAR / 2, total, 12, VERMILLION if over else None, bold=True)
         y += BAR + GAP
     if group.limit is not None:
         canvas.line([(edge, top - 6), (edge, y - GAP + 4)], canvas.theme.text, 2, (5, 3))

@@ -63,7 +63,10 @@ class Estimate:
 
     @cached_property
     def causes(self) -> dict[str, float]:
-        """{what for: seconds} on the slowest device; they add up to `seconds`."""
+        """{what for: seconds} on the slowest device; they add up to `seconds`.
+
+        The all-to-alls of experts are among the tensor-parallel messages.
+        """
         p, m = self.layout.pp, self.layout.micro_batches
         ranks = self.parts.rank_seconds(p)
         slowest = ranks.index(max(ranks))
@@ -99,7 +102,7 @@ class Estimate:
         backward = [w.total + message for w in self.parts.backward]
         each = layer_activations(
             *(self.model, layout.micro_batch, layout.sequence, layout.tp),
-            *(layout.sequence_parallel, layout.recompute),
+            *(layout.sequence_parallel, layout.recompute, layout.cp),
         )
         stages = layout.pp * layout.chunks
         return simulate(

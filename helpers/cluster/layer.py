@@ -6,9 +6,9 @@ by Megatron-LM's kernels.
 
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine
-from helpers.cluster.network import all_gather_seconds, all_reduce_seconds
+from helpers.cluster.network import all_gather_seconds, all_reduce_seconds, all_to_all_seconds
 from helpers.cluster.seconds import Seconds
-from helpers.cost import ModelConfig
+from helpers.cost import ModelConfig, context_parallel_bytes
 
 # Kernels that the host starts, forward and backward: norms, products, softmax, dropouts, copies.
 KERNELS, KERNELS_BACK, KERNELS_SCORES = 18, 36, 5
@@ -24,15 +24,21 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
     backward."""
     (go, back), scores = _products(model, layout, machine), _score_bytes(model, layout)
     moved, moved_back = (_other_bytes(model, layout, i) + scores * SCORED[i] for i in (0, 1))
+    away = _all_to_alls(model, layout, machine)
     talk = _collectives(model, layout, machine)
     wait = 2 * machine.straggle * (layout.tp - 1)
-    forward = Seconds(sum(go), machine.memory_seconds(moved), talk, machine.launch * KERNELS + wait)
+    forward = Seconds(
+        sum(go), machine.memory_seconds(moved), talk + away, machine.launch * KERNELS + wait
+    )
     backward = Seconds(
         back,
         machine.memory_seconds(moved_back),
-        talk * _exposed(layout),
+        talk * _exposed(layout) + away,
         machine.launch * KERNELS_BACK + wait,
     )
+    ahead, behind = _context(model, layout, machine, go[1] + go[2], back)
+    forward += Seconds(0.0, 0.0, ahead, 0.0)
+    backward += Seconds(0.0, 0.0, behind, 0.0)
     if layout.recompute == "full":
         backward += forward
     elif layout.recompute == "selective" and not layout.flash:
@@ -47,33 +53,57 @@ def _products(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[lis
     Each product of the forward pass needs two in the backward pass, of the same three dimensions.
     """
     n, t, s = layout.tokens, layout.tp, layout.sequence
-    h, d, inner = model.hidden, model.head_size, model.intermediate / t
+    own = s // layout.cp  # queries of a sequence that are here; of the keys, all pass by
+    h, d = model.hidden, model.head_size
     wide, query = (model.query_width + 2 * model.kv_width) / t, model.query_width / t
     heads = layout.micro_batch * model.heads / t
     masked = 0.5 if layout.flash else 1.0  # what the mask hides, fused attention leaves out
     product = machine.matmul_seconds
-    ways = 2 if model.gated else 1
+    ways, mlps = 2 if model.gated else 1, _mlps(model, layout)
     forward = [
         product(n, wide, h),
-        masked * product(s, s, d, heads),
-        masked * product(s, d, s, heads),
+        masked * product(own, s, d, heads),
+        masked * product(own, d, s, heads),
         product(n, h, query),
-        product(n, ways * inner, h) + product(n, h, inner),
+        sum(product(r, ways * w, h, c) + product(r, h, w, c) for r, w, c in mlps),
     ]
     backward = (
         product(n, h, wide)
         + product(h, wide, n)
-        + masked * (product(s, s, d, heads) + 3 * product(s, d, s, heads))
+        + masked * (product(own, s, d, heads) + 3 * product(own, d, s, heads))
         + product(n, query, h)
         + product(query, h, n)
-        + product(n, h, ways * inner)
-        + product(h, ways * inner, n)
-        + product(n, inner, h)
-        + product(inner, h, n)
     )
+    for r, w, c in mlps:
+        backward += product(r, h, ways * w, c) + product(h, ways * w, r, c)
+        backward += product(r, w, h, c) + product(w, h, r, c)
     if layout.flash:  # it computes the scores again from Q and K
         backward += forward[1]
     return forward, backward
+
+
+def _mlps(model: ModelConfig, layout: Layout) -> list[tuple[float, float, float]]:
+    """The MLPs of a layer that are on this device: (rows of each, width of each, how many).
+
+    Experts are taken to be equally busy.
+    """
+    n, t, moe = layout.tokens, layout.tp, model.moe
+    if moe is None:
+        return [(n, model.intermediate / t, 1)]
+    here = moe.experts / layout.ep
+    own = (n * moe.chosen / here, moe.intermediate / t, here)
+    return [own, (n, moe.shared * moe.intermediate / t, 1)] if moe.shared else [own]
+
+
+def _all_to_alls(model: ModelConfig, layout: Layout, machine: Machine) -> float:
+    """One way through a layer: tokens to their experts, and results back; nothing hides it."""
+    if model.moe is None:
+        return 0.0
+    size = 2 * layout.tokens * model.moe.chosen * model.hidden
+    if layout.sequence_parallel:  # each tensor-parallel rank sends its own tokens
+        size /= layout.tp
+    near = layout.on_a_node("ep", machine.node)
+    return 2 * all_to_all_seconds(machine, size, layout.ep, near)
 
 
 def _score_bytes(model: ModelConfig, layout: Layout) -> float:
@@ -87,7 +117,7 @@ def _other_bytes(model: ModelConfig, layout: Layout, way: int) -> float:
     """Bytes of all kernels but products and attention scores; way: 0 forward, 1 backward."""
     n, t = layout.tokens, layout.tp
     norms = NORMS[way] * n * model.hidden / (t if layout.sequence_parallel else 1)
-    activated = ACTIVATED[way] * n * model.intermediate * (1.5 if model.gated else 1) / t
+    activated = ACTIVATED[way] * n * model.active_intermediate * (1.5 if model.gated else 1) / t
     copied = COPIED[way] * n * 2 * (model.query_width + model.kv_width) / t
     return norms + activated + copied
 
@@ -98,6 +128,27 @@ def _collectives(model: ModelConfig, layout: Layout, machine: Machine) -> float:
     if layout.sequence_parallel:
         return 4 * all_gather_seconds(machine, size, layout.tp, near)
     return 2 * all_reduce_seconds(machine, size, layout.tp, near)
+
+
+def _context(
+    model: ModelConfig, layout: Layout, machine: Machine, ahead: float, back: float
+) -> tuple[float, float]:
+    """What the messages of a cut sequence add to attention, forward and backward, in seconds.
+
+    A ring hides them beside the blocks, all but the last of which pass one on. A gather, or an
+    all-to-all, comes before anything is computed.
+    ahead, back: seconds of the products of attention, and of the whole backward pass.
+    """
+    p = layout.cp
+    sizes = layout.micro_batch, layout.sequence, p, layout.context, layout.tp
+    both = context_parallel_bytes(model, *sizes)
+    near = layout.on_a_node("cp", machine.node)
+    sent = [all_gather_seconds(machine, size * p / max(1, p - 1), p, near) for size in both]
+    if layout.context != "ring":
+        return sent[0], sent[1]
+    beside = (p - 1) / p
+    scores = min(back, 2.5 * ahead)  # five products for the two of the forward pass
+    return max(0.0, sent[0] - beside * ahead), max(0.0, sent[1] - beside * scores)
 
 
 def _exposed(layout: Layout) -> float:

@@ -5,27 +5,31 @@ from dataclasses import dataclass
 from helpers.cost import ModelConfig
 from helpers.cost.flops import checked_recompute
 from helpers.cost.states import checked_zero
+from helpers.cost.wire import CONTEXT
 
-SIZES = ("batch", "sequence", "dp", "pp", "tp", "chunks", "micro_batch")
+SIZES = ("batch", "sequence", "dp", "pp", "tp", "cp", "chunks", "micro_batch", "ep")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One way to train: dp x pp x tp devices, and what each does.
+    """One way to train: dp x pp x cp x tp devices, and what each does.
 
     batch: sequences of one step, over all replicas. sequence: tokens of each.
-    dp: replicas. pp: stages of the pipeline. tp: devices that share a layer.
+    dp: replicas. pp: stages of the pipeline. tp: devices that share a layer. ep: replicas that
+        share the experts of a layer; it divides dp.
     chunks: stages of one device (interleaved 1F1B); 1 is plain 1F1B.
     micro_batch: sequences that go through a stage together.
     recompute: "none", "selective" (attention scores) or "full" (each layer goes forward twice).
     sequence_parallel: the tensor-parallel ranks also share norms and dropouts.
     flash: fused attention, which never writes the scores to memory.
     zero: stage of ZeRO over the replicas. fp32_gradients: 4 bytes for each in place of 2.
+    cp: devices that share a sequence, by a zigzag. context: how: "ring", "gather" or "ulysses".
     overlap_tp: collectives of the backward pass run beside the products that give the gradients
         of weights. overlap_dp: gradients are averaged, and weights gathered, while the device
         computes. What is older than 2022 mostly does neither.
 
-    Neighbors first: ranks that share a layer stand side by side, then replicas, then stages.
+    Neighbors first: ranks that share a layer stand side by side, then those that share a sequence,
+    then replicas, then stages.
     Raises ValueError, one sentence, for sizes that make no layout.
     """
 
@@ -43,6 +47,9 @@ class Layout:
     fp32_gradients: bool = False
     overlap_tp: bool = False
     overlap_dp: bool = False
+    cp: int = 1
+    context: str = "ring"
+    ep: int = 1
 
     def __post_init__(self):
         for name in SIZES:
@@ -56,6 +63,18 @@ class Layout:
                 f"a batch of {self.batch} cannot be cut into {self.dp} replicas x micro-batches "
                 f"of {self.micro_batch}: choose a multiple of {self.dp * self.micro_batch}"
             )
+        if self.dp % self.ep:
+            raise ValueError(
+                f"ep {self.ep} does not divide {self.dp} replicas, among which the experts are "
+                "shared: choose a divisor"
+            )
+        if self.context not in CONTEXT:
+            raise ValueError(f"context={self.context!r}: choose one of {', '.join(CONTEXT)}")
+        if self.cp > 1 and self.sequence % (2 * self.cp):
+            raise ValueError(
+                f"a sequence of {self.sequence} tokens cannot be cut into {2 * self.cp} equal "
+                f"chunks for cp {self.cp}: choose a multiple of {2 * self.cp}"
+            )
         if self.chunks > 1 and self.pp == 1:
             raise ValueError(
                 f"{self.chunks} chunks need a pipeline: choose pp of 2 or more, or 1 chunk"
@@ -64,7 +83,7 @@ class Layout:
     @property
     def gpus(self) -> int:
         """How many devices it takes."""
-        return self.dp * self.pp * self.tp
+        return self.dp * self.pp * self.cp * self.tp
 
     @property
     def micro_batches(self) -> int:
@@ -73,13 +92,23 @@ class Layout:
 
     @property
     def tokens(self) -> int:
-        """Of one micro-batch."""
-        return self.micro_batch * self.sequence
+        """Of one micro-batch, on one device: its part of each sequence."""
+        return self.micro_batch * self.sequence // self.cp
 
     def on_a_node(self, dimension: str, node: int) -> int:
-        """How many ranks of one "tp", "dp" or "pp" group are on one node of `node` devices."""
-        stride = {"tp": 1, "dp": self.tp, "pp": self.tp * self.dp}[dimension]
-        return max(1, min(getattr(self, dimension), node // stride))
+        """How many ranks of one "tp", "cp", "dp", "ep" or "pp" group are on one node of `node`.
+
+        Gradients are averaged over the replicas and over the ranks of a sequence: "dp" is both.
+        """
+        share = self.tp * self.cp
+        strides = {"tp": 1, "cp": self.tp, "dp": self.tp, "ep": share, "pp": share * self.dp}
+        length = self.replicas if dimension == "dp" else getattr(self, dimension)
+        return max(1, min(length, node // strides[dimension]))
+
+    @property
+    def replicas(self) -> int:
+        """How many ranks hold the same weights: those of all replicas that share a sequence too."""
+        return self.dp * self.cp
 
     def for_model(self, model: ModelConfig, gpus: int | None = None) -> "Layout":
         """The layout itself if the model can be cut so; ValueError, one sentence, if not.
@@ -88,7 +117,7 @@ class Layout:
         """
         if gpus is not None and gpus != self.gpus:
             raise ValueError(
-                f"dp {self.dp} x pp {self.pp} x tp {self.tp} is {_devices(self.gpus)}, and there "
+                f"{self._product()} is {_devices(self.gpus)}, and there "
                 f"{'is' if gpus == 1 else 'are'} {gpus}: choose numbers whose product is {gpus}"
             )
         for count, what in ((model.heads, "heads"), (model.kv_heads, "heads of keys and values")):
@@ -97,6 +126,18 @@ class Layout:
                     f"tp {self.tp} does not divide {count} {what}: each device needs whole heads, "
                     "so choose a divisor"
                 )
+        if self.context == "ulysses" and model.heads // self.tp % self.cp:
+            raise ValueError(
+                f"cp {self.cp} does not divide the {model.heads // self.tp} heads of a device: "
+                "Ulysses exchanges positions for heads, so choose a divisor, or a ring"
+            )
+        experts = model.moe.experts if model.moe else 1
+        if experts % self.ep:
+            raise ValueError(
+                f"ep {self.ep} does not divide {experts} expert{'s' * (experts > 1)}: choose a "
+                "divisor"
+            )
+        model.require_alike("a step")
         if model.layers % (self.pp * self.chunks):
             chunks = f" x {self.chunks} chunks" if self.chunks > 1 else ""
             raise ValueError(
@@ -104,10 +145,16 @@ class Layout:
             )
         return self
 
+    def _product(self) -> str:
+        cp = f" x cp {self.cp}" if self.cp > 1 else ""
+        return f"dp {self.dp} x pp {self.pp}{cp} x tp {self.tp}"
+
     def __str__(self) -> str:
-        words = [f"dp {self.dp} x pp {self.pp} x tp {self.tp}", f"micro-batch {self.micro_batch}"]
+        words = [self._product(), f"micro-batch {self.micro_batch}"]
         if self.chunks > 1:
             words.append(f"{self.chunks} chunks")
+        if self.ep > 1:
+            words.append(f"ep {self.ep}")
         if self.zero:
             words.append(f"ZeRO {self.zero}")
         if self.sequence_parallel:

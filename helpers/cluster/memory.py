@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from helpers.cluster.layout import Layout
-from helpers.cluster.parts import stage_parameters
+from helpers.cluster.parts import expert_parameters, stage_parameters
 from helpers.cost import ModelConfig, layer_activations, states
 
 
@@ -47,7 +47,9 @@ def memory(model: ModelConfig, layout: Layout) -> Memory:
 def _stage(model: ModelConfig, layout: Layout, stage: int, weights: float) -> Memory:
     """Of the first stage (0) or the last (-1)."""
     precision = "mixed, fp32 gradients" if layout.fp32_gradients else "mixed"
-    kept = states(weights, precision, layout.zero, layout.dp)
+    experts = expert_parameters(model, layout) if layout.ep > 1 else 0.0
+    kept = states(weights - experts, precision, layout.zero, layout.replicas)
+    own = states(experts, precision, layout.zero, layout.replicas // layout.ep)
     recompute = "selective" if layout.flash and layout.recompute == "none" else layout.recompute
     sizes = (model, layout.micro_batch, layout.sequence, layout.tp, layout.sequence_parallel)
     per_chunk = model.layers / (layout.pp * layout.chunks)
@@ -55,16 +57,18 @@ def _stage(model: ModelConfig, layout: Layout, stage: int, weights: float) -> Me
     working = 0.0
     if recompute == "full":
         again = "selective" if layout.flash else "none"
-        working = layer_activations(*sizes, recompute=again)
+        working = layer_activations(*sizes, recompute=again, cp=layout.cp)
     if layout.zero == 3:  # the layer at work and the next one, whole
         working += 4 * weights / (model.layers / layout.pp)
+    if layout.cp > 1 and layout.context == "gather":  # the keys and values of all, for one layer
+        working += 4 * layout.micro_batch * layout.sequence * model.kv_width / layout.tp
     if stage == -1 or layout.pp == 1:  # logits in 16 bits, and in 32 for the loss
         working = max(working, 6 * layout.tokens * model.vocabulary / layout.tp)
     return Memory(
-        kept.weights,
-        kept.gradients,
-        kept.optimizer,
-        layer_activations(*sizes, recompute=recompute) * per_chunk * flying,
+        kept.weights + own.weights,
+        kept.gradients + own.gradients,
+        kept.optimizer + own.optimizer,
+        layer_activations(*sizes, recompute=recompute, cp=layout.cp) * per_chunk * flying,
         working,
     )
 

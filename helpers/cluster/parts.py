@@ -67,7 +67,7 @@ def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:
         backward,
         _message(model, layout, machine),
         _reduce(model, layout, machine, weights, backward[-1].total),
-        machine.memory_seconds(UPDATE * weights / (layout.dp if layout.zero else 1)),
+        machine.memory_seconds(UPDATE * weights / (layout.replicas if layout.zero else 1)),
         machine.step,
     )
 
@@ -75,11 +75,21 @@ def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:
 def stage_parameters(model: ModelConfig, layout: Layout) -> tuple[float, float]:
     """Weights on a rank of the first stage, and of the last."""
     count = parameters(model)
-    layers, table = count.layer * model.layers / layout.pp, count.embedding + count.positions
+    away = (layout.ep - 1) * expert_parameters(model, layout) * layout.tp  # on other replicas
+    layers = count.layer * model.layers / layout.pp - away
+    table = count.embedding + count.positions
     if layout.pp == 1:
-        return ((count.total) / layout.tp,) * 2
+        return ((count.total - away) / layout.tp,) * 2
     last = count.embedding + count.final_norm  # tied or not, the last matrix has this size
     return (layers + table) / layout.tp, (layers + last) / layout.tp
+
+
+def expert_parameters(model: ModelConfig, layout: Layout) -> float:
+    """Weights of routed experts on a rank, each of which dp / ep replicas have."""
+    if model.moe is None:
+        return 0.0
+    own = parameters(model).expert * model.moe.experts / layout.ep
+    return own * model.layers / layout.pp / layout.tp
 
 
 def _message(model: ModelConfig, layout: Layout, machine: Machine) -> float:
@@ -104,10 +114,16 @@ def _reduce(
     """
     each, near = 4 if layout.fp32_gradients else 2, layout.on_a_node("dp", machine.node)
     back = 2 if layout.zero else each  # with ZeRO, weights come back, not gradients
-    seconds = all_gather_seconds(machine, (each + back) * weights, layout.dp, near)
+    experts = expert_parameters(model, layout) if layout.ep > 1 else 0.0
+    rest = (each + back) * (weights - experts)
+    seconds = all_gather_seconds(machine, rest, layout.replicas, near)
+    if experts:  # neighbors share them, so their replicas are far apart
+        apart = max(1, near // layout.ep)
+        copies = layout.replicas // layout.ep
+        seconds += all_gather_seconds(machine, (each + back) * experts, copies, apart)
     if layout.zero == 3:
         gathers = 2 * layout.micro_batches - 1
-        seconds += gathers * all_gather_seconds(machine, 2 * weights, layout.dp, near)
+        seconds += gathers * all_gather_seconds(machine, 2 * weights, layout.replicas, near)
         beside *= 1.5 * layout.micro_batches  # weights are gathered beside every pass
     if layout.overlap_dp:
         seconds = max(seconds - beside, seconds * layout.pp / model.layers)

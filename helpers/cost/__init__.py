@@ -16,7 +16,7 @@ from helpers.cost.activations import (
     layer_activations,
     layers_in_flight,
 )
-from helpers.cost.config import ModelConfig, gpt
+from helpers.cost.config import Latent, ModelConfig, MoE, gpt
 from helpers.cost.flops import ATTENTION, RECOMPUTE, Flops, Utilisation, flops, utilisation
 from helpers.cost.forward import ForwardPeak, forward_peak
 from helpers.cost.huggingface import read_config
@@ -27,8 +27,11 @@ from helpers.cost.wire import (
     Wire,
     all_gather_bytes,
     all_reduce_bytes,
+    all_to_all_bytes,
     bytes_on_the_wire,
+    context_parallel_bytes,
     data_parallel_bytes,
+    expert_parallel_bytes,
     pipeline_bytes,
     tensor_parallel_bytes,
 )
@@ -42,6 +45,8 @@ __all__ = [
     "Flops",
     "ForwardPeak",
     "Kept",
+    "Latent",
+    "MoE",
     "ModelConfig",
     "Optimum",
     "Parameters",
@@ -52,8 +57,11 @@ __all__ = [
     "Wire",
     "all_gather_bytes",
     "all_reduce_bytes",
+    "all_to_all_bytes",
     "bytes_on_the_wire",
+    "context_parallel_bytes",
     "data_parallel_bytes",
+    "expert_parallel_bytes",
     "flops",
     "forward_peak",
     "gpt",

@@ -34,7 +34,8 @@ def kept_by_layer(model: ModelConfig, batch: int, sequence: int) -> list[Kept]:
     For a GPT-2 these add up to sbh (34 + 5as/h), the paper's equation 1, with dropout. A LLaMA has
     no dropout, and an MLP with three matrices.
     """
-    tokens = batch * sequence
+    model.require_alike("what a layer keeps")
+    tokens, inner = batch * sequence, model.active_intermediate
     h, q, kv = model.hidden, model.query_width, model.kv_width
     one = BYTES * tokens
     scores = float(tokens) * sequence * model.heads
@@ -50,16 +51,16 @@ def kept_by_layer(model: ModelConfig, batch: int, sequence: int) -> list[Kept]:
     ]
     if model.gated:
         return rows + [
-            Kept("gate and up", 2 * one * model.intermediate, True),
-            Kept("SiLU of the gate", one * model.intermediate, True),
-            Kept("input of the last matrix", one * model.intermediate, True),
+            Kept("gate and up", 2 * one * inner, True),
+            Kept("SiLU of the gate", one * inner, True),
+            Kept("input of the last matrix", one * inner, True),
         ]
     return rows + [
         Kept("mask of the attention's dropout", scores, True, True),
         Kept("attention after dropout", BYTES * scores, True, True),
         Kept("mask of the dropout after attention", tokens * h, False),
-        Kept("input of GELU", one * model.intermediate, True),
-        Kept("input of the last matrix", one * model.intermediate, True),
+        Kept("input of GELU", one * inner, True),
+        Kept("input of the last matrix", one * inner, True),
         Kept("mask of the dropout after the MLP", tokens * h, False),
     ]
 
@@ -71,8 +72,11 @@ def layer_activations(
     tp: int = 1,
     sequence_parallel: bool = False,
     recompute: str = "none",
+    cp: int = 1,
 ) -> float:
     """Return the bytes that one rank keeps for one layer and one micro-batch.
+
+    cp: ranks that share the sequence; each has its own queries, and keeps their part of all.
 
     For a GPT-2 this is the paper's table 2, in multiples of sbh:
     10 + 24/t + 5as/(ht) with tensor parallelism; (34 + 5as/h)/t with sequence parallelism too;
@@ -82,11 +86,11 @@ def layer_activations(
     checked_recompute(recompute)
     cut = tp if sequence_parallel else 1
     if recompute == "full":
-        return BYTES * batch * sequence * model.hidden / cut
+        return BYTES * batch * sequence * model.hidden / cut / cp
     rows = kept_by_layer(model, batch, sequence)
     if recompute == "selective":
         rows = [row for row in rows if not row.scores]
-    return sum(row.size / (tp if row.split else cut) for row in rows)
+    return sum(row.size / (tp if row.split else cut) for row in rows) / cp
 
 
 def layers_in_flight(

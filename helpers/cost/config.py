@@ -6,6 +6,61 @@ FAMILIES = ("llama", "gpt2")
 
 
 @dataclass(frozen=True)
+class MoE:
+    """A mixture of experts in place of the MLPs (see `simplellm.moe`).
+
+    experts: how many a layer has; chosen: how many of them a token is sent to. shared: experts that
+    see every token. intermediate: width of one expert. dense: how many layers, the first ones,
+    have a plain MLP.
+
+    Raises:
+        ValueError: if a token chooses more experts than there are, or a number is too small.
+    """
+
+    experts: int
+    chosen: int
+    intermediate: int
+    shared: int = 0
+    dense: int = 0
+
+    def __post_init__(self):
+        if not 1 <= self.chosen <= self.experts:
+            raise ValueError(
+                f"a token chooses {self.chosen} of {self.experts} experts: choose 1 or more, and "
+                "not more than there are"
+            )
+        if self.intermediate < 1 or self.shared < 0 or self.dense < 0:
+            raise ValueError(
+                f"an expert of width {self.intermediate}, {self.shared} shared experts and "
+                f"{self.dense} dense layers: the width must be 1 or more, the others 0 or more"
+            )
+
+
+@dataclass(frozen=True)
+class Latent:
+    """Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434): widths, by their paper's names.
+
+    q_rank, kv_rank: of the compressed queries, and of keys and values; q_rank 0 compresses no
+    queries. nope, rope: of a head's query and key, without and with positions. value: of a head's
+    value.
+    """
+
+    q_rank: int
+    kv_rank: int
+    nope: int
+    rope: int
+    value: int
+
+    def parameters(self, hidden: int, heads: int) -> int:
+        """Return the weights of the attention of one layer, with the norms inside it."""
+        q, to = self.nope + self.rope, self.q_rank or hidden
+        queries = heads * q * to + (hidden * self.q_rank + self.q_rank if self.q_rank else 0)
+        down = hidden * (self.kv_rank + self.rope) + self.kv_rank
+        up = self.kv_rank * heads * (self.nope + self.value)
+        return queries + down + up + heads * self.value * hidden
+
+
+@dataclass(frozen=True)
 class ModelConfig:
     """A decoder-only transformer.
 
@@ -16,6 +71,7 @@ class ModelConfig:
         head. intermediate: width inside the MLP. vocabulary: V. positions: longest sequence.
     tied: whether the last matrix is the word embedding again.
     attention_bias, mlp_bias: biases of a LLaMA; a GPT-2 always has them.
+    moe, latent: None in a dense model, and with the usual attention.
 
     Raises:
         ValueError: if the sizes fit no transformer.
@@ -33,6 +89,8 @@ class ModelConfig:
     tied: bool = False
     attention_bias: bool = False
     mlp_bias: bool = False
+    moe: MoE | None = None
+    latent: Latent | None = None
 
     def __post_init__(self):
         if self.family not in FAMILIES:
@@ -51,6 +109,8 @@ class ModelConfig:
                 f"{self.heads} heads cannot share {self.kv_heads} heads of keys and values "
                 "evenly: choose a divisor"
             )
+        if self.moe and self.moe.dense > self.layers:
+            raise ValueError(f"{self.moe.dense} dense layers of {self.layers}: choose fewer")
 
     def require(self, family: str) -> "ModelConfig":
         """Return the config itself if it is of this family; raise ValueError if not."""
@@ -65,6 +125,31 @@ class ModelConfig:
     def gated(self) -> bool:
         """Whether the MLP has three matrices (SwiGLU) instead of two."""
         return self.family == "llama"
+
+    @property
+    def expert_layers(self) -> int:
+        """How many layers have experts."""
+        return self.layers - self.moe.dense if self.moe else 0
+
+    @property
+    def active_intermediate(self) -> int:
+        """Width of the MLPs that a token passes in one layer, in a layer with experts if any."""
+        if self.moe is None:
+            return self.intermediate
+        return (self.moe.chosen + self.moe.shared) * self.moe.intermediate
+
+    def require_alike(self, what: str) -> "ModelConfig":
+        """Return the config itself if all layers are alike, with the usual attention.
+
+        Raises:
+            ValueError: if not, because `what` isn't worked out for such a model here.
+        """
+        if self.latent or (self.moe and self.moe.dense):
+            raise ValueError(
+                f"{what} of a model with latent attention, or with dense layers before those with "
+                "experts, isn't worked out here: parameters(model) and flops(model) are"
+            )
+        return self
 
     @property
     def query_width(self) -> int:

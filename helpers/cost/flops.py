@@ -90,11 +90,20 @@ def flops(
         raise ValueError(f"a batch of {batch} x {sequence} tokens: both must be 1 or more")
     tokens = batch * sequence
     h, q, kv = model.hidden, model.query_width, model.kv_width
-    matrices = 2 * h * q + 2 * h * kv + (3 if model.gated else 2) * h * model.intermediate
+    attention_weights, scores = 2 * h * q + 2 * h * kv, 2 * q
+    if latent := model.latent:
+        attention_weights = latent.parameters(h, model.heads) - latent.q_rank - latent.kv_rank
+        scores = model.heads * (latent.nope + latent.rope + latent.value)
+    matrices = attention_weights + (3 if model.gated else 2) * h * model.intermediate
+    if model.moe:  # the mean over the layers
+        used = (
+            3 * h * model.active_intermediate + h * model.moe.experts - 3 * h * model.intermediate
+        )
+        matrices += used * model.expert_layers / model.layers
     share = {"full": 1.0, "causal": 0.5, "weights": 0.0}[attention]
     return Flops(
         weights=2.0 * tokens * matrices,
-        scores=4.0 * tokens * sequence * q * share,
+        scores=2.0 * tokens * sequence * scores * share,
         logits=2.0 * tokens * h * model.vocabulary,
         layers=model.layers,
         convention=f"batch {batch}, sequence {sequence}, 2mnk a product, {ATTENTION[attention]}",

@@ -74,8 +74,9 @@ def forward_peak(model: ModelConfig, batch: int = 1, sequence: int | None = None
 def _sizes(model: ModelConfig, batch: int, sequence: int) -> dict[str, float]:
     """Return the bytes of each tensor of `STEPS` that the model has."""
     one = BYTES * batch * sequence
+    model.require_alike("the peak")
     widths = dict.fromkeys((name for _, makes, _ in STEPS for name in makes), model.hidden)
-    widths |= dict.fromkeys(("gate", "up", "activated", "product"), model.intermediate)
+    widths |= dict.fromkeys(("gate", "up", "activated", "product"), model.active_intermediate)
     widths |= {"Q": model.query_width, "K": model.kv_width, "V": model.kv_width}
     widths |= {"context": model.query_width}
     widths |= dict.fromkeys(("scores +", "attention"), model.heads * sequence)

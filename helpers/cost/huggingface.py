@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from helpers.cost.config import FAMILIES, ModelConfig
+from helpers.cost.config import Latent, ModelConfig, MoE
 from helpers.files import read_whole
+
+KNOWN = ("llama", "gpt2", "mixtral", "deepseek_v3")
 
 
 def read_config(source: str | Path | Mapping) -> ModelConfig:
@@ -25,12 +28,17 @@ def read_config(source: str | Path | Mapping) -> ModelConfig:
             f"{where} has no field 'model_type', so it is no config.json of a model: give the "
             "file that lies beside the weights of a model on the Hugging Face hub"
         )
-    if family not in FAMILIES:
+    if family not in KNOWN:
         raise ValueError(
             f"{where}: model_type is {family!r}, and the architectures known here are "
-            f"{' and '.join(map(repr, FAMILIES))}"
+            f"{', '.join(map(repr, KNOWN[:-1]))} and {KNOWN[-1]!r}"
         )
-    return _llama(fields, where) if family == "llama" else _gpt2(fields, where)
+    if family == "gpt2":
+        return _gpt2(fields, where)
+    model = _llama(fields, where)
+    if family == "mixtral":
+        return replace(model, moe=_mixtral(fields, where, model.intermediate))
+    return _deepseek(model, fields, where) if family == "deepseek_v3" else model
 
 
 def _load(path: Path) -> Mapping:
@@ -86,6 +94,34 @@ def _llama(fields: Mapping, where: str) -> ModelConfig:
         attention_bias=bool(fields.get("attention_bias", False)),
         mlp_bias=bool(fields.get("mlp_bias", False)),
     )
+
+
+def _mixtral(fields: Mapping, where: str, intermediate: int) -> MoE:
+    experts = _number(fields, where, "num_local_experts")
+    return MoE(experts, _number(fields, where, "num_experts_per_tok"), intermediate)
+
+
+def _deepseek(model: ModelConfig, fields: Mapping, where: str) -> ModelConfig:
+    """Return the model with its experts and its latent attention, without the prediction module."""
+
+    def number(name: str) -> int:  # these may be 0, or null
+        return _number(fields, where, name) if fields.get(name) else 0
+
+    moe = MoE(
+        experts=_number(fields, where, "n_routed_experts"),
+        chosen=_number(fields, where, "num_experts_per_tok"),
+        intermediate=_number(fields, where, "moe_intermediate_size"),
+        shared=number("n_shared_experts"),
+        dense=number("first_k_dense_replace"),
+    )
+    latent = Latent(
+        number("q_lora_rank"),
+        *(
+            _number(fields, where, name)
+            for name in ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+        ),
+    )
+    return replace(model, moe=moe, latent=latent)
 
 
 def _gpt2(fields: Mapping, where: str) -> ModelConfig:

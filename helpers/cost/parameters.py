@@ -12,6 +12,9 @@ class Parameters:
     embedding: the word embedding. positions: the positional embedding; 0 for a LLaMA, whose rotary
     embedding has no parameters.
     final_norm, head: after the last layer; head is 0 if it is tied to the word embedding.
+    expert: one expert of a mixture; experts: all of a layer, with the shared ones and the router;
+    used: those of them that one token passes. expert_layers: how many layers have them in place of
+    `mlp`.
     """
 
     embedding: int
@@ -22,17 +25,31 @@ class Parameters:
     layers: int
     final_norm: int
     head: int
+    expert: int = 0
+    experts: int = 0
+    used: int = 0
+    expert_layers: int = 0
 
     @property
     def layer(self) -> int:
-        """Parameters of one layer."""
-        return self.attention + self.mlp + self.norms
+        """Parameters of one layer; of one with experts, if the model has such layers."""
+        return self.attention + (self.experts or self.mlp) + self.norms
 
     @property
     def total(self) -> int:
         """Parameters of the model; a weight that is used twice counts once."""
+        return self._with(self.experts)
+
+    @property
+    def active(self) -> int:
+        """Parameters that one token passes, the whole embedding table among them."""
+        return self._with(self.used)
+
+    def _with(self, experts: int) -> int:
         outside = self.embedding + self.positions + self.final_norm + self.head
-        return outside + self.layers * self.layer
+        dense = self.layers - self.expert_layers
+        inside = self.layers * (self.attention + self.norms) + dense * self.mlp
+        return outside + inside + self.expert_layers * experts
 
     def __str__(self) -> str:
         rows = {
@@ -43,6 +60,10 @@ class Parameters:
             "output matrix": self.head,
             "in all": self.total,
         }
+        if self.expert_layers:
+            less = (self.layers - self.expert_layers) * (self.experts - self.mlp)
+            rows |= {"less in the dense layers": -less, "in all": rows.pop("in all")}
+            rows["used by a token"] = self.active
         return "\n".join(f"{name:<34}{count:>18,}" for name, count in rows.items())
 
 
@@ -57,6 +78,14 @@ def parameters(model: ModelConfig) -> Parameters:
         mlp += i + h
     elif model.mlp_bias:
         mlp += 2 * i + h
+    expert = experts = used = 0
+    if model.latent:
+        attention = model.latent.parameters(h, model.heads)
+    if model.moe:
+        moe, expert = model.moe, 3 * h * model.moe.intermediate
+        router = moe.experts * h
+        experts = router + (moe.experts + moe.shared) * expert
+        used = router + (moe.chosen + moe.shared) * expert
     return Parameters(
         embedding=model.vocabulary * h,
         positions=model.positions * h if model.family == "gpt2" else 0,
@@ -66,4 +95,8 @@ def parameters(model: ModelConfig) -> Parameters:
         layers=model.layers,
         final_norm=norm,
         head=0 if model.tied else model.vocabulary * h,
+        expert=expert,
+        experts=experts,
+        used=used,
+        expert_layers=model.expert_layers,
     )

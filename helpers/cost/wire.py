@@ -22,6 +22,23 @@ def all_reduce_bytes(size: float, ranks: int) -> float:
     return 2 * all_gather_bytes(size, ranks)
 
 
+def all_to_all_bytes(size: float, ranks: int) -> float:
+    """Return the bytes each rank sends of the `size` bytes it has, an equal part for every rank."""
+    return size * (ranks - 1) / ranks
+
+
+def expert_parallel_bytes(model: ModelConfig, batch: int, sequence: int, ep: int) -> float:
+    """Return the bytes a rank sends for one layer and one micro-batch, forward and backward.
+
+    Each of a token's choices goes to its expert and comes back, and so do their gradients: four
+    all-to-alls of b s k h values (GShard, arXiv 2006.16668), if the experts are equally busy.
+    """
+    if model.moe is None:
+        raise ValueError("this model has no experts to send tokens to: give a mixture of experts")
+    size = BYTES * batch * sequence * model.moe.chosen * model.hidden
+    return 4 * all_to_all_bytes(size, ep)
+
+
 def data_parallel_bytes(parameters: float, ranks: int, zero: int = 0, each: int = BYTES) -> float:
     """Return the bytes a rank sends in a step for gradients and weights of `each` bytes.
 
@@ -56,6 +73,36 @@ def pipeline_bytes(model: ModelConfig, batch: int, sequence: int, tp: int = 1) -
     return BYTES * batch * sequence * model.hidden / tp
 
 
+CONTEXT = ("ring", "gather", "ulysses")
+
+
+def context_parallel_bytes(
+    model: ModelConfig, batch: int, sequence: int, cp: int, way: str = "ring", tp: int = 1
+) -> tuple[float, float]:
+    """Return the bytes a rank sends for one layer's attention, forward and backward.
+
+    ring: K and V travel cp - 1 times, and backward their gradients too, cp times to be home again
+    (arXiv 2310.01889). gather: K and V are all-gathered, their gradients reduce-scattered
+    (arXiv 2407.21783, section 3.3.2). ulysses: queries, keys, values and the result are exchanged
+    by all-to-alls (arXiv 2309.14509); with fewer key heads than ranks, some are sent twice.
+
+    Raises:
+        ValueError: for an unknown way.
+    """
+    if way not in CONTEXT:
+        raise ValueError(f"way={way!r}: choose one of {', '.join(CONTEXT)}")
+    if cp == 1:
+        return 0.0, 0.0
+    tokens = BYTES * batch * sequence / cp / tp
+    kv, q = 2 * tokens * model.kv_width, tokens * model.query_width
+    if way == "ring":
+        return (cp - 1) * kv, (2 * cp - 1) * kv
+    if way == "gather":
+        return (cp - 1) * kv, (cp - 1) * kv
+    exchanged = all_gather_bytes(2 * q + kv * max(1, cp * tp / model.kv_heads), cp)
+    return exchanged, exchanged
+
+
 @dataclass(frozen=True)
 class Wire:
     """Bytes that one rank sends in one step."""
@@ -63,11 +110,12 @@ class Wire:
     data: float
     tensor: float
     pipeline: float
+    context: float = 0.0
     convention: str = "rings; 2 bytes a value; a rank in the middle of the pipeline"
 
     @property
     def total(self) -> float:
-        return self.data + self.tensor + self.pipeline
+        return self.data + self.tensor + self.pipeline + self.context
 
 
 def bytes_on_the_wire(
@@ -80,6 +128,8 @@ def bytes_on_the_wire(
     dp: int = 1,
     tp: int = 1,
     pp: int = 1,
+    cp: int = 1,
+    way: str = "ring",
     chunks: int = 1,
     zero: int = 0,
     recompute: str = "none",
@@ -87,12 +137,20 @@ def bytes_on_the_wire(
     """Return the bytes one rank sends in one step, for each kind of parallelism.
 
     parameters: those on the rank. A rank in the middle of the pipeline sends the activations of
-    each of its chunks forward and the gradients backward.
+    each of its chunks forward and the gradients backward. cp: ranks that share a sequence, way: how
+    (`CONTEXT`); gradients are summed over them too.
     """
-    layers = model.layers / pp
-    data = data_parallel_bytes(parameters, dp, zero)
+    layers, here = model.layers / pp, sequence // cp
+    data = data_parallel_bytes(parameters, dp * cp, zero)
     if zero == 3:  # the reduce-scatter once, both gathers for each micro-batch
         data *= (1 + 2 * micro_batches) / 3
-    tensor = tensor_parallel_bytes(model, micro_batch, sequence, tp, recompute)
-    message = pipeline_bytes(model, micro_batch, sequence, tp) if pp > 1 else 0.0
-    return Wire(data, tensor * layers * micro_batches, 2 * message * chunks * micro_batches)
+    tensor = tensor_parallel_bytes(model, micro_batch, here, tp, recompute)
+    message = pipeline_bytes(model, micro_batch, here, tp) if pp > 1 else 0.0
+    ahead, back = context_parallel_bytes(model, micro_batch, sequence, cp, way, tp)
+    again = ahead if recompute == "full" else 0.0
+    return Wire(
+        data,
+        tensor * layers * micro_batches,
+        2 * message * chunks * micro_batches,
+        (ahead + again + back) * layers * micro_batches,
+    )

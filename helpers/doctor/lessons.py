@@ -34,10 +34,13 @@ LESSONS = (
     Lesson("10", "Profiling and input: where does the time of a step go?", ranks=2, gigabytes=2.0),
     Lesson("11", "Sharding: no rank keeps what another keeps", ranks=3, gigabytes=2.0),
     Lesson("12", "Tensor parallelism: many devices share each layer", ranks=3, gigabytes=2.0),
+    Lesson("13", "Long context: many devices share one sequence", ranks=4, gigabytes=2.0),
+    Lesson("14", "Experts: more parameters than a token pays for", ranks=4, gigabytes=2.0),
     Lesson("15", "What training costs: parameters, FLOPs, bytes"),
     Lesson("16", "Training puzzles: a cluster that you can program"),
     Lesson("17", "Design your own: a model, a cluster, a layout"),
     Lesson("18", "Beyond one machine: launchers, slow links, failures", ranks=3, gigabytes=2.0),
+    Lesson("19", "In torch's own words", ranks=8, gigabytes=3.0),
     Lesson("20", "GPT-2: two ways to split it", ranks=3, gigabytes=3.0),
     Lesson("21", "Forensics: twelve trainings whose curves look fine", ranks=4, gigabytes=2.0),
 )

@@ -14,7 +14,8 @@ Files, from the ground up:
     all_reduce, replicas   star, tree and ring, step by step; a data-parallel step
     stages, drift          a model cut into stages; local steps and their mean
     pipelines              what a pipeline keeps, how its steps fit together, where its stages lie
-    grid                   the process grid: rows, columns, and what goes along them
+    grid, experts          the process grid; which token goes to which expert
+    context                a cut sequence: the ring of keys, and the causal triangle
 
 It's pure Python: only a PNG needs matplotlib.
 """

@@ -36,7 +36,7 @@ def zero_stages(
             _draw_rank(canvas, kept, stage, rank, ranks, x + rank * (WIDE + GAP), top)
             at = x + rank * (WIDE + GAP) + WIDE / 2
             canvas.text(at, top + total * HIGH + 12, str(rank), 11, canvas.theme.muted, "middle")
-        words = f"{bytes_each:g} bytes a parameter"
+        words = f"{bytes_each:.3g} bytes a parameter"
         canvas.text(x, top + total * HIGH + 32, words, 12)
         said.append(f"{name}: {words} on each of {ranks} ranks.")
     x, y = PAD, top + total * HIGH + 60

@@ -7,6 +7,9 @@
     python -m helpers.grade --limits       which limits hold on this system
     python -m helpers.grade.student        write the student edition
     python -m helpers.grade.handin LAB     pack what is to be handed in
+    python -m helpers.grade.roster         give the grades to people: class.csv, Canvas, Moodle
+    python -m helpers.grade.copies         which submissions are alike
+    python -m helpers.grade.gradescope     an autograder for Gradescope
     python -m helpers.grade.progress       the way through the lessons, and what is done
     python -m helpers.grade.page           write docs/tasks.md
 
@@ -20,10 +23,11 @@ submission, on Linux inside a `sandbox`; `parcel` carries plain data between the
 
 Before anything runs: `marks` finds solutions in code, `task` says what a task is and `labs` which
 belong together; `look` reads a file without running it, and `copy` takes the work to a place of
-its own. For a student: `missing` tells a cell which task it
-lacks, `record` is what is remembered, `progress` shows it, `handin` packs it. For a class:
-`submitted` opens folders and zips, `many` grades them, `tables` and `html` show that, and `example`
-makes a class to try it with. Pages: `card` is a task as text, `page` writes the lists. The student
+its own. For a student: `missing` tells a cell which task it lacks, `record` is what is remembered,
+`progress` shows it, `handin` packs it. For a class: `submitted` opens folders and zips, `many`
+grades them, `tables` and `html` show that; `people` says whose each is, `roster` gives the grades
+to them, `canvas` and `moodle` write them for a gradebook; `example` makes a class to try it with.
+Pages: `card` is a task as text, `page` writes the lists. The student
 edition: `tracked` lists the files, `leaks` recognizes a solution, `folder` writes safely, `student`
 does it. `words` cleans text.
 

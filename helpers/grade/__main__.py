@@ -1,6 +1,7 @@
 """`python -m helpers.grade [TASK …] [--root FOLDER] [--json]`, or `--all FOLDER`."""
 
 import argparse
+import csv
 import json
 import sys
 import time
@@ -14,7 +15,9 @@ from helpers.grade.labs import all_tasks, tasks_of
 from helpers.grade.limits import Limits
 from helpers.grade.many import Graded, Grades, grade_all, write_json
 from helpers.grade.notebook import find_root
+from helpers.grade.people import read_roster
 from helpers.grade.record import remember
+from helpers.grade.roster import add_rules, rules_of, write_class
 from helpers.grade.submission import Submission
 from helpers.grade.submitted import opened, submissions
 from helpers.grade.tables import csv_of, text_of, verdicts_csv_of
@@ -36,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.all is not None:
             return _grade_all(options, ids)
         return _grade_one(options, ids)
-    except (ValueError, OSError, WorkFailed) as error:
+    except (ValueError, OSError, WorkFailed, csv.Error) as error:
         print(why_not(error), file=sys.stderr)
         return 2
 
@@ -51,6 +54,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--root", type=Path, help="the repository or zip to grade; this one by default")
     add("--all", type=Path, metavar="FOLDER", help="grade each folder and zip in FOLDER")
     add("--out", type=Path, help="where the tables of --all go (default: build/grades)")
+    add("--roster", type=Path, metavar="FILE", help="with --all: whose each is, who is missing")
+    add_rules(parser)
     add("--jobs", type=int, help="checks at once, with --all (default: half of the cores)")
     add("--seconds", type=float, help="time limit for each task")
     add("--memory", type=float, default=Limits.gigabytes, help="gigabytes for each task")
@@ -70,6 +75,12 @@ def _refuse(options: argparse.Namespace) -> None:
         raise ValueError(f"--jobs must be at least 1, not {options.jobs}")
     if options.seconds is not None and not options.seconds > 0:
         raise ValueError(f"--seconds must be above 0, not {options.seconds:g}")
+    if not options.all and (options.roster or options.due or options.attempts or options.times):
+        raise ValueError("--roster, --due, --times and --attempts go with --all")
+    if options.roster:
+        read_roster(options.roster)  # before hours of grading
+    elif options.due or options.attempts or options.times:
+        raise ValueError("--due, --times and --attempts need --roster, which says whose each is")
     Limits(Limits.seconds if options.seconds is None else options.seconds, options.memory)
 
 
@@ -114,7 +125,7 @@ def _grade_one(options: argparse.Namespace, ids: list[str]) -> int:
 
 
 def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
-    paths = submissions(options.all)
+    paths, rules = submissions(options.all), rules_of(options)
     out = options.out or Path("build", "grades")
     out.mkdir(parents=True, exist_ok=True)  # before hours of grading that nobody could see
     begun = time.monotonic()
@@ -140,6 +151,10 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
         print(text_of(grades))
         done = f"{len(paths)} submissions in {grades.seconds:.0f} s"
         print(f"{'stopped by hand: ' if grades.interrupted else ''}{done}; see {out}/grades.html")
+    if options.roster:
+        title = options.title or " ".join(options.tasks) or "lab"
+        lines = write_class(grades.as_dict(), out, title, options.roster, **rules)
+        print("\n".join(lines), file=sys.stderr if options.json else sys.stdout)
     return 130 if grades.interrupted else 0
 
 

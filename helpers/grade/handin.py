@@ -1,14 +1,16 @@
-"""`python -m helpers.grade.handin LAB [--out FILE]`: pack what is to be handed in, and no more.
+"""`python -m helpers.grade.handin LAB [--name NAME] [--out FILE]`: pack what is to be handed in.
 
 The zip holds the files of the lab's tasks and the Python files beside and below them, which a check
 may import; each at its place in the repository. `handin.json` says the tasks, what each file's
-SHA-256 is, and what is not done. The same files give the same zip, to the byte.
+SHA-256 is, what is not done, and whose it is, if a name was given. The same files and the same
+name give the same zip, to the byte.
 `python -m helpers.grade --root FILE.zip` and `--all` take it as it is.
 """
 
 import argparse
 import hashlib
 import json
+import re
 import sys
 import tempfile
 import zipfile
@@ -21,13 +23,13 @@ from helpers.grade.labs import tasks_of
 from helpers.grade.look import has_stub, look_at
 from helpers.grade.notebook import find_root
 from helpers.grade.task import Task, TaskError, WorkFailed, load_task
-from helpers.grade.words import why_not
+from helpers.grade.words import in_one_line, why_not
 
 WHEN = (1980, 1, 1, 0, 0, 0)  # zip's first day: when it was packed says nothing about the work
 MOST_BYTES = 5_000_000
 
 
-def pack(root: Path, tasks: list[Task]) -> tuple[bytes, dict[str, str]]:
+def pack(root: Path, tasks: list[Task], name: str = "") -> tuple[bytes, dict[str, str]]:
     """The zip's bytes; and of each task that is not done, or cannot be run, why.
 
     Raises CopyError for a file that is a link or too large.
@@ -43,6 +45,7 @@ def pack(root: Path, tasks: list[Task]) -> tuple[bytes, dict[str, str]]:
         read_file(root, task.file, MOST_BYTES)  # raises for what could not be graded either
         files |= _taken(root, task)
     facts = {
+        **({"name": name} if name else {}),
         "tasks": [task.id for task in tasks],
         "not done": undone,
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())},
@@ -50,8 +53,8 @@ def pack(root: Path, tasks: list[Task]) -> tuple[bytes, dict[str, str]]:
     files["handin.json"] = (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode()
     out = BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
-        for name, data in sorted(files.items()):
-            entry = zipfile.ZipInfo(name, WHEN)
+        for file, data in sorted(files.items()):
+            entry = zipfile.ZipInfo(file, WHEN)
             entry.create_system, entry.external_attr = 3, 0o100644 << 16  # alike on all systems
             archive.writestr(entry, data)
     return out.getvalue(), undone
@@ -66,12 +69,22 @@ def _taken(root: Path, task: Task) -> dict[str, bytes]:
         return {path.relative_to(place).as_posix(): path.read_bytes() for path in found}
 
 
+def name_in(root: Path) -> str:
+    """The name that a hand-in says it is from; its sender wrote it. Empty where there is none."""
+    try:
+        facts = json.loads(read_file(root, "handin.json", MOST_BYTES) or b"{}")
+        return in_one_line(str(facts.get("name", "")))[:100]
+    except Exception:  # whatever stands there instead
+        return ""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """0 if it was packed, 2 if the question was wrong."""
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade.handin", description="Pack the files of a lab's tasks."
     )
     parser.add_argument("lab", nargs="*", help="a lab (DP), a lesson (03) or a task (DP-1)")
+    parser.add_argument("--name", default="", help="yours, or a number that your teacher knows")
     parser.add_argument("--out", type=Path, help="the zip to write (default: build/handin/LAB.zip)")
     options = parser.parse_args(arguments)
     root = find_root()
@@ -79,8 +92,11 @@ def main(arguments: list[str] | None = None) -> int:
         if not options.lab:
             raise TaskError("which lab? Name one: make handin LAB=DP, a lesson (03) or a task")
         tasks = [load_task(task_id).task for task_id in tasks_of(options.lab)]
-        data, undone = pack(root, tasks)
-        out = options.out or root / "build" / "handin" / f"{'-'.join(options.lab).upper()}.zip"
+        name = in_one_line(options.name)[:100]
+        data, undone = pack(root, tasks, name)
+        whose = re.sub(r"[^\w.@-]+", "-", name).strip("-.")
+        file = "_".join(filter(None, [whose, "-".join(options.lab).upper()]))
+        out = options.out or root / "build" / "handin" / f"{file}.zip"
         write_whole(out, data)
     except (TaskError, CopyError, ValueError) as error:  # a path that can't be one, too
         print(error, file=sys.stderr)

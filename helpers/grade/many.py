@@ -7,8 +7,11 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
+from helpers.grade.handin import name_in
 from helpers.grade.judge import judge
 from helpers.grade.limits import Limits
 from helpers.grade.submission import Submission
@@ -20,10 +23,15 @@ from helpers.grade.words import in_one_line, why_not
 
 @dataclass
 class Graded:
-    """One submission: its name, and a verdict for each task that has been graded."""
+    """One submission: its name, and a verdict for each task that has been graded.
+
+    handed_in: the date of its newest file, as ISO writes it. says: the name inside the zip.
+    """
 
     name: str
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+    handed_in: str = ""
+    says: str = ""
 
     def __post_init__(self) -> None:
         self.name = in_one_line(self.name)
@@ -56,6 +64,8 @@ class Grades:
             "submissions": [
                 {
                     "name": one.name,
+                    "handed in": one.handed_in,
+                    "says": one.says,
                     "points": one.points,
                     "of": self.of,
                     "verdicts": [one.verdicts[t.id].as_dict() for t in self.tasks
@@ -123,7 +133,9 @@ def _whole(
         if reason := refused(path):
             raise SubmissionError(reason)
         files = [task.file for task in grades.tasks]
+        one.handed_in = handed_in(path)
         with opened(path, files) as root, Submission(root, folder) as submission:
+            one.says = name_in(root)
             running.add(submission)
             for task in grades.tasks:
                 if stop.is_set():
@@ -138,6 +150,13 @@ def _whole(
         for task in grades.tasks:
             one.verdicts.setdefault(task.id, Verdict(task, "no file", why_not(error)))
     return one
+
+
+def handed_in(path: Path) -> str:
+    """When the newest file of a submission was written, as far as this disk knows."""
+    files = islice(path.rglob("*"), 2_000) if path.is_dir() else [path]
+    newest = max((file.lstat().st_mtime for file in files if not file.is_dir()), default=None)
+    return "" if newest is None else datetime.fromtimestamp(newest, UTC).isoformat("T", "seconds")
 
 
 def write_json(grades: Grades) -> str:

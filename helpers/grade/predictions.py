@@ -1,4 +1,4 @@
-"""`python -m helpers.grade.predictions FOLDER`: what a class predicted, one bar for each choice.
+"""`python -m helpers.grade.predictions FOLDER`: what a class predicted, and how long tasks took.
 
 FOLDER holds a progress file of each student, made with
 `python -m helpers.grade.progress --json > ada.json`. The right choice of each question has a star.
@@ -8,8 +8,11 @@ import argparse
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
+from statistics import median
 
+from helpers.grade.labs import all_tasks
 from helpers.grade.record import read_all
+from helpers.grade.task import Task
 
 BAR = 30
 
@@ -39,6 +42,18 @@ def histogram(records: list[dict]) -> str:
     return "\n".join(lines) or "nobody has predicted anything yet"
 
 
+def minutes(records: list[dict], tasks: list[Task]) -> str:
+    """A line for each task that somebody has timed: the median, and what we had estimated."""
+    lines = []
+    for task in tasks:
+        facts = [record.get("times", {}).get(task.id) for record in records]
+        found = [f["minutes"] for f in facts if isinstance(f, dict) and f.get("minutes")]
+        if found := [each for each in found if isinstance(each, int)]:
+            lines.append(f"{task.id:8} {median(found):4.0f} minutes, the median of {len(found)}; "
+                         f"estimated {task.minutes}")  # fmt: skip
+    return "\n".join(lines)
+
+
 def _number(text: str) -> int:
     return int(text) if text.isdigit() else 0
 
@@ -55,6 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     read = {path.name: read_all(path) for path in sorted(folder.glob("*.json"))}
     print(histogram(list(read.values())))
+    print(minutes(list(read.values()), all_tasks()))
     if unread := [name for name, record in read.items() if not record]:
         print(f"{len(unread)} not readable: {', '.join(unread)}")
     return 0

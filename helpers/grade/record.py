@@ -17,6 +17,7 @@ from helpers.grade.task import Task
 from helpers.grade.verdict import Verdict
 
 NAME = "distributed-ml-lab"
+LONGEST = 240  # minutes: more was no sitting
 MARK = re.compile(r"^\s*#\s*BEGIN SOLUTION\s+(\S+)\s*$", re.MULTILINE)
 
 
@@ -35,7 +36,7 @@ def progress_file() -> Path | None:
 
 
 def read_all(path: Path | None) -> dict[str, dict]:
-    """Everything that is remembered, by kind: "tasks", "predictions", "numbers", "skipped"."""
+    """Everything that is remembered, by kind: "tasks", "times", "predictions", …"""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         return {str(k): v for k, v in record.items() if isinstance(v, dict)}
@@ -81,10 +82,15 @@ def note_skipped(task_id: str) -> None:
     _note("skipped", task_id, {"on": datetime.date.today().isoformat()})
 
 
+def note_level(level: str, best: float, helped: bool) -> None:
+    """Remember the best seconds in a level of the schedule game, and whether they were helped."""
+    _note("levels", level, {"best": best, "helped": helped})
+
+
 @functools.cache
 def _here() -> dict[str, dict]:
     """What this process has noted: where no record can be kept, a kernel remembers itself."""
-    return {"predictions": {}, "numbers": {}, "skipped": {}}
+    return {"predictions": {}, "numbers": {}, "skipped": {}, "levels": {}}
 
 
 def _note(kind: str, key: str, facts: dict) -> None:
@@ -118,19 +124,40 @@ def holds_solution(root: Path, task: Task) -> bool:
 def remember(verdict: Verdict, path: Path | None = None, root: Path | None = None) -> None:
     """Note a verdict. A task that has passed stays passed; what cannot be written is let go.
 
+    Of a task that isn't done only the moment is noted in which it was met, for the minutes.
+
     root: what was graded, where it is known. A file that came with its solution is nobody's work,
     and is not noted. Nor is anything while lessons are built or tests run.
     """
-    if os.environ.get("LAB_STATIC") == "1" or verdict.kind in ("not done", "no file"):
+    if os.environ.get("LAB_STATIC") == "1" or verdict.kind == "no file":
+        return
+    if root is None and verdict.kind == "not done":
         return
     if root is not None and holds_solution(root, verdict.task):
         return
     path = path or progress_file()
     if path is None:
         return
-    record = read_record(path)
-    facts = record.setdefault(verdict.task.id, {"tries": 0, "passed": None})
-    facts["tries"] += 1
-    if verdict.passed and not facts["passed"]:
-        facts["passed"] = datetime.date.today().isoformat()
-    _write(path, read_all(path) | {"tasks": record})
+    everything, record = read_all(path), read_record(path)
+    times = everything.get("times", {})
+    times[verdict.task.id] = _timed(times.get(verdict.task.id), verdict.passed)
+    if verdict.kind != "not done":
+        facts = record.setdefault(verdict.task.id, {"tries": 0, "passed": None})
+        facts["tries"] += 1
+        if verdict.passed and not facts["passed"]:
+            facts["passed"] = datetime.date.today().isoformat()
+    _write(path, everything | {"tasks": record, "times": times})
+
+
+def _timed(before: object, passed: bool) -> dict:
+    """When a task was met, and how many minutes later it passed; None where that was no sitting."""
+    now = datetime.datetime.now()
+    try:
+        met = datetime.datetime.fromisoformat(before["met"])
+        minutes = before["minutes"]
+    except (TypeError, KeyError, ValueError):
+        return {"met": now.isoformat(timespec="seconds"), "minutes": None}
+    spent = round((now - met).total_seconds() / 60)
+    if passed and minutes is None and 0 < spent <= LONGEST:
+        minutes = spent
+    return {"met": before["met"], "minutes": minutes}

@@ -35,6 +35,7 @@ from helpers.skipped import PACKED as REFERENCES
 
 # What only makes sense with the solutions beside it, or is for teachers.
 LEFT_OUT = (".ci/", "tasks/programs/", "tests/grade/", "TEACHING.md", "docs/exercises.md")
+LEFT_OUT += ("docs/teaching/", ".github/")
 README, STUDENTS_README = "README.md", "README.student.md"
 TRUTH = "tasks/truth/"  # goes into an archive: checks need it, and nobody is to read it by accident
 WHEN = (1980, 1, 1, 0, 0, 0)  # zip's first day, so that the same truth gives the same bytes

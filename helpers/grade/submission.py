@@ -58,10 +58,13 @@ class Submission:
         root: the folder; nothing in it is changed, since the work is a copy of its files.
         tasks: the folder of the tasks.
         confined: whether to use the sandbox where there is one.
+        user: as whom the process runs where there is none; only root can choose.
     """
 
-    def __init__(self, root: Path, tasks: Path = ROOT / "tasks", confined: bool = True):
-        self.root, self.tasks = root.resolve(), tasks.resolve()
+    def __init__(
+        self, root: Path, tasks: Path = ROOT / "tasks", confined: bool = True, user: str = ""
+    ):
+        self.root, self.tasks, self._user = root.resolve(), tasks.resolve(), user
         self._confined = confined and not sandbox.why_not()
         self._workshop: _Workshop | None = None
         self._closed = False
@@ -73,7 +76,7 @@ class Submission:
         """Start the process now; otherwise the first job does. Raises WorkFailed."""
         if self._workshop is not None:
             return
-        self._workshop = _Workshop(self._place, self.tasks, self._confined)
+        self._workshop = _Workshop(self._place, self.tasks, self._confined, self._user)
         try:
             if self._closed:
                 raise WorkFailed("crash", "the submission was closed while it was graded")
@@ -102,7 +105,8 @@ class Submission:
         held = {"time": f"{limits.seconds:g} s", "memory": f"{limits.gigabytes:g} GB"}
         held["processes"] = str(limits.processes)
         if not self._confined:
-            return Held(held, ["files", "network", "user"])
+            user = {"user": self._user} if self._user else {}
+            return Held(held | user, ["files", "network"] + ["user"] * (not user))
         user = self._workshop.user if self._workshop else ""
         return Held(held | sandbox.HELD | ({"user": user} if user else {}), [])
 
@@ -155,10 +159,11 @@ class Submission:
 class _Workshop:
     """The judge's side of the process."""
 
-    def __init__(self, place: Path, tasks: Path, confined: bool):
+    def __init__(self, place: Path, tasks: Path, confined: bool, user: str = ""):
         program = [sys.executable, "-P", "-m", "helpers.grade.workshop"]
         if confined:
             program = [*sandbox.command(place, tasks), *program, "--confined"]
+            user = ""  # it gets one of its own there
         self._printed = open(place / "printed", "w+b")  # noqa: SIM115 (closed in `close`)
         self._process = subprocess.Popen(
             program,
@@ -168,6 +173,7 @@ class _Workshop:
             cwd=place,
             env=_environment(),
             start_new_session=os.name == "posix",
+            **({"user": user, "group": _group_of(user), "extra_groups": []} if user else {}),
         )
         # Few answers for one order: who sends more wants to fill this process's memory.
         self._answers: queue.Queue[bytes | str | None] = queue.Queue(maxsize=4)
@@ -270,6 +276,12 @@ def read_answer(data: bytes) -> dict:
     if not all(isinstance(text, str) for text in said.get("texts", ())):
         raise ParcelError("what came back is no result (texts)")
     return said
+
+
+def _group_of(user: str) -> int:
+    import pwd  # not on Windows, where nobody asks
+
+    return pwd.getpwnam(user).pw_gid
 
 
 def _environment() -> dict[str, str]:

@@ -16,8 +16,8 @@ def csv_of(grades: Grades) -> str:
     for one in grades.graded:
         points = [_points(one.verdicts.get(task.id)) for task in grades.tasks]
         limits = "; ".join(dict.fromkeys(filter(None, map(_limits, one.verdicts.values()))))
-        rows.append([_safe(one.name), one.points, grades.of, *points, limits])
-    return _csv(rows)
+        rows.append([safe(one.name), one.points, grades.of, *points, limits])
+    return csv_text(rows)
 
 
 def verdicts_csv_of(grades: Grades) -> str:
@@ -27,10 +27,10 @@ def verdicts_csv_of(grades: Grades) -> str:
     for one in grades.graded:
         for v in one.verdicts.values():
             rows.append(
-                [_safe(one.name), v.task.id, v.word, v.kind, v.task.points if v.passed else 0,
-                 v.task.points, f"{v.seconds:.1f}", _safe(v.reason), _limits(v)]
+                [safe(one.name), v.task.id, v.word, v.kind, v.task.points if v.passed else 0,
+                 v.task.points, f"{v.seconds:.1f}", safe(v.reason), _limits(v)]
             )  # fmt: skip
-    return _csv(rows)
+    return csv_text(rows)
 
 
 def text_of(grades: Grades) -> str:
@@ -59,12 +59,12 @@ def _limits(verdict: Verdict) -> str:
     return str(limits) if limits.held or limits.open else ""
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Text that a spreadsheet shows and does not compute."""
     return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
-def _csv(rows: list[list]) -> str:
+def csv_text(rows: list[list]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue()

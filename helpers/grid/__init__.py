@@ -1,4 +1,4 @@
-"""The process grid, DP x PP x TP: one array of ranks, and a group is a slice of it.
+"""The process grid, DP x PP x CP x TP: one array of ranks, and a group is a slice of it.
 
     grid = Grid(dp=2, pp=3).require(world_size)
     print(grid)                       one line per replica, stages side by side

@@ -4,7 +4,7 @@ from helpers.grid.grid import Grid
 
 
 def to_text(grid: Grid) -> str:
-    """Return one line per replica; ranks in the same cell share a stage's layers (TP).
+    """Return one line per replica; ranks in the same cell share a stage's layers (TP, CP).
 
                  stage 0    stage 1
     replica 0    0   1      2   3
@@ -14,7 +14,9 @@ def to_text(grid: Grid) -> str:
     rows = [["", *(f"stage {s}" for s in range(grid.pp))]]
     for d in range(grid.dp):
         cells = [
-            " ".join(f"{grid.rank(d, s, t):>{width}}" for t in range(grid.tp))
+            " ".join(
+                f"{grid.rank(d, s, t, c):>{width}}" for c in range(grid.cp) for t in range(grid.tp)
+            )
             for s in range(grid.pp)
         ]
         rows.append([f"replica {d}", *cells])

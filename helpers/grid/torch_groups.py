@@ -13,13 +13,14 @@ class Groups:
     dp: Any
     pp: Any
     tp: Any
+    cp: Any
 
 
 def make_groups(grid: Grid) -> Groups:
     """Create all groups of a grid, on every rank, and return those of this rank.
 
     Every rank must call it, because torch creates a group only if all ranks ask for it (also those
-    outside it) and in the same order: first the DP groups, then PP, then TP.
+    outside it) and in the same order: first the DP groups, then PP, CP and TP.
 
     Raises:
         ValueError: if the number of connected ranks differs from the grid's.

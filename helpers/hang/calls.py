@@ -53,6 +53,9 @@ COLLECTIVES = {
     "broadcast_object_list": Roles(root="src"),
     "scatter_object_list": Roles(root="src"),
 }
+# Their names since torch 2.13; fully_shard calls them.
+COLLECTIVES["all_gather_single"] = COLLECTIVES["all_gather_into_tensor"]
+COLLECTIVES["reduce_scatter_single"] = COLLECTIVES["reduce_scatter_tensor"]
 NAMES = (*MESSAGES, *COLLECTIVES, NEW_GROUP)
 
 

@@ -4,16 +4,15 @@ from helpers.lesson.answers import answer
 from helpers.lesson.changes import show_diff, show_orders
 from helpers.lesson.claims import claim, quick
 from helpers.lesson.pictures import show
-from helpers.lesson.play import hover, play
 from helpers.lesson.questions import predict, reveal
 from helpers.lesson.shown import static
 from helpers.lesson.skipping import skip
+from helpers.lesson.vary import hover, vary
 
 __all__ = [
     "answer",
     "claim",
     "hover",
-    "play",
     "predict",
     "quick",
     "reveal",
@@ -22,4 +21,5 @@ __all__ = [
     "show_orders",
     "skip",
     "static",
+    "vary",
 ]

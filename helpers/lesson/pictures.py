@@ -4,11 +4,12 @@ import base64
 import io
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
 
-from helpers.lesson.shown import Shown, find_file, put, static
+from helpers.lesson.shown import TIMELINE, Shown, find_file, put, static
 from helpers.ranks.pool import in_notebook
 
 FORMATS = {".png": "image/png", ".svg": "image/svg+xml"}
@@ -22,12 +23,23 @@ def show(thing: object, alt: str = "", live: Callable[[], object] | None = None)
     alt: what the picture says, in words, for readers who can't see it. A matplotlib figure and a
         file need it; a trace and a picture of `helpers.draw` bring their own.
     live: returns the widget that a running kernel shows instead of the picture; a trace brings
-        its own, the interactive timeline. It is not called under LAB_STATIC=1, because a saved
-        widget without its kernel would show only an error.
+        its own, the interactive timeline. Under LAB_STATIC=1 the picture is shown, because a saved
+        widget without its kernel shows only an error; a timeline's data are kept beside it.
     """
     if live is None and hasattr(thing, "events_of") and in_notebook():
         live = partial(_interactive, thing)
-    put(live() if live is not None and not static() else picture(thing, alt))
+    if live is None:
+        put(picture(thing, alt))
+    elif static():
+        put(replace(picture(thing, alt), kept=_kept(live())))
+    else:
+        put(live())
+
+
+def _kept(widget: object) -> dict[str, dict]:
+    """Return the data of a timeline, so that a page without Python can show it, too."""
+    recorded = getattr(widget, "recorded", None)
+    return {TIMELINE: recorded()} if recorded else {}
 
 
 def _interactive(trace: object) -> object:

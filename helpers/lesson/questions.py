@@ -6,7 +6,7 @@ from string import ascii_uppercase
 
 from helpers.grade.record import note_prediction, noted
 from helpers.lesson.asked import ID, Prediction, asked, with_values
-from helpers.lesson.shown import Shown, put, static
+from helpers.lesson.shown import PREDICT, REVEAL, Shown, put, static
 from helpers.ranks.pool import in_notebook
 
 MOST = 5
@@ -40,14 +40,14 @@ def predict(question_id: str, question: str, *choices: str) -> None:
 
         put(Choices(question_id, question, choices))
         return
-    put(listed(question, choices))
+    put(listed(question_id, question, choices))
     if sys.stdin is not None and sys.stdin.isatty() and not static():
         typed = input("Your choice (a letter, or Enter to go on): ").strip().upper()
         if typed and typed in ascii_uppercase[: len(choices)]:
             note_prediction(question_id, typed)
 
 
-def listed(question: str, choices: tuple[str, ...]) -> Shown:
+def listed(question_id: str, question: str, choices: tuple[str, ...]) -> Shown:
     """Return the question with lettered choices, as a page without a kernel shows it."""
     lettered = list(zip(ascii_uppercase, choices, strict=False))
     plain = "\n".join([f"Predict: {question}", *(f"  {a}) {text}" for a, text in lettered)])
@@ -56,7 +56,8 @@ def listed(question: str, choices: tuple[str, ...]) -> Shown:
         f'<div style="{BOX}"><div><b>Predict.</b> {escape(question)}</div>'
         f'<div style="margin: 6px 0px 0px 18px">{rows}</div></div>'
     )
-    return Shown(html, plain)
+    asks = {"id": question_id, "question": question, "choices": lettered}
+    return Shown(html, plain, {PREDICT: asks})
 
 
 def reveal(question_id: str, **measured: object) -> None:
@@ -81,7 +82,9 @@ def revealed(question_id: str, measured: dict[str, object]) -> Shown:
             f'<details style="{BOX}"><summary><b>The answer</b></summary>'
             f"<div>{escape(text)}</div></details>"
         )
-        return Shown(html, f"The answer: {text}")
+        wrong = {letter: why.format(**measured) for letter, why in truth.wrong.items()}
+        answers = {"id": question_id, "right": right, "because": because, "wrong": wrong}
+        return Shown(html, f"The answer: {text}", {REVEAL: answers})
     note_prediction(question_id, chosen, chosen == right)
     if chosen == right:
         parts = [f"You said {chosen}, and {chosen} it is:", because]

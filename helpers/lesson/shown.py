@@ -6,21 +6,31 @@ same before and after the first run.
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+# What a built lesson keeps for the pages that `make site` writes; notebooks don't look at it.
+TIMELINE = "application/x-lab-timeline+json"
+PREDICT, REVEAL = "application/x-lab-predict+json", "application/x-lab-reveal+json"
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
 class Shown:
-    """`html` for a notebook; `plain` says the same in words, for a terminal or a screen reader."""
+    """`html` for a notebook; `plain` says the same in words, for a terminal or a screen reader.
+
+    kept: by MIME type, what a built lesson keeps beside it.
+    """
 
     html: str
     plain: str
+    kept: dict[str, dict] = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
         return self.html
+
+    def _repr_mimebundle_(self, **_) -> dict:
+        return self.kept if static() else {}  # HTML and text come beside it
 
     def __repr__(self) -> str:
         return self.plain

@@ -1,4 +1,4 @@
-"""The widget that `play` shows where a kernel runs."""
+"""The widget that `vary` shows where a kernel runs."""
 
 from collections.abc import Callable
 

@@ -82,7 +82,8 @@ class Snapshot:
 def snapshot(model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None) -> Snapshot:
     """Copy the weights, the gradients and the optimizer's state, by parameter name.
 
-    Take one before the step, and one after it and before `zero_grad`; `between` joins them.
+    Take one before the step, and one after it and before `zero_grad`; `between` joins them. Of a
+    DTensor it holds the whole, so if a model has some, all ranks must call it.
     """
     parameters = dict(model.named_parameters())
     return Snapshot(
@@ -205,7 +206,10 @@ def _loss(answer: Any, number: int) -> tuple[torch.Tensor, int]:
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().cpu().clone()
+    tensor = tensor.detach()
+    if hasattr(tensor, "full_tensor"):  # a DTensor, of which this rank holds a part
+        tensor = tensor.full_tensor()
+    return tensor.cpu().clone()
 
 
 def _ties(model: torch.nn.Module) -> dict[str, tuple[str, ...]]:

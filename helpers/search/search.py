@@ -134,16 +134,33 @@ def score_of(done: Simulated, goal: str) -> float:
 
 
 def _starts(places: tuple[int, ...], costs: Costs) -> list[Style]:
-    """Return the styles to begin with: from as far ahead as 1F1B runs to three times that."""
+    """Return the styles to begin with: from as far ahead as 1F1B runs to three times that.
+
+    First of all, the one in which each rank has just enough to do until its first gradient arrives.
+    """
     size = max(places) + 1
     chunks = len(places) // size
-    styles = []
+    enough = _until_first_gradient(costs) if places == tuple(range(size)) else (2 * size,) * size
+    styles = [Style(enough, (0.0,) * size)]
     for factor, patience in product(AHEAD, PATIENCE):
         ahead = [round(factor * chunks * (size - 1 - r)) + chunks for r in range(size)]
         if chunks > 1:  # in a V or a loop all ranks keep as much
             ahead = [max(1, round(factor * chunks * size / 2))] * size
         styles.append(Style(tuple(ahead), (patience,) * size))
     return styles
+
+
+def _until_first_gradient(costs: Costs) -> tuple[int, ...]:
+    """Return, for one stage a rank, how many F fit in until the first gradient has come back.
+
+    One fewer leaves a gap before the first I. One more delays that I, and with it all ranks before.
+    """
+    counts, gap = [1], 0.0
+    for s in reversed(range(len(costs.forward) - 1)):
+        message = costs.latency[s] + costs.message_bytes[s] / costs.bandwidth[s]
+        gap += costs.forward[s + 1] + costs.input_grad[s + 1] + 2 * message
+        counts.insert(0, 1 + math.floor(gap / costs.forward[s] + 1e-9))
+    return tuple(counts)
 
 
 def _changed(style: Style, rng: random.Random) -> Style:

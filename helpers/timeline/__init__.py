@@ -9,6 +9,7 @@ The widget is plain JavaScript on a canvas, in `assets/`. Nothing is fetched fro
 
     page                  looks, the ES module, and the page that is saved
     table, simulated      a trace as columns and bytes; the same of a simulated step, faster
+    settings              what the sliders of a schedule say, and what is drawn for it
     widget, explorer      the widget; the same under sliders
     clicks                a picture in which a click on a part leads to another picture
 """

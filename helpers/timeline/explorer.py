@@ -1,178 +1,14 @@
 """A schedule under sliders: the page asks, Python simulates, the page draws."""
 
 import gc
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
 
 import traitlets
 
-from helpers.draw.text import listed, percent, time_text
-from helpers.schedules import (
-    Schedule,
-    breadth_first,
-    check,
-    dualpipe_v,
-    gpipe,
-    interleaved,
-    naive,
-    one_f_one_b,
-    waves,
-    zb_h1,
-    zb_h2,
-    zb_v,
-)
-from helpers.simulate import Costs, Simulated, simulate
-from helpers.timeline.simulated import simulated_table
-from helpers.timeline.table import Panel, pack
+from helpers.timeline.settings import Settings, answer, checked_settings, controls
 from helpers.timeline.widget import Timeline
 from helpers.trace import Trace
-
-MS, MB, GB = 1e-3, 1e6, 1e9
-SCHEDULES = {
-    "naive": naive,
-    "GPipe": gpipe,
-    "1F1B": one_f_one_b,
-    "interleaved 1F1B": interleaved,
-    "breadth-first": breadth_first,
-    "ZB-H1": zb_h1,
-    "ZB-H2": zb_h2,
-    "ZB-V": zb_v,
-    "DualPipeV": dualpipe_v,
-}
-WITH_CHUNKS = ("interleaved 1F1B", "breadth-first")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """A schedule and what it costs, in the units that the sliders show.
-
-    schedule: a name of `SCHEDULES`. chunks: stages of a rank, for `WITH_CHUNKS`. waves: how often
-    the schedule is repeated, each time for other micro-batches.
-    forward, input_grad, weight_grad: ms of F, I and W of one micro-batch in one stage; B is I + W.
-    latency: ms of a message. bandwidth: GB/s, None: no limit. message: MB of one message.
-    activation: MB that a stage keeps of one micro-batch. limit: MB of a rank, None: no limit.
-    """
-
-    schedule: str = "1F1B"
-    ranks: int = 4
-    micro_batches: int = 8
-    chunks: int = 2
-    waves: int = 1
-    forward: float = 10
-    input_grad: float = 10
-    weight_grad: float = 10
-    latency: float = 0
-    bandwidth: float | None = None
-    message: float = 10
-    activation: float = 100
-    limit: float | None = None
-
-    def made(self) -> Schedule:
-        """Return the schedule.
-
-        Raises:
-            ValueError: if there is no such name or size.
-        """
-        if self.schedule not in SCHEDULES:
-            raise ValueError(
-                f"no schedule {self.schedule!r}: choose one of {', '.join(map(repr, SCHEDULES))}"
-            )
-        chunks = self.chunks if self.schedule in WITH_CHUNKS else None
-        return _made(self.schedule, self.ranks, self.micro_batches, chunks, self.waves)
-
-    def costs(self) -> Costs:
-        """Return the costs in seconds and bytes."""
-        return Costs(
-            forward=self.forward * MS,
-            input_grad=self.input_grad * MS,
-            weight_grad=self.weight_grad * MS,
-            latency=self.latency * MS,
-            bandwidth=math.inf if self.bandwidth is None else self.bandwidth * GB,
-            message_bytes=self.message * MB,
-            activation_bytes=self.activation * MB,
-            memory_limit=None if self.limit is None else self.limit * MB,
-        )
-
-    def simulated(self) -> Simulated:
-        """Return one simulated step. Raises as `simulate` does."""
-        return simulate(self.made(), self.costs(), proven=True)
-
-    def named(self) -> dict:
-        """Return {name: value} of all fields."""
-        return asdict(self)
-
-
-@lru_cache(maxsize=8)  # sliders of times and of the network keep asking for the same one
-def _made(name: str, ranks: int, micro_batches: int, chunks: int | None, count: int) -> Schedule:
-    sizes = (ranks, micro_batches) if chunks is None else (ranks, micro_batches, chunks)
-    schedule = SCHEDULES[name](*sizes)
-    return check(schedule if count == 1 else waves(schedule, count))
-
-
-@dataclass(frozen=True)
-class Control:
-    """A slider or a list: `values` from left to right; None means "no limit"."""
-
-    key: str
-    label: str
-    unit: str
-    values: tuple
-    group: str
-    hint: str = ""
-    only: tuple[str, ...] = ()  # the schedules that have it; (): all
-
-
-_TIMES = (*range(0, 20), *range(20, 50, 2), *range(50, 101, 5))
-_ROOM = (*range(100, 2000, 100), *range(2000, 16001, 1000), None)
-CONTROLS = (
-    Control("schedule", "schedule", "", tuple(SCHEDULES), "schedule"),
-    Control("ranks", "ranks", "", tuple(range(1, 17)), "schedule", "devices in a row"),
-    Control("micro_batches", "micro-batches", "", tuple(range(1, 129)), "schedule", "of one wave"),
-    Control("chunks", "stages of a rank", "", (1, 2, 3, 4, 6, 8), "schedule", only=WITH_CHUNKS),
-    Control("waves", "waves", "", (1, 2, 3, 4), "schedule", "the pipeline is empty between two"),
-    Control("forward", "F forward", "ms", _TIMES, "time"),
-    Control("input_grad", "I input grad.", "ms", _TIMES, "time", "B = I + W"),
-    Control("weight_grad", "W weight grad.", "ms", _TIMES, "time", "B = I + W"),
-    Control("latency", "latency", "ms", (0, 0.1, 0.2, 0.5, *range(1, 31)), "network"),
-    Control(
-        "bandwidth",
-        "bandwidth",
-        "GB/s",
-        (0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200, 400, 900, None),
-        "network",
-    ),
-    Control("message", "message", "MB", (0, 1, 2, 5, *range(10, 101, 5), 150, 200, 500), "network"),
-    Control("activation", "activations", "MB", (0, 10, *range(20, 501, 20)), "memory"),
-    Control("limit", "memory limit", "MB", _ROOM, "memory"),
-)
-
-
-def controls(settings: Settings) -> list[dict]:
-    """Return the controls as data for the page, with the values of the settings among theirs."""
-    rows = []
-    for control in CONTROLS:
-        values, value = list(control.values), getattr(settings, control.key)
-        if value not in values:
-            values = sorted([v for v in values if v is not None] + [value])
-            values += [None] * (None in control.values)
-        rows.append(asdict(control) | {"values": values, "value": value})
-    return rows
-
-
-def checked_settings(wanted: dict) -> Settings:
-    """Return these settings.
-
-    Raises:
-        TypeError: if there is no setting of a name.
-    """
-    known = [field.name for field in fields(Settings)]
-    for name in wanted:
-        if name not in known:
-            raise TypeError(f"explore() has no setting {name!r}: choose from {', '.join(known)}")
-    return Settings(**wanted)
 
 
 class Explorer(Timeline):
@@ -196,7 +32,7 @@ class Explorer(Timeline):
         return {"": self.trace}
 
     def _packed(self, title: str | None) -> dict:
-        return _answer(self.simulated)
+        return answer(self.simulated)
 
     def ask(self, number: int, settings: dict) -> dict:
         """Simulate other settings and send the result to the page, under the question's number.
@@ -212,7 +48,7 @@ class Explorer(Timeline):
             with no_collection():
                 chosen = checked_settings(settings)
                 simulated = chosen.simulated()
-                said |= _answer(simulated)
+                said |= answer(simulated)
         except (ValueError, TypeError) as error:
             said["problem"] = str(error)
         else:
@@ -259,17 +95,3 @@ def explore(**settings) -> Explorer:
         ValueError: if the schedule can't run.
     """
     return Explorer(checked_settings(settings))
-
-
-def _answer(done: Simulated) -> dict:
-    """Return a simulated step in the form that the page expects."""
-    title = f"{done.schedule!r}, {time_text(done.step_time)}: bubble {percent(done.bubble())}"
-    head, body = pack([Panel("", title, simulated_table(done))], title, _in_words(title, done))
-    return {"head": head, "body": body, "problem": ""}
-
-
-def _in_words(title: str, done: Simulated) -> str:
-    if len(done.busy) > 8 or not done.step_time:
-        return f"Timeline. {title}."
-    rows = [f"rank {r} computes {percent(b / done.step_time)}" for r, b in enumerate(done.busy)]
-    return f"Timeline. {title}. Of {time_text(done.step_time)}, {listed(rows)}."

@@ -101,14 +101,18 @@ def asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
+def recorded(head: dict, body: bytes) -> dict:
+    """Return a packed timeline as JSON can hold it."""
+    return {"head": head, "body": base64.b64encode(zlib.compress(body, 6)).decode()}
+
+
 def page(head: dict, body: bytes, above: str = "", below: str = "") -> str:
     """Return a timeline as one HTML file that opens without Python, a server or a network.
 
     It holds the module that a notebook runs, and the data: `head` and `body` as `pack` makes them.
     above, below: HTML that stands before and after the timeline.
     """
-    packed = base64.b64encode(zlib.compress(body, 6)).decode()
-    data = json.dumps({"head": head, "look": look_table(), "body": packed}, ensure_ascii=False)
+    data = json.dumps(recorded(head, body) | {"look": look_table()}, ensure_ascii=False)
     parts = {
         "TITLE": escape(head["title"]),
         "ALT": escape(head["alt"]),

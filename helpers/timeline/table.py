@@ -8,18 +8,20 @@ u8 ...), little-endian, and each column starts at a multiple of 8 bytes.
 """
 
 import json
+import math
+import sys
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from helpers.timeline.page import look_of
 from helpers.trace import LANES, Trace, is_pipeline, matched_messages
 from helpers.trace.measure import length, union
 
 MAX_LANES = 8  # rows of one rank; a trace of another program may have hundreds of threads
-TYPES = ("i8", "u8", "i16", "u16", "i32", "u32")  # from narrow to wide
 END = "\0"  # between two words of a text column
-NUMPY = {"i8": "i1", "u8": "u1", "i16": "i2", "u16": "u2", "i32": "i4", "u32": "u4", "f64": "f8"}
+# Python's name of each type of JavaScript's arrays; the integers from narrow to wide.
+CODES = {"i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "f64": "d"}
 
 
 @dataclass
@@ -48,7 +50,7 @@ class MemoryCurve:
 
 @dataclass
 class Table:
-    """Events as columns (lists, or arrays where a simulation made them), in any order.
+    """Events as columns, in any order.
 
     ranks: the ranks, one row of the picture each. kinds, lanes: the words that occur.
     rank, kind, lane: of each event, as a position in these three. start, end: seconds from 0.
@@ -144,12 +146,14 @@ class Body:
     pieces: list[bytes] = field(default_factory=list)
     size: int = 0
 
-    def put(self, values, kind: str = "") -> list:
+    def put(self, values: Sequence, kind: str = "") -> list:
         """Append a column and return its place. kind: by default the narrowest that holds all."""
-        array = np.asarray(values)
-        kind = kind or _narrowest(array)
-        data = array.astype(np.dtype(NUMPY[kind]).newbyteorder("<"), copy=False).tobytes()
-        place = [kind, self.size, int(array.size)]
+        kind = kind or _narrowest(values)
+        column = array(CODES[kind], values)
+        if sys.byteorder == "big":
+            column.byteswap()
+        data = column.tobytes()
+        place = [kind, self.size, len(column)]
         data += bytes(-len(data) % 8)
         self.pieces.append(data)
         self.size += len(data)
@@ -165,14 +169,20 @@ def pack(parts: list[Panel], title: str, alt: str) -> tuple[dict, bytes]:
 
 def _pack_part(part: Panel, body: Body) -> dict:
     table = part.table
-    names = ("rank", "kind", "lane", "start", "end")
-    found = {name: np.asarray(getattr(table, name)) for name in names}
-    order = _order(table, found)
-    place = np.empty(len(order), dtype=np.int64)  # where each event went
-    place[order] = np.arange(len(order))
-    columns = {name: body.put(found[name][order]) for name in names[:3]}
-    columns |= {name: body.put(found[name][order], "f64") for name in names[3:]}
-    pairs = place[np.asarray(table.pairs, dtype=np.int64).reshape(-1, 2)]
+    order = _order(table)
+    place = [0] * len(order)  # where each event went
+    for there, event in enumerate(order):
+        place[event] = there
+    columns = {
+        name: body.put([column[event] for event in order], kind)
+        for name, column, kind in (
+            ("rank", table.rank, ""),
+            ("kind", table.kind, ""),
+            ("lane", table.lane, ""),
+            ("start", table.start, "f64"),
+            ("end", table.end, "f64"),
+        )
+    }
     return {
         "name": part.name,
         "title": part.title,
@@ -184,7 +194,10 @@ def _pack_part(part: Panel, body: Body) -> dict:
         "pipeline": table.pipeline,
         "columns": columns,
         "facts": _pack_all_facts(table.facts, place, body),
-        "messages": {"send": body.put(pairs[:, 0]), "recv": body.put(pairs[:, 1])},
+        "messages": {
+            "send": body.put([place[send] for send, _ in table.pairs]),
+            "recv": body.put([place[receive] for _, receive in table.pairs]),
+        },
         "memory": {
             "rank": body.put(table.memory.rank),
             "time": body.put(table.memory.time, "f64"),
@@ -193,63 +206,55 @@ def _pack_part(part: Panel, body: Body) -> dict:
     }
 
 
-def _order(table: Table, found: dict[str, np.ndarray]) -> np.ndarray:
+def _order(table: Table) -> list[int]:
     """Sort events by row, lane and start; of nested events the outer one comes first.
 
     An event that takes no time comes before the one that starts with it, so actions keep their
     order.
     """
-    if not len(table.start):
-        return np.empty(0, dtype=np.int64)
-    start, end = found["start"], found["end"]
-    drawn = np.asarray(table.goes_to)[found["lane"]]
-    drawn = np.where(drawn < 0, len(table.drawn), drawn)
-    return np.lexsort((-end, end > start, start, drawn, found["rank"]))
+    hidden = len(table.drawn)
+    row_of = [hidden if drawn < 0 else drawn for drawn in table.goes_to]
+    keys = [
+        (rank, row_of[lane], start, end > start, -end)
+        for rank, lane, start, end in zip(
+            table.rank, table.lane, table.start, table.end, strict=True
+        )
+    ]
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
-def _pack_all_facts(named: dict[str, SparseColumn], place: np.ndarray, body: Body) -> dict:
+def _pack_all_facts(named: dict[str, SparseColumn], place: list[int], body: Body) -> dict:
     """Pack the facts of all names; two names may share theirs, which are packed once."""
-    packed = {
-        id(facts): _pack_facts(facts, place, body) for facts in named.values() if len(facts.at)
-    }
-    return {key: packed[id(facts)] for key, facts in named.items() if len(facts.at)}
+    packed = {id(facts): _pack_facts(facts, place, body) for facts in named.values() if facts.at}
+    return {key: packed[id(facts)] for key, facts in named.items() if facts.at}
 
 
-def _pack_facts(facts: SparseColumn, place: np.ndarray, body: Body) -> dict:
+def _pack_facts(facts: SparseColumn, place: list[int], body: Body) -> dict:
     """Pack one fact as a column with an entry for every event.
 
     An event without the fact has NaN in a "float" column, and `missing` in "int" and "text".
     """
-    at, count = place[facts.at], len(place)
-    types = _types(facts.values)
-    if types == {int} and (values := np.asarray(facts.values)).dtype.kind == "i" and _small(values):
-        missing = int(values.min()) - 1
-        column = np.full(count, missing, dtype=np.int64)
-        column[at] = values
+    types = set(map(type, facts.values))
+    if types == {int} and -(2**31) < min(facts.values) and max(facts.values) < 2**31:
+        missing = min(facts.values) - 1
+        column = _spread(facts, facts.values, place, missing)
         return {"type": "int", "missing": missing, "at": body.put(column)}
     if types <= {int, float}:
-        column = np.full(count, np.nan)
-        column[at] = np.asarray(facts.values, dtype=float)
+        column = _spread(facts, facts.values, place, math.nan)
         return {"type": "float", "at": body.put(column, "f64")}
     words: dict[str, int] = {}
-    column = np.full(count, -1, dtype=np.int64)
     texts = facts.values if types == {str} else map(_text, facts.values)
-    column[at] = [words.setdefault(text, len(words)) for text in texts]
-    joined = END.join(word.replace(END, " ") for word in words)
-    joined = np.frombuffer(joined.encode(), dtype=np.uint8)
+    column = _spread(facts, [words.setdefault(text, len(words)) for text in texts], place, -1)
+    joined = END.join(word.replace(END, " ") for word in words).encode()
     return {"type": "text", "missing": -1, "words": body.put(joined), "at": body.put(column)}
 
 
-def _types(values) -> set[type]:
-    """Return the types of a list's values; an array has one."""
-    if isinstance(values, np.ndarray):
-        return {{"i": int, "f": float, "U": str}[values.dtype.kind]}
-    return set(map(type, values))
-
-
-def _small(values: np.ndarray) -> bool:
-    """Return whether four bytes hold these numbers, and one more for `missing`."""
-    return -(2**31) < values.min() and values.max() < 2**31
+def _spread(facts: SparseColumn, values: Sequence, place: list[int], missing) -> list:
+    """Return a column with these values where the events went that have the fact."""
+    column = [missing] * len(place)
+    for event, value in zip(facts.at, values, strict=True):
+        column[place[event]] = value
+    return column
 
 
 def _text(value: object) -> str:
@@ -260,10 +265,13 @@ def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _narrowest(array: np.ndarray) -> str:
-    low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
-    for kind in TYPES:
-        limits = np.iinfo(NUMPY[kind])
-        if limits.min <= low and high <= limits.max:
+def _narrowest(values: Sequence) -> str:
+    low, high = (min(values), max(values)) if len(values) else (0, 0)
+    for kind, code in CODES.items():
+        bits = 8 * array(code).itemsize
+        least, most = (
+            (0, 2**bits - 1) if kind[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        )
+        if kind != "f64" and least <= low and high <= most:
             return kind
     raise OverflowError(f"no column holds the numbers from {low} to {high}")

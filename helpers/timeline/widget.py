@@ -12,7 +12,7 @@ from helpers.draw import timeline as static
 from helpers.draw.findings import TraceSummary, comparable, compared, found_in, in_words
 from helpers.files import write_whole
 from helpers.simulate import Simulated
-from helpers.timeline.page import asset, look_table, module_text, page
+from helpers.timeline.page import asset, look_table, module_text, page, recorded
 from helpers.timeline.table import Panel, pack, table_of
 from helpers.trace import Trace
 
@@ -66,6 +66,10 @@ class Timeline(anywidget.AnyWidget):
         if len(self.traces) > 1:
             return compare_static(self.traces, self.title)
         return static(next(iter(self.traces.values())), self.title)
+
+    def recorded(self) -> dict:
+        """Return its data as JSON can hold them; `assets/standalone.js` shows them."""
+        return recorded(self.data["head"], self.data["body"])
 
     def html(self, above: str = "", below: str = "") -> str:
         """Return the text of a page that needs no other file; above, below: more HTML for it."""

@@ -222,10 +222,13 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # | 10 | [Profiling and input](10_profiling_and_input.ipynb) | where the time of a step goes |
 # | 11 | [Sharding](11_sharding.ipynb) | no rank keeps what another keeps |
 # | 12 | [Tensor parallel](12_tensor_parallel.ipynb) | many devices share each layer |
+# | 13 | [Long context](13_long_context.ipynb) | many devices share one sequence |
+# | 14 | [Experts](14_experts.ipynb) | more parameters than a token pays for |
 # | 15 | [What training costs](15_what_training_costs.ipynb) | parameters, FLOPs, bytes |
 # | 16 | [Training puzzles](16_training_puzzles.ipynb) | a cluster that you can program |
 # | 17 | [Design your own](17_design_your_own.ipynb) | a model, a cluster, a layout |
 # | 18 | [Beyond one machine](18_beyond_one_machine.ipynb) | launchers, slow links, failures |
+# | 19 | [In torch's own words](19_torchs_own_words.ipynb) | the same step in torch's pieces |
 # | 20 | [GPT-2](20_gpt2_two_ways.ipynb) | a translator, split in two ways |
 # | 21 | [Forensics](21_forensics.ipynb) | twelve trainings whose curves look fine |
 #

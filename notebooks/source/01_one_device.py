@@ -25,7 +25,7 @@ import torch
 from helpers.draw import curves
 from helpers.draw.model import Sizes, llama, surprise
 from helpers.grade import check
-from helpers.lesson import answer, claim, hover, play, predict, quick, reveal, show
+from helpers.lesson import answer, claim, hover, predict, quick, reveal, show, vary
 from simplellm.losses import causalLLMLoss
 from simplellm.stories import floor, story
 
@@ -208,7 +208,7 @@ def with_rate(learning_rate):
     return curves({f"learning rate {learning_rate}": trained(learning_rate)})
 
 
-play(with_rate, learning_rate=(0.01, 0.0001, 0.001, 0.003, 0.03, 0.1, 0.3, 1.0))
+vary(with_rate, learning_rate=(0.01, 0.0001, 0.001, 0.003, 0.03, 0.1, 0.3, 1.0))
 
 # %% [markdown]
 # ## A batch is a mean
@@ -420,7 +420,7 @@ def story_of_mine(temperature, seed):
     return tell(teller, temperature, seed)
 
 
-play(story_of_mine, temperature=(1.0, 0, 0.2, 0.4, 0.6, 0.8, 1.5, 2.0), seed=range(10))
+vary(story_of_mine, temperature=(1.0, 0, 0.2, 0.4, 0.6, 0.8, 1.5, 2.0), seed=range(10))
 
 # %% [markdown]
 # Turn the temperature to 2, and then think of the sampling settings you've seen in chat assistants.
@@ -488,7 +488,7 @@ def story_by(model, temperature, seed):
     return tell(models[model], temperature, seed)
 
 
-play(story_by, model=NAMES[::-1], temperature=(0.6, 0, 0.3, 1.0, 1.5), seed=range(10))
+vary(story_by, model=NAMES[::-1], temperature=(0.6, 0, 0.3, 1.0, 1.5), seed=range(10))
 
 # %% [markdown]
 # A checkpoint is also a place to start from. Continuing from one is called *fine-tuning* if the

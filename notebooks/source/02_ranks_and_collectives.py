@@ -8,7 +8,7 @@
 # When Meta trained Llama 3 405B, something went wrong every three hours: 419 unexpected
 # interruptions in 54 days, on 16,384 GPUs ([2407.21783](https://arxiv.org/abs/2407.21783), section
 # 3.3.4). A crash is the friendly case, because it leaves an error message. The unfriendly case is
-# silence. The loss stops printing, nobody reports anything, and every GPU says that it's busy,
+# silence. The loss stops printing, no rank reports an error, and every GPU says that it's busy,
 # because a GPU that waits for a message looks just like one that works.
 #
 # To find out what such a job is waiting for, you need to know what processes can say to each other
@@ -121,11 +121,11 @@ reveal("L02-1")
 # **deadlock**, and it never resolves, however long you wait.
 #
 # The reason is in the word *send*. With gloo, the library that carries our messages, `send` returns
-# once the receiver has taken the data. Here both ranks stand in `send`, so no one is left to
+# once the receiver has taken the data. Here both ranks stand in `send`, so neither is left to
 # receive. Some libraries are kinder, and therefore more dangerous: many MPI implementations copy a
-# small message into a buffer of their own and return immediately (the *eager* protocol), but wait
-# for the receiver when the message is large. There this program passes every test, until the day
-# the model grows.
+# small message into an internal buffer and return immediately (the *eager* protocol), but wait for
+# the receiver when the message is large. There this program passes every test, until the day the
+# model grows.
 #
 # What happens without this lab? The program hangs until a time-out: after 30 minutes with gloo, and
 # after 10 with NCCL, the library for NVIDIA GPUs. The error then names neither the other rank nor
@@ -266,8 +266,8 @@ print("rank 1 holds", launch(too_large, ranks=2, quiet=True, checked=False)[1])
 reveal("L02-4")
 
 # %% [markdown]
-# A program that goes on with wrong numbers is worse than one that hangs, because nobody is told.
-# The wrong *type* is just as quiet. Here rank 1 reads the bits of floating-point numbers as
+# A program that continues with wrong numbers is worse than one that hangs, because nothing stops
+# it. The wrong *type* is just as quiet. Here rank 1 reads the bits of floating-point numbers as
 # integers, and 1.0 becomes 1,065,353,216:
 
 # %%
@@ -319,7 +319,8 @@ show(collectives(["broadcast", "scatter", "gather", "reduce"]))
 # A column is a place in the whole tensor, so after the scatter rank 1 holds the middle third. Σ is
 # the sum over all ranks.
 #
-# The collectives that carry a training run have no root: every rank gives, and every rank gets.
+# The collectives that carry a training run have no root: every rank contributes, and every rank
+# receives.
 
 # %%
 predict(
@@ -361,7 +362,7 @@ show(collectives(["reduce-scatter", "all-gather", "all-reduce"]))
 #
 # `torch.distributed` doesn't carry messages itself; it hands them to a **backend**. **gloo** works
 # between processors on any computer. **NCCL** works between NVIDIA GPUs, is far faster, and wants a
-# GPU of its own for each rank. The lab chooses and says why:
+# separate GPU for each rank. The lab chooses and says why:
 
 # %%
 from helpers.ranks.connect import choose_backend
@@ -420,7 +421,7 @@ claim("Ranks 2 failed" in said, f"rank 0 says: {said}")
 
 # %% [markdown]
 # And what does it cost to be patient? A collective hangs in a job on 16,384 GPUs, with NCCL's
-# default time-out. How many GPU-hours go by before anybody is told?
+# default time-out. How many GPU-hours go by before there's an error message?
 
 # %%
 mine = None
@@ -436,8 +437,8 @@ answer("L02-6", mine)
 #   the others wait for it.
 # - To explain a hang, ask every rank what it waits for. Either the arrows form a circle, or they
 #   lead to a rank that has left.
-# - A buffer of the wrong size or type gives wrong numbers without an error, unless somebody
-#   compares.
+# - A buffer of the wrong size or type leads to wrong numbers without an error, unless the ranks
+#   compare notes.
 # - An all-reduce is a reduce-scatter followed by an all-gather.
 #
 # ## In the wild
@@ -450,7 +451,7 @@ answer("L02-6", mine)
 #   options](https://github.com/pytorch/torchtitan/blob/main/torchtitan/config/job_config.py), class
 #   `Comm`).
 # - Read `init_distributed` and `set_pg_timeouts` in torchtitan's `torchtitan/distributed/utils.py`.
-#   The first sets the environment variables of the table above. The second starts with a barrier:
+#   The first sets the environment variables of the list above. The second starts with a barrier:
 #   why would a *shorter* time-out be dangerous without it?
 #
 # ## Where next

@@ -238,7 +238,7 @@ show_diff("primer/intro.py", "DP/gradient_aggr/intro_DP_GA.py", context=1)
 # on, the ranks use *your* function.
 
 # %%
-steps = ["--steps", str(quick(60, 4)), "--optimizer", "sgd", "--lr", "0.1"]
+steps = ["--steps", str(quick(40, 2)), "--optimizer", "sgd", "--lr", "0.1"]
 torch.manual_seed(0)
 alone = intro.read_flags([*steps, "--batch-size", "3", "--like-ranks", "3"])
 losses, trained, _ = intro.train(alone, say=lambda step, loss: None)
@@ -300,7 +300,7 @@ print(f"{size:,} gradients of 4 bytes: {4 * size / 1e6:.1f} MB in every all-redu
 # %% [markdown]
 # How would you build it from messages? The obvious way is a **star**: all ranks send their tensor
 # to rank 0, which adds them up and sends the sum back to each. Rank 0 then sends $n-1$ whole
-# tensors, while everybody else waits.
+# tensors, while all the others wait.
 
 # %%
 predict(
@@ -604,7 +604,7 @@ predict(
 
 # %%
 def train_ranks(ranks):
-    flags = ["--steps", str(quick(40, 4))]
+    flags = ["--steps", str(quick(20, 4))]
     results = launch(train_rank, ranks, args=(flags,), quiet=True, checked=False)
     return [trace for _, _, trace in results]
 
@@ -656,7 +656,7 @@ answer("L03-8", mine)
 # ## What to remember
 #
 # - Data parallel: every rank holds the whole model and reads its own part of the data. After
-#   backward, an all-reduce gives every rank the mean gradient, and all take the same step.
+#   backward, an all-reduce leaves every rank with the mean gradient, and all take the same step.
 # - A gradient is linear, so the mean of the ranks' gradients is the gradient of the global batch.
 #   Gradient accumulation is the same mean, spread over time.
 # - A sum in place of a mean is invisible under Adam. Test with SGD.

@@ -111,7 +111,7 @@ for stage in rest:
     x = stage(x)
 causalLLMLoss(x, ids, tokenizer.vocab_size).backward()
 print("what the next stage can send back:", tuple(received.grad.shape))
-y.backward(received.grad)  # and the stage before goes on from there
+y.backward(received.grad)  # and the stage before continues from there
 reveal("L05-1")
 
 # %% [markdown]
@@ -137,7 +137,7 @@ claim(far < 1e-6, f"largest difference from the gradients of the whole model: {f
 # \frac{\partial L}{\partial y}.$$
 #
 # Of all that comes after the stage, only $\partial L/\partial y$ appears, and it has the shape of
-# $y$. The left equation gives the stage its own gradients; the right one is what it sends further
+# $y$. The left equation yields the stage's own gradients; the right one is what it sends further
 # back. `y.backward(gradient)` computes both at once.
 
 # %%
@@ -329,7 +329,7 @@ predict(
     "Cut 2 + 2 + 2, the embedding with rank 0 and the head with rank 2. Who computes longest?",
     "rank 0: the embedding is a large table",
     "rank 2: the head is a large matrix",
-    "nobody: layers are all that counts",
+    "no rank: layers are all that counts",
 )
 
 # %% [markdown]
@@ -465,7 +465,7 @@ answer("L05-7", mine)
 #   With that, the gradients are exactly those of one device.
 # - In a naive pipeline one rank computes and the others wait: the bubble is $(p-1)/p$, whatever the
 #   cut. It buys memory, never time.
-# - Layers aren't everything. The head costs as much as some layers, so a good cut gives the last
+# - Layers aren't everything. The head costs as much as some layers, so a good cut leaves the last
 #   stage fewer of them.
 #
 # ## In the wild

@@ -7,7 +7,7 @@
 #
 # The naive pipeline of lesson 05 lets a model grow beyond one device, but it's a terrible deal:
 # with four stages, every device sits idle for three quarters of the time, and each device you add
-# makes it worse. Nobody would pay for a thousand GPUs to keep one of them busy.
+# makes it worse. You wouldn't pay for a thousand GPUs to keep one of them busy.
 #
 # The cure is as old as the assembly line. A batch holds many sequences, so there's no need to push
 # it through the stages in one piece. Cut it into **micro-batches**, and stage 0 can start on the
@@ -133,8 +133,8 @@ reveal("L06-1")
 #
 # A warning for when you read papers: Megatron's divide the idle time by the *ideal* time
 # $m\,(t_F + t_B)$ instead of the total, which makes the bubble $(p-1)/m$. When two sources disagree
-# about a bubble, check the denominator first. The simulator
-# knows both, and the last line of the cell holds it to the two formulas:
+# about a bubble, check the denominator first. The simulator knows both, and the last line of the
+# cell holds it to the two formulas:
 
 # %%
 for p, m in ((4, 8), (4, 32), (16, 32)):
@@ -150,7 +150,7 @@ for p, m in ((4, 8), (4, 32), (16, 32)):
 many = [1, 2, 4, 8, 16, 32]
 bubbles = {f"{p} stages": {m: simulate(gpipe(p, m)).bubble() for m in many} for p in (2, 4, 8)}
 title = "The bubble shrinks with the micro-batches and grows with the stages"
-show(curves(bubbles, title, x="micro-batches", y="bubble, as a share of the total time"))
+show(curves(bubbles, title, x="micro-batches", y="bubble, as a share of the total", log="x"))
 
 # %% [markdown]
 # How many micro-batches do *you* need? Take eight stages. How many micro-batches does a batch need
@@ -192,7 +192,7 @@ check("PP-2")
 
 # %%
 common = ["--batch-size", "12", "--optimizer", "sgd", "--lr", "0.3"]
-common += ["--steps", str(quick(20, 2))]
+common += ["--steps", str(quick(12, 2))]
 alone, whole_model, _ = intro.train(intro.read_flags(common), say=lambda step, loss: None)
 alone_weights = whole_model.state_dict()
 
@@ -335,10 +335,10 @@ show(job)
 reveal("L06-5")
 
 # %% [markdown]
-# It's the crossing of lesson 02, and this time nobody made a mistake: the order of the *work* is
-# fine, but `dist.send` returns only when the other side has begun to receive. Because a schedule is
-# just data, we don't need real ranks to find that out. The same check that proves a schedule can
-# also be asked about blocking messages:
+# It's the crossing of lesson 02, and this time there's no mistake in the program: the order of the
+# *work* is fine, but `dist.send` returns only when the other side has begun to receive. Because a
+# schedule is just data, we don't need real ranks to find that out. The same check that proves a
+# schedule can also be asked about blocking messages:
 
 # %%
 from helpers.schedules import BadSchedule
@@ -386,7 +386,7 @@ compare_with_one_device(by_1f1b)
 # waiting are real.
 
 # %%
-pace = Pace(*[quick(0.04, 0.005)] * 3)  # seconds of forward, and of each half of backward
+pace = Pace(*[quick(0.03, 0.005)] * 3)  # seconds of forward, and of each half of backward
 for schedule in (naive(4, 8), gpipe(4, 8), one_f_one_b(4, 8))[quick(0, 2) :]:
     predicted, measured = simulate(schedule, pace.costs()), run_paced(schedule, pace)
     more = 100 * (measured.step_time / predicted.step_time - 1)
@@ -437,6 +437,20 @@ except BadSchedule as problem:
 # %%
 mine = None
 answer("L06-6", mine)
+
+# %% [markdown]
+# It's more fun by hand. In the next cell the lanes are empty, and you place every action yourself.
+# An illegal move is refused by the same rule as above, and you see what it waits for. GPipe doesn't
+# fit into the memory of this level, so you'll have to find 1F1B on your own. Once a plan is
+# complete, press *run it on real ranks*: a process for each rank runs your plan, and then they
+# train a LLaMA with it, whose gradients are held against one device's. (Without a kernel you see a
+# plan that's half finished.)
+
+# %%
+from helpers.play import play
+
+game = play("cap")
+show(game.picture(), live=lambda: game)
 
 # %% [markdown]
 # With a running kernel the next cell shows sliders: the schedule, the stages, the micro-batches,
@@ -511,6 +525,6 @@ reveal("L06-7")
 #
 # ## Where next
 #
-# More micro-batches are one way to shrink the bubble, but a batch can't grow forever.
+# More micro-batches are one way to shrink the bubble, but a batch can't grow without end.
 # [Lesson 07](07_beyond_1f1b.ipynb) keeps the batch, and looks for the idle time elsewhere: in
 # smaller pieces of the model, and inside the backward itself.

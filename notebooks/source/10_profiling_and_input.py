@@ -108,7 +108,7 @@ from transformer import SIZES, Forecaster
 
 torch.manual_seed(0)
 honest, peeking = Forecaster(SIZES["small"]), Forecaster(SIZES["small"])
-steps = quick(120, 4)
+steps = quick(90, 4)
 seen = {
     "shifted and masked": learn(honest, honest, steps),
     "reads its target": learn(peeking.transformer, peeking, steps),
@@ -190,9 +190,14 @@ def tell(name, found):
     print(f"{name:22} {parts}input {found.input:5.1%}, idle {found.idle:5.1%}")
 
 
-for rank, found in shares(trace).items():
+both = shares(trace)
+for rank, found in both.items():
     tell(f"rank {rank}", found)
-after = {"A": found.communication, "B": found.input, "C": found.idle}
+after = {
+    "A": sum(found.communication for found in both.values()),
+    "B": sum(found.input for found in both.values()),
+    "C": sum(found.idle for found in both.values()),
+}
 reveal("L10-2", second=max(after, key=after.get))
 
 # %% [markdown]
@@ -309,7 +314,7 @@ def seconds_a_batch(data):
     return (time.perf_counter() - begun) / count
 
 
-rounds = [{kind: seconds_a_batch(data[kind]) for kind in INPUTS} for _ in range(quick(7, 1))]
+rounds = [{kind: seconds_a_batch(data[kind]) for kind in INPUTS} for _ in range(quick(4, 1))]
 fastest = {kind: min(times[kind] for times in rounds) for kind in INPUTS}
 for kind, found in fastest.items():
     print(f"{kind:12} {1e3 * found:6.2f} ms a batch, {found / fastest['memory']:5.1f} times memory")
@@ -330,9 +335,9 @@ for name, share in found.items():
 show(in_lanes(traces[1]))
 
 # %% [markdown]
-# The picture is HDF5 without a worker. A worker is a process of its own, so its time isn't in the
-# trace of its rank, and it needs a core of its own: where all cores compute already, it takes from
-# the model what it gives to the input. The rule of thumb: workers hide input as long as
+# The picture is HDF5 without a worker. A worker is a separate process, so its time isn't in the
+# trace of its rank, and it needs a free core: where all cores compute already, the input gains only
+# what the model loses. The rule of thumb: workers hide input as long as
 # preparing a batch takes less than (workers x step).
 #
 # A batch takes 120 ms to prepare and a step 50 ms. How many workers does a rank need, so that it
@@ -401,7 +406,7 @@ reveal("L10-6", calls=calls)
 #   (`--lr-rule`).
 # - You call no collective, but DDP does: it broadcasts the weights at the start, and averages
 #   buckets during backward. You've seen both.
-# - One seed on all ranks gives them the same dropout. Weights are equal by DDP's broadcast, the
+# - With one seed, all ranks draw the same dropout. Weights are equal by DDP's broadcast, the
 #   order of the data by the sampler's seed, but dropout should differ.
 # - A profiler that was started must be stopped: `with` does it, even after an error.
 # - On a GPU, Python's clock measures how long it took to *enqueue* a kernel. Ask the profiler, or

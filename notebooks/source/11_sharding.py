@@ -27,7 +27,7 @@ from helpers.cost import states
 from helpers.draw import curves
 from helpers.draw.states import zero_stages
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, quick, reveal, show, show_diff
+from helpers.lesson import answer, claim, play, predict, quick, reveal, show, show_diff
 from helpers.network import Link, slow_link
 from helpers.ranks import find_place, keep_warm, launch
 from helpers.trace import cut_by
@@ -83,14 +83,14 @@ for stage in range(4):
 reveal("L11-1")
 
 # %%
-show(zero_stages(ranks=4))
+play(zero_stages, ranks=(4, 2, 3))
 
 # %% [markdown]
-# The first stage saves most. **ZeRO-2** shards the gradients too: as soon as the gradients of a
-# block are complete they are reduce-scattered, and each rank frees all but its part. **ZeRO-3**
-# shards the weights too: they are gathered just before a block computes and freed just after. Torch
-# calls that *fully sharded data parallel*, **FSDP**. For $\Psi$ parameters on $N$ ranks, in bytes a
-# rank:
+# (With a running kernel a slider changes the number of ranks.) The first stage saves most.
+# **ZeRO-2** shards the gradients too: as soon as the gradients of a block are complete they are
+# reduce-scattered, and each rank frees all but its part. **ZeRO-3** shards the weights too: they
+# are gathered just before a block computes and freed just after. Torch calls that *fully sharded
+# data parallel*, **FSDP**. For $\Psi$ parameters on $N$ ranks, in bytes a rank:
 #
 # $$M_0 = 16\,\Psi, \qquad M_1 = 4\,\Psi + \frac{12\,\Psi}{N}, \qquad M_2 = 2\,\Psi +
 # \frac{14\,\Psi}{N}, \qquad M_3 = \frac{16\,\Psi}{N}.$$
@@ -181,7 +181,7 @@ print_kept(1, first_stage)
 #
 # From stage 1 to stage 2 only the moment changes. Autograd calls a hook whenever a parameter's
 # gradient is complete, and when the last one of a unit is there, the unit is averaged while
-# backward goes on with the next.
+# backward continues with the next.
 
 # %%
 show_diff("DP/zero/zero1.py", "DP/zero/zero2.py", context=1)
@@ -213,8 +213,8 @@ predict(
 
 # %%
 runs = {0: plain, 1: first_stage}
-for stage in (2, 3):
-    runs[stage] = launch(train, ranks=3, args=(stage,), quiet=True)
+two_stages = launch(lambda: [train(2), train(3)], ranks=3, quiet=True)
+runs |= {2 + n: [rank[n] for rank in two_stages] for n in (0, 1)}
 for stage, ranks in runs.items():
     print_kept(stage, ranks)
 
@@ -250,7 +250,7 @@ ends = [e.end for e in trace.events_of(0) if e.kind == "update"]
 show(cut_by(trace).between(ends[-2], ends[-1]))
 
 # %% [markdown]
-# The gathers are on the critical path: nothing computes while one is going on. A real FSDP
+# The gathers are on the critical path: no rank computes during one. A real FSDP
 # **prefetches**, which means that it starts the gather of the next unit before the present one
 # computes. Then a gather costs time only where it takes longer than a unit's computing, at the
 # price of a second unit's weights in memory.
@@ -279,7 +279,7 @@ reveal("L11-4")
 
 # %% [markdown]
 # Each micro-batch needs its two gathers, and its reduce-scatter too unless whole gradients are kept
-# until the end, which gives ZeRO-2's saving away. So the volumes are
+# until the end, which loses what ZeRO-2 saves. So the volumes are
 #
 # $$V_{1} = 2\,\Psi, \qquad V_{3} = 3k\,\Psi \quad\text{or}\quad (2k+1)\,\Psi.$$
 #
@@ -288,8 +288,8 @@ reveal("L11-4")
 #
 # ## Find the bug
 #
-# Gradients are usually clipped: if the norm of the whole gradient is above 1, it's scaled down to
-# 1. Here is a clip for shards. It runs, and the loss goes down.
+# Gradients are usually clipped: if the norm of the whole gradient is above 1, the gradient is
+# scaled so that its norm is 1. Here is a clip for shards. It runs, and the loss goes down.
 
 
 # %%
@@ -420,8 +420,8 @@ change = launch(optimizer_first, ranks=3, quiet=True, checked=False)[0]
 print(f"largest change of a weight after a step: {change}")
 
 # %% [markdown]
-# Nothing moves, and nothing complains. `fully_shard` replaces every parameter by a new one, and the
-# optimizer still holds the old ones, which never get a gradient.
+# No weight moves, and torch raises no error. `fully_shard` replaces every parameter by a new one,
+# and the optimizer still holds the old ones, which never get a gradient.
 #
 # The setting you'll meet most often is `reshard_after_forward`. Let's count what each choice sends
 # in a step of one micro-batch, and of four.
@@ -477,8 +477,9 @@ ways = {
     "reshard_after_forward=True,  4 micro-batches": (True, 4, True),
     "the same, gradients kept whole until the end": (True, 4, False),
 }
-volumes = launch(count, ranks=3, args=(list(ways.values()),), quiet=True, checked=False)[0]
-for words, found in zip(ways, volumes, strict=True):
+some = list(ways.values())[: quick(4, 2)]
+volumes = launch(count, ranks=3, args=(some,), quiet=True, checked=False)[0]
+for words, found in zip(ways, volumes, strict=False):
     print(f"{words}: {found:.1f} times the model")
 reveal("L11-6", kept=volumes[1], freed=volumes[0])
 
@@ -507,6 +508,20 @@ for stage in range(4):
     lines[f"stage {stage}" if stage else "no ZeRO"] = dict(zip(ranks, sizes, strict=True))
 title = "ZeRO-1 and ZeRO-2 level off; only ZeRO-3 keeps falling"
 show(curves(lines, title, x="data-parallel ranks", y="GB on each rank", log="xy"))
+
+
+# %%
+def trade(billion_parameters, ranks, micro_batches):
+    """What each stage keeps, and what it sends in a step."""
+    sent = {0: 2, 1: 2, 2: 1 + micro_batches, 3: 3 * micro_batches}
+    kept = {n: billion_parameters * states(1, "mixed", n, ranks).total for n in sent}
+    one = 2 * billion_parameters * (ranks - 1) / ranks  # GB: the model once, in 16 bits
+    return "\n".join(
+        f"stage {n}: {kept[n]:,.1f} GB kept on a rank, {one * sent[n]:,.0f} GB sent" for n in sent
+    )
+
+
+play(trade, billion_parameters=(7, 1, 13, 70, 405), ranks=(8, 2, 64, 512), micro_batches=(1, 4, 32))
 
 # %% [markdown]
 # Stage 1 can't fall below $4\,\Psi$ and stage 2 can't fall below $2\,\Psi$, however many ranks

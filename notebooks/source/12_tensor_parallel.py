@@ -29,7 +29,7 @@ import torch.nn.functional as F
 from helpers.draw import collectives, compare, curves
 from helpers.draw.matrices import parallel_mlp
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, quick, reveal, show
+from helpers.lesson import answer, claim, play, predict, quick, reveal, show
 from helpers.network import Link, slow_link
 from helpers.oracle import between, judge, one_step, snapshot
 from helpers.ranks import find_place, keep_warm, launch
@@ -46,7 +46,7 @@ keep_warm(2)  # ranks get ready while you read
 # ## Two ways to cut a matrix
 #
 # A layer computes $Y = XW$. Each **column** of $W$ makes one output feature, and each **row** of
-# $W$ belongs to one input feature. So there are two ways to give each of two devices one half:
+# $W$ belongs to one input feature. So two devices can share a matrix in two ways:
 #
 # $$X\,[W_0 \;\; W_1] = [XW_0 \;\; XW_1], \qquad [X_0 \;\; X_1]\begin{bmatrix} W_0 \\ W_1
 # \end{bmatrix} = X_0W_0 + X_1W_1.$$
@@ -148,7 +148,7 @@ reveal("L12-2")
 #
 # So Megatron's way sends 2.75 times less. In the first layer of a network, whose input needs no
 # gradient, the last column falls away and the ratio is 9 to 2, or 4.5. You may meet much larger
-# factors: a small network of 784 inputs, 256 hidden features and 10 outputs gives $(256 + 10 + 256)
+# factors: a small network of 784 inputs, 256 hidden features and 10 outputs has $(256 + 10 + 256)
 # / 20 \approx 26$, but that comes from its ten outputs and says little about a transformer.
 #
 # The ring itself: an all-reduce of 8 MB on 16 ranks. How many MB does each rank send?
@@ -291,7 +291,7 @@ print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:
 # %%
 predict(
     "L12-5",
-    "In our script each projection that is cut by outputs has a Copy of its own. How many "
+    "In our script each projection that is cut by outputs has its own Copy. How many "
     "all-reduces does a block have backward?",
     "2, as forward",
     "5",
@@ -445,11 +445,11 @@ reveal("L12-7")
 #
 # Between the cut layers stand norms and residuals, where every rank still computes, and keeps, the
 # same as the others. **Sequence parallelism** ([2205.05198](https://arxiv.org/abs/2205.05198))
-# gives each rank some positions there. The all-reduce after the rows becomes a reduce-scatter, and
-# an all-gather stands before the columns. By volume that is the same, since an all-reduce is just
-# these two. But the activations in between are cut, which is the point. (Megatron-LM keeps only its
-# part of a gathered input and gathers it once more in backward: less memory, for one all-gather
-# more.)
+# assigns some positions to each rank there. The all-reduce after the rows becomes a reduce-scatter,
+# and an all-gather stands before the columns. By volume that is the same, since an all-reduce is
+# just these two. But the activations in between are cut, which is the point. (Megatron-LM keeps
+# only its part of a gathered input and gathers it a second time in backward: less memory, for one
+# all-gather more.)
 #
 # One thing is new. A norm now sees some positions only, so its gradient is one term of a sum, and
 # it must be added up. That's what `add_up_shared` does. Does anyone notice if it's forgotten?
@@ -546,6 +546,21 @@ predict(
 compute, communicate = layer_milliseconds(64, 50e9)
 print(f"64 GPUs: compute {compute:.2f} ms, communicate {communicate:.2f} ms")
 reveal("L12-8")
+
+# %% [markdown]
+# Try other degrees (with a running kernel, this cell has sliders):
+
+
+# %%
+def shared(ranks, over):
+    compute, send = layer_milliseconds(ranks, {"NVLink": 450e9, "a network card": 50e9}[over])
+    return (
+        f"{ranks} GPUs over {over}: compute {compute:.2f} ms, communicate {send:.2f} ms, "
+        f"so {send / (compute + send):.0%} of a layer's time is communication"
+    )
+
+
+play(shared, ranks=(8, 2, 4, 16, 32, 64), over=("NVLink", "a network card"))
 
 # %% [markdown]
 # The volume $2\frac{P-1}{P}\,s\,d$ hardly depends on $P$, so each further rank saves computing and
@@ -659,6 +674,6 @@ def mpi(ranks, *command):
     print((done.out + done.err).replace("\r", "").strip())
 
 
-for way in ([], ["--megatron-mp"]):
+for way in quick(([], ["--megatron-mp"]), ([],)):
     print("columns, rows" if way else "columns, columns")
     mpi(2, "unified_train.py", "--mp_size", "2", "--epochs", "1", *way)

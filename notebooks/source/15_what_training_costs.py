@@ -39,7 +39,7 @@ from helpers.cost import (
 from helpers.draw import compare, curves
 from helpers.draw.text import bytes_text
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, quick, reveal, show
+from helpers.lesson import answer, claim, play, predict, quick, reveal, show
 from helpers.network import measured
 from helpers.ranks import keep_warm, launch
 from helpers.trace import Recorder, cut_by
@@ -77,7 +77,7 @@ reveal("L15-1")
 # ## FLOPs
 #
 # The product of an $(m, k)$ matrix and a $(k, n)$ matrix takes $2mnk$ FLOPs: each pair of numbers
-# is multiplied and added. Everything else in a transformer is so little that nobody counts it. And
+# is multiplied and added. Everything else in a transformer is so little that it isn't counted. And
 # yet three numbers circulate for one and the same layer, because not everybody counts the same
 # **attention scores**, the $s \times s$ numbers that say how much each token looks at each other
 # one.
@@ -484,7 +484,7 @@ print("fitted again:", REFITTED.best(1.23e22))
 
 # %% [markdown]
 # Twenty it is. It's a lesson about rules of thumb, too: this one was right, its derivation wasn't,
-# and nobody could tell without doing the fit again. Here are the losses that the new fit predicts,
+# and it took a second fit to find out. Here are the losses that the new fit predicts,
 # for three budgets. Note how flat each valley is.
 
 # %%
@@ -492,11 +492,23 @@ losses = {f"{budget:.3g} FLOPs": REFITTED.curve(budget) for budget in budgets}
 title = "Ten times the budget: the best model is about three times as large"
 show(curves(losses, title, x="parameters", y="loss (nats per token)", log="x"))
 
+
 # %%
-best = REFITTED.best(1.23e22)
+def away_from_best(budget, times_the_best_size):
+    n = times_the_best_size * REFITTED.best(budget).parameters
+    tokens = budget / 6 / n
+    return f"{n:.2e} parameters, {tokens:.2e} tokens: loss {REFITTED.loss(n, tokens):.3f}"
+
+
 for share in (0.25, 0.5, 1, 2):
-    n = share * best.parameters
-    print(f"{n:.2e} parameters: loss {REFITTED.loss(n, 1.23e22 / 6 / n):.3f}")
+    print(away_from_best(1.23e22, share))
+
+# %% [markdown]
+# With a running kernel you can try other budgets:
+
+# %%
+budgets = (1.23e22, 1e19, 1e20, 1e21, 1e23, 1e24, 3.8e25)
+play(away_from_best, budget=budgets, times_the_best_size=(1, 0.1, 0.25, 0.5, 2, 4))
 
 # %% [markdown]
 # A model of half the best size loses little and costs half as much to serve. That's why models that

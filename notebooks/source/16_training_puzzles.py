@@ -14,7 +14,8 @@
 # **Question.** How do you spread one training step over many ranks so that it's fast and needs
 # little memory?
 #
-# The six puzzles of this session take about two hours with the reading; seven more are homework.
+# The six puzzles of this session take about two hours with the reading; eight more are homework,
+# and the last of them is the boss.
 
 # %%
 # needs: puzzles/*.py, puzzles/cluster/*.py, puzzles/machines/*.json
@@ -22,8 +23,12 @@ import sys
 
 sys.path[:0] = ["../puzzles"]
 import eight
+import part1
+import part3
 import part4
+import part5
 from cluster import PuzzleError, outcome, run, trace_of
+from cluster.leaderboard import compete
 
 from helpers.draw import timeline
 from helpers.grade import check
@@ -64,7 +69,7 @@ for event in models[0].log:
 #
 # Because the cluster knows where each value comes from. A simulator that only adds up times is
 # easily fooled: build a gradient by hand, skip the backward, and report a record. Here a gradient
-# that nobody has computed is refused:
+# that no rank has computed is refused:
 
 # %%
 from lib import WeightGrad
@@ -342,7 +347,7 @@ reveal("L16-5")
 #
 # ## Homework
 #
-# Seven more puzzles, six hours in all. They stand in the order in which they build on each other,
+# Eight more puzzles, nine hours in all. They stand in the order in which they build on each other,
 # so you can stop anywhere.
 #
 # ### Your turn: PZ-7 · 30 minutes · 15 points
@@ -361,7 +366,7 @@ play("gpipe")
 #
 # Write `pipeline_sharded()` in `puzzles/eight.py`: sixteen ranks, four pipelines of four stages,
 # and each layer sharded over all sixteen. The new idea is that a collective needs all its ranks,
-# even those that have nothing to give. Target: 16 steps and 0.97 million elements. The picture
+# even those that have nothing to add. Target: 16 steps and 0.97 million elements. The picture
 # shows the first pipeline of the four.
 
 # %%
@@ -371,9 +376,9 @@ check("PZ-8")
 play("pipeline_sharded")
 
 # %% [markdown]
-# The next five are the parts of the CS 8803 SMR lab, larger and in seconds. Each is a script as
-# well: `cd puzzles`, then `python part3.py --ranks 8 --micro-batch 64 --profile classic`. It prints
-# time, memory and MFU, and writes a trace to `debug_traces/` that opens in
+# The next five are the parts of the CS 8803 SMR lab, larger and in seconds. Each is also a script:
+# `cd puzzles`, then `python part3.py --ranks 8 --micro-batch 64 --profile classic`. It prints time,
+# memory and MFU, and writes a trace to `debug_traces/` that opens in
 # [Perfetto](https://ui.perfetto.dev).
 #
 # ### Your turn: PZ-P0 · 30 minutes · 10 points
@@ -413,13 +418,13 @@ check("PZ-P3")
 # %% [markdown]
 # ### Your turn: PZ-P4 · 120 minutes · 25 points
 #
-# The last part asks for the highest **MFU**, model FLOPs utilization: the time that the step would
+# Part 4 asks for the highest **MFU**, model FLOPs utilization: the time that the step would
 # take if every rank computed at its peak rate all the time, divided by the time that it takes.
 # Write `part4_training_loop()` in `puzzles/part4.py`, with any strategy you like: 80 % MFU in at
-# most 60 GB on 32 ranks, by the `classic` rules. `model.group(ranks)` gives you collectives of some
+# most 60 GB on 32 ranks, by the `classic` rules. `model.group(ranks)` returns collectives of some
 # of the ranks.
 #
-# In the profile `bytes`, a collective that isn't awaited goes on beside the computing:
+# In the profile `bytes`, a collective that isn't awaited runs beside the computing:
 #
 # ```python
 # started = model.all_gather(shard, layer)      # it begins
@@ -446,9 +451,63 @@ show(timeline(trace_of(models, ranks=[0, 15])))
 #
 # Don't take this MFU home either. `bytes` has one matrix product a layer: no attention, no
 # normalization, no optimizer that touches memory in twenty small kernels. Lesson 17 has a model
-# that was judged by measured runs, and for a real transformer it predicts about half as much.
+# that was judged by measured runs, and for a real transformer it predicts about half as much. The
+# boss is played by that model's rules.
 #
-# A folder of submissions becomes a leaderboard: `python -m cluster.leaderboard FOLDER`.
+# ## The boss
+#
+# 60 layers of GPT-3's width are 109 billion parameters. You have 48 A100s with 80 GB each, in six
+# nodes of eight. Inside a node a card sends 247 GB/s; between nodes the eight cards share 400
+# Gbit/s, of which 73 % arrive. The batch is 192 sequences of 2,048 tokens. A fourth profile,
+# `measured`, charges for it what lesson 17's model of a cluster says, whose constants were fitted
+# to measured training steps. An activation counts with everything that its layer keeps for
+# backward, which is the $34\,sbh$ of lesson 15.
+#
+# Weights, gradients and states take 16 bytes a parameter:
+
+# %%
+parameters, layer_gb = 60 * 12 * 12288**2, 34 * 2048 * 12288 / 1e9
+print(f"states: {16 * parameters / 1e12:.2f} TB in all, {16 * parameters / 48e9:.0f} GB a card")
+print(f"activations of one sequence: {layer_gb:.2f} GB a layer, {60 * layer_gb:.0f} GB in all")
+
+# %%
+predict(
+    "L16-6",
+    "ZeRO-3 over all 48 cards, one sequence at a time: shards of the states and the activations of "
+    "all layers. 1F1B over 48 stages: at most two layers on a card. Which of them fits into 80 GB?",
+    "both",
+    "only ZeRO-3",
+    "only the pipeline",
+    "neither",
+)
+
+# %%
+plain = {"ZeRO-3": part1.part1_training_loop, "1F1B": part3.part3_training_loop}
+print(compete(plain))
+reveal("L16-6")
+
+# %% [markdown]
+# So you have to combine what you know, and there's one thing more that you may do: `forward` can be
+# called again for the same samples, because recomputation is as honest here as it was in lesson 15.
+#
+# ### Your turn: PZ-P5 · 180 minutes · 30 points
+#
+# Write `part5_training_loop()` in `puzzles/part5.py`. It passes with an MFU of 35 %, and its score
+# is the MFU. Three solutions to compare yours with: ZeRO-3 over all cards with recomputation
+# reaches 14 % to 19 %, and with two sequences at once, 38 %. A pipeline whose stages are nodes,
+# with ZeRO-3 inside each, reaches 36 % if it recomputes everything and waits for each message, and
+# 50 % if messages travel beside the computing. With recomputation only where memory is short it's
+# 55 %. Can you beat that?
+
+# %%
+check("PZ-P5")
+
+# %%
+print(compete({"yours": part5.part5_training_loop} | plain))
+
+# %% [markdown]
+# A class has its leaderboard too: `python -m cluster.leaderboard FOLDER --part 5` judges a folder
+# of submissions, each in a sandbox and replayed from its tape.
 #
 # ## What to remember
 #
@@ -459,6 +518,8 @@ show(timeline(trace_of(models, ranks=[0, 15])))
 # - A pipeline sends activations instead of weights. It divides the memory at once, but the time
 #   only with micro-batches.
 # - Communication that overlaps with computing adds little to the step. It's never quite free.
+# - Where no single strategy fits, combine them along the network: shards inside a node, stages
+#   between nodes, and recomputation where memory is short.
 #
 # ## In the wild
 #

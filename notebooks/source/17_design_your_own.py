@@ -91,7 +91,7 @@ claim(mean < 0.04, f"mean error {mean:.1%}; one factor for this paper's software
 #
 # ## Meet the limits
 #
-# Each number of a layout has a limit of its own. Change one at a time, and look at what grows.
+# Each number of a layout has its own limit. Change one at a time, and look at what grows.
 
 # %%
 predict(
@@ -243,8 +243,8 @@ for gpus in (32, 64):
         print(gpus, error)
 
 # %% [markdown]
-# The activations need room too, and the model must be cut evenly, so among the powers of two it's
-# 64. But is that the cheapest way to train?
+# The activations need room too, and the model must be cut evenly, so 64 is the
+# smallest power of two. But is that the cheapest way to train?
 
 # %%
 predict(
@@ -330,7 +330,7 @@ print({why: time_text(t) for why, t in plan.causes.items() if t > plan.seconds /
 #
 # - Tensor parallelism stays inside the NVLink domain.
 # - A pipeline needs many micro-batches. With a fixed batch, replicas take them away.
-# - Recomputation buys memory with time; ZeRO 1 gives memory for almost nothing.
+# - Recomputation buys memory with time; ZeRO 1 saves memory at almost no cost.
 # - The price of a training is GPU hours. The fewest GPUs aren't much cheaper, only much slower.
 # - Compute first, then rent. A model with a few constants predicts a step on hundreds of GPUs
 #   within a few percent, if it was held against measurements that didn't set its constants.

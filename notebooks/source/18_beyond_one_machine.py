@@ -20,12 +20,16 @@
 import subprocess
 import sys
 import tempfile
+from itertools import product
 
 from helpers.draw import compare, curves
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, quick, reveal, show
+from helpers.lesson import answer, claim, play, predict, quick, reveal, show
 from helpers.network import Link, TwoHosts, slow_link, why_not
 from helpers.ranks import PlaceError, discover, find_place, launch
+
+sys.path[:0] = ["../DP/ddp"]
+from sweep import predicted
 
 # %% [markdown]
 # ## Who am I?
@@ -122,12 +126,12 @@ check("LA-2")
 
 
 # %%
-def train(way, links, steps):
-    sys.path[:0] = ["../DP/ddp"]
+def train(ways, links, steps):
+    """On a rank: the traces of all ways on all links, and the bytes of the gradients."""
     import intro_DDP
 
-    runs, flags = [], ["--steps", str(steps), "--batch-size", "4", "--bucket-mb", "0.25"]
-    for link in links:
+    runs, flags = [], ["--steps", str(steps), "--batch-size", "4", "--bucket-mb", "0.5"]
+    for link, way in product(links, ways):
         options = intro_DDP.read_flags([*flags, "--average", way])
         with slow_link(link):
             runs.append(intro_DDP.train(options, find_place(), "cpu", lambda *_: None))
@@ -143,7 +147,7 @@ def best_step(traces):
 
 
 # %%
-ranks = launch(train, 2, ("flat", [Link(100_000)], quick(12, 3)), quiet=True, checked=False)
+ranks = launch(train, 2, (["flat"], [Link(100_000)], quick(10, 3)), quiet=True, checked=False)
 size, step = ranks[0][1], best_step([runs[0] for runs, _ in ranks])
 t_b = max(e.duration for e in step.events_of(0) if e.kind == "B")
 rest = step.duration - t_b
@@ -204,30 +208,45 @@ predict(
 )
 
 # %%
-flat = launch(train, 2, ("flat", links, quick(12, 3)), quiet=True, checked=False)
-flat_steps = [best_step([runs[i] for runs, _ in flat]) for i in range(len(links))]
 t_s = [link.all_reduce_seconds(size, 2) for link in links]
-for link, sending, step in zip(links, t_s, flat_steps, strict=True):
-    print(f"{link.megabits:6,.0f} megabits: flat {1e3 * step.duration:4.0f} ms, "
-          f"the sum of the three times {1e3 * (rest + t_b + sending):4.0f} ms")  # fmt: skip
-at_best = 1 - (rest + max(t_b, t_s[2])) / (rest + t_b + t_s[2])
-print(f"perfect overlap where t_S = t_B: {at_best:.0%} shorter")
+for link, sending in zip(links, t_s, strict=True):
+    together, hidden = rest + t_b + sending, rest + max(t_b, sending)
+    saves = f"{1e3 * hidden:4.0f} ms overlapped: {1 - hidden / together:.0%} less"
+    print(f"{link.megabits:6,.0f} megabits: {1e3 * together:4.0f} ms in turn, {saves}")
 reveal("L18-3")
 
 # %% [markdown]
 # Only backward can hide anything, because there are no gradients during forward. So the step takes
 # at least $t_F + \max(t_B, t_S)$, and the saving is largest where $t_S = t_B$: three units instead
 # of five, if backward takes two and forward one. Where sending takes much longer, the rank is idle
-# no matter what. The next cell runs your `Buckets` of DP-4 (lesson 09) on the same links:
+# no matter what. With a running kernel, two sliders change the link. Watch which step gets longer,
+# and why (this is lesson 09's prediction, with your machine's times and eight buckets):
+
 
 # %%
-bucketed = launch(train, 2, ("buckets", links, quick(12, 3)), quiet=True, checked=False)
-bucket_steps = [best_step([runs[i] for runs, _ in bucketed]) for i in range(len(links))]
+def on_a_link(megabits, milliseconds):
+    each = [(rest + t_b * n / 8, size / 8) for n in range(1, 9)]
+    ways = {"flat": 1e6, "overlap": 0.001}  # MB of a bucket
+    link = Link(megabits, milliseconds)
+    return compare({way: predicted(each, rest + t_b, link, 2, mb) for way, mb in ways.items()})
+
+
+play(on_a_link, megabits=(round(equal), 10, 50, 100, 500, 1000, 10_000), milliseconds=(0.5, 5, 20))
+
+# %% [markdown]
+# And now for real: both ways on each of the four links, your `Buckets` of DP-4 (lesson 09) among
+# them.
+
+# %%
+ways = ("flat", "buckets")
+done = launch(train, 2, (ways, links, quick(10, 3)), quiet=True, checked=False)
+steps = [best_step([runs[i] for runs, _ in done]) for i in range(len(links) * len(ways))]
+flat_steps, bucket_steps = steps[::2], steps[1::2]
 x = [1e3 * sending for sending in t_s]
 bound = [1e3 * (rest + max(t_b, sending)) for sending in t_s]
 measured = {"flat": flat_steps, "buckets": bucket_steps}
-lines = {name: dict(zip(x, [1e3 * s.duration for s in steps], strict=True))
-         for name, steps in measured.items()}  # fmt: skip
+lines = {name: dict(zip(x, [1e3 * s.duration for s in each], strict=True))
+         for name, each in measured.items()}  # fmt: skip
 lines["at least"] = dict(zip(x, bound, strict=True))
 saved = 1 - bucket_steps[2].duration / flat_steps[2].duration
 claim(saved > 0, f"where sending takes as long as backward, buckets save {saved:.0%} of the step")
@@ -259,7 +278,7 @@ show(compare(pictures, f"Overlap takes {saved:.0%} off the step"))
 
 # %%
 def on_two_hosts(link):
-    if why := why_not():
+    if why := why_not() or quick("", "two launchers take a while"):
         return f"Not on this machine: {why}."
     call = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1",
             f"--master-addr={TwoHosts.addresses[0]}"]  # fmt: skip
@@ -329,7 +348,7 @@ print(report.failure.sentence)
 (losses, begun), *_ = launch(survive, 3, (folder.name,), quiet=True)
 with tempfile.TemporaryDirectory() as another:
     (unbroken, _), *_ = launch(survive, 2, (another,), quiet=True)
-print(f"goes on with step {begun}: steps {begun} to 7 are computed a second time")
+print(f"continues with step {begun}: steps {begun} to 7 are computed a second time")
 for step in (begun, 11):
     print(f"step {step}: loss {losses[step]:.6f}, and without a failure {unbroken[step]:.6f}")
 apart = max(abs(losses[step] - unbroken[step]) for step in range(begun, 12))
@@ -337,8 +356,28 @@ claim(apart < 1e-4, f"the losses differ by {apart:.0e} at most")
 folder.cleanup()
 
 # %% [markdown]
+# Kill it yourself. With a running kernel this slider chooses the step in which rank 1 dies; then
+# three ranks start again:
+
+# %%
+KNOWN = {8: begun}
+
+
+def kill(in_step):
+    if in_step not in KNOWN:
+        with tempfile.TemporaryDirectory() as place:
+            flags = place, "--die-at", str(in_step)
+            launch(survive, 2, flags, quiet=True, on_error="report")
+            KNOWN[in_step] = launch(survive, 3, (place,), quiet=True)[0][1]
+    lost = in_step - KNOWN[in_step] + 1
+    return f"Killed in step {in_step}: starts again with step {KNOWN[in_step]}; {lost} steps lost"
+
+
+play(kill, in_step=(8, 2, 4, 5, 6, 9, 11))
+
+# %% [markdown]
 # The checkpoint doesn't say which rank held what. It names the tensors of the whole model, and each
-# rank takes what it needs, so another number of ranks can go on.
+# rank takes what it needs, so another number of ranks can continue.
 #
 # And it can't be half a checkpoint. It's written under a draft's name and gets its own name last,
 # by a rename, which the file system does in one moment. That protects from a rank that dies while
@@ -356,7 +395,7 @@ folder.cleanup()
 check("CK-1")
 
 # %% [markdown]
-# On a cluster nobody sits there to start again. `torchrun --max-restarts 3` does it: it sees that a
+# On a cluster no person starts it again, but `torchrun --max-restarts 3` does: it sees that a
 # rank has ended, ends the others, and starts all of them. `jobs/torchrun_elastic.sh` shows it.
 #
 # ## How often should you save?
@@ -379,7 +418,7 @@ answer("L18-5", mine)
 # %% [markdown]
 # Some failures don't stop anything, and they're the nastier ones. A **straggler** is a GPU that has
 # become slow, for example because it's hot. Every step waits for it, so one slow GPU makes
-# thousands slow, and no error says so. The trace of a step does: everybody waits for one rank. And
+# thousands slow, without an error. Only the trace of a step shows it: all ranks wait for one. And
 # a **silent corruption** is a chip that computes something wrong. Llama 3's team counts it among
 # its causes of interruptions (6 of 419, table 5), and Gemini's expected one to affect training
 # every week or two ([2312.11805](https://arxiv.org/abs/2312.11805), section 3). A checkpoint
@@ -412,7 +451,7 @@ answer("L18-5", mine)
 # - Compare two times: computing, and bytes sent divided by bandwidth. Overlap hides at most the
 #   backward, so it helps most where both take the same time.
 # - The more machines, the sooner one fails. Save every $\sqrt{2CM}$ seconds, and by the names of
-#   the whole model, so that another number of ranks can go on.
+#   the whole model, so that another number of ranks can continue.
 # - A rename makes a checkpoint whole or absent; `fsync` of files *and* folders makes it last.
 #
 # ## In the wild

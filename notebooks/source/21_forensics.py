@@ -72,9 +72,9 @@ claim(outside == 0, f"{outside} are outside; two healthy seeds differ by up to {
 reveal("L21-1", outside=outside)
 
 # %% [markdown]
-# To be fair: we looked for these seeds, and we chose the five healthy ones among 25. A sick training
-# with a random seed is often outside of a random five, and so is a sixth healthy one. But you have
-# one run and one curve, and nobody shows you the other five.
+# To be fair: we looked for these seeds, and we chose the five healthy ones among 25. A sick
+# training with a random seed is often outside of a random five, and so is a sixth healthy one. But
+# you have one run and one curve, and nobody shows you the other five.
 #
 # ## A step is a chain
 #

@@ -65,7 +65,7 @@ class Group:
 class Dist:
     """A cluster of `world_size` ranks.
 
-    profile: "bytes", "classic" or "steps"; left out, what the environment variable
+    profile: "bytes", "classic", "measured" or "steps"; left out, what the environment variable
     PUZZLES_PROFILE says, else bytes. machine: a name in machines/, or a Calculon system file.
     keep_tape: write down what each rank does, so that another process can do it again.
     """
@@ -173,7 +173,9 @@ class Model:
     global_batch_size = written_by_cluster("global_batch_size", lambda b: b.batch, "samples in all")
     time = written_by_cluster("time", lambda b: b.now, "the clock of this rank")
     dist = written_by_cluster("dist", lambda b: b.cluster, "the cluster")
-    profile = written_by_cluster("profile", lambda b: b.profile.name, "bytes, classic or steps")
+    profile = written_by_cluster(
+        "profile", lambda b: b.profile.name, "bytes, classic, measured or steps"
+    )
     log = written_by_cluster(
         "log",
         lambda b: [Event(e[0], e[1], b.number, *e[2:5], numbers_in(e[5])) for e in b.log],

@@ -135,7 +135,12 @@ class Outcome:
 
     @property
     def points(self) -> tuple[float, int, int]:
-        """(the score of part 4, points for MFU, points for memory)."""
+        """(the score of part 4, points for MFU, points for memory).
+
+        In the profile measured, part 5's, the score is the MFU in percent.
+        """
+        if self.profile == "measured":
+            return 100 * self.mfu, 0, 0
         return score(self.mfu, self.memory)
 
     def __str__(self) -> str:

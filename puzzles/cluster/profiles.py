@@ -1,5 +1,7 @@
-"""What things cost: three profiles of time and memory.
+"""What things cost: four profiles of time and memory.
 
+measured a transformer layer as the model in helpers/cluster counts it: matrix products, other
+         kernels and two tiers of network, at the speeds that were fitted to measured iterations
 bytes    FLOPs, bytes and latencies of such machines (formerly called honest). It leaves out
          attention and every small kernel, so its MFU is far above that of any real run
 classic  the arithmetic of the CS 8803 SMR lab, to the last digit: a layer is one matrix of hidden x
@@ -8,11 +10,18 @@ steps    the rules of the LLM Training Puzzles (https://github.com/srush/LLM-Tra
 """
 
 import os
+from collections import Counter
+from dataclasses import replace
 from functools import cache
 
 from cluster.errors import PuzzleError
 from cluster.facts import ACTIVATION, ACTIVATION_GRADIENT, GRADIENT, STATE, WEIGHT, Facts
 from cluster.machine import Machine, read_machine
+from helpers.cluster import Layout, preset
+from helpers.cluster.layer import layer_seconds
+from helpers.cluster.network import all_gather_seconds, message_seconds
+from helpers.cluster.parts import UPDATE
+from helpers.cost import flops, gpt, layer_activations, parameters
 
 HIDDEN_SIZE, BLOCK_SIZE = 4096, 1024
 VARIABLE = "PUZZLES_PROFILE"  # the environment variable that names the profile
@@ -173,9 +182,11 @@ class Bytes(Profile):
             size = sum(map(self.size, given))
         else:
             size = max(map(self.size, given))
-        rounds = 2 if op == "all_reduce" else 1
-        network = self._between(group)
-        return rounds * (network.latency + (n - 1) / n * size / network.rate)
+        return (2 if op == "all_reduce" else 1) * self._gather(size, group)
+
+    def _gather(self, size: float, group: tuple) -> float:
+        network, n = self._between(group), len(group)
+        return network.latency + (n - 1) / n * size / network.rate
 
     def message(self, facts, source, target):
         return self.message_of(self.size(facts), source, target)
@@ -195,7 +206,65 @@ class Bytes(Profile):
         return 1.5 * super().best(layers, samples)  # 2 products forward and backward make 3
 
 
-PROFILES = {"bytes": Bytes, "classic": Profile, "steps": Steps}
+class Measured(Bytes):
+    """A layer of GPT-3's width (12,288 and 96 heads), sequences of 2,048 tokens as samples, and
+    nodes of eight A100s of 80 GB that share 400 Gbit/s to the other nodes, as AWS's p4de does.
+
+    Attention is fused. Nothing is recomputed unless the step itself calls forward again, so an
+    activation counts with all that its layer keeps for the backward (34 bytes a value, arXiv
+    2205.05198); a message carries only its 2. Weights and states lie on the cards already.
+    """
+
+    name, hidden, block = "measured", 12288, 2048
+    model = gpt(hidden, layers=1, heads=96, sequence=block)
+
+    def __init__(self, machine, world_size):
+        super().__init__(machine, world_size)
+        card = preset("A100")
+        self.card = replace(card, between=replace(card.between, bandwidth=400e9 / 8 / card.node))
+        self.limit, self.parameters = card.memory, parameters(self.model).layer
+        for kind in (WEIGHT, STATE, GRADIENT):
+            self._sizes[kind] = self.bytes_of[kind] * self.parameters
+        self._sizes[ACTIVATION] = layer_activations(
+            self.model, 1, self.block, recompute="selective"
+        )
+
+    def forward(self, samples):
+        return self._layer(samples)[0].total
+
+    def backward(self, samples):
+        return self._layer(samples)[1].total
+
+    def _layer(self, samples):
+        layout = Layout(samples, self.block, micro_batch=samples, recompute="none", flash=True)
+        return layer_seconds(self.model, layout, self.card)
+
+    def update(self, held, parts):
+        return self.card.memory_seconds(UPDATE * self.parameters * held / parts)
+
+    def load(self, held, parts):
+        return 0.0
+
+    def _gather(self, size, group):
+        near = min(Counter(rank // self.card.node for rank in group).values())
+        return all_gather_seconds(self.card, size, len(group), near)
+
+    def message(self, facts, source, target):
+        size = self.size(facts)
+        if facts.kind == ACTIVATION:
+            size = facts.samples.bit_count() * self.element * self.hidden * self.block
+        return self.message_of(size, source, target)
+
+    def message_of(self, size, source, target):
+        node = self.card.node
+        return message_seconds(self.card, size, source // node == target // node)
+
+    def best(self, layers, samples):
+        layer = 3 * flops(self.model, samples, self.block).layer
+        return layers * layer / (self.card.peak * self.world_size)
+
+
+PROFILES = {"bytes": Bytes, "classic": Profile, "measured": Measured, "steps": Steps}
 FORMER = {"honest": "bytes"}
 
 
@@ -204,5 +273,5 @@ def make_profile(name: str | None, machine: str | None, world_size: int) -> Prof
     name = name or os.environ.get(VARIABLE) or "bytes"
     name = FORMER.get(name, name)
     if name not in PROFILES:
-        raise PuzzleError(f"there is no profile {name!r}: choose bytes, classic or steps")
+        raise PuzzleError(f"there is no profile {name!r}: choose bytes, classic, measured or steps")
     return PROFILES[name](read_machine(machine or "h100"), world_size)

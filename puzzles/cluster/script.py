@@ -22,14 +22,16 @@ def main_of_part(
     batch: int,
     micro_batch: int | None,
     arguments: list[str] | None = None,
+    profile: str | None = None,
 ) -> None:
     """Run one part; its trace goes to ./debug_traces/partN.json. Ends with code 2 for an error.
 
     The four numbers are the default case; each has a flag. micro_batch: None where the step takes
-    no micro-batch.
+    no micro-batch. profile: in place of the usual one.
     """
     name = Path(step.__code__.co_filename).stem
     parser = _parser(f"{name}.py", step.__module__)
+    parser.set_defaults(profile=profile)
     parser.add_argument("--ranks", type=int, default=ranks, help=f"ranks ({ranks})")
     parser.add_argument("--layers", type=int, default=layers, help=f"layers ({layers})")
     parser.add_argument("--batch", type=int, default=batch, help=f"samples in all ({batch})")
@@ -47,6 +49,8 @@ def _part(step, name, case, more, flags) -> None:
     models = run(step, *case, *more, profile=flags.profile, machine=flags.machine)
     found = outcome(models)
     print(found)
+    if name == "part5":
+        print(f"score {found.points[0]:.1f}: the MFU in percent")
     if name == "part4":
         points, speed, room = found.points
         print(f"score {points:g} of 5: {speed} for the MFU, {room} for the memory")

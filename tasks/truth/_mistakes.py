@@ -196,6 +196,7 @@ MISTAKES = {
                 "keeps = [alone.mask_of(seed, numbers, layer) for layer in range(alone.LAYERS)]",
                 """places, layers = range(len(numbers)), range(alone.LAYERS)
         keeps = [alone.mask_of(seed, places, layer) for layer in layers]""",
+                "*",
                 ALL,
             ),
         ),

@@ -38,16 +38,17 @@ def own_part(grid, replica, stage):
     return replica, grid.dp
 
 
-def after(case, part=own_part, average=True, zero=True, update=True, factor=1.0):
+def after(case, part=own_part, average=True, kept=0.0, update=True, factor=1.0):
     """Train every replica on one device, and return what its ranks then hold.
 
     part(grid, replica, stage): the part of the stories that a rank of this stage reads, and of how
-    many. average, zero, update: whether the trainer does it. factor: on the mean over replicas.
+    many. average, update: whether the trainer does it. kept: how much of the last step's gradients
+    is still there. factor: on the mean over replicas.
     """
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        return _after(case, part, average, zero, update, factor)
+        return _after(case, part, average, kept, update, factor)
     finally:
         torch.set_default_dtype(before)
 
@@ -67,7 +68,7 @@ def _batches(flags, number, parts):
     return [next(stories) for _ in range(options.steps)]
 
 
-def _after(case, part, average, zero, update, factor):
+def _after(case, part, average, kept, update, factor):
     options, vocabulary, whole = _start(tuple(case["flags"]))
     grid = Grid(dp=case["dp"], pp=case["pp"])
     models, optimizers, inputs, targets, losses = [], [], [], [], []
@@ -81,8 +82,8 @@ def _after(case, part, average, zero, update, factor):
         losses.append([])
     for step in range(options.steps):
         for r, model in enumerate(models):
-            if zero:
-                optimizers[r].zero_grad()
+            for p in model.parameters():
+                p.grad = kept * p.grad if kept and p.grad is not None else None
             loss = causalLLMLoss(model(inputs[r][step]), targets[r][step], vocabulary)
             loss.backward()
             losses[r].append(loss.item())
@@ -139,7 +140,7 @@ MISTAKES = {
         after(case, factor=case["dp"])
     ),
     "the gradients of earlier steps are still there: call optimizer.zero_grad() in every step": (
-        lambda case: after(case, zero=False)
+        lambda case: after(case, kept=1.0)
     ),
     "the weights are those of the start: nobody calls optimizer.step()": lambda case: after(
         case, update=False

@@ -39,7 +39,7 @@ PREDICTIONS = {
     "L02-4": Prediction(
         right="C",
         because="gloo writes the bytes that arrive into the buffer and is done. Two entries keep "
-        "their old values, and no one is told.",
+        "their old values, and no error is raised.",
         wrong={
             "A": "A message is just bytes: it carries no shape that could be compared with the "
             "buffer's. (The opposite case, a buffer that is too small, kills the process.)",

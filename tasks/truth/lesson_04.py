@@ -18,7 +18,7 @@ PREDICTIONS = {
         "and the mean of the momentum buffers is the buffer of the mean. Adam divides by the size "
         "of the gradient, and that isn't linear.",
         wrong={
-            "A": "The buffers of the ranks do differ, and nobody averages them. But only their "
+            "A": "The buffers of the ranks do differ, and they aren't averaged. But only their "
             "mean reaches the averaged weights, and it's the buffer that one device would have.",
             "C": "Adam's first step depends on the sign of the gradient alone. The mean of three "
             "signs isn't the sign of the mean.",
@@ -42,17 +42,18 @@ PREDICTIONS = {
         wrong={
             "A": "They read the same sequences, but a rank's step no longer knows what the others "
             "have read since the last average.",
-            "C": "It saves bytes, not loss: nobody learns more by hearing less from the others.",
+            "C": "It saves bytes, not loss: a rank doesn't learn more by hearing less from the "
+            "others.",
         },
     ),
     "L04-4": Prediction(
         right=outer_step,
-        because="The mean loss fell by {gain:.3f} nats (a negative number means that it rose), and "
-        "two seeds of one method differ by up to {distance:.2f}. Eight outer steps are too few for "
-        "momentum to show what it can do.",
+        because="The mean loss fell by {gain:.3f} nats, and two seeds of one method differ by up "
+        "to {distance:.2f}. A single run of each could have shown anything. But it fell with every "
+        "seed, so it's no accident either.",
         wrong={
-            "A": "It does in the paper, in runs that are hundreds of times longer. Here the "
-            "velocity has hardly begun to build up.",
+            "A": "It fell, but by less than that: with eight outer steps the velocity has hardly "
+            "begun to build up.",
             "B": "Here the outer steps did matter: the next round doesn't start at the mean.",
             "C": "The outer step goes beyond the mean, but with these careful inner steps that is "
             "not too far.",

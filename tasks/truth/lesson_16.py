@@ -45,6 +45,19 @@ PREDICTIONS = {
             "once more, because it was dropped after the forward.",
         },
     ),
+    "L16-6": Prediction(
+        right="D",
+        because="ZeRO-3 leaves 36 GB of states on each card, and 60 layers times 0.86 GB don't fit "
+        "beside them. A stage of two layers has 58 GB of states, and early in the pipeline the "
+        "activations of more than 40 sequences wait there for their backward: over 70 GB.",
+        wrong={
+            "A": "The states fit either way. Add the activations.",
+            "B": "ZeRO shards states, and no activations: all 60 layers of a sequence stay on the "
+            "card that computes it, 51 GB.",
+            "C": "Two layers have little activation for one sequence, but with 1F1B an early one "
+            "of 48 stages has more than 40 sequences in flight.",
+        },
+    ),
 }
 NUMBERS = {
     "L16-2": Number(

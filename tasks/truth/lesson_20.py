@@ -45,6 +45,19 @@ PREDICTIONS = {
             "C": "Threads and small pieces cost something, but not that much: {ratio:.2f}.",
         },
     ),
+    "L20-6": Prediction(
+        right=lambda gain: "B" if gain > 1.15 else "C" if gain < 0.87 else "A",
+        because="Against eight replicas, the one pipeline did {gain:.2f} times as well as planned. "
+        "A bubble is cheap where ranks share cores, and messages cost processor time.",
+        wrong={
+            "A": "The plan gives every rank a share of a core of its own. Here the cores go to "
+            "whichever rank has work.",
+            "B": "A bubble does leave its core to others. On this machine, small micro-batches and "
+            "messages weighed more.",
+            "C": "Many small messages do cost processor time. On this machine the bubble, which "
+            "leaves its core to others, weighed more.",
+        },
+    ),
 }
 NUMBERS = {
     "L20-4": Number(

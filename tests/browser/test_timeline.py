@@ -7,7 +7,7 @@ from torch.profiler import record_function
 
 from helpers.simulate import simulate
 from helpers.timeline.__main__ import main
-from helpers.timeline.explorer import Settings
+from helpers.timeline.settings import Settings
 from helpers.trace import (
     Trace,
     bubble,

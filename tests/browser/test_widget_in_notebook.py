@@ -17,6 +17,7 @@ CELLS = [
     "timeline(Trace())",
     "compare(pipeline(4, 6), data_parallel())",
     "from helpers.cluster import design\ndesign()",
+    "from helpers.play import play\nplay('one')",
     "# A heading below would be folded by a key that the notebook takes for itself.",
 ]
 EXPLORE, DATA_PARALLEL, MESSAGES, EMPTY, BOTH = range(5)
@@ -73,7 +74,7 @@ def test_a_slider_keeps_the_keyboard(page):
     [
         *("[data-key=schedule]", ".lab-tools select", ".lab-stage"),
         *(".lab-keeps-keys select", ".lab-keeps-keys input[type=checkbox]"),
-        ".lab-keeps-keys .noUi-handle",
+        *(".lab-keeps-keys .noUi-handle", ".play-board"),
     ],
 )
 def test_no_key_goes_to_the_notebook(page, control):
@@ -96,6 +97,16 @@ def test_the_notebook_is_still_saved_from_a_widget(page):
         page.keyboard.press("Control+s")
         page.wait_for_function("ran.splice(0).includes('docmanager:save')")
         assert page.locator(control).first.evaluate("one => one === document.activeElement")
+
+
+def test_the_schedule_game_asks_the_kernel(page):
+    page.get_by_label("level", exact=True).select_option("cap")
+    page.locator(".play-goal", has_text="room for three").wait_for()
+    page.locator('.play-chip[data-name="1F0"]').click()
+    page.locator(".play-said", has_text="1F0 needs 0F0 of rank 0").wait_for()
+    page.locator(".play-board").focus()
+    page.keyboard.press("f")
+    page.wait_for_selector('.play-box[data-name="0F0"]')
 
 
 @pytest.mark.parametrize("width", [900, 1920])

@@ -53,6 +53,7 @@ AT_ONCE = [
     *[(DP_PP, "0", "--stages", number) for number in ("4", "0", "-2", "7", "12")],
     ("PP/naive/intro_PP_naive.py", "0", "--layers", "2"),
     ("TP/llama/intro_TP.py", "0", "--world-size", "5"),
+    ("EP/experts/intro_EP.py", "0", "--world-size", "4", "--experts", "6"),
     ("DP_PP/survival/intro_survival.py", "0", "--stages", "4"),
     *[(*CHOOSE, "--gpus", number) for number in ("0", "-8", HUGE, "x", "9" * 5000)],
     *[(*CHOOSE, "--batch", number) for number in ("0", "-1", HUGE)],

@@ -115,3 +115,20 @@ def test_the_plans_of_a_lesson_and_of_a_day_fill_their_time():
     for row in rows_of("A day"):  # no task that can't be done in its time
         ids = re.findall(r"\b(?:RC|DP|PP)-\d\b", row[1].partition("(")[0])
         assert sum(task.minutes for task in TASKS if task.id in ids) <= int(row[0])
+
+
+def test_no_oral_question_is_of_a_task_that_is_not_there_and_no_task_has_two():
+    text = (ROOT / "docs" / "teaching" / "oral.md").read_text(encoding="utf-8")
+    asked = [task_id for head in re.findall(r"^\*\*([^*]+)\*\*", text, re.M)
+             for task_id in re.findall(r"[A-Z]+(?:-[A-Z]+)*-[A-Z]?\d+", head)]  # fmt: skip
+    assert len(asked) == len(set(asked)) > 50 and set(asked) <= set(IDS)
+
+
+def test_every_misconception_names_a_prediction_or_a_task():
+    text = (ROOT / "docs" / "teaching" / "misconceptions.md").read_text(encoding="utf-8")
+    sources = "".join(p.read_text("utf-8") for p in (ROOT / "notebooks/source").glob("*.py"))
+    named = set(re.findall(r"L\d\d-\d+", text))
+    assert len(named) > 30
+    assert not [
+        each for each in named if f'predict("{each}"' not in sources.replace("(\n    ", "(")
+    ]

@@ -1,5 +1,6 @@
 """What a person has done: kept through updates, never in the way."""
 
+import datetime
 import json
 
 import pytest
@@ -79,6 +80,25 @@ def test_the_record_is_the_users_own_and_not_in_this_folder(monkeypatch, tmp_pat
         monkeypatch.setenv(name, str(tmp_path))
     found = record.progress_file()
     assert found.is_relative_to(tmp_path) and found.name == "progress.json"
+
+
+def test_minutes_from_the_first_look_to_the_pass(path, task, tmp_path, monkeypatch):
+    record.remember(Verdict(task, "not done"), root=tmp_path)
+    assert record.read_record(path) == {}
+    facts = json.loads(path.read_text())
+    met = datetime.datetime.now() - datetime.timedelta(minutes=25)
+    facts["times"]["T-1"]["met"] = met.isoformat(timespec="seconds")
+    path.write_text(json.dumps(facts))
+    for kind in ("mistake", "pass", "pass"):
+        record.remember(Verdict(task, kind), root=tmp_path)
+    found = [record.read_all(path), {"times": {"T-1": {"minutes": "<b>"}}}, {"times": {"T-1": 3}}]
+    assert found[0]["times"]["T-1"]["minutes"] == 25
+    said = predictions.minutes(found, [task])
+    assert said == "T-1        25 minutes, the median of 1; estimated 1"
+    facts["times"]["T-1"]["met"] = "2026-01-01T10:00:00"  # another day
+    path.write_text(json.dumps(facts))
+    record.remember(Verdict(task, "pass"), root=tmp_path)
+    assert record.read_all(path)["times"]["T-1"]["minutes"] is None
 
 
 def test_the_way(path, capsys):

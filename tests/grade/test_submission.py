@@ -163,7 +163,7 @@ def test_a_process_that_does_not_start_is_not_the_works_fault(small, monkeypatch
         Submission(small.root, small.tasks, confined=False) as work,
         pytest.raises(WorkFailed) as e,
     ):
-        work.look(load_task("T-1", small.tasks), Limits())
+        work.observe(load_task("T-1", small.tasks), [], Limits())
     assert e.value.kind == "check" and "no torch here" in e.value.details
 
 

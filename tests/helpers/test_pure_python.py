@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKED = ("torch", "numpy", "matplotlib", "traitlets", "anywidget", "ipywidgets")
-PACKAGES = "trace draw waits cost schedules grid simulate search cluster timeline".split()
+PACKAGES = "trace draw waits cost schedules grid simulate search cluster timeline play".split()
 
 
 def run(code: str) -> str:
@@ -20,6 +20,16 @@ def run(code: str) -> str:
 def test_packages_import_alone():
     names = ", ".join(f"helpers.{name}" for name in PACKAGES)
     run(f"sys.path.insert(0, '.')\nimport {names}")
+
+
+def test_what_sliders_ask_is_answered_alone():
+    code = """
+sys.path.insert(0, ".")
+from helpers.cluster.settings import START, made, picture_of
+from helpers.timeline.settings import Settings, answer
+print(picture_of(made(START)).svg()[:4], len(answer(Settings(latency=1).simulated())["body"]) > 999)
+"""
+    assert run(code).split() == ["<svg", "True"]
 
 
 def test_puzzles_import_alone():

@@ -25,6 +25,7 @@ def test_the_lesson_of_these_tests_breaks_no_rule(book):
         ("*With twenty", "*With", "the first cell needs a line '*With twenty minutes: …*'"),
         ("**Question.**", "Well:", "no question: start a heading or bold words with 'Question'"),
         ("## What to remember", "## End", "no heading '## What to remember'"),
+        ("**Question.**", "We have\n# 1. **Question.**", "this line would become a list"),
         ("print(halves(8))", "x = 1\n\n" * 15, "cell 3 has 18 lines of code, more than 15"),
     ],
 )

@@ -173,7 +173,7 @@ def test_step_without_async():
     [
         (lambda: Dist(0), "Dist(0): a cluster has 1 rank or more, a whole number"),
         (lambda: Dist(2.0), "Dist(2.0)"),
-        (lambda: Dist(2, "fast"), "there is no profile 'fast': choose bytes, classic or steps"),
+        (lambda: Dist(2, "fast"), "'fast': choose bytes, classic, measured or steps"),
         (lambda: Dist(2, "classic", "tpu"), "there is no machine 'tpu': choose h100, or give the"),
         (lambda: Dist(2, "classic", "none.json"), "there is no machine 'none.json'"),
         (lambda: Dist(10**6, "classic"), "machine h100 joins at most 65536 ranks"),

@@ -13,6 +13,8 @@ from helpers.grade.card import card
 from helpers.grade.task import TaskError, load_task
 
 CHECK = re.compile(r'check\("([A-Z0-9-]+)"\)')
+SUMMARY = re.compile(r"^## What to remember\n", re.MULTILINE)
+GLOSSARY = "(All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)\n"
 NEEDS = re.compile(r"^# needs:(.*)$", re.MULTILINE)
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -67,8 +69,9 @@ def read_source(path: Path) -> NotebookNode:
     """The py:percent file `path` as a notebook without outputs, always the same for the same text.
 
     Lines `# needs: …` are for the builder and left out. Before a cell `check("DP-1")` comes a text
-    cell with what the task's file says: where to write it, and hints. A cell's id
-    comes from its text, so that a new cell does not change the ids of those after it.
+    cell with what the task's file says: where to write it, and hints. Under "What to remember"
+    comes a link to the glossary. A cell's id comes from its text, so that a new cell does not
+    change the ids of those after it.
 
     Raises LessonFailed where there is no such task.
     """
@@ -79,6 +82,8 @@ def read_source(path: Path) -> NotebookNode:
         text = NEEDS.sub("", cell.source).strip("\n") if cell.cell_type == "code" else cell.source
         if not text:
             continue
+        if cell.cell_type == "markdown":
+            text = SUMMARY.sub(lambda heading: f"{heading[0]}\n{GLOSSARY}", text)
         checks = CHECK.match(text) if cell.cell_type == "code" else None
         pieces = [("markdown", _card(checks[1], path))] if checks else []
         for kind, piece in [*pieces, (cell.cell_type, text)]:

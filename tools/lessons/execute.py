@@ -118,6 +118,8 @@ def _with_pictures(output: NotebookNode) -> list[NotebookNode]:
         if width := WIDTH.search(found[0]):
             facts["width"] = int(width[1])
         data = {"image/png": found["data"], "text/plain": words if not rest else facts["alt"]}
+        if not rest:  # what the page of the lesson shows in the place of the picture
+            data |= {kind: kept for kind, kept in output.data.items() if kind.endswith("+json")}
         parts.append(new_output("display_data", data, metadata={"image/png": facts}))
     return parts
 

@@ -15,7 +15,8 @@ cell at `# %% [markdown]`, a magic such as `%%ranks 3` stands as a comment, `# %
 6. A task stands where it's first needed: a text cell with the heading
    `### Your turn: DP-1 · 15 minutes · 10 points` that names its file, then a cell `check("DP-1")`.
    A lesson has all tasks that say they're its own.
-7. A code cell has at most 15 lines, empty ones not counted.
+7. A code cell has at most 15 lines, empty ones not counted. A line of text that starts with "1."
+   belongs to a list: in the middle of a paragraph it would become one.
 
 The outputs:
 
@@ -39,6 +40,8 @@ from nbformat import NotebookNode
 
 MOST_LINES = 15
 TIMES = re.compile(r"^\*Reading (\d+) minutes? · tasks (\d+) · machine (\d+)\*$", re.MULTILINE)
+# A line that starts with a number and a period, after one that is neither empty nor in a list.
+LIST_BY_CHANCE = re.compile(r"^(?! |\d+[.)] |[-*] ).+\n(\d+[.)] .*)", re.MULTILINE)
 MOST_BYTES = 1_000_000
 # Names of users that are also words of a lesson, or of the machines that test it.
 COMMON = {"root", "user", "runner", "student", "teacher", "admin", "test", "demo", "model", "rank"}
@@ -70,6 +73,8 @@ def source_faults(notebook: NotebookNode) -> list[str]:
         lines = sum(bool(line.strip()) for line in cell.source.splitlines())
         if cell.cell_type == "code" and lines > MOST_LINES:
             faults.append(f"cell {number} has {lines} lines of code, more than {MOST_LINES}")
+    for line in LIST_BY_CHANCE.findall(text):
+        faults.append(f"this line would become a list; break the one before it elsewhere: {line}")
     return faults
 
 

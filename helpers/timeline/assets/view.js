@@ -107,6 +107,7 @@ export class TimelineView {
     this.showSaving();
     this.showLegend();
     this.showStatus();
+    this.arrowButton.hidden = !model.parts.some((part) => part.send.length); // no message, no arrow
     if (!this.width) this.measureWidth();
     this.resize(true);
   }

@@ -3,9 +3,10 @@
 import pytest
 
 from helpers.cluster import Group, Layout, bars, design, estimate, memory_group, preset, time_group
-from helpers.cluster.sliders import LISTS, MODELS, START, STEPS, made
+from helpers.cluster.settings import LISTS, MODELS, START, STEPS, made
 from helpers.cost import gpt, parameters
 from helpers.draw.picture import Line, Rect, Text
+from helpers.draw.style import VERMILLION
 
 
 def rects(picture):
@@ -33,6 +34,8 @@ def test_the_limit_is_a_line_at_its_place():
     assert "room: 4.0" in texts(picture) and "more than" not in picture.alt
     beyond = bars([Group({"row": {"a": 5.0}}, str, limit=4.0)], "t")
     assert "row: 5.0, more than the 4.0 there are; a 100 %." in beyond.alt
+    red, line = [s for s in beyond.canvas.shapes if isinstance(s, Line)]
+    assert red.colour == VERMILLION and red.points[0][0] == pytest.approx(line.points[0][0])
 
 
 def test_each_part_has_a_number_and_a_word():
@@ -48,6 +51,16 @@ def test_each_part_has_a_number_and_a_word():
 def test_no_rows():
     with pytest.raises(ValueError, match="at least one row"):
         bars([Group({})], "t")
+
+
+def test_the_batch_stays_where_replicas_change():
+    sliders = design(dp=2, micro_batches=32)
+    sliders.controls["dp"].value = 8
+    assert sliders.settings["micro_batches"] == 8 and sliders.estimate.layout.batch == 64
+    sliders.controls["micro_batch"].value = 4
+    assert sliders.settings["micro_batches"] == 2 and sliders.estimate.layout.batch == 64
+    sliders.controls["dp"].value = 64  # 64 can't be cut into 256 parts
+    assert sliders.settings["micro_batches"] == 2 and sliders.estimate.layout.batch == 512
 
 
 def test_every_control_changes_the_estimate():

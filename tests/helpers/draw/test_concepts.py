@@ -5,6 +5,7 @@ import pytest
 from helpers.draw import collectives, replicas, ring, ring_table, ways
 from helpers.draw.all_reduce import ring_steps
 from helpers.draw.collectives import COLLECTIVES
+from helpers.draw.mesh import cut_weights
 from helpers.draw.picture import Text
 
 DRAWINGS = {
@@ -16,6 +17,7 @@ DRAWINGS = {
     "ways": ways,
     "few ways": lambda **theme: ways(3, **theme),
     "replicas": replicas,
+    "weights on a mesh": cut_weights,
 }
 
 

@@ -5,17 +5,19 @@ import pytest
 
 from helpers.grid import DIMENSIONS, Coordinates, Grid
 
-SHAPES = [(1, 1, 1), (2, 3, 1), (2, 2, 2), (3, 1, 4), (1, 4, 2)]
+SHAPES = [(1, 1, 1, 1), (2, 3, 1, 1), (2, 2, 1, 2), (3, 1, 1, 4), (1, 4, 2, 2), (2, 2, 3, 2)]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_ranks_and_groups_are_elements_and_slices(shape):
-    grid, array = Grid(*shape), np.arange(np.prod(shape)).reshape(shape)
-    assert grid.size == array.size and grid.shape == shape
+    grid = Grid(**dict(zip(DIMENSIONS, shape, strict=True)))
+    array = np.arange(np.prod(shape)).reshape(shape)
+    assert grid.size == array.size
     for rank in range(grid.size):
         place = tuple(int(at[0]) for at in np.where(array == rank))
-        assert grid.coordinates(rank) == place == Coordinates(*place)
-        assert grid.rank(*place) == rank
+        named = dict(zip(DIMENSIONS, place, strict=True))
+        assert grid.coordinates(rank) == Coordinates(**named)
+        assert grid.rank(**named) == rank
         for axis, dimension in enumerate(DIMENSIONS):
             along = tuple(slice(None) if n == axis else at for n, at in enumerate(place))
             assert grid.group(rank, dimension) == tuple(array[along])
@@ -24,7 +26,7 @@ def test_ranks_and_groups_are_elements_and_slices(shape):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 def test_each_rank_is_in_one_group_of_a_dimension(shape, dimension):
-    grid = Grid(*shape)
+    grid = Grid(**dict(zip(DIMENSIONS, shape, strict=True)))
     groups = grid.groups(dimension)
     assert sorted(rank for group in groups for rank in group) == list(range(grid.size))
     assert all(grid.group(rank, dimension) == group for group in groups for rank in group)
@@ -57,6 +59,8 @@ def test_as_many_ranks_as_there_are():
     )
     with pytest.raises(ValueError, match="1 x 2 x 1 is 2 ranks, and there is 1: start 2 ranks"):
         Grid(pp=2).require(1)
+    with pytest.raises(ValueError, match="2 x 1 x 1 x 4 is 8 ranks.*choose dp x pp x tp x cp = 6"):
+        Grid(dp=2, cp=4).require(6)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +71,7 @@ def test_as_many_ranks_as_there_are():
         (lambda: Grid(2, 2).coordinates(4), "no rank 4: this grid has 4 ranks, 0 to 3"),
         (lambda: Grid(2, 2).rank(dp=2), "no place dp=2: dp goes from 0 to 1"),
         (lambda: Grid(2, 2).rank(tp=1), "no place tp=1: tp goes from 0 only"),
-        (lambda: Grid(2, 2).group(0, "ep"), "no dimension 'ep': choose 'dp', 'pp' or 'tp'"),
+        (lambda: Grid(2, 2).group(0, "ep"), "no dimension 'ep': choose 'dp', 'pp', 'cp' or 'tp'"),
     ],
 )
 def test_what_is_not_there_is_refused(wrong, words):

@@ -1,5 +1,10 @@
 """What the watch of a rank knows of the program's own operations."""
 
+import inspect
+
+from torch.distributed import distributed_c10d as c10d
+
+from helpers.hang.calls import NAMES
 from helpers.ranks import launch
 
 
@@ -24,3 +29,14 @@ def leave_one():
 
 def test_a_message_that_nobody_waits_for_is_known():
     assert launch(leave_one, 2, quiet=True)[0] == [[("isend", 1)], []]
+
+
+def test_no_collective_of_this_torch_goes_unwatched():
+    """Torch 2.13 renamed two of them, and a hang under fully_shard couldn't be explained."""
+    public = {name: getattr(c10d, name) for name in c10d.__all__ if name not in NAMES}
+    taking_a_group = {
+        name
+        for name, thing in public.items()
+        if inspect.isfunction(thing) and "async_op" in inspect.signature(thing).parameters
+    }
+    assert taking_a_group == {"all_gather_coalesced", "all_reduce_coalesced"}  # deprecated

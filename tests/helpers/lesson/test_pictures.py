@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from helpers.lesson import show, static
 from helpers.lesson.pictures import picture
+from helpers.lesson.shown import TIMELINE
 
 ALT = 'The loss falls from 7 to 4 & stays "there".'
 
@@ -69,24 +70,24 @@ def test_a_trace_is_drawn_as_a_timeline():
     assert repr(shown) == attribute(shown.html, "alt")
 
 
-def test_the_live_widget_is_made_only_where_it_can_be_shown(monkeypatch):
+def test_the_live_widget_is_shown_only_where_it_can_be(monkeypatch):
     put = []
     monkeypatch.setattr("helpers.lesson.pictures.put", put.append)
-    made = []
 
-    def live():
-        made.append("widget")
-        return "widget"
+    class Widget:
+        recorded = staticmethod(lambda: {"head": 1})
 
     monkeypatch.setenv("LAB_STATIC", "1")
     assert static()
-    show(Figure(), ALT, live=live)
-    assert made == [] and repr(put[0]) == ALT
+    show(Figure(), ALT, live=Widget)
+    assert repr(put[0]) == ALT and put[0]._repr_mimebundle_() == {TIMELINE: {"head": 1}}
+    show(Figure(), ALT, live=lambda: "another")
+    assert put.pop()._repr_mimebundle_() == {}
 
     monkeypatch.delenv("LAB_STATIC")
     assert not static()
-    show(Figure(), ALT, live=live)
-    assert put[1] == "widget"
+    show(Figure(), ALT, live=Widget)
+    assert isinstance(put[1], Widget) and put[0]._repr_mimebundle_() == {}
     show(Figure(), ALT)
     assert repr(put[2]) == ALT
 

@@ -25,7 +25,7 @@ def own_record(monkeypatch, tmp_path):
 
 
 def test_choices_get_letters_and_text_stays_text():
-    shown = listed("Is 1 < 2?", ("yes", "<b>no</b>"))
+    shown = listed("L06-1", "Is 1 < 2?", ("yes", "<b>no</b>"))
     assert repr(shown).splitlines() == ["Predict: Is 1 < 2?", "  A) yes", "  B) <b>no</b>"]
     for words in ("Is 1 &lt; 2?", "<b>A</b>", "&lt;b&gt;no&lt;/b&gt;"):
         assert words in shown.html

@@ -1,35 +1,33 @@
 """The search: never worse than a named schedule, within the memory, and always one that runs."""
 
+from dataclasses import replace
+
 import pytest
 
 from helpers.schedules import check, in_flight, interleaved, one_f_one_b, zb_h1, zb_v
 from helpers.search import rivals, search
+from helpers.search.__main__ import LARGEST, twice_the_memory
 from helpers.simulate import Costs, OutOfMemory, simulate
 from helpers.simulate.published import ROWS
 
 ROOM = {"activation_bytes": 1, "memory_limit": 4}
 
 
-def ms(row, kept):
-    """The costs of a published row with room for 2p micro-batches, as its ZB-2p has."""
-    costs = {"activation_bytes": 1, "kept_for_weights": kept, "memory_limit": 2 * row.p}
-    return Costs(row.forward, row.input_grad, row.weight_grad, latency=row.latency, **costs)
-
-
-# 32h of 34h + 5as bytes stay for W: hidden 2304, 24 heads; hidden 4096, 32 heads; sequence 1024.
-KEPT = {"1.5B": 73728 / 201216, "6.2B": 131072 / 303104}
-
-
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.model}-{row.m}")
 def test_it_reaches_the_summit_of_the_zero_bubble_paper(row):
     """Its ZB-2p: searched too, with twice the memory of 1F1B."""
-    found = search(row.p, row.m, ms(row, KEPT[row.model]), goal="span", walks=120)
-    rate = found.simulated.bubble("span")
-    assert rate < row.rates["ZB-H2"] / 2 and rate <= row.rates["ZB-2p"] + 0.0016
-    if row.m > 24:
-        assert rate <= row.rates["ZB-2p"]
+    found = search(row.p, row.m, twice_the_memory(row), goal="span", walks=2)
+    more = 0.0014 if row.m == 24 else 0.00005  # 0.00005: rounding
+    assert found.simulated.bubble("span") <= row.rates["ZB-2p"] + more
     assert max(found.simulated.peak_memory) <= 2 * row.p * (1 + 1e-9)
     check(found.schedule)
+
+
+def test_it_holds_up_on_a_larger_pipeline():
+    """A first walk that runs 2p ahead, whatever the messages cost, leaves 0.0068 here."""
+    row = replace(LARGEST, p=24, m=72)
+    found = search(row.p, row.m, twice_the_memory(row), goal="span", walks=1)
+    assert found.simulated.bubble("span") < 0.0051
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 7, None])
@@ -38,8 +36,6 @@ def test_it_reaches_the_summit_of_the_zero_bubble_paper(row):
     [Costs(), Costs(2, 1.5, 0.5, latency=0.2), Costs([1, 2, 1, 3], [2, 2, 1, 1], [1, 1, 2, 3])],
 )
 def test_it_beats_what_has_a_name_within_the_memory(costs, limit):
-    from dataclasses import replace
-
     costs = replace(costs, activation_bytes=1, memory_limit=limit)
     found = search(4, 9, costs, walks=80)
     assert all(found.simulated.step_time <= done.step_time for done in found.rivals)

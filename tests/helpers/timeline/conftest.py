@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers.timeline.table import NUMPY
+from helpers.timeline.table import CODES
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def unpacked():
 def column(place, body):
     kind, offset, count = place
     assert offset % 8 == 0, "a typed array would refuse this place"
-    return np.frombuffer(body, dtype=f"<{NUMPY[kind]}", count=count, offset=offset)
+    return np.frombuffer(body, dtype=f"<{CODES[kind]}", count=count, offset=offset)
 
 
 def read_part(part, body):

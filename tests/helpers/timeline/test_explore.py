@@ -2,7 +2,7 @@ import pytest
 
 from helpers.simulate import OutOfMemory
 from helpers.timeline import explore
-from helpers.timeline.explorer import CONTROLS, SCHEDULES, Settings, controls
+from helpers.timeline.settings import CONTROLS, SCHEDULES, Settings, controls
 
 
 def ask(explorer, number, **changes):

@@ -1,11 +1,11 @@
-"""play(): sliders with a kernel, and without one what the function returns where they start."""
+"""vary(): sliders with a kernel, and without one what the function returns where they start."""
 
 import pytest
 
 from helpers.draw import curves
-from helpers.lesson import hover, play
-from helpers.lesson.play import shown
+from helpers.lesson import hover, vary
 from helpers.lesson.sliders import Sliders
+from helpers.lesson.vary import shown
 
 
 def tell(temperature, seed):
@@ -13,7 +13,7 @@ def tell(temperature, seed):
 
 
 def test_without_a_kernel_it_shows_the_first_of_all_values(capsys):
-    play(tell, temperature=(0.6, 0, 1.5), seed=range(3))
+    vary(tell, temperature=(0.6, 0, 1.5), seed=range(3))
     assert capsys.readouterr().out == "story 0 at 0.6\n<end>\n"
 
 

@@ -1,4 +1,4 @@
-"""`play`: a function of the lesson under sliders; without a kernel, its result where they start."""
+"""`vary`: a function of the lesson under sliders; without a kernel, its result where they start."""
 
 from collections.abc import Callable, Iterable
 from html import escape
@@ -8,10 +8,10 @@ from helpers.lesson.shown import Shown, static
 from helpers.ranks.pool import in_notebook
 
 
-def play(draw: Callable[..., object], **choices: Iterable) -> None:
+def vary(draw: Callable[..., object], **choices: Iterable) -> None:
     """Show what `draw` returns, with a slider for each of its arguments where a kernel runs.
 
-    ``play(tell, temperature=(0.6, 0, 0.3, 1, 1.5), seed=range(8))``
+    ``vary(tell, temperature=(0.6, 0, 0.3, 1, 1.5), seed=range(8))``
 
     Args:
         draw: takes the arguments by name; returns text, or a picture as `show` takes it. It's

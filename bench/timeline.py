@@ -1,0 +1,94 @@
+"""The interactive timeline in headless Chromium: panning over many events, and larger schedules."""
+
+import atexit
+import shutil
+import tempfile
+from pathlib import Path
+
+from bench.race import Race
+from helpers.timeline import timeline
+from helpers.timeline.explorer import Settings, explore
+from helpers.trace import Event, Trace
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+EVENTS, RANKS = 100_000, 8
+SMOOTH = 33.0  # ms a frame
+PAN = """async (share) => {
+    const view = document.querySelector('.lab-timeline').timeline, all = view.model.duration;
+    view.lookAt(0, share * all);
+    const frame = () => new Promise(requestAnimationFrame), times = [];
+    await frame();
+    for (let n = 0; n < 60; n++) {
+        const began = performance.now();
+        view.moveTo((1 - share) * all * n / 60);
+        await frame();
+        await frame();  // the first draws, the second comes when the picture is there
+        times.push((performance.now() - began) / 2);
+    }
+    return times.sort((a, b) => a - b)[30];
+}"""
+REDRAW = """async () => {
+    const view = document.querySelector('.lab-timeline').timeline;
+    view.setModel(view.model);
+    await new Promise(requestAnimationFrame);
+    return view.drawn.rows;
+}"""
+
+
+def races() -> list[Race]:
+    """Panning beside a smooth frame, 9 x 25 beside 4 x 8; [] without a browser."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        return []
+    from playwright.sync_api import sync_playwright
+
+    driver = sync_playwright().start()  # open until the program ends
+    atexit.register(driver.stop)
+    browser = driver.chromium.launch(
+        executable_path=program, args=["--no-sandbox", "--disable-gpu"]
+    )
+    many = page_of(browser, timeline(trace()))
+    small, large = (Settings(ranks=p, micro_batches=m, latency=2) for p, m in ((4, 8), (9, 25)))
+    pages = {each: page_of(browser, explore(**each.named())) for each in (small, large)}
+    return [
+        Race(
+            f"pan over a tenth of {EVENTS:,} events, median frame",
+            "the timeline",
+            "smooth",
+            lambda: many.evaluate(PAN, 0.1),
+            lambda: SMOOTH,
+            unit="ms",
+            runs=3,
+            note=f"In Chromium {browser.version}, without a GPU.",
+        ),
+        Race(
+            "drawing a schedule anew, as a slider does",
+            "9 ranks x 25 micro-batches",
+            "4 x 8",
+            lambda: pages[large].evaluate(REDRAW),
+            lambda: pages[small].evaluate(REDRAW),
+            unit="ms",
+        ),
+    ]
+
+
+def trace() -> Trace:
+    """100,000 forwards and backwards on eight ranks."""
+    events = []
+    for n in range(EVENTS):
+        rank, at = n % RANKS, n // RANKS
+        start = 1e-3 * at + 1e-4 * rank
+        facts = {"stage": rank, "micro_batch": at // 2}
+        kind = "FB"[at % 2]
+        events.append(Event(rank, kind, start, start + 9e-4, "compute", "", facts))
+    return Trace(events)
+
+
+def page_of(browser, widget):
+    """The widget as a page of its own."""
+    path = Path(tempfile.mkdtemp()) / "timeline.html"
+    widget.save(path)
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.goto(path.as_uri())
+    page.wait_for_selector(".lab-numbers td", timeout=60_000)
+    return page

@@ -1,0 +1,159 @@
+"""`python -m helpers.grade.gradescope LAB`: an autograder for Gradescope, as a zip to upload.
+
+It holds this lab without lessons and scripts, the names of the tasks, and two programs that
+Gradescope runs: `setup.sh` once, to set the lab up, and `run_autograder` for each submission, which
+calls `--run`: one test for each task, in results.json. The file is written before anything runs and
+after each task, so that a stopped grading has given what it found.
+"""
+
+import argparse
+import json
+import os
+import sys
+import zipfile
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+
+from helpers.files import write_whole
+from helpers.grade import sandbox
+from helpers.grade.handin import WHEN
+from helpers.grade.judge import judge
+from helpers.grade.labs import tasks_of
+from helpers.grade.submission import Submission
+from helpers.grade.submitted import opened
+from helpers.grade.task import ROOT, Task, TaskError, load_task
+from helpers.grade.tracked import MARKER, tracked_files
+from helpers.grade.verdict import Verdict
+from helpers.grade.words import why_not
+
+TAKEN = ("helpers/", "simplellm/", "tasks/", "gpt2/", "puzzles/", "tools/install.py")
+TAKEN += ("pyproject.toml", "LICENSE")
+USER = "nobody"  # as whom work runs where the container allows no sandbox
+SETUP = """#!/usr/bin/env bash
+# Gradescope runs this once, as root, when it builds the image.
+set -euo pipefail
+cd /autograder/source/lab
+apt-get update -qq
+apt-get install -qq -y --no-install-recommends bubblewrap python3 python3-venv
+python=python3
+if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    apt-get install -qq -y --no-install-recommends python3.11 python3.11-venv
+    python=python3.11
+fi
+LAB_TORCH=cpu "$python" tools/install.py
+"""
+RUN = """#!/usr/bin/env bash
+# Gradescope runs this for each submission.
+set -uo pipefail
+cd /autograder/source/lab
+OMP_NUM_THREADS=1 LAB_PROGRESS=off .venv/bin/python -m helpers.grade.gradescope --run /autograder {}
+"""
+
+
+def autograder_zip(names: Sequence[str], root: Path = ROOT) -> bytes:
+    """The zip for the tasks, labs or lessons that `names` names. Raises TaskError."""
+    ids = tasks_of(names)
+    if (root / MARKER).exists():
+        raise TaskError("the student edition makes no autograder: use the one with solutions")
+    files = {name: (root / name).read_bytes() for name in tracked_files(root)[0]
+             if name.startswith(TAKEN)}  # fmt: skip
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in {"setup.sh": SETUP, "run_autograder": RUN.format(" ".join(ids))}.items():
+            entry = zipfile.ZipInfo(name, WHEN)
+            entry.create_system, entry.external_attr = 3, 0o100755 << 16
+            archive.writestr(entry, text)
+        for name, data in files.items():
+            archive.writestr(f"lab/{name}", data)
+    return out.getvalue()
+
+
+def run(place: Path, ids: Sequence[str], gigabytes: float) -> dict:
+    """Grade what is in `place`/submission; write and return the results.
+
+    Whatever happens, the results say so: Gradescope shows a student nothing else.
+    """
+    found = [load_task(task_id) for task_id in ids]
+    (place / "results").mkdir(exist_ok=True)
+    verdicts: dict[str, Verdict] = {}
+    told = ""
+
+    def save() -> dict:
+        facts = results([one.task for one in found], verdicts, told)
+        write_whole(place / "results" / "results.json", json.dumps(facts, indent=1) + "\n")
+        return facts
+
+    save()
+    user = USER if sandbox.why_not() and hasattr(os, "getuid") and os.getuid() == 0 else ""
+    if user:
+        close_to_others(place)
+    try:
+        files = [one.task.file for one in found]
+        with opened(place / "submission", files) as root, Submission(root, user=user) as submission:
+            for one in found:
+                verdicts[one.task.id] = judge(one, submission, gigabytes=gigabytes)
+                save()
+    except Exception as error:  # of the submission, or of this machine
+        told = f"The work could not be graded: {why_not(error)}"
+    return save()
+
+
+def close_to_others(place: Path, root: Path = ROOT) -> None:
+    """Take from all other users what work must not see or change: solutions, truth, results."""
+    closed = [place / "results", place / "submission_metadata.json"]
+    closed += [root / "tasks" / "truth", root / "tasks" / "programs"]
+    scripts = [path for name in ("gpt2", "puzzles") for path in (root / name).rglob("*.py")]
+    closed += [path for path in scripts if b"BEGIN SOLUTION" in path.read_bytes()]
+    for path in closed:
+        if path.exists():
+            path.chmod(0o700)
+
+
+def results(tasks: Sequence[Task], verdicts: dict[str, Verdict], told: str = "") -> dict:
+    """What Gradescope reads: a test for each task, also for one that has no verdict (yet)."""
+    tests = []
+    for task in tasks:
+        v = verdicts.get(task.id)
+        passed = v is not None and v.passed
+        words = "not graded: the grading was stopped before" if v is None else v.reason
+        tests.append({
+            "name": f"{task.id}: {task.title}",
+            "score": task.points if passed else 0,
+            "max_score": task.points,
+            "status": "passed" if passed else "failed",
+            "output": words or "passed",
+            "output_format": "text",
+        })  # fmt: skip
+    facts = {"score": sum(test["score"] for test in tests), "tests": tests}
+    return facts | {"stdout_visibility": "hidden"} | ({"output": told} if told else {})
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0, or 2 if the question was wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.grade.gradescope", description="Make an autograder for Gradescope."
+    )
+    parser.add_argument("tasks", nargs="+", metavar="TASK", help="a lab (DP), a lesson, a task")
+    parser.add_argument("--out", type=Path, help="the zip (default: build/gradescope/LAB.zip)")
+    parser.add_argument("--run", type=Path, metavar="FOLDER", help="grade: run_autograder does it")
+    parser.add_argument("--memory", type=float, default=3.0, help="gigabytes for each task (3)")
+    options = parser.parse_args(arguments)
+    try:
+        if options.run:
+            facts = run(options.run, tasks_of(options.tasks), options.memory)
+            print(f"{facts['score']} points")
+            return 0
+        data = autograder_zip(options.tasks)
+        name = "-".join(options.tasks).upper()
+        out = options.out or ROOT / "build" / "gradescope" / f"{name}.zip"
+        write_whole(out, data)
+    except (ValueError, OSError) as error:
+        print(why_not(error), file=sys.stderr)
+        return 2
+    print(f"{out}: upload it under Configure Autograder; {len(data) / 1e6:.1f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""`python -m helpers.grade.roster GRADES.json ROSTER.csv`: from submissions to people.
+
+`class.csv` has one row for each person, also for who handed in nothing, and one for each submission
+that is nobody's. `canvas.csv`, if the roster is a gradebook that Canvas exported, or else
+`moodle.csv`, can be imported there.
+"""
+
+import argparse
+import csv
+import json
+import sys
+from pathlib import Path
+
+from helpers.files import write_whole
+from helpers.grade.canvas import canvas_csv
+from helpers.grade.moodle import moodle_csv
+from helpers.grade.people import Person, assign, moment, read_roster, read_times
+from helpers.grade.tables import csv_text, safe
+from helpers.grade.words import why_not
+
+
+def class_csv(grades: dict, people: list[Person], nobody: list[dict]) -> str:
+    """One row for each person, in the roster's order, then what is nobody's."""
+    tasks = sorted_tasks(grades)
+    rows = [["name", "id", "login", "email", "points", "of", *tasks, "late minutes", "attempts",
+             "submission", "note"]]  # fmt: skip
+    for p in people:
+        who_is = [p.name, *(p.get(what) for what in ("id", "login", "email"))]
+        one, note = p.counted, "; ".join(dict.fromkeys(p.notes)) or ""
+        if one is None:
+            rows.append([*who_is, "", "", *("" for _ in tasks), "", 0, "", "handed in nothing"])
+            continue
+        points = points_of(one)
+        late = "" if p.late_minutes is None else p.late_minutes
+        rows.append([*who_is, one["points"], one["of"], *(points.get(t, "") for t in tasks), late,
+                     len(p.attempts), safe(one["name"]), safe(note)])  # fmt: skip
+    for one in nobody:
+        points = points_of(one)
+        note = "; ".join(filter(None, ["nobody on the roster", one["note"], one.get("says", "")]))
+        rows.append(["", "", "", "", one["points"], one["of"], *(points.get(t, "") for t in tasks),
+                     "", 1, safe(one["name"]), safe(note)])  # fmt: skip
+    return csv_text(rows)
+
+
+def sorted_tasks(grades: dict) -> list[str]:
+    """The ids of the tasks, in the order of the grading."""
+    return list(dict.fromkeys(v["task"] for s in grades["submissions"] for v in s["verdicts"]))
+
+
+def points_of(one: dict) -> dict[str, int]:
+    return {verdict["task"]: verdict["points"] for verdict in one["verdicts"]}
+
+
+def write_class(grades: dict, out: Path, title: str, roster: Path, **rules) -> list[str]:
+    """Write class.csv, and what Canvas or Moodle can import; what to tell. Raises ValueError.
+
+    title: of the assignment, as the gradebook knows it. rules: `due`, `times`, `most`.
+    """
+    people = read_roster(roster)
+    nobody = assign(grades, people, **rules)
+    texts = {
+        "class.csv": class_csv(grades, people, nobody),
+        "canvas.csv": canvas_csv(people, title),
+    }
+    if not texts["canvas.csv"]:
+        texts["moodle.csv"] = moodle_csv(people, title)
+    for name, text in texts.items():
+        if text:
+            write_whole(out / name, text)
+    absent = [p.name or min(p.keys) for p in people if not p.attempts]
+    late = sum(bool(p.late_minutes) for p in people)
+    lines = [f"{len(people) - len(absent)} of {len(people)} people handed in, {late} of them late"]
+    lines += [f"handed in nothing: {', '.join(absent)}"] if absent else []
+    strange = ", ".join(one["name"] for one in nobody)
+    lines += [f"nobody's on the roster: {strange}"] if nobody else []
+    return [*lines, f"written to {out}: {', '.join(name for name in texts if texts[name])}"]
+
+
+def add_rules(parser: argparse.ArgumentParser) -> None:
+    """The flags that say what counts; `rules_of` reads them."""
+    add = parser.add_argument
+    add("--due", type=moment, help="when it was due, as 2026-10-12T23:59: adds the minutes late")
+    add("--times", type=Path, help="a table (submission, time); else the dates of the files count")
+    add("--attempts", type=int, metavar="N", help="of each person, only the first N can count")
+    add("--title", help="the assignment's name in the gradebook, as in 'Lab DP (4711)'")
+
+
+def rules_of(options: argparse.Namespace) -> dict:
+    if options.attempts is not None and options.attempts < 1:
+        raise ValueError(f"--attempts must be at least 1, not {options.attempts}")
+    times = read_times(options.times) if options.times else None
+    return {"due": options.due, "times": times, "most": options.attempts}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 if the tables were written, 2 if the question was wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.grade.roster", description="Give grades to people."
+    )
+    parser.add_argument("grades", type=Path, help="what --all wrote: build/grades/grades.json")
+    parser.add_argument("roster", type=Path)
+    add_rules(parser)
+    options = parser.parse_args(arguments)
+    try:
+        grades = json.loads(options.grades.read_text(encoding="utf-8"))
+        title = options.title or "-".join(sorted_tasks(grades)[:1])
+        out = options.grades.parent
+        print("\n".join(write_class(grades, out, title, options.roster, **rules_of(options))))
+    except (ValueError, KeyError, OSError, csv.Error) as error:
+        print(why_not(error), file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

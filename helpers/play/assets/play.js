@@ -1,0 +1,376 @@
+import { element } from "./dom.js";
+import { download } from "./save.js";
+import { laneRow, legendOfPlay, timeAxis } from "./lanes_of_play.js";
+import { furnish } from "./furniture.js";
+
+// The game's page. It knows no rule: it asks `host.ask(question)` and draws the answer.
+//
+// host.ask(question)   a promise of the answer of helpers.play.answers
+// host.progress        {level: {best, helped}}, and host.keep(level, best, helped) adds to it
+// host.link(fragment)  the text that shares a plan
+// host.runs            whether "run" and "train" may be asked; else host.command(fragment) is shown
+
+const MIN_BOX = 34; // px of the shortest action: a finger hits it
+const OWN_LABELS = {
+  ranks: "ranks", micro_batches: "micro-batches", shape: "stages", split: "backward", forward: "F (s)",
+  input_grad: "I (s)", weight_grad: "W (s)", latency: "message (s)", cap: "room (0: no limit)",
+};
+const SHAPE_WORDS = ["one a rank", "two a rank, in a loop", "two a rank, in a V"];
+const SPLIT_WORDS = ["whole: B", "in halves: I and W"];
+
+export function mountPlay(el, host, start = {}) {
+  return new PlayView(el, host, start);
+}
+
+class PlayView {
+  constructor(el, host, start) {
+    Object.assign(this, { host, view: null, history: [], at: -1, helped: false, measured: null, cursor: { rank: 0, at: 0 } });
+    this.help = "ready";
+    this.scale = 40;
+    this.busy = this.turn = Promise.resolve();
+    furnish(this);
+    el.append(this.root);
+    this.setTheme();
+    this.dark = matchMedia("(prefers-color-scheme: dark)");
+    this.onTheme = () => this.setTheme();
+    this.dark.addEventListener("change", this.onTheme);
+    this.watch = new MutationObserver(this.onTheme);
+    this.watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+    this.sizes = new ResizeObserver(() => this.view && this.draw());
+    this.sizes.observe(this.board);
+    this.begin(start);
+  }
+
+  destroy() {
+    this.sizes.disconnect();
+    this.watch.disconnect();
+    this.dark.removeEventListener("change", this.onTheme);
+    this.root.remove();
+  }
+
+  setTheme() {
+    const said = document.body.dataset.jpThemeLight;
+    const dark = said === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : said === "false";
+    this.root.dataset.theme = dark ? "dark" : "light";
+  }
+
+  async begin({ level, costs, link }) {
+    const { levels, own } = await this.host.ask({ do: "levels" });
+    this.levels = levels;
+    this.own = own;
+    const first = levels.find((one) => !this.host.progress[one.id]) ?? levels[0];
+    if (link) {
+      if (await this.read(link)) return;
+      const reason = this.said.textContent;
+      await this.open(first.id);
+      this.say(reason, true);
+    } else await this.open(level || first.id, costs);
+  }
+
+  // --- questions ----------------------------------------------------------------------------------
+
+  /** Ask, one question after the other; an answer with a plan is drawn, a refusal is said. */
+  change(question, fresh = false) {
+    this.busy = this.busy.then(() => this.asked(question, fresh)).catch((error) => {
+      this.say(`No answer: ${error.message ?? error}`, true);
+      return false;
+    });
+    return this.busy;
+  }
+
+  async asked(question, fresh) {
+    const now = this.view && { level: this.view.level.id, costs: this.view.costs, plan: this.view.plan };
+    const answer = await this.host.ask({ ...now, ...question });
+    if (answer.refused !== undefined) {
+      this.say(answer.refused, true);
+      this.point(answer.needs, "play-needed");
+      return false;
+    }
+    if (question.do === "read") this.helped = answer.score.placed > 0;
+    if (fresh || answer.plan !== now.plan) {
+      this.history.length = fresh ? 0 : this.at + 1;
+      this.at = this.history.push({ plan: answer.plan, costs: answer.costs, level: answer.level.id, helped: this.helped }) - 1;
+    }
+    this.show(answer, fresh);
+    return true;
+  }
+
+  show(answer, fresh = false) {
+    const before = this.view?.plan;
+    this.view = answer;
+    if (fresh) this.cursor = { rank: 0, at: answer.rows[0].actions.length };
+    if (before !== answer.plan) this.measured = null;
+    this.draw();
+    this.say(answer.said);
+    this.point(answer.about, "play-about");
+    if (answer.won) this.won();
+    this.showPar();
+  }
+
+  async won() {
+    const { id } = this.view.level, known = this.host.progress[id];
+    if (id === "own") return; // other costs, another game
+    const better = !known || (known.helped && !this.helped) || (known.helped === this.helped && this.view.worth < known.best);
+    if (better) this.host.keep(id, this.view.worth, this.helped);
+    this.drawLevels();
+    this.drawScore();
+  }
+
+  async showPar() {
+    const { level, costs } = this.view, key = JSON.stringify([level.id, costs]);
+    if (level.par === null && this.parKey !== key) {
+      this.parKey = key;
+      this.par = null;
+      const { par } = await this.host.ask({ do: "par", level: level.id, costs });
+      if (this.parKey === key) this.par = par;
+    } else if (level.par !== null) {
+      this.par = level.par;
+      this.parKey = null;
+    }
+    this.drawScore();
+  }
+
+  open(level, costs = {}) {
+    this.helped = false;
+    return this.change({ do: "open", level, costs, plan: "" }, true);
+  }
+
+  /** Open a plan of somebody else's: a link or a file. */
+  read(text) {
+    return this.change({ do: "read", text }, true);
+  }
+
+  place(name, position) {
+    return this.change({ do: "place", action: name, position }).then((done) => {
+      const box = done && this.boxOf(name);
+      if (box) this.cursor = { rank: box.rank, at: box.at + 1 };
+      if (done) this.drawCursor();
+      if (done) this.rows.querySelector(".play-cursor, .play-box.play-here")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+      return done && this.help === "coach" && !this.view.complete ? this.change({ do: "coach" }) : done;
+    });
+  }
+
+  /** Undo or redo: the plans that were there before are legal, so they are opened again. */
+  async go(by) {
+    const to = this.history[this.at + by];
+    if (!to) return;
+    this.at += by;
+    this.helped = to.helped;
+    this.show(await this.host.ask({ do: "open", ...to }));
+  }
+
+  assist(what) {
+    this.helped = this.helped || what !== "coach";
+    return this.change({ do: what });
+  }
+
+  /** Where an action stands: its rank and position. */
+  boxOf(name) {
+    for (const [rank, row] of this.view.rows.entries()) {
+      const at = row.actions.findIndex((one) => one.name === name);
+      if (at >= 0) return { rank, at, ...row.actions[at] };
+    }
+    return null;
+  }
+
+  selected() {
+    return this.view?.rows[this.cursor.rank]?.actions[this.cursor.at] ?? null;
+  }
+
+  remove(users = false) {
+    const row = this.view.rows[this.cursor.rank].actions;
+    const one = this.selected() ?? row[row.length - 1];
+    return one ? this.takeBack(one.name, users) : this.say(`Rank ${this.cursor.rank} has nothing to take back.`, true);
+  }
+
+  /** Take an action back. What others need is refused, and goes with them if it's asked for again. */
+  takeBack(name, users = false) {
+    return this.change({ do: "remove", action: name, users: users || this.again === name }).then((done) => {
+      this.again = done ? null : name;
+      const left = this.view.rows[this.cursor.rank].actions.length;
+      if (done) this.cursor.at = Math.min(this.cursor.at, left);
+      else this.said.append(". Take it back once more, and what needs it goes too");
+      this.drawCursor();
+    });
+  }
+
+  shift(by) {
+    const one = this.selected();
+    if (!one) return undefined;
+    return this.moveTo(one.name, this.cursor.at + by);
+  }
+
+  moveTo(name, position) {
+    return this.change({ do: "move", action: name, position: Math.max(0, position) }).then((done) => {
+      const box = this.boxOf(name);
+      if (done && box) this.cursor = { rank: box.rank, at: box.at };
+      this.drawCursor();
+    });
+  }
+
+  // --- words --------------------------------------------------------------------------------------
+
+  say(words, refused = false) {
+    this.said.textContent = words ? words[0].toUpperCase() + words.slice(1) : "";
+    this.said.classList.toggle("play-refused", Boolean(words) && refused);
+  }
+
+  /** Mark boxes and chips of some actions for a while. */
+  point(names, mark) {
+    for (const one of this.root.querySelectorAll(".play-needed, .play-about")) one.classList.remove("play-needed", "play-about");
+    for (const name of names ?? []) {
+      for (const one of this.root.querySelectorAll(`[data-name="${name}"]`)) one.classList.add(mark);
+    }
+  }
+
+  turnKeys() {
+    this.keys.hidden = !this.keys.hidden;
+  }
+
+  // --- drawing ------------------------------------------------------------------------------------
+
+  draw() {
+    const { view } = this;
+    this.drawLevels();
+    this.drawOwn();
+    this.drawScore();
+    this.goal.textContent = view.level.goal;
+    this.hint.textContent = view.level.hint;
+    this.legend.replaceChildren(...legendOfPlay(view.level));
+    const boxes = view.rows.flatMap((row) => [...row.actions, ...row.next.filter((one) => one.start !== null)]);
+    const shortest = Math.min(...boxes.map((one) => one.end - one.start), Infinity);
+    const horizon = Math.max(view.level.target ?? 0, view.level.least, ...boxes.map((one) => one.end));
+    const narrow = this.board.clientWidth < 620;
+    const room = Math.max(200, this.board.clientWidth - (narrow ? 24 : 222));
+    this.scale = Math.max(Number.isFinite(shortest) ? MIN_BOX / shortest : 0, horizon ? room / horizon : 40);
+    this.width = Math.max(room, (horizon || 1) * this.scale);
+    this.root.classList.toggle("play-narrow", narrow);
+    const across = this.board.scrollLeft;
+    this.rows.replaceChildren(...view.rows.map((row, rank) => laneRow(this, row, rank)), timeAxis(this, horizon));
+    this.board.scrollLeft = across;
+    this.drawCursor();
+  }
+
+  drawLevels() {
+    const { progress } = this.host, now = this.view?.level.id;
+    this.levelList.replaceChildren(...this.levels.map((one, n) => element("option", { value: one.id, selected: one.id === now },
+      `${progress[one.id] ? (progress[one.id].helped ? "○" : "✓") : " "} ${n + 1}. ${one.title}`)));
+  }
+
+  drawScore() {
+    const { score, level, complete, worth } = this.view, best = this.host.progress[level.id];
+    const number = (value) => `${Number(value.toFixed(3))}`;
+    const aim = level.aim === "span" ? "span" : "step";
+    const said = [
+      [aim, score.placed ? `${number(score[aim])} s` : "–"],
+      ["goal", level.target === null ? "finish" : `${number(level.target)} s`],
+      ["par", this.par === null || this.par === undefined ? "…" : `${number(this.par)} s`],
+      ["your best", best ? `${number(best.best)} s${best.helped ? ", helped" : ""}` : "–"],
+      ["bubble", complete ? `${Math.round(100 * score.bubble)} %` : "–"],
+      ["peak", `${number(score.peak)}${level.cap === null ? "" : ` of ${level.cap}`}`],
+      ["messages", score.messages], ["placed", `${score.placed} of ${score.total}`],
+    ];
+    this.score.replaceChildren(...said.map(([name, value]) => element("div", { "data-key": name },
+      element("dt", {}, name), element("dd", {}, `${value}`))));
+    this.score.classList.toggle("play-won", Boolean(this.view.won));
+    this.score.dataset.worth = worth ?? "";
+  }
+
+  /** Dim all other micro-batches. */
+  follow(micro) {
+    for (const one of this.rows.querySelectorAll(".play-box")) {
+      one.classList.toggle("play-dim", micro !== null && !one.dataset.name.endsWith(`${one.dataset.kind}${micro}`));
+    }
+  }
+
+  drawCursor() {
+    const { rank, at } = this.cursor;
+    for (const old of this.rows.querySelectorAll(".play-here")) old.classList.remove("play-here");
+    this.rows.querySelector(".play-cursor")?.remove();
+    const lane = this.rows.querySelector(`.play-lane[data-rank="${rank}"]`);
+    if (!lane) return;
+    this.rows.children[rank].classList.add("play-here");
+    const one = this.selected();
+    if (one) lane.querySelector(`.play-box[data-name="${one.name}"]`)?.classList.add("play-here");
+    else {
+      const row = this.view.rows[rank].actions, caret = element("i", { class: "play-cursor" });
+      caret.style.left = `${(at && row.length ? row[row.length - 1].end : 0) * this.scale}px`;
+      lane.append(caret);
+    }
+  }
+
+  drawOwn() {
+    this.costs.hidden = this.view.level.id !== "own";
+    if (this.costs.hidden) return;
+    const change = () => {
+      const costs = Object.fromEntries([...this.costs.elements].map((one) => [one.name, Number(one.value)]));
+      this.helped = false;
+      this.change({ do: "open", level: "own", costs, plan: "" }, true);
+    };
+    const focus = document.activeElement?.name;
+    this.costs.replaceChildren(...Object.entries(this.own).map(([key, [low, high, first]]) => {
+      const value = Number(this.view.costs[key] ?? first), words = { shape: SHAPE_WORDS, split: SPLIT_WORDS }[key];
+      const input = words
+        ? element("select", { name: key, onchange: change }, ...words.map((text, n) => element("option", { value: n, selected: n === value }, text)))
+        : element("input", { name: key, type: "number", min: low, max: high, step: Number.isInteger(low) && high <= 64 ? 1 : 0.1, value, onchange: change });
+      return element("label", {}, OWN_LABELS[key], input);
+    }));
+    if (focus) this.costs.elements[focus]?.focus();
+  }
+
+  // --- files, links, real ranks -------------------------------------------------------------------
+
+  async save(kind) {
+    const { level, costs, plan } = this.view;
+    const answer = await this.host.ask({ do: "save", as: kind, level: level.id, costs, plan });
+    download(kind, new Blob([answer.text], { type: "text/plain" }), `plan_${level.id}`);
+  }
+
+  async fragment() {
+    const { level, costs, plan } = this.view;
+    return (await this.host.ask({ do: "save", as: "link", level: level.id, costs, plan })).text;
+  }
+
+  async share() {
+    const text = this.host.link(await this.fragment());
+    this.shared.hidden = false;
+    this.shared.textContent = text;
+    const copied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+    this.say(copied ? "The link is copied." : "Here is the link, below.");
+  }
+
+  async load() {
+    const [file] = this.file.files;
+    this.file.value = "";
+    if (!file) return;
+    if (file.size > 200000) this.say(`${file.name} has ${file.size} bytes: no plan is so large.`, true);
+    else await this.read(await file.text());
+  }
+
+  async run() {
+    if (!this.view.complete) return this.say("The plan isn't complete: place what is missing, or let it be finished.", true);
+    const fragment = await this.fragment();
+    if (!this.host.runs) {
+      this.shared.hidden = false;
+      this.shared.textContent = this.host.command(fragment);
+      return this.say("A page can't start processes. On a machine with the lab, this runs your plan on real ranks:");
+    }
+    this.runButton.disabled = true;
+    const now = { level: this.view.level.id, costs: this.view.costs, plan: this.view.plan };
+    try {
+      this.say(`${this.view.rows.length} processes run your plan, and sleep where a model would compute …`);
+      const ran = await this.host.ask({ do: "run", ...now });
+      if (ran.refused !== undefined) return this.say(ran.refused, true);
+      if (this.view.plan === now.plan) this.measured = ran.measured;
+      this.draw();
+      this.say(`${ran.said} Now they train a LLaMA with it …`);
+      const trained = await this.host.ask({ do: "train", ...now });
+      this.say(`${ran.said} ${trained.refused ?? trained.said}`, trained.refused !== undefined || trained.right === false);
+    } catch (error) {
+      this.say(`It didn't run: ${error.message ?? error}`, true);
+    } finally {
+      this.runButton.disabled = false;
+    }
+    return undefined;
+  }
+}

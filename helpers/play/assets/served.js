@@ -1,0 +1,34 @@
+// The page of `python -m helpers.play`: the same machine answers, and runs plans on real ranks.
+
+const kept = "lab-play";
+
+async function ask(question) {
+  const answer = await fetch("ask", { method: "POST", body: JSON.stringify(question), headers: { "content-type": "application/json" } });
+  if (!answer.ok) throw new Error(`the lab said ${answer.status}: is it still running?`);
+  return answer.json();
+}
+
+function progressNow() {
+  try {
+    return JSON.parse(localStorage.getItem(kept)) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+const host = {
+  ask,
+  runs: true,
+  progress: progressNow(),
+  keep(level, best, helped) {
+    this.progress[level] = { best, helped };
+    try {
+      localStorage.setItem(kept, JSON.stringify(this.progress));
+    } catch { /* a private window keeps nothing */ }
+  },
+  link: (fragment) => `${location.href.split("#")[0]}#${fragment}`,
+  command: (fragment) => `python -m helpers.play "#${fragment}"`,
+};
+
+const view = mountPlay(document.getElementById("play"), host, location.hash.length > 1 ? { link: location.hash } : {});
+addEventListener("hashchange", () => location.hash.length > 1 && view.read(location.hash));

@@ -1,0 +1,258 @@
+"""What is still to do, done well: the coach, "play on", "finish it", and par.
+
+A greedy hand continues a plan: whichever rank can act first does what other ranks wait for, and
+fills gaps with W. How far it runs ahead is its habit; the best of a few habits is what a position
+is worth. A choice is real if its options are worth different times.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from helpers.draw.text import listed
+from helpers.play.board import KEPT, ROUNDING, Board, Level
+from helpers.schedules import Action, Schedule, needs, user_of
+from helpers.search import rivals, search
+from helpers.simulate import Simulated
+
+
+@dataclass(frozen=True)
+class Habit:
+    """How the greedy hand plays.
+
+    factor: how far ahead a rank runs: it keeps ``factor * chunks * distance to the last rank +
+    chunks`` micro-batches between F and the backward. patience: so many of its lengths a W waits
+    for something better. late: of two forwards, that of the earlier stage comes first.
+    """
+
+    factor: float
+    patience: float = 0.0
+    late: bool = False
+
+
+HABITS = (
+    *(Habit(factor, patience) for factor in (1.0, 1.5, 2.0, 9.0) for patience in (0.0, 0.9)),
+    Habit(9.0, late=True),
+    Habit(1.0, late=True),
+)
+QUICK = (HABITS[0], HABITS[4], HABITS[6])
+
+
+class _Hand:
+    """The greedy hand: all that changes while it plays."""
+
+    def __init__(self, board: Board, habit: Habit):
+        self.board, self.level, self.habit = board, board.level, habit
+        level = self.level
+        self.m, self.stages = level.micro_batches, len(level.places)
+        self.back = "B" if "B" in level.kinds else "I"
+        self.mine = [
+            [s for s in range(self.stages) if level.places[s] == r] for r in range(level.ranks)
+        ]
+        self.orders = [list(order) for order in board.orders]
+        self.end: dict[Action, float] = {}
+        for order, ends in zip(board.orders, board.simulated.times.ends, strict=True):
+            self.end.update(zip(order, ends, strict=True))
+        self.free = [max((self.end[a] for a in order), default=0.0) for order in self.orders]
+        self.kept = [board.kept(rank) for rank in range(level.ranks)]
+        self.ahead = [
+            sum((a.kind == "F") - (a.kind in "BI") for a in order) for order in self.orders
+        ]
+        chunks = self.stages // level.ranks
+        self.most = [
+            round(habit.factor * chunks * (level.ranks - 1 - r)) + chunks
+            for r in range(level.ranks)
+        ]
+        if chunks > 1:
+            self.most = [math.ceil(habit.factor * self.stages / 2) + 1] * level.ranks
+
+    def played(self) -> Sequence[Sequence[Action]] | None:
+        """Play to the end; None where the habit leads to a dead end."""
+        level = self.level
+        found = [self._best_of(rank) for rank in range(level.ranks)]
+        while any(found):
+            action = min(filter(None, found))[2]
+            self._do(action)
+            changed = {level.places[action.stage]}
+            after = user_of(action.kind, action.stage, self.stages)
+            if after is not None:
+                changed.add(level.places[after])
+            for rank in changed:
+                found[rank] = self._best_of(rank)
+        through = sum(a.kind in "BW" for a in self.end)
+        return self.orders if through == self.stages * self.m else None
+
+    def _best_of(self, rank: int) -> tuple[tuple, float, Action] | None:
+        """Return (its key, its start, the action) that the rank does next, as far as is known."""
+        free, best = self.free[rank], None
+        full = self.level.cap is not None and self.kept[rank] >= self.level.cap
+        held = full or self.ahead[rank] >= self.most[rank]
+        for stage in self.mine[rank]:
+            for kind in (self.back, "F", "W"):
+                if kind == "F" and held:
+                    continue
+                for i in range(self.m):
+                    start = self._start(kind, stage, i, free)
+                    if start is None:
+                        continue
+                    key = start
+                    order = {"B": 0, "I": 0, "F": 1, "W": 2}[kind]
+                    if kind == "W":
+                        width = self.level.seconds(Action("W", stage, i))
+                        key = start + (0.0 if full else self.habit.patience * width)
+                    later = stage if self.habit.late and kind == "F" else -stage
+                    found = ((round(key, 9), order, later, i, rank), start, Action(kind, stage, i))
+                    if best is None or found < best:
+                        best = found
+                    if kind != "F" or start <= free + ROUNDING:
+                        break
+        return best
+
+    def _start(self, kind: str, stage: int, i: int, free: float) -> float | None:
+        """Return when the action could start, or None if it is done or not ready."""
+        action = Action(kind, stage, i)
+        end = self.end
+        if action in end or (kind == "I" and Action("B", stage, i) in end):
+            return None
+        if kind == "B" and Action("I", stage, i) in end:
+            return None
+        start = free
+        for need in needs(kind, stage, self.stages):
+            done = [end[a] for k in need.kinds if (a := Action(k, need.stage, i)) in end]
+            if not done:
+                return None
+            far = self.level.places[need.stage] != self.level.places[stage]
+            start = max(start, done[0] + (self.level.latency if far else 0.0))
+        if kind == "F" and self.board.unfinished_before(self.level.places[stage], i, end):
+            return None
+        return start
+
+    def _do(self, action: Action) -> None:
+        rank = self.level.places[action.stage]
+        start = self._start(*action, self.free[rank])
+        self.orders[rank].append(action)
+        self.free[rank] = self.end[action] = start + self.level.seconds(action)
+        self.kept[rank] += KEPT[action.kind]
+        self.ahead[rank] += {"F": 1, "W": 0}.get(action.kind, -1)
+
+
+def finished(board: Board, habits: Sequence[Habit] = HABITS) -> Board | None:
+    """Return the plan with everything that is missing, as good as the habits make it.
+
+    None: every habit leads to a dead end, where memory is full and nothing can free it.
+    """
+    if board.complete:
+        return board
+    best = None
+    for plan in known_plans(board.level):
+        begun = zip(board.orders, plan.ranks, strict=True)
+        if all(order == whole[: len(order)] for order, whole in begun):
+            done = Board(board.level, plan.ranks)
+            best = min(filter(None, (best, done)), key=worth)
+    for habit in habits:
+        orders = _Hand(board, habit).played()
+        if orders is not None:
+            done = Board(board.level, tuple(map(tuple, orders)))
+            if best is None or worth(done) < worth(best):
+                best = done
+    return best
+
+
+def worth(board: Board | None) -> float:
+    """Return the seconds that the level counts; infinite for a dead end."""
+    return math.inf if board is None else aim_of(board.level, board.simulated)
+
+
+def aim_of(level: Level, done: Simulated) -> float:
+    return done.span if level.aim == "span" else done.step_time
+
+
+def best_known(level: Level) -> float:
+    """Return the best seconds that the named schedules, the search and the greedy hand find."""
+    return worth(finished(Board(level)))
+
+
+@lru_cache(maxsize=32)
+def known_plans(level: Level, walks: int = 60) -> tuple[Schedule, ...]:
+    """Return the named schedules and the searched one that are legal in a level."""
+    m, plans = level.micro_batches, []
+    if level.steps == 1:
+        plans += rivals(level.places, m)
+        if level.kinds == "FIW":
+            found = search(level.ranks, m, level.costs, level.places, walks, level.aim)
+            plans.append(found.schedule)
+    kinds = set(level.kinds)
+    fitting = [p for p in plans if {a.kind for order in p.ranks for a in order} <= kinds]
+    return tuple(p for p in fitting if Board(level, p.ranks).problem() is None)
+
+
+def next_moves(board: Board) -> list[tuple[Action, float]]:
+    """Return what can be done at the earliest moment at which anything can, and when.
+
+    All of them are of one rank: what other ranks can do at that moment doesn't compete with it.
+    """
+    ready = [
+        (start, rank, action)
+        for rank in range(board.level.ranks)
+        for action, start in board.next_of(rank)
+        if start is not None
+    ]
+    if not ready:
+        return []
+    first, who, _ = min(ready)
+    return [(a, start) for start, rank, a in ready if rank == who and start <= first + ROUNDING]
+
+
+def coached(
+    board: Board, habits: Sequence[Habit] = HABITS
+) -> tuple[str, list[Action], Action | None]:
+    """Return what a coach says of the next move, what it's about, and the move it would make.
+
+    Two or more actions: the choice is real, because they are worth different times.
+    """
+    moves = [action for action, _ in next_moves(board)]
+    if not moves:
+        done = (
+            "The plan is complete" if board.complete else "No rank can go on: take something back"
+        )
+        return f"{done}.", [], None
+    rank = board.level.places[moves[0].stage]
+    if len(moves) == 1:
+        return f"Rank {rank} has one thing to do: {moves[0]}.", moves, moves[0]
+    values = {move: worth(finished(board.place(move), habits)) for move in moves}
+    best = min(values, key=lambda move: (values[move], "BIFW".index(move.kind), -move.stage))
+    others = [m for m in moves if values[m] > values[best] + ROUNDING]
+    if not others:
+        words = f"Rank {rank} may do {listed(map(str, moves))}: it makes no difference."
+        return words, [best], best
+    cost = [f"{m} leads to {_seconds(values[m])}" for m in others]
+    words = f"Rank {rank} has a real choice: with {best} you can still reach {values[best]:g} s, "
+    return words + f"and {listed(cost)}.", [best, *others], best
+
+
+def _seconds(value: float) -> str:
+    return "a dead end" if math.isinf(value) else f"{value:g} s"
+
+
+def played_on(board: Board, most: int = 200) -> tuple[Board, str]:
+    """Play on until something strange happens; return the plan and what it is."""
+    for played in range(most):
+        moves = next_moves(board)
+        if not moves:
+            return board, coached(board)[0]
+        words, about, best = coached(board, QUICK)
+        if len(about) > 1 and played:
+            return board, words
+        held = _memory_waits(board)
+        board = board.place(best)
+        if _memory_waits(board) > held and played:
+            words = f"Rank {board.level.places[best.stage]} had to wait for room before {best}."
+            return board, words
+    return board, ""
+
+
+def _memory_waits(board: Board) -> int:
+    if board.level.cap is None:
+        return 0
+    return sum(idle.cause == "memory" for idle in board.simulated.idle)

@@ -1,0 +1,645 @@
+# %% [markdown]
+# # Long context: many devices share one sequence
+#
+# *Reading 40 minutes · tasks 70 · machine 1*
+#
+# *With twenty minutes: do CP-1, look at the ring and the triangles, then run the paced ranks.*
+#
+# Everything we have cut so far was the model or the batch. A long document is neither. Its
+# activations grow with its length, and a batch can't be smaller than one sequence, so data
+# parallelism doesn't help. Tensor parallelism leaves the sequence whole inside attention. And there
+# sits a matrix with a row and a column for every token: the attention scores.
+#
+# **Question.** How can several devices compute the attention of one sequence, if every token may
+# look at every earlier one, wherever that is?
+
+# %%
+# needs: primer/intro.py, CP/ring/online.py, CP/ring/ring_attention.py, CP/ring/zigzag.py
+# needs: CP/ring/pace.py, CP/ring/intro_CP_ring.py, CP/ulysses/heads.py
+import math
+import sys
+
+import torch
+import torch.distributed as dist
+
+from helpers.cost import ModelConfig, context_parallel_bytes
+from helpers.draw import compare, curves
+from helpers.draw.context import attention_ring, causal_triangle
+from helpers.grade import check
+from helpers.lesson import answer, claim, predict, quick, reveal, show
+from helpers.parallel.context import visible
+from helpers.ranks import find_place, keep_warm, launch
+from helpers.trace import Recorder
+
+# %%
+sys.path[:0] = ["../CP/ring", "../CP/ulysses", "../primer"]
+import intro
+import intro_CP_ring
+import online
+import pace
+from online import Recomputed, finish, merge, partial
+from zigzag import contiguous, zigzag
+
+torch.set_num_threads(1)  # in this lab, one device is one core
+keep_warm(4)  # ranks get ready while you read
+
+# %% [markdown]
+# ## A matrix that nobody can store
+#
+# For one head, attention compares $s$ queries with $s$ keys and mixes the values with the result:
+#
+# $$S = \frac{QK^{\mathsf T}}{\sqrt d}, \qquad P = \mathrm{softmax}(S) \text{ row by row}, \qquad O
+# = PV.$$
+#
+# $Q$, $K$, $V$ and $O$ have $s \times d$ numbers. $S$ and $P$ have $s \times s$. Llama 3.1 reads
+# 131,072 tokens. If somebody stored the scores of *one* head for one such sequence in 16 bits, how
+# many GB would that be? (1 GB is 10⁹ bytes.)
+
+# %%
+mine = None
+answer("L13-1", mine)
+
+# %% [markdown]
+# And that is one head of 128, in one layer of 126. So nobody stores them. The scores must be
+# computed in blocks, used, and forgotten, and the obstacle is the softmax, whose denominator is a
+# sum over *all* keys.
+#
+# ## A softmax in pieces
+#
+# Take one query with scores $s_1, s_2, \ldots$, and look at a block of the keys only. Keep three
+# things of it: the largest score $m$, the sum $\ell = \sum_j e^{s_j - m}$, and the sum $o = \sum_j
+# e^{s_j - m}\, v_j$, not divided yet. (Subtracting $m$ changes nothing in the end, but $e^{100}$
+# is already too large for 32 bits.) After the last block, the attention is $o/\ell$.
+
+# %%
+predict(
+    "L13-2",
+    "For one query we have the attention over the first half of the keys, o / l, and that over the "
+    "second half. Are these two vectors enough to compute the attention over all keys?",
+    "yes: take their mean",
+    "yes: add them up",
+    "no",
+)
+
+# %%
+torch.manual_seed(0)
+q, k, v = torch.randn(1, 4), torch.randn(6, 4), torch.randn(6, 4)
+open_mask = torch.ones(1, 3, dtype=torch.bool)
+halves = [partial(q, k[n : n + 3], v[n : n + 3], open_mask) for n in (0, 3)]
+first, second = (finish(half)[0] for half in halves)
+right = torch.softmax(q @ k.T / math.sqrt(4), -1) @ v
+for name, found in (("all six keys", right), ("mean of halves", (first + second) / 2)):
+    print(f"{name:14}", *(f"{number:6.3f}" for number in found[0].tolist()))
+for name, half in zip(("first", "second"), halves, strict=True):
+    print(f"{name:6} half has m = {half.m.item():.2f} and l = {half.l.item():.2f}")
+reveal("L13-2")
+
+# %% [markdown]
+# With $m$ and $\ell$ it works. Two blocks with $(o_1, m_1, \ell_1)$ and $(o_2, m_2, \ell_2)$ were
+# summed with different $m$, so we bring both to the larger one first:
+#
+# $$m = \max(m_1, m_2), \qquad \ell = e^{m_1 - m}\,\ell_1 + e^{m_2 - m}\,\ell_2, \qquad o = e^{m_1 -
+# m}\,o_1 + e^{m_2 - m}\,o_2.$$
+#
+# Neither factor is above 1, so nothing overflows. This is the **online softmax**
+# ([1805.02867](https://arxiv.org/abs/1805.02867)), and it's the whole secret of long context: the
+# blocks may come in any order, and from anywhere.
+#
+# ### Your turn: CP-1 · 10 minutes · 10 points
+#
+# Write `merge()` in `CP/ring/online.py`. One case needs care: a query that hasn't seen any key yet
+# has $m = -\infty$.
+
+# %%
+check("CP-1")
+
+# %% [markdown]
+# Here are 512 keys, block by block, for scores so large that a plain `exp` overflows.
+
+# %%
+q, k, v = (torch.randn(64, 16) for _ in range(3))
+k, v = torch.cat([k] * 8) + torch.randn(512, 16), torch.randn(512, 16)
+q = 40 * q
+found, every = None, torch.ones(64, 64, dtype=torch.bool)
+for n in range(0, 512, 64):
+    part = partial(q, k[n : n + 64], v[n : n + 64], every)
+    found = part if found is None else merge(found, part)
+right = torch.softmax(q @ k.T / 4, -1) @ v
+plain = (q @ k.T / 4).exp()
+print("plain exp:", "overflows" if plain.isinf().any() else "is fine")
+far = (finish(found)[0] - right).abs().max().item()
+claim(far < 1e-4, f"eight blocks, merged: {far:.0e} away from the softmax of all")
+
+# %% [markdown]
+# **FlashAttention** ([2205.14135](https://arxiv.org/abs/2205.14135)) is this loop inside one GPU
+# kernel. A block of scores stays in the fast memory of the chip and never gets written out.
+
+# %%
+predict(
+    "L13-3",
+    "A sequence becomes twice as long. What happens to the time of attention, computed in blocks?",
+    "it doubles, since no score is stored",
+    "it becomes four times as long",
+    "it stays the same",
+)
+
+# %%
+for s in (8192, 16384, 32768):
+    kept = (4 * s * 128 * 2 + s * 4) / 1e6
+    print(f"{s:6,} tokens, one head: {4 * s * s * 128 / 1e9:5.0f} GFLOPs; "
+          f"kept {kept:4.0f} MB, the scores would be {2 * s * s / 1e6:5.0f} MB")  # fmt: skip
+reveal("L13-3")
+
+# %% [markdown]
+# So the memory problem is solved and the computing is not. For a long sequence we need many devices
+# for one attention.
+#
+# ## The ring
+#
+# **Context parallelism** gives each rank some positions of every sequence. Norms, projections and
+# the MLP treat each position on its own, so they need no message at all. Only attention does. There
+# each rank has its own queries, and it needs everybody's keys and values, in any order, one block
+# at a time. Put the ranks into a ring: the queries stay, and the blocks of keys and values travel
+# ([2310.01889](https://arxiv.org/abs/2310.01889)).
+
+# %%
+show(attention_ring(ranks=4))
+
+# %% [markdown]
+# In step $t$, rank $r$ has the block of rank $r - t$ (counted around the ring). While it computes
+# with that block, the block is already on its way to the next rank. So if a block takes longer to
+# compute than to send, the messages cost nothing. With $h$ query heads, $g$ key heads, $s/P$
+# tokens a rank, $F$ FLOP/s and $B$ bytes a second:
+#
+# $$\frac{4\,h\,d\,(s/P)^2}{F} \;\ge\; \frac{4\,g\,d\,(s/P)}{B} \quad\Longleftrightarrow\quad
+# \frac{s}{P} \;\ge\; \frac gh \cdot \frac FB.$$
+#
+# (Both fours are accidents: two products of two FLOPs each, and two tensors of two bytes.) An H100
+# computes at about 400 TFLOP/s, and its network card sends 50 GB/s. How many tokens must a rank
+# have at least, if there are as many key heads as query heads?
+
+# %%
+mine = None
+answer("L13-4", mine)
+
+# %% [markdown]
+# ### Your turn: CP-2 · 25 minutes · 20 points
+#
+# Write `ring_forward()` in `CP/ring/ring_attention.py`. Each step has the same four things to do:
+# pass on, compute, merge, wait. What makes it a good ring is their order, and what the last step
+# leaves out.
+
+# %%
+check("CP-2")
+
+# %% [markdown]
+# Four real ranks against one device, in float64, with a causal mask and two heads of queries for
+# each head of keys:
+
+
+# %%
+def whole_sequence(length=64, dtype=torch.float64):
+    draw = torch.Generator().manual_seed(0)
+    return [torch.randn(1, h, length, 8, generator=draw, dtype=dtype) for h in (4, 2, 2, 4)]
+
+
+def ring_on_a_rank(cut, documents=None):
+    """On a rank: its queries' attention, and the gradients of its q, k and v."""
+    from ring_attention import Ring, ring_attention
+
+    ring = Ring(recorder=Recorder(dist.get_rank(), enabled=False))
+    positions = [cut(64, ring.size, rank) for rank in range(ring.size)]
+    *parts, gradient = (t[:, :, positions[ring.rank]] for t in whole_sequence())
+    parts = [part.clone().requires_grad_() for part in parts]
+    with torch.no_grad():
+        found = ring_attention(ring, positions, documents)(*parts)
+    return positions[ring.rank], found
+
+
+# %%
+from simplellm.blocks import attend
+
+right = attend(*whole_sequence()[:3])
+far = [
+    (found - right[:, :, mine]).abs().max().item()
+    for mine, found in launch(ring_on_a_rank, ranks=4, args=(contiguous,), quiet=True)
+]
+claim(max(far) < 1e-12, f"four ranks, the largest difference to one device: {max(far):.0e}")
+
+# %% [markdown]
+# ## Who has how much to do?
+#
+# A token looks at what stands before it, so the first rank's queries have little to look at, and
+# the last rank's have a lot. The ring goes around in step: no rank can begin its next block before
+# its neighbors are ready.
+
+# %%
+predict(
+    "L13-5",
+    "Four ranks with contiguous parts of a causal sequence. For about which part of the ring's "
+    "time does rank 0 compute?",
+    "all of it, as every rank",
+    "a half",
+    "a seventh",
+)
+
+# %%
+seconds = quick(0.2, 0.02)  # of a whole block
+forward = pace.predicted(contiguous, 4, seconds)
+busy = [sum(e.duration for e in forward.events_of(r) if e.kind == "F") for r in range(4)]
+shares = [time / forward.duration for time in busy]
+print("busy: " + ", ".join(f"rank {rank} {share:.0%}" for rank, share in enumerate(shares)))
+reveal("L13-5")
+
+# %% [markdown]
+# Rank 0 can see its own block only, and half of that. Rank 3 needs three whole blocks and a half.
+# The cure is to share out the positions differently. Which positions a rank holds doesn't matter
+# to any other layer, so we're free to choose.
+#
+# ### Your turn: CP-3 · 10 minutes · 10 points
+#
+# Write `zigzag()` in `CP/ring/zigzag.py`: two chunks for each rank, an early one and a late one, so
+# that all ranks have the same number of pairs to compute.
+
+# %%
+check("CP-3")
+
+# %%
+predict(
+    "L13-6",
+    "On four ranks, how many times faster is the zigzag when your ring_forward runs it, with "
+    "messages and all, and each block takes as long as it has pairs?",
+    "not at all: the work is the same",
+    "1.75 times",
+    "4 times",
+)
+
+# %% [markdown]
+# Four ranks can't compute at once on two cores, but they can *sleep* at once. So these ranks run
+# your ring, with real messages, and sleep for as long as a block would take.
+
+# %%
+paced = {}
+for name, cut in (("contiguous", contiguous), ("zigzag", zigzag)):
+    ranks = launch(pace.measured, 4, (cut, seconds), quiet=True, checked=False)
+    paced[name] = ranks[0].merged(*ranks[1:])
+    expected = pace.predicted(cut, 4, seconds).duration
+    more = paced[name].duration / expected - 1
+    claim(more < 0.6, f"{name:10} predicted {expected:.2f} s, measured {100 * more:+.0f} %")
+ratio = paced["contiguous"].duration / paced["zigzag"].duration
+print(f"zigzag is {ratio:.2f} times faster")
+reveal("L13-6", ratio=ratio)
+
+# %%
+show(compare(paced))
+
+# %% [markdown]
+# In the contiguous ring, rank 0 waits for others to take its messages and is soon finished, while
+# rank 3 works on alone. In the zigzag all ranks are busy to the end. Here is why:
+
+# %%
+show(
+    causal_triangle(
+        {
+            name: [sorted({p // 8 for p in cut(64, 4, rank).tolist()}) for rank in range(4)]
+            for name, cut in (("contiguous", contiguous), ("zigzag", zigzag))
+        }
+    )
+)
+
+# %% [markdown]
+# The triangle is the work: each small square is a chunk of queries against a chunk of keys, in the
+# color of the rank that has the queries. Cut into contiguous parts, the last rank has 14 of the 32
+# squares, and the ring takes as long as the last rank. In a zigzag every rank has 8. For $P$ ranks,
+# in units of a block (four squares), that is
+#
+# $$T_{\text{contiguous}} = P - \tfrac12, \qquad T_{\text{zigzag}} = \tfrac P2, \qquad \frac{T_{
+# \text{contiguous}}}{T_{\text{zigzag}}} = 2 - \frac1P.$$
+#
+# Another way to balance is a **stripe**, where each rank has every $P$-th position
+# ([2311.09431](https://arxiv.org/abs/2311.09431)). It shares the pairs out as evenly, but then
+# every block has a triangle in it, whereas in a zigzag most blocks are half full and half empty,
+# which is easier to skip.
+#
+# — *End of the first session* —
+#
+# ## Backward: compute it again
+#
+# Training needs the gradients, and the usual backward pass of attention needs $P$, the matrix that
+# nobody stores (the softmax, not the number of ranks). FlashAttention's other half is the answer:
+# compute it **again**, block by block.
+# With $L = m + \log \ell$, which is one number for each query, $P = e^{S - L}$ comes back from $Q$
+# and $K$ without a maximum and without a sum. From there it's the chain rule. The only unusual part
+# is the softmax: its rows add up to 1, so pushing one weight up pushes all others down:
+#
+# $$dV = P^{\mathsf T} dO, \qquad dP = dO\,V^{\mathsf T}, \qquad dS = P \odot (dP - D), \qquad D_i =
+# \sum_j P_{ij}\,dP_{ij} = dO_i \cdot O_i,$$
+#
+# $$dQ = \frac{dS\,K}{\sqrt d}, \qquad dK = \frac{dS^{\mathsf T} Q}{\sqrt d}.$$
+
+# %%
+predict(
+    "L13-7",
+    "A matrix product of s x s x d counts as one. With P at hand, backward needs four of them. How "
+    "many more FLOPs does backward need if P is computed again?",
+    "25 % more",
+    "50 % more: all of forward is repeated",
+    "100 % more",
+)
+
+# %%
+products = {"dV": 1, "dP": 1, "dQ": 1, "dK": 1}
+again = {"scores": 1, **products}
+print(f"with P kept: {sum(products.values())} products, {', '.join(products)}")
+print(f"recomputed:  {sum(again.values())} products, {', '.join(again)}")
+reveal("L13-7")
+
+# %% [markdown]
+# ### Your turn: CP-4 · 25 minutes · 20 points
+#
+# Write `block_gradients()` in `CP/ring/online.py`, and what `Recomputed` keeps and does backward.
+# The check counts the numbers that you keep, and the FLOPs of your backward pass.
+
+# %%
+check("CP-4")
+
+
+# %%
+def kept_by(attention, s):
+    """What one head keeps for backward, in MB."""
+    q, k, v = (torch.randn(1, s, 64, requires_grad=True) for _ in range(3))
+    sizes = {}
+
+    def note(tensor):
+        sizes[tensor.data_ptr()] = tensor.nbytes
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        result = attention(q, k, v, lambda: torch.ones(s, s, dtype=torch.bool).tril())
+    del result
+    return sum(sizes.values()) / 1e6
+
+
+def plainly(q, k, v, mask_of):
+    return torch.softmax(online.scores(q, k, mask_of()), -1) @ v
+
+
+# %%
+lengths = (128, 256, 512, 1024)
+kept = {
+    name: {s: kept_by(way, s) for s in lengths}
+    for name, way in (("scores kept", plainly), ("recomputed", Recomputed.apply))
+}
+title = "Without scores, memory grows with the length and not with its square"
+show(curves(kept, title, x="tokens", y="MB kept by one head", log="xy"))
+
+# %% [markdown]
+# In the ring, backward goes around once more. Keys and values travel again, and with them travel
+# their gradients: each rank adds its own term to the gradient of the block that it has, and after
+# $P$ messages the gradient arrives at home. `ring_backward` in `CP/ring/ring_attention.py` does
+# this with your `block_gradients`. Does it hold with your zigzag, and with **packed documents**,
+# several texts in one sequence that mustn't look at each other?
+
+
+# %%
+def ring_with_gradients(cut, documents):
+    from ring_attention import Ring, ring_attention
+
+    ring = Ring(recorder=Recorder(dist.get_rank(), enabled=False))
+    positions = [cut(64, ring.size, rank) for rank in range(ring.size)]
+    mine = positions[ring.rank]
+    *parts, gradient = (t[:, :, mine].clone() for t in whole_sequence())
+    parts = [part.requires_grad_() for part in parts]
+    found = ring_attention(ring, positions, documents)(*parts)
+    return mine, torch.autograd.grad(found, parts, gradient)
+
+
+# %%
+documents = (torch.arange(64) % 23 == 0).cumsum(0)[None]  # three texts, of 23, 23 and 18 tokens
+*three, gradient = whole_sequence()
+three = [t.requires_grad_() for t in three]
+everything = torch.arange(64)
+one = attend(*three, mask=visible(everything, everything, documents))
+right = torch.autograd.grad(one, three, gradient)
+for mine, found in launch(ring_with_gradients, ranks=4, args=(zigzag, documents), quiet=True):
+    far = max((a - b[:, :, mine]).abs().max().item() for a, b in zip(found, right, strict=True))
+    claim(far < 1e-12, f"positions {mine[0]:2} … and {mine[8]:2} …: gradients {far:.0e} away")
+
+# %% [markdown]
+# ## Two rivals
+#
+# **DeepSpeed-Ulysses** ([2309.14509](https://arxiv.org/abs/2309.14509)) uses that heads don't look
+# at each other. Before attention, each rank has all heads of some positions. An all-to-all changes
+# that into some heads of *all* positions, the attention is an ordinary one, and a second all-to-all
+# changes it back. **Gather**, Llama 3's way, is even simpler: all-gather the keys and values, and
+# let each rank attend with its own queries. In numbers of $d$ features that a rank sends forward,
+# with $h$ query heads and $g$ key heads:
+#
+# | | a rank sends | limited by |
+# |---|---|---|
+# | ring | $2g\,(P-1)\,s/P$, beside the blocks | nothing |
+# | gather | $2g\,(P-1)\,s/P$, before them | memory for all keys and values |
+# | Ulysses | $(2h + 2g)\,\frac{P-1}{P}\,s/P$ | at most $h$ ranks |
+#
+# Ring and gather send the same bytes. What's in question is Ulysses.
+
+# %%
+predict(
+    "L13-8",
+    "A model with 32 query heads and 32 key heads, on 16 ranks. Which sends fewer bytes forward, "
+    "the ring or Ulysses?",
+    "the ring",
+    "both the same",
+    "Ulysses, by far",
+)
+
+
+# %%
+def model(kv_heads):
+    return ModelConfig("llama", 4096, 32, 32, kv_heads, 128, 14336, 128_256, 131_072)
+
+
+print("MB that a rank sends for one layer of 131,072 tokens, forward")
+for g in (32, 8):
+    for P in (4, 16):
+        sent = {
+            way: context_parallel_bytes(model(g), 1, 131_072, P, way)[0] / 1e6
+            for way in ("ring", "gather", "ulysses")
+        }
+        line = ", ".join(f"{way} {size:6.0f}" for way, size in sent.items())
+        print(f"{g:2} key heads, {P:2} ranks: {line}")
+reveal("L13-8")
+
+# %% [markdown]
+# A ring's volume hardly shrinks with $P$, because every rank must see all keys. An all-to-all sends
+# each number once, to the one rank that needs it, so its volume falls like $1/P$. Divide the two
+# rows of the table: the ring sends
+#
+# $$\frac{g\,P}{h + g}$$
+#
+# times as much as Ulysses. With all heads ($g = h$) that's $P/2$. Grouped queries change the
+# picture: Llama 3 405B has $h = 128$ and $g = 8$, so up to 17 ranks the keys are the cheaper thing
+# to send, and it was trained with 16. (With fewer key heads than ranks, Ulysses has to send some of
+# them twice, too.) The formula counts bytes, not time. A ring hides them beside its blocks, while
+# an all-to-all and a gather come before anything is computed.
+
+
+# %%
+def milliseconds(way, g, P, bandwidth=50e9, flops=400e12):
+    """Forward of one layer's attention: (computing, the part of the messages that shows)."""
+    compute = 0.5 * 4 * 32 * 128 * 131_072**2 / P / flops
+    send = context_parallel_bytes(model(g), 1, 131_072, P, way)[0] / bandwidth
+    shows = max(0.0, send - compute * (P - 1) / P) if way == "ring" else send
+    return 1e3 * compute, 1e3 * shows
+
+
+for P in (4, 16, 32):
+    for way in ("ring", "gather", "ulysses"):
+        compute, shows = milliseconds(way, 8, P)
+        print(f"{P:2} ranks, {way:7}: compute {compute:5.1f} ms, messages show {shows:4.1f} ms")
+
+# %% [markdown]
+# A ring wins where the blocks are large enough to hide the messages, Ulysses where there are heads
+# enough, and gather where keys and values are small and the masks complicated: with all keys in one
+# place, any mask is a single call. Real systems combine them, Ulysses inside a machine and a ring
+# between machines.
+#
+# ## Find the bug
+#
+# A LLaMA knows where a token stands because queries and keys are turned by their positions (RoPE).
+# Each rank has a quarter of the sequence, and the code on a rank sees a tensor of $s/4$ tokens,
+# which it numbers 0, 1, 2 and so on. But what counts in RoPE is the distance of two tokens.
+
+# %%
+predict(
+    "L13-9",
+    "Each of four ranks numbers its own positions from 0. What happens?",
+    "nothing: only the distance of two tokens matters",
+    "an error: the tables have the wrong size",
+    "no error, and a higher loss",
+)
+
+# %%
+from simplellm.dataloaders import TinyStories
+from simplellm.models import pretrained
+
+tokenizer, net = pretrained("best")
+sizes = {"batch_size": 16, "seq_l": 256, "world": "small"}
+ids = next(iter(TinyStories(tokenizer, **sizes, split="validation", quiet=True)))
+
+
+def losses_by_position(positions):
+    with torch.no_grad():
+        logits = net(ids, positions=positions)
+    loss = torch.nn.functional.cross_entropy(logits[:, :-1].mT, ids[:, 1:], reduction="none")
+    return loss.mean(0).unflatten(0, (-1, 15)).mean(1).tolist()
+
+
+# %%
+where = torch.arange(256)
+both = {
+    "numbered by each rank": losses_by_position(where % 64),
+    "numbered in the sequence": losses_by_position(where),
+}
+at = [15 * n + 7 for n in range(17)]
+lines = {name: dict(zip(at, line, strict=True)) for name, line in both.items()}
+title = "Every rank but the first reads as if the text had been shuffled"
+wrong, right = (sum(line) / len(line) for line in both.values())
+print(f"loss {wrong:.2f} with each rank's own positions, {right:.2f} with the right ones")
+show(curves(lines, title, x="position", y="loss (nats)"))
+reveal("L13-9", wrong=wrong, right=right)
+
+# %% [markdown]
+# Within a rank all distances are right, which is why the first quarter is perfect and nothing
+# crashes. Between ranks they're wrong. So positions must travel with the tokens:
+# `net(ids[:, mine], positions=mine)`. The same care is due to the **targets**. The next token of a
+# rank's last position lives on another rank, so shift first and cut afterwards.
+#
+# ## It trains
+#
+# Now the whole model, on a grid of two replicas, each of two ranks that share their sequences.
+# `Grid(dp=2, cp=2)` makes neighbors share. Gradients are summed over the ranks of a sequence,
+# because each has a term of the same mean, and averaged over the replicas.
+
+# %%
+flags = ["--steps", str(quick(8, 2)), "--layers", "2", "--batch-size", "1"]
+SGD = ["--optimizer", "sgd", "--lr", "0.3"]
+pair = [*flags, *SGD, "--batch-size", "2", "--like-ranks", "2"]
+alone, whole, _ = intro.train(intro.read_flags(pair), say=lambda step, loss: None)
+
+
+def train_rank(flags, replicas=None):
+    """On a rank: losses and weights. replicas: what to divide the gradients by instead."""
+    if replicas:
+        right = intro_CP_ring.add_up_gradients
+        intro_CP_ring.add_up_gradients = lambda net, **_: right(net, replicas=replicas)
+    options = intro_CP_ring.read_flags([*flags, "--cp", "2"])
+    losses, net, _ = intro_CP_ring.train(options, find_place(), "cpu", lambda *_: None)
+    return losses, net.state_dict()
+
+
+# %%
+grid = launch(train_rank, ranks=4, args=([*flags, *SGD],), quiet=True)
+far = max((grid[0][1][name] - w).abs().max().item() for name, w in whole.state_dict().items())
+print("one device:      ", *(f"{loss:.4f}" for loss in alone))
+means = [(a + b) / 2 for a, b in zip(grid[0][0], grid[2][0], strict=True)]
+print("CP x DP, 2 and 2:", *(f"{loss:.4f}" for loss in means))
+claim(far < 1e-4, f"largest difference of a weight after the training: {far:.0e}")
+
+# %%
+predict(
+    "L13-10",
+    "A colleague averages the gradients over all four ranks, as in data parallelism. They train "
+    "with Adam. What does the loss curve show?",
+    "half the progress",
+    "next to nothing",
+    "it diverges",
+)
+
+# %%
+curve = [launch(train_rank, 4, (flags, n), quiet=True)[0][0] for n in (None, 4)]
+by_sgd = launch(train_rank, 4, ([*flags, *SGD], 4), quiet=True)[0][1]
+apart = max(abs(a - b) for a, b in zip(*curve, strict=True))
+moved = max((by_sgd[name] - w).abs().max().item() for name, w in whole.state_dict().items())
+print(f"Adam: the two loss curves are at most {apart:.1e} apart")
+print(f"SGD:  a weight is {moved:.1e} away from one device's, where it was {far:.0e}")
+reveal("L13-10")
+
+# %% [markdown]
+# All gradients are half of what they should be, and Adam divides every gradient by its own size. A
+# mistake like this survives a whole training run and shows only where sizes matter, in gradient
+# clipping for instance. So compare with one device, and with SGD.
+#
+# ## What to remember
+#
+# - Keep $(o, m, \ell)$ of a block and you can merge blocks in any order; so nobody needs all
+#   scores, in one GPU or in a cluster.
+# - Recomputing the scores costs a fifth product backward and saves memory that grows with $s^2$.
+# - In a ring, queries stay, keys and values travel beside the computing; it hides if a rank has
+#   enough tokens.
+# - A causal mask gives the last rank the most to do. A zigzag balances it: $2 - 1/P$ times faster.
+# - Ring and gather send $2g$ heads to everyone, Ulysses sends all heads once. Few key heads favor
+#   the first, many ranks the second.
+# - Positions and targets belong to the whole sequence: find them before you cut.
+# - Over the ranks of a sequence gradients are summed, over replicas averaged.
+#
+# ## In the wild
+#
+# - Llama 3 405B was trained on sequences of 131,072 tokens with a context-parallel degree of 16,
+#   beside tensor parallelism of 8, 16 pipeline stages and 8 replicas on 16,384 H100s. It gathers
+#   keys and values, and cuts each sequence into $2P$ chunks, your zigzag
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2 and table 4).
+# - Balancing the mask by stripes made training on 256k tokens up to 1.45 times faster than the
+#   plain ring ([2311.09431](https://arxiv.org/abs/2311.09431), abstract); $2 - 1/P$ is the bound.
+# - DeepSpeed-Ulysses reported sequences four times as long as the system before it, at 2.5 times
+#   its speed ([2309.14509](https://arxiv.org/abs/2309.14509), abstract).
+#
+# To read in Megatron-LM: `get_batch_on_this_cp_rank` in `megatron/core/utils.py`, a dozen lines in
+# which you'll find your `zigzag`. In PyTorch, `_SDPAMerger` and
+# `_templated_ring_attention` are your `merge` and your ring, in `_context_parallel/_attention.py`
+# of `torch/distributed/tensor/experimental`.
+#
+# ## Where next
+#
+# Keys travel so that tokens can meet. In [lesson 14](14_experts.ipynb) the tokens travel
+# themselves, each to the expert that a router has chosen for it.

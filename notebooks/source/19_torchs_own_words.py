@@ -1,0 +1,458 @@
+# %% [markdown]
+# # In torch's own words
+#
+# *Reading 30 minutes · tasks 40 · machine 1*
+#
+# *With twenty minutes: look at the drawing, do TW-1, and read the table of pieces that don't fit.*
+#
+# You've averaged gradients, cut layers and filled pipelines by hand. Nobody will pay you to do that
+# again. In a real code base you'll meet `init_device_mesh`, `fully_shard`, `parallelize_module` and
+# `PipelineStage`, and each of them is a lesson of this course behind one name. So this lesson is a
+# translation, in both directions: it says which of your functions each of them replaces, and it
+# checks that they take the same step.
+#
+# Why check? Each piece has been tested thoroughly, but the pieces were written by different people
+# at different times, and it's where two of them meet that wrong numbers come out without an error.
+# You have what it takes to notice: an oracle that compares any layout with one device, tensor by
+# tensor.
+#
+# **Question.** Do torch's pieces, put together, take the step that you have written by hand? And
+# where they don't, does anything tell you?
+
+# %%
+# needs: DP_PP/torchs_words.py, docs/torch.md
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from IPython.display import Markdown
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleInterleavedZeroBubble
+from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+# %%
+from helpers.draw import compare
+from helpers.draw.mesh import cut_weights
+from helpers.grade import check
+from helpers.grid import Grid
+from helpers.lesson import answer, claim, predict, quick, reveal, show
+from helpers.oracle import Step, gather, judge, one_step, snapshot
+from helpers.pipeline import Pipeline
+from helpers.ranks import find_place, keep_warm, launch
+from helpers.schedules import from_csv, load_csv, save_csv, zb_h2
+from helpers.simulate import Costs, simulate
+from simplellm.losses import causalLLMLoss
+from simplellm.options import make_stories, prepare
+from simplellm.slicing import whole_name
+
+# %%
+sys.path[:0] = ["../DP_PP"]
+import torchs_words
+
+torch.set_num_threads(1)  # in this lab, one device is one core
+keep_warm(quick(8, 4), trains=True)  # ranks get ready while you read
+
+# %% [markdown]
+# ## A mesh is a grid
+#
+# `Grid(dp=2, pp=2, tp=2)` of lesson 08 is an array of ranks, and a group is a slice of it. torch's
+# name for this array is **DeviceMesh**: `init_device_mesh("cpu", (2, 2, 2), mesh_dim_names=("dp",
+# "pp", "tp"))` on every rank, and then `mesh["dp"]` is the slice along "dp" in which this rank
+# lies. The last dimension changes fastest, as in ours.
+
+# %%
+predict(
+    "L19-1",
+    "On rank 5 of this mesh, which ranks does mesh['pp'] hold?",
+    "4 and 5",
+    "5 and 7",
+    "1 and 5",
+)
+
+# %%
+grid = Grid(dp=2, pp=2, tp=2)
+print(grid)
+for name in ("dp", "pp", "tp"):
+    print(f"{name}: rank 5 is with {grid.group(5, name)}")
+reveal("L19-1")
+
+# %% [markdown]
+# ## A tensor that knows its place
+#
+# In lesson 12 a rank's part of a matrix was an ordinary tensor, and only our plan knew that it was
+# a part. torch writes the plan on the tensor itself. A **DTensor** has a mesh and, for each of the
+# mesh's dimensions, a *placement*: `Shard(0)`, a part of the rows; `Replicate()`, all of it; or
+# `Partial()`, one term of a sum that is still to be added up. Its `.shape` is the whole tensor's,
+# `.to_local()` is what this rank holds, and `.full_tensor()` gathers the whole. When an operation
+# needs another placement, torch calls `redistribute`, and that is where your collectives have gone:
+# from `Partial` to `Replicate` is an all-reduce, from `Shard` to `Replicate` an all-gather, from
+# `Partial` to `Shard` a reduce-scatter.
+#
+# A weight of $n \times k$ numbers that is cut by tensor parallelism and then sharded over data
+# parallelism leaves each rank
+#
+# $$\frac{n\,k}{T \cdot D}$$
+#
+# of them, for $T$ parts and $D$ replicas. Which ones? `parallelize_module` comes first and cuts the
+# rows in halves, and `fully_shard` then cuts each half's rows once more.
+
+# %%
+predict(
+    "L19-2",
+    "Four ranks, dp 2 x tp 2, so that tp changes fastest. Whose are the four quarters of the rows, "
+    "from top to bottom?",
+    "ranks 0, 2, 1, 3",
+    "ranks 0, 1, 2, 3",
+    "it doesn't matter to anybody",
+)
+
+
+# %%
+def look():
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    pair = nn.Sequential(nn.Linear(4, 8, bias=False), nn.Linear(8, 4, bias=False))
+    with torch.no_grad():
+        pair[0].weight.copy_(torch.arange(8.0)[:, None])  # each row holds its number
+    parallelize_module(pair, mesh["tp"], {"0": ColwiseParallel(), "1": RowwiseParallel()})
+    fully_shard(pair, mesh=mesh["dp"])
+    local = pair[0].weight.to_local()
+    return local[:, 0].int().tolist(), tuple(pair[1].weight.to_local().shape)
+
+
+for rank, (rows, shape) in enumerate(launch(look, ranks=4, quiet=True)):
+    print(f"rank {rank}: rows {rows} of the first weight (8 x 4), {shape} of the second (4 x 8)")
+show(cut_weights())
+reveal("L19-2")
+
+# %% [markdown]
+# The order matters as soon as the parts are put together without asking the tensor: a checkpoint
+# that joins files by rank number would shuffle the rows, for example. That's why a DTensor carries
+# its placements with it, and why we saved by name and offset in lesson 18.
+#
+# ## The trainer of lesson 08, ported
+#
+# | by hand | in torch's words | lesson |
+# |---|---|---|
+# | `Grid`, `make_groups` | `init_device_mesh`, `mesh["pp"].get_group()` | 08 |
+# | `average_gradients` down the column | `fully_shard(module, mesh=mesh["dp"])` | 11 |
+# | `cut(stage, LLAMA, group)` | `parallelize_module(stage, mesh["tp"], plan)` | 12 |
+# | `Pipeline(one_f_one_b(p, m), …)` | `Schedule1F1B(PipelineStage(…), m, loss_fn=…)` | 06 |
+#
+# The loop around them doesn't change at all. Two habits of torch are worth knowing before you
+# write it. `fully_shard` replaces the parameters, so the optimizer comes after it. And the weights
+# it has gathered are freed after each forward, which in a pipeline means one all-gather for every
+# micro-batch; with `reshard_after_forward=False` they stay until the step is over.
+#
+# ### Your turn: TW-1 · 40 minutes · 20 points
+#
+# Write `train()` in `DP_PP/torchs_words.py`: DP x PP on a mesh, for any grid. The docstring names
+# the calls; which dimension of the mesh each of them gets is up to you. The check compares every
+# weight with one device's, in float64.
+
+# %%
+check("TW-1")
+
+# %% [markdown]
+# ## Is it the same step?
+#
+# Now add tensor parallelism: `cut_layers` stands in the same file, so `--tp 2` turns your trainer
+# into DP x PP x TP on eight ranks. In it the mean is taken in three places. Tensor-parallel ranks
+# add up the terms of one product, torch's pipeline divides by its $m$ micro-batches at the end of
+# `step()`, and `fully_shard` divides by the $D$ replicas:
+#
+# $$\nabla L = \frac1D \sum_{d=1}^{D} \frac1m \sum_{i=1}^{m} \nabla \ell(x_{d,i}).$$
+#
+# Here is what one device makes of the same eight sequences.
+
+# %%
+SMALL = ["--dmodel", "32", "--heads", "4", "--layers", "4", "--seq-l", "16"]
+SMALL += ["--steps", "1", "--optimizer", "sgd", "--lr", "0.5"]
+DP = quick(2, 1)  # replicas
+torch.set_default_dtype(torch.float64)
+options = torchs_words.read_flags(SMALL)
+tokenizer, model = prepare(options, "cpu")
+batches = [next(iter(make_stories(options, tokenizer, d, DP, quiet=True))) for d in range(DP)]
+
+
+def loss_of(net, ids):
+    return causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
+
+
+sequences = torch.cat(batches).split(1)
+alone = one_step(model, loss_of, sequences, lambda ps: torch.optim.SGD(ps, lr=options.lr))
+torch.set_default_dtype(torch.float32)
+
+# %%
+predict(
+    "L19-3",
+    "Eight ranks, four of torch's libraries at once, float64. How far is the worst gradient from "
+    "one device's, relative to the largest entry of its tensor?",
+    "not at all: the same bits",
+    "about 1e-15: the same numbers, added in another order",
+    "about 1e-7: somewhere in there torch computes in float32",
+)
+
+
+# %%
+def step_on_a_rank(schedules):
+    torch.set_default_dtype(torch.float64)
+    steps = []
+    for name in schedules:
+        options = torchs_words.read_flags([*SMALL, "--tp", "2", "--schedule", name])
+        _, stage, _ = torchs_words.train(options, find_place(), "cpu", lambda *_: None)
+        found = snapshot(stage)  # gathers every DTensor
+        whole = [
+            {whole_name(n, stage.first_layer): tensor for n, tensor in part.items()}
+            for part in (found.gradients, found.weights)
+        ]
+        steps.append(Step({}, *whole))
+    return steps
+
+
+# %%
+orders = ("1F1B", "zero-bubble")
+ranks = launch(step_on_a_rank, ranks=4 * DP, args=(orders,), quiet=True, checked=False)
+for name, parts in zip(orders, zip(*ranks, strict=True), strict=True):
+    verdict = judge(alone, gather(parts, alone.before))
+    print(f"{name}: {verdict.headline}")
+reveal("L19-3")
+
+# %% [markdown]
+# Every gradient and every weight, on all ranks and for both schedules. `gather` has also checked
+# that ranks which hold the same tensor agree about it. So the answer to the first half of our
+# question is yes: what you wrote by hand and what torch ships are the same step.
+#
+# ## Torch's plan on our timeline
+#
+# A schedule in torch is a table as well. Each of its classes has a `pipeline_order`, a list of
+# actions for each rank, and its actions print as ours do: `2F0` is stage 2's forward of micro-batch
+# 0. So we can simulate and draw it.
+
+
+# %%
+def stage_of(rank):
+    torch.manual_seed(rank)
+    return nn.Sequential(nn.Linear(8, 8), nn.Tanh()).double()
+
+
+def torchs_order(m):
+    part = PipelineStage(stage_of(dist.get_rank()), dist.get_rank(), 4, torch.device("cpu"))
+    schedule = ScheduleInterleavedZeroBubble([part], m, loss_fn=nn.functional.mse_loss)
+    rows = schedule.pipeline_order.values()
+    return "\n".join(",".join(str(action or "") for action in row) for row in rows)
+
+
+# %%
+csv = launch(torchs_order, ranks=4, args=(8,), quiet=True)[0]
+plans = {"torch": from_csv(csv, "InterleavedZeroBubble"), "ours": zb_h2(4, 8)}
+print(plans["torch"])
+steps = {name: simulate(plan, Costs()) for name, plan in plans.items()}
+show(compare({name: step.trace for name, step in steps.items()}))
+
+# %% [markdown]
+# Torch's zero bubble is the ZB-H1 of lesson 07. ZB-H2 isn't among its classes: it keeps more
+# activations, and in return a rank is never idle between its first action and its last, so that one
+# step can run into the next. But its runtime can read an order from a CSV file, a row for
+# each rank, and writing such a file is one line: `save_csv(plan, path)`.
+
+# %%
+predict(
+    "L19-4",
+    "Torch has no ZB-H2. What does its runtime do with our file?",
+    "it refuses: the order isn't one of its own",
+    "it runs, and the gradients differ, because the order of the additions does",
+    "it runs, with the same bits as our executor",
+)
+
+
+# %%
+def run_torch(schedule, part, x):
+    inputs = [x] if part.is_first else []
+    schedule.step(*inputs, **({"target": x} if part.is_last else {}))
+
+
+def by_both(path):
+    rank, loss, plan = dist.get_rank(), nn.functional.mse_loss, load_csv(path)
+    x = torch.randn(16, 8, generator=torch.Generator().manual_seed(1)).double()
+    hers, mine = stage_of(rank), stage_of(rank)
+    part = PipelineStage(hers, rank, 4, torch.device("cpu"))
+    runtime = _PipelineScheduleRuntime([part], plan.micro_batches, loss_fn=loss)
+    runtime._load_csv(path, format="compute_only")
+    run_torch(runtime, part, x)
+    Pipeline(plan, {rank: mine}, loss=loss).step(x, x)
+    pairs = zip(hers.parameters(), mine.parameters(), strict=True)
+    return all(torch.equal(a.grad, b.grad) for a, b in pairs)
+
+
+# %%
+with tempfile.TemporaryDirectory() as folder:
+    paths = [str(save_csv(plan, f"{folder}/{name}.csv")) for name, plan in plans.items()]
+    both = launch(lambda: [by_both(path) for path in paths], ranks=4, quiet=True, checked=False)
+for number, (name, plan) in enumerate(plans.items()):
+    print(f"{plan.name}: idle for {steps[name].bubble('span'):.0%} of the span; run by torch and "
+          f"by us, the same bits: {[equal[number] for equal in both]}")  # fmt: skip
+reveal("L19-4")
+
+# %% [markdown]
+# The other direction works too, as the first line says: our executor runs torch's order. So you
+# can search for an order (lesson 07), prove it with `check`, simulate it for machines you don't
+# have, and hand it to the runtime that you'll find at work.
+#
+# ## When a rank leaves early
+#
+# With torch's pieces you no longer call collectives yourself. They start in hooks, in the middle of
+# a forward or a backward. Suppose rank 2 has one batch less than the others.
+
+# %%
+predict(
+    "L19-5",
+    "Rank 2 leaves its loop one batch early. Which line do the other ranks stop at?",
+    "none: their gradients are averaged over two ranks from then on",
+    "the end of the program, where all ranks wait for each other",
+    "the line of the model or of backward(), inside of which a collective waits for rank 2",
+)
+
+
+# %%
+def train_with(wrap, batches=3):
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    if wrap == "DDP":
+        net = nn.parallel.DistributedDataParallel(net)
+    else:
+        fully_shard(net, mesh=init_device_mesh("cpu", (3,)))
+    for _ in range(batches - (dist.get_rank() == 2)):
+        net(torch.ones(2, 4)).sum().backward()
+
+
+# %%
+for wrap in quick(("DDP", "fully_shard"), ("fully_shard",)):
+    report = launch(train_with, ranks=3, args=(wrap,), quiet=True, on_error="report")
+    print(f"{wrap}: {report.failure}\n")
+reveal("L19-5")
+
+# %% [markdown]
+# The program doesn't mention those collectives, but they're the ones of lessons 09 and 11, and the
+# explanation names them with the line that led there. Under `torchrun` you'd see nothing for ten to
+# thirty minutes, and then a time-out. DDP starts its all-reduce in C++, so we know of it from
+# torch's own *flight recorder*, which keeps the last few hundred collectives of each rank if
+# `TORCH_FR_BUFFER_SIZE` is set. Set it at work.
+#
+# ## Where the pieces don't fit together
+#
+# Gradient clipping scales all gradients down if their norm is too large. The norm is that of *all*
+# of them, and squares of norms add up over the $p$ stages:
+#
+# $$\lVert g \rVert = \sqrt{\textstyle\sum_{s=1}^{p} \lVert g_s \rVert^2}.$$
+#
+# Everybody writes `torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`.
+
+# %%
+predict(
+    "L19-6",
+    "Two stages, and each rank calls clip_grad_norm_ on its own stage. What does torch do?",
+    "each stage divides by a norm of its own, and nobody is told",
+    "it adds the squares up over the stages, since it knows that this is a pipeline",
+    "it raises an error on a model that is only a part",
+)
+
+
+# %%
+def clip_and_repeat():
+    rank, mesh = dist.get_rank(), init_device_mesh("cpu", (2,), mesh_dim_names=("pp",))
+    stage, x = stage_of(rank), torch.ones(8, 8).double()
+    part = PipelineStage(stage, rank, 2, torch.device("cpu"), group=mesh["pp"].get_group())
+    schedule = Schedule1F1B(part, 4, loss_fn=nn.functional.mse_loss)
+    run_torch(schedule, part, x)
+    first = stage[0].weight.grad.clone()
+    run_torch(schedule, part, x)  # without zero_grad
+    ratio = (stage[0].weight.grad / first).nanmean().item()
+    true = torchs_words.clip(stage, 1e9, mesh["pp"]).item()
+    return nn.utils.clip_grad_norm_(stage.parameters(), 1e9).item(), true, ratio
+
+
+found = launch(clip_and_repeat, ranks=2, quiet=True, checked=False)
+for rank, (own, true, _) in enumerate(found):
+    print(f"stage {rank}: clip_grad_norm_ says {own:.4f}; over both stages it's {true:.4f}")
+reveal("L19-6")
+
+# %% [markdown]
+# So each stage's gradients are scaled by another factor, the direction of the step changes, and the
+# loss falls all the same. `clip` in `DP_PP/torchs_words.py` is the cure, and torchtitan has one
+# like it.
+#
+# The same launch did something else: it ran `step()` twice on the same batch without `zero_grad` in
+# between, as gradient accumulation would. By hand the gradient doubles. But torch divides all of
+# `.grad` by $m$ at the end of a step, what was there before included. With $m = 4$, how many times
+# the first step's gradient is in `.grad` after the second one?
+
+# %%
+mine = None
+answer("L19-7", mine)
+
+# %%
+ratio = found[0][2]
+claim(abs(ratio - 1.25) < 1e-9, f"measured: {ratio:.2f} times the first step's gradient")
+
+# %% [markdown]
+# Here is the whole list, as we found it with torch 2.13 on CPU. A test of this project watches each
+# row, so that the list shrinks when torch grows.
+
+# %%
+page = Path("../docs/torch.md").read_text(encoding="utf-8")
+sections = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
+Markdown(sections["Where its pieces don't fit together"])
+
+# %% [markdown]
+# Five of these are silent. None of them shows in a loss curve, and each is found in a minute by the
+# test above: a small model, SGD, float64, one step, every tensor. Run it whenever you combine two
+# pieces for the first time, and again when you change the version of torch.
+#
+# ## A dictionary
+#
+# What each idea of the course is called in torch and in three libraries that train large models:
+
+# %%
+Markdown(page.split("\n## ")[0].split("\n\n", 2)[2])
+
+# %% [markdown]
+# And what does torch do that we don't? It overlaps: `fully_shard` gathers the next layer's weights
+# while this one computes, on a separate CUDA stream. It trains in two precisions, which a
+# `MixedPrecisionPolicy` chooses for computing and for adding up. And `torch.compile` fuses many
+# small kernels into few large ones. All three need a GPU to be worth anything, so we've left
+# them out.
+#
+# ## What to remember
+#
+# - A mesh is a grid, a DTensor is a part that knows its place, and a placement says which
+#   collective is still owed.
+# - Cut layers first, shard second, then make the optimizer; the pipeline goes around all of it.
+# - torch's step is yours, to the last few bits of float64. Its orders and ours are the same tables.
+# - The pieces fail where two of them meet, and mostly in silence: norms over stages, names in
+#   checkpoints, gradients left over from the last step.
+# - One step of SGD in float64 against one device finds all of these.
+#
+# ## In the wild
+#
+# - torchtitan, which is torch's own pieces and little else, reports 65.08 % more speed than its
+#   baseline with one dimension of parallelism for Llama 3.1 8B on 128 H100s, 12.59 % more on top
+#   with two (70B, 256), and 30 % more with three (405B, 512)
+#   ([2410.06511](https://arxiv.org/abs/2410.06511), abstract).
+# - DDP scales nearly linearly to 256 GPUs ([2006.15704](https://arxiv.org/abs/2006.15704),
+#   abstract): the buckets and the overlap of lesson 09.
+# - torchtitan met the norm over stages too: [issue 596](https://github.com/pytorch/torchtitan/issues/596)
+#   is why it has a clipping function of its own.
+#
+# Go and read `clip_grad_norm_` in torchtitan's `torchtitan/distributed/utils.py`, and compare it
+# with `clip`. Then look for `_load_csv` in `torchtitan/distributed/pipeline_parallel.py`: a plan of
+# yours can go in there.
+#
+# ## Where next
+#
+# You know both languages now. [Lesson 20](20_gpt2_two_ways.ipynb) uses them on a model that
+# everybody knows.

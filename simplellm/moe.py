@@ -1,0 +1,197 @@
+"""A mixture of experts in place of each feed-forward network of a LLaMA.
+
+    net = give_experts(make_model(options, tokenizer), Experts(experts=8, top_k=2))
+
+A router sends each token to `top_k` of the experts, so a model has many more parameters than it
+uses for one token. Shazeer et al. 2017, arXiv 1701.06538; GShard, arXiv 2006.16668; Switch, arXiv
+2101.03961; shared experts, DeepSeekMoE, arXiv 2401.06066.
+
+Shapes: N tokens of d features; E experts, k choices a token.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import nn
+
+from simplellm.blocks import SwiGLU, draw
+from simplellm.config import Config
+
+
+@dataclass(frozen=True)
+class Experts:
+    """The sizes of a mixture of experts.
+
+    experts, top_k: how many there are, and how many a token is sent to. shared: how many experts
+        see every token besides; they are one network of their joint width.
+    hidden_dim: width of one expert. By default a token's experts together are as wide as the
+        feed-forward network they replace, so that a token costs what it cost before.
+    capacity: an expert takes at most ceil(capacity * N * k / E) of the choices of a batch, and
+        drops the rest; None is without a limit ("dropless").
+
+    Raises:
+        ValueError: more choices than experts, no expert, or a capacity of 0.
+    """
+
+    experts: int = 8
+    top_k: int = 2
+    shared: int = 0
+    hidden_dim: int | None = None
+    capacity: float | None = None
+
+    def __post_init__(self):
+        if not 1 <= self.top_k <= self.experts:
+            raise ValueError(
+                f"a token cannot choose {self.top_k} of {self.experts} experts: top_k goes from 1 "
+                "to the number of experts."
+            )
+        if self.shared < 0:
+            raise ValueError(f"shared = {self.shared}: give 0 or more experts.")
+        if self.capacity is not None and not 0 < self.capacity < math.inf:
+            raise ValueError(
+                f"capacity = {self.capacity} leaves the experts nothing to do: 1.25 takes a "
+                "quarter more than an equal share, None takes everything."
+            )
+
+    def width(self, config: Config) -> int:
+        """Return the width of one expert."""
+        return self.hidden_dim or max(1, config.hidden_dim // (self.top_k + self.shared))
+
+    def places(self, tokens: int) -> int:
+        """Return how many choices one expert takes of a batch of `tokens`."""
+        if self.capacity is None:
+            return tokens
+        return math.ceil(self.capacity * tokens * self.top_k / self.experts)
+
+
+@dataclass
+class Routing:
+    """Where the tokens of one batch go.
+
+    probabilities: (N, E), the router's softmax. chosen, weights: (N, k), the experts of each token
+        and what their results are multiplied by. kept: (N, k), False where an expert was full.
+    """
+
+    probabilities: torch.Tensor
+    chosen: torch.Tensor
+    weights: torch.Tensor
+    kept: torch.Tensor
+
+    @property
+    def wanted(self) -> torch.Tensor:
+        """How many choices fell on each expert, (E,), dropped ones included."""
+        return self.chosen.flatten().bincount(minlength=self.probabilities.shape[1])
+
+    @property
+    def counts(self) -> torch.Tensor:
+        """How many rows each expert computes, (E,)."""
+        return self.chosen[self.kept].bincount(minlength=self.probabilities.shape[1])
+
+    def order(self) -> torch.Tensor:
+        """Return the kept choices, as numbers in the flat (N * k), those of expert 0 first."""
+        expert = self.chosen.where(self.kept, self.probabilities.shape[1]).flatten()
+        return expert.argsort(stable=True)[: int(self.kept.sum())]
+
+
+class Router(nn.Module):
+    """Choose the experts of each token: (N, d) -> Routing.
+
+    bias: (E,), added to the probabilities where the choice is made and nowhere else, so that it
+    moves tokens and not results (arXiv 2408.15664). It is zero until somebody sets it.
+    """
+
+    def __init__(self, config: Config, experts: Experts):
+        super().__init__()
+        self.experts = experts
+        self.gate = nn.Linear(config.dmodel, experts.experts, bias=False)
+        self.register_buffer("bias", torch.zeros(experts.experts))
+
+    def forward(self, tokens: torch.Tensor) -> Routing:
+        probabilities = self.gate(tokens).softmax(-1)
+        if probabilities.is_cpu and not probabilities.isfinite().all():
+            raise FloatingPointError(
+                "the router's probabilities are not numbers, so no token can be sent anywhere: "
+                "look for the step at which its input or its weights became nan, and lower the "
+                "learning rate."
+            )
+        chosen = (probabilities + self.bias).topk(self.experts.top_k).indices
+        weights = probabilities.gather(1, chosen)
+        if self.experts.top_k > 1:  # a single weight of 1 would teach the router nothing
+            weights = weights / weights.sum(1, keepdim=True)
+        return Routing(probabilities, chosen, weights, self.room(chosen))
+
+    def room(self, chosen: torch.Tensor) -> torch.Tensor:
+        """Return which choices find room, (N, k): all first choices come before all second ones."""
+        places = self.experts.places(len(chosen))
+        queue = chosen.T.flatten()  # first choices, then second ones
+        order = queue.argsort(stable=True)
+        first = queue.bincount(minlength=self.experts.experts).cumsum(0).roll(1)
+        first[0] = 0
+        number = torch.empty_like(queue)
+        number[order] = torch.arange(len(queue), device=queue.device) - first[queue[order]]
+        return (number < places).view(chosen.T.shape).T
+
+
+def run_experts(experts: nn.ModuleDict, rows: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+    """Run each expert on its rows: the first counts[0] rows are for the first one, and so on.
+
+    An expert without rows runs too, on none: its gradients are then zeros, as on every other rank.
+    """
+    parts = rows.split(counts.tolist())
+    return torch.cat([run(part) for run, part in zip(experts.values(), parts, strict=True)])
+
+
+class MoE(nn.Module):
+    """A mixture of experts: (B, S, d) -> (B, S, d). Of a token that all dropped, the result is 0.
+
+    run: `run_experts`, or what takes its place where the experts are on several ranks.
+    routing: of the last batch. Experts are named by their number, "experts.3", on every rank.
+    """
+
+    def __init__(self, config: Config, experts: Experts):
+        super().__init__()
+        wide = replace(config, hidden_dim=experts.width(config))
+        self.router = Router(config, experts)
+        self.experts = nn.ModuleDict({str(e): SwiGLU(wide) for e in range(experts.experts)})
+        self.shared = None
+        if experts.shared:
+            self.shared = SwiGLU(replace(config, hidden_dim=experts.shared * wide.hidden_dim))
+        self.run: Callable = run_experts
+        self.routing: Routing | None = None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        tokens = x.flatten(0, -2)
+        routing = self.routing = self.router(tokens)
+        order = routing.order()
+        of = order // routing.chosen.shape[1]  # the token of each choice
+        done = self.run(self.experts, tokens[of], routing.counts)
+        done = done * routing.weights.flatten()[order, None]
+        y = torch.zeros_like(tokens).index_add(0, of, done)
+        if self.shared is not None:
+            y = y + self.shared(tokens)
+        return y.view_as(x)
+
+    def __getstate__(self) -> dict:
+        return self.__dict__ | {"routing": None}  # it hangs on a graph, which can't be copied
+
+
+def give_experts(net: nn.Module, experts: Experts) -> nn.Module:
+    """Replace the feed-forward network of each block by experts, in place; return the model.
+
+    The weights are drawn anew, the same on every rank that has drawn the same before.
+    """
+    for block in net.model.layers:
+        like = block.mlp.gate_proj.weight
+        with torch.device("meta"):
+            block.mlp = MoE(net.config, experts)
+        draw(block.mlp, like.device)
+        block.mlp.router.bias.zero_()
+        block.mlp.to(like.dtype)
+    return net
+
+
+def moe_layers(net: nn.Module) -> list[MoE]:
+    """Return the mixtures of a model, in the order of its layers."""
+    return [module for module in net.modules() if isinstance(module, MoE)]

@@ -1,0 +1,37 @@
+"""PZ-P5: the boss."""
+
+from helpers.grade import Task
+from tasks import _pz
+
+TASK = Task(
+    id="PZ-P5",
+    title="the boss: 109 billion parameters on 48 cards, 35 % MFU or more",
+    file="puzzles/part5.py",
+    function="part5_training_loop",
+    notebook="16",
+    points=30,
+    minutes=180,
+    hints=(
+        "Add up one card by hand. 16 bytes a parameter over 48 cards leave about 44 GB, and a "
+        "layer's activation of one sample takes 0.86 GB. How many of the 60 can stay? An "
+        "activation that you drop can be computed again from an earlier one: call forward again "
+        "in the backward pass. A first version that fits, by ZeRO-3 over all ranks, reaches "
+        "about 15 %.",
+        "Weights that travel between nodes take seven times as long as inside one. So let a node "
+        "be one stage of a pipeline: its eight ranks share the stage's layers (load_weights("
+        "layer, lane, 8), and collectives of model.group(the node's ranks)), and each sends its "
+        "own samples to the same place of the next node, rank + 8. With 1F1B this fits if each "
+        "stage keeps only its first activation of every micro-batch in flight: about 36 %.",
+        "Write the order of forwards, repeated forwards and backwards down as a list first. Then "
+        "the next entry's all_gather can start before this entry computes, a reduce_scatter can "
+        "be awaited one backward later, and a send before the next send: about 50 %. Stage s of "
+        "6 has 6 - s micro-batches in flight, so late stages have room to keep more activations "
+        "and repeat less: about 55 %.",
+    ),
+    seconds=240,
+)
+
+
+def run(module, case):
+    """What every rank did, as a tape, or why the cluster refused it."""
+    return _pz.play(module, TASK.function, case)

@@ -1,0 +1,89 @@
+"""What lesson 19 asks: the right choices and the numbers."""
+
+from helpers.lesson.asked import Number, Prediction
+
+PREDICTIONS = {
+    "L19-1": Prediction(
+        right="B",
+        because="Rank 5 is (dp 1, pp 0, tp 1). Along pp the other coordinates stay, and the next "
+        "stage is two ranks further, because tp changes fastest: 5 and 7.",
+        wrong={
+            "A": "4 and 5 are neighbors, so they share a layer: that's mesh['tp'].",
+            "C": "1 and 5 hold the same part of the same stage in two replicas: that's mesh['dp'].",
+        },
+    ),
+    "L19-2": Prediction(
+        right="A",
+        because="The upper half is tp 0's, ranks 0 and 2, and dp cuts it between these two. So "
+        "rank 2 holds the second quarter.",
+        wrong={
+            "B": "That would be one cut of four. But there are two, and the one that was made "
+            "first decides about the halves: tp's, which puts ranks 0 and 2 above.",
+            "C": "It matters to everybody who joins the parts by rank number, such as a checkpoint "
+            "that knows nothing of the mesh.",
+        },
+    ),
+    "L19-3": Prediction(
+        right="B",
+        because="The same products are added up in another order: over the terms of a row-parallel "
+        "layer, over micro-batches, over replicas. In float64 that costs the last bits.",
+        wrong={
+            "A": "Only if all additions came in the same order. One device adds eight sequences up "
+            "one by one, eight ranks add in groups.",
+            "C": "It would be a reasonable worry, since norms often compute in float32. But all of "
+            "these libraries keep the type of the parameters unless a policy says otherwise.",
+        },
+    ),
+    "L19-4": Prediction(
+        right="C",
+        because="The runtime checks that every action has what it needs, adds the messages, and "
+        "runs the rows as they are. On each stage the gradients are added up in the order of the "
+        "file, by torch as by us.",
+        wrong={
+            "A": "The classes are only ways to write such tables. What runs them takes any table "
+            "that is complete and free of deadlocks.",
+            "B": "Another order of additions would change the last bits, but both read the same "
+            "file, so it's the same order.",
+        },
+    ),
+    "L19-5": Prediction(
+        right="C",
+        because="DDP's hooks start an all-reduce in backward, and fully_shard starts an all-gather "
+        "in the forward. Rank 2 never joins, so the others wait inside a line that doesn't mention "
+        "communication at all.",
+        wrong={
+            "A": "The group has three members, and a collective needs all of them. Only DDP's "
+            "join() context averages over those who are left.",
+            "B": "They don't get that far: the first collective that rank 2 doesn't join stops "
+            "them.",
+        },
+    ),
+    "L19-6": Prediction(
+        right="A",
+        because="The function sees a list of parameters and takes their norm. It knows about the "
+        "meshes written on DTensors, but the pipeline isn't written on any tensor.",
+        wrong={
+            "B": "Nothing on a stage's tensors says that there are other stages: to each rank its "
+            "stage is a whole model.",
+            "C": "A stage is an ordinary module, and its gradients have a norm. There's nothing to "
+            "complain about.",
+        },
+    ),
+}
+NUMBERS = {
+    "L19-7": Number(
+        1.25,
+        unit="gradients",
+        tolerance=1e-6,
+        because="The second step adds four gradients g_i of micro-batches to the first step's mean "
+        "g, and then divides all of it by 4: (g + 4 g) / 4.",
+        slips={
+            2: "That's gradient accumulation as you would write it by hand. Here the old gradient "
+            "is divided by m once more.",
+            1: "That would be a mean of both steps. The new gradient counts in full.",
+            0.5: "The new micro-batches are divided once, as they should be; only the old gradient "
+            "is divided twice.",
+            5: "You forgot to divide by m at the end.",
+        },
+    ),
+}

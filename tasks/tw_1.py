@@ -1,0 +1,58 @@
+"""TW-1: the trainer of DP-PP-2 on torch's mesh, sharded and pipelined by torch."""
+
+from helpers.grade import Task
+
+TASK = Task(
+    id="TW-1",
+    title="port DP x PP to a mesh",
+    file="DP_PP/torchs_words.py",
+    function="train",
+    notebook="19",
+    points=20,
+    minutes=40,
+    seconds=150,
+    ranks=4,
+    libraries=("torch._dynamo", "torch.distributed.pipelining"),
+    hints=(
+        "Take your trainer of lesson 08 and exchange three things: grid and groups become a mesh, "
+        "average_gradients becomes fully_shard (before the optimizer is made), and Pipeline "
+        "becomes PipelineStage in a schedule. The loop around them stays.",
+        "dp, pp, tp = mesh.get_coordinate(). The text is part dp of mesh['dp'].size(), the stage "
+        "is number pp of options.stages. Every Block among stage.modules() is sharded over "
+        "mesh['dp'], then the stage. The group of PipelineStage is mesh['pp'].get_group().",
+        "schedule = SCHEDULES[options.schedule](part, options.micro_batches, loss_fn=loss_of). In "
+        "the loop: optimizer.zero_grad(); schedule.step(ids) on the first stage, schedule.step("
+        "target=ids, losses=found) on the last, schedule.step(ids, target=ids, losses=found) if it "
+        "is both; optimizer.step(); where found isn't empty, the loss is the mean of it.",
+    ),
+)
+
+
+def run(module, case):
+    """On every rank: what it has after a few steps, in float64; all of each tensor.
+
+    case: {"dp", "pp", "flags": of the script}.
+    """
+    import torch
+    import torch.distributed as dist
+
+    from helpers.ranks import Place
+    from simplellm.slicing import whole_name
+
+    rank, world = dist.get_rank(), dist.get_world_size()
+    said, before = [], torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        options = module.read_flags(case["flags"])
+        place = Place(rank, world, rank, world)
+        losses, stage, _ = module.train(options, place, "cpu", lambda *pair: said.append(pair))
+        return {
+            "losses": [float(loss) for loss in losses],
+            "said": [step for step, _ in said],
+            "weights": {
+                whole_name(name, getattr(stage, "first_layer", 0)): module.whole(w.detach())
+                for name, w in stage.named_parameters()
+            },
+        }
+    finally:
+        torch.set_default_dtype(before)

@@ -1,0 +1,85 @@
+"""Ring, Ulysses and gather are one device's attention: float64, forward and backward, any shape."""
+
+import random
+import sys
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from helpers.grade.task import ROOT
+from helpers.parallel.context import visible
+from helpers.ranks import launch
+from helpers.trace import Recorder
+from simplellm.blocks import attend
+
+TOLERANCE = 1e-12
+CASES = 10
+
+
+def draw(seed, ranks):
+    """Sizes of one case, and q, k, v, documents and a gradient for the whole sequence."""
+    pick, values = random.Random(seed), torch.Generator().manual_seed(seed)
+    group, keys = pick.choice((1, 2, 3)), pick.choice((1, 2, ranks))
+    rows, head, length = (
+        pick.choice((1, 2)),
+        pick.choice((2, 5, 8)),
+        2 * ranks * pick.choice((1, 2, 5)),
+    )
+
+    def tensor(heads):
+        return 3 * torch.randn(rows, heads, length, head, generator=values, dtype=torch.float64)
+
+    documents = None
+    if pick.random() < 0.6:
+        starts = torch.rand(rows, length, generator=values) < pick.choice((0.1, 0.5))
+        documents = starts.cumsum(1)
+    return tensor(group * keys), tensor(keys), tensor(keys), documents, tensor(group * keys)
+
+
+def one_device(q, k, v, documents, gradient):
+    q, k, v = (t.clone().requires_grad_() for t in (q, k, v))
+    everything = torch.arange(q.shape[2])
+    out = attend(q, k, v, mask=visible(everything, everything, documents))
+    return out.detach(), *torch.autograd.grad(out, (q, k, v), gradient)
+
+
+def on_a_rank(seeds):
+    """The largest relative difference of each case, way and result, and the sizes of messages."""
+    sys.path[:0] = [str(ROOT / "CP/ring"), str(ROOT / "CP/ulysses")]
+    from heads import gathered_attention, ulysses_attention
+    from ring_attention import Ring, ring_attention
+    from zigzag import LAYOUTS
+
+    rank, ranks, found = dist.get_rank(), dist.get_world_size(), {}
+    ring = Ring(recorder=Recorder(rank, enabled=False))
+    for seed in seeds:
+        q, k, v, documents, gradient = draw(seed, ranks)
+        right, length = one_device(q, k, v, documents, gradient), q.shape[2]
+        ways = {}
+        for name, cut in LAYOUTS.items():
+            positions = [cut(length, ranks, r) for r in range(ranks)]
+            ways[f"ring, {name}"] = positions, ring_attention(ring, positions, documents)
+            ways[f"gather, {name}"] = positions, gathered_attention(None, positions, documents)
+        if q.shape[1] % ranks == 0 and (k.shape[1] % ranks == 0 or ranks % k.shape[1] == 0):
+            positions = [LAYOUTS["contiguous"](length, ranks, r) for r in range(ranks)]
+            ways["ulysses"] = positions, ulysses_attention(None, documents)
+        for name, (positions, mix) in ways.items():
+            mine = positions[rank]
+            parts = [t[:, :, mine].clone().requires_grad_() for t in (q, k, v)]
+            out = mix(*parts)
+            results = out.detach(), *torch.autograd.grad(out, parts, gradient[:, :, mine])
+            found[seed, name] = [
+                ((a - b[:, :, mine]).abs().max() / b.abs().max().clamp(min=1.0)).item()
+                for a, b in zip(results, right, strict=True)
+            ]
+    return found
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_every_way_is_one_device(ranks):
+    seeds = range(100 * ranks, 100 * ranks + CASES)
+    for found in launch(on_a_rank, ranks, (list(seeds),), quiet=True, timeout=120):
+        assert {name for _, name in found} >= {"ulysses", "ring, zigzag", "gather, contiguous"}
+        for case, differences in found.items():
+            assert max(differences) < TOLERANCE, (case, differences)

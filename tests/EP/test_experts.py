@@ -1,0 +1,192 @@
+"""Experts on several ranks are experts on one device: losses, gradients and weights, in float64."""
+
+import random
+import sys
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from helpers.grade.task import ROOT, load_module
+from helpers.ranks import find_place, launch
+from simplellm.llama import CausalLLama, LLama
+from simplellm.losses import causalLLMLoss
+from simplellm.moe import Experts, give_experts, moe_layers
+
+FOLDER = ROOT / "EP/experts"
+TOLERANCE = 1e-12  # float64, relative to the largest entry of a tensor
+VOCABULARY, LENGTH = 40, 6
+
+
+def script(name="intro_EP"):
+    for folder in (FOLDER, ROOT / "DP/zero"):
+        if str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
+    return load_module(FOLDER / f"{name}.py", name)
+
+
+def cases(ranks):
+    """Draw shapes and routings: every way to share experts, with and without a limit."""
+    draw = random.Random(ranks)
+    for ep in [n for n in (1, 2, 4) if ranks % n == 0]:
+        for way in ("as drawn", "all to one expert", "capacity", "loss"):
+            experts = ep * draw.choice([1, 2, 3])
+            yield {
+                "ep": ep,
+                "way": way,
+                "seed": draw.randrange(1000),
+                "rows": draw.choice([1, 3]),
+                "sizes": Experts(
+                    experts,
+                    draw.randint(1, min(3, experts)),
+                    shared=draw.choice([0, 1]),
+                    capacity=draw.choice([0.4, 1.0]) if way == "capacity" else None,
+                ),
+            }
+
+
+def make(case):
+    torch.manual_seed(case["seed"])
+    sizes = {"dmodel": 8, "num_heads": 2, "n_layers": 2, "ctx_size": LENGTH, "device": "cpu"}
+    net = give_experts(LLama(CausalLLama, VOCABULARY, **sizes), case["sizes"]).double()
+    with torch.no_grad():
+        for layer in moe_layers(net):
+            layer.router.gate.weight *= 50  # tokens differ in where they go
+            if case["way"] == "all to one expert":
+                layer.router.bias[0] = 9.0
+    return net
+
+
+def tokens(case, rank):
+    draw = torch.Generator().manual_seed(100 * case["seed"] + rank)
+    return torch.randint(VOCABULARY, (case["rows"], LENGTH), generator=draw)
+
+
+def loss_of(net, case, rank):
+    ids = tokens(case, rank)
+    loss = causalLLMLoss(net(ids), ids, VOCABULARY)
+    if case["way"] == "loss":
+        for layer in moe_layers(net):
+            routing = layer.routing
+            loss = loss + script("balance").balance_loss(routing.probabilities, routing.wanted)
+    return loss
+
+
+def gradients(net):
+    return {name: p.grad for name, p in net.named_parameters()}
+
+
+def on_ranks(drawn):
+    """On a rank: for each case the loss, the gradients, and what the experts had to do."""
+    ep, found = script(), []
+    for case in drawn:
+        net = make(case)
+        shared, replicas = ep.make_groups(case["ep"])
+        ep.spread(net, shared)
+        loss = loss_of(net, case, dist.get_rank())
+        loss.backward()
+        ep.average_gradients(net, replicas)
+        counts = [layer.routing.counts for layer in moe_layers(net)]
+        found.append((loss.item(), gradients(net), torch.stack(counts)))
+    return found
+
+
+def same(right, found):
+    return (right - found).abs().max() <= TOLERANCE * max(1e-3, right.abs().max())
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_ranks_are_one_device(ranks):
+    drawn = list(cases(ranks))
+    found = launch(on_ranks, ranks, (drawn,), quiet=True, timeout=400)
+    dropped = 0
+    for number, case in enumerate(drawn):
+        net = make(case)
+        losses = [loss_of(net, case, rank) for rank in range(ranks)]
+        sum(losses).div(ranks).backward()
+        right = gradients(net)
+        seen = set()
+        for rank in range(ranks):
+            loss, mine, counts = found[rank][number]
+            assert loss == pytest.approx(losses[rank].item(), rel=1e-12), case
+            seen |= set(mine)
+            for name, gradient in mine.items():
+                assert same(right[name], gradient), (case, rank, name)
+            wanted = tokens(case, rank).numel() * case["sizes"].top_k
+            dropped += 2 * wanted - counts.sum().item()
+            if case["way"] != "capacity":
+                assert counts.sum() == 2 * wanted
+        assert seen == set(right), case
+    assert dropped > 0
+
+
+def zero_1(steps=3):
+    """On a rank: the weights after steps of ZeRO-1, and the largest state that was kept."""
+    case = next(case for case in cases(4) if case["ep"] == 2)
+    ep, zero = script(), __import__("zero1")
+    from helpers.trace import Recorder
+
+    net = make(case)
+    shared, replicas = ep.make_groups(case["ep"])
+    ep.spread(net, shared)
+    trainers = ep.zero_1(net, replicas, zero.Zero1, sgd, Recorder(0))
+    for _ in range(steps):
+        for trainer in trainers:
+            trainer.zero_grad()
+        loss_of(net, case, find_place().rank).backward()
+        for trainer in trainers:
+            trainer.step()
+    return {name: p.detach().clone() for name, p in net.named_parameters()}
+
+
+def sgd(parameters):
+    return torch.optim.SGD(parameters, lr=0.3, momentum=0.9)
+
+
+def test_zero_1_is_one_device():
+    case = next(case for case in cases(4) if case["ep"] == 2)
+    found = launch(zero_1, 4, quiet=True, timeout=400)
+    net = make(case)
+    optimizer = sgd(net.parameters())
+    for _ in range(3):
+        optimizer.zero_grad()
+        sum(loss_of(net, case, rank) for rank in range(4)).div(4).backward()
+        optimizer.step()
+    right = dict(net.named_parameters())
+    assert set().union(*found) == set(right)
+    for rank in found:
+        for name, weight in rank.items():
+            assert same(right[name], weight), name
+
+
+def train(flags):
+    ep = script()
+    return ep.train(ep.read_flags(flags), find_place(), "cpu", lambda *_: None)[0]
+
+
+def send_what_does_not_fit():
+    ids = torch.arange(6).view(1, 6)
+    with pytest.raises(ValueError, match="ranks 0 and 1 read the same tokens"):
+        script("dispatch").require_own_tokens(ids)
+    script("dispatch").require_own_tokens(ids + dist.get_rank())
+    take = [1, 1 + (dist.get_rank() == 0)]  # rank 0 expects a row more than rank 1 sends
+    with pytest.raises(RuntimeError, match="the parts of a collective have different sizes"):
+        script("dispatch").Dispatch().send(torch.ones(2, 3), [1, 1], take)
+
+
+def test_the_script_learns_and_refuses_what_cannot_be():
+    flags = ["--dmodel", "16", "--heads", "2", "--seq-l", "32", "--steps", "10", "--ep", "1"]
+    flags += ["--lr", "2e-2"]
+    for more in (["--balance", "loss", "--capacity", "1.25"], ["--balance", "bias"]):
+        losses = launch(train, 2, ([*flags, *more],), quiet=True, timeout=400)
+        assert sum(rank[-1] for rank in losses) < sum(rank[0] for rank in losses) - 0.2
+    launch(send_what_does_not_fit, 2, quiet=True)
+    check, read = script().check_ranks, script().read_flags
+    for flags, ranks, said in (
+        (["--experts", "6"], 4, "6 experts cannot be divided among 4 ranks"),
+        (["--ep", "3"], 4, "--ep 3 does not divide 4 ranks"),
+        (["--top-k", "9"], 4, "a token cannot choose 9 of 8 experts"),
+        (["--capacity", "0"], 4, "leaves the experts nothing to do"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            check(read(flags), ranks)

@@ -1,0 +1,215 @@
+"""The schedule game in a real page: by mouse, touch and keyboard, and a plan on real ranks."""
+
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+from helpers.play import answer
+from helpers.play.__main__ import server
+
+pytestmark = pytest.mark.timeout(600)
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+SCREENSHOTS = Path(__file__).resolve().parents[2] / "build/screenshots"
+SIZES = {"phone": (390, 844), "laptop": (1280, 800), "projector": (1920, 1080)}
+
+
+@pytest.fixture(scope="module")
+def game():
+    """Open the game's page: game(fragment, …) is a fresh page at that level."""
+    from playwright.sync_api import sync_playwright
+
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.skip("No Chromium or Chrome is on the PATH: install one to run the browser tests.")
+    made, address = server()
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=program, args=["--no-sandbox"])
+
+        def opened(fragment, size="laptop", theme="light", touch=False):
+            width, height = SIZES[size]
+            context = browser.new_context(
+                viewport={"width": width, "height": height}, color_scheme=theme, has_touch=touch
+            )
+            page = context.new_page()
+            page.errors = []
+            page.on("pageerror", lambda error: page.errors.append(str(error)))
+            page.goto(address + fragment)
+            page.wait_for_selector(".play-lane")
+            return page
+
+        yield opened
+        browser.close()
+    made.shutdown()
+    made.server_close()
+
+
+def plan(page):
+    """The orders on the page, as the boxes in the lanes name them."""
+    lanes = page.locator(".play-lane")
+    return [
+        [box.get_attribute("data-name") for box in lanes.nth(n).locator(".play-box").all()]
+        for n in range(lanes.count())
+    ]
+
+
+def place(page, name):
+    page.locator(f'.play-chip[data-name="{name}"]').click()
+    page.wait_for_selector(f'.play-box[data-name="{name}"]')
+
+
+def said(page, words):
+    page.locator(".play-said", has_text=words).wait_for()
+
+
+def number(page, key):
+    return page.locator(f'[data-key="{key}"] dd').inner_text()
+
+
+def test_a_level_is_won_by_mouse_and_kept(game):
+    page = game("#level=one")
+    for name in ("0F0", "1F0", "2F0"):
+        place(page, name)
+    page.locator(".play-ghost[data-name='3F0']").click()
+    for name in ("3B0", "2B0", "1B0", "0B0"):
+        place(page, name)
+    said(page, "Done: 8 s, and nobody knows a faster plan.")
+    assert number(page, "your best") == "8 s" and number(page, "messages") == "6"
+    assert page.locator("option", has_text="✓ 1. One micro-batch").count() == 1
+    page.reload()
+    page.wait_for_selector(".play-lane")
+    assert page.locator("option", has_text="✓ 1. One micro-batch").count() == 1
+    assert page.errors == []
+
+
+def test_a_level_is_won_by_keyboard(game):
+    page = game("#level=gpipe")
+    page.locator(".play-board").focus()
+    for rank in range(4):
+        for _ in range(4):
+            page.keyboard.press("f")
+        page.keyboard.press("ArrowDown")
+        page.wait_for_function(f"document.querySelectorAll('.play-box').length === {4 * rank + 4}")
+    page.keyboard.press("ArrowUp")  # from rank 0 to rank 3
+    for rank in reversed(range(4)):
+        for _ in range(4):
+            page.keyboard.press("b")
+        count = 16 + 4 * (4 - rank)
+        page.wait_for_function(f"document.querySelectorAll('.play-box').length === {count}")
+        page.keyboard.press("ArrowUp")
+    said(page, "Done: 14 s")
+    assert number(page, "your best") == "14 s" and page.errors == []
+    page.keyboard.press("z")
+    page.wait_for_function("document.querySelectorAll('.play-box').length === 31")
+    page.keyboard.press("y")
+    page.wait_for_function("document.querySelectorAll('.play-box').length === 32")
+
+
+@pytest.mark.parametrize(
+    "fragment, keys, words",
+    [
+        ("#level=cap&plan=F0__", ["b"], "0B0 needs 1B0 of rank 1, which isn't in the plan yet"),
+        ("#level=cap&plan=__", ["ArrowDown", "f"], "1F0 needs 0F0 of rank 0"),
+        ("#level=cap&plan=F0-F1-F2__", ["f"], "rank 0 keeps 3 already and has room for 3"),
+        ("#level=cap&plan=F0__", ["i"], "there's no I in this level"),
+        ("#level=two&plan=F0-F1-F2_F0", ["f"], "0F3 finds no room"),
+        ("#level=cap&plan=F0-F1_F0_F0", ["Home", "Delete"], "1F0 needs 0F0 of rank 0"),
+    ],
+)
+def test_an_illegal_move_is_refused_with_its_reason(game, fragment, keys, words):
+    page = game(fragment)
+    before = plan(page)
+    page.locator(".play-board").focus()
+    for key in keys:
+        page.keyboard.press(key)
+    said(page, words)
+    assert page.locator(".play-said.play-refused").count() == 1 and plan(page) == before
+    for needed in page.locator(".play-needed").all():
+        assert needed.get_attribute("data-name") in ("1B0", "0F0")
+
+
+def test_boxes_are_dragged_along_the_lane_and_out_of_it(game):
+    page = game("#level=cap&plan=F0-F1-F2__")
+    box = page.locator('.play-box[data-name="0F2"]').bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def drag(to_x, to_y):
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(to_x, to_y, steps=5)
+        page.mouse.up()
+
+    drag(x - 2.2 * box["width"], y)
+    page.wait_for_function("document.querySelector('.play-box').dataset.name === '0F2'")
+    assert plan(page)[0] == ["0F2", "0F0", "0F1"]
+    drag(x, y + 300)
+    page.wait_for_function("document.querySelectorAll('.play-box').length === 2")
+    assert plan(page)[0] == ["0F2", "0F0"]
+
+
+def test_a_finger_places_and_takes_back(game):
+    page = game("#level=cap", size="phone", touch=True)
+    for name in ("0F0", "0F1"):
+        page.locator(f'.play-chip[data-name="{name}"]').tap()
+        page.wait_for_selector(f'.play-box[data-name="{name}"]')
+    page.locator('.play-box[data-name="0F0"]').tap()
+    page.get_by_label("take back").tap()
+    page.wait_for_function("document.querySelectorAll('.play-box').length === 1")
+    assert plan(page)[0] == ["0F1"]
+    for one in page.locator(".play-chip, .play-tools button").all():
+        if one.is_visible():
+            box = one.bounding_box()
+            assert min(box["width"], box["height"]) >= 33  # for a finger
+
+
+def test_what_others_need_goes_with_them_when_asked_twice(game):
+    page = game("#level=cap&plan=F0-F1_F0_F0")
+    page.locator('.play-box[data-name="0F0"]').click()
+    page.get_by_label("take back").click()
+    said(page, "1F0 needs 0F0 of rank 0, which isn't in the plan yet. Take it back once more")
+    page.get_by_label("take back").click()
+    page.wait_for_function("document.querySelectorAll('.play-box').length === 1")
+    assert plan(page) == [["0F1"], [], []]
+
+
+def test_a_broken_link_is_said_and_its_words_stay_words(game):
+    page = game("#level=cap&plan=F0-<img src=x onerror=alert(1)>")
+    said(page, "is no action")
+    assert page.locator(".play img").count() == 0 and page.errors == []
+
+
+def test_the_ladder_of_help(game):
+    page = game("#level=cap")
+    page.get_by_label("help", exact=True).select_option("legal")
+    assert page.locator(".play-ghost, .play-not-ready").count() == 0
+    page.get_by_label("play on").click()
+    said(page, "real choice")
+    page.get_by_label("finish it for me").click()
+    said(page, "Done: 16 s")
+    assert number(page, "your best") == "16 s, helped"
+
+
+def test_a_plan_made_by_hand_runs_on_real_ranks(game):
+    page = game("#level=own&ranks=2&micro_batches=2")
+    for name in ("0F0", "0F1", "1F0", "1B0", "1F1", "1B1", "0B0", "0B1"):
+        place(page, name)
+    page.get_by_label("run it on real ranks").click()
+    page.wait_for_selector(".play-measured", timeout=120_000)
+    assert page.locator(".play-measured").count() == 8
+    page.locator(".play-said", has_text="RIGHT: ").wait_for(timeout=180_000)
+    assert "Planned 1.50 s, measured" in page.locator(".play-said").inner_text()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_fits_every_screen(game, size, theme):
+    done = answer({"do": "finish", "level": "h1"})
+    text = answer({"do": "save", "as": "link", "level": "h1", "plan": done["plan"]})["text"]
+    page = game("#" + text, size, theme)
+    assert page.locator(".play").get_attribute("data-theme") == theme
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0  # the lanes scroll, the page doesn't
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"play_{size}_{theme}.png")

@@ -1,0 +1,156 @@
+"""The site in a browser: read, predict, play, explore, solve; and all of it without a network."""
+
+import functools
+import shutil
+import sys
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools"))
+LESSON = "lessons/06_micro_batches.html"
+SLOW = 120_000  # ms
+LOOP = "async def basic(model):\n    while True:\n        pass\n"
+WRONG = "async def basic(model):\n    model.load_weights(7)\n    return model\n"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """(address, the server) of the site, as any web server would serve it."""
+    from pages.write import write_site
+
+    folder = tmp_path_factory.mktemp("site")
+    write_site(ROOT, folder / "lab")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/lab/", server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip("No Chromium or Chrome is on the PATH: install one to run the browser tests.")
+    with sync_playwright() as play:
+        yield (started := play.chromium.launch(executable_path=program, args=["--no-sandbox"]))
+        started.close()
+
+
+def outside(url: str) -> list[str]:
+    """The address, if it's of another host."""
+    return [] if url.startswith(("http://127.0.0.1:", "data:", "blob:")) else [url]
+
+
+@pytest.fixture
+def page(browser):
+    """A page of a new visitor; whatever it complains of fails the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page, bad = context.new_page(), []
+    page.set_default_timeout(SLOW)
+    page.on("pageerror", lambda error: bad.append(str(error)))
+    page.on("console", lambda said: bad.append(said.text) if said.type == "error" else None)
+    page.on(
+        "request",
+        lambda r: (
+            None if "127.0.0.1" in r.url or r.url[:5] in ("data:", "blob:") else bad.append(r.url)
+        ),
+    )
+    yield page
+    context.close()
+    assert bad == []
+
+
+def test_a_lesson_is_read_predicted_and_its_timelines_live(site, page):
+    page.goto(site[0] + LESSON)
+    box = page.locator(".predict").first
+    name = box.get_attribute("data-id")
+    answers = [d for d in page.locator(".reveal").all() if name in d.get_attribute("data-answers")]
+    box.locator("button").nth(2).focus()
+    page.keyboard.press("Enter")
+    assert box.locator("[role=status]").inner_text() == "You say C. Read on."
+    answers[0].locator("summary").click()
+    assert answers[0].inner_text().splitlines()[-1].startswith("You said C; it's ")
+    number = page.locator("form.number").first
+    number.locator("input").fill("-1")
+    number.locator("input").press("Enter")
+    assert "Not yet" in number.locator("[role=status]").inner_text()
+    page.locator("[data-timeline]").first.scroll_into_view_if_needed()
+    page.locator(".live canvas").first.wait_for()
+    page.reload()
+    assert (
+        page.locator(".predict").first.locator("[aria-pressed=true]").get_attribute("data-letter")
+        == "C"
+    )
+
+
+def test_a_level_is_played_and_a_slider_moved_then_again_without_a_network(site, page):
+    address, server = site
+    page.goto(address + "play.html")
+    page.wait_for_function("document.querySelectorAll('#play select option').length > 3")
+    page.get_by_text("finish it", exact=True).click()
+    page.get_by_text("8 of 8").wait_for()
+    page.goto(address + "explore.html")
+    page.locator("#view canvas").first.wait_for()
+    page.locator("[data-key=ranks]").focus()
+    page.keyboard.press("ArrowRight")
+    page.locator(".lab-title", has_text="5 ranks").wait_for()
+    page.evaluate("""async () => {
+        const soon = () => new Promise((done) => setTimeout(done, 200));
+        while (!(await caches.match("engine/lab.zip"))) await soon();
+        while (!(await caches.match("index.html"))) await soon();
+    }""")
+    page.context.set_offline(True)
+    page.goto(address + "play.html")
+    page.wait_for_function("document.querySelectorAll('#play select option').length > 3")
+    page.goto(address + LESSON)
+    page.locator("h1").wait_for()
+    page.context.set_offline(False)
+
+
+def test_a_puzzle_that_never_ends_is_stopped_and_the_page_lives(site, page):
+    page.goto(site[0] + "puzzles.html")
+    editor, said = page.locator("textarea"), page.locator("pre[role=status]")
+    editor.fill(WRONG)
+    page.get_by_text("Run it", exact=True).click()
+    page.wait_for_function(
+        "document.querySelector('pre[role=status]').textContent.includes('line 2')"
+    )
+    assert "load_weights" in said.inner_text()
+    editor.fill(LOOP)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_function(
+        "document.querySelector('pre[role=status]').textContent.includes('never ends')"
+    )
+    editor.fill(WRONG)
+    page.get_by_text("Run it", exact=True).click()  # by a Python that was started anew
+    page.wait_for_function(
+        "document.querySelector('pre[role=status]').textContent.includes('line 2')"
+    )
+
+
+def test_a_browser_without_webassembly_is_told_so(site, page):
+    page.add_init_script("delete globalThis.WebAssembly")
+    page.goto(site[0] + "design.html")
+    page.get_by_text("This browser has no WebAssembly").wait_for()
+
+
+def test_sliders_of_a_cluster_say_what_does_not_fit(site, page):
+    page.goto(site[0] + "design.html")
+    page.locator("#view svg").wait_for()
+    page.locator("[data-key=dp]").select_option("2")
+    page.wait_for_function("document.querySelector('[data-key=micro_batches]').value === '4'")
+    page.locator("[data-key=tp]").select_option("8")
+    page.locator("[role=img]", has_text="it fits").first.wait_for(state="attached")

@@ -1,0 +1,119 @@
+"""Mixtures of experts: counted from a config.json, and on the cluster."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from helpers.cluster import Layout, estimate, memory, preset
+from helpers.cluster.network import all_to_all_seconds
+from helpers.cost import (
+    MoE,
+    all_to_all_bytes,
+    expert_parallel_bytes,
+    flops,
+    layer_activations,
+    parameters,
+    read_config,
+)
+from helpers.grade.task import ROOT
+from simplellm.llama import CausalLLama, LLama
+from simplellm.moe import Experts, give_experts
+
+MIXTRAL = read_config(ROOT / "EP/configs/mixtral_8x7b.json")
+DEEPSEEK = read_config(ROOT / "EP/configs/deepseek_v3.json")
+H100 = preset("H100")
+
+
+def test_published_sizes_to_ten_million():
+    for model, total, active in ((MIXTRAL, 46.70, 12.88), (DEEPSEEK, 671.03, 37.55)):
+        count = parameters(model)
+        assert count.total / 1e9 == pytest.approx(total, abs=0.005)
+        assert count.active / 1e9 == pytest.approx(active, abs=0.005)
+    without = parameters(DEEPSEEK)
+    assert (without.active - without.embedding) / 1e9 == pytest.approx(36.63, abs=0.005)
+    assert "used by a token" in str(without) and "used by a token" not in str(
+        parameters(read_config(ROOT / "TP/llama_7b_config.json"))
+    )
+
+
+def test_it_counts_our_own():
+    sizes = Experts(experts=6, top_k=2, shared=1, hidden_dim=20)
+    net = LLama(CausalLLama, 50, dmodel=16, num_heads=2, n_layers=3, hidden_dim=40, device="cpu")
+    give_experts(net, sizes)
+    config = {
+        "model_type": "mixtral",
+        "hidden_size": 16,
+        "num_attention_heads": 2,
+        "num_hidden_layers": 3,
+        "intermediate_size": 20,
+        "vocab_size": 50,
+        "num_local_experts": 6,
+        "num_experts_per_tok": 2,
+    }
+    model = replace(read_config(config), moe=MoE(6, 2, 20, shared=1))
+    assert parameters(model).total == sum(p.numel() for p in net.parameters())
+    used = [p for name, p in net.named_parameters() if ".experts." not in name]
+    expert = sum(p.numel() for p in net.model.layers[0].mlp.experts["0"].parameters())
+    assert parameters(model).active == sum(p.numel() for p in used) + 3 * 2 * expert
+    with FlopCounterMode(display=False) as counted, torch.no_grad():
+        net(torch.zeros(1, 8, dtype=torch.long))
+    assert counted.get_total_flops() == flops(model, 1, 8, "weights").forward
+
+
+def test_a_token_costs_twice_its_active_weights_forward():
+    for model in (MIXTRAL, DEEPSEEK):
+        count, each = parameters(model), flops(model, 1, 1, "weights").forward
+        assert each == pytest.approx(2 * (count.active - count.embedding), rel=1e-4)
+
+
+def test_all_to_all():
+    assert all_to_all_bytes(80, 4) == 60
+    one = all_to_all_bytes(2 * 10 * 2 * 4096, 4)
+    assert expert_parallel_bytes(MIXTRAL, 1, 10, ep=4) == 4 * one
+    inside = all_to_all_seconds(H100, 1e9, 8, 8)
+    assert inside == pytest.approx(7 / 8 * 1e9 / H100.inside.speed, rel=0.01)
+    across = all_to_all_seconds(H100, 1e9, 16, 8)
+    assert across == pytest.approx(0.5 * 1e9 / H100.between.speed, rel=0.01)
+    assert all_to_all_seconds(H100, 1e9, 1, 1) == 0
+
+
+def test_shared_experts_take_less_memory_and_send_more():
+    layout = {"batch": 64, "dp": 16, "pp": 4, "tp": 1, "zero": 1, "flash": True}
+    done = [estimate(MIXTRAL, Layout(**layout, ep=ep), H100) for ep in (1, 2, 8)]
+    totals = [each.memory.weights for each in done]
+    assert totals[0] > totals[1] > totals[2]
+    experts = 32 / 4 * 8 * parameters(MIXTRAL).expert
+    assert totals[0] - totals[2] == pytest.approx(2 * experts * 7 / 8)
+    states = [each.memory.optimizer for each in done]  # ZeRO-1 cuts it 16 ways in either case
+    assert states[0] == pytest.approx(states[2])
+    sent = [each.causes["tensor-parallel messages"] for each in done]
+    assert sent[0] == 0 < sent[1] < sent[2]
+    assert memory(MIXTRAL, Layout(**layout)).total > 0
+
+
+@pytest.mark.parametrize(
+    ("model", "layout", "words"),
+    [
+        (MIXTRAL, {"dp": 8, "ep": 3}, "ep 3 does not divide 8 replicas"),
+        (MIXTRAL, {"dp": 16, "ep": 16}, "ep 16 does not divide 8 experts"),
+        (DEEPSEEK, {"pp": 61}, "latent attention"),
+    ],
+)
+def test_what_does_not_go(model, layout, words):
+    with pytest.raises(ValueError, match=words):
+        estimate(model, Layout(64, **layout), H100)
+
+
+def test_wrong_sizes():
+    with pytest.raises(ValueError, match="a token chooses 3 of 2 experts"):
+        MoE(2, 3, 8)
+    with pytest.raises(ValueError, match="width must be 1 or more"):
+        MoE(2, 1, 0)
+    with pytest.raises(ValueError, match="latent attention"):
+        layer_activations(DEEPSEEK, 1, 128)
+    fields = {**{"model_type": "mixtral"}, "hidden_size": 8, "num_attention_heads": 2}
+    fields |= {"num_hidden_layers": 1, "intermediate_size": 8, "vocab_size": 9}
+    with pytest.raises(ValueError, match="lacks the field 'num_local_experts'"):
+        read_config(fields)

@@ -1,0 +1,174 @@
+"""The schedule game: moves and their reasons, levels and par, help, links and files."""
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+
+from helpers.play import LEVELS, Board, Refused, answer, level_of
+from helpers.play.finish import coached, finished, known_plans, played_on, worth
+from helpers.schedules import Action, check, from_csv
+from helpers.schedules.schedule import read_action
+
+
+def ask(level, plan, do, **more):
+    return answer({"do": do, "level": level, "plan": plan} | more)
+
+
+@pytest.mark.parametrize(
+    "level, plan, move, words, needs",
+    [
+        ("cap", "__", "1F0", "1F0 needs 0F0 of rank 0, which isn't in the plan yet", ["0F0"]),
+        ("cap", "F0__", "0B0", "0B0 needs 1B0 of rank 1, which isn't in the plan yet", ["1B0"]),
+        ("cap", "F0 F1 F2__", "0F3", "finds no room, because rank 0 keeps 3 already", []),
+        ("cap", "F0__", "0F0", "0F0 is there a second time, after position 0: keep one", []),
+        ("cap", "F0__", "0W0", "there's no W in this level: the backward is in one piece", []),
+        (
+            "h1",
+            "F0_F0_F0",
+            "2W0",
+            "2W0 needs 2I0, which isn't in the plan yet: add it before",
+            ["2I0"],
+        ),
+        ("h1", "F0__", "0B0", "there's no B in this level: split it in I, W", []),
+        ("two", "F0_F0", "0F3", "is of the next step, and rank 0 must first finish this", []),
+        ("cap", "__", "9F0", "this level has no 9F0", []),
+        ("cap", "__", "<b>", "'<b>' is no action", []),
+    ],
+)
+def test_an_illegal_move_is_refused_with_its_reason(level, plan, move, words, needs):
+    said = ask(level, plan, "place", action=move)
+    assert words in said["refused"] and said["needs"] == needs
+    assert "plan" not in said
+
+
+def test_what_others_need_cannot_be_taken_back_alone():
+    said = ask("cap", "F0 F1_F0_F0", "remove", action="0F0")
+    assert "1F0 needs 0F0 of rank 0" in said["refused"]
+    assert ask("cap", "F0 F1_F0_F0", "remove", action="0F0", users=True)["plan"] == "F1__"
+
+
+def test_moves_that_would_deadlock_or_come_too_early_are_refused():
+    board = finished(Board(level_of("1f1b")))
+    with pytest.raises(Refused, match="comes later, at position"):
+        board.move(Action("B", 3, 0), 0)
+    with pytest.raises(Refused, match="deadlock: "):
+        board.move(Action("F", 0, 7), 99)
+    assert board.move(Action("F", 0, 1), 0).orders[0][:2] == (Action("F", 0, 1), Action("F", 0, 0))
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.id)
+def test_each_level_can_be_won_and_nothing_known_beats_par(level):
+    done = finished(Board(level))
+    check(done.schedule)
+    shown = answer({"do": "finish", "level": level.id})
+    assert shown["complete"] and shown["score"]["placed"] == shown["score"]["total"]
+    if level.par is not None:
+        assert worth(done) == pytest.approx(level.par) and shown["won"]
+        assert (
+            min([worth(Board(level, p.ranks)) for p in known_plans(level)], default=99) >= level.par
+        )
+    assert answer({"do": "par", "level": level.id})["par"] == pytest.approx(worth(done))
+
+
+def test_a_level_is_not_won_below_its_goal():
+    one_by_one = "_".join(" ".join(f"F{i} B{i}" for i in range(4)) for _ in range(4))
+    shown = ask("gpipe", one_by_one, "open")
+    assert shown["complete"] and not shown["won"]
+    assert shown["said"].startswith("Complete in 32 s; the goal is 14 s")
+
+
+def test_any_hand_of_legal_moves_can_be_drawn_and_what_is_offered_is_legal():
+    rng = random.Random(5)
+    for level in (level_of("v"), level_of("two"), level_of("slow")):
+        board = Board(level)
+        while True:
+            offered = [n for rank in range(level.ranks) for n in board.next_of(rank)]
+            ready = [(action, start) for action, start in offered if start is not None]
+            for action, start in offered:
+                if start is None:
+                    with pytest.raises(Refused):
+                        board.place(action)
+            if not ready:
+                break
+            action, start = rng.choice(ready)
+            board = board.place(action)
+            order = board.orders[level.places[action.stage]]
+            times = board.simulated.times.starts[level.places[action.stage]]
+            assert times[order.index(action)] == start
+        assert answer({"do": "open", "level": level.id, "plan": plan_of(board)})["plan"]
+
+
+def plan_of(board):
+    return "_".join(" ".join(map(str, order)) for order in board.orders)
+
+
+def test_the_coach_knows_a_choice_from_none_and_play_on_stops_there():
+    board = Board(level_of("cap"))
+    assert coached(board)[0] == "Rank 0 has one thing to do: 0F0."
+    board, why = played_on(board)
+    assert "real choice" in why
+    words, about, best = coached(board)
+    assert len(about) > 1 and best == about[0]
+    good, bad = (worth(finished(board.place(action))) for action in (best, about[1]))
+    assert good < bad and f"{good:g} s" in words and f"{bad:g} s" in words
+
+
+def test_a_dead_end_is_said():
+    level = replace(level_of("own", {"ranks": 2, "shape": 1, "cap": 2}), id="own")
+    board = Board(level).place(Action("F", 0, 0)).place(Action("F", 0, 1))
+    assert finished(board) is None
+    said = ask("own", "0F0 0F1_", "finish", costs={"ranks": 2, "shape": 1, "cap": 2})
+    assert "no order fits into memory" in said["refused"]
+
+
+def test_a_plan_travels_as_link_json_and_csv():
+    board = finished(Board(level_of("v")))
+    for form in ("link", "json", "csv"):
+        text = answer({"do": "save", "as": form, "level": "v", "plan": plan_of(board)})["text"]
+        read = answer({"do": "read", "level": "v", "text": text})
+        assert read["plan"] == plan_of(board) and read["level"]["id"] == "v"
+    assert from_csv(text).ranks == board.orders
+    costs = {"ranks": 2, "latency": 0.5}
+    text = ask("own", "F0_F0", "save", costs=costs, **{"as": "link"})["text"]
+    read = answer({"do": "read", "text": "https://lab.example/play.html#" + text})
+    assert read["plan"] == "F0_F0" and read["rows"][1]["actions"][0]["start"] == 1.5
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("#level=cap&plan=F0-F", "'F' is no action"),
+        ("#level=cap&plan=B0__", "rank 0, position 0: 0B0 needs 0F0"),
+        ("#level=cap&plan=F0&x=1", "the link is broken: 'x' means nothing"),
+        ("#level=<img src=x>&plan=F0", "there's no level '<img src=x>'"),
+        ("#level=own&ranks=99&plan=F0", "ranks=99: choose from 1 to 8"),
+        ("#level=own&ranks=many", "ranks='many' isn't a number"),
+        ("#level=own&latency=nan", "latency=nan: choose from 0 to 100"),
+        ("0F0,0B0\n1F0,1B0\n", "the file is a plan for 2 ranks, and this level has 3"),
+        ("0F0\n1F0\n2F9\n", "the file has 2F9, and this level has stages 0 to 2"),
+        ("<b>hello</b>", "'<b>hello</b>' is no action"),
+        ('{"level": "cap"}', "the file holds no plan"),
+        ("[" * 5000, "is no action"),
+        ("{" + "[" * 50_000, "the file holds no plan"),
+        ("F0 " * 100_000, "that's 300,000 characters"),
+    ],
+)
+def test_a_wrong_link_or_file_is_refused_with_a_sentence(text, words):
+    said = answer({"do": "read", "level": "cap", "text": text})
+    assert words in said["refused"]
+
+
+@pytest.mark.parametrize("question", [{}, {"do": "fly", "level": "cap"}, {"do": "open"}])
+def test_a_page_that_asks_nonsense_gets_a_sentence(question):
+    assert answer(question)["refused"]
+
+
+def test_what_a_page_gets_is_plain_data():
+    shown = answer({"do": "finish", "level": "slow"})
+    assert json.loads(json.dumps(shown))["score"] == shown["score"]
+    row = shown["rows"][0]
+    assert row["peak"] == 5
+    assert row["waits"][0]["why"] == "there's no room for the next forward until 0B0 is done"
+    assert read_action(row["actions"][0]["name"]) == Action("F", 0, 0)

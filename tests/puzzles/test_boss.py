@@ -1,0 +1,95 @@
+"""Part 5: no plain strategy fits, others score in this order, and what `measured` charges."""
+
+import inspect
+
+import part0
+import part1
+import part3
+import part5
+import pytest
+from cluster import Dist, outcome, run
+from cluster.errors import Forged, OutOfMemory, WrongShard
+from cluster.leaderboard import compete
+
+from helpers.cluster import Layout, estimate
+from helpers.cost import gpt
+
+CASE = (48, 60, 48, 1)  # a quarter of the boss's batch
+BLOCKING = "        gathering = group.all_gather(parts[plan[place + 1][1]][0])"
+
+
+def changed(*changes):
+    """The solution with pieces of its text replaced."""
+    text = inspect.getsource(part5.part5_training_loop)
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    found = dict(vars(part5))
+    exec(text, found)
+    return found["part5_training_loop"]
+
+
+@pytest.mark.parametrize(
+    "step", [part0.train_ddp, part1.part1_training_loop, part3.part3_training_loop]
+)
+def test_no_plain_strategy_fits(step):
+    with pytest.raises(OutOfMemory, match=r"and the card has 80\.0 GB"):
+        outcome(run(step, *CASE, profile="measured"))
+
+
+def test_three_that_fit():
+    zero = changed(
+        ("node = NODE", "node = model.world_size"), ("25 // ((warm_up + 1) * batch_size)", "6")
+    )
+    repeats = changed(("25 // ((warm_up + 1) * batch_size)", "1"))
+    steps = {"zero": zero, "repeats": repeats, "graded": part5.part5_training_loop}
+    found = {name: outcome(run(step, *CASE, profile="measured")) for name, step in steps.items()}
+    assert found["zero"].mfu < 0.2 < 0.3 < found["repeats"].mfu < found["graded"].mfu
+    assert all(each.memory < 80e9 for each in found.values())
+    assert found["graded"].points[0] == 100 * found["graded"].mfu
+
+
+def test_a_pipeline_takes_what_the_cluster_model_says():
+    """1F1B of six nodes with one rank each at work: part 3, and the closed form."""
+    profile = Dist(1, "measured").profile
+    model = gpt(12288, 6, 96, vocabulary=8)  # its embedding and its loss take hardly anything
+    layout = Layout(24, pp=6, recompute="none", flash=True)
+    expected = estimate(model, layout, profile.card)
+    found = outcome(run(part3.part3_training_loop, 6, 6, 24, 1, profile="measured"))
+    assert found.time == pytest.approx(expected.seconds, rel=0.03)
+    assert found.mfu == pytest.approx(expected.utilisation.mfu, rel=0.03)
+
+
+def test_two_tiers():
+    gather = Dist(48, "measured").profile._gather
+    inside, across = gather(1e9, tuple(range(8))), gather(1e9, tuple(range(16)))
+    assert across > 6 * inside
+    assert gather(1e9, (0, 8)) > 4 * across  # two cards alone have an eighth of the nodes' network
+
+
+def test_table_of_the_notebook(monkeypatch):
+    from cluster import leaderboard
+
+    monkeypatch.setitem(leaderboard.DEFAULTS, 5, (48, 60, 48, 1))
+    table = compete({"ddp": part0.train_ddp, "boss": part5.part5_training_loop})
+    first, second = table.splitlines()[1:]
+    assert first.startswith("1") and "boss" in first and " % " in first
+    assert "ddp" in second and "runs out of memory" in second
+
+
+def test_an_activation_must_be_computed_again():
+    """A forged one in place of the second forward, and a weight that nobody has gathered."""
+    out = "out = model.forward(layer, activations[layer, number], weight)"
+    forged = changed(
+        (out, "from lib import Activation\n"
+              "        x, of = activations[layer, number], batches[number]\n"
+              "        out = model.forward(layer, x, weight)\n"
+              "        if op == 'again':\n"
+              "            out = Activation(layer + 1, model.num_layers, of, 48)\n"
+              "        del x"),
+    )  # fmt: skip
+    with pytest.raises(Forged, match="was built by hand"):
+        run(forged, *CASE, profile="measured")
+    shard = changed(("weight = await gathering", "weight = (await gathering, parts[layer][0])[1]"))
+    with pytest.raises(WrongShard, match="gather it first"):
+        run(shard, *CASE, profile="measured")

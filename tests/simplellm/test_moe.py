@@ -1,0 +1,124 @@
+"""A mixture of experts on one device: against a second version, token by token; and wrong input."""
+
+import copy
+
+import pytest
+import torch
+
+from simplellm.blocks import SwiGLU
+from simplellm.config import Config
+from simplellm.llama import CausalLLama, LLama
+from simplellm.moe import Experts, MoE, give_experts, moe_layers
+
+CONFIG = Config(dmodel=8, num_heads=2, hidden_dim=24, n_layers=1)
+
+
+def layer(**sizes):
+    torch.manual_seed(0)
+    made = MoE(CONFIG, Experts(**sizes)).double()
+    with torch.no_grad():
+        for p in made.parameters():
+            p.normal_()
+    return made
+
+
+def by_token(made, x):
+    """The same with a loop over tokens and choices, first choices before second ones."""
+    sizes, y = made.router.experts, torch.zeros_like(x)
+    probabilities = (x @ made.router.gate.weight.T).softmax(-1)
+    chosen = [(p + made.router.bias).argsort(descending=True)[: sizes.top_k] for p in probabilities]
+    taken = [0] * sizes.experts
+    for slot in range(sizes.top_k):
+        for n, token in enumerate(x):
+            e = int(chosen[n][slot])
+            taken[e] += 1
+            if taken[e] > sizes.places(len(x)):
+                continue
+            weight = probabilities[n, e]
+            if sizes.top_k > 1:
+                weight = weight / probabilities[n, chosen[n]].sum()
+            y[n] += weight * made.experts[str(e)](token)
+    return y + made.shared(x) if made.shared else y
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"experts": 5, "top_k": 2},
+        {"experts": 3, "top_k": 1, "shared": 2},
+        {"experts": 4, "top_k": 4, "hidden_dim": 6},
+        {"experts": 4, "top_k": 2, "capacity": 0.5},
+        {"experts": 4, "top_k": 1, "capacity": 0.01},
+    ],
+)
+def test_it_is_the_loop_over_tokens(sizes):
+    made = layer(**sizes)
+    x = torch.randn(20, 8, dtype=torch.double)
+    assert torch.allclose(made(x), by_token(made, x), atol=1e-12)
+    made.router.bias[0] = 5.0  # all to one expert
+    assert torch.allclose(made(x), by_token(made, x), atol=1e-12)
+    assert (
+        made.routing.wanted[0] == 20
+        and made.routing.counts[0] == made.router.experts.places(20)
+        or sizes.get("capacity", 9) > 1
+    )
+    made(x).sum().backward()
+    assert all(p.grad is not None for p in made.experts.parameters())  # of idle experts too
+
+
+def test_no_token_is_no_row():
+    made = layer(experts=3)
+    assert made(torch.empty(0, 8, dtype=torch.double)).shape == (0, 8)
+
+
+def test_a_token_that_all_experts_dropped_gets_nothing():
+    made = layer(experts=2, top_k=1, capacity=0.1)
+    made.router.bias[0] = 9.0
+    assert made(torch.randn(10, 8, dtype=torch.double)).abs().sum(1).count_nonzero() == 1
+
+
+def test_the_bias_moves_tokens_and_not_results():
+    made, x = layer(experts=2, top_k=2), torch.randn(6, 8, dtype=torch.double)
+    before = made(x)
+    made.router.bias[1] = 3.0
+    assert torch.allclose(before, made(x))
+
+
+def test_the_same_seed_is_the_same_model_and_costs_as_much():
+    def make():
+        torch.manual_seed(1)
+        net = LLama(CausalLLama, 30, dmodel=8, num_heads=2, n_layers=2, ctx_size=8, device="cpu")
+        return give_experts(net, Experts(4, 2))
+
+    one, other = make(), copy.deepcopy(make())
+    ids = torch.arange(8).view(1, 8)
+    assert torch.equal(one(ids), other(ids))
+    expert = moe_layers(one)[0].experts["0"]
+    dense = SwiGLU(one.config)
+    assert 2 * sum(p.numel() for p in expert.parameters()) == sum(
+        p.numel() for p in dense.parameters()
+    )
+    copy.deepcopy(one)  # although a routing hangs on a graph
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ({"experts": 2, "top_k": 3}, "cannot choose 3 of 2 experts"),
+        ({"experts": 2, "top_k": 0}, "cannot choose 0 of 2 experts"),
+        ({"capacity": 0}, "leaves the experts nothing to do"),
+        ({"capacity": float("nan")}, "leaves the experts nothing to do"),
+        ({"shared": -1}, "give 0 or more experts"),
+    ],
+)
+def test_wrong_sizes_are_one_sentence(sizes, words):
+    with pytest.raises(ValueError, match=words):
+        Experts(**sizes)
+
+
+def test_a_router_that_is_not_a_number_is_named():
+    made = layer()
+    with torch.no_grad():
+        made.router.gate.weight[0, 0] = float("nan")
+    with pytest.raises(FloatingPointError, match="the router's probabilities are not numbers"):
+        made(torch.ones(2, 8, dtype=torch.double))

@@ -1,0 +1,125 @@
+"""The site's pages, without a browser: what a lesson becomes, and what the engine refuses."""
+
+import io
+import re
+import zipfile
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from helpers.lesson.shown import PREDICT, REVEAL, TIMELINE
+from pages.engine import EngineError, archive, pyodide
+from pages.lesson import lesson_page
+from pages.markdown import html_of
+from pages.write import index, puzzles, reading, service_worker, write_site
+
+ROOT = Path(__file__).resolve().parents[2]
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def written(text: str) -> str:
+    return html_of(text, lambda address, words: f"<a to={address}>{words}</a>")
+
+
+def test_formulas_become_mathml_and_code_and_prices_stay():
+    html = written("The mean $\\frac1n$ of `$x$` costs \\$5 and $$\\sum_k n_k$$")
+    assert html.count("<math") == 2 and "<mfrac>" in html and 'display="block"' in html
+    assert "<code>$x$</code>" in html and "costs $5 and" in html
+    assert written("It's $3 or $4.").count("<math") == 0
+
+
+def test_headings_have_places_and_code_has_colors():
+    html = written("## Who `waits`?\n\n```python\nfor x in y: pass\n```\n")
+    assert '<h2 id="who-waits">' in html and '<span class="k">for</span>' in html
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    """A lesson with one of each thing that a page shows."""
+    new, code, out = (
+        nbformat.v4.new_markdown_cell,
+        nbformat.v4.new_code_cell,
+        nbformat.v4.new_output,
+    )
+    asks = {"id": "L06-1", "question": "1 < 2?", "choices": [["A", "yes"], ["B", "no"]]}
+    told = {"id": "L06-1", "right": "A", "because": "it is", "wrong": {"B": "it isn't"}}
+    picture = {"image/png": "aGVsbG8=", TIMELINE: {"head": {}, "body": ""}}
+    cells = [
+        new("# Micro-batches\n\nSee [03](03_data_parallel_gradients.ipynb) and [it](../DP/x.py)."),
+        code(
+            'predict("L06-1", "1 < 2?", "yes", "no")',
+            outputs=[out("display_data", {PREDICT: asks})],
+        ),
+        code("show(trace)", outputs=[out("display_data", picture)]),
+        code('reveal("L06-1")', outputs=[out("display_data", {REVEAL: told})]),
+        code('mine = None\nanswer("L06-2", mine)', outputs=[out("stream", text="? Not answered")]),
+        code('check("PP-2")', outputs=[out("stream", text="PP-2  PASS")]),
+        code("print(1)", outputs=[out("stream", text="\x1b[31m1 < 2\x1b[0m")]),
+    ]
+    path = tmp_path / "06_micro_batches.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    return path
+
+
+def test_a_lesson_becomes_an_article(notebook):
+    lesson = lesson_page(notebook, lambda name: None)
+    html = lesson.article
+    assert lesson.title == "Micro-batches" and lesson.files.keys() == {
+        "img/06-1.png",
+        "img/06-1.json",
+    }
+    assert (
+        'href="03_data_parallel_gradients.html"' in html and 'title="DP/x.py, in the lab"' in html
+    )
+    assert html.count("<button") == 3 and "predict(" not in html and "1 &lt; 2?" in html
+    assert 'data-timeline="img/06-1.json"' in html and "It's A: it is" in html
+    assert 'data-id="L06-2"' in html and "answer(" not in html
+    assert "PASS" not in html and "this cell checks what you wrote" in html
+    assert '<pre class="said">1 &lt; 2</pre>' in html
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_every_link_of_a_lesson_leads_somewhere(path):
+    lesson = lesson_page(path, lambda name: None)
+    pages = {each.with_suffix(".html").name for each in LESSONS} | lesson.files.keys()
+    ids = set(re.findall(r'\bid="([^"]+)"', lesson.article))
+    for link in re.findall(r'(?:href|src|data-timeline)="([^"]+)"', lesson.article):
+        assert "://" in link or link in pages or link.removeprefix("#") in ids, link
+    assert "\ue000" not in lesson.article and lesson.article.count("<h1") == 1
+
+
+def test_the_puzzles_come_without_their_solutions():
+    eight = puzzles(ROOT)
+    assert len(eight) == 8 and all("your step" in each["text"] for each in eight)
+    assert not any(
+        "set_final_weight" in each["text"] or "SOLUTION" in each["text"] for each in eight
+    )
+    with zipfile.ZipFile(io.BytesIO(archive(ROOT))) as packed:
+        assert b"set_final_weight(layer" not in packed.read("puzzles/eight.py")
+        assert not any(b"BEGIN SOLUTION" in packed.read(name) for name in packed.namelist())
+
+
+def test_the_worker_of_another_site_is_another(notebook):
+    lesson = lesson_page(notebook, lambda name: None)
+    page = reading(lesson, [], [lesson])
+    assert 'rel="next" href="06_micro_batches.html"' in page and "../lesson.js" in page
+    assert "lessons/06_micro_batches.html" in index([lesson])
+    assert service_worker({"a": b"1"}, {}) != service_worker({"a": b"2"}, {})
+
+
+def test_pyodide_must_have_its_hash(tmp_path, monkeypatch):
+    (tmp_path / "other.tgz").write_bytes(b"something else")
+    monkeypatch.setenv("PYODIDE", str(tmp_path / "other.tgz"))
+    with pytest.raises(EngineError, match="its hash differs"):
+        pyodide(ROOT)
+
+
+def test_another_folder_is_not_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr("pages.write.everything", lambda root: {"index.html": b"1"})
+    assert write_site(ROOT, tmp_path / "site") == ["index.html"]
+    assert write_site(ROOT, tmp_path / "site") == ["index.html"]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").touch()
+    with pytest.raises(FileExistsError, match="something else"):
+        write_site(ROOT, tmp_path / "mine")

@@ -1,0 +1,10 @@
+"""The lab as static pages: lessons to read, and Python in the browser for what can be touched.
+
+    markdown    a lesson's text as HTML, formulas as MathML
+    lesson      a built notebook as an article, its timelines and questions alive again
+    engine      Pyodide, fetched by its hash, and the lab's pure packages as one archive
+    shell       the frame around every page
+    write       all of it into a folder
+
+`assets/` holds what a browser runs; `in_browser.py` is the Python that answers there.
+"""

@@ -1,0 +1,89 @@
+// A page's side of the Python in the browser: ask, wait, and end what never answers.
+
+const PATIENCE = 20000; // ms for one answer, once Python has started
+
+class Engine {
+  constructor() {
+    this.open = new Map();
+    this.number = 0;
+  }
+
+  start() {
+    if (this.ready) return this.ready;
+    if (typeof WebAssembly !== "object") {
+      this.ready = Promise.reject(new Error("This browser has no WebAssembly, so Python can't run here. "
+        + "The lessons can be read, and the lab runs on your own machine."));
+      return this.ready;
+    }
+    this.worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+    this.ready = new Promise((done, fail) => {
+      this.worker.onmessage = ({ data }) => {
+        if (data.ready) done();
+        else if (data.broken) fail(new Error(`Python did not start: ${data.broken}`));
+        else this.heard(data);
+      };
+      this.worker.onerror = (event) => fail(new Error(`Python did not start: ${event.message || "its files are missing"}`));
+    });
+    this.ready.then(() => navigator.serviceWorker?.ready.then((one) => one.active?.postMessage("keep the engine")), () => {});
+    return this.ready;
+  }
+
+  /** The answer to a question, with its bytes as `body`; an Error says why there is none. */
+  async ask(question, patience = PATIENCE) {
+    await this.start();
+    const id = ++this.number;
+    return new Promise((done, fail) => {
+      const alarm = setTimeout(() => this.end(patience), patience);
+      this.open.set(id, { done, fail, alarm });
+      this.worker.postMessage({ id, question });
+    });
+  }
+
+  heard({ id, said, body, failed }) {
+    const waiting = this.open.get(id);
+    if (!waiting) return;
+    this.open.delete(id);
+    clearTimeout(waiting.alarm);
+    if (failed) waiting.fail(new Error(failed));
+    else waiting.done({ ...said, body });
+  }
+
+  /** End a Python that doesn't answer; the next question starts another. */
+  end(patience) {
+    this.worker.terminate();
+    this.ready = null;
+    const open = [...this.open.values()];
+    this.open.clear();
+    for (const { fail, alarm } of open) {
+      clearTimeout(alarm);
+      fail(new Error(`No answer after ${patience / 1000} seconds, so it was stopped: is there a loop that never ends?`));
+    }
+  }
+}
+
+export const engine = new Engine();
+
+/** Show in `place` why a page has no Python. */
+export function sorry(place, error) {
+  const words = document.createElement("p");
+  words.className = "problem";
+  words.setAttribute("role", "alert");
+  words.textContent = error.message;
+  place.replaceChildren(words);
+}
+
+/** What this browser remembers under a name. */
+export const kept = {
+  read(name) {
+    try {
+      return JSON.parse(localStorage.getItem(name)) ?? {};
+    } catch {
+      return {};
+    }
+  },
+  write(name, value) {
+    try {
+      localStorage.setItem(name, JSON.stringify(value));
+    } catch { /* a private window keeps nothing */ }
+  },
+};

@@ -1,0 +1,90 @@
+// A lesson's predictions, numbers and timelines.
+
+const SAID = "lab-said";
+
+function saidNow() {
+  try {
+    return JSON.parse(localStorage.getItem(SAID)) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+const said = saidNow();
+const remember = (id, letter) => {
+  said[id] = letter;
+  try {
+    localStorage.setItem(SAID, JSON.stringify(said));
+  } catch { /* a private window keeps nothing */ }
+};
+
+function answer(details) {
+  const { id, right, because, wrong } = JSON.parse(details.dataset.answers);
+  const mine = said[id];
+  const words = !mine ? `It's ${right}: ${because}`
+    : mine === right ? `You said ${mine}, and ${mine} it is: ${because}`
+      : `You said ${mine}; it's ${right}. ${because} Why not ${mine}? ${wrong[mine] ?? ""}`;
+  details.querySelector("p").textContent = words;
+}
+
+for (const box of document.querySelectorAll(".predict")) {
+  const { id } = box.dataset;
+  const status = box.querySelector("[role=status]");
+  const show = () => {
+    for (const one of box.querySelectorAll("button")) {
+      one.setAttribute("aria-pressed", String(one.dataset.letter === said[id]));
+    }
+    status.textContent = said[id] ? `You say ${said[id]}. Read on.` : "Choose before you read on.";
+  };
+  box.addEventListener("click", (event) => {
+    const chosen = event.target.closest("button");
+    if (!chosen) return;
+    remember(id, chosen.dataset.letter);
+    show();
+    document.querySelectorAll(".reveal").forEach(answer);
+  });
+  show();
+}
+
+document.querySelectorAll(".reveal").forEach(answer);
+
+const close = (one, other, tolerance) => Math.abs(one - other) <= Math.max(tolerance, 1e-9 * Math.max(Math.abs(one), Math.abs(other)));
+
+for (const form of document.querySelectorAll(".number")) {
+  const { truth, tolerance, unit, because, slips } = JSON.parse(form.dataset.facts);
+  const status = form.querySelector("[role=status]");
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const mine = Number(form.querySelector("input").value.replaceAll(",", "").replaceAll("_", ""));
+    const slip = slips.find(([number]) => close(mine, number, Math.min(tolerance, Math.abs(number - truth) / 4)));
+    if (!form.querySelector("input").value.trim() || Number.isNaN(mine)) status.textContent = "Write a number, such as 12 or 0.5.";
+    else if (close(mine, truth, tolerance)) status.textContent = `✓ Right: ${truth.toLocaleString("en-US")} ${unit}. ${because}`;
+    else if (slip) status.textContent = `✗ Not yet: ${slip[1]}`;
+    else status.textContent = `✗ Not yet: ${mine.toLocaleString("en-US")} is ${mine > truth ? "too large" : "too small"}.`;
+  });
+}
+
+// A timeline takes its picture's place when the reader gets there.
+const soon = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (!entry.isIntersecting) continue;
+    soon.unobserve(entry.target);
+    live(entry.target).catch(() => { /* the picture stays */ });
+  }
+}, { rootMargin: "400px" });
+
+async function live(place) {
+  const [{ LOOK, TimelineView, readModel }, kept] = await Promise.all([
+    import("./timeline.js"), fetch(place.dataset.timeline).then((found) => found.json()),
+  ]);
+  const packed = Uint8Array.from(atob(kept.body), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const holder = document.createElement("div");
+  holder.className = "live";
+  place.after(holder);
+  new TimelineView(holder, LOOK, readModel(kept.head, bytes));
+  place.remove();
+}
+
+document.querySelectorAll("[data-timeline]").forEach((place) => soon.observe(place));

@@ -1,0 +1,104 @@
+"""What the pages ask the Python in the browser, and its answers: data in, data out.
+
+answered('{"do": "explore", "settings": {…}}')    -> (JSON, bytes of a timeline)
+"""
+
+import builtins
+import contextlib
+import io
+import json
+import linecache
+import sys
+import traceback
+
+sys.path[:0] = ["/lab", "/lab/puzzles"]
+YOURS = "your step"
+
+
+def answered(text: str) -> tuple[str, bytes]:
+    """Answer one question; never raises for what a page may ask."""
+    question = json.loads(text)
+    found = {"explore": explore, "design": design, "puzzle": puzzle}.get(question["page"], play)
+    said = found(question)
+    body = said.pop("body", b"")
+    return json.dumps(said), body
+
+
+def play(question: dict) -> dict:
+    from helpers.play import answer
+
+    return answer(question)
+
+
+def explore(question: dict) -> dict:
+    from helpers.timeline.settings import Settings, answer, checked_settings, controls
+
+    try:
+        chosen = checked_settings(question.get("settings", {}))
+        said = answer(chosen.simulated())
+    except (ValueError, TypeError) as error:
+        return {"problem": str(error)}
+    return said | ({"controls": controls(Settings())} if question.get("first") else {})
+
+
+def design(question: dict) -> dict:
+    from helpers.cluster.settings import CHECKS, LISTS, START, STEPS, made, picture_of, with_batch
+
+    settings = question.get("settings", START)
+    if question.get("changed") in ("dp", "micro_batch"):
+        settings = with_batch(settings, question["batch"])
+    said = {"lists": LISTS, "steps": STEPS, "checks": CHECKS, "settings": settings}
+    try:
+        done = made(settings)
+    except ValueError as error:
+        return said | {"problem": str(error)}
+    picture = picture_of(done, question.get("theme", "light"))
+    facts = {"problem": "", "batch": done.layout.batch, "alt": picture.alt}
+    return said | facts | {"svg": picture.svg()}
+
+
+def puzzle(question: dict) -> dict:
+    """Run somebody's step on the simulated cluster, by the rules of the puzzles."""
+    from cluster.errors import PuzzleError
+    from cluster.model import run
+    from cluster.outcome import outcome
+    from cluster.script import where
+    from cluster.trace import trace_of
+    from eight import CASES
+
+    from helpers.draw.text import percent
+    from helpers.timeline.table import Panel, pack, table_of
+    from helpers.trace import with_waits
+
+    name, text = question["name"], question["text"]
+    ranks, layers, samples, steps, memory = CASES[name]
+    linecache.cache[YOURS] = (len(text), None, text.splitlines(True), YOURS)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        try:
+            scope = {"__name__": "yours", "__builtins__": builtins}
+            exec(compile(text, YOURS, "exec"), scope)
+            if name not in scope:
+                raise PuzzleError(f"there is no function {name} in it: keep its first line")
+            models = run(scope[name], ranks, layers, samples, profile="steps", seconds=None)
+            found = outcome(models)
+        except (PuzzleError, NotImplementedError) as error:
+            return {"problem": str(error), "where": where(error), "printed": printed.getvalue()}
+        except SyntaxError as error:
+            told = f"line {error.lineno}: {error.msg}"
+            return {"problem": told, "where": "", "printed": printed.getvalue()}
+        except Exception as error:
+            lines = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == YOURS]
+            at = f"line {lines[-1].lineno}: {lines[-1].line}" if lines else ""
+            told = f"{type(error).__name__}: {error}"
+            return {"problem": told, "where": at, "printed": printed.getvalue()}
+    trace = with_waits(trace_of(models)).from_zero()
+    title = (
+        f"{name}: {found.time:g} steps (target {steps:g}), memory {found.memory:,.0f} "
+        f"(target {memory:,}), MFU {percent(found.mfu)}"
+    )
+    star = found.time <= steps + 1e-9 and found.memory < memory
+    head, body = pack([Panel("", title, table_of(trace))], title, title)
+    met = found.time <= steps + 1e-9 and found.memory <= memory
+    more = {"head": head, "body": body, "star": star, "met": met, "printed": printed.getvalue()}
+    return {"problem": "", "title": title} | more

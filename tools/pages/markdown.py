@@ -1,0 +1,71 @@
+"""A lesson's text as HTML: formulas as MathML, links to other lessons as links to their pages."""
+
+import re
+from collections.abc import Callable
+from html import escape
+
+import mistune
+from latex2mathml.converter import convert
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+CODE = re.compile(r"(^```.*?^```|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
+FORMULA = re.compile(
+    r"(?<!\\)\$\$(?P<block>.+?)\$\$|(?<![\\$])\$(?P<inline>[^\s$](?:[^$]*?[^\s$\\])?)\$(?!\d)",
+    re.DOTALL,
+)
+HELD = re.compile("\ue000(\\d+)\ue001")
+FORMATTER = HtmlFormatter(nowrap=True)
+
+
+class Renderer(mistune.HTMLRenderer):
+    """HTML with an id for each heading. where: (address, words) -> HTML of a link."""
+
+    def __init__(self, where: Callable[[str, str], str]):
+        super().__init__(escape=False)
+        self.where = where
+
+    def heading(self, text: str, level: int, **attributes) -> str:
+        return f'<h{level} id="{slug(text)}">{text}</h{level}>\n'
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        return self.where(url, text)
+
+    def block_code(self, code: str, info: str | None = None) -> str:
+        return f"<pre>{colored(code.rstrip(), (info or 'text').split()[0])}</pre>\n"
+
+
+def slug(text: str) -> str:
+    """Return the id of a heading."""
+    plain = re.sub(r"<[^>]+>", "", text)
+    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
+
+
+def colored(code: str, language: str = "python") -> str:
+    """Return code with the classes that assets/site.css colors."""
+    try:
+        return highlight(code, get_lexer_by_name(language), FORMATTER).rstrip("\n")
+    except ClassNotFound:
+        return escape(code)
+
+
+def html_of(text: str, where: Callable[[str, str], str]) -> str:
+    """Return Markdown as HTML."""
+    formulas: list[str] = []
+
+    def hold(found: re.Match) -> str:
+        block = found["block"] is not None
+        formulas.append(formula(found["block"] or found["inline"], block))
+        return f"\ue000{len(formulas) - 1}\ue001"
+
+    parts = CODE.split(text)
+    parts[::2] = [FORMULA.sub(hold, part).replace("\\$", "$") for part in parts[::2]]
+    render = mistune.create_markdown(renderer=Renderer(where), plugins=["table", "strikethrough"])
+    return HELD.sub(lambda found: formulas[int(found[1])], render("".join(parts)))
+
+
+def formula(latex: str, block: bool) -> str:
+    """Return a formula as MathML, which browsers draw without a script."""
+    return convert(latex.strip(), display="block" if block else "inline")

@@ -1,0 +1,140 @@
+"""All pages, and what they load, in one folder."""
+
+import ast
+import json
+import shutil
+import tomllib
+from collections.abc import Callable
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+
+from helpers.play.page import asset as play_asset
+from helpers.play.page import module_text as play_module
+from helpers.timeline.page import FILES, asset, joinable, look_table
+from pages.engine import archive, pyodide, unsolved
+from pages.lesson import Lesson, lesson_page
+from pages.markdown import FORMATTER, html_of
+from pages.shell import LAB, framed
+
+ASSETS = Path(__file__).parent / "assets"
+SCRIPTS = ("site.js", "lesson.js", "engine.js", "explore.js", "design.js", "puzzles.js")
+MARKER = ".distributed-ml-lab-site"
+
+
+def write_site(root: Path, out: Path) -> list[str]:
+    """Write the site into `out`, which is replaced if a site stands there; return its files.
+
+    Raises:
+        EngineError: if Pyodide can't be had.
+        FileExistsError: if something else stands in `out`.
+    """
+    files = everything(root)
+    if out.exists() and any(out.iterdir()) and not (out / MARKER).exists():
+        raise FileExistsError(f"{out} holds something else than a site: name another --out")
+    shutil.rmtree(out, ignore_errors=True)
+    for name, data in files.items():
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    (out / MARKER).touch()
+    return list(files)
+
+
+def everything(root: Path) -> dict[str, bytes]:
+    """Return all files of the site by name."""
+    files: dict[str, bytes] = {}
+    lessons = [lesson_page(p, linker(root)) for p in sorted((root / "notebooks").glob("*.ipynb"))]
+    for number, lesson in enumerate(lessons):
+        around = lessons[max(0, number - 1) : number], lessons[number + 1 : number + 2]
+        files[f"lessons/{lesson.name}.html"] = reading(lesson, *around).encode()
+        files |= {f"lessons/{name}": data for name, data in lesson.files.items()}
+    files["index.html"] = index(lessons).encode()
+    for name, title in (
+        ("play", "The schedule you can touch"),
+        ("explore", "A schedule under sliders"),
+        ("design", "Design your cluster"),
+        ("puzzles", "Training puzzles"),
+    ):
+        body = (ASSETS / f"{name}.html").read_text(encoding="utf-8")
+        files[f"{name}.html"] = framed(
+            title, body, f"{name}.html", scripts=(f"{name}.js",)
+        ).encode()
+    files |= scripts(root)
+    engine = {f"engine/{name}": data for name, data in pyodide(root).items()}
+    engine["engine/lab.zip"] = archive(root)
+    files["worker.js"] = (ASSETS / "worker.js").read_bytes()
+    files["sw.js"] = service_worker(files, engine).encode()
+    return files | engine
+
+
+def linker(root: Path) -> Callable[[str], str | None]:
+    """Return what gives the address of a repository's file, where the repository's is known."""
+    facts = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    address = facts["project"].get("urls", {}).get("Repository", "")
+    return lambda name: f"{address.rstrip('/')}/blob/main/{name}" if address else None
+
+
+def scripts(root: Path) -> dict[str, bytes]:
+    """Return the style sheets and the modules of the pages."""
+    parts = [joinable(asset(name)) for name in FILES if name != "widget.js"]
+    exports = "export { TimelineView, readModel, buildPanel, oneAtATime };"
+    look = f"export const LOOK = {json.dumps(look_table())};"
+    colors = [FORMATTER.get_style_defs("pre"), (ASSETS / "site.css").read_text(encoding="utf-8")]
+    play = play_module((ASSETS / "play_host.js").read_text(encoding="utf-8"))
+    found = {
+        "timeline.js": "\n".join([*parts, look, exports]),
+        "site.css": "\n".join([*colors, asset("timeline.css"), play_asset("play.css")]),
+        "play.js": 'import { engine } from "./engine.js";\n' + play,
+        "puzzles.json": json.dumps(puzzles(root)),
+    }
+    found |= {name: (ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS}
+    return {name: text.encode() for name, text in found.items()}
+
+
+def puzzles(root: Path) -> list[dict]:
+    """Return the eight puzzles: name, goal, numbers, and the step to begin with."""
+    text = unsolved(root / "puzzles/eight.py").decode()
+    found, cases = [], {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == "CASES":
+            cases = ast.literal_eval(node.value)
+        if isinstance(node, ast.AsyncFunctionDef) and node.name in cases:
+            ranks, layers, samples, steps, memory = cases[node.name]
+            facts = {"ranks": ranks, "layers": layers, "samples": samples}
+            found.append(
+                {"name": node.name, "goal": ast.get_docstring(node), "steps": steps}
+                | {"memory": memory, "text": ast.get_source_segment(text, node), **facts}
+            )
+    return found
+
+
+def reading(lesson: Lesson, before: list[Lesson], after: list[Lesson]) -> str:
+    """Return the page of a lesson, with its neighbors."""
+    links = [f'<a rel="prev" href="{each.name}.html">← {each.title}</a>' for each in before]
+    links += [f'<a rel="next" href="{each.name}.html">{each.title} →</a>' for each in after]
+    ends = f'<nav class="ends" aria-label="other lessons">{"".join(links)}</nav>'
+    body = f'<article class="lesson">{lesson.article}</article>{ends}'
+    return framed(lesson.title, body, up="../", scripts=("lesson.js",))
+
+
+def index(lessons: list[Lesson]) -> str:
+    """Return the first page."""
+    rows = "".join(
+        f'<li><a href="lessons/{each.name}.html"><b>{each.number}</b> {escape(each.title)}</a></li>'
+        for each in lessons
+    )
+    words = (ASSETS / "welcome.md").read_text(encoding="utf-8")
+    text = html_of(words, lambda address, said: f'<a href="{escape(address)}">{said}</a>')
+    return framed(LAB, f'{text}<ol class="lessons">{rows}</ol>', "index.html")
+
+
+def service_worker(pages: dict[str, bytes], engine: dict[str, bytes]) -> str:
+    """Return the worker that keeps the site for a visit without a network."""
+    digest = sha256()
+    for name, data in sorted((pages | engine).items()):
+        digest.update(name.encode() + data)
+    text = (ASSETS / "sw.js").read_text(encoding="utf-8")
+    lists = {"pages": ["./", *sorted(pages)], "engine": sorted(engine)}
+    version = json.dumps(digest.hexdigest()[:16])
+    return f"const VERSION = {version};\nconst FILES = {json.dumps(lists)};\n{text}"
