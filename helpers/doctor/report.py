@@ -263,7 +263,7 @@ class Report:
 
     @property
     def text(self) -> str:
-        lines = [self.headline, ""]
+        lines = [*_wrapped("", "", self.headline), ""]
         for level, title in (
             ("must", "To do first"),
             ("note", "Good to know"),

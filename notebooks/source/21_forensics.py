@@ -183,7 +183,7 @@ def moved(factor):
 before, right = moved(1)
 _, wrong = moved(2)
 share = ((wrong - right).norm() / (right - before).norm()).item()
-claim(share < 0.05, f"the weights are off by {share:.1%} of what the step moved them")
+claim(share < 0.01, f"the weights are off by {share:.1%} of what the step moved them")
 reveal("L21-3")
 
 # %% [markdown]
