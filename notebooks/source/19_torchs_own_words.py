@@ -230,8 +230,8 @@ reveal("L19-3")
 # ## Torch's plan on our timeline
 #
 # A schedule in torch is a table as well. Each of its classes has a `pipeline_order`, a list of
-# actions for each rank, and its actions print as ours do: `2F0` is stage 2's forward of micro-batch
-# 0. So we can simulate and draw it.
+# actions for each rank, and its actions print as ours do: `2F0` is the forward of micro-batch 0 in
+# stage 2. So we can simulate and draw it.
 
 
 # %%
