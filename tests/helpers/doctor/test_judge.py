@@ -1,8 +1,7 @@
 """What the doctor says of machines that lack something."""
 
-from dataclasses from html import escape
-
-import replace
+from dataclasses import replace
+from html import escape
 
 import pytest
 
