@@ -159,8 +159,8 @@ reveal("L13-3")
 # **Context parallelism** gives each rank some positions of every sequence. Norms, projections and
 # the MLP treat each position on its own, so they need no message at all. Only attention does. There
 # each rank has its own queries, and it needs everybody's keys and values, in any order, one block
-# at a time. Put the ranks into a ring: the queries stay, and the blocks of keys and values travel
-# ([2310.01889](https://arxiv.org/abs/2310.01889)).
+# at a time. Put the ranks into a ring: the queries stay, and the blocks of keys and values travel.
+# This is **ring attention** ([2310.01889](https://arxiv.org/abs/2310.01889)).
 
 # %%
 show(attention_ring(ranks=4))
