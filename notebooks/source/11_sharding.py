@@ -27,7 +27,7 @@ from helpers.cost import states
 from helpers.draw import curves
 from helpers.draw.states import zero_stages
 from helpers.grade import check
-from helpers.lesson import answer, claim, play, predict, quick, reveal, show, show_diff
+from helpers.lesson import answer, claim, predict, quick, reveal, show, show_diff, vary
 from helpers.network import Link, slow_link
 from helpers.ranks import find_place, keep_warm, launch
 from helpers.trace import cut_by
@@ -83,7 +83,7 @@ for stage in range(4):
 reveal("L11-1")
 
 # %%
-play(zero_stages, ranks=(4, 2, 3))
+vary(zero_stages, ranks=(4, 2, 3))
 
 # %% [markdown]
 # (With a running kernel a slider changes the number of ranks.) The first stage saves most.
@@ -521,7 +521,7 @@ def trade(billion_parameters, ranks, micro_batches):
     )
 
 
-play(trade, billion_parameters=(7, 1, 13, 70, 405), ranks=(8, 2, 64, 512), micro_batches=(1, 4, 32))
+vary(trade, billion_parameters=(7, 1, 13, 70, 405), ranks=(8, 2, 64, 512), micro_batches=(1, 4, 32))
 
 # %% [markdown]
 # Stage 1 can't fall below $4\,\Psi$ and stage 2 can't fall below $2\,\Psi$, however many ranks

@@ -29,7 +29,7 @@ import torch.nn.functional as F
 from helpers.draw import collectives, compare, curves
 from helpers.draw.matrices import parallel_mlp
 from helpers.grade import check
-from helpers.lesson import answer, claim, play, predict, quick, reveal, show
+from helpers.lesson import answer, claim, predict, quick, reveal, show, vary
 from helpers.network import Link, slow_link
 from helpers.oracle import between, judge, one_step, snapshot
 from helpers.ranks import find_place, keep_warm, launch
@@ -560,7 +560,7 @@ def shared(ranks, over):
     )
 
 
-play(shared, ranks=(8, 2, 4, 16, 32, 64), over=("NVLink", "a network card"))
+vary(shared, ranks=(8, 2, 4, 16, 32, 64), over=("NVLink", "a network card"))
 
 # %% [markdown]
 # The volume $2\frac{P-1}{P}\,s\,d$ hardly depends on $P$, so each further rank saves computing and

@@ -39,7 +39,7 @@ from helpers.cost import (
 from helpers.draw import compare, curves
 from helpers.draw.text import bytes_text
 from helpers.grade import check
-from helpers.lesson import answer, claim, play, predict, quick, reveal, show
+from helpers.lesson import answer, claim, predict, quick, reveal, show, vary
 from helpers.network import measured
 from helpers.ranks import keep_warm, launch
 from helpers.trace import Recorder, cut_by
@@ -508,7 +508,7 @@ for share in (0.25, 0.5, 1, 2):
 
 # %%
 budgets = (1.23e22, 1e19, 1e20, 1e21, 1e23, 1e24, 3.8e25)
-play(away_from_best, budget=budgets, times_the_best_size=(1, 0.1, 0.25, 0.5, 2, 4))
+vary(away_from_best, budget=budgets, times_the_best_size=(1, 0.1, 0.25, 0.5, 2, 4))
 
 # %% [markdown]
 # A model of half the best size loses little and costs half as much to serve. That's why models that

@@ -24,7 +24,7 @@ from itertools import product
 
 from helpers.draw import compare, curves
 from helpers.grade import check
-from helpers.lesson import answer, claim, play, predict, quick, reveal, show
+from helpers.lesson import answer, claim, predict, quick, reveal, show, vary
 from helpers.network import Link, TwoHosts, slow_link, why_not
 from helpers.ranks import PlaceError, discover, find_place, launch
 
@@ -231,7 +231,7 @@ def on_a_link(megabits, milliseconds):
     return compare({way: predicted(each, rest + t_b, link, 2, mb) for way, mb in ways.items()})
 
 
-play(on_a_link, megabits=(round(equal), 10, 50, 100, 500, 1000, 10_000), milliseconds=(0.5, 5, 20))
+vary(on_a_link, megabits=(round(equal), 10, 50, 100, 500, 1000, 10_000), milliseconds=(0.5, 5, 20))
 
 # %% [markdown]
 # And now for real: both ways on each of the four links, your `Buckets` of DP-4 (lesson 09) among
@@ -373,7 +373,7 @@ def kill(in_step):
     return f"Killed in step {in_step}: starts again with step {KNOWN[in_step]}; {lost} steps lost"
 
 
-play(kill, in_step=(8, 2, 4, 5, 6, 9, 11))
+vary(kill, in_step=(8, 2, 4, 5, 6, 9, 11))
 
 # %% [markdown]
 # The checkpoint doesn't say which rank held what. It names the tensors of the whole model, and each
