@@ -23,7 +23,7 @@ from torch.distributed.pipelining import (
 from torch.distributed.tensor import DTensor, Replicate
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
-from helpers.grid import DIMENSIONS, Grid
+from helpers.grid import Grid
 from helpers.ranks.script import add_run_flags, run_as_rank
 from helpers.trace import Recorder
 from simplellm.blocks import Block
@@ -31,6 +31,7 @@ from simplellm.losses import causalLLMLoss, check_finite
 from simplellm.options import TrainingFlags, make_optimizer, make_stories, positive, prepare
 from simplellm.slicing import whole_name
 
+MESH = ("dp", "pp", "tp")  # slowest first, as in our grid
 SCHEDULES = {
     "1F1B": Schedule1F1B,
     "zero-bubble": lambda part, *rest, **more: ScheduleInterleavedZeroBubble([part], *rest, **more),
@@ -63,7 +64,7 @@ def make_grid(options, ranks):
 def make_mesh(options, ranks, device="cpu"):
     """Return the same grid as torch's DeviceMesh; mesh["dp"] is this rank's slice along "dp"."""
     shape = make_grid(options, ranks).shape
-    return init_device_mesh(torch.device(device).type, shape, mesh_dim_names=DIMENSIONS)
+    return init_device_mesh(torch.device(device).type, shape, mesh_dim_names=MESH)
 
 
 def cut_layers(stage, mesh):

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from helpers.grid import DIMENSIONS, Grid
+from helpers.grid import Grid
 from helpers.oracle import Step, gather, judge, one_step, snapshot
 from helpers.pipeline import Pipeline
 from helpers.ranks import find_place, launch
@@ -47,7 +47,7 @@ def step_on_a_rank(folder):
     torch.set_default_dtype(torch.float64)
     script, steps = words(), []
     mesh = script.make_mesh(script.read_flags(["--tp", "2"]), 8)
-    groups = {name: tuple(mesh[name].mesh.tolist()) for name in DIMENSIONS}
+    groups = {name: tuple(mesh[name].mesh.tolist()) for name in words().MESH}
     for plan in PLANS:
         flags = [*FLAGS, "--tp", "2", "--schedule", plan, "--clip", "1e-3", "--save", folder]
         options = script.read_flags(flags)
@@ -68,7 +68,7 @@ def test_eight_ranks_are_one_device(tmp_path, doubles):
     folder = str(tmp_path / "saved")
     found = launch(step_on_a_rank, 8, (folder,), quiet=True, checked=False)
     for rank, (groups, _) in enumerate(found):
-        assert groups == {name: GRID.group(rank, name) for name in DIMENSIONS}
+        assert groups == {name: GRID.group(rank, name) for name in words().MESH}
     options = words().read_flags(FLAGS)
     tokenizer, model = prepare(options, "cpu")
     ids = [next(iter(make_stories(options, tokenizer, d, 2, quiet=True))) for d in range(2)]
