@@ -106,9 +106,9 @@ def ring_backward(q, k, v, mask_of, ring, *about_queries):
     The gradients of a block's keys and values travel with them, one step behind, and each rank adds
     its own. After `ring.size` messages they are back home.
     """
-    dq, home = torch.zeros_like(q), None
+    dq, home, last = torch.zeros_like(q), None, ring.size - 1
     for step in range(ring.size):
-        if step < ring.size - 1:
+        if step < last:
             arrived = ring.pass_on(k, v)
         mask = mask_of((ring.rank - step) % ring.size)
         more, *own = block_back(q, k, v, mask, *about_queries)
@@ -116,7 +116,7 @@ def ring_backward(q, k, v, mask_of, ring, *about_queries):
         if home:
             own = [a + b for a, b in zip(own, home(), strict=True)]
         home = ring.pass_on(*own)
-        if step < ring.size - 1:
+        if step < last:
             k, v = arrived()
     return dq, *home()
 

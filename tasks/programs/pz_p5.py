@@ -11,9 +11,9 @@ PROGRAMS = (
             (
                 "reducing.append((layer, group.reduce_scatter(gradient)))",
                 "from lib import WeightGrad\n"
-                "            whole = range(model.global_batch_size)\n"
-                "            forged = WeightGrad(layer, model.num_layers, whole, len(whole))\n"
-                "            reducing.append((layer, group.reduce_scatter(forged)))",
+                "        whole = range(model.global_batch_size)\n"
+                "        forged = WeightGrad(layer, model.num_layers, whole, len(whole))\n"
+                "        reducing.append((layer, group.reduce_scatter(forged)))",
             ),
         ),
         says="was built by hand, and nobody has computed it",
@@ -25,11 +25,11 @@ PROGRAMS = (
             (
                 "out = model.forward(layer, activations[layer, number], weight)",
                 "from lib import Activation\n"
-                "        x = activations[layer, number]\n"
-                "        out = Activation(layer + 1, model.num_layers, batches[number], "
+                "    x = activations[layer, number]\n"
+                "    out = Activation(layer + 1, model.num_layers, batches[number], "
                 "model.global_batch_size)\n"
-                '        out = out if op == "again" else model.forward(layer, x, weight)\n'
-                "        del x",
+                '    out = out if op == "again" else model.forward(layer, x, weight)\n'
+                "    del x",
             ),
         ),
         says="was built by hand, and nobody has computed it",

@@ -9,7 +9,7 @@ CELL = (
     "from helpers.cluster import design\n"
     'sliders = design(model="GPT-3, 175B", dp=4, pp=8, tp=8, micro_batches=32)\nsliders'
 )
-BARS = 'img[alt^="Bars."]'
+BARS = 'img.lab-light[alt^="Bars."]'
 
 
 def test_sliders_drive_the_bars(lab):
