@@ -21,9 +21,10 @@ TASK = Task(
         "is number pp of options.stages. Every Block among stage.modules() is sharded over "
         "mesh['dp'], then the stage. The group of PipelineStage is mesh['pp'].get_group().",
         "make = SCHEDULES[options.schedule], then schedule = make(part, options.micro_batches, "
-        "loss_fn=loss_of). In the loop: optimizer.zero_grad(); schedule.step(ids) on the first stage, schedule.step("
-        "target=ids, losses=found) on the last, schedule.step(ids, target=ids, losses=found) if it "
-        "is both; optimizer.step(); where found isn't empty, the loss is the mean of it.",
+        "loss_fn=loss_of). In the loop: optimizer.zero_grad(); schedule.step(ids) on the first "
+        "stage, schedule.step(target=ids, losses=found) on the last, schedule.step(ids, "
+        "target=ids, losses=found) if it is both; optimizer.step(); where found isn't empty, the "
+        "loss is the mean of it.",
     ),
 )
 

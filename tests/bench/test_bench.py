@@ -41,9 +41,10 @@ def test_a_row_of_the_table():
     assert said == "| walk | left: 2 s (1–9) | right: 2 s (2–3) | **1.00** (0.50–3.00) |"
 
 
-def test_every_file_has_races_and_the_readme_names_it():
+def test_every_file_has_races_and_a_page_names_it():
     names = [path.stem for path in HERE.glob("*.py") if path.stem not in NOT_RACES]
-    readme = (HERE / "README.md").read_text(encoding="utf-8")
+    pages = (HERE / "README.md", *(HERE.parent / "docs").glob("*.md"))
+    readme = "".join(page.read_text(encoding="utf-8") for page in pages)
     assert names
     for name in names:
         assert f"`{name}.py`" in readme
