@@ -1,6 +1,7 @@
 """The interactive timeline in headless Chromium: panning over many events, and larger schedules."""
 
 import atexit
+import functools
 import shutil
 import tempfile
 from pathlib import Path
@@ -37,39 +38,56 @@ REDRAW = """async () => {
 
 def races() -> list[Race]:
     """Panning beside a smooth frame, 9 x 25 beside 4 x 8; [] without a browser."""
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
+    if program() is None:
         return []
-    from playwright.sync_api import sync_playwright
-
-    driver = sync_playwright().start()  # open until the program ends
-    atexit.register(driver.stop)
-    browser = driver.chromium.launch(
-        executable_path=program, args=["--no-sandbox", "--disable-gpu"]
-    )
-    many = page_of(browser, timeline(trace()))
     small, large = (Settings(ranks=p, micro_batches=m, latency=2) for p, m in ((4, 8), (9, 25)))
-    pages = {each: page_of(browser, explore(**each.named())) for each in (small, large)}
     return [
         Race(
             f"pan over a tenth of {EVENTS:,} events, median frame",
             "the timeline",
             "smooth",
-            lambda: many.evaluate(PAN, 0.1),
+            lambda: many().evaluate(PAN, 0.1),
             lambda: SMOOTH,
             unit="ms",
             runs=3,
-            note=f"In Chromium {browser.version}, without a GPU.",
+            note="In Chromium without a GPU.",
         ),
         Race(
             "drawing a schedule anew, as a slider does",
             "9 ranks x 25 micro-batches",
             "4 x 8",
-            lambda: pages[large].evaluate(REDRAW),
-            lambda: pages[small].evaluate(REDRAW),
+            lambda: explored(large).evaluate(REDRAW),
+            lambda: explored(small).evaluate(REDRAW),
             unit="ms",
         ),
     ]
+
+
+def program() -> str | None:
+    """The path of Chromium or Chrome."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@functools.cache
+def browser():
+    """Chromium, started for the first race: until the program ends no loop of asyncio can run."""
+    from playwright.sync_api import sync_playwright
+
+    driver = sync_playwright().start()
+    atexit.register(driver.stop)
+    return driver.chromium.launch(executable_path=program(), args=["--no-sandbox", "--disable-gpu"])
+
+
+@functools.cache
+def many():
+    """The page of a long trace."""
+    return page_of(timeline(trace()))
+
+
+@functools.cache
+def explored(settings: Settings):
+    """The page of the explorer with these settings."""
+    return page_of(explore(**settings.named()))
 
 
 def trace() -> Trace:
@@ -84,11 +102,11 @@ def trace() -> Trace:
     return Trace(events)
 
 
-def page_of(browser, widget):
+def page_of(widget):
     """The widget as a page of its own."""
     path = Path(tempfile.mkdtemp()) / "timeline.html"
     widget.save(path)
-    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page = browser().new_page(viewport={"width": 1200, "height": 900})
     page.goto(path.as_uri())
     page.wait_for_selector(".lab-numbers td", timeout=60_000)
     return page
