@@ -107,7 +107,7 @@ for v in (1, 2, 4, 8):
     plan = interleaved(4, 8, v) if v > 1 else one_f_one_b(4, 8)
     done = simulate(plan, Costs(1 / v, 1 / v, 1 / v))
     most = max(in_flight(plan)) / v
-    print(f"{v} chunks: {done.step_time:6.3f} s, idle {done.bubble():5.1%}, "
+    print(f"{v} chunk(s): {done.step_time:6.3f} s, idle {done.bubble():5.1%}, "
           f"{done.messages:3} messages, keeps {most:.3f} stages' worth")  # fmt: skip
 reveal("L07-2")
 
@@ -144,7 +144,7 @@ for v in (1, 2, 4):
     plan = interleaved(4, 8, v) if v > 1 else one_f_one_b(4, 8)
     slower = [Costs(1 / v, 1 / v, 1 / v, latency=ms / 1000) for ms in delays]
     times[v] = [simulate(plan, costs).step_time for costs in slower]
-points = {f"{v} chunks": dict(zip(delays, row, strict=True)) for v, row in times.items()}
+points = {f"chunks: {v}": dict(zip(delays, row, strict=True)) for v, row in times.items()}
 title = "With slow messages, two chunks stay ahead of one; four fall behind"
 show(curves(points, title, x="time of a message (ms)", y="time of a step (s)"))
 won = [one - two for one, two in zip(times[1], times[2], strict=True)]
@@ -491,8 +491,8 @@ for schedule in ("ZB-V", "1F1B", "ZB-H1", "ZB-H2", "DualPipeV")[: quick(5, 1)]:
     compare_with_one_device(schedule)
 
 # %% [markdown]
-# Then the times, predicted and measured, with stages that sleep instead of computing, as in lesson
-# 06. The last column is what each rank really kept.
+# Then the times, predicted and measured. As in lesson 06, the stages sleep instead of computing.
+# The last column is what each rank really kept.
 
 # %%
 cases = ((zb_v(4, 8), 2), (zb_h2(4, 8), 1), (zb_h1(4, 8), 1), (one_f_one_b(4, 8), 1))
