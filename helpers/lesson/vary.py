@@ -16,15 +16,14 @@ def vary(draw: Callable[..., object], press: str = "", **choices: Iterable) -> N
     Args:
         draw: takes the arguments by name; returns text, or a picture as `show` takes it. It's
             called once for each combination of values that the reader chooses.
-        press: what a button says; then `draw` is called each time the button is pressed, and not
-            when a slider is let go.
+        press: what a button says; then `draw` is called each time the button is pressed, and at
+            no other time.
         choices: the values of each slider; it starts at the first of them.
     """
     values = {name: list(each) for name, each in choices.items()}
-    live = in_notebook() and not static()
     first = {name: each[0] for name, each in values.items()}
-    start = shown("" if live and press else draw(**first))
-    if live:
+    start = shown(f"Nobody has pressed '{press}' yet." if press else draw(**first))
+    if in_notebook() and not static():
         from helpers.lesson.sliders import Sliders
 
         def ask(**chosen: object) -> Shown:

@@ -112,11 +112,11 @@ reveal("L09-2")
 # ### Your turn: DP-4 · 40 minutes · 20 points
 #
 # Write `Buckets.complete()` in `DP/ddp/buckets.py`. Autograd calls it for every parameter whose
-# gradient is complete. A bucket is one flat tensor, and the gradients of its parameters become views
-# of it, so nothing has to be copied back after the all-reduce. And there's one rule that is easily
-# forgotten: **all ranks must start their all-reduces in the same order**, because a collective has
-# no name by which the ranks could recognize it. A bucket that is complete too early therefore waits
-# for those before it.
+# gradient is complete. A bucket is one flat tensor, and the gradients of its parameters become
+# views of it, so nothing has to be copied back after the all-reduce. And there's one rule that is
+# easily forgotten: **all ranks must start their all-reduces in the same order**, because a
+# collective has no name by which the ranks could recognize it. A bucket that is complete too early
+# therefore waits for those before it.
 
 # %%
 check("DP-4")
