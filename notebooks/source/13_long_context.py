@@ -7,8 +7,8 @@
 #
 # Everything we have cut so far was the model or the batch. A long document is neither. Its
 # activations grow with its length, and a batch can't be smaller than one sequence, so data
-# parallelism doesn't help. Tensor parallelism leaves the sequence whole inside attention. And there
-# sits a matrix with a row and a column for every token: the attention scores.
+# parallelism doesn't help. Tensor parallelism leaves the sequence whole inside attention, and
+# attention has a matrix with a row and a column for every token: the scores.
 #
 # **Question.** How can several devices compute the attention of one sequence, if every token may
 # look at every earlier one, wherever that is?
@@ -622,13 +622,13 @@ reveal("L13-10")
 # - Keep $(o, m, \ell)$ of a block and you can merge blocks in any order; so nobody needs all
 #   scores, in one GPU or in a cluster.
 # - Recomputing the scores costs a fifth product backward and saves memory that grows with $s^2$.
-# - In a ring, queries stay, keys and values travel beside the computing; it hides if a rank has
-#   enough tokens.
+# - In a ring, queries stay, and keys and values travel while the ranks compute. That costs nothing
+#   if a rank has enough tokens.
 # - A causal mask gives the last rank the most to do. A zigzag balances it: $2 - 1/P$ times faster.
 # - Ring and gather send $2g$ heads to everyone, Ulysses sends all heads once. Few key heads favor
 #   the first, many ranks the second.
 # - Positions and targets belong to the whole sequence: find them before you cut.
-# - Over the ranks of a sequence gradients are summed, over replicas averaged.
+# - Gradients are summed over the ranks of a sequence and averaged over replicas.
 #
 # ## In the wild
 #
