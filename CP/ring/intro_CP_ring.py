@@ -69,7 +69,10 @@ def train(options, place, device, say=print, way=in_a_ring):
 
     for step in range(options.steps):
         ids = next(stories).to(device)
-        documents = (ids == tokenizer.bos_id).cumsum(1) if options.apart else None
+        documents = None
+        if options.apart:  # a story ends with its end-of-text token
+            ends = (ids == tokenizer.eos_id).long()
+            documents = ends.cumsum(1) - ends
         targets = following(ids)  # before the cut
         mix = way(positions, documents, groups.cp, recorder)
         for block in net.model.layers:
