@@ -326,8 +326,8 @@ reveal("L09-4")
 # ## Sending less
 #
 # When sending takes longer than computing, no bucket helps, and fewer bytes are the only way out.
-# DDP calls a **communication hook** for each bucket in place of its all-reduce, and the hook may do
-# wants. Two of the classics:
+# DDP calls a **communication hook** for each bucket in place of its all-reduce, and the hook may
+# send whatever it likes. Two of the classics:
 #
 # - **16 bits.** Half of the bytes; the mean is rounded. It's in torch as `fp16_compress_hook`.
 # - **Top-k.** Send only the largest one percent, as pairs of value and place. What isn't sent is
