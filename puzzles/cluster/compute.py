@@ -139,7 +139,7 @@ def update(rank, layer: int, grad, weight, state):
         rank.refuse(
             WrongShard,
             op,
-            f"{words(w)} needs more than {words(g)}: both must be the whole layer, or the same shard",
+            f"{words(w)} needs more than {words(g)}: both must be whole, or the same shard",
         )
     if not (covers(s, w) and covers(w, s)):
         rank.refuse(WrongShard, op, f"{words(w)} and {words(s)} are not the same part of it")
