@@ -88,7 +88,7 @@ print(f"before training: loss {loss:.3f} nats per token, BLEU {bleu:.1f}")
 # ## The first way: each device has a part of the data
 #
 # Each rank has the whole model and a part of the sentences. First the parts. This is DP-3 of lesson
-# 03 once more, with one thing to watch: no sentence may get lost between two parts.
+# 04 once more, with one thing to watch: no sentence may get lost between two parts.
 #
 # ### Your turn: GP-1 · 10 minutes · 10 points
 #
