@@ -190,7 +190,7 @@ class Case:
                 print(f"{said}, ranks {one} and {other}: {found}")
 
     def judge(self):
-        """Return the oracle's judgment of step `at`, or its sentence where the halves disagree."""
+        """Print the oracle's judgment of step `at`, or its sentence where the halves disagree."""
         names, steps = list(self.one.before), []
         for replica in range(2):
             halves = self._found()[2 * replica : 2 * replica + 2]
@@ -198,9 +198,11 @@ class Case:
             try:
                 step = gather(facts, names)
             except GatherError as error:
-                return f"Replica {replica} (its ranks are counted from 0): {error}."
+                print(f"Replica {replica} (its ranks are counted from 0): {error}.")
+                return
             steps.append(step)
-        return judge(self.one.step(), steps if self.at == 0 else [without_after(s) for s in steps])
+        found = judge(self.one.step(), steps if self.at == 0 else [without_after(s) for s in steps])
+        print(found.headline, found.mistake or "", sep="\n" if found.mistake else "")
 
     def bits_per_byte(self, stories=8):
         """Return the bits that the trained model needs for a byte of stories it hasn't read."""
@@ -260,8 +262,12 @@ def on_rank(text, seed, steps, at):
     linecache.cache["case.py"] = (len(text), None, text.splitlines(True), "case.py")
     exec(compile(text, "case.py", "exec"), vars(script))
     read, losses, models, told = [], [], [], script.Shared.losses
+    used = {}  # the weights that the forwards of this step and of the next one begin with
 
     def listened(rank, seed, numbers):
+        kind = {2 * at: "before", 2 * at + 2: "after"}.get(len(read))
+        if kind:
+            used[kind] = {n: p.detach().clone() for n, p in rank.model.named_parameters()}
         found = told(rank, seed, numbers)
         models[:] = [rank.model]
         if len(read) // 2 == at:
@@ -272,7 +278,7 @@ def on_rank(text, seed, steps, at):
     script.Shared.losses = listened
     with recording(at) as seen:
         log, trace = script.train(seed, steps)
-    facts = {kind: getattr(seen, kind) for kind in ("before", "gradients", "after", "backwards")}
+    facts = used | {"gradients": seen.gradients, "backwards": seen.backwards}
     final = {name: p.detach() for name, p in models[0].named_parameters()}
     return facts | {"log": log, "trace": trace, "read": read, "losses": losses, "final": final}
 

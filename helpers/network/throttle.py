@@ -31,8 +31,10 @@ COSTS: dict[str, tuple[int, Callable[[Link, float, int], float]]] = {
     "all_reduce": (0, Link.all_reduce_seconds),
     "all_gather": (0, _parts),
     "all_gather_into_tensor": (0, _parts),
+    "all_gather_single": (0, _parts),  # as fully_shard calls it
     "reduce_scatter": (1, _parts),
     "reduce_scatter_tensor": (1, _parts),
+    "reduce_scatter_single": (1, _parts),
     "broadcast": (0, _message),
     "send": (0, _message),
     "isend": (0, _message),
@@ -51,15 +53,14 @@ def slow_link(
 ) -> Iterator[None]:
     """Make this rank's messages inside the block take at least as long as on `link`.
 
-    This works on every system, for calls such as `dist.all_reduce(…)` whose first two arguments
-    are positional. DistributedDataParallel's own C++ is not slowed, unless it has a communication
+    This works on every system, for calls such as `dist.all_reduce(…)`, and for those of
+    `fully_shard`. DistributedDataParallel's own C++ is not slowed, unless it has a communication
     hook that calls these functions.
     sleep: waits for the given number of seconds.
     only: the functions of torch.distributed that use this link; the others stay fast.
 
     Raises:
         NotImplementedError: for an operation that it cannot slow.
-        TypeError: if tensors are passed by keyword.
     """
     import torch.distributed as dist
 
@@ -134,12 +135,9 @@ def _late(name: str, function: Callable, way: _Way) -> Callable:
 
     @functools.wraps(function)
     def late(*args: Any, **kwargs: Any) -> Any:
-        if len(args) <= position:
-            raise TypeError(
-                f"inside slow_link pass the tensors of dist.{name} first and without keywords"
-            )
-        group = signature.bind(*args, **kwargs).arguments.get("group")
-        seconds = cost(way.link, _bytes(args[position]), dist.get_world_size(group))
+        given = signature.bind(*args, **kwargs).arguments  # in the order of the signature
+        size = _bytes(list(given.values())[position])
+        seconds = cost(way.link, size, dist.get_world_size(given.get("group")))
         found = function(*args, **kwargs)
         if hasattr(found, "wait"):
             return _LateWork(found, way, seconds)

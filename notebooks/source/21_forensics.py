@@ -108,7 +108,7 @@ show(
 example.run(at=0)
 example.backwards()
 example.gradients()
-print(example.judge().headline)
+example.judge()
 
 # %% [markdown]
 # The first step is right: every gradient and every weight. Many tests stop here. Now step 2:
@@ -136,7 +136,7 @@ predict(
 # never seen this layout, so read its sentence as a hint. Then read the lines around the update.
 
 # %%
-print(example.judge().mistake, "\n")
+example.judge()
 start = example.text[: example.text.index("def train")].count("\n") + 1
 example.listing(start, start + 16)
 reveal("L21-2")
@@ -194,7 +194,10 @@ reveal("L21-3")
 # ## Your turn: the cases
 #
 # `CLASS` is a number that your teacher gives you, so that everybody has the same twelve. Another
-# number shuffles mistakes, places and seeds anew. The clock starts with the line `Case(…)`.
+# number draws mistakes, places and seeds anew. The clock starts with the line `Case(…)`.
+#
+# The scripts also differ in lines that change nothing, and some of these look suspicious. So a
+# comparison of two scripts gives you suspects, and it takes a tool to convict one.
 
 # %%
 CLASS = 1
@@ -310,8 +313,9 @@ claim(not found.ok, f"{found.headline}: {found.mistake}")
 #
 # Go and read `finalize_model_grads` in Megatron-LM's
 # `megatron/core/distributed/finalize_model_grads.py`. It's a list of everything that must be added
-# up after the last backward: the gradients of normalizations, of tied embeddings, of the router. A
-# line that is missing there is one of your twelve cases.
+# up after the last backward: the gradients of normalizations and of tied embeddings, the tokens
+# that each expert has seen, the number of tokens to divide by. A line that is missing there is one
+# of your twelve cases.
 #
 # ## Where next
 #

@@ -43,6 +43,38 @@ def _norms(word):
     return (_SUM, new, f"*{word}*", ALL)
 
 
+def _group(word):
+    return (
+        _SUM + _ROW,
+        f"""        named = self.parameters.items()
+        apart = [p.grad for name, p in named if "{word}" in name]
+        together(apart, lambda flat: dist.all_reduce(flat, group=self.column))
+        on_both = [p.grad for name, p in named if "experts" not in name and "{word}" not in name]
+"""
+        + _ROW,
+        f"*{word}*",
+        ALL,
+    )
+
+
+def _router(word):
+    new = f"""        named = self.parameters.items()
+        gates = [p.grad for name, p in named if "{word}" in name]
+        together(gates, lambda flat: dist.all_reduce(flat, group=self.row))
+"""
+    return (_SUM, new + _SUM, f"*{word}*", ALL)
+
+
+def _weights(word):
+    new = f"""        named = self.parameters.items()
+        every = [p.grad for name, p in named if "{word}" not in name]
+        together(every, lambda flat: dist.all_reduce(flat, group=self.column))
+        others = [p.data for name, p in named if "{word}" in name]
+        together(others, lambda flat: dist.all_reduce(flat.div_(2), group=self.column))
+"""
+    return (_COLUMN, new, f"*{word}*", ALL)
+
+
 MISTAKES = {
     "summed": Mistake(
         "the gradients of the micro-batches are summed, not averaged",
@@ -96,27 +128,22 @@ MISTAKES = {
                 "*",
                 (2, 3),
             ),
+            (
+                "return parts[self.replica * each : (self.replica + 1) * each]",
+                "first = (self.replica + 1) * (each - 1)\n"
+                "        return parts[first : first + each]",
+                "*",
+                (0, 1),
+            ),
         ),
-        "Replica 1 begins one micro-batch after replica 0: one counts twice, and the last never.",
+        "One replica begins one micro-batch away from the other: one counts twice, and one never.",
     ),
     "group": Mistake(
         "an all-reduce goes over the wrong group",
         2,
-        (
-            (
-                _SUM + _ROW,
-                """        named = self.parameters.items()
-        gates = [p.grad for name, p in named if "router" in name]
-        together(gates, lambda flat: dist.all_reduce(flat, group=self.column))
-        on_both = [p.grad for name, p in named if "experts" not in name and "router" not in name]
-"""
-                + _ROW,
-                "*router*",
-                ALL,
-            ),
-        ),
-        "The router is added up over the replicas twice, and never over the halves, each of which "
-        "has the term of its own expert.",
+        tuple(map(_group, ("router", "embed"))),
+        "They are added up over the replicas twice, and never over the halves, each of which has "
+        "a term of its own.",
     ),
     "clip": Mistake(
         "each rank clips by the norm of what it holds",
@@ -128,46 +155,23 @@ MISTAKES = {
     "norm": Mistake(
         "the gradient of a normalization isn't added up over the halves",
         2,
-        (_norms("norm"), _norms("norm1"), _norms("norm2")),
+        tuple(map(_norms, ("norm", "norm1", "norm2", "layers.0.norm", "layers.1.norm"))),
         "A normalization works on the tokens of its own half, so each half has one term of its "
         "gradient.",
     ),
     "router": Mistake(
         "the router's gradient is added up twice",
         2,
-        (
-            (
-                _SUM,
-                """        named = self.parameters.items()
-        gates = [p.grad for name, p in named if "router" in name]
-        together(gates, lambda flat: dist.all_reduce(flat, group=self.row))
-"""
-                + _SUM,
-                "*router*",
-                ALL,
-            ),
-        ),
+        tuple(map(_router, ("router", "layers.0.mlp.router", "layers.1.mlp.router"))),
         "The router is whole on both halves, so the sum over the halves already includes it.",
     ),
     "weights": Mistake(
         "weights are averaged over the replicas where gradients were meant",
         3,
-        (
-            (
-                _COLUMN,
-                """        named = self.parameters.items()
-        every = [p.grad for name, p in named if "experts" not in name]
-        together(every, lambda flat: dist.all_reduce(flat, group=self.column))
-        experts = [p.data for name, p in named if "experts" in name]
-        together(experts, lambda flat: dist.all_reduce(flat.div_(2), group=self.column))
-""",
-                "*experts*",
-                ALL,
-            ),
-        ),
-        "The experts' weights are equal on both replicas, so averaging them changes nothing. Each "
-        "is then updated by its owner's own gradient, and broadcast. The replicas agree, on "
-        "experts that have learned from half of the data.",
+        tuple(map(_weights, ("experts", "attention", "layers.1"))),
+        "Those weights are equal on both replicas, so averaging them changes nothing. Each is then "
+        "updated by its owner's own gradient, and broadcast. The replicas agree, on weights that "
+        "have learned from half of the data.",
     ),
     "stale": Mistake(
         "a replica holds weights that are one step old",
@@ -207,11 +211,11 @@ MISTAKES = {
         "rotary positions start again at the second half",
         3,
         (
-            (_KEYS, _KEYS.replace("positions", "torch.arange(length)"), "*attention*", (1, 3)),
+            (_KEYS, _KEYS.replace("positions", "torch.arange(length)"), "*", (1, 3)),
             (
                 _QUERIES,
                 _QUERIES.replace("positions", "torch.arange(length)"),
-                "*attention*",
+                "*",
                 (1, 3),
             ),
         ),
@@ -228,8 +232,27 @@ EXAMPLE = Mistake(
     "only their gradients. The others are added up from step to step.",
 )
 
-# Rewritings that change nothing, so that comparing two cases doesn't show the mistake.
+# Rewritings that change nothing, so that comparing two cases doesn't show the mistake. Some look
+# suspicious.
 HARMLESS = (
+    (
+        "        dist.all_reduce(count)\n",
+        "        dist.all_reduce(count, group=self.row)\n"
+        "        dist.all_reduce(count, group=self.column)\n",
+    ),
+    (
+        "        norm = (square[True] + square[False]).sqrt()\n",
+        "        norm = sum(square.values()).sqrt()\n",
+    ),
+    (
+        "positions = torch.arange(length) + self.half * length",
+        "positions = torch.arange(2 * length)[-length:] if self.half else torch.arange(length)",
+    ),
+    (
+        "        dist.all_reduce(total)\n",
+        "        dist.all_reduce(total, group=rank.column)\n"
+        "        dist.all_reduce(total, group=rank.row)\n",
+    ),
     (
         "return x.chunk(2, dim=1)[self.half].contiguous()",
         "length = x.shape[1] // 2\n"

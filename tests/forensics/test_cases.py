@@ -1,7 +1,6 @@
 """The cases of lesson 21: what is planted, what curves show, how an accusation is judged."""
 
 import json
-from itertools import product
 
 import cases
 import pytest
@@ -25,14 +24,16 @@ def test_every_sick_curve_is_inside_the_spread_of_five_healthy_seeds_at_every_pr
 
 @pytest.mark.parametrize("name", EVERY)
 def test_it_can_be_planted_whatever_harmless_things_were_rewritten(name):
-    for rewritten in product((False, True), repeat=len(KNOWN.HARMLESS)):
-        text = cases.load_source("_trainer")
-        for (old, new), yes in zip(KNOWN.HARMLESS, rewritten, strict=True):
+    plain = cases.load_source("_trainer")
+    every = range(len(KNOWN.HARMLESS))
+    for chosen in ([], every, *([k] for k in every)):
+        text = plain
+        for old, new in (KNOWN.HARMLESS[k] for k in chosen):
             assert text.count(old) == 1
-            text = text.replace(old, new) if yes else text
+            text = text.replace(old, new)
         for old, new, *_ in EVERY[name].variants:
             assert text.count(old) == 1
-            if len(set(rewritten)) == 1:
+            if len(chosen) != 1:
                 compile(text.replace(old, new), "case", "exec")
 
 
