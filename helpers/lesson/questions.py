@@ -91,7 +91,7 @@ def revealed(question_id: str, measured: dict[str, object]) -> Shown:
     else:
         why = truth.wrong.get(chosen, "").format(**measured)
         parts = [
-            f"You said {chosen}; it's {right}.",
+            f"You said {chosen}; it's {right}:",
             because,
             f"Why not {chosen}? {why}" if why else "",
         ]

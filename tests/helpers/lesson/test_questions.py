@@ -63,7 +63,7 @@ def test_in_a_terminal_a_letter_is_typed(monkeypatch, capsys):
 def test_the_answer_says_what_was_chosen_and_why_it_is_wrong():
     note_prediction("L09-3", "A")
     words = repr(revealed("L09-3", {"ratio": 3.14}))
-    assert words == "You said A; it's B. It was 3.1 times. Why not A? Only 3?"
+    assert words == "You said A; it's B: It was 3.1 times. Why not A? Only 3?"
     assert noted("predictions")["L09-3"] == {"chosen": "A", "right": False}
     note_prediction("L09-3", "B")
     assert repr(revealed("L09-3", {"ratio": 3.14})) == "You said B, and B it is: It was 3.1 times."

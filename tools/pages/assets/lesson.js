@@ -23,7 +23,7 @@ function answer(details) {
   const mine = said[id];
   const words = !mine ? `It's ${right}: ${because}`
     : mine === right ? `You said ${mine}, and ${mine} it is: ${because}`
-      : `You said ${mine}; it's ${right}. ${because} Why not ${mine}? ${wrong[mine] ?? ""}`;
+      : `You said ${mine}; it's ${right}: ${because} Why not ${mine}? ${wrong[mine] ?? ""}`;
   details.querySelector("p").textContent = words;
 }
 
