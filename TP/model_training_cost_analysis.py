@@ -18,7 +18,8 @@ CHINCHILLA = ScalingLaw()  # L(N, D) = 406.4/N^0.34 + 410.7/D^0.29 + 1.69
 def model_training_cost_analysis(path):
     """(parameters, TFLOPs, GB) of the LLaMA whose config.json is at `path`.
 
-    parameters: of the whole model; rotary positions have none.
+    parameters: of the whole model; rotary positions have none. The sizes are the fields of
+        `model`, a helpers.cost.ModelConfig: layers, heads, vocabulary, tied and so on.
     TFLOPs: one layer forward, batch 1, the longest sequence s: matrix products at 2mnk, all s x s
         attention scores.
     GB (1e9 bytes): one layer forward in training, 2 bytes a value: its weights, and the tensors

@@ -6,7 +6,9 @@ cases come (https://github.com/srush/LLM-Training-Puzzles): a forward or a backw
 sample, an update 0.5, a collective 0.3, a message 0.2 at each of its two ends.
 
 Keep what a rank holds in the five dictionaries of model.storage(): there its memory counts.
-activations[l] is the input of layer l, grad_activations[l] the gradient of the output of layer l.
+activations[l] is the input of layer l, grad_activations[l] the gradient of the output of layer l:
+so backward of layer 0 returns grad_activations[-1], which nobody needs. What `model` can do is
+listed in cluster/model.py, in the class `Model`.
 """
 
 from lib import Model

@@ -51,8 +51,8 @@ class Experts:
             raise ValueError(f"shared = {self.shared}: give 0 or more experts.")
         if self.capacity is not None and not 0 < self.capacity < math.inf:
             raise ValueError(
-                f"capacity = {self.capacity} leaves the experts nothing to do: 1.25 takes a "
-                "quarter more than an equal share, None takes everything."
+                f"capacity = {self.capacity} is no share of the tokens: 1 is an equal one, 1.25 a "
+                "quarter more, None takes everything."
             )
 
     def width(self, config: Config) -> int:

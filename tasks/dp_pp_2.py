@@ -28,32 +28,9 @@ TASK = Task(
 
 
 def run(module, case):
-    """On every rank: what it has after a few steps, in float64.
+    """On every rank: what it has after a few steps, and what it didn't record."""
+    from tasks._trained import trained
 
-    case: {"dp", "pp", "flags": of the script}.
-    """
-    import torch
-    import torch.distributed as dist
-
-    from helpers.ranks import Place
-    from simplellm.slicing import whole_name
-
-    rank, world = dist.get_rank(), dist.get_world_size()
-    said, before = [], torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        options = module.read_flags(case["flags"])
-        place = Place(rank, world, rank, world)
-        losses, stage, trace = module.train(options, place, "cpu", lambda *pair: said.append(pair))
-    finally:
-        torch.set_default_dtype(before)
+    seen, trace = trained(module, case)
     kinds = {event.kind for event in trace.events}
-    return {
-        "losses": [float(loss) for loss in losses],
-        "said": [step for step, _ in said],
-        "weights": {
-            whole_name(name, getattr(stage, "first_layer", 0)): w.detach()
-            for name, w in stage.named_parameters()
-        },
-        "not in the trace": sorted({"F", "B", "all-reduce", "update"} - kinds),
-    }
+    return seen | {"not in the trace": sorted({"F", "B", "all-reduce", "update"} - kinds)}

@@ -17,9 +17,10 @@ TASK = Task(
         "exchange, and from whom. In which order are they, and in which order does run_experts "
         "need them? Backward, every row goes the way it came.",
         "counts.view(self.ranks, -1) has a row for each rank: its sum over dimension 1 is `give`. "
-        "dist.all_to_all_single(theirs, counts) sends these rows, so theirs.view(self.ranks, -1) "
-        "is what each rank sends to each expert here. Number the rows that arrive by their expert "
-        "and argsort(stable=True) them; the argsort of that order undoes it.",
+        "dist.all_to_all_single(theirs, counts, group=self.group) sends these rows, so "
+        "theirs.view(self.ranks, -1) is what each rank sends to each expert here. Number the rows "
+        "that arrive by their expert and argsort(stable=True) them; the argsort of that order "
+        "undoes it.",
         "AllToAll: link.send(x, give, take) forward, ctx.link.send(gradient, ctx.take, ctx.give) "
         "and three None backward. run: arrived = AllToAll.apply(rows, give, take, self); order = "
         "the experts' numbers, repeat_interleave(theirs.flatten()), argsort(stable=True); done = "

@@ -15,7 +15,7 @@ TASK = Task(
     ranks=4,
     hints=(
         "In exchange_deadlock all ranks do the same at the same time: they send. In order: what "
-        "must a neighbour do while this rank sends? Without waiting: which call starts a send and "
+        "must a neighbor do while this rank sends? Without waiting: which call starts a send and "
         "returns at once? In a batch: one call that starts both.",
         "In order: let rank % 2 decide whether to send first or to receive first. Without waiting: "
         "dist.isend gives a message; receive, and then call its wait(). In a batch: "

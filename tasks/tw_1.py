@@ -30,30 +30,7 @@ TASK = Task(
 
 
 def run(module, case):
-    """On every rank: what it has after a few steps, in float64; all of each tensor.
+    """On every rank: what it has after a few steps; all of each tensor."""
+    from tasks._trained import trained
 
-    case: {"dp", "pp", "flags": of the script}.
-    """
-    import torch
-    import torch.distributed as dist
-
-    from helpers.ranks import Place
-    from simplellm.slicing import whole_name
-
-    rank, world = dist.get_rank(), dist.get_world_size()
-    said, before = [], torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        options = module.read_flags(case["flags"])
-        place = Place(rank, world, rank, world)
-        losses, stage, _ = module.train(options, place, "cpu", lambda *pair: said.append(pair))
-        return {
-            "losses": [float(loss) for loss in losses],
-            "said": [step for step, _ in said],
-            "weights": {
-                whole_name(name, getattr(stage, "first_layer", 0)): module.whole(w.detach())
-                for name, w in stage.named_parameters()
-            },
-        }
-    finally:
-        torch.set_default_dtype(before)
+    return trained(module, case, module.whole)[0]

@@ -20,12 +20,18 @@ from simplellm.losses import check_finite
 from simplellm.options import TrainingFlags, make_optimizer, make_stories, positive, prepare
 
 
-def read_flags(arguments=None):
-    flags = add_run_flags(TrainingFlags(__doc__, batch_size=1), ranks=4)
+def add_flags(flags):
+    """Add those that every way to share a sequence has, and return the parser."""
+    add_run_flags(flags, ranks=4)
     flags.add_argument("--cp", type=positive, help="ranks that share a sequence (all)")
+    flags.add_argument("--apart", action="store_true", help="stories don't look at each other")
+    return flags
+
+
+def read_flags(arguments=None):
+    flags = add_flags(TrainingFlags(__doc__, batch_size=1))
     text = "which positions a rank has: zigzag or contiguous (zigzag)"
     flags.add_argument("--layout", choices=LAYOUTS, default="zigzag", help=text)
-    flags.add_argument("--apart", action="store_true", help="stories don't look at each other")
     return flags.parse_args(arguments)
 
 
@@ -36,10 +42,16 @@ def make_grid(options, ranks):
     return Grid(dp=max(1, ranks // cp), cp=cp).require(ranks)
 
 
-def train(options, place, device, say=print):
+def in_a_ring(positions, documents, group, recorder):
+    """Return what takes the place of `attend` in every layer."""
+    return ring_attention(Ring(group, recorder), positions, documents)
+
+
+def train(options, place, device, say=print, way=in_a_ring):
     """Train for `options.steps` steps; give the losses, the model and the trace.
 
     say(step, loss): called on rank 0 after each step. Every rank has its replica's losses.
+    way: returns the attention of a step; see `in_a_ring`.
     """
     grid = make_grid(options, place.world_size)
     here, groups = grid.coordinates(place.rank), make_groups(grid)
@@ -49,7 +61,6 @@ def train(options, place, device, say=print):
     stories = iter(make_stories(options, tokenizer, here.dp, grid.dp, quiet=here.cp > 0))
     optimizer = make_optimizer(options, net)
     recorder = Recorder(rank=place.rank)
-    ring = Ring(groups.cp, recorder)
     cut = LAYOUTS[options.layout]
     positions = [cut(options.seq_l, grid.cp, rank).to(device) for rank in range(grid.cp)]
     mine = positions[here.cp]
@@ -58,10 +69,14 @@ def train(options, place, device, say=print):
 
     for step in range(options.steps):
         ids = next(stories).to(device)
-        documents = (ids == tokenizer.bos_id).cumsum(1) if options.apart else None
+        documents = None
+        if options.apart:  # a story ends with its end-of-text token
+            ends = (ids == tokenizer.eos_id).long()
+            documents = ends.cumsum(1) - ends
         targets = following(ids)  # before the cut
+        mix = way(positions, documents, groups.cp, recorder)
         for block in net.model.layers:
-            block.self_attn.mix = ring_attention(ring, positions, documents)
+            block.self_attn.mix = mix
         optimizer.zero_grad()
         with recorder.span("F"):
             logits = net(ids[:, mine], positions=mine)

@@ -5,24 +5,26 @@
     ./run.sh --way gather            Llama 3's way in place of DeepSpeed-Ulysses'
     torchrun --nproc-per-node 4 intro_CP_ulysses.py
 
-Rank 0 prints the loss of each step.
+Attention apart, all is as in the ring, whose script has the training loop. Rank 0 prints the loss
+of each step.
 """
 
-import torch.distributed as dist
+import sys
+from pathlib import Path
+
 from heads import gathered_attention, ulysses_attention
 
-from helpers.grid import Grid, make_groups
 from helpers.parallel import require_heads
-from helpers.parallel.context import add_up_gradients, equal_chunks, following, token_loss
-from helpers.ranks.script import add_run_flags, run_as_rank
-from helpers.trace import Recorder
-from simplellm.losses import check_finite
-from simplellm.options import TrainingFlags, make_optimizer, make_stories, positive, prepare
+from helpers.ranks.script import run_as_rank
+from simplellm.options import TrainingFlags
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "ring"))
+import intro_CP_ring as ring
 
 
 def read_flags(arguments=None):
-    flags = add_run_flags(TrainingFlags(__doc__, batch_size=1), ranks=4)
-    flags.add_argument("--cp", type=positive, help="ranks that share a sequence (all)")
+    flags = ring.add_flags(TrainingFlags(__doc__, batch_size=1))
+    flags.set_defaults(layout="contiguous")
     text = "ulysses (exchange positions for heads) or gather (keys and values)"
     flags.add_argument("--way", choices=("ulysses", "gather"), default="ulysses", help=text)
     return flags.parse_args(arguments)
@@ -30,54 +32,23 @@ def read_flags(arguments=None):
 
 def make_grid(options, ranks):
     """Lay the ranks out: neighbors share a sequence. ValueError if it can't be cut so."""
-    cp = options.cp or ranks
-    equal_chunks(options.seq_l, cp)
     if options.way == "ulysses":
-        require_heads([options.heads], cp)
-    return Grid(dp=max(1, ranks // cp), cp=cp).require(ranks)
+        require_heads([options.heads], options.cp or ranks)
+    return ring.make_grid(options, ranks)
 
 
 def train(options, place, device, say=print):
-    """Train for `options.steps` steps; give the losses, the model and the trace.
+    """Train for `options.steps` steps; give the losses, the model and the trace."""
+    make_grid(options, place.world_size)
 
-    say(step, loss): called on rank 0 after each step. Every rank has its replica's losses.
-    """
-    grid = make_grid(options, place.world_size)
-    here, groups = grid.coordinates(place.rank), make_groups(grid)
-    tokenizer, net = prepare(options, device)
-    stories = iter(make_stories(options, tokenizer, here.dp, grid.dp, quiet=here.cp > 0))
-    optimizer = make_optimizer(options, net)
-    recorder = Recorder(rank=place.rank)
-    positions = [chunk.to(device) for chunk in equal_chunks(options.seq_l, grid.cp)]
-    mine = positions[here.cp]
-    mix = ulysses_attention(groups.cp)
-    if options.way == "gather":
-        mix = gathered_attention(groups.cp, positions)
-    for block in net.model.layers:
-        block.self_attn.mix = mix
-    losses = []
-    dist.barrier()  # all ranks begin together
+    def ulysses(positions, documents, group, recorder):
+        return ulysses_attention(group, documents)
 
-    for step in range(options.steps):
-        ids = next(stories).to(device)
-        targets = following(ids)  # before the cut
-        optimizer.zero_grad()
-        with recorder.span("F"):
-            logits = net(ids[:, mine], positions=mine)
-            loss = token_loss(logits, targets[:, mine], tokens=ids[:, 1:].numel())
-        with recorder.span("B"):
-            loss.backward()
-        with recorder.span("all-reduce"):
-            add_up_gradients(net, replicas=grid.dp)
-            whole = loss.detach().clone()
-            dist.all_reduce(whole, group=groups.cp)
-        with recorder.span("update"):
-            optimizer.step()
-        losses.append(check_finite(whole, step))
-        if place.rank == 0:
-            say(step, losses[-1])
+    def gather(positions, documents, group, recorder):
+        return gathered_attention(group, positions, documents)
 
-    return losses, net, recorder.trace()
+    way = ulysses if options.way == "ulysses" else gather
+    return ring.train(options, place, device, say, way)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,8 @@ class Dispatch:
         experts: those of this rank, E / P of them. rows: (sum of counts, d), sorted by expert.
         counts: (E,), how many of the rows are for each of the E experts.
 
-        1. Tell each rank how many rows it gets for each of its experts: an all-to-all of `counts`.
+        1. Tell each rank how many rows it gets for each of its experts: an all-to-all of `counts`,
+           by `dist.all_to_all_single` in `self.group`.
         2. `AllToAll.apply(rows, give, take, self)` sends the rows; give and take are lists.
         3. They arrive sorted by sender. `run_experts(experts, rows, counts)` needs them by expert.
         4. Restore the order of arrival, and send the results back.

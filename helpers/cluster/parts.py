@@ -62,12 +62,14 @@ def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:
         forward[end] += more
         backward[end] += more_back
     weights = max(stage_parameters(model, layout))
+    # ZeRO cuts the state of an expert among its own replicas, of which there are fewer.
+    cut = (weights + (layout.ep - 1) * expert_parameters(model, layout)) / layout.replicas
     return Parts(
         forward,
         backward,
         _message(model, layout, machine),
         _reduce(model, layout, machine, weights, backward[-1].total),
-        machine.memory_seconds(UPDATE * weights / (layout.replicas if layout.zero else 1)),
+        machine.memory_seconds(UPDATE * (cut if layout.zero else weights)),
         machine.step,
     )
 
@@ -85,7 +87,7 @@ def stage_parameters(model: ModelConfig, layout: Layout) -> tuple[float, float]:
 
 
 def expert_parameters(model: ModelConfig, layout: Layout) -> float:
-    """Weights of routed experts on a rank, each of which dp / ep replicas have."""
+    """Weights of routed experts on a rank; `layout.replicas` / ep ranks have the same."""
     if model.moe is None:
         return 0.0
     own = parameters(model).expert * model.moe.experts / layout.ep
@@ -115,15 +117,18 @@ def _reduce(
     each, near = 4 if layout.fp32_gradients else 2, layout.on_a_node("dp", machine.node)
     back = 2 if layout.zero else each  # with ZeRO, weights come back, not gradients
     experts = expert_parameters(model, layout) if layout.ep > 1 else 0.0
-    rest = (each + back) * (weights - experts)
-    seconds = all_gather_seconds(machine, rest, layout.replicas, near)
-    if experts:  # neighbors share them, so their replicas are far apart
-        apart = max(1, near // layout.ep)
+    # Neighbors share the experts, so the replicas of one are far apart; cp comes before them.
+    apart = near // layout.on_a_node("ep", machine.node)
+
+    def gather(size: int) -> float:
+        rest = all_gather_seconds(machine, size * (weights - experts), layout.replicas, near)
         copies = layout.replicas // layout.ep
-        seconds += all_gather_seconds(machine, (each + back) * experts, copies, apart)
+        own = all_gather_seconds(machine, size * experts, copies, apart) if experts else 0.0
+        return rest + own
+
+    seconds = gather(each + back)
     if layout.zero == 3:
-        gathers = 2 * layout.micro_batches - 1
-        seconds += gathers * all_gather_seconds(machine, 2 * weights, layout.replicas, near)
+        seconds += (2 * layout.micro_batches - 1) * gather(2)
         beside *= 1.5 * layout.micro_batches  # weights are gathered beside every pass
     if layout.overlap_dp:
         seconds = max(seconds - beside, seconds * layout.pp / model.layers)

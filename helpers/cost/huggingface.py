@@ -97,12 +97,18 @@ def _llama(fields: Mapping, where: str) -> ModelConfig:
 
 
 def _mixtral(fields: Mapping, where: str, intermediate: int) -> MoE:
+    """EP/configs/mixtral_8x7b.json has the sizes of its paper (arXiv 2401.04088, table 1)."""
     experts = _number(fields, where, "num_local_experts")
     return MoE(experts, _number(fields, where, "num_experts_per_tok"), intermediate)
 
 
 def _deepseek(model: ModelConfig, fields: Mapping, where: str) -> ModelConfig:
-    """Return the model with its experts and its latent attention, without the prediction module."""
+    """Return the model with its experts and its latent attention, without the prediction module.
+
+    EP/configs/deepseek_v3.json has the sizes of the paper (arXiv 2412.19437, section 4.2); what the
+    paper leaves out (18,432 for a dense layer, the vocabulary) is from transformers'
+    `DeepseekV3Config`, whose defaults are this model.
+    """
 
     def number(name: str) -> int:  # these may be 0, or null
         return _number(fields, where, name) if fields.get(name) else 0

@@ -25,7 +25,7 @@ LESSONS = (
     Lesson("01", "One device: a small LLaMA learns to tell stories"),
     Lesson("02", "Messages and deadlocks", ranks=5, gigabytes=2.0),
     Lesson("03", "Averaging gradients", ranks=8, gigabytes=2.0),
-    Lesson("04", "Data parallel: many devices average their weights", ranks=4, gigabytes=2.0),
+    Lesson("04", "Averaging weights", ranks=4, gigabytes=2.0),
     Lesson("05", "The naive pipeline: a model too large for one device", ranks=4, gigabytes=2.0),
     Lesson("06", "Micro-batches: GPipe and 1F1B", ranks=4, gigabytes=2.0),
     Lesson("07", "Beyond 1F1B: chunks and zero bubble", ranks=4, gigabytes=2.0),

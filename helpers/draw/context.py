@@ -44,8 +44,8 @@ def attention_ring(ranks: int = 4, theme: str = "light", width: int = 900) -> Pi
 def _arc(canvas: Canvas, x: float, y: float, radius: float, start: float, end: float) -> None:
     angles = [start + (end - start) * n / 12 for n in range(13)]
     points = [(x + radius * cos(a), y + radius * sin(a)) for a in angles]
-    canvas.line(points[:-1], canvas.theme.muted, 2)
-    canvas.arrow(points[-3], points[-1], canvas.theme.muted, 2, 8)
+    canvas.line(points[:8], canvas.theme.muted, 2)
+    canvas.arrow(points[7], points[-1], canvas.theme.muted, 2, 8)
 
 
 def causal_triangle(

@@ -15,7 +15,7 @@ STRIDE, HIGH = 64.0, 236.0
 def drift(theme: str = "light", width: int = 900) -> Picture:
     """Draw H local steps of three ranks twice: then averaged, and then with an outer step."""
     canvas = Canvas(width, 0, theme_called(theme))
-    title = "Each rank takes H steps of its own, and then they meet"
+    title = "Each rank takes H steps alone, and then they meet"
     canvas.text(PAD, PAD + 8, title, 15, bold=True)
     top, half = PAD + 40, width / 2
     canvas.text(PAD, top, "Local SGD: at the mean", 13, bold=True)

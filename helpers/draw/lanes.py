@@ -51,8 +51,12 @@ def draw_lane(canvas: Canvas, lane: Lane, events: list[Event], tip: Callable[[Ev
     strength = strength_of_stages(events)
     # Waiting lies behind what happens meanwhile; the inner one of nested events lies on top.
     ordered = sorted(boxes, key=lambda e: (e.kind != "wait", e.start, -e.end))
-    without_letters = replace(lane, letters=0)
+    without_letters, others = replace(lane, letters=0), [e for e in ordered if e.kind != "wait"]
     for number, event in enumerate(ordered):
+        if event.kind == "wait":
+            _draw_box(canvas, without_letters, event, tip(event))
+            _draw_wait_label(canvas, lane, event, others)
+            continue
         middle, later = (event.start + event.end) / 2, ordered[number + 1 : number + 9]
         covered = any(other.start <= middle < other.end for other in later)
         strong = strength.get(event.info.get("stage"), 1.0)
@@ -105,9 +109,7 @@ def _draw_box(canvas: Canvas, lane: Lane, event: Event, tip: str, strength: floa
         canvas.rect(x, lane.y, shown, lane.height, canvas.theme.band, tip, canvas.theme.wait)
     else:
         canvas.rect(x, lane.y, shown, lane.height, colour, tip)
-    if event.kind == "wait":
-        _draw_wait_label(canvas, lane, event, x, shown)
-    elif lane.letters:
+    if lane.letters:
         ink = ink_on(colour)
         if lines := _two_lines(event, lane, shown):
             for number, line in enumerate(lines):
@@ -132,10 +134,22 @@ def _two_lines(event: Event, lane: Lane, room: float) -> list[str]:
     return lines if max(width_of(line, 10) for line in lines) <= room else []
 
 
-def _draw_wait_label(canvas: Canvas, lane: Lane, event: Event, x: float, width: float) -> None:
-    """Draw it on a plain background, because letters on hatching are hard to read."""
-    text = first_that_fits(event_labels(event), lane.letters, width - 34) if lane.letters else ""
-    if text:
+def _draw_wait_label(canvas: Canvas, lane: Lane, wait: Event, others: list[Event]) -> None:
+    """Draw it on a plain background, because letters on hatching are hard to read.
+
+    others: what hides parts of the wait; the label goes into the widest part that's left.
+    """
+    start, end = wait.start, wait.end
+    if not lane.letters or lane.x_of(end) - lane.x_of(start) < 60:
+        return
+    over = [(e.start, e.end) for e in others if e.start < end and e.end > start]
+    gaps, at = [], start
+    for left, right in [*over, (end, end)]:
+        gaps.append((left - at, at, left))
+        at = max(at, right)
+    _, start, end = max(gaps)
+    x, width = lane.x_of(start), lane.x_of(end) - lane.x_of(start)
+    if text := first_that_fits(event_labels(wait), lane.letters, width - 34):
         room = width_of(text, lane.letters) + 8
         canvas.rect(x + (width - room) / 2, lane.y, room, lane.height, canvas.theme.band)
         middle = x + width / 2, lane.y + lane.height / 2

@@ -12,10 +12,9 @@ title, description).
 import base64
 import os
 from dataclasses import dataclass, field
-from html import escape as escape_html
+from html import escape
 from itertools import groupby
 from pathlib import Path
-from xml.sax.saxutils import escape, quoteattr
 
 from helpers.draw.style import FONTS, LIGHT, Theme
 from helpers.files import write_whole
@@ -140,7 +139,7 @@ class Picture:
         """Return an image with its alternative text, which notebooks drop from a plain PNG."""
         data = base64.b64encode(self.png()).decode()
         return (
-            f'<img alt="{escape_html(self.alt)}" width="{self.canvas.width:g}" '
+            f'<img alt="{escape(self.alt)}" width="{self.canvas.width:g}" '
             f'style="max-width: 100%" src="data:image/png;base64,{data}">'
         )
 
@@ -152,7 +151,7 @@ def to_svg(canvas: Canvas, title: str, alt: str) -> str:
     """Return the picture as the text of an SVG file."""
     width, height = _n(canvas.width), _n(canvas.height)
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label={quoteattr(_clean(alt))} '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{_e(alt, quote=True)}" '
         f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'font-family="{FONTS}">',
         f"<title>{_e(title)}</title>",
@@ -175,8 +174,9 @@ def _n(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-def _e(text: str) -> str:
-    return escape(_clean(text))
+def _e(text: str, quote: bool = False) -> str:
+    text = escape(_clean(text), quote=False)
+    return text.replace('"', "&quot;") if quote else text
 
 
 def _clean(text: str) -> str:

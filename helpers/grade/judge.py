@@ -4,7 +4,9 @@ import secrets
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 from helpers.grade.copy import CopyError
 from helpers.grade.limits import Limits
@@ -50,22 +52,31 @@ def grade(
         return judge(found, submission, seed, seconds, gigabytes)
 
 
+def drawn(found: TaskFile, seed: int) -> tuple[ModuleType, list]:
+    """The truth of a task, and cases drawn for it."""
+    truth = load_truth(found)
+    return truth, draw(truth, seed)
+
+
 def judge(
     found: TaskFile,
     submission: Submission,
     seed: int | None = None,
     seconds: float | None = None,
     gigabytes: float = Limits.gigabytes,
+    drawn: Callable[[TaskFile, int], tuple[ModuleType, list]] = drawn,
 ) -> Verdict:
-    """The verdict on one task of a submission; the arguments are those of `grade`."""
+    """The verdict on one task of a submission; the arguments are those of `grade`.
+
+    drawn: for many submissions, one that draws the cases of a seed once.
+    """
     limits = Limits(found.task.seconds if seconds is None else seconds, gigabytes)
     seed = secrets.randbelow(SEEDS) if seed is None else seed % SEEDS
     begun, facts = time.monotonic(), {}
     truth = None
     try:
         with JUDGING:
-            truth = load_truth(found)
-            cases = draw(truth, seed)
+            truth, cases = drawn(found, seed)
         seen = submission.observe(found, cases, limits)
         facts = {"printed": seen.printed}
         facts |= _compared(found, truth, cases, seen.observations)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
 from helpers.grade.handin import name_in
-from helpers.grade.judge import judge
+from helpers.grade.judge import drawn, judge
 from helpers.grade.limits import Limits
 from helpers.grade.submission import Submission
 from helpers.grade.submitted import SubmissionError, names, opened, refused
@@ -98,11 +99,12 @@ def grade_all(
     grades = Grades(tasks, [Graded(name) for name in names(paths)], seeds)
     stop = threading.Event()
     running: set[Submission] = set()
+    once = cache(drawn)
     pool = ThreadPoolExecutor(jobs)
     waiting: set[Future] = set()
     try:
         for one, path in zip(grades.graded, paths, strict=True):
-            waiting.add(pool.submit(_whole, one, path, grades, stop, running, limits))
+            waiting.add(pool.submit(_whole, one, path, grades, stop, running, once, limits))
         while waiting:
             ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in ready:
@@ -125,6 +127,7 @@ def _whole(
     grades: Grades,
     stop: threading.Event,
     running: set[Submission],
+    once: Callable,
     limits: dict,
 ) -> Graded:
     """All tasks of one submission; whatever goes wrong is a verdict."""
@@ -142,7 +145,7 @@ def _whole(
                     return one
                 found = load_task(task.id, folder)
                 seed, most = grades.seeds[task.id], limits.get("gigabytes", Limits.gigabytes)
-                verdict = judge(found, submission, seed, limits.get("seconds"), most)
+                verdict = judge(found, submission, seed, limits.get("seconds"), most, once)
                 if not stop.is_set():  # else it says only that it was interrupted
                     one.verdicts[task.id] = verdict
             running.discard(submission)

@@ -11,10 +11,13 @@ from helpers.lesson.shown import Shown
 class Sliders(ipywidgets.VBox):
     """Sliders over what a function returns; `controls` has them by name.
 
-    The function is asked when a slider is let go, and only for values it hasn't seen.
+    The function is asked when a slider is let go, and only for values it hasn't seen; with
+    `press`, each time the button that says so is pressed.
     """
 
-    def __init__(self, draw: Callable[..., Shown], values: dict[str, list], start: Shown):
+    def __init__(
+        self, draw: Callable[..., Shown], values: dict[str, list], start: Shown, press: str = ""
+    ):
         self.draw = draw
         self.controls = {
             name: ipywidgets.SelectionSlider(
@@ -29,13 +32,27 @@ class Sliders(ipywidgets.VBox):
         }
         self.seen = {tuple(each[0] for each in values.values()): start}
         self.page = ipywidgets.HTML(start.html)
-        for control in self.controls.values():
-            control.observe(self._moved, "value")
-        super().__init__([*self.controls.values(), self.page, Keys()])
+        self.button = ipywidgets.Button(description=press)
+        self.button.on_click(self._pressed)
+        if not press:
+            for control in self.controls.values():
+                control.observe(self._moved, "value")
+        buttons = [self.button] if press else []
+        super().__init__([*self.controls.values(), *buttons, self.page, Keys()])
         self.add_class("lab-keeps-keys")
 
+    def _chosen(self) -> dict:
+        return {name: control.value for name, control in self.controls.items()}
+
+    def _pressed(self, button: ipywidgets.Button) -> None:
+        button.disabled = True  # until the answer is there
+        try:
+            self.page.value = self.draw(**self._chosen()).html
+        finally:
+            button.disabled = False
+
     def _moved(self, change: dict) -> None:
-        chosen = {name: control.value for name, control in self.controls.items()}
+        chosen = self._chosen()
         key = tuple(chosen.values())
         if key not in self.seen:
             self.seen[key] = self.draw(**chosen)

@@ -8,7 +8,7 @@ from helpers.lesson.shown import Shown, static
 from helpers.ranks.pool import in_notebook
 
 
-def vary(draw: Callable[..., object], **choices: Iterable) -> None:
+def vary(draw: Callable[..., object], press: str = "", **choices: Iterable) -> None:
     """Show what `draw` returns, with a slider for each of its arguments where a kernel runs.
 
     ``vary(tell, temperature=(0.6, 0, 0.3, 1, 1.5), seed=range(8))``
@@ -16,14 +16,20 @@ def vary(draw: Callable[..., object], **choices: Iterable) -> None:
     Args:
         draw: takes the arguments by name; returns text, or a picture as `show` takes it. It's
             called once for each combination of values that the reader chooses.
+        press: what a button says; then `draw` is called each time the button is pressed, and at
+            no other time.
         choices: the values of each slider; it starts at the first of them.
     """
     values = {name: list(each) for name, each in choices.items()}
-    start = shown(draw(**{name: each[0] for name, each in values.items()}))
+    first = {name: each[0] for name, each in values.items()}
+    start = shown(f"Nobody has pressed '{press}' yet." if press else draw(**first))
     if in_notebook() and not static():
         from helpers.lesson.sliders import Sliders
 
-        show(start, live=lambda: Sliders(lambda **chosen: shown(draw(**chosen)), values, start))
+        def ask(**chosen: object) -> Shown:
+            return shown(draw(**chosen))
+
+        show(start, live=lambda: Sliders(ask, values, start, press))
     else:
         show(start, alt=start.plain)
 

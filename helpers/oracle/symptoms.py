@@ -123,10 +123,10 @@ def some_ranks(e: Evidence) -> str | None:
 def any_factor(e: Evidence) -> str | None:
     if e.times is None:
         return None
+    ranks = f"{e.n_ranks} rank{'' if e.n_ranks == 1 else 's'}"
     return (
-        f"every gradient is {e.times:.4g} times what it should be, with {e.n_ranks} ranks and "
-        f"{e.n_micro} micro-batches each: look at every number that the loss and the gradients are "
-        "divided by"
+        f"every gradient is {e.times:.4g} times what it should be, with {ranks} and {e.n_micro} "
+        "micro-batches each: look at every number that the loss and the gradients are divided by"
     )
 
 

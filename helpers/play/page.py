@@ -13,7 +13,7 @@ from helpers.timeline.page import joinable
 
 ASSETS = Path(__file__).parent / "assets"
 # A file comes after those that it imports.
-FILES = ("lanes_of_play.js", "hand.js", "furniture.js", "play.js")
+FILES = ("lanes_of_play.js", "hand.js", "travel.js", "furniture.js", "play.js")
 
 
 @cache

@@ -84,7 +84,8 @@ def _put_messages(table: Table, done: Simulated) -> None:
                 for given, arrived in zip(left[here], end, strict=True)
             ]
             kind = "B" if back else "F"
-            tags = [tag_of(schedule, Action(kind, target, k)) for k in range(m)]
+            first, second = (tag_of(schedule, Action(kind, target, k)) for k in (0, 1))
+            tags = range(first, first + m * (second - first), second - first)
             ends = []
             for rank, number, stage, peer in (
                 (sender, SEND, source, receiver),

@@ -13,6 +13,7 @@ import sys
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 from helpers.timeline.page import look_of
 from helpers.trace import LANES, Trace, is_pipeline, matched_messages
@@ -174,7 +175,7 @@ def _pack_part(part: Panel, body: Body) -> dict:
     for there, event in enumerate(order):
         place[event] = there
     columns = {
-        name: body.put([column[event] for event in order], kind)
+        name: body.put([*map(column.__getitem__, order)], kind)
         for name, column, kind in (
             ("rank", table.rank, ""),
             ("kind", table.kind, ""),
@@ -193,7 +194,7 @@ def _pack_part(part: Panel, body: Body) -> dict:
         "goes_to": table.goes_to,
         "pipeline": table.pipeline,
         "columns": columns,
-        "facts": _pack_all_facts(table.facts, place, body),
+        "facts": _pack_all_facts(table.facts, order, body),
         "messages": {
             "send": body.put([place[send] for send, _ in table.pairs]),
             "recv": body.put([place[receive] for _, receive in table.pairs]),
@@ -223,13 +224,13 @@ def _order(table: Table) -> list[int]:
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
-def _pack_all_facts(named: dict[str, SparseColumn], place: list[int], body: Body) -> dict:
+def _pack_all_facts(named: dict[str, SparseColumn], order: list[int], body: Body) -> dict:
     """Pack the facts of all names; two names may share theirs, which are packed once."""
-    packed = {id(facts): _pack_facts(facts, place, body) for facts in named.values() if facts.at}
+    packed = {id(facts): _pack_facts(facts, order, body) for facts in named.values() if facts.at}
     return {key: packed[id(facts)] for key, facts in named.items() if facts.at}
 
 
-def _pack_facts(facts: SparseColumn, place: list[int], body: Body) -> dict:
+def _pack_facts(facts: SparseColumn, order: list[int], body: Body) -> dict:
     """Pack one fact as a column with an entry for every event.
 
     An event without the fact has NaN in a "float" column, and `missing` in "int" and "text".
@@ -237,24 +238,22 @@ def _pack_facts(facts: SparseColumn, place: list[int], body: Body) -> dict:
     types = set(map(type, facts.values))
     if types == {int} and -(2**31) < min(facts.values) and max(facts.values) < 2**31:
         missing = min(facts.values) - 1
-        column = _spread(facts, facts.values, place, missing)
+        column = _spread(facts, facts.values, order, missing)
         return {"type": "int", "missing": missing, "at": body.put(column)}
     if types <= {int, float}:
-        column = _spread(facts, facts.values, place, math.nan)
+        column = _spread(facts, facts.values, order, math.nan)
         return {"type": "float", "at": body.put(column, "f64")}
     words: dict[str, int] = {}
     texts = facts.values if types == {str} else map(_text, facts.values)
-    column = _spread(facts, [words.setdefault(text, len(words)) for text in texts], place, -1)
+    column = _spread(facts, [words.setdefault(text, len(words)) for text in texts], order, -1)
     joined = END.join(word.replace(END, " ") for word in words).encode()
     return {"type": "text", "missing": -1, "words": body.put(joined), "at": body.put(column)}
 
 
-def _spread(facts: SparseColumn, values: Sequence, place: list[int], missing) -> list:
-    """Return a column with these values where the events went that have the fact."""
-    column = [missing] * len(place)
-    for event, value in zip(facts.at, values, strict=True):
-        column[place[event]] = value
-    return column
+def _spread(facts: SparseColumn, values: Sequence, order: list[int], missing) -> list:
+    """Return a column for the events in this order; `missing` where one doesn't have the fact."""
+    known = dict(zip(facts.at, values, strict=True))
+    return [*map(known.get, order, repeat(missing))]
 
 
 def _text(value: object) -> str:

@@ -17,11 +17,11 @@
 # | power of a GPU | 700 W, so 11.5 MW for the GPUs alone |
 # | interruptions within 54 days | 466; 419 of them unexpected, one every three hours |
 #
-# Nobody builds a machine with 16,384 GPUs because it's fun. They do it because one GPU isn't
-# enough, and the moment you have two, you have problems that one didn't have: who holds which part
-# of the model, who computes what, who tells whom, who waits for whom, and what happens when one of
-# them dies. This course is about these problems. You'll meet all of them on the machine in front of
-# you.
+# Nobody builds a machine with 16,384 GPUs for fun. They do it because one GPU isn't enough, and the
+# moment you have two, you have problems that you didn't have with one: which of them holds which
+# part of the model, which computes what, what they have to tell each other, how long they wait for
+# it, and what happens when one of them dies. This course is about these problems, and you'll meet
+# all of them on the machine in front of you.
 #
 # **Question.** Can this machine be three machines?
 
@@ -31,7 +31,7 @@
 # First, let's see what we're up against. A product of two $n \times n$ matrices takes $2n^3$ FLOPs
 # (each of the $n^2$ results is a sum of $n$ products), so timing one tells us how many FLOPs per
 # second this machine manages. The lessons ask before they show: click on your guess. It's
-# remembered, nobody grades it, and a wrong one teaches you more than a right one.
+# remembered but not graded, and a wrong guess teaches you more than a right one.
 
 # %%
 from helpers.lesson import predict, quick, reveal
@@ -66,8 +66,8 @@ reveal("L00-1", years=years)
 # A GPU is faster, but not that much faster: 30.84 million hours are 3,500 years of one H100. So the
 # work has to be divided.
 #
-# Some questions want a number. Write it in place of `None` and run the cell; the truth isn't in the
-# cell, and if you've made a well-known slip, you'll be told which.
+# Some questions want a number. Write it in place of `None` and run the cell; the right one isn't in
+# the cell, and if you've made a well-known slip, the answer names it.
 #
 # **How many days do 16,384 GPUs need for 30.84 million GPU hours, if none of them ever stops?**
 
@@ -91,7 +91,7 @@ show(layouts())
 
 # %% [markdown]
 # - **One device** has all layers and reads all the data. It's the reference: whatever we build
-#   later must give the same numbers.
+#   later must arrive at the same numbers.
 # - **Replicas** each hold the whole model and read a part of the data. After each step they average
 #   their gradients, so all copies stay the same. This is *data parallelism*.
 # - **A pipeline** cuts the model instead, because it's too large for one device. Activations travel
@@ -100,12 +100,13 @@ show(layouts())
 #   hold in common (lesson 11), and cut single layers (lesson 12).
 #
 # The devices on this page are processes. They're real ones: they share no memory, and all they know
-# of each other has come as a message. Where a lesson simulates something instead, it says so.
+# of each other has come as a message. Where a lesson simulates something instead, you'll read it
+# there.
 #
 # ## What is here
 #
-# The next cell looks at your machine and changes nothing. If something is missing, it says what to
-# type.
+# The next cell looks at your machine and changes nothing. If something is missing, it prints the
+# command that installs it.
 
 # %%
 from helpers.doctor import doctor
@@ -115,9 +116,9 @@ doctor()
 # %% [markdown]
 # ## Three ranks
 #
-# A **rank** is one process among several that work together. Ranks are numbered from 0, and their
-# number is the **world size**. On a cluster each rank would have a GPU of its own; here they share
-# your processor.
+# A **rank** is one process among several that work together. Ranks are numbered from 0, and the
+# **world size** is how many there are. On a cluster each rank would have its own GPU; here they
+# share your processor.
 #
 # The line `%%ranks 3` runs a cell three times, in three new processes. Each of them knows its
 # `rank` and the `world_size`.
@@ -132,8 +133,8 @@ import os
 print(f"Hello from rank {rank} of {world_size}, process {os.getpid() % 1000:03}")
 
 # %% [markdown]
-# The lines come in any order, because nobody says who is first. Run the cell again: the order may
-# change, and the process numbers will.
+# The lines come in any order, because the three processes run at the same time and none waits for
+# another. Run the cell again: the order may change, and the process numbers will.
 #
 # Now let them talk. `dist.all_reduce` adds up a tensor over all ranks. It's a **collective**, which
 # means that every rank has to call it. (`launch` is `%%ranks` for a function: it runs the function
@@ -166,8 +167,8 @@ for rank, result in enumerate(launch(add_up, ranks=3, quiet=True)):
 reveal("L00-3")
 
 # %% [markdown]
-# No rank has looked into another's memory: the numbers traveled as messages. Lesson 02 shows how,
-# and lesson 03 trains a model with this one collective.
+# No rank has looked into another one's memory: the numbers traveled as messages. Lesson 02 shows
+# how, and lesson 03 trains a model with this one collective.
 #
 # ## When one of them fails
 #
@@ -175,7 +176,7 @@ reveal("L00-3")
 # too, since you'll be the one who writes them. In plain PyTorch the other ranks then sit and wait,
 # often for minutes, and the first error that you see may come from a rank that did nothing wrong.
 # So the lab watches its ranks. The next cell fails on purpose. (`on_error="report"` returns the
-# error as a value, so the notebook goes on.)
+# error as a value, so the notebook continues.)
 
 
 # %%
@@ -195,13 +196,13 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 #
 # You have met `predict`, `reveal` and `answer`. There are two more things to know.
 #
-# - Some lessons ask you to write code: a function in a file of this project, the kind of function
-#   that Megatron-LM or PyTorch have inside. The heading says "Your turn", the task has a name such
-#   as TR-1, and the cell `check("TR-1")` tells you whether it's right. If it isn't, it tells you
-#   what is wrong. There are three hints: `check("TR-1", hint=1)`, and so on.
-# - From there on, the lesson runs *your* function. If you haven't written it, the cells that need
-#   it say so, and the others go on. If you're stuck or short of time, `skip("TR-1")` lends you a
-#   finished one until you restart the kernel.
+# - Some lessons ask you to write code: a function in a file of this project, of the kind that you'd
+#   find inside Megatron-LM or PyTorch. The heading says "Your turn", the task has a name such as
+#   TR-1, and the cell `check("TR-1")` tells you whether it's right, or what is wrong with it. There
+#   are three hints: `check("TR-1", hint=1)`, and so on.
+# - From there on, the lesson runs *your* function. If you haven't written it yet, the cells that
+#   need it tell you, and the others run as usual. If you're stuck or short of time, `skip("TR-1")`
+#   lends you a finished one until you restart the kernel.
 #
 # In a terminal, `make progress` lists what you've done and what comes next.
 #
@@ -211,13 +212,13 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # |---|---|---|
 # | 00 | [Welcome](00_welcome.ipynb) | what a rank is, and that your machine can be several |
 # | 01 | [One device](01_one_device.ipynb) | how a language model learns, and how good it can get |
-# | 02 | [Ranks and collectives](02_ranks_and_collectives.ipynb) | how processes talk; deadlocks |
-# | 03 | [Data parallel: gradients](03_data_parallel_gradients.ipynb) | many devices, one model |
-# | 04 | [Data parallel: weights](04_data_parallel_weights.ipynb) | averaging less often |
+# | 02 | [Messages and deadlocks](02_ranks_and_collectives.ipynb) | how processes talk, and hang |
+# | 03 | [Averaging gradients](03_data_parallel_gradients.ipynb) | many devices, one model |
+# | 04 | [Averaging weights](04_data_parallel_weights.ipynb) | the same, but less often |
 # | 05 | [The naive pipeline](05_naive_pipeline.ipynb) | one model on several devices |
 # | 06 | [Micro-batches](06_micro_batches.ipynb) | GPipe and 1F1B fill the pipeline |
 # | 07 | [Beyond 1F1B](07_beyond_1f1b.ipynb) | chunks, zero bubble, a search for a better order |
-# | 08 | [DP x PP](08_dp_x_pp.ipynb) | both at once: who must talk to whom |
+# | 08 | [DP x PP](08_dp_x_pp.ipynb) | both at once, on a grid of ranks |
 # | 09 | [DDP](09_ddp.ipynb) | buckets, and sending while computing |
 # | 10 | [Profiling and input](10_profiling_and_input.ipynb) | where the time of a step goes |
 # | 11 | [Sharding](11_sharding.ipynb) | no rank keeps what another keeps |
@@ -238,10 +239,10 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # ## What to remember
 #
 # - A frontier model takes thousands of GPUs for months, because one would take thousands of years.
-# - A rank is one process among several, and the world size is their number.
-# - Ranks share nothing. What one knows of another came as a message.
-# - A collective such as all-reduce has to be called by every rank, and all-reduce gives every rank
-#   the result.
+# - A rank is one process among several, and the world size is how many there are.
+# - Ranks share nothing. Whatever one knows of another came as a message.
+# - A collective such as all-reduce has to be called by every rank, and all-reduce leaves every rank
+#   with the result.
 
 # %% [markdown]
 # ## In the wild

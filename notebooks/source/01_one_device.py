@@ -6,11 +6,11 @@
 # *With twenty minutes: read to "One step", then train under "How good can it get?", and play.*
 #
 # Every parallel layout in this course has one duty: it must do what one device would have done,
-# only faster, or with a model that one device can't hold. If two pipelines of three stages give
-# another gradient than one device does, they're wrong, however fast they are. So we need to know
-# the one device really well: what the model is made of (because we're going to cut it into pieces),
-# what a training step is (because we're going to divide it), and how good a model can get (because
-# we want to notice when it doesn't).
+# only faster, or with a model that one device can't hold. If two pipelines of three stages arrive
+# at a different gradient from one device, they're wrong, however fast they are. So we need to know
+# that one device really well: what the model is made of (because we're going to cut it into
+# pieces), what a training step is (because we're going to divide it), and how good a model can get
+# (because we want to notice when it doesn't).
 #
 # **Question.** How does a language model learn, and how good can it possibly get?
 
@@ -37,9 +37,9 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # %% [markdown]
 # ## The text
 #
-# The model reads children's stories. They're written by a small grammar that comes with this lab:
-# we get as many as we want without a download, and, which matters more, we know exactly how much
-# chance is in them. That will be worth a lot in a moment.
+# The model reads children's stories. They're written by a small grammar that comes with this lab,
+# so we get as many as we want without a download. More important, we know exactly how much chance
+# is in them, which will be worth a lot in a moment.
 
 # %%
 print(story(0, world="small"))
@@ -57,14 +57,14 @@ print(ids)
 print([tokenizer.decode([i]) for i in ids], "of", tokenizer.vocab_size, "pieces")
 
 # %% [markdown]
-# "curious" is in the vocabulary and "hippopotamus" isn't, so it's spelled in smaller pieces.
-# Nothing is ever out of reach, it just takes more tokens.
+# "curious" is in the vocabulary and "hippopotamus" isn't, so it's spelled in smaller pieces. No
+# word is ever out of reach; it just takes more tokens.
 #
 # ## The model
 #
-# Our model is a small LLaMA: the same parts in the same order as in Llama 3 405B, with other
-# numbers. A batch of 3 **sequences** of 128 tokens goes in on the left, and comes out as three
-# times 128 lists of 1,200 scores, one score for each piece that might come next.
+# Our model is a small LLaMA: the same parts in the same order as in Llama 3 405B, only smaller. A
+# batch of 3 **sequences** of 128 tokens goes in on the left, and comes out as three times 128 lists
+# of 1,200 scores, one score for each piece that might come next.
 
 # %%
 show(llama(Sizes()))
@@ -78,7 +78,8 @@ show(llama(Sizes()))
 #   shape.)
 # - Each **block** adds two things to what passes through it. **Attention** lets a token collect
 #   information from the tokens before it, never from those after it. **SwiGLU** then works on each
-#   token alone. In front of both stands a **norm**, which keeps the numbers at a reasonable size.
+#   token alone. Before each of the two comes a **norm**, which keeps the numbers at a reasonable
+#   size.
 # - The **head** compares each vector with a vector for every piece of the vocabulary. The results
 #   are the **logits**: the larger, the likelier.
 #
@@ -98,7 +99,7 @@ count = sum(p.numel() for p in net.parameters())
 claim(count == Sizes().total, f"{count:,} parameters, as in the drawing")
 
 # %% [markdown]
-# **How many parameters has this model with three blocks instead of six?** All the numbers that you
+# **How many parameters does this model have with three blocks instead of six?** All the numbers you
 # need are in the drawing.
 
 # %%
@@ -111,7 +112,7 @@ answer("L01-1", mine)
 # The softmax turns the 1,200 logits of a position into probabilities $p_\theta(\cdot \mid x_{<t})$
 # of the next token, given the tokens before it. We'd like the token that really comes to be likely.
 # A product of thousands of probabilities is too small for any float, so we take logarithms, and
-# because optimizers minimize, we turn the sign around:
+# because optimizers minimize, we flip the sign:
 #
 # $$L(\theta) = -\frac{1}{T} \sum_{t=1}^{T} \log p_\theta(x_t \mid x_{<t}).$$
 #
@@ -153,8 +154,8 @@ answer("L01-3", mine)
 #
 # 1. **Forward** (F): from the tokens to the loss $L$.
 # 2. **Backward** (B): from the loss back to the **gradient** $\partial L / \partial W$ of every
-#    weight $W$. It says how the loss changes if the weight does. Mind what is differentiated: the
-#    loss, not the model's output.
+#   weight $W$. It says how the loss changes if the weight does. Note what is differentiated: the
+#   loss, not the model's output.
 # 3. **Update** (U): move each weight a little in the direction in which the loss falls,
 #    $W \leftarrow W - \lambda \, \partial L / \partial W$. The factor $\lambda$ is the **learning
 #    rate**, and this plainest of all rules is **SGD**, stochastic gradient descent.
@@ -241,12 +242,12 @@ claim(difference < 1e-5 * largest, f"largest {largest:.1e}, largest difference {
 reveal("L01-5")
 
 # %% [markdown]
-# Nothing deep is behind this: differentiation is linear, so the gradient of a mean is the mean of
-# the gradients,
+# There's nothing deep behind this: differentiation is linear, so the gradient of a mean is the mean
+# of the gradients,
 #
 # $$\nabla \Big( \frac{1}{B} \sum_{b=1}^{B} L_b \Big) = \frac{1}{B} \sum_{b=1}^{B} \nabla L_b .$$
 #
-# And yet half of this course stands on this one line. The three gradients don't have to be computed
+# And yet half of this course rests on this one line. The three gradients don't have to be computed
 # at the same time, nor in the same place.
 #
 # - In different places, it's **data parallelism**: three devices compute one term each, and
@@ -256,8 +257,8 @@ reveal("L01-5")
 #   last piece. Why would anyone? Because backward needs what forward has computed, the
 #   **activations**, and these have to be kept until it comes.
 #
-# Let's measure what one sequence instead of three saves. PyTorch lets us see every tensor that is
-# kept for backward.
+# Let's measure how much we save with one sequence instead of three. PyTorch lets us see every
+# tensor that is kept for backward.
 
 
 # %%
@@ -282,19 +283,19 @@ claim(2.5 < of_three / of_one < 3.5, said)
 
 # %% [markdown]
 # One condition is easy to overlook. A mean of means is the mean only if the pieces hold equally
-# many tokens, as ours do. If they don't, each piece has to be weighted by its tokens,
-# $\sum_b T_b L_b / \sum_b T_b$. Until October 2024 several widely used trainers forgot that, and
-# accumulated gradients gave another training than the whole batch; [this is the repair in
+# many tokens, as ours do. If they don't, each piece has to be weighted by its tokens, $\sum_b T_b
+# L_b / \sum_b T_b$. Until October 2024 several widely used trainers forgot that, so training with
+# accumulated gradients differed from training on the whole batch; [this is the repair in
 # transformers](https://github.com/huggingface/transformers/pull/34191).
 
 # %% [markdown]
 # ### Your turn: TR-1 · 20 minutes · 10 points
 #
 # Write `train()` in `primer/loop.py`: the loop that every script of this course repeats, with
-# gradient accumulation. For each batch it makes one step of the optimizer and notes the batch's
-# loss; with `pieces=3` it takes the batch through the model in three pieces, and nobody who looks
-# at the losses or the weights should be able to tell. Your loop is judged by exactly this: the same
-# weights as one device that has done it right, number by number.
+# gradient accumulation. For each batch it takes one step of the optimizer and records the batch's
+# loss. With `pieces=3` it takes the batch through the model in three pieces, and neither the losses
+# nor the weights may show it. Your loop is judged by exactly this: the same weights as a correct
+# loop on one device, number by number.
 #
 # %%
 check("TR-1")
@@ -326,7 +327,7 @@ claim(apart < 0.01, f"the three never differ by more than {apart:.1e} nats")
 # %% [markdown]
 # ## How good can it get?
 #
-# With most texts nobody knows. A loss of 2 may be excellent for one text and poor for another,
+# For most texts we can't know. A loss of 2 may be excellent for one text and poor for another,
 # because every text has some chance in it: even a perfect reader can't know which name the girl in
 # the next story will have.
 #
@@ -337,9 +338,9 @@ claim(apart < 0.01, f"the three never differ by more than {apart:.1e} nats")
 # = \underbrace{\mathbb{E}_q[-\log q]}_{\text{entropy } H(q)}
 # + \underbrace{\mathbb{E}_q\Big[\log \frac{q}{p_\theta}\Big]}_{\text{KL divergence, } \geq 0}.$$
 #
-# The second term is what a model can still learn, and the first is what nobody can: the **entropy**
-# of the text. Here the text comes from a grammar, so $q$ is known, and the entropy can be computed
-# exactly. We call it the **floor**.
+# The second term is what a model can still learn. The first is what no model can ever learn: the
+# **entropy** of the text. Here the text comes from a grammar, so $q$ is known, and the entropy can
+# be computed exactly. We call it the **floor**.
 
 # %%
 predict(
@@ -372,9 +373,9 @@ sentence = f"perplexity {math.exp(losses[0]):,.0f} before, {math.exp(last):.1f} 
 claim(0.278 < last < 2.2, sentence + f"{least.perplexity:.1f} for a perfect reader")
 
 # %% [markdown]
-# It isn't at the floor yet. One reason is time: it has seen a few hundred stories. The other will
-# stay: the sequences cut the stories anywhere, and a model that only sees the second half of a
-# story can't know the name of the child in it.
+# It isn't at the floor yet. One reason is time: it has seen few stories so far. The other will
+# stay: the sequences cut the stories at arbitrary places, and a model that only sees the second
+# half of a story can't know the name of the child in it.
 #
 # ## A first story
 #
@@ -395,9 +396,8 @@ def tell(model, temperature, seed, length=150):
 print(tell(teller, temperature=0.5, seed=1, length=100))
 
 # %% [markdown]
-# Before this training, these weights were random numbers. Nobody has explained to the model what a
-# sentence is, or a girl, or a rabbit; all it ever got was the gradient of its surprise. Read the
-# story to somebody.
+# Before this training, these weights were random numbers. It was never told what a sentence is, or
+# a girl, or a rabbit; all it ever got was the gradient of its surprise. Read the story to someone.
 
 # %%
 predict(
@@ -428,8 +428,8 @@ vary(story_of_mine, temperature=(1.0, 0, 0.2, 0.4, 0.6, 0.8, 1.5, 2.0), seed=ran
 # ## What surprises it
 #
 # The loss is a mean over tokens, and a mean hides a lot. Here is the surprise of every single
-# token, in a story that the model hasn't seen: the darker, the less it was expected. (With a
-# kernel, point at a token for its probability.)
+# token, in a story that the model hasn't seen: the darker, the less expected. (With a kernel, point
+# at a token for its probability.)
 
 
 # %%
@@ -450,9 +450,10 @@ show(picture, live=lambda: hover(picture))
 print(f"mean {sum(nats) / len(nats):.2f} nats")
 
 # %% [markdown]
-# Look where the dark ones are: where the grammar makes a choice, such as a name, a color, a place.
-# Once "Once" is said, "upon a time" is free. What isn't a real choice and is dark all the same is
-# what the model still has to learn, for example that the hair is *his* if the child is a boy.
+# Look where the dark ones are: most of them stand where the grammar makes a choice, such as a name,
+# a color or a place. Once "Once" is said, "upon a time" is free. Where a token is dark although
+# there was no real choice, the model still has something to learn, for example that the hair is
+# *his* if the child is a boy.
 #
 # Try a sentence of your own, such as "Once upon a time, there was a curious hippopotamus.": put it
 # in place of `unseen`.
@@ -460,7 +461,8 @@ print(f"mean {sum(nats) / len(nats):.2f} nats")
 # %% [markdown]
 # ## The same model, trained for longer
 #
-# How does it go on? We've trained the model of the drawing for longer, and kept it three times.
+# What comes of more training? We've trained the model of the drawing for longer, and saved it at
+# three moments.
 
 # %%
 from simplellm.models import NAMES, facts, pretrained
@@ -474,9 +476,9 @@ above = facts("best")["loss"] - least.nats_per_token
 claim(0 < above < 0.3, f"the best is {above:.2f} nats above the floor")
 
 # %% [markdown]
-# The loss is that of stories nobody trained on, and a sentence is right if the grammar could have
-# written it somewhere. Here is how each of them begins, and then you can choose a model, a
-# temperature and a seed yourself.
+# The loss is measured on stories that no model was trained on, and a sentence is right if the
+# grammar could have written it somewhere. Here is how each of them begins, and then you can choose
+# a model, a temperature and a seed yourself.
 
 # %%
 for name in NAMES:
@@ -492,7 +494,7 @@ vary(story_by, model=NAMES[::-1], temperature=(0.6, 0, 0.3, 1.0, 1.5), seed=rang
 
 # %% [markdown]
 # A checkpoint is also a place to start from. Continuing from one is called *fine-tuning* if the
-# text is another, and simply *resuming* if it's the same. Either way the loss begins where the
+# text is a new one, and simply *resuming* if it's the same. Either way the loss begins where the
 # other training ended.
 
 # %%
@@ -505,8 +507,8 @@ runs = {"from random weights": losses[: len(resumed)], "from the best": resumed}
 show(curves(runs, "A resumed training begins where the other one ended"))
 
 # %% [markdown]
-# In a terminal, `python primer/intro.py --from best --text my_diary.txt` goes on with a text of
-# your own.
+# In a terminal, `python primer/intro.py --from best --text my_diary.txt` continues with a text
+# you've written.
 
 # %% [markdown]
 # ## Where the time goes
@@ -518,11 +520,10 @@ show(curves(runs, "A resumed training begins where the other one ended"))
 # $$\frac{\partial L}{\partial X} = \frac{\partial L}{\partial Y} W^\top \quad (2Rab), \qquad
 # \frac{\partial L}{\partial W} = X^\top \frac{\partial L}{\partial Y} \quad (2Rab).$$
 #
-# The first is passed on to the layer before, the second is what the update wants. So backward has
-# twice the FLOPs of forward, and a step takes $2 + 4 = 6$ FLOPs per weight and token: a rule that
-# you'll need in lesson 15. For Llama 3 405B that's
-# $6 \cdot 405 \cdot 10^9 \cdot 15.6 \cdot 10^{12} = 3.8 \cdot 10^{25}$, the number with which
-# lesson 00 began. But FLOPs are not seconds.
+# The first is passed on to the previous layer, and the second is what the update needs. So backward
+# has twice the FLOPs of forward, and a step takes $2 + 4 = 6$ FLOPs per weight and token: a rule
+# that you'll need in lesson 15. For Llama 3 405B that's $6 \cdot 405 \cdot 10^9 \cdot 15.6 \cdot
+# 10^{12} = 3.8 \cdot 10^{25}$, the number with which lesson 00 began. But FLOPs are not seconds.
 
 # %%
 predict(
@@ -596,15 +597,15 @@ claim(1.3 < wide < 4, f"one layer, 1,024 wide: backward takes {wide:.2f} times a
 # %% [markdown]
 # ## In the wild
 #
-# - Llama 3 405B had a vocabulary of 128,256, read 15.6 trillion tokens, and made its steps with
-#   AdamW at a peak learning rate of $8 \times 10^{-5}$, fifty times less than the default of our
-#   model here. The rate rose over 8,000 steps and fell along a cosine over 1,200,000
+# - Llama 3 405B has a vocabulary of 128,256. It was trained on 15.6 trillion tokens, with AdamW at
+#   a peak learning rate of $8 \times 10^{-5}$, fifty times less than the default of our model here.
+#   The rate rose over 8,000 steps and fell along a cosine over 1,200,000
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.4.1).
-# - Its batch was grown on the way, from 4 million tokens over 8 to 16 million (same section). Ours
-#   has 384.
+# - Its batch grew on the way, from 4 million tokens to 8 and then to 16 million (same section).
+#   Ours has 384.
 # - GPT-2 with 124 million parameters ends at a loss of about 3.1 nats per token on OpenWebText
-#   ([nanoGPT](https://github.com/karpathy/nanoGPT), README), a perplexity of 22. Nobody knows the
-#   floor of that text.
+#   ([nanoGPT](https://github.com/karpathy/nanoGPT), README), a perplexity of 22. What the floor of
+#   that text is can't be known.
 #
 # Something to read: `Trainer.train_step` in torchtitan's
 # [`torchtitan/trainer.py`](https://github.com/pytorch/torchtitan/blob/main/torchtitan/trainer.py).
@@ -614,5 +615,5 @@ claim(1.3 < wide < 4, f"one layer, 1,024 wide: backward takes {wide:.2f} times a
 #
 # ## Where next
 #
-# One device is done. To use a second one, the two have to talk: [02 Ranks and
-# collectives](02_ranks_and_collectives.ipynb).
+# One device is done. To use a second one, the two have to talk: [02 Messages and
+# deadlocks](02_ranks_and_collectives.ipynb).

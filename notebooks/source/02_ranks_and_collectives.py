@@ -8,15 +8,15 @@
 # When Meta trained Llama 3 405B, something went wrong every three hours: 419 unexpected
 # interruptions in 54 days, on 16,384 GPUs ([2407.21783](https://arxiv.org/abs/2407.21783), section
 # 3.3.4). A crash is the friendly case, because it leaves an error message. The unfriendly case is
-# silence. The loss stops printing, no rank reports an error, and every GPU says that it's busy,
+# silence. The loss stops printing, no rank reports an error, and every GPU claims to be busy,
 # because a GPU that waits for a message looks just like one that works.
 #
 # To find out what such a job is waiting for, you need to know what processes can say to each other
-# at all. They share no memory, not even on one machine: all they have is messages. So before we
-# train anything on several devices, this lesson breaks a few very small programs on purpose and
-# learns to read the wreckage.
+# at all. They share no memory, not even on one machine, so messages are all they have. That's why,
+# before we train anything on several devices, we'll break a few very small programs on purpose and
+# learn to read the wreckage.
 #
-# **Question.** Which programs can hang, and how do you find out who is waiting for whom?
+# **Question.** Which programs can hang, and how do you find out which rank is waiting for which?
 
 # %%
 # needs: primer/exchange.py
@@ -38,8 +38,9 @@ import exchange
 # ## A rank
 #
 # A **rank** is one process among several that work together. Ranks are numbered from 0, and the
-# **world size** is how many there are. All of them run the *same* program, and each one finds out
-# from its number what its part is. (The field calls this SPMD: single program, multiple data.)
+# **world size** is how many there are. All of them run the *same* program, and each one works out
+# from its number which part of the job is its own. (The field calls this SPMD: single program,
+# multiple data.)
 #
 # In this lab there are two ways to start ranks. `%%ranks 3` runs a cell on three of them. The cell
 # knows `rank`, `world_size`, `torch` and `dist`, and shows the value of its last line.
@@ -85,8 +86,8 @@ x.tolist()
 #
 # ## A swap
 #
-# Next, both ranks want what the other one has. It looks as simple as it sounds: each rank sends its
-# tensor, and then receives.
+# Now let both ranks have what the other one holds. The program looks as simple as it sounds: each
+# rank sends its tensor and then receives.
 
 
 # %%
@@ -121,20 +122,20 @@ reveal("L02-1")
 # **deadlock**, and it never resolves, however long you wait.
 #
 # The reason is in the word *send*. With gloo, the library that carries our messages, `send` returns
-# once the receiver has taken the data. Here both ranks stand in `send`, so neither is left to
-# receive. Some libraries are kinder, and therefore more dangerous: many MPI implementations copy a
-# small message into an internal buffer and return immediately (the *eager* protocol), but wait for
-# the receiver when the message is large. There this program passes every test, until the day the
-# model grows.
+# once the receiver has begun to take the data. Here both ranks stand in `send`, so neither is left
+# to receive. Some libraries are kinder, and therefore more dangerous: many MPI implementations copy
+# a small message into an internal buffer and return immediately (the *eager* protocol), but wait
+# for the receiver when the message is large. There this program passes every test, until the day
+# the model grows.
 #
-# What happens without this lab? The program hangs until a time-out: after 30 minutes with gloo, and
-# after 10 with NCCL, the library for NVIDIA GPUs. The error then names neither the other rank nor
-# the line. The lab notices that nothing has moved for about two seconds, collects from each rank
-# what it is doing, and stops what can't move again.
+# Outside this lab, the program would hang until a time-out: 30 minutes with gloo, 10 with NCCL, the
+# library for NVIDIA GPUs. The error then names neither the other rank nor the line. The lab notices
+# that nothing has moved for about two seconds, collects from each rank what it is doing, and stops
+# what can't move again.
 #
 # ## A cure
 #
-# Here rank 1 does the two things in the other order:
+# Let rank 1 do the two things in the other order:
 
 
 # %%
@@ -164,7 +165,7 @@ launch(swap_in_turns, ranks=2, quiet=True)
 # %%
 predict(
     "L02-2",
-    "Five ranks in a ring: even ranks send first, odd ranks receive first. Does everybody get "
+    "Five ranks in a ring: even ranks send first, odd ranks receive first. Does every rank get "
     "a tensor?",
     "no: ranks 4 and 0 both send first, so the ring hangs",
     "only if the tensors are small",
@@ -176,8 +177,8 @@ predict(
 #
 # Write `exchange_in_order()`, `exchange_without_waiting()` and `exchange_in_a_batch()` in
 # `primer/exchange.py`. Each of them hands this rank's tensor to the right neighbor and returns the
-# left neighbor's, for any number of ranks from two up, and each uses another one of the three
-# cures. `exchange_deadlock()`, in the same file, shows how it doesn't work.
+# left neighbor's, for any number of ranks from two up, and each uses a different one of the three
+# cures. `exchange_deadlock()`, in the same file, shows how not to do it.
 
 # %%
 check("RC-2")
@@ -238,9 +239,9 @@ reveal("L02-3")
 #
 # ## Buffers of another size
 #
-# So far our programs stopped. Rank 0 now sends three numbers, and rank 1 brings a buffer for five,
-# filled with -1. The lab usually compares both sides before a message starts, and we switch that
-# off with `checked=False` to see what a plain PyTorch program would do.
+# So far, what went wrong at least came to a stop. Now rank 0 sends three numbers, and rank 1 brings
+# a buffer for five, filled with -1. The lab usually compares both sides before a message starts,
+# and we switch that off with `checked=False` to see what a plain PyTorch program would do.
 
 # %%
 predict(
@@ -281,16 +282,16 @@ x.tolist()
 
 # %% [markdown]
 # This is why ranks in this lab compare notes before each operation, unless you say `checked=False`.
-# It costs a fraction of a millisecond, which is why the scripts don't do it by default and the
-# measurements of later lessons switch it off.
+# The comparison costs a fraction of a millisecond for each message, so the scripts leave it out by
+# default, and the measurements of later lessons switch it off.
 
 # %%
 launch(too_large, ranks=2, timeout=10, on_error="report", quiet=True)
 
 
 # %% [markdown]
-# It works for collectives too. Here one rank took another branch of an `if`, so it calls another
-# collective than the rest:
+# It works for collectives too. Here one rank took the other branch of an `if`, so it calls a
+# different collective from the rest:
 
 
 # %%
@@ -361,8 +362,8 @@ show(collectives(["reduce-scatter", "all-gather", "all-reduce"]))
 # ## Who carries the messages
 #
 # `torch.distributed` doesn't carry messages itself; it hands them to a **backend**. **gloo** works
-# between processors on any computer. **NCCL** works between NVIDIA GPUs, is far faster, and wants a
-# separate GPU for each rank. The lab chooses and says why:
+# between processors on any computer. **NCCL** works between NVIDIA GPUs, is far faster, and needs a
+# separate GPU for each rank. The lab chooses for you, and prints its reason:
 
 # %%
 from helpers.ranks.connect import choose_backend
@@ -374,9 +375,9 @@ for gpus, ranks in ((0, 3), (1, 3), (8, 8)):
 # %% [markdown]
 # Three things change on GPUs, and each of them is a source of hangs:
 #
-# - **Calls return at once.** They only enqueue work on a **stream**, a queue that the GPU works off
-#   in order. A rank can therefore be stuck in a collective while its Python code is already a few
-#   layers further on. The hang shows up where Python first needs a result, for example in
+# - **Calls return at once.** They only enqueue work on a **stream**, a queue that the GPU works
+#   through in order. A rank can therefore be stuck in a collective while its Python code is already
+#   a few layers further on. The hang shows up where Python first needs a result, for example in
 #   `loss.item()`, and that line is innocent.
 # - **Order matters even more.** If one rank enqueues two collectives in a different order, the GPUs
 #   deadlock.
@@ -402,8 +403,8 @@ for gpus, ranks in ((0, 3), (1, 3), (8, 8)):
 #   The command `torchfrtrace` compares these files and names the first collective in which the
 #   ranks differ.
 #
-# The monitored barrier is easy to try. Rank 2 skips it, as a rank would that took another branch or
-# has died:
+# The monitored barrier is easy to try. Rank 2 skips it, as a rank would if it had taken another
+# branch or died:
 
 
 # %%
@@ -420,8 +421,8 @@ said = launch(roll_call, ranks=3, quiet=True, checked=False)[0]
 claim("Ranks 2 failed" in said, f"rank 0 says: {said}")
 
 # %% [markdown]
-# And what does it cost to be patient? A collective hangs in a job on 16,384 GPUs, with NCCL's
-# default time-out. How many GPU-hours go by before there's an error message?
+# What does patience cost? A collective hangs in a job on 16,384 GPUs, with NCCL's default time-out.
+# How many GPU-hours go by before the first error message?
 
 # %%
 mine = None
@@ -436,7 +437,7 @@ answer("L02-6", mine)
 # - Every rank has to call every collective, in the same order and equally often. If one is missing,
 #   the others wait for it.
 # - To explain a hang, ask every rank what it waits for. Either the arrows form a circle, or they
-#   lead to a rank that has left.
+#   lead to a rank that has already left.
 # - A buffer of the wrong size or type leads to wrong numbers without an error, unless the ranks
 #   compare notes.
 # - An all-reduce is a reduce-scatter followed by an all-gather.

@@ -7,14 +7,14 @@
 #
 # A single GPU would need thousands of years for a run like Llama 3 405B, so the work has to be
 # divided. The oldest way to divide it is still the outermost layer of every large run: put a copy
-# of the model, a **replica**, on each device, and let each copy read another part of the text. It's
-# called **data parallelism**, and it scales as far as you can find text to read.
+# of the model, a **replica**, on each device, and let each copy read a different part of the text.
+# This is **data parallelism**.
 #
 # But replicas that read different texts compute different gradients. Left alone, they would drift
 # apart, and after a day you would own a thousand mediocre models.
 #
 # **Question.** What must the devices tell each other, so that many of them learn exactly what one
-# big device would learn, and how long does it take to say it?
+# big device would learn, and how long does that take?
 
 # %%
 # needs: primer/intro.py, primer/ring.py, DP/gradient_aggr/intro_DP_GA.py
@@ -46,7 +46,7 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 #
 # Three ranks build the same model from the same seed. Rank 0 takes the stories 0, 3, 6 …, rank 1
 # the stories 1, 4, 7 … and rank 2 the rest, so that no story is read twice. Each of them computes
-# the gradient of its own sequence.
+# the gradient of the loss on its own sequence.
 
 # %%
 options = intro.read_flags(["--batch-size", "1"])
@@ -69,7 +69,7 @@ for rank, (loss, gradient) in enumerate(results):
 # %% [markdown]
 # Three sequences, three different gradients. If each rank took a step along its own, there would be
 # three different models. Suppose they agree on the **mean** instead: an all-reduce (lesson 02)
-# leaves the sum on every rank, and each divides it by their number.
+# leaves the sum on every rank, and each rank divides it by the number of ranks.
 
 
 # %%
@@ -106,9 +106,9 @@ reveal("L03-1")
 # %% [markdown]
 # ## One mean
 #
-# Why does it come out equal? Write $\ell_i(\theta)$ for the loss of token $i$, and let a batch hold
-# $N$ tokens. Its loss is their mean. Now deal the batch out to $R$ ranks in equal parts, so that
-# rank $r$ computes the mean $L_r$ over its $N/R$ tokens:
+# Why are the two equal? Write $\ell_i(\theta)$ for the loss of token $i$, and let a batch hold $N$
+# tokens. Its loss is their mean. Now deal the batch out to $R$ ranks in equal parts, so that rank
+# $r$ computes the mean $L_r$ over its $N/R$ tokens:
 #
 # $$L = \frac1N\sum_{i=1}^{N}\ell_i
 # = \frac1R\sum_{r=1}^{R}\underbrace{\frac{R}{N}\sum_{i\in r}\ell_i}_{L_r}
@@ -126,11 +126,11 @@ show(replicas())
 # them, they stay equal. So a batch of one sequence on each of three ranks *is* a batch of three.
 # What counts for learning is the **global batch**: ranks × sequences per rank.
 #
-# The same line of algebra has a second reading. If one device has room for a single sequence, it
-# can run the three of them *one after the other*, add up the gradients and take one step at the
-# end. This is **gradient accumulation**, the sibling of data parallelism: the same mean, spread
-# over time instead of over devices. PyTorch does the adding for you, because `backward()` adds to
-# `.grad`:
+# The same line of algebra can be read in a second way. If one device has room for a single
+# sequence, it can run the three of them *one after the other*, add up the gradients and take one
+# step at the end. This is **gradient accumulation**, the sibling of data parallelism: the same
+# mean, spread over time instead of over devices. PyTorch does the adding for you, because
+# `backward()` adds to `.grad`:
 
 # %%
 net.zero_grad()
@@ -193,7 +193,7 @@ reveal("L03-3")
 
 # %% [markdown]
 # Under Adam, the loss curve of the wrong program looks perfect. It's still wrong: gradient clipping
-# and weight decay mean something else now, and the next person who changes the optimizer inherits a
+# no longer clips where you think it does, and the next person who changes the optimizer inherits a
 # mystery. So in this lab correctness is always tested with SGD, tensor by tensor, against one
 # device.
 
@@ -315,8 +315,9 @@ predict(
 # %% [markdown]
 # The clever way is a **ring**. Each rank sends only to its right neighbor and receives only from
 # its left one. The tensor is cut into as many parts as there are ranks, and all ranks send at the
-# same time, each another part. In the picture rank 0 brings 1s, rank 1 brings 10s, rank 2 brings
-# 100s, so that you can read off who is in a sum: 110 comes from ranks 1 and 2. Step through it:
+# same time, each a different part. In the picture rank 0 starts with 1s, rank 1 with 10s and rank 2
+# with 100s, so you can tell which ranks have gone into a sum: 110 comes from ranks 1 and 2. Step
+# through it:
 
 
 # %%
@@ -351,11 +352,11 @@ reveal("L03-4")
 #
 # $$2\,(n-1)\cdot\frac{S}{n} = 2\,\frac{n-1}{n}\,S .$$
 #
-# It's 4/3 of the tensor with three ranks and never reaches twice its size, however many ranks there
-# are. As long as the ranks themselves do the adding, no scheme gets the *busiest* rank below this
-# ([Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002)). Single ranks can do with
-# less: a leaf of the star sends its tensor just once. So can everybody, if the network adds on the
-# way: with NVIDIA's SHARP the switches do the sums.
+# With three ranks that's 4/3 of the tensor, and it never reaches twice its size, however many ranks
+# there are. As long as the ranks themselves do the adding, no scheme gets the *busiest* rank below
+# this ([Patarasuk and Yuan 2009](https://doi.org/10.1016/j.jpdc.2008.09.002)). A single rank can
+# get by with less: a leaf of the star sends its tensor just once. And all of them can, if the
+# network does the adding: with NVIDIA's SHARP, the switches compute the sums.
 #
 # Eight ranks all-reduce 100 MB of gradients in a ring. How many MB does each rank send?
 
@@ -399,8 +400,8 @@ for ranks in (2, 3, 4):
 # %% [markdown]
 # ## What a message costs
 #
-# Bytes aren't seconds. Two numbers turn one into the other, and you'll meet them in every paper on
-# collectives: a message of $S$ bytes takes
+# Bytes aren't seconds. Two numbers convert one into the other, and you'll meet them in every paper
+# on collectives: a message of $S$ bytes takes
 #
 # $$T(S) = \alpha + \beta S .$$
 #
@@ -456,16 +457,16 @@ show(
 # ## Star, tree and ring
 #
 # With $\alpha$ and $\beta$ we can price all-reduces. There's a third candidate besides star and
-# ring: in a **tree**, half of the ranks send their tensor to a neighbor, which adds it to its own;
-# half of the rest sends on, and so on, until rank 0 has the sum after $\lceil\log_2 n\rceil$ steps.
-# Then everything runs backwards.
+# ring: in a **tree**, half of the ranks send their tensor to a neighbor, which adds it to its own.
+# Then half of the ranks that are left do the same, and so on, until rank 0 has the sum after
+# $\lceil\log_2 n\rceil$ steps. The sum goes back to all ranks the same way in reverse.
 
 # %%
 show(ways(8))
 
 # %% [markdown]
-# The star handles $2(n-1)$ whole tensors, one after the other, and the tree as many as it has
-# steps. The ring has the most steps, but they carry only parts:
+# The star moves $2(n-1)$ whole tensors, one after the other, and the tree one for each of its
+# steps. The ring has as many steps as the star, but they carry only parts:
 #
 # $$T_\text{star} = 2(n-1)(\alpha + \beta S),\qquad
 # T_\text{tree} = 2\lceil\log_2 n\rceil(\alpha + \beta S),\qquad
@@ -561,11 +562,11 @@ show(curves(lines, title, x="bytes of the tensor", y="time of an all-reduce (s)"
 
 # %% [markdown]
 # The lines of tree and ring cross where the extra latencies of the ring cost as much as the extra
-# bytes of the tree. That's why libraries don't choose one way for good: NCCL picks ring or tree for
-# each call, by size and number of ranks.
+# bytes of the tree. So no single way is always best, and libraries don't settle on one: NCCL picks
+# ring or tree for each call, by size and number of ranks.
 #
-# Now the same race on the real thing, without a slow link: two and four ranks on your machine,
-# priced with the $\alpha$ and $\beta$ that you have just measured.
+# Now the same race without a slow link: two and four ranks on your machine, priced with the
+# $\alpha$ and $\beta$ that you've just measured.
 
 # %%
 for n in (2, 4):
@@ -577,16 +578,16 @@ for n in (2, 4):
         print(f"{1e3 * seconds:6.2f} measured")
 
 # %% [markdown]
-# Now the model is optimistic, and it's worth knowing why. It prices a network in which every rank
-# can send at any time. On one machine the same few cores copy the messages, add the numbers and run
-# Python, and a rank that isn't on a core can't receive. So the more messages a way needs and the
-# more ranks share a core, the further it falls behind its price. On a cluster the same happens with
-# network cards that several GPUs share.
+# Most of these predictions are too optimistic, and it's worth knowing why. The model assumes a
+# network in which every rank can send at any time. On one machine the same few cores copy the
+# messages, add the numbers and run Python, and a rank that isn't on a core can't receive. So the
+# more messages an algorithm needs and the more ranks share a core, the further it falls behind its
+# prediction. On a cluster the same happens with network cards that several GPUs share.
 #
 # ## Tokens per second
 #
-# Now we can predict what three ranks buy you. Take the step of one rank. On $c$ cores, $n$ ranks
-# need $\max(1, n/c)$ times as long to compute, and then they all-reduce $S$ bytes, by ring:
+# Now we can predict what three ranks buy you. Let a step of one rank take $t_1$. On $c$ cores, $n$
+# ranks need $\max(1, n/c)$ times as long to compute, and then they all-reduce $S$ bytes, by ring:
 #
 # $$t_n = t_1\,\max(1, n/c) + 2(n-1)\Big(\alpha + \beta\frac{S}{n}\Big),\qquad
 # \text{tokens per second} = \frac{n \cdot 128}{t_n}.$$
@@ -626,10 +627,10 @@ for ranks, reached in speed.items():
 reveal("L03-7", speedup=speed[3] / speed[1], cores=cores)
 
 # %% [markdown]
-# The quotient of what you get and what you paid for, here the speed-up divided by the number of
-# ranks, is the **scaling efficiency**. Ranks that share a core can't do better than the cores
-# allow. On a cluster every rank brings its own device, so only the second term is left: the
-# all-reduce, and waiting for the slowest. Here are three steps of two ranks, as they were measured:
+# What you get divided by what you paid for, here the speed-up divided by the number of ranks, is
+# called the **scaling efficiency**. Ranks that share a core can't do better than the cores allow.
+# On a cluster every rank brings its own device, so only the second term is left, together with the
+# wait for the slowest rank. Here are three steps of two ranks, as they were measured:
 
 # %%
 from helpers.trace import Trace, with_waits
@@ -644,7 +645,7 @@ show(Trace(few))
 # gradients of the last layers are ready long before those of the first. Lesson 09 starts to send
 # them while backward is still running.
 #
-# One more price, for a real model. Eight GPUs train a model with 8 billion parameters and 16-bit
+# One more estimate, for a real model. Eight GPUs train a model with 8 billion parameters and 16-bit
 # gradients. Each GPU sends 450 GB/s over NVLink. If we neglect the latency, how many ms does the
 # ring all-reduce take?
 

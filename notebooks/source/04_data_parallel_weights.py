@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Data parallel: many devices average their weights
+# # Averaging weights
 #
 # *Reading 35 minutes · tasks 55 · machine 1*
 #
@@ -7,17 +7,17 @@
 #
 # In lesson 03 the ranks averaged their gradients after every step. Between the GPUs of one cluster
 # that's fine. Between two data centers it isn't: the gradients of a model with 8 billion parameters
-# are 16 GB in 2-byte numbers, around a ring each rank sends up to twice that, and over a link of 1
-# Gbit/s this takes more than four minutes, for a single step.
+# are 16 GB in 2-byte numbers. Around a ring of many ranks each of them sends nearly twice that, and
+# over a link of 1 Gbit/s it takes four minutes, for a single step.
 #
-# The same problem came up earlier in another place. Many phones hold texts that must stay private.
-# **Federated learning** lets each phone train on its own text for a while, then only the weights
-# travel, and their mean is the new model for all (FedAvg, McMahan et al. 2017,
+# The same problem had come up before, with phones whose texts must stay private. **Federated
+# learning** lets each phone train on its own text for a while. Then only the weights travel, and
+# their mean is the new model for all (FedAvg, McMahan et al. 2017,
 # [1602.05629](https://arxiv.org/abs/1602.05629)). Phones average *weights* instead of gradients for
 # one reason: weights can be averaged less often.
 #
-# **Question.** When is the mean of the weights as good as the mean of the gradients, and how seldom
-# can one average?
+# **Question.** When is the mean of the weights as good as the mean of the gradients, and how rarely
+# can you average?
 
 # %%
 # needs: primer/intro.py, DP/*
@@ -60,8 +60,8 @@ show_diff("DP/gradient_aggr/intro_DP_GA.py", "DP/weight_aggr/intro_DP_WA.py", co
 # $$\frac{1}{n}\sum_r W_r \;=\; \frac{1}{n}\sum_r (W - \lambda g_r)
 # \;=\; W - \lambda \Big( \frac{1}{n}\sum_r g_r \Big).$$
 #
-# The right side is the step with the averaged gradient. So the two agree, and the derivation shows
-# what it needs: all ranks have started from the same $W$, and the step is **linear** in the
+# The right side is the step with the averaged gradient. So the two agree, under two conditions that
+# the derivation has used: all ranks start from the same $W$, and the step is **linear** in the
 # gradient, so that the mean of the steps is the step of the mean.
 #
 # Two other optimizers you know:
@@ -69,7 +69,7 @@ show_diff("DP/gradient_aggr/intro_DP_GA.py", "DP/weight_aggr/intro_DP_WA.py", co
 # - **SGD with momentum** keeps a running sum of gradients, the buffer: $m_r \leftarrow \mu m_r +
 #   g_r$, and then $W_r = W - \lambda m_r$. Each rank has its own buffer, and these aren't
 #   averaged.
-# - **Adam** divides each entry of the gradient by the typical size that it has had recently.
+# - **Adam** divides each entry of the gradient by its typical size over the last steps.
 
 # %%
 predict(
@@ -83,7 +83,7 @@ predict(
 
 # %% [markdown]
 # To see the arithmetic alone, we let three models in one process play the three ranks, in
-# **float64**, whose 16 digits leave rounding no place to hide anything.
+# **float64**, whose 16 digits leave a mistake nowhere to hide.
 
 # %%
 flags = "--layers 1 --dmodel 24 --heads 2 --seq-l 32".split()
@@ -187,8 +187,8 @@ for name, net in (("averaged gradients", one), ("averaged weights", ranks[0])):
 #
 # ## Another start
 #
-# The other condition was that all ranks start from the same weights. What if somebody forgets to
-# set the seed, and every rank starts with a different model?
+# The other condition was that all ranks start from the same weights. What if you forget to set the
+# seed, and every rank starts with a different model?
 
 # %%
 predict(
@@ -225,13 +225,13 @@ reveal("L04-2")
 
 # %% [markdown]
 # Averaged gradients move all ranks by the same step, so their distance never changes: three
-# different models, each fed with gradients that were computed for the others. (That's why DDP
-# broadcasts the weights of rank 0 before the first step.) Averaged weights are one model from the
-# first step on.
+# different models, each fed a mixture of gradients that were computed for the others too. (That's
+# why DDP broadcasts the weights of rank 0 before the first step.) Averaging the weights makes them
+# one model at the first step.
 #
 # ## Three real ranks
 #
-# Now with processes and messages.
+# Now we do the same with processes and messages.
 #
 # ### Your turn: DP-2 · 15 minutes · 10 points
 #
@@ -263,7 +263,7 @@ alone = intro.read_flags([*SMALL, "--like-ranks", "3"])
 one_device = flat(intro.train(alone, say=lambda step, loss: None)[1])
 between, away = (first - second).abs().max(), (first - one_device).abs().max()
 claim(
-    between == 0 and away < 1e-3, f"rank 0: {between:.0e} from rank 1, {away:.0e} from one device"
+    between == 0 and away < 1e-3, f"rank 0: {between:.1g} from rank 1, {away:.1g} from one device"
 )
 
 # %% [markdown]
@@ -282,14 +282,14 @@ claim(
 show(drift())
 
 # %% [markdown]
-# What it saves is easy to say. With the latency $\alpha$ of a message and a bandwidth of $B$ bytes
-# a second, averaging $S$ bytes around a ring of $n$ ranks takes $2(n-1)\alpha +
+# What that saves is easy to calculate. With the latency $\alpha$ of a message and a bandwidth of
+# $B$ bytes a second, averaging $S$ bytes around a ring of $n$ ranks takes $2(n-1)\alpha +
 # 2\frac{n-1}{n}\frac{S}{B}$ (lesson 03). Spread over $H$ steps, a step takes
 #
 # $$t = t_{\text{compute}} + \frac{1}{H}\Big(2(n-1)\,\alpha + 2\,\frac{n-1}{n}\,\frac{S}{B}\Big).$$
 #
 # The four minutes from the top of this page become half a second with $H = 500$. What it does to
-# the loss is not so easy to say.
+# the loss takes an experiment.
 
 # %%
 predict(
@@ -304,16 +304,16 @@ predict(
 # %% [markdown]
 # One run wouldn't prove anything here, because another seed changes the loss as well. So we take
 # three seeds (other initial weights, other stories) and look at the spread. Each run begins like a
-# real one with a **warm-up** in which everybody still trains together. From this common start the
+# real one with a **warm-up** in which all ranks still train together. From this common start the
 # three replicas continue with Adam, again in one process, because only the arithmetic counts here:
 
 # %%
 print(inspect.getsource(local_steps.local_training))
 
 # %% [markdown]
-# All methods with all seeds take a few minutes, so they were run once, by
-# `python DP/weight_aggr/local_steps.py`, which keeps what it measured in a file. You needn't
-# believe the file: here is one of its runs again, live.
+# Running all methods with all seeds takes a few minutes, so it was done once, by `python
+# DP/weight_aggr/local_steps.py`, which writes its results to a file. You needn't take the file on
+# trust: here is one of its runs again, live.
 
 # %%
 STEPS, EVERY = quick(128, 2), (4, 16, 64)
@@ -376,7 +376,7 @@ def nesterov(net, rate=0.7, momentum=0.6):
 
 
 # %% [markdown]
-# Is it what torch calls Nesterov? Three outer steps of both, from random "means":
+# Is that what torch calls Nesterov? Compare three outer steps of both, from random "means":
 
 # %%
 ours, theirs = torch.nn.Linear(5, 4), torch.nn.Linear(5, 4)
@@ -425,7 +425,7 @@ claim(max(each) < 0, f"after every 16 steps, seed by seed: {words}")
 reveal("L04-4", gain=gain, distance=distance)
 
 # %% [markdown]
-# Loss against what was sent is the picture to judge such methods by. The bars reach over the three
+# The picture to judge such methods by is loss against bytes sent. The bars reach over the three
 # seeds, and the megabytes are those that a rank really sends: an all-reduce around a ring of three
 # moves $2 \cdot 2/3$ times the bytes of the weights.
 
@@ -444,17 +444,18 @@ title = f"With a sixteenth of the bytes: {', '.join(changes)}"
 show(points(found, title, x="MB that a rank sends", y="held-out loss (nats per token)"))
 
 # %% [markdown]
-# So DiLoCo learned more from each step than averaging after every one of them, with a sixteenth
-# of the bytes. Some warnings before you draw conclusions. The outer momentum has only eight steps
-# to build up here, and in the paper well over a hundred. The settings of an outer optimizer are
-# worth little outside the place they were tuned for: try $\mu = 0.9$ here. All methods had the
-# same inner learning rate, and a larger one would have helped some of them more than others; a
-# fair comparison tunes each method for itself. And the axis counts bytes, not seconds: on a fast
-# network the rightmost point is also the fastest.
+# So DiLoCo learned more per step than averaging the weights after every single one, with a
+# sixteenth of the bytes (averaging the *gradients* every step is still ahead of both). Some
+# warnings before you draw conclusions. The outer momentum has only eight steps to build up here,
+# and in the paper well over a hundred. The settings of an outer optimizer are worth little outside
+# the place they were tuned for: try $\mu = 0.9$ here. All methods had the same inner learning rate,
+# and a larger one would have helped some of them more than others; a fair comparison tunes each
+# method for itself. And the axis counts bytes, not seconds: on a fast network bytes hardly matter,
+# and the lowest point wins.
 #
-# How many megabytes would it be for the model of the other lessons, with its 547,648 parameters of
-# 4 bytes? **In 1,000 steps, four ranks average their weights every 20 steps, around a ring. How
-# many megabytes (millions of bytes) does a rank send?**
+# How many megabytes would that be for the model of the other lessons, with its 547,648 parameters
+# of 4 bytes each? **In 1,000 steps, four ranks average their weights every 20 steps, around a ring.
+# How many megabytes (millions of bytes) does a rank send?**
 
 # %%
 mine = None
@@ -500,8 +501,8 @@ for method in (gradients_every_step, local_sgd):
 # local steps or fewer, an outer optimizer, fewer bytes for each number (`group.all_reduce` charges
 # float16 half of float32), only some of the layers at a time, another learning rate for
 # `group.optimizers`, or one that changes as the time runs out. The check takes one of three seeds,
-# and its score is how far you are below `local_sgd` with the same one: 0.04 nats pass, and the most
-# in the class wins.
+# and its score is how far you are below `local_sgd` with the same one: 0.04 nats pass, and the
+# largest margin in the class wins.
 
 # %%
 check("DP-8")
@@ -567,16 +568,17 @@ answer("L04-6", mine)
 # %% [markdown]
 # ## How a loss curve can lie
 #
-# All of these runs print losses, and it's tempting to judge them by what they print. Three reasons
-# not to.
+# All of these runs print losses, and it's tempting to judge them by what they print. There are
+# three reasons not to.
 #
 # **First, a printed loss belongs to one rank, one sequence, and the weights before the step.**
 # Ranks that hold the same model print different losses, because they read different text. Compare
 # models on text that neither has read.
 #
 # **Second, the ranks print losses of models that you won't use.** You'll use their mean. Three
-# models start alike; one trio averages every 16 steps, the other never does. Every 8 steps we judge
-# the models as they are, and what their mean would be.
+# models start alike; one trio averages every 16 steps, the other never does. Every 16 steps, just
+# before any averaging, we judge the three models as they are, and the model that their mean would
+# be.
 
 # %%
 predict(
@@ -646,15 +648,15 @@ for name, every in (("Averaged every 16 steps", 16), ("Never averaged", 0)):
 reveal("L04-7", worse=ends["Never averaged"])
 
 # %% [markdown]
-# While the models are near each other, their mean is better than they are, because what each has
-# picked up from the accidents of its own sequences cancels. Once they have drifted too far apart,
-# averaging hurts. What the ranks print shows neither, so judge the model that you're going to use:
-# average first, then take the loss on new text.
+# While the models are near each other, their mean is better than they are, because whatever each of
+# them has picked up by accident from its own sequences cancels out. Once they have drifted too far
+# apart, averaging hurts. What the ranks print shows neither, so judge the model that you're going
+# to use: average first, then take the loss on new text.
 
 # %% [markdown]
-# **Third, a wrong program can have a good-looking curve.** Two mistakes with Adam. One program
-# forgets to divide, so its gradients are three times too large. The other computes the mean and
-# never writes it into the model (`p = mean` names a tensor and changes no weight), so its
+# **Third, a wrong program can have a good-looking curve.** Here are two mistakes, both with Adam.
+# One program forgets to divide, so its gradients are three times too large. The other computes the
+# mean and never writes it into the model (`p = mean` names a tensor and changes no weight), so its
 # three models never meet.
 
 

@@ -84,15 +84,15 @@ print(f"all gradients, which data parallelism would average: {everything / 1e3:.
 # %% [markdown]
 # ## Backward, across a boundary
 #
-# Backward is the half that needs a thought. Autograd records what happens inside one process, and a
-# message carries numbers without any record of where they came from. So at the boundary between two
-# devices, the chain that `loss.backward()` would follow is broken.
+# Backward is the half that takes some thought. Autograd records what happens inside one process,
+# and a message carries numbers without any record of where they came from. So at the boundary
+# between two devices, the chain that `loss.backward()` would follow is broken.
 
 # %%
 predict(
     "L05-1",
     "The last stage has computed its loss and its own gradients. What must it send to the stage "
-    "before it, so that this one can compute its gradients too?",
+    "before it, so that stage can compute its gradients too?",
     "the gradient of every parameter of the stage before",
     "the gradient of the loss with respect to the activation that it received",
     "the loss",
@@ -157,8 +157,8 @@ show_diff("primer/intro.py", "PP/naive/intro_PP_naive.py", context=1)
 #
 # Write `forward_backward()` in `PP/naive/intro_PP_naive.py`: one batch through this rank's stage,
 # forward and then backward. The picture above shows all that a rank sends and receives. Two things
-# are easy to miss: the first rank has no neighbor on its left and the last none on its right, and
-# what arrives in a message doesn't ask for a gradient by itself.
+# are easy to miss: the first rank has no neighbor on its left and the last none on its right, and a
+# tensor that arrives in a message doesn't require a gradient by itself.
 
 # %%
 check("PP-1")
@@ -166,9 +166,9 @@ check("PP-1")
 # %% [markdown]
 # ## Run it
 #
-# Three real processes, each with a third of the layers, run your function. One device trains on the
-# same batches beside them. Both use plain SGD, because there a wrong gradient shows in the weights
-# (Adam would hide a wrong scale, as lesson 03 showed).
+# Three real processes, each with a third of the layers, run your function, while one device trains
+# on the same batches for comparison. Both use plain SGD, because there a wrong gradient shows in
+# the weights (Adam would hide a wrong scale, as lesson 03 showed).
 
 # %%
 import intro_PP_naive
@@ -197,8 +197,8 @@ print(f"last loss: one device {losses[-1]:.4f}, pipeline {ranks[-1][0][-1]:.4f}"
 #
 # ## What each rank keeps
 #
-# Room was the point, so let's count it. A rank keeps the weights, gradients and optimizer states of
-# its own stage, and from forward to backward everything that autograd saves for the chain rule.
+# Memory was the point, so let's count it. A rank keeps the weights, gradients and optimizer states
+# of its own stage, and from forward to backward everything that autograd saves for the chain rule.
 
 # %%
 predict(
@@ -250,8 +250,8 @@ claim(1 / 3 < share < 0.55, f"the fullest rank needs {share:.0%} of what one dev
 reveal("L05-2", share=share)
 
 # %% [markdown]
-# The activations are divided as well, because each stage saves only what its own layers need. What
-# isn't divided evenly are the two ends: the embedding and the head are each a table with a row for
+# The activations are divided as well, because each stage saves only what its own layers need. Only
+# the two ends aren't divided evenly: the embedding and the head are each a table with a row for
 # every token of the vocabulary, and the last rank keeps the scores and the loss on top.
 #
 # ## Where the time goes
@@ -274,21 +274,21 @@ reveal("L05-3", share=plan.bubble())
 
 # %% [markdown]
 # The simulator plays the step with a forward of 1 s and a backward of 2 s. At every moment one rank
-# computes and the others wait for it. That idle time is called the **bubble**, and here it follows
-# in two lines. Say stage $s$ takes $t_s$ for forward and backward. The batch passes through all of
-# them, one at a time, so a step takes $T = t_0 + \dots + t_{p-1}$, and the $p$ ranks together have
-# $pT$ of time, of which they use $T$:
+# computes and the others wait for it. That idle time is called the **bubble**, and here we can
+# derive it in two lines. Say stage $s$ takes $t_s$ for forward and backward. The batch passes
+# through all of them, one at a time, so a step takes $T = t_0 + \dots + t_{p-1}$, and the $p$ ranks
+# together have $pT$ of time, of which they use $T$:
 #
 # $$\text{bubble} = \frac{pT - T}{pT} = \frac{p - 1}{p}.$$
 #
 # Nothing here asks for equal stages: the naive pipeline wastes $(p-1)/p$ however you cut the model.
 # And it gets worse with every device you add.
 #
-# Before we look at the real ranks, four words that all lessons and pictures use in the same way. A
-# rank is **busy** while it computes, **communicating** while it takes part in a collective that
-# everybody has reached, **waiting** while it needs something that isn't there yet (so a rank that
-# is blocked in `recv` waits, whether the message has been sent or not), and **finished** when it
-# has nothing left to do. The bubble is everything that isn't busy.
+# Before we look at the real ranks, here are four words that all lessons and pictures use in the
+# same way. A rank is **busy** while it computes, **communicating** while it takes part in a
+# collective that all its members have reached, **waiting** while it needs something that isn't
+# there yet (so a rank that is blocked in `recv` waits, whether the message has been sent or not),
+# and **finished** when it has nothing left to do. The bubble is everything that isn't busy.
 
 # %%
 trace = with_waits(ranks[0][2].merged(ranks[1][2], ranks[2][2]))
@@ -315,9 +315,9 @@ ratio = pipeline / one_device
 claim(ratio > 0.5, f"a step of the pipeline takes {ratio:.2f} times as long as one on one device")
 
 # %% [markdown]
-# The same work is done, one piece after the other, so the pipeline can't be faster than one device;
-# messages come on top. We have bought room, and not a second of time. The next lesson is about
-# getting the time back.
+# The pipeline does the same work, one piece after the other, so it can't be faster than one device,
+# and messages come on top. We've bought memory, but no time. The next lesson is about getting the
+# time back.
 #
 # ## Which rank has the most to do?
 #
@@ -326,7 +326,8 @@ claim(ratio > 0.5, f"a step of the pipeline takes {ratio:.2f} times as long as o
 # %%
 predict(
     "L05-4",
-    "Cut 2 + 2 + 2, the embedding with rank 0 and the head with rank 2. Who computes longest?",
+    "Cut 2 + 2 + 2, the embedding with rank 0 and the head with rank 2. Which rank computes "
+    "longest?",
     "rank 0: the embedding is a large table",
     "rank 2: the head is a large matrix",
     "no rank: layers are all that counts",
@@ -403,7 +404,7 @@ show(cut(best, *pieces))
 
 # %% [markdown]
 # Does that hold for real ranks? The same three processes run your function on both cuts, and we ask
-# what share of the computing the busiest rank has:
+# what share of the computing falls to the busiest rank:
 
 
 # %%
@@ -427,9 +428,9 @@ words = f"{even:.0%} of the computing with 2 + 2 + 2, {cured:.0%} with {best}"
 claim(cured < 1.02 * even, f"the busiest rank has {words}")
 
 # %% [markdown]
-# That is why the first and the last stage of Llama 3 are one layer shorter than the others: 126
-# layers on 16 stages, and not 128. There the first stage needs relief as well, for a reason that we
-# will meet in lesson 06: it has to keep the activations of more micro-batches than any other.
+# That is why the first and the last stage of Llama 3 are one layer shorter than the others: it has
+# 126 layers on 16 stages, not 128. There the first stage needs relief as well, for a reason that
+# we'll meet in lesson 06: it has to keep the activations of more micro-batches than any other.
 #
 # **Three numbers to work out.** First, a model of 32 equal layers is cut into four stages, and its
 # head costs as much as three layers. How many layers should the last stage hold, so that its time
@@ -465,8 +466,8 @@ answer("L05-7", mine)
 #   With that, the gradients are exactly those of one device.
 # - In a naive pipeline one rank computes and the others wait: the bubble is $(p-1)/p$, whatever the
 #   cut. It buys memory, never time.
-# - Layers aren't everything. The head costs as much as some layers, so a good cut leaves the last
-#   stage fewer of them.
+# - Layers aren't everything. The head can cost as much as several layers, so a good cut leaves the
+#   last stage fewer of them.
 #
 # ## In the wild
 #

@@ -7,12 +7,12 @@
 #
 # The naive pipeline of lesson 05 lets a model grow beyond one device, but it's a terrible deal:
 # with four stages, every device sits idle for three quarters of the time, and each device you add
-# makes it worse. You wouldn't pay for a thousand GPUs to keep one of them busy.
+# makes it worse. No one pays for a thousand GPUs to keep one of them busy.
 #
 # The cure is as old as the assembly line. A batch holds many sequences, so there's no need to push
 # it through the stages in one piece. Cut it into **micro-batches**, and stage 0 can start on the
-# second while stage 1 works on the first. All the large pipelines of today rest on this idea, and
-# they differ in one thing only: the order in which a device takes its work.
+# second while stage 1 works on the first. Every large pipeline of today rests on this idea, and
+# what sets them apart is the order in which a device takes up its work.
 #
 # **Question.** Into how many pieces should we cut the batch, and in which order should each device
 # work on them?
@@ -87,10 +87,10 @@ for name, parts, weights in (
 
 # %% [markdown]
 # The second mistake is the dangerous one, because the loss still falls and nothing looks broken. It
-# sat in the gradient accumulation of several popular training libraries until October 2024: they
-# averaged the means of micro-batches whose sequences had different lengths
-# ([how it was found and fixed](https://huggingface.co/blog/gradient_accumulation)). In this lesson
-# all sequences are equally long, so $1/m$ is right.
+# sat undetected in the gradient accumulation of several popular training libraries until October
+# 2024: they averaged the means of micro-batches whose sequences had different lengths ([how it was
+# found and fixed](https://huggingface.co/blog/gradient_accumulation)). In this lesson all sequences
+# are equally long, so $1/m$ is right.
 #
 # ## Forward first
 #
@@ -161,8 +161,8 @@ mine = None
 answer("L06-2", mine)
 
 # %% [markdown]
-# How does that compare with the naive pipeline? It has to be a fair comparison, so let both do the
-# same work: the same eight micro-batches' worth of sequences, on the same four stages.
+# How does that compare with the naive pipeline? To make it a fair comparison, let both do the same
+# work: the same eight micro-batches' worth of sequences, on the same four stages.
 
 # %%
 slow, fast = simulate(naive(4, 8)), simulate(gpipe(4, 8))
@@ -187,7 +187,7 @@ check("PP-2")
 # ## Train with it
 #
 # Now let your GPipe train: three real processes, each with a third of the LLaMA, and a batch of
-# twelve sequences in four micro-batches. One device trains on the same batches beside them. Both
+# twelve sequences in four micro-batches. One device trains on the same batches for comparison. Both
 # use plain SGD, because Adam would hide a wrong factor, as we saw in lesson 03.
 
 # %%
@@ -223,17 +223,17 @@ by_gpipe = launch(train_rank, ranks=3, args=("microbatches", in_pieces), quiet=T
 compare_with_one_device(by_gpipe)
 
 # %% [markdown]
-# That's rounding, and nothing else: your pipeline of three processes learns what one device learns.
+# That's rounding and nothing more: your pipeline of three processes learns what one device learns.
 #
 # ## The bill arrives
 #
 # So why not cut the batch into a thousand pieces and forget about the bubble? Because a backward
 # needs what its forward computed, and so a rank has to keep the activations of a micro-batch from
-# its forward to its backward. Look at rank 0 in the picture of GPipe: when it does its first
+# its forward to its backward. Look at rank 0 in the picture of GPipe: when it starts its first
 # backward, it holds all eight.
 #
-# For a stage with several layers of a large model this is a lot of memory, usually more than the
-# weights. Now suppose your devices have room for *four* micro-batches and not for eight. You may
+# For a stage with several layers of a large model this is a lot of memory, often more than the
+# weights take. Now suppose your devices have room for only *four* micro-batches, not eight. You may
 # reorder the work of each rank as you like, but every F and every B has to be done.
 
 # %%
@@ -255,9 +255,9 @@ show(kept(pair, "Same work, same 33 s, and half the memory or less"))
 reveal("L06-3")
 
 # %% [markdown]
-# The order on the right is **1F1B**: one forward, one backward. The trick is to do a backward as
-# soon as there's one to do, because a backward *frees* memory, and a forward takes it. Once the
-# pipeline is full, each rank alternates, and the stack of bars below it stops growing.
+# The order on the right is **1F1B**: one forward, one backward. The trick is to run a backward as
+# soon as one is ready, because a backward *frees* memory and a forward takes it. Once the pipeline
+# is full, each rank alternates, and the stack of bars below it stops growing.
 #
 # How high does it get? A micro-batch that leaves rank $r$ has to visit the $p - 1 - r$ ranks behind
 # it, and its gradient comes back the same way. In the meantime rank $r$ needs something to do, so
@@ -267,7 +267,7 @@ reveal("L06-3")
 # $$\text{kept on rank } r:\qquad \text{GPipe } m, \qquad \text{1F1B } \min(m,\; p - r).$$
 #
 # So in 1F1B the memory no longer depends on the number of micro-batches. That's the whole point:
-# now you *can* choose $m$ as large as the batch allows, and drive the bubble down. For a given $m$
+# now you *can* make $m$ as large as the batch allows, and drive the bubble down. For a given $m$
 # the bubble is the same as GPipe's, because the chain that decides it (down the stages with the
 # first micro-batch, back up with the last one) hasn't changed.
 
@@ -278,14 +278,14 @@ for m in (8, 32):
         print(f"m={m:2} {schedule.name:5} {done.step_time:4.0f} s, keeps {in_flight(schedule)}")
 
 # %% [markdown]
-# A check of your own: 1F1B with 8 stages and 32 micro-batches. How many does rank 2 keep at most?
+# Check it yourself: in 1F1B with 8 stages and 32 micro-batches, how many does rank 2 keep at most?
 
 # %%
 mine = None
 answer("L06-4", mine)
 
 # %% [markdown]
-# Two remarks on history, because the names will meet you everywhere.
+# Two remarks on history, because you'll meet the names everywhere.
 #
 # - GPipe's authors knew about the memory, and paid for it in time. They keep only the *input* of a
 #   stage for each micro-batch and compute its forward a second time just before its backward. This
@@ -297,7 +297,7 @@ answer("L06-4", mine)
 #   the weights have to be kept. What everybody means by 1F1B today is **PipeDream-Flush**
 #   ([2006.09503](https://arxiv.org/abs/2006.09503)), the same order with a cool-down before each
 #   update, or DAPPLE ([2007.01045](https://arxiv.org/abs/2007.01045)), which arrived at it
-#   independently. The gradients are exactly those of one device again.
+#   independently. With it, the gradients are again exactly those of one device.
 #
 # ## What happens to the messages?
 #
@@ -337,8 +337,8 @@ reveal("L06-5")
 # %% [markdown]
 # It's the crossing of lesson 02, and this time there's no mistake in the program: the order of the
 # *work* is fine, but `dist.send` returns only when the other side has begun to receive. Because a
-# schedule is just data, we don't need real ranks to find that out. The same check that proves a
-# schedule can also be asked about blocking messages:
+# schedule is just data, we don't need real ranks to find that out. The check that every schedule
+# has to pass can also assume blocking messages:
 
 # %%
 from helpers.schedules import BadSchedule
@@ -379,11 +379,11 @@ compare_with_one_device(by_1f1b)
 # %% [markdown]
 # ## Predicted, then measured
 #
-# So far the seconds came from a simulator. Does a real pipeline keep its word? Four ranks can't
-# compute at once on two cores, so a trace of them would show your machine and not the schedule. But
-# they can *sleep* at once. `run_paced` starts a real process for each rank and runs one step; in
-# place of computing, each stage sleeps until its time is over. The processes, the messages and the
-# waiting are real.
+# So far the seconds came from a simulator. Does a real pipeline agree? Four ranks can't compute at
+# the same time on a laptop with two cores, so a trace of them would show your machine rather than
+# the schedule. But they can all *sleep* at the same time. `run_paced` starts a real process for
+# each rank and runs one step; instead of computing, each stage sleeps for as long as the
+# computation should take. The processes, the messages and the waiting are real.
 
 # %%
 pace = Pace(*[quick(0.03, 0.005)] * 3)  # seconds of forward, and of each half of backward
@@ -420,7 +420,7 @@ show(done.trace)
 
 # %% [markdown]
 # What if rank 0 is too careful, and wants its first gradient back before it takes a second
-# micro-batch? Every action must find what it needs, and the check says where it doesn't:
+# micro-batch? Every action needs its input to be there, and the check reports where it isn't:
 
 # %%
 careful = text.replace("F0 F1 F2 B0", "F0 B0 F1 F2")
@@ -431,7 +431,7 @@ except BadSchedule as problem:
 
 # %% [markdown]
 # Now a small puzzle. Rank 0 has too little memory for three micro-batches and may keep only two.
-# Change its line, let the others as they are, and find the fastest order. Forward takes 1 s,
+# Change its line, leave the others as they are, and find the fastest order. Forward takes 1 s,
 # backward 2 s: how many seconds does a step take now?
 
 # %%
@@ -439,7 +439,7 @@ mine = None
 answer("L06-6", mine)
 
 # %% [markdown]
-# It's more fun by hand. In the next cell the lanes are empty, and you place every action yourself.
+# It's more fun by hand: in the next cell the lanes are empty, and you place every action yourself.
 # An illegal move is refused by the same rule as above, and you see what it waits for. GPipe doesn't
 # fit into the memory of this level, so you'll have to find 1F1B on your own. Once a plan is
 # complete, press *run it on real ranks*: a process for each rank runs your plan, and then they
@@ -466,7 +466,7 @@ show(sliders.picture(), live=lambda: sliders)
 # %% [markdown]
 # ## When the batch is larger than the memory
 #
-# There's an older way to live with little memory. Let GPipe take four micro-batches, empty the
+# There's an older way to get by with little memory. Let GPipe take four micro-batches, empty the
 # pipeline, take four more, and update the weights only then: the gradients of both halves add up.
 # It's gradient accumulation, with a pipeline in place of the single device. In our scripts each
 # such round is a *wave*, and `intro_PP_microbatches.py --waves 2` runs it.
@@ -505,9 +505,9 @@ reveal("L06-7")
 # ## In the wild
 #
 # - GPipe's authors found the bubble negligible from $m = 4p$ on
-#   ([1811.06965](https://arxiv.org/abs/1811.06965), section 2.3). By our formula that's still about
-#   a fifth of the time; they note that recomputation can begin before the gradient arrives, which
-#   hides a part of it.
+#   ([1811.06965](https://arxiv.org/abs/1811.06965), section 2.3). By our formula that's still
+#   almost a fifth of the time; they note that recomputation can begin before the gradient arrives,
+#   which hides a part of it.
 # - BLOOM, 176 billion parameters, ran on 384 A100s as 8 pipelines of 12 stages, each stage split
 #   over 4 GPUs. The batch of 2,048 sequences is 256 for each pipeline, in 128 micro-batches of two:
 #   a bubble of 11/139, or 8 %. It used recomputation too: look for `PP_SIZE`, `MICRO_BATCH_SIZE`
@@ -515,8 +515,8 @@ reveal("L06-7")
 #   [bigscience](https://github.com/bigscience-workshop/bigscience).
 # - Megatron-LM trained a model of 530 billion parameters on 2,520 A100s, 35 stages deep
 #   ([2104.04473](https://arxiv.org/abs/2104.04473), table 1), with each stage split over 8 GPUs.
-#   That leaves 9 pipelines for a batch of 2,520 sequences, so 280 micro-batches each, and a bubble
-#   of 34/314, or 11 %.
+#   That leaves 9 pipelines for a batch of 2,520 sequences, so at most 280 micro-batches each, and a
+#   bubble of 34/314, or 11 %, in plain 1F1B. (They made it smaller with the chunks of lesson 07.)
 #
 # Code to read: `forward_backward_pipelining_without_interleaving` in
 # `megatron/core/pipeline_parallel/schedules.py` of
@@ -525,6 +525,6 @@ reveal("L06-7")
 #
 # ## Where next
 #
-# More micro-batches are one way to shrink the bubble, but a batch can't grow without end.
-# [Lesson 07](07_beyond_1f1b.ipynb) keeps the batch, and looks for the idle time elsewhere: in
+# More micro-batches are one way to shrink the bubble, but a batch can't grow without end. [Lesson
+# 07](07_beyond_1f1b.ipynb) leaves the batch as it is and attacks the idle time elsewhere: in
 # smaller pieces of the model, and inside the backward itself.

@@ -5,16 +5,17 @@
 #
 # *With twenty minutes: read "Smaller pieces of the model" and "Two halves of a backward".*
 #
-# This lesson is two sessions. The first cuts the model into smaller pieces, the second cuts the
+# This lesson takes two sessions. The first cuts the model into smaller pieces, the second cuts the
 # backward in two.
 #
 # At the end of lesson 06 a pipeline of four ranks and eight micro-batches was still idle for 27 %
 # of its time. More micro-batches would help, but suppose the batch size is fixed: a larger batch
 # means fewer updates for the same number of tokens, and beyond some size the model learns less from
-# them. The number of GPUs is fixed as well. On 1,000 of them, 27 % is the price of 270.
+# them. The number of GPUs is fixed as well, and with 1,000 of them you'd be paying for 270 that do
+# nothing.
 #
-# **Question.** With the ranks and the batch given, where else can the idle time go, and what does
-# each way cost?
+# **Question.** With the ranks and the batch given, how else can we reduce the idle time, and what
+# does each way cost?
 
 # %%
 # needs: PP/schedules/orders.py, PP/schedules/intro_PP_schedule.py, primer/intro.py
@@ -44,9 +45,10 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # Why does the last rank of 1F1B start late? Because the first micro-batch has to pass through all
 # the stages before it, and each of them is a quarter of the model. So let's cut the model into
 # *eight* stages instead, and give each rank two of them, called its **chunks**. The first
-# micro-batch now reaches the last rank after three eighths of a forward instead of three quarters.
+# micro-batch now reaches the last rank after three eighths of the model's forward instead of three
+# quarters.
 #
-# It matters *which* two stages a rank gets. If rank 0 took stages 0 and 1, nothing would be won,
+# It matters *which* two stages a rank gets. If rank 0 took stages 0 and 1, we'd gain nothing,
 # because together they're one large stage again. So the stages go round in a loop: a micro-batch
 # visits all four ranks with the first half of the model, and then all four again with the second.
 # This is **interleaved 1F1B** ([2104.04473](https://arxiv.org/abs/2104.04473), section 2.2).
@@ -87,9 +89,8 @@ reveal("L07-1")
 show(simulate(interleaved(4, 4, chunks=2), half).trace)
 
 # %% [markdown]
-# What does it cost? Two things, and the first is messages: an activation now crosses a border
-# $pv - 1$ times instead of $p - 1$ times. The second is memory, because a rank has to run further
-# ahead before its first backward.
+# What does it cost? Messages, first of all: an activation now crosses a border $pv - 1$ times
+# instead of $p - 1$ times. And what about memory?
 
 # %%
 predict(
@@ -106,14 +107,14 @@ for v in (1, 2, 4, 8):
     plan = interleaved(4, 8, v) if v > 1 else one_f_one_b(4, 8)
     done = simulate(plan, Costs(1 / v, 1 / v, 1 / v))
     most = max(in_flight(plan)) / v
-    print(f"{v} chunks: {done.step_time:6.3f} s, idle {done.bubble():5.1%}, "
+    print(f"{v} chunk(s): {done.step_time:6.3f} s, idle {done.bubble():5.1%}, "
           f"{done.messages:3} messages, keeps {most:.3f} stages' worth")  # fmt: skip
 reveal("L07-2")
 
 # %% [markdown]
 # The rule of 1F1B still holds: keep enough micro-batches to stay busy until the first gradient
-# comes back. In a loop, rank 0 runs $2(p-1) + (v-1)p$ chunks ahead and takes one more, so it keeps
-# $vp + p - 1$ chunks, or
+# comes back, and in a loop that takes longer. There, rank 0 runs $2(p-1) + (v-1)p$ chunks ahead and
+# takes one more, so it keeps $vp + p - 1$ chunks, or
 #
 # $$p + \frac{p-1}{v} \text{ stages.}$$
 #
@@ -143,7 +144,7 @@ for v in (1, 2, 4):
     plan = interleaved(4, 8, v) if v > 1 else one_f_one_b(4, 8)
     slower = [Costs(1 / v, 1 / v, 1 / v, latency=ms / 1000) for ms in delays]
     times[v] = [simulate(plan, costs).step_time for costs in slower]
-points = {f"{v} chunks": dict(zip(delays, row, strict=True)) for v, row in times.items()}
+points = {f"chunks: {v}": dict(zip(delays, row, strict=True)) for v, row in times.items()}
 title = "With slow messages, two chunks stay ahead of one; four fall behind"
 show(curves(points, title, x="time of a message (ms)", y="time of a step (s)"))
 won = [one - two for one, two in zip(times[1], times[2], strict=True)]
@@ -152,11 +153,11 @@ claim(won[-1] > won[0], f"two chunks save {won[0]:g} s where messages are free, 
 reveal("L07-3")
 
 # %% [markdown]
-# Did you expect the slow network to punish the schedule with more messages first? It hits 1F1B
-# hard as well, and that tells us something about 1F1B: it keeps *just* enough micro-batches in
-# flight to cover a round trip when messages are free. Any latency on top of it is idle time. With
-# two chunks a rank runs further ahead, so a part of the latency hides behind work. With four, each
-# chunk computes for only a quarter of a second, and 500 ms can't hide behind that: the micro-batch
+# Did you expect the slow network to punish the schedule with more messages first? It hits 1F1B hard
+# as well, and the reason lies in 1F1B itself: it keeps *just* enough micro-batches in flight to
+# cover a round trip when messages are free. Any latency on top of it is idle time. With two chunks
+# a rank runs further ahead, so a part of the latency hides behind work. With four, each chunk
+# computes for only a quarter of a second, and 500 ms can't hide behind that: the micro-batch
 # crosses fifteen borders on its way down, and pays at each of them.
 #
 # Keep this in mind, because it comes back in the second session: **room to run ahead buys
@@ -175,13 +176,13 @@ answer("L07-4", mine)
 #
 # Write `interleaved()` in `PP/schedules/orders.py`: the order of interleaved 1F1B, for any number
 # of ranks and chunks. There's nothing to send and nothing to compute this time. You write down, for
-# each rank, what it does in which order, and the executor of the lab does it.
+# each rank, which actions it takes in which order, and the lab's executor runs them.
 
 # %%
 check("PP-4")
 
 # %% [markdown]
-# Does another order change what is learned? It must not, and by now you know how to make sure: SGD,
+# Does another order change what is learned? It mustn't, and by now you know how to make sure: SGD,
 # real ranks, and every weight compared with one device. Three processes hold two chunks each, in
 # the order that *you* have written.
 
@@ -233,14 +234,14 @@ show(trace)
 # averaged over replicas while the dark chunk still computes. And if the weights are sharded, as in
 # lesson 11, each chunk has to be gathered once per step instead of once per round. That's what its
 # authors wanted it for ([2211.05953](https://arxiv.org/abs/2211.05953)).
-#
+
 # %% [markdown]
 # — *End of the first session* —
 
 # %% [markdown]
 # ## Two halves of a backward
 #
-# Chunks have shortened the warm-up and the cool-down. To get rid of them we have to look inside a
+# Chunks have shortened the warm-up and the cool-down. To get rid of them we have to look inside the
 # backward. For a linear layer $y = x W^\top$, let $\delta = \partial L / \partial y$ be the
 # gradient that comes from above. Backward then computes two things:
 #
@@ -281,7 +282,7 @@ reveal("L07-5")
 # | zero bubble, 2401.10241 | F | | B | W |
 # | DualPipe, 2412.19437 | F | B | | W |
 #
-# The first such schedule, **ZB-H1**, is 1F1B with the Ws put off:
+# The first such schedule, **ZB-H1**, is 1F1B with its Ws postponed:
 
 # %%
 from helpers.schedules import zb_h1, zb_h2, zb_v
@@ -296,16 +297,16 @@ claim(idle["ZB-H1"] * 3 == idle["1F1B"], "a third of the idle seconds is left")
 
 # %% [markdown]
 # Where did the other two thirds go? In 1F1B, a gradient on its way up costs rank 0 a whole F and B
-# for each of the $p-1$ ranks behind it: $(p-1)(F + I + W)$ in all. Now only I is on the way, and in
-# the gap between two of them there's room for one W:
+# for each of the $p-1$ ranks behind it: $(p-1)(F + I + W)$ in all. Now only F and I are on that
+# path, and for each of those ranks one W fits into the gap:
 #
 # $$\text{idle per rank} = (p - 1)\,(F + I - W).$$
 #
-# Careful with the words here: a third of the idle *seconds* is left, but the step has become
+# Be careful with the words here: a third of the idle *seconds* is left, but the step has become
 # shorter too, so the *bubble* as a share of the time fell from 27 % to 11 %.
 #
-# Not every model has equal times. With F = 2 s, I = 2 s and W = 1 s, on four ranks with eight
-# micro-batches: how many seconds does a step of ZB-H1 take?
+# F, I and W don't have to take equally long. With F = 2 s, I = 2 s and W = 1 s, on four ranks with
+# eight micro-batches: how many seconds does a step of ZB-H1 take?
 
 # %%
 mine = None
@@ -315,7 +316,7 @@ answer("L07-6", mine)
 # And the memory? A micro-batch has to be kept until its W. Rank 0 of 1F1B keeps four of them and
 # the last rank keeps one; in ZB-H1 all keep four, which is no more than the worst rank had before.
 #
-# It's tempting to think that after I there is little left to keep. Look at the formulas again: W
+# It's tempting to think that after I there's little left to keep. Look at the formulas again: W
 # needs $x$, the input of each linear layer, *and* $\delta$, the gradient at its output, which I has
 # to leave behind. Let's count for two blocks of our own LLaMA:
 
@@ -338,14 +339,14 @@ print(f"after F: {after_f / 1e6:.1f} MB; after I: {inputs / 1e6:.1f} MB of input
 # %% [markdown]
 # What I frees is what lies *between* the linear layers: the inside of attention, of the norms and
 # of the activation function. What it adds is a gradient for each layer. For our small blocks the
-# two nearly cancel, so putting W off really costs memory. When a paper counts a micro-batch as
-# "in flight" only until I, ask what it does with the rest.
+# two nearly cancel, so postponing W really costs memory. When a paper counts a micro-batch as "in
+# flight" only until I, ask what it does with the rest.
 #
 # ## Why pay twice the memory?
 #
 # ZB-H1 is still idle at the beginning, while the first micro-batch is on its way. **ZB-H2** fills
 # that time with more forwards, so it keeps up to $2p - 1 = 7$ micro-batches where ZB-H1 keeps 4.
-# And then you time one step of it:
+# But look at the time of one step:
 
 # %%
 for build in (zb_h1, zb_h2):
@@ -401,7 +402,7 @@ for build in (one_f_one_b, zb_h1, zb_h2):
 # Look at the picture of two steps once more. Rank 0 begins its next step, with updated weights,
 # while rank 3 is still computing gradients of the last one. Now think of how you train a language
 # model: before the update, the gradient is *clipped* by its norm over the **whole** model, and with
-# 16-bit floats one also checks for infinities everywhere.
+# 16-bit floats you also check for infinities everywhere.
 
 # %%
 predict(
@@ -419,8 +420,9 @@ print(f"no rank begins its second step before all have ended the first: {2 * alo
 reveal("L07-8")
 
 # %% [markdown]
-# It isn't the price of the message but *when* it can be sent: after the last gradient of the last
-# rank. All ranks wait for that, the parallelogram is cut straight, and the gain is gone.
+# The price isn't the message itself but *when* it can be sent: after the last gradient of the last
+# rank. All ranks wait for that, the slanted end of the parallelogram becomes a straight edge, and
+# the gain is gone.
 #
 # So the paper does without (section 4). Each rank updates on what it knows at that moment, which is
 # the norm of its own stage and of the stages before it. The norm of the whole model comes back up
@@ -428,8 +430,8 @@ reveal("L07-8")
 # clipped or skipped, the rank *rolls it back* and does it again. This is called post-update
 # validation, and it's cheap as long as clipping is rare.
 #
-# The second line of fine print: for these orders "zero" is exact only where F = I = W and messages
-# are free. Real times are never equal, and we'll come to that.
+# The second line of fine print: in these orders the bubble is exactly zero only where F = I = W and
+# messages are free. Real times are never equal, and we'll come to that.
 #
 # ## The same in half the memory: a V
 #
@@ -449,18 +451,18 @@ show(simulate(zb_v(4, 8), half).trace)
 # %% [markdown]
 # Every rank keeps the same, $2p$ chunks, which is $p$ stages' worth: as much as rank 0 of 1F1B.
 #
-# The V has descendants. V-Half and V-Min take the same fold and give up some speed, to need a half
-# and a third of 1F1B's memory ([2405.15362](https://arxiv.org/abs/2405.15362)). DeepSeek-V3's
-# **DualPipe** feeds micro-batches in from both ends at once, which takes two copies of the weights.
-# Cut in half at its middle it becomes a V with one copy, **DualPipeV**. What's special about it is
-# that it puts each forward next to a backward of another micro-batch, and the two run *at the same
-# time*. In a model with experts, each layer has to send its tokens to other GPUs and back, and for
-# DeepSeek-V3 these messages take about as long as the computing
+# The V has descendants. V-Half and V-Min take the same fold and give up some speed in order to need
+# only a half and a third of 1F1B's memory ([2405.15362](https://arxiv.org/abs/2405.15362)).
+# DeepSeek-V3's **DualPipe** feeds micro-batches in from both ends at once, which takes two copies
+# of the weights. Cut in half at its middle it becomes a V with one copy, **DualPipeV**. What's
+# special about it is that it puts each forward next to a backward of another micro-batch, and the
+# two run *at the same time*. In a model with experts, each layer has to send its tokens to other
+# GPUs and back, and for DeepSeek-V3 these messages take about as long as the computing
 # ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.1). So the messages of the forward
 # hide behind the work of the backward, and the other way round.
 #
-# All the schedules of this lesson side by side, in seconds, shares of the total time, and stages'
-# worth of memory until W:
+# Here are all the schedules of this lesson side by side. A micro-batch counts as memory until its
+# W, in stages' worth:
 
 # %%
 from helpers.schedules import dualpipe_v
@@ -476,21 +478,21 @@ for plan, v in plans.items():
 
 # %% [markdown]
 # Our simulator runs one action at a time on a rank, so DualPipeV looks no better than ZB-V here,
-# and it keeps a chunk more. Its gain is in the messages *inside* a stage, which this table doesn't
-# have. (Its order is that of PyTorch's `ScheduleDualPipeV`, action by action.)
+# and it keeps a chunk more. Its gain is in the messages *inside* a stage, which our simulator
+# doesn't have. (Its order is that of PyTorch's `ScheduleDualPipeV`, action by action.)
 #
 # ## Real ranks
 #
-# All of these are orders of the same work. So the gradients must be those of one device, with the
-# backward split or not:
+# All of these are orders of the same work, so the gradients must be those of one device, whether
+# the backward is split or not:
 
 # %%
 for schedule in ("ZB-V", "1F1B", "ZB-H1", "ZB-H2", "DualPipeV")[: quick(5, 1)]:
     compare_with_one_device(schedule)
 
 # %% [markdown]
-# And the times, predicted and then measured, with stages that sleep in place of computing, as in
-# lesson 06. The last column is what each rank really kept.
+# Then the times, predicted and measured. As in lesson 06, the stages sleep instead of computing.
+# The last column is what each rank really kept.
 
 # %%
 cases = ((zb_v(4, 8), 2), (zb_h2(4, 8), 1), (zb_h1(4, 8), 1), (one_f_one_b(4, 8), 1))
@@ -503,14 +505,14 @@ for plan, v in cases[: quick(4, 1)]:
     assert list(measured.most_kept) == in_flight(plan, until="weights")
 
 # %% [markdown]
-# What the measured steps take longer than predicted is the time of real messages and of processes
-# that wake up late, and it weighs more the shorter the actions are.
+# Where a measured step takes longer than predicted, the reason is that real messages take time and
+# that processes wake up late. The shorter the actions, the more this matters.
 
 # %% [markdown]
-# Before you write a schedule that works for any number of ranks, build one with your hands. Here
-# are three ranks, six micro-batches, and a backward in two halves. The levels before this one have
-# chunks and slow messages, and those after it want a step without any gap, a V, and two steps in a
-# row. If you're stuck, ask the coach: it tells you which of your choices matter.
+# Before you write a schedule that works for any number of ranks, build one by hand: three ranks,
+# six micro-batches, and a backward in two halves. The levels before this one have chunks and slow
+# messages, and those after it want a step without any gap, a V, and two steps in a row. If you're
+# stuck, ask the coach: it tells you which of your choices matter.
 
 # %%
 from helpers.play import play
@@ -522,9 +524,8 @@ show(game.picture(), live=lambda: game)
 # ### Your turn: PP-5 · 60 minutes · 30 points
 #
 # Write `within_memory()` in `PP/schedules/orders.py`: a schedule of your own, as fast as you can
-# make it, for ranks that may keep only so many micro-batches. F, I and W take one second each. It's
-# scored against the best that the search below finds, and it's the one task of this course in which
-# there's more than one right answer.
+# make it, for ranks that may keep only so many micro-batches. F, I and W take one second each.
+# There's no single right answer: it's scored against the best that a computer's search finds.
 
 # %%
 check("PP-5")
@@ -539,11 +540,7 @@ compare_with_one_device("mine")
 # ## Times are never equal
 #
 # The named schedules are made for equal times. On your machine W may be shorter than I, messages
-# take time, and memory ends somewhere. So instead of looking for a better name, let a computer look
-# for a better order: a **search** simulates many orders and keeps the best. Each of its walks is
-# greedy, much like a good solution of PP-5: a rank does what it can as soon as it can, and fills
-# idle time with W. How far ahead it may run, and how patiently it waits for an input before it
-# starts a W, is varied from walk to walk.
+# take time, and memory runs out.
 
 # %%
 predict(
@@ -554,6 +551,13 @@ predict(
     "ZB-H1",
     "one that has no name",
 )
+
+# %% [markdown]
+# We could think about this case for an hour, and about the next one for another. Or we let a
+# computer try: a **search** simulates many orders and keeps the best. Each of its walks is greedy,
+# much like a good solution of PP-5: a rank does what it can as soon as it can, and fills idle time
+# with W. How far ahead it may run, and how patiently it waits for an input before it starts a W, is
+# varied from walk to walk.
 
 # %%
 from helpers.search import search
@@ -577,13 +581,13 @@ show(sliders.picture(), live=lambda: sliders)
 # %% [markdown]
 # ## What to remember
 #
-# - With $v$ chunks per rank, in a loop, the idle time at the ends is divided by $v$. They cost
-#   more than $v$ times as many messages and $(p-1)/v$ stages of memory more.
+# - With $v$ chunks per rank, in a loop, the idle time at the ends is divided by $v$. The price is
+#   more than $v$ times as many messages, and $(p-1)/v$ more stages' worth of memory.
 # - Backward has two halves. Other ranks wait for I only, so W can fill idle time. W needs the
 #   inputs of the linear layers *and* the gradients at their outputs.
-# - ZB-H1 leaves a third of 1F1B's idle seconds, in the memory of its first rank. ZB-H2 pays twice
-#   that memory, so that one step slides into the next and slow messages hurt less. ZB-V does it
-#   without the extra memory, with two chunks in a V.
+# - ZB-H1 leaves a third of 1F1B's idle seconds, and no rank needs more memory than 1F1B's first
+#   one. ZB-H2 pays twice that memory, so that one step slides into the next and slow messages hurt
+#   less. ZB-V slides as well, without the extra memory, with two chunks in a V.
 # - Steps slide into each other only if no rank has to hear from all the others before it updates.
 #   Clipping by the global norm breaks it, unless the update is validated afterwards.
 # - Room to run ahead buys tolerance of latency.
@@ -592,7 +596,7 @@ show(sliders.picture(), live=lambda: sliders)
 #
 # - Llama 3 405B was trained with an interleaved schedule on 16 pipeline ranks, with the first and
 #   the last stage one layer shorter to make up for the embedding and the head
-#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2). Its bubble is given as
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2). The paper writes its bubble as
 #   $(p-1)/(v\,m)$: which denominator is that?
 # - A GPT of 175 billion parameters on 8 pipeline ranks with 64 micro-batches and $v = 3$
 #   ([2205.05198](https://arxiv.org/abs/2205.05198), table 5): the bubble is 7/199, or 3.5 %, where
@@ -629,9 +633,9 @@ Markdown(table())
 # %% [markdown]
 # Three columns agree to all four digits. The interleaved one doesn't: an honest simulation, in the
 # last column, has slightly larger bubbles. We could reproduce the published values only by letting
-# most messages between the last rank and the first one take no time. That's a guess of ours, found
-# by trying; the paper doesn't say how that column was made. It's a good habit to ask of every
-# number what was counted in it, and of your own numbers first.
+# most messages between the last rank and the first one take no time. That's our guess, found by
+# trial; the paper doesn't say how that column was computed. It's a good habit to ask of every
+# number what was counted in it, starting with your own.
 #
 # The paper searched for orders too, with twice the memory of 1F1B. On six of its settings, the
 # largest with 32 ranks and 96 micro-batches, our search ends at the published bubble, and on a

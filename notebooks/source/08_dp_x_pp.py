@@ -7,9 +7,9 @@
 #
 # The model of lesson 05 needs three devices, and you have six. A pipeline of six stages would use
 # them all, but its bubble grows with every stage, and at some point there are no more layers to
-# cut. Six replicas would use them all too, but none of them fits on a device. So real clusters do
-# both: they build a pipeline that is just long enough to hold the model, and then they build it
-# again and again, until they run out of machines.
+# cut. Six replicas would use them all too, but not one of them would fit on its device. So real
+# clusters do both: they build a pipeline that's just long enough to hold the model, and then repeat
+# it until they run out of machines.
 #
 # This lesson is the first capstone. Nothing in it is new, but everything has to fit together, and
 # you write the trainer that makes it fit.
@@ -72,9 +72,9 @@ reveal("L08-1")
 # Along a **row** travels what a pipeline needs: activations to the right, and the gradients of
 # these activations back to the left. Down a **column** travels what data parallelism needs:
 # gradients of weights. Each rank belongs to exactly one row and one column, so it needs two process
-# groups, and most bugs of such a trainer are a collective that went to the wrong one. With torch
-# you make them by `dist.new_group`, which every rank has to call for every group, its own or not;
-# `make_groups(grid)` does it, and returns a rank's own two as `.pp` and `.dp`.
+# groups, and most bugs of such a trainer are a collective that went to the wrong one. In torch you
+# create them with `dist.new_group`, which every rank has to call for every group, its own or not.
+# `make_groups(grid)` does that, and returns a rank's own two as `.pp` and `.dp`.
 #
 # Why is the result the same as that of one device? The gradient of a batch is a mean over its
 # tokens. Within a row, the pipeline takes the mean over its micro-batches, as in lesson 06. Down
@@ -98,11 +98,11 @@ check("DP-PP-1")
 # %% [markdown]
 # ### Your turn: DP-PP-2 · 45 minutes · 25 points
 #
-# Now the trainer itself: `train()` in `DP_PP/intro_DP_PP.py`, for *any* grid. Your pipeline may
-# have four stages and no twin, or there may be four replicas of a single stage; the check tries
-# several grids in float64 and compares every weight with one device's. The docstring lists the five
-# parts, and for each of them you have to decide: does it depend on my row, on my column, or on
-# neither? The schedule itself is run by `Pipeline`, which does what you wrote in PP-3.
+# Now the trainer itself: `train()` in `DP_PP/intro_DP_PP.py`, for *any* grid. There may be one
+# pipeline of four stages, or four replicas of a single stage; the check tries several grids in
+# float64 and compares every weight with one device's. The docstring lists the five parts, and for
+# each of them you have to decide: does it depend on my row, on my column, or on neither? `Pipeline`
+# runs the schedule for you: it does what you wrote in PP-3.
 
 # %%
 check("DP-PP-2")
@@ -148,7 +148,7 @@ show(curves({"one device": alone, "six ranks": both}))
 
 # %% [markdown]
 # The losses agree. But you know from lesson 03 that a loss curve hides a lot, so let's compare the
-# weights, tensor by tensor, and print the worst one of each rank.
+# weights, tensor by tensor, and print the largest difference on each rank.
 
 # %%
 for rank, (_, part, _) in enumerate(six):
@@ -169,7 +169,7 @@ predict(
 )
 
 # %% [markdown]
-# Rounding can be told from a bug without any reasoning, because only rounding depends on the
+# You can tell rounding from a bug without any reasoning, because only rounding depends on the
 # precision. In float64 a number has 29 more bits, so rounding errors shrink by about $2^{29}
 # \approx 5\cdot10^8$. A wrong factor or a missing micro-batch stays exactly as large as it is.
 
@@ -188,7 +188,7 @@ reveal("L08-2")
 
 # %% [markdown]
 # Keep this test in mind. When a parallel trainer is "almost" right, run both sides in float64
-# before you believe either explanation. It costs a minute, and it ends the discussion.
+# before you believe either explanation. It takes a minute, and it ends the discussion.
 #
 # ## One step, seen from six ranks
 #
@@ -229,8 +229,8 @@ reveal("L08-3")
 # %% [markdown]
 # The cool-down is the reason. The last stage finishes its backwards first, and while the gradients
 # still ripple back to stage 0, its column has time to average. So in a pipeline with one stage per
-# rank, nearly all of the data-parallel traffic hides in a bubble that you've already paid for, and
-# only the first stage's all-reduce is on the critical path.
+# rank, most of the data-parallel traffic hides in a bubble that you've already paid for, and only
+# the first stage's all-reduce is on the critical path.
 #
 # ## Hiding the rest
 #
@@ -260,7 +260,7 @@ claim(
 )
 
 # %% [markdown]
-# The average of the later chunk travels below the remaining backwards. That of the first chunk
+# The average of the later chunk travels while the remaining backwards run. That of the first chunk
 # can't, because its gradients are complete only when there is nothing left to compute. To hide that
 # one too, you'd have to cut it into pieces and send each layer's gradients as soon as backward has
 # passed that layer. That's the idea of lesson 09.
@@ -291,8 +291,8 @@ show(process_grid(3, 4, along_row=along, along_column=down))
 reveal("L08-4")
 
 # %% [markdown]
-# The gradients are larger, but they're needed only once a step, and most of them can travel in the
-# shadow of something else. Activations are smaller, but they're on the critical path: if one
+# The gradients are larger, but they're needed only once a step, and most of them can travel while
+# something else is going on. Activations are smaller, but they're on the critical path: if one
 # arrives late, the next stage stalls. So a row suffers from **latency**, a column from
 # **bandwidth**.
 #
@@ -346,7 +346,8 @@ reveal("L08-5")
 # takes what is left, with its all-reduce hidden as well as possible. `Grid` follows the same order:
 # neighbors in a row have neighboring rank numbers.
 #
-# How slow may the link of the columns be before it decides? Try `step_seconds` with other links.
+# How slow may the columns' link be before it dominates the step? Try `step_seconds` with other
+# links.
 #
 # Twelve GPUs have other layouts as well. With all columns on the Ethernet (`column=between`, rows
 # `inside`), which number of stages, of 1, 2, 3, 4 and 6, gives the shortest step? Write that
@@ -357,7 +358,7 @@ mine = None
 answer("L08-6", mine)
 
 # %% [markdown]
-# And one about groups: in a grid with `dp=4` and `pp=8`, how many ranks are in the group that
+# One more about groups: in a grid with `dp=4` and `pp=8`, how many ranks are in the group that
 # averages gradients with rank 0, rank 0 included?
 
 # %%
@@ -367,7 +368,7 @@ answer("L08-7", mine)
 # %% [markdown]
 # What if a row does have to cross a slow link? Then the order of a pipeline can help. In this level
 # a message takes as long as a forward, and each rank has room for five micro-batches, which is more
-# than 1F1B uses. Find out by hand what the room is good for.
+# than 1F1B uses. Find out by hand what the extra memory is good for.
 
 # %%
 from helpers.play import play
@@ -382,7 +383,7 @@ show(game.picture(), live=lambda: game)
 #   of each.
 # - The stories are divided among the rows. The first and the last stage of a row read the same
 #   ones.
-# - The result is one device with the batch of all rows. If it's only almost that, float64 tells
+# - The result is one device with the batch of all rows. If it's only nearly that, float64 tells
 #   rounding from a bug.
 # - In the cool-down the columns of the later stages average for free; only stage 0's all-reduce is
 #   exposed.
@@ -401,7 +402,7 @@ show(game.picture(), live=lambda: game)
 # To read: in Megatron-LM, `initialize_model_parallel` in `megatron/core/parallel_state.py` builds
 # these groups, and its argument `order="tp-cp-ep-dp-pp"` is the layout you've just chosen. In
 # torchtitan it's `ParallelDims.build_mesh` in `torchtitan/distributed/parallel_dims.py`. Look for
-# who is the fastest-changing dimension.
+# the dimension that changes fastest.
 #
 # ## Where next
 #

@@ -112,10 +112,11 @@ reveal("L09-2")
 # ### Your turn: DP-4 · 40 minutes · 20 points
 #
 # Write `Buckets.complete()` in `DP/ddp/buckets.py`. Autograd calls it for every parameter whose
-# gradient is complete. The gradients are views of the bucket's one flat tensor, so nothing is
-# copied. And there's one rule that is easily forgotten: **all ranks must start their all-reduces in
-# the same order**, because a collective has no name by which the ranks could recognize it. A bucket
-# that is complete too early therefore waits for those before it.
+# gradient is complete. A bucket is one flat tensor, and the gradients of its parameters become
+# views of it, so nothing has to be copied back after the all-reduce. And there's one rule that is
+# easily forgotten: **all ranks must start their all-reduces in the same order**, because a
+# collective has no name by which the ranks could recognize it. A bucket that is complete too early
+# therefore waits for those before it.
 
 # %%
 check("DP-4")
@@ -327,7 +328,7 @@ reveal("L09-4")
 #
 # When sending takes longer than computing, no bucket helps, and fewer bytes are the only way out.
 # DDP calls a **communication hook** for each bucket in place of its all-reduce, and the hook may do
-# wants. Two of the classics:
+# what it wants. Two of the classics:
 #
 # - **16 bits.** Half of the bytes; the mean is rounded. It's in torch as `fp16_compress_hook`.
 # - **Top-k.** Send only the largest one percent, as pairs of value and place. What isn't sent is

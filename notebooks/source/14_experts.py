@@ -465,7 +465,7 @@ def paced(net, batches, crowd):
 
 # %%
 traces, took, foretold = {}, {}, {}
-for name, crowd in (("even", 0.0), ("rank 0 is popular", 0.15)):
+for name, crowd in (("even shares", 0.0), ("a popular rank 0", 0.15)):
     ranks = launch(paced, ranks=4, args=(bias_net, batches, crowd), quiet=True)
     trace = ranks[0][0].merged(*(rank[0] for rank in ranks[1:]))
     arriving = [sum(rank[1][0][to] for rank in ranks) for to in range(4)]  # in the first layer
@@ -690,7 +690,8 @@ for ep in (1, 2, 4, 8):
 # - DeepSeek-V3: 256 routed experts and 1 shared one in each of 58 layers, 8 chosen, 671 billion
 #   parameters of which 37 work on a token; experts spread over 64 GPUs on 8 nodes, and a token is
 #   sent to at most 4 nodes ([2412.19437](https://arxiv.org/abs/2412.19437), sections 2.1.2 and
-#   3.2). It balances by the bias above.
+#   3.2). It balances by the bias above, beside a term of the loss with a weight of only 0.0001
+#   (section 4.2).
 # - Mixtral 8x7B: 8 experts, 2 chosen, 47 billion parameters, 13 on a token
 #   ([2401.04088](https://arxiv.org/abs/2401.04088)).
 # - Switch: up to 1.6 trillion parameters with one expert a token, capacity factors from 1 to 1.25

@@ -34,7 +34,7 @@ from helpers.trace import Recorder
 
 sys.path.append("../gpt2")  # a lab with its own folder of modules
 torch.set_num_threads(1)  # in this lab, one device is one core
-SENTENCES, EPOCHS = quick(600, 32), quick(3, 1)
+SENTENCES, EPOCHS = quick(300, 32), quick(6, 1)
 
 # %%
 from helpers.draw.splits import two_splits
@@ -88,7 +88,7 @@ print(f"before training: loss {loss:.3f} nats per token, BLEU {bleu:.1f}")
 # ## The first way: each device has a part of the data
 #
 # Each rank has the whole model and a part of the sentences. First the parts. This is DP-3 of lesson
-# 03 once more, with one thing to watch: no sentence may get lost between two parts.
+# 04 once more, with one thing to watch: no sentence may get lost between two parts.
 #
 # ### Your turn: GP-1 · 10 minutes · 10 points
 #
@@ -100,7 +100,7 @@ check("GP-1")
 # %% [markdown]
 # Now the control. `same_order` puts the sentences into the order in which two ranks read them, so a
 # batch of one device holds the sentences that both ranks together have in the same step. One device
-# trains on that, and after each epoch it translates the same three sentences:
+# trains on that, and after every second epoch it translates the same three sentences:
 
 # %%
 from project.control import learn, learn_on_ranks
@@ -108,7 +108,7 @@ from project.control import learn, learn_on_ranks
 one = learn("one device", EPOCHS, SENTENCES)
 for row, *said in zip(rows.test, *(epoch.said for epoch in one), strict=False):
     print(f"{row['de']}\n    right:         {row['en']}")
-    for number, words in enumerate(said):
+    for number, words in list(enumerate(said))[1::2]:
         print(f"    after epoch {number}: {words}")
 
 # %% [markdown]
@@ -151,23 +151,22 @@ def table(**ways):
                   f"{epoch.seconds:5.1f} s of training")  # fmt: skip
 
 
-two = launch(learn_on_ranks, 2, (quick(2, 1), SENTENCES), quiet=True, checked=False)[0]
-one_too = one[: len(two)]  # the third epoch would tell the same
-table(one=one_too, two=two)
-apart = max(abs(a.loss - b.loss) for a, b in zip(one_too, two, strict=True))
-claim(apart < 0.1, f"the losses are {apart:.4f} apart at most")
+two = launch(learn_on_ranks, 2, (1, SENTENCES), quiet=True, checked=False)[0]
+table(one=one[:1], two=two)  # the later epochs would tell the same
+apart = abs(one[0].loss - two[0].loss)
+claim(apart < 0.1, f"the losses are {apart:.4f} apart")
 reveal("L20-1")
 
 # %%
-ratio = sum(epoch.seconds for epoch in two) / sum(epoch.seconds for epoch in one_too)
+ratio = two[0].seconds / one[0].seconds
 print(f"two ranks take {ratio:.2f} times as long as one device")
 reveal("L20-2", ratio=ratio)
 
 # %% [markdown]
 # The model is the same: what decides is the batch, not how many ranks it's cut over. That's also
 # why a comparison of a run on one device with a run on two is worthless if they read the sentences
-# in different orders. After so few steps the order alone moves the final loss by more than half a
-# nat, and BLEU with it.
+# in different orders. After so few steps the order alone moves the loss, and BLEU with it, far more
+# than the split does.
 #
 # The time is another matter. Each rank computes on 8 sentences instead of 16, which takes more than
 # half as long, because a small batch uses a core less well. And `average_gradients` sends each of
@@ -197,7 +196,7 @@ from project import utils
 
 # A few steps of training: an untrained model finds every token equally hard.
 optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
-utils.train(model, optimizer, rows.train[:400], 8, collate, "a little")
+utils.train(model, optimizer, rows.train[:200], 8, collate, "a little")
 short, long = sorted(rows.train, key=lambda row: len(row["en"]))[:: len(rows.train) - 1]
 with torch.no_grad():
     sums = [token_losses(collate([row]), model) for row in (short, long)]
@@ -455,7 +454,7 @@ def run_layouts(dps, steps):
 
 
 # %%
-ran = launch(run_layouts, 8, (tuple(plans), quick(5, 2)), quiet=True, checked=False)
+ran = launch(run_layouts, 8, (tuple(plans), quick(4, 2)), quiet=True, checked=False)
 real = dict(zip(plans, map(max, zip(*ran, strict=True)), strict=True))
 for dp, planned in plans.items():
     print(f"dp {dp} x pp {8 // dp}: {1e3 * planned:4.0f} ms planned, {1e3 * real[dp]:4.0f} ms real")

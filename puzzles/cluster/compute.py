@@ -136,7 +136,11 @@ def update(rank, layer: int, grad, weight, state):
             "reduce the gradients of all micro-batches and all ranks first",
         )
     if not covers(g, w):
-        rank.refuse(WrongShard, op, f"{words(w)} needs more than {words(g)}")
+        rank.refuse(
+            WrongShard,
+            op,
+            f"{words(w)} needs more than {words(g)}: both must be whole, or the same shard",
+        )
     if not (covers(s, w) and covers(w, s)):
         rank.refuse(WrongShard, op, f"{words(w)} and {words(s)} are not the same part of it")
     if rank.by_storage:

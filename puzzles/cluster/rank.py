@@ -96,9 +96,10 @@ class Storage(dict):
             raise Misplaced(f"{place} is given a value of rank {value._rank.number}: send it")
         if isinstance(value, Value):
             self._rank.use(value, value.kind, f"{self._name}[{key!r}] = …")
-        cure = ": write await before the call" if hasattr(value, "__await__") else ""
-        took = type(value).__name__
-        raise Misplaced(f"{place} takes values of the cluster, not a {took}{cure}")
+        took = f"a {type(value).__name__}"
+        if hasattr(value, "__await__"):
+            took = "a call that has not been awaited: write await before the call"
+        raise Misplaced(f"{place} takes values of the cluster, not {took}")
 
 
 class Rank:
@@ -182,7 +183,8 @@ class Rank:
         if not any(self.book[number] == facts for number in self.stored):
             raise Missing(
                 f"rank {self.number}, {told(op)}: {words(facts)} is in none of the five "
-                "dictionaries of model.storage(), where its memory counts: put it there first"
+                "dictionaries of model.storage(), where its memory counts: put it there first, and "
+                "leave it there until the call has returned"
             )
 
     def derived(self, op: str, facts: Facts, value: Value, inputs: tuple) -> Value:

@@ -2,10 +2,7 @@
 
 from helpers.grade.task import Program
 
-PROGRAMS = (
-    Program(
-        "named before all are complete",
-        """
+BODY = """
         rank = dist.get_rank()
         draft, whole = Path(folder) / f".draft-{step}", Path(folder) / f"step-{step}"
         if rank == 0:
@@ -17,119 +14,56 @@ PROGRAMS = (
                 torch.save(state, file)
                 file.flush()
                 os.fsync(file.fileno())
-        pass
+        dist.barrier()
         if rank == 0:
             os.rename(draft, whole)
         dist.barrier()
-        """,
+        """
+
+PROGRAMS = (
+    Program(
+        "named before all are complete",
+        BODY.replace(
+            "os.fsync(file.fileno())\n        dist.barrier()",
+            "os.fsync(file.fileno())\n        pass",
+        ),
         says="the folder has its final name while rank",
     ),
     Program(
         "without fsync",
-        """
-        rank = dist.get_rank()
-        draft, whole = Path(folder) / f".draft-{step}", Path(folder) / f"step-{step}"
-        if rank == 0:
-            shutil.rmtree(draft, ignore_errors=True)
-            draft.mkdir(parents=True, exist_ok=False)
-        dist.barrier()
-        if rank in (0, 1, 2):
-            with open(draft / f"rank{rank}.pt", "wb") as file:
-                torch.save(state, file)
-                file.flush()
-                pass
-        dist.barrier()
-        if rank == 0:
-            os.rename(draft, whole)
-        dist.barrier()
-        """,
+        BODY.replace("os.fsync(file.fileno())", "pass"),
         says="does not call os.fsync in every save",
     ),
     Program(
         "what a killed run left is in the way",
-        """
-        rank = dist.get_rank()
-        draft, whole = Path(folder) / f".draft-{step}", Path(folder) / f"step-{step}"
-        if rank == 0:
-            pass
-            draft.mkdir(parents=True, exist_ok=False)
-        dist.barrier()
-        if rank in (0, 1, 2):
-            with open(draft / f"rank{rank}.pt", "wb") as file:
-                torch.save(state, file)
-                file.flush()
-                os.fsync(file.fileno())
-        dist.barrier()
-        if rank == 0:
-            os.rename(draft, whole)
-        dist.barrier()
-        """,
+        BODY.replace("shutil.rmtree(draft, ignore_errors=True)", "pass"),
         says="is in the way: remove it",
         alone=True,
     ),
     Program(
         "every rank renames",
-        """
-        rank = dist.get_rank()
-        draft, whole = Path(folder) / f".draft-{step}", Path(folder) / f"step-{step}"
-        if rank == 0:
-            shutil.rmtree(draft, ignore_errors=True)
-            draft.mkdir(parents=True, exist_ok=False)
-        dist.barrier()
-        if rank in (0, 1, 2):
-            with open(draft / f"rank{rank}.pt", "wb") as file:
-                torch.save(state, file)
-                file.flush()
-                os.fsync(file.fileno())
-        dist.barrier()
-        if True:
-            os.rename(draft, whole)
-        dist.barrier()
-        """,
+        BODY.replace("dist.barrier()\n        if rank == 0:", "dist.barrier()\n        if True:"),
         says="only one may rename it",
         alone=True,
     ),
     Program(
         "one rank calls something else",
-        """
-        rank = dist.get_rank()
-        draft, whole = Path(folder) / f".draft-{step}", Path(folder) / f"step-{step}"
-        if rank == 0:
-            shutil.rmtree(draft, ignore_errors=True)
-            draft.mkdir(parents=True, exist_ok=False)
-        dist.barrier()
-        if rank in (0, 1, 2):
-            with open(draft / f"rank{rank}.pt", "wb") as file:
-                torch.save(state, file)
-                file.flush()
-                os.fsync(file.fileno())
-        (dist.all_reduce(torch.ones(1)) if rank == 0 else dist.barrier())
-        if rank == 0:
-            os.rename(draft, whole)
-        dist.barrier()
-        """,
+        BODY.replace(
+            "os.fsync(file.fileno())\n        dist.barrier()",
+            (
+                "os.fsync(file.fileno())\n"
+                "        (dist.all_reduce(torch.ones(1)) if rank == 0 else dist.barrier())"
+            ),
+        ),
         says="of by_hand.py, in save_part",
         alone=True,
     ),
     Program(
         "nobody waits for the folder",
-        """
-        rank = dist.get_rank()
-        draft, whole = Path(folder) / f".draft-{step}", Path(folder) / f"step-{step}"
-        if rank == 0:
-            shutil.rmtree(draft, ignore_errors=True)
-            draft.mkdir(parents=True, exist_ok=False)
-        pass
-        if rank in (0, 1, 2):
-            with open(draft / f"rank{rank}.pt", "wb") as file:
-                torch.save(state, file)
-                file.flush()
-                os.fsync(file.fileno())
-        dist.barrier()
-        if rank == 0:
-            os.rename(draft, whole)
-        dist.barrier()
-        """,
+        BODY.replace(
+            "draft.mkdir(parents=True, exist_ok=False)\n        dist.barrier()",
+            "draft.mkdir(parents=True, exist_ok=False)\n        pass",
+        ),
         says="must wait until one rank has made it",
         alone=True,
     ),
@@ -199,23 +133,12 @@ RIGHT = {
             names_to_disk(folder)
         dist.barrier()
         """,
-    "with replace": """
-        rank = dist.get_rank()
-        draft, whole = Path(folder) / f".draft-{step}", Path(folder) / f"step-{step}"
-        if rank == 0:
-            shutil.rmtree(draft, ignore_errors=True)
-            draft.mkdir(parents=True, exist_ok=False)
-        dist.barrier()
-        if rank in (0, 1, 2):
-            with open(draft / f"rank{rank}.pt", "wb") as file:
-                torch.save(state, file)
-                file.flush()
-                os.fsync(file.fileno())
-        dist.barrier()
-        if rank == 0:
-            names_to_disk(draft)
-            os.replace(draft, whole)
-            names_to_disk(folder)
-        dist.barrier()
-        """,
+    "with replace": BODY.replace(
+        "os.rename(draft, whole)",
+        (
+            "names_to_disk(draft)\n"
+            "            os.replace(draft, whole)\n"
+            "            names_to_disk(folder)"
+        ),
+    ),
 }

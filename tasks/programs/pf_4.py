@@ -2,44 +2,7 @@
 
 from helpers.grade.task import Program
 
-PROGRAMS = (
-    Program(
-        "not scaled",
-        """
-        with record_function("forward"):
-            with torch.autocast(source.device.type, dtype, enabled=dtype in HALF):
-                y = model(source, target)
-            kind = torch.promote_types(y.dtype, torch.float32)
-            loss = (y.to(kind) - target.to(kind)).square().mean()
-        with record_function("backward"):
-            loss.backward()
-        with record_function("update"):
-            scaler.step(optimizer)
-            scaler.update()
-        return loss.detach()
-        """,
-        says="let the scaler scale",
-    ),
-    Program(
-        "loss in half",
-        """
-        with record_function("forward"):
-            with torch.autocast(source.device.type, dtype, enabled=dtype in HALF):
-                y = model(source, target)
-            kind = y.dtype
-            loss = (y.to(kind) - target.to(kind)).square().mean()
-        with record_function("backward"):
-            scaler.scale(loss).backward()
-        with record_function("update"):
-            scaler.step(optimizer)
-            scaler.update()
-        return loss.detach()
-        """,
-        says="wide before the loss",
-    ),
-    Program(
-        "weights in half",
-        """
+BODY = """
         if dtype in HALF:
             model.to(dtype)
 
@@ -54,7 +17,26 @@ PROGRAMS = (
             scaler.step(optimizer)
             scaler.update()
         return loss.detach()
-        """,
+        """
+
+PROGRAMS = (
+    Program(
+        "not scaled",
+        BODY.replace("\n        if dtype in HALF:\n            model.to(dtype)\n", "").replace(
+            "scaler.scale(loss)", "loss"
+        ),
+        says="let the scaler scale",
+    ),
+    Program(
+        "loss in half",
+        BODY.replace("\n        if dtype in HALF:\n            model.to(dtype)\n", "").replace(
+            "torch.promote_types(y.dtype, torch.float32)", "y.dtype"
+        ),
+        says="wide before the loss",
+    ),
+    Program(
+        "weights in half",
+        BODY,
         says="they must stay torch.float32",
     ),
 )

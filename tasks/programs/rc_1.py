@@ -2,10 +2,7 @@
 
 from helpers.grade.task import Program
 
-PROGRAMS = (
-    Program(
-        "a mean for a sum",
-        """
+BODY = """
         n = world_size
         flat = tensor.reshape(-1).clone()
         parts = list(flat.tensor_split(n))
@@ -23,60 +20,30 @@ PROGRAMS = (
             dist.recv(theirs, (rank - 1) % n)
             work.wait()
             bytes_sent += mine.nbytes
-        tensor.copy_(flat.view_as(tensor) / n)
+        tensor.copy_(flat.view_as(tensor))
         return bytes_sent
-        """,
+        """
+
+PROGRAMS = (
+    Program(
+        "a mean for a sum",
+        BODY.replace("tensor)", "tensor) / n"),
         says="this is the mean",
     ),
     Program(
         "the remainder is dropped",
-        """
-        n = world_size
-        flat = tensor.reshape(-1).clone()
-        size = len(flat) // n
-        parts = [flat[r * size : (r + 1) * size] for r in range(n)]
-        bytes_sent = 0
-        for s in range(n - 1):
-            mine, theirs = parts[(rank - s) % n], torch.empty_like(parts[(rank - s - 1) % n])
-            work = dist.isend(mine, (rank + 1) % n)
-            dist.recv(theirs, (rank - 1) % n)
-            work.wait()
-            parts[(rank - s - 1) % n] += theirs
-            bytes_sent += mine.nbytes
-        for s in range(n - 1):
-            mine, theirs = parts[(rank - s + 1) % n], parts[(rank - s) % n]
-            work = dist.isend(mine, (rank + 1) % n)
-            dist.recv(theirs, (rank - 1) % n)
-            work.wait()
-            bytes_sent += mine.nbytes
-        tensor.copy_(flat.view_as(tensor))
-        return bytes_sent
-        """,
+        BODY.replace(
+            "parts = list(flat.tensor_split(n))",
+            (
+                "size = len(flat) // n\n"
+                "        parts = [flat[r * size : (r + 1) * size] for r in range(n)]"
+            ),
+        ),
         says="numbers are not added up, with 4 ranks",
     ),
     Program(
         "rounded on the way",
-        """
-        n = world_size
-        flat = tensor.reshape(-1).clone()
-        parts = list(flat.tensor_split(n))
-        bytes_sent = 0
-        for s in range(n - 1):
-            mine, theirs = parts[(rank - s) % n], torch.empty_like(parts[(rank - s - 1) % n])
-            work = dist.isend(mine, (rank + 1) % n)
-            dist.recv(theirs, (rank - 1) % n)
-            work.wait()
-            parts[(rank - s - 1) % n] += theirs.float().to(theirs.dtype)
-            bytes_sent += mine.nbytes
-        for s in range(n - 1):
-            mine, theirs = parts[(rank - s + 1) % n], parts[(rank - s) % n]
-            work = dist.isend(mine, (rank + 1) % n)
-            dist.recv(theirs, (rank - 1) % n)
-            work.wait()
-            bytes_sent += mine.nbytes
-        tensor.copy_(flat.view_as(tensor))
-        return bytes_sent
-        """,
+        BODY.replace("= theirs", "= theirs.float().to(theirs.dtype)"),
         says="float32's accuracy",
     ),
     Program(
@@ -105,27 +72,7 @@ PROGRAMS = (
     ),
     Program(
         "a buffer of another type",
-        """
-        n = world_size
-        flat = tensor.reshape(-1).clone()
-        parts = list(flat.tensor_split(n))
-        bytes_sent = 0
-        for s in range(n - 1):
-            mine, theirs = parts[(rank - s) % n], torch.empty(parts[rank - s - 1].shape)
-            work = dist.isend(mine, (rank + 1) % n)
-            dist.recv(theirs, (rank - 1) % n)
-            work.wait()
-            parts[(rank - s - 1) % n] += theirs
-            bytes_sent += mine.nbytes
-        for s in range(n - 1):
-            mine, theirs = parts[(rank - s + 1) % n], parts[(rank - s) % n]
-            work = dist.isend(mine, (rank + 1) % n)
-            dist.recv(theirs, (rank - 1) % n)
-            work.wait()
-            bytes_sent += mine.nbytes
-        tensor.copy_(flat.view_as(tensor))
-        return bytes_sent
-        """,
+        BODY.replace("empty_like(parts[(rank - s - 1) % n]", "empty(parts[rank - s - 1].shape"),
         says="dtype mismatch",
         alone=True,
     ),
@@ -178,26 +125,11 @@ RIGHT = {
         tensor.copy_(flat.view_as(tensor))
         return bytes_sent
         """,
-    "parts of other lengths": """
-        n = world_size
-        flat = tensor.reshape(-1).clone()
-        size = -(-len(flat) // n)
-        parts = [flat[r * size : (r + 1) * size] for r in range(n)]
-        bytes_sent = 0
-        for s in range(n - 1):
-            mine, theirs = parts[(rank - s) % n], torch.empty_like(parts[(rank - s - 1) % n])
-            work = dist.isend(mine, (rank + 1) % n)
-            dist.recv(theirs, (rank - 1) % n)
-            work.wait()
-            parts[(rank - s - 1) % n] += theirs
-            bytes_sent += mine.nbytes
-        for s in range(n - 1):
-            mine, theirs = parts[(rank - s + 1) % n], parts[(rank - s) % n]
-            work = dist.isend(mine, (rank + 1) % n)
-            dist.recv(theirs, (rank - 1) % n)
-            work.wait()
-            bytes_sent += mine.nbytes
-        tensor.copy_(flat.view_as(tensor))
-        return bytes_sent
-        """,
+    "parts of other lengths": BODY.replace(
+        "parts = list(flat.tensor_split(n))",
+        (
+            "size = -(-len(flat) // n)\n"
+            "        parts = [flat[r * size : (r + 1) * size] for r in range(n)]"
+        ),
+    ),
 }

@@ -2,44 +2,30 @@
 
 from helpers.grade.task import Program
 
-PROGRAMS = (
-    Program(
-        "data-parallel major",
-        """
-        mp_idx, dp_idx = rank // dp_size, rank % dp_size
+BODY = """
+        mp_idx, dp_idx = rank % mp_size, rank // mp_size
         mp_comm = comm.Split(color=dp_idx, key=mp_idx)
         dp_comm = comm.Split(color=mp_idx, key=dp_idx)
         sizes = in_dim, out_dim // mp_size
         if is_megatron_mp and not is_fc1:
             sizes = in_dim // mp_size, out_dim
         return mp_idx, dp_idx, mp_comm, dp_comm, *sizes
-        """,
+        """
+
+PROGRAMS = (
+    Program(
+        "data-parallel major",
+        BODY.replace("% mp_size, rank // mp_size", "// dp_size, rank % dp_size"),
         says="as if the ranks of one copy stood dp_size apart",
     ),
     Program(
         "groups swapped",
-        """
-        mp_idx, dp_idx = rank % mp_size, rank // mp_size
-        mp_comm = comm.Split(color=dp_idx, key=mp_idx)
-        dp_comm = comm.Split(color=mp_idx, key=dp_idx)
-        sizes = in_dim, out_dim // mp_size
-        if is_megatron_mp and not is_fc1:
-            sizes = in_dim // mp_size, out_dim
-        return mp_idx, dp_idx, dp_comm, mp_comm, *sizes
-        """,
+        BODY.replace("mp_comm, dp_comm", "dp_comm, mp_comm"),
         says="the groups are the wrong way round",
     ),
     Program(
         "no split",
-        """
-        mp_idx, dp_idx = rank % mp_size, rank // mp_size
-        mp_comm = comm.Split(color=dp_idx, key=mp_idx)
-        dp_comm = comm
-        sizes = in_dim, out_dim // mp_size
-        if is_megatron_mp and not is_fc1:
-            sizes = in_dim // mp_size, out_dim
-        return mp_idx, dp_idx, mp_comm, dp_comm, *sizes
-        """,
+        BODY.replace(".Split(color=mp_idx, key=dp_idx)", ""),
         says="dp_comm is all ranks",
     ),
 )

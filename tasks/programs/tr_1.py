@@ -2,12 +2,10 @@
 
 from helpers.grade.task import Program
 
-PROGRAMS = (
-    Program(
-        "the gradients of all steps add up",
-        """
+BODY = """
         losses = []
         for batch in batches:
+            optimizer.zero_grad()
             of_batch = 0.0
             for piece in batch.chunk(pieces):
                 logits = model(piece)
@@ -17,25 +15,17 @@ PROGRAMS = (
             optimizer.step()
             losses.append(of_batch)
         return losses
-        """,
+        """
+
+PROGRAMS = (
+    Program(
+        "the gradients of all steps add up",
+        BODY.replace("            optimizer.zero_grad()\n", ""),
         says="every batch begins with optimizer.zero_grad()",
     ),
     Program(
         "the pieces are summed",
-        """
-        losses = []
-        for batch in batches:
-            optimizer.zero_grad()
-            of_batch = 0.0
-            for piece in batch.chunk(pieces):
-                logits = model(piece)
-                loss = causalLLMLoss(logits, piece, logits.shape[-1])
-                loss.backward()
-                of_batch += loss.item() / pieces
-            optimizer.step()
-            losses.append(of_batch)
-        return losses
-        """,
+        BODY.replace(" / pieces", "").replace("item()", "item() / pieces"),
         says="divide each piece's loss by pieces before backward()",
         met="transformers and other trainers until October 2024, with pieces of unequal lengths",
     ),
@@ -56,20 +46,7 @@ PROGRAMS = (
     ),
     Program(
         "graphs in a list",
-        """
-        losses = []
-        for batch in batches:
-            optimizer.zero_grad()
-            of_batch = 0
-            for piece in batch.chunk(pieces):
-                logits = model(piece)
-                loss = causalLLMLoss(logits, piece, logits.shape[-1]) / pieces
-                loss.backward()
-                of_batch = of_batch + loss
-            optimizer.step()
-            losses.append(of_batch)
-        return losses
-        """,
+        BODY.replace(".0", "").replace("+= loss.item()", "= of_batch + loss"),
         says="return numbers, loss.item()",
     ),
     Program(

@@ -56,8 +56,8 @@ def explain(case, seen):
             return f"unit {min(left_out)} of {units} is left out: it is never asked to {kind}()"
     if kinds.count("update") != STEPS:
         return (
-            f"the optimizer takes {kinds.count('update')} steps in {STEPS} steps: it knows the "
-            "parts of all units, so call it once"
+            f"the optimizer updates {kinds.count('update')} times in {STEPS} steps of training: it "
+            "knows the parts of all units, so call it once a step"
         )
     step = [kind for kind, _ in seen["order"]][: len(seen["order"]) // STEPS]
     if "average" in step[step.index("update") :]:

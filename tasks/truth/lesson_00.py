@@ -17,8 +17,7 @@ PREDICTIONS = {
     ),
     "L00-3": Prediction(
         right="B",
-        because="All-reduce adds up what all ranks hold, 0 + 1 + 2, and gives the sum to every one "
-        "of them.",
+        because="All-reduce adds up what all ranks hold, 0 + 1 + 2, and every rank gets the sum.",
         wrong={
             "A": "There is a collective that does this: it's called reduce, and only one rank gets "
             "its result.",

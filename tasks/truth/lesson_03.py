@@ -29,14 +29,14 @@ PREDICTIONS = {
     ),
     "L03-4": Prediction(
         right="A",
-        because="each rank adds up one quarter of the tensor for everybody. It sends three "
-        "quarters of its tensor to those who add them up, and then its finished quarter has "
+        because="each rank adds up one quarter of the tensor for all. It sends the other three "
+        "quarters on to be added up elsewhere, and then its finished quarter has "
         "to get to three others: 6 messages of 1 MB.",
         wrong={
             "B": "That's rank 0 in the star. It does all the adding and sends all the results, "
             "while the links of the others lie idle.",
             "C": "After sending its tensor once, a rank hasn't helped to distribute the result "
-            "yet: somebody still has to send every finished part.",
+            "yet, and every finished part still has to reach every rank.",
         },
     ),
     "L03-6": Prediction(

@@ -41,7 +41,7 @@ PREDICTIONS = {
         because="The head multiplies each vector with a matrix that has a row for every token of "
         "the vocabulary, and the softmax follows. Here that costs as much as {worth:.1f} layers.",
         wrong={
-            "A": "It's large, but nobody multiplies with it: an embedding looks up one row for "
+            "A": "It's large, but nothing is multiplied with it: an embedding looks up one row for "
             "each token. It costs memory, not time.",
             "C": "The head and the loss are work too, and they are all on one rank.",
         },
@@ -68,7 +68,7 @@ NUMBERS = {
         slips={
             0.125: "1/8 is the share in which a rank computes.",
             7: "7 is the idle time in units of a stage; divide it by the whole step, 8.",
-            87.5: "give it as a number between 0 and 1.",
+            87.5: "write it as a number between 0 and 1.",
         },
     ),
     "L05-7": Number(

@@ -108,7 +108,7 @@ def wrong_calls(ranks):
         if one["refused"]:
             return (
                 f"rank {rank} calls dist.{one['refused'][0]}: build the ring from messages between "
-                "neighbours (send, recv, isend, irecv, batch_isend_irecv)"
+                "neighbors (send, recv, isend, irecv, batch_isend_irecv)"
             )
         if one["not awaited"]:
             return (
@@ -197,13 +197,13 @@ def wrong_sum(case, ranks):
 
 
 def wrong_messages(case, ranks):
-    """Whether the messages are those of a ring: to neighbours, and few bytes."""
+    """Whether the messages are those of a ring: to neighbors, and few bytes."""
     world, tensor = len(ranks), case["tensors"][0]
     for rank, one in enumerate(ranks):
         far = [peer for peer, _ in one["sends"] if (peer - rank) % world not in (1, world - 1)]
         if far:
             return (
-                f"rank {rank} sends to rank {far[0]}, which is not its neighbour in the ring of "
+                f"rank {rank} sends to rank {far[0]}, which is not its neighbor in the ring of "
                 f"{world}: send to (rank + 1) % world_size only"
             )
         sent = sum(size for _, size in one["sends"])

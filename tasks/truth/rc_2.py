@@ -1,4 +1,4 @@
-"""RC-2: the left neighbour's tensor; which calls bring it, and to whom.
+"""RC-2: the left neighbor's tensor; which calls bring it, and to whom.
 
 A way without waiting may start the send, the receive, or both, so `explain` looks at the calls of
 any program, and the mistakes are told of one with isend. A wrong order isn't seen here: the ranks
@@ -9,7 +9,7 @@ import torch
 
 from helpers.grade.verify import same
 
-WORLDS = (4, 3)  # even and odd: in a ring of 3 two even ranks are neighbours
+WORLDS = (4, 3)  # even and odd: in a ring of 3 two even ranks are neighbors
 WAYS = {
     "exchange_in_order": ("send", "recv"),
     "exchange_without_waiting": ("isend", "recv"),
@@ -63,7 +63,7 @@ MISTAKES = {
         case, returned="nothing", calls=False
     ),
     "every rank sends to the left and receives from the right: give `mine` to the right "
-    "neighbour, and get the tensor of the left one": lambda case: exchanged(case, step=-1),
+    "neighbor, and get the tensor of the left one": lambda case: exchanged(case, step=-1),
     "the function gives back the rank's own tensor: return the one that was received": (
         lambda case: exchanged(case, returned="own")
     ),
@@ -100,7 +100,7 @@ def wrong_way(function, calls):
     waiting = [name for name in names if name in ("send", "recv")]
     for call in calls:
         if "awaited" not in call:
-            return f"calls dist.{call['call']}: neighbours exchange messages here"
+            return f"calls dist.{call['call']}: neighbors exchange messages here"
     if function == "exchange_in_order" and (batched or len(waiting) < len(names)):
         used = BATCH if batched else next(name for name in names if name not in waiting)
         return (
@@ -150,7 +150,7 @@ def listed(ranks):
 
 
 def wrong_values(before, rank, one):
-    """Whether the left neighbour's tensor came, and `mine` stayed."""
+    """Whether the left neighbor's tensor came, and `mine` stayed."""
     theirs, expected = one["returned"], before[rank - 1]
     if theirs is None:
         return "gives None: is there a return?"
@@ -166,4 +166,4 @@ def wrong_values(before, rank, one):
             f"gives shape {shape} and {theirs.dtype}, and sent was {wanted} and {expected.dtype}: "
             "receive into torch.empty_like(mine)"
         )
-    return "gives other numbers than the left neighbour has sent"
+    return "gives other numbers than the left neighbor has sent"

@@ -23,6 +23,8 @@ RUNS = (
     (RING, ["--batch-size", "2"]),
     (EXCHANGE, ["--batch-size", "2"]),
 )
+LONG = ["--cp", "2", "--seq-l", "256", "--steps", "1"]  # a second story begins in it
+APART = [(RING, LONG), (RING, [*LONG, "--apart"]), (EXCHANGE, [*LONG, "--apart"])]
 
 
 def say_nothing(step, loss):
@@ -54,7 +56,7 @@ def one_device(like_ranks):
 
 def test_a_grid_of_context_and_data_parallel_ranks_is_one_device():
     right = {1: one_device(1), 2: one_device(2)}
-    ranks = launch(train, 4, (RUNS,), quiet=True, timeout=120)
+    ranks = launch(train, 4, ([*RUNS, *APART],), quiet=True, timeout=120)
     for n, (script, more) in enumerate(RUNS):
         replicas = 2 if "--cp" in more else 1
         losses, weights = right[replicas]
@@ -64,6 +66,8 @@ def test_a_grid_of_context_and_data_parallel_ranks_is_one_device():
         first, last = ranks[0][n][0], ranks[-1][n][0]
         means = [(a + b) / 2 for a, b in zip(first, last, strict=True)]
         assert means == pytest.approx(losses, abs=1e-12)
+    plain, ring, exchanged = (losses[0] for losses, _ in ranks[0][len(RUNS) :])
+    assert ring == pytest.approx(exchanged, abs=1e-12) and abs(ring - plain) > 1e-6
 
 
 @pytest.mark.parametrize(
@@ -143,11 +147,12 @@ def test_the_bytes_are_those_of_the_formula():
         context_parallel_bytes(model, 2, 32, 4, "star")
 
 
-def test_run_sh_trains_with_documents_apart(tmp_path):
-    folder = tmp_path / "ring"
-    shutil.copytree(ROOT / "CP" / "ring", folder)
+@pytest.mark.parametrize("name", ["CP/ring", "EP/experts"])
+def test_run_sh_leaves_what_each_rank_printed(tmp_path, name):
+    folder = tmp_path / "copy"
+    shutil.copytree(ROOT / name, folder)
     done = subprocess.run(
-        ["sh", folder / "run.sh", *FLAGS, "--cp", "2", "--apart"],
+        ["sh", folder / "run.sh", *FLAGS],
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHON": sys.executable},

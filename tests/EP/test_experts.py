@@ -8,7 +8,10 @@ import torch
 import torch.distributed as dist
 
 from helpers.grade.task import ROOT, load_module
+from helpers.grid import Grid, make_groups
+from helpers.parallel.context import equal_chunks, following, token_loss
 from helpers.ranks import find_place, launch
+from helpers.trace import Recorder
 from simplellm.llama import CausalLLama, LLama
 from simplellm.losses import causalLLMLoss
 from simplellm.moe import Experts, give_experts, moe_layers
@@ -91,6 +94,37 @@ def on_ranks(drawn):
     return found
 
 
+def on_ranks_that_share_sequences(case):
+    """On a rank of Grid(dp=2, cp=2): the gradients; replicas share experts, and a ring attends."""
+    sys.path.insert(0, str(ROOT / "CP/ring"))
+    from ring_attention import Ring, ring_attention
+
+    ep, grid, net = script(), Grid(dp=2, cp=2), make(case)
+    here, groups = grid.coordinates(dist.get_rank()), make_groups(grid)
+    ep.spread(net, groups.dp)
+    positions = equal_chunks(LENGTH, grid.cp)
+    for block in net.model.layers:
+        block.self_attn.mix = ring_attention(Ring(groups.cp, Recorder(0)), positions)
+    ids, mine = tokens(case, here.dp), positions[here.cp]
+    logits = net(ids[:, mine], positions=mine)
+    # A mean over all ranks is due, and each has a term of a sum over the ranks of a sequence.
+    loss = grid.cp * token_loss(logits, following(ids)[:, mine], ids[:, 1:].numel())
+    loss.backward()
+    ep.average_gradients(net, groups.cp)
+    return gradients(net)
+
+
+def test_context_and_experts_together_are_one_device():
+    case = {"ep": 2, "way": "as drawn", "seed": 5, "rows": 2, "sizes": Experts(4, 2, shared=1)}
+    net = make(case)
+    sum(loss_of(net, case, replica) for replica in range(2)).div(2).backward()
+    right, seen = gradients(net), set()
+    for found in launch(on_ranks_that_share_sequences, 4, (case,), quiet=True, timeout=400):
+        seen |= set(found)
+        assert all(same(right[name], gradient) for name, gradient in found.items())
+    assert seen == set(right)
+
+
 def same(right, found):
     return (right - found).abs().max() <= TOLERANCE * max(1e-3, right.abs().max())
 
@@ -124,8 +158,6 @@ def zero_1(steps=3):
     """On a rank: the weights after steps of ZeRO-1, and the largest state that was kept."""
     case = next(case for case in cases(4) if case["ep"] == 2)
     ep, zero = script(), __import__("zero1")
-    from helpers.trace import Recorder
-
     net = make(case)
     shared, replicas = ep.make_groups(case["ep"])
     ep.spread(net, shared)
@@ -186,7 +218,7 @@ def test_the_script_learns_and_refuses_what_cannot_be():
         (["--experts", "6"], 4, "6 experts cannot be divided among 4 ranks"),
         (["--ep", "3"], 4, "--ep 3 does not divide 4 ranks"),
         (["--top-k", "9"], 4, "a token cannot choose 9 of 8 experts"),
-        (["--capacity", "0"], 4, "leaves the experts nothing to do"),
+        (["--capacity", "0"], 4, "capacity = 0.0 is no share of the tokens"),
     ):
         with pytest.raises(ValueError, match=said):
             check(read(flags), ranks)

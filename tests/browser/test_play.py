@@ -77,6 +77,8 @@ def test_a_level_is_won_by_mouse_and_kept(game):
         place(page, name)
     said(page, "Done: 8 s, and nobody knows a faster plan.")
     assert number(page, "your best") == "8 s" and number(page, "messages") == "6"
+    page.get_by_label("next level").click()
+    page.locator(".play-goal", has_text="micro-batches").wait_for()
     assert page.locator("option", has_text="✓ 1. One micro-batch").count() == 1
     page.reload()
     page.wait_for_selector(".play-lane")

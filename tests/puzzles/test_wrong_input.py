@@ -125,7 +125,7 @@ CASES = [
     (forgets_await, 1, Missing, "rank 0 never waited for what it had started: it is in all_reduce "
      "of the weight gradient of layer 0; write await before it"),
     (forgets_await_and_uses, 1, Misplaced, "grad_weights[0] takes values of the cluster, not a "
-     "Joined: write await before the call"),
+     "call that has not been awaited: write await before the call"),
     (layer_too_many, 1, Misplaced, "load_weights: there is no layer 2: they are 0 to 1"),
     (shard_too_many, 1, WrongShard, "load_weights: there is no shard 4 of 4"),
     (sample_too_many, 1, Misplaced, "get_input_activation: there is no sample 4: the batch has "

@@ -106,8 +106,8 @@ def test_the_same_seed_is_the_same_model_and_costs_as_much():
     [
         ({"experts": 2, "top_k": 3}, "cannot choose 3 of 2 experts"),
         ({"experts": 2, "top_k": 0}, "cannot choose 0 of 2 experts"),
-        ({"capacity": 0}, "leaves the experts nothing to do"),
-        ({"capacity": float("nan")}, "leaves the experts nothing to do"),
+        ({"capacity": 0}, "is no share of the tokens"),
+        ({"capacity": float("nan")}, "is no share of the tokens"),
         ({"shared": -1}, "give 0 or more experts"),
     ],
 )

@@ -88,7 +88,7 @@ UPDATE = [("update", None)]
         (AVERAGES + GATHERS, "the weights don't change"),
         (AVERAGES + UPDATE, "the parts of the others are old"),
         (AVERAGES[1:] + UPDATE + GATHERS, "unit 0 of 3 is left out: it is never asked to average"),
-        (AVERAGES + UPDATE * 2 + GATHERS, "the optimizer takes 4 steps in 2 steps"),
+        (AVERAGES + UPDATE * 2 + GATHERS, "the optimizer updates 4 times in 2 steps"),
         (UPDATE + AVERAGES + GATHERS, "before all gradients are averaged"),
         (AVERAGES + GATHERS + UPDATE, "before the optimizer has updated them"),
         (AVERAGES * 2 + UPDATE + GATHERS, "asks its 3 units 9 times, where 6 are enough"),

@@ -84,7 +84,8 @@ def _room(path: Path, root: Path) -> Iterator[Path]:
     if (path.parent / "__init__.py").is_file() and not path.is_relative_to(root / "tasks"):
         for neighbour in path.parent.iterdir():
             if neighbour.is_file() or not any(neighbour.rglob("*.py")):
-                yield from _files(neighbour, root)
+                files = _files(neighbour, root)
+                yield from (file for file in files if file.suffix != ".md")  # read by people
 
 
 def _imported(path: Path, root: Path) -> Iterator[Path]:

@@ -53,7 +53,7 @@ def design(question: dict) -> dict:
     except ValueError as error:
         return said | {"problem": str(error)}
     picture = picture_of(done, question.get("theme", "light"))
-    facts = {"problem": "", "batch": done.layout.batch, "alt": picture.alt}
+    facts = {"problem": "", "batch": done.layout.batch, "title": picture.title, "alt": picture.alt}
     return said | facts | {"svg": picture.svg()}
 
 

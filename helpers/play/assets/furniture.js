@@ -1,5 +1,6 @@
 import { element, button } from "./dom.js";
 import { grab, pressKey } from "./hand.js";
+import { loadFile, runPlan, saveFile, shareLink } from "./travel.js";
 
 // All that stands around the lanes: what there is to press, and where words appear.
 
@@ -11,6 +12,13 @@ const PLAY_KEYS = [
   ["Shift+Delete", "take back what needs it, too"], ["Z Y", "undo, redo"], ["C", "ask the coach"],
   ["P", "play on"], ["?", "these keys"],
 ];
+
+const OWN_LABELS = {
+  ranks: "ranks", micro_batches: "micro-batches", shape: "stages", split: "backward", forward: "F (s)",
+  input_grad: "I (s)", weight_grad: "W (s)", latency: "message (s)", cap: "room (0: no limit)",
+};
+const SHAPE_WORDS = ["one a rank", "two a rank, in a loop", "two a rank, in a V"];
+const SPLIT_WORDS = ["whole: B", "in halves: I and W"];
 
 /** Make the elements of a game, as its fields; `game.root` holds them. */
 export function furnish(game) {
@@ -25,9 +33,10 @@ export function furnish(game) {
     game.draw();
     if (game.help === "coach") game.change({ do: "coach" });
   } }, ...HELPS.map(([value, words]) => element("option", { value, selected: value === "ready" }, words)));
-  game.file = element("input", { type: "file", accept: ".json,.csv,.txt", hidden: true, onchange: () => game.load() });
+  game.file = element("input", { type: "file", accept: ".json,.csv,.txt", hidden: true, onchange: () => loadFile(game) });
   game.said = element("p", { class: "play-said", role: "status", "aria-live": "polite" });
   game.heard = element("p", { class: "play-unseen", "aria-live": "polite" });
+  game.next = tool("next level", "", () => game.openNext(), "next level ▶");
   game.rows = element("div", { class: "play-rows" });
   game.board = element("div", {
     class: "play-board", tabindex: "0", role: "application",
@@ -37,7 +46,7 @@ export function furnish(game) {
   game.legend = element("p", { class: "play-legend" });
   game.keys = element("dl", { class: "play-keys", hidden: true }, ...PLAY_KEYS.map(([keys, what]) => element("div", {},
     element("dt", {}, keys), element("dd", {}, what))));
-  game.runButton = tool("run it on real ranks", "", () => game.run(), "▶ run it on real ranks");
+  game.runButton = tool("run it on real ranks", "", () => runPlan(game), "▶ run it on real ranks");
   game.shared = element("p", { class: "play-shared", hidden: true });
   game.tools = element("div", { class: "play-tools", role: "toolbar", "aria-label": "moves and help" },
     tool("undo", "Z", () => game.go(-1), "↶ undo"), tool("redo", "Y", () => game.go(1), "↷"),
@@ -50,12 +59,32 @@ export function furnish(game) {
     tool("all keys", "?", () => game.turnKeys(), "?"));
   game.files = element("div", { class: "play-tools", role: "toolbar", "aria-label": "run, save and share" },
     game.runButton, element("span", { class: "play-gap" }),
-    tool("share by a link", "", () => game.share(), "link"), tool("save as JSON", "", () => game.save("json"), "JSON"),
-    tool("save as torch's CSV", "", () => game.save("csv"), "torch CSV"),
+    tool("copy a link", "", () => shareLink(game), "copy a link"), tool("save as JSON", "", () => saveFile(game, "json"), "save"),
+    tool("save as torch's CSV", "", () => saveFile(game, "csv"), "torch's CSV"),
     tool("load a plan", "", () => game.file.click(), "load"), game.file);
   game.root = element("section", { class: "play", "aria-label": "build a schedule", "data-lm-suppress-shortcuts": "true" },
     element("div", { class: "play-head" }, game.levelList, game.goal,
       element("details", {}, element("summary", {}, "a hint"), game.hint)),
-    game.costs, game.score, game.tools, game.said, game.board, game.legend, game.keys, game.files, game.shared, game.heard);
+    game.costs, game.score, game.tools, element("div", { class: "play-word" }, game.said, game.next), game.board, game.legend, game.keys, game.files, game.shared, game.heard);
   game.root.addEventListener("keydown", (event) => pressKey(game, event));
+}
+
+/** The costs of a level of one's own, to change. */
+export function drawOwn(game) {
+  game.costs.hidden = game.view.level.id !== "own";
+  if (game.costs.hidden) return;
+  const change = () => {
+    const costs = Object.fromEntries([...game.costs.elements].map((one) => [one.name, Number(one.value)]));
+    game.helped = false;
+    game.change({ do: "open", level: "own", costs, plan: "" }, true);
+  };
+  const focus = document.activeElement?.name;
+  game.costs.replaceChildren(...Object.entries(game.own).map(([key, [low, high, first]]) => {
+    const value = Number(game.view.costs[key] ?? first), words = { shape: SHAPE_WORDS, split: SPLIT_WORDS }[key];
+    const input = words
+      ? element("select", { name: key, onchange: change }, ...words.map((text, n) => element("option", { value: n, selected: n === value }, text)))
+      : element("input", { name: key, type: "number", min: low, max: high, step: Number.isInteger(low) && high <= 64 ? 1 : 0.1, value, onchange: change });
+    return element("label", {}, OWN_LABELS[key], input);
+  }));
+  if (focus) game.costs.elements[focus]?.focus();
 }

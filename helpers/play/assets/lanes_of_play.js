@@ -21,6 +21,7 @@ export function laneRow(game, row, rank) {
     const ghost = placed(game, actionBox(game, one, "play-ghost"), one);
     ghost.style.top = `${4 + (n * 40) / ghosts.length}px`;
     ghost.style.height = `${40 / ghosts.length - 1}px`;
+    ghost.style.fontSize = `${Math.min(12, 40 / ghosts.length - 5)}px`; // inside of two borders
     lane.append(ghost);
   });
   for (const one of game.measured?.[rank] ?? []) lane.append(placed(game, element("i", { class: "play-measured", title: one.name, "data-kind": one.name.replace(/\d/g, "") }), one));

@@ -1,7 +1,6 @@
 import { element } from "./dom.js";
-import { download } from "./save.js";
-import { laneRow, legendOfPlay, timeAxis } from "./lanes_of_play.js";
-import { furnish } from "./furniture.js";
+import { laneRow, legendOfPlay, short, timeAxis } from "./lanes_of_play.js";
+import { drawOwn, furnish } from "./furniture.js";
 
 // The game's page. It knows no rule: it asks `host.ask(question)` and draws the answer.
 //
@@ -11,12 +10,6 @@ import { furnish } from "./furniture.js";
 // host.runs            whether "run" and "train" may be asked; else host.command(fragment) is shown
 
 const MIN_BOX = 34; // px of the shortest action: a finger hits it
-const OWN_LABELS = {
-  ranks: "ranks", micro_batches: "micro-batches", shape: "stages", split: "backward", forward: "F (s)",
-  input_grad: "I (s)", weight_grad: "W (s)", latency: "message (s)", cap: "room (0: no limit)",
-};
-const SHAPE_WORDS = ["one a rank", "two a rank, in a loop", "two a rank, in a V"];
-const SPLIT_WORDS = ["whole: B", "in halves: I and W"];
 
 export function mountPlay(el, host, start = {}) {
   return new PlayView(el, host, start);
@@ -66,8 +59,6 @@ class PlayView {
       this.say(reason, true);
     } else await this.open(level || first.id, costs);
   }
-
-  // --- questions ----------------------------------------------------------------------------------
 
   /** Ask, one question after the other; an answer with a plan is drawn, a refusal is said. */
   change(question, fresh = false) {
@@ -135,6 +126,12 @@ class PlayView {
     return this.change({ do: "open", level, costs, plan: "" }, true);
   }
 
+  openNext() {
+    const now = this.levels.findIndex((one) => one.id === this.view.level.id);
+    this.board.focus({ preventScroll: true });
+    return this.open(this.levels[now + 1].id);
+  }
+
   /** Open a plan of somebody else's: a link or a file. */
   read(text) {
     return this.change({ do: "read", text }, true);
@@ -144,6 +141,7 @@ class PlayView {
     return this.change({ do: "place", action: name, position }).then((done) => {
       const box = done && this.boxOf(name);
       if (box) this.cursor = { rank: box.rank, at: box.at + 1 };
+      if (box) this.heard.textContent = `${name} stands at ${short(box.start)} s to ${short(box.end)} s`;
       if (done) this.drawCursor();
       if (done) this.rows.querySelector(".play-cursor, .play-box.play-here")?.scrollIntoView({ block: "nearest", inline: "nearest" });
       return done && this.help === "coach" && !this.view.complete ? this.change({ do: "coach" }) : done;
@@ -187,6 +185,7 @@ class PlayView {
   takeBack(name, users = false) {
     return this.change({ do: "remove", action: name, users: users || this.again === name }).then((done) => {
       this.again = done ? null : name;
+      if (done) this.heard.textContent = `${name} is taken back`;
       const left = this.view.rows[this.cursor.rank].actions.length;
       if (done) this.cursor.at = Math.min(this.cursor.at, left);
       else this.said.append(". Take it back once more, and what needs it goes too");
@@ -208,8 +207,6 @@ class PlayView {
     });
   }
 
-  // --- words --------------------------------------------------------------------------------------
-
   say(words, refused = false) {
     this.said.textContent = words ? words[0].toUpperCase() + words.slice(1) : "";
     this.said.classList.toggle("play-refused", Boolean(words) && refused);
@@ -227,27 +224,26 @@ class PlayView {
     this.keys.hidden = !this.keys.hidden;
   }
 
-  // --- drawing ------------------------------------------------------------------------------------
-
   draw() {
     const { view } = this;
     this.drawLevels();
-    this.drawOwn();
+    drawOwn(this);
     this.drawScore();
     this.goal.textContent = view.level.goal;
     this.hint.textContent = view.level.hint;
     this.legend.replaceChildren(...legendOfPlay(view.level));
     const boxes = view.rows.flatMap((row) => [...row.actions, ...row.next.filter((one) => one.start !== null)]);
     const shortest = Math.min(...boxes.map((one) => one.end - one.start), Infinity);
-    const horizon = Math.max(view.level.target ?? 0, view.level.least, ...boxes.map((one) => one.end));
+    const horizon = Math.max(view.level.target ?? view.level.par ?? 0, view.level.least, ...boxes.map((one) => one.end));
     const narrow = this.board.clientWidth < 620;
     const room = Math.max(200, this.board.clientWidth - (narrow ? 24 : 222));
     this.scale = Math.max(Number.isFinite(shortest) ? MIN_BOX / shortest : 0, horizon ? room / horizon : 40);
     this.width = Math.max(room, (horizon || 1) * this.scale);
     this.root.classList.toggle("play-narrow", narrow);
-    const across = this.board.scrollLeft;
+    const across = this.board.scrollLeft, held = this.rows.contains(document.activeElement);
     this.rows.replaceChildren(...view.rows.map((row, rank) => laneRow(this, row, rank)), timeAxis(this, horizon));
     this.board.scrollLeft = across;
+    if (held) this.board.focus({ preventScroll: true }); // what had the focus is gone
     this.drawCursor();
   }
 
@@ -274,6 +270,7 @@ class PlayView {
       element("dt", {}, name), element("dd", {}, `${value}`))));
     this.score.classList.toggle("play-won", Boolean(this.view.won));
     this.score.dataset.worth = worth ?? "";
+    this.next.hidden = !this.view.won || level.id === this.levels.at(-1).id;
   }
 
   /** Dim all other micro-batches. */
@@ -297,80 +294,5 @@ class PlayView {
       caret.style.left = `${(at && row.length ? row[row.length - 1].end : 0) * this.scale}px`;
       lane.append(caret);
     }
-  }
-
-  drawOwn() {
-    this.costs.hidden = this.view.level.id !== "own";
-    if (this.costs.hidden) return;
-    const change = () => {
-      const costs = Object.fromEntries([...this.costs.elements].map((one) => [one.name, Number(one.value)]));
-      this.helped = false;
-      this.change({ do: "open", level: "own", costs, plan: "" }, true);
-    };
-    const focus = document.activeElement?.name;
-    this.costs.replaceChildren(...Object.entries(this.own).map(([key, [low, high, first]]) => {
-      const value = Number(this.view.costs[key] ?? first), words = { shape: SHAPE_WORDS, split: SPLIT_WORDS }[key];
-      const input = words
-        ? element("select", { name: key, onchange: change }, ...words.map((text, n) => element("option", { value: n, selected: n === value }, text)))
-        : element("input", { name: key, type: "number", min: low, max: high, step: Number.isInteger(low) && high <= 64 ? 1 : 0.1, value, onchange: change });
-      return element("label", {}, OWN_LABELS[key], input);
-    }));
-    if (focus) this.costs.elements[focus]?.focus();
-  }
-
-  // --- files, links, real ranks -------------------------------------------------------------------
-
-  async save(kind) {
-    const { level, costs, plan } = this.view;
-    const answer = await this.host.ask({ do: "save", as: kind, level: level.id, costs, plan });
-    download(kind, new Blob([answer.text], { type: "text/plain" }), `plan_${level.id}`);
-  }
-
-  async fragment() {
-    const { level, costs, plan } = this.view;
-    return (await this.host.ask({ do: "save", as: "link", level: level.id, costs, plan })).text;
-  }
-
-  async share() {
-    const text = this.host.link(await this.fragment());
-    this.shared.hidden = false;
-    this.shared.textContent = text;
-    const copied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
-    this.say(copied ? "The link is copied." : "Here is the link, below.");
-  }
-
-  async load() {
-    const [file] = this.file.files;
-    this.file.value = "";
-    if (!file) return;
-    if (file.size > 200000) this.say(`${file.name} has ${file.size} bytes: no plan is so large.`, true);
-    else await this.read(await file.text());
-  }
-
-  async run() {
-    if (!this.view.complete) return this.say("The plan isn't complete: place what is missing, or let it be finished.", true);
-    const fragment = await this.fragment();
-    if (!this.host.runs) {
-      this.shared.hidden = false;
-      this.shared.textContent = this.host.command(fragment);
-      return this.say("A page can't start processes. On a machine with the lab, this runs your plan on real ranks:");
-    }
-    this.runButton.disabled = true;
-    const now = { level: this.view.level.id, costs: this.view.costs, plan: this.view.plan };
-    try {
-      this.say(`${this.view.rows.length} processes run your plan, and sleep where a model would compute …`);
-      const ran = await this.host.ask({ do: "run", ...now });
-      if (ran.refused !== undefined) return this.say(ran.refused, true);
-      if (this.view.plan === now.plan) this.measured = ran.measured;
-      this.draw();
-      this.say(`${ran.said} Now they train a LLaMA with it …`);
-      const trained = await this.host.ask({ do: "train", ...now });
-      this.say(`${ran.said} ${trained.refused ?? trained.said}`, trained.refused !== undefined || trained.right === false);
-    } catch (error) {
-      this.say(`It didn't run: ${error.message ?? error}`, true);
-    } finally {
-      this.runButton.disabled = false;
-    }
-    return undefined;
   }
 }

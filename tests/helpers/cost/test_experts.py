@@ -7,7 +7,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from helpers.cluster import Layout, estimate, memory, preset
-from helpers.cluster.network import all_to_all_seconds
+from helpers.cluster.network import all_gather_seconds, all_to_all_seconds
+from helpers.cluster.parts import parts, stage_parameters
 from helpers.cost import (
     MoE,
     all_to_all_bytes,
@@ -91,6 +92,23 @@ def test_shared_experts_take_less_memory_and_send_more():
     sent = [each.causes["tensor-parallel messages"] for each in done]
     assert sent[0] == 0 < sent[1] < sent[2]
     assert memory(MIXTRAL, Layout(**layout)).total > 0
+
+
+def test_experts_beside_context():
+    """The ranks of a sequence hold the same experts: ep devices still share one set of them."""
+    layout = Layout(64, 8192, dp=8, pp=4, zero=1, flash=True, ep=4)
+    both = replace(layout, cp=4)
+    one, four = (estimate(MIXTRAL, each, H100).memory for each in (layout, both))
+    assert four.weights == one.weights
+    assert four.optimizer == pytest.approx(one.optimizer / 4)
+    assert four.activations == pytest.approx(one.activations / 4)
+    # 32 ranks have the same weights, and 8 the same expert: 4 of them on one node of 8 devices.
+    experts = parameters(MIXTRAL).expert * 32 / 4 * 8 / 4
+    rest = max(stage_parameters(MIXTRAL, both)) - experts
+    seconds = all_gather_seconds(H100, 4 * experts, 8, 4) + all_gather_seconds(
+        H100, 4 * rest, 32, 8
+    )
+    assert parts(MIXTRAL, both, H100).reduce == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(

@@ -255,3 +255,11 @@ def test_a_trace_that_counts_steps_says_steps_and_names_layers():
     events = [Event(0, "F", 0, 1, info={"layer": 3, "micro_batch": 2})]
     svg = timeline(Trace(events, {"unit": "steps"})).svg()
     assert "1 steps" in svg and "time (steps)" in svg and "F2 L3" in svg
+
+
+def test_the_label_of_a_wait_stands_beside_a_message_not_below_it():
+    info = {"cause": "dependency", "for": "0B0", "until": 1}
+    picture = timeline(Trace([Event(0, "wait", 0, 4, info=info), Event(0, "send", 0, 2)]))
+    (send,) = rects(picture, look("send").colour)
+    (label,) = (s for s in picture.canvas.shapes if getattr(s, "text", "").startswith("waits"))
+    assert label.x > send.x + 1.3 * send.width  # in the middle of what the message leaves free

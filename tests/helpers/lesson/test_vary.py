@@ -35,6 +35,25 @@ def test_sliders_ask_once_for_each_choice_and_show_text_as_text():
     assert "story 1 at 0.6" in sliders.page.value
 
 
+def test_with_a_button_it_is_asked_when_that_is_pressed_and_each_time(capsys):
+    vary(tell, press="kill", temperature=(1, 2))
+    assert capsys.readouterr().out == "Nobody has pressed 'kill' yet.\n"
+    asked = []
+
+    def draw(step):
+        asked.append(step)
+        return shown(f"killed in step {step}, time {len(asked)}")
+
+    sliders = Sliders(draw, {"step": [8, 2]}, shown(""), "kill")
+    assert sliders.button in sliders.children and sliders.button.description == "kill"
+    sliders.controls["step"].value = 2
+    assert asked == [] and "killed" not in sliders.page.value
+    sliders.button.click()
+    sliders.button.click()
+    assert asked == [2, 2] and "killed in step 2, time 2" in sliders.page.value
+    assert not sliders.button.disabled
+
+
 def test_numbers_are_sorted_and_words_stay_in_their_order():
     values = {"model": ["late", "early"], "seed": [3, 1]}
     sliders = Sliders(lambda **chosen: shown("a story"), values, shown("a story"))

@@ -35,6 +35,9 @@ async function begin() {
   const problem = document.createElement("p");
   problem.className = "problem";
   problem.setAttribute("role", "alert");
+  const verdict = document.createElement("p");
+  verdict.className = "unseen"; // the picture says it, too
+  verdict.setAttribute("role", "status");
   const picture = document.createElement("div");
   picture.className = "picture plain";
   const inputs = {};
@@ -56,6 +59,7 @@ async function begin() {
       picture.innerHTML = said.svg;
       picture.setAttribute("role", "img");
       picture.setAttribute("aria-label", said.alt);
+      verdict.textContent = said.title;
     }
     batch = said.batch ?? batch;
     if (said.settings) {
@@ -67,7 +71,7 @@ async function begin() {
     .ask({ page: "design", settings, changed, batch, theme: dark.matches ? "dark" : "light" })
     .then(show, (error) => { problem.textContent = error.message; });
   dark.addEventListener("change", () => ask());
-  place.replaceChildren(panel, problem, picture);
+  place.replaceChildren(panel, problem, verdict, picture);
   show(first);
 }
 

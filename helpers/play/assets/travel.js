@@ -1,0 +1,59 @@
+import { download } from "./save.js";
+
+// A plan leaves the page and comes in: files, links, and real ranks.
+
+export async function saveFile(game, kind) {
+  const { level, costs, plan } = game.view;
+  const answer = await game.host.ask({ do: "save", as: kind, level: level.id, costs, plan });
+  download(kind, new Blob([answer.text], { type: "text/plain" }), `plan_${level.id}`);
+}
+
+async function fragmentOf(game) {
+  const { level, costs, plan } = game.view;
+  return (await game.host.ask({ do: "save", as: "link", level: level.id, costs, plan })).text;
+}
+
+export async function shareLink(game) {
+  const text = game.host.link(await fragmentOf(game));
+  game.shared.hidden = false;
+  game.shared.textContent = text;
+  game.shared.scrollIntoView({ block: "nearest" });
+  const copied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+  game.say(copied ? "The link is copied." : "Here is the link, below.");
+}
+
+export async function loadFile(game) {
+  const [file] = game.file.files;
+  game.file.value = "";
+  if (!file) return;
+  if (file.size > 200000) game.say(`${file.name} has ${file.size} bytes: no plan is so large.`, true);
+  else await game.read(await file.text());
+}
+
+export async function runPlan(game) {
+  if (!game.view.complete) return game.say("The plan isn't complete: place what is missing, or let it be finished.", true);
+  const fragment = await fragmentOf(game);
+  if (!game.host.runs) {
+    game.shared.hidden = false;
+    game.shared.textContent = game.host.command(fragment);
+    game.shared.scrollIntoView({ block: "nearest" });
+    return game.say("A page can't start processes. On a machine with the lab, this runs your plan on real ranks:");
+  }
+  game.runButton.disabled = true;
+  const now = { level: game.view.level.id, costs: game.view.costs, plan: game.view.plan };
+  try {
+    game.say(`${game.view.rows.length} processes run your plan, and sleep where a model would compute …`);
+    const ran = await game.host.ask({ do: "run", ...now });
+    if (ran.refused !== undefined) return game.say(ran.refused, true);
+    if (game.view.plan === now.plan) game.measured = ran.measured;
+    game.draw();
+    game.say(`${ran.said} Now they train a LLaMA with it …`);
+    const trained = await game.host.ask({ do: "train", ...now });
+    game.say(`${ran.said} ${trained.refused ?? trained.said}`, trained.refused !== undefined || trained.right === false);
+  } catch (error) {
+    game.say(`It didn't run: ${error.message ?? error}`, true);
+  } finally {
+    game.runButton.disabled = false;
+  }
+  return undefined;
+}
