@@ -33,7 +33,7 @@ h1 { font-size: 56px; line-height: 1.15; margin: 150px 0 0 } h2 { font-size: 36p
   line-height: 1.25 } p, ul, ol { margin: 0 } li { margin-bottom: 14px }
 .small h2 { font-size: 30px } .choices { list-style: upper-alpha; padding-left: 1.4em }
 .picture { flex: 1; min-height: 0; text-align: center }
-.picture img { max-width: 100%; max-height: 100%; object-fit: contain }
+.picture img { width: 100%; height: 100%; object-fit: contain }
 .formula { margin: auto } .formula svg { max-width: 1100px; height: auto }
 .answer { border-left: 8px solid #0072B2; padding: 4px 0 4px 20px }
 pre { font-size: 19px; line-height: 1.35; margin: 0; background: #f3f3f3; padding: 14px 18px;

@@ -20,7 +20,7 @@ from helpers.grade.record import remember
 from helpers.grade.roster import add_rules, rules_of, write_class
 from helpers.grade.submission import Submission
 from helpers.grade.submitted import opened, submissions
-from helpers.grade.tables import csv_of, text_of, verdicts_csv_of
+from helpers.grade.tables import csv_of, text_of, verdicts_csv_of, write_table
 from helpers.grade.task import WorkFailed, load_task
 from helpers.grade.verdict import Verdict, table
 from helpers.grade.words import why_not
@@ -132,8 +132,8 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
 
     def save(grades: Grades, one: Graded | None = None) -> None:
         grades.seconds = time.monotonic() - begun
-        write_whole(out / "grades.csv", csv_of(grades))
-        write_whole(out / "verdicts.csv", verdicts_csv_of(grades))
+        write_table(out / "grades.csv", csv_of(grades))
+        write_table(out / "verdicts.csv", verdicts_csv_of(grades))
         write_whole(out / "grades.json", write_json(grades))
         write_whole(out / "grades.html", html_of(grades, f"Grades: {options.all.name}"))
         if one:

@@ -20,12 +20,11 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 
-from helpers.files import write_whole
 from helpers.grade.copy import MOST_SOURCE
 from helpers.grade.labs import tasks_of
 from helpers.grade.marks import replace_regions
 from helpers.grade.submitted import names, opened, refused, submissions
-from helpers.grade.tables import csv_text, safe
+from helpers.grade.tables import csv_text, safe, write_table
 from helpers.grade.task import ROOT, Task, load_task
 from helpers.grade.words import in_one_line, why_not
 
@@ -210,7 +209,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         tasks = [load_task(task_id).task for task_id in tasks_of(options.tasks)]
         found, unread = compared(submissions(options.all), tasks, options.least)
-        write_whole(options.out / "copies.csv", csv_of(found))
+        write_table(options.out / "copies.csv", csv_of(found))
     except (ValueError, OSError) as error:
         print(why_not(error), file=sys.stderr)
         return 2

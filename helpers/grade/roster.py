@@ -11,11 +11,10 @@ import json
 import sys
 from pathlib import Path
 
-from helpers.files import write_whole
 from helpers.grade.canvas import canvas_csv
 from helpers.grade.moodle import moodle_csv
 from helpers.grade.people import Person, assign, moment, read_roster, read_times
-from helpers.grade.tables import csv_text, safe
+from helpers.grade.tables import csv_text, safe, write_table
 from helpers.grade.words import why_not
 
 
@@ -25,7 +24,7 @@ def class_csv(grades: dict, people: list[Person], nobody: list[dict]) -> str:
     rows = [["name", "id", "login", "email", "points", "of", *tasks, "late minutes", "attempts",
              "submission", "note"]]  # fmt: skip
     for p in people:
-        who_is = [p.name, *(p.get(what) for what in ("id", "login", "email"))]
+        who_is = [safe(text) for text in (p.name, *map(p.get, ("id", "login", "email")))]
         one, note = p.counted, "; ".join(dict.fromkeys(p.notes)) or ""
         if one is None:
             rows.append([*who_is, "", "", *("" for _ in tasks), "", 0, "", "handed in nothing"])
@@ -66,7 +65,7 @@ def write_class(grades: dict, out: Path, title: str, roster: Path, **rules) -> l
         texts["moodle.csv"] = moodle_csv(people, title)
     for name, text in texts.items():
         if text:
-            write_whole(out / name, text)
+            write_table(out / name, text)
     absent = [p.name or min(p.keys) for p in people if not p.attempts]
     late = sum(bool(p.late_minutes) for p in people)
     lines = [f"{len(people) - len(absent)} of {len(people)} people handed in, {late} of them late"]

@@ -2,7 +2,9 @@
 
 import csv
 import io
+from pathlib import Path
 
+from helpers.files import write_whole
 from helpers.grade.many import Grades
 from helpers.grade.verdict import Verdict, not_held
 
@@ -28,7 +30,7 @@ def verdicts_csv_of(grades: Grades) -> str:
         for v in one.verdicts.values():
             rows.append(
                 [safe(one.name), v.task.id, v.word, v.kind, v.task.points if v.passed else 0,
-                 v.task.points, f"{v.seconds:.1f}", safe(v.reason), _limits(v)]
+                 v.task.points, round(v.seconds), safe(v.reason), _limits(v)]
             )  # fmt: skip
     return csv_text(rows)
 
@@ -62,6 +64,11 @@ def _limits(verdict: Verdict) -> str:
 def safe(text: str) -> str:
     """Text that a spreadsheet shows and does not compute."""
     return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def write_table(path: Path, text: str) -> None:
+    """Write it with the mark by which Excel knows UTF-8; Canvas and Moodle skip the mark."""
+    write_whole(path, "\ufeff" + text)
 
 
 def csv_text(rows: list[list]) -> str:

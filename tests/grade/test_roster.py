@@ -55,18 +55,19 @@ def test_canvas_names_a_student_by_number_and_a_name_that_fits_two_is_nobodys(tm
 
 
 def test_minutes_late_and_the_best_of_the_first_two(tmp_path):
-    people = read_roster(write(tmp_path, OWN))
+    people = read_roster(write(tmp_path, OWN + "=1+1,@z4,\n"))
     handed_in = [("ada-1", 0, "2026-10-12T10:00Z"), ("ada-2", 4, "2026-10-13T00:00:30Z")]
     handed_in += [("ada-3", 9, "2026-10-14T00:00Z"), ("grace", 4, ""), ("=evil", 4, "")]
     grades = {"submissions": [one(*facts) for facts in reversed(handed_in)]}
     due = moment("2026-10-12T23:59Z")
     nobody = assign(grades, people, due, {"grace": "2026-10-12T23:59:01Z"}, most=2)
-    ada, grace, zoe = people
+    ada, grace, zoe, _ = people
     assert (ada.counted["name"], ada.late_minutes, len(ada.attempts)) == ("ada-2", 2, 3)
     assert grace.late_minutes == 1 and zoe.counted is None and zoe.late_minutes is None
     rows = list(csv.DictReader(io.StringIO(roster.class_csv(grades, people, nobody))))
-    assert [row["points"] for row in rows] == ["4", "4", "", "4"]
-    assert rows[2]["note"] == "handed in nothing" and rows[3]["submission"] == "'=evil"
+    assert [row["points"] for row in rows] == ["4", "4", "", "", "4"]
+    assert rows[2]["note"] == "handed in nothing" and rows[4]["submission"] == "'=evil"
+    assert [rows[3][head] for head in ("name", "id")] == ["'=1+1", "'@z4"]
 
 
 def test_canvas_gets_its_own_columns_back(tmp_path):
@@ -90,7 +91,9 @@ def test_the_program_reads_grades_again_and_moodle_gets_points_with_their_feedba
     said = capsys.readouterr().out
     assert "1 of 3 people handed in" in said and "nothing: Grace Hopper, Zoë Ng" in said
     assert "nobody's on the roster: who" in said and not (tmp_path / "canvas.csv").exists()
-    rows = list(csv.reader(io.StringIO((tmp_path / "moodle.csv").read_text())))
+    text = (tmp_path / "moodle.csv").read_text(encoding="utf-8")
+    assert text.startswith("\ufeff")  # without it Excel reads Zoë as ZoÃ«
+    rows = list(csv.reader(io.StringIO(text[1:])))
     assert rows == [
         ["Email address", "ID number", "DP", "DP (feedback)"],
         ["ada@uni.edu", "a1", "0", "T-1: 0 of 4 (mistake)"],
