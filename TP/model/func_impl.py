@@ -31,7 +31,7 @@ def get_info(
     Naive: both layers are cut along their outputs. Megatron: the first one along its outputs, the
     second one along its inputs (Shoeybi et al. 2019, arXiv 1909.08053).
 
-    Gives (mp_idx, dp_idx, mp_comm, dp_comm, part_in_dim, part_out_dim).
+    Returns (mp_idx, dp_idx, mp_comm, dp_comm, part_in_dim, part_out_dim).
     mp_idx: which part of the layers is here. dp_idx: in which copy of the model.
     mp_comm: the ranks of this copy, by mp_idx. dp_comm: the ranks with this part, by dp_idx.
 

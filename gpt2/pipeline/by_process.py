@@ -22,7 +22,7 @@ def one_step(config, hidden: torch.Tensor, micro_batches: int, repeat: int = 3):
 
     config: of GPT-2; each rank makes the same weights from it. hidden (B, S, width): the input of
     the first block, and what the last should give. repeat: how often; the last time is reported.
-    Gives the trace of this rank, the seconds of the step, and the gradients by name.
+    Returns the trace of this rank, the seconds of the step, and the gradients by name.
     """
     torch.set_num_threads(1)
     rank, ranks = dist.get_rank(), dist.get_world_size()

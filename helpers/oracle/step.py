@@ -166,9 +166,11 @@ def gather(
         held = _join([getattr(part, kind) for part in parts], words, tolerance)
         lost = [name for name in names if name not in held and others.get(name) not in held]
         if lost and held and kind != "state":
+            stray = next((name for name in held if name not in place), None)
+            instead = f" (the ranks hold {stray!r}, which one device doesn't have)" if stray else ""
             raise GatherError(
-                f"nobody holds {words} {lost[0]!r}: each name must be on at least one rank; look "
-                "at how the layers are split, and at the names of each stage"
+                f"nobody holds {words} {lost[0]!r}{instead}: each name must be on at least one "
+                "rank; look at how the layers are split, and at the names of each stage"
             )
         joined[kind] = dict(sorted(held.items(), key=lambda item: place.get(item[0], len(place))))
     return Step(**joined, ties=ties)

@@ -46,7 +46,7 @@ WRONG = {
     "a layer of the decoder has two attentions: to itself, and to what the encoder gave": {
         "attentions": 2
     },
-    "a norm is missing in each layer: 2 in the encoder, 3 in the decoder": {"norms": 4},
+    "one norm is missing: a layer of the encoder has 2, and one of the decoder 3": {"norms": 4},
     "the norms are missing": {"norm": 0},
     "a norm has a scale and a shift: two vectors": {"norm": 1},
     "every matrix has a bias": {"attention_bias": 0, "feed_forward_bias": 0},

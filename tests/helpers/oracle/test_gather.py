@@ -69,6 +69,9 @@ def test_a_name_that_nobody_holds_is_refused(lab):
         GatherError, match="^nobody holds the weight before the step of 'layers.1.weight': each"
     ):
         gather([first], here.right.before)
+    before = {f"model.{name}": value for name, value in here.right.before.items()}
+    with pytest.raises(GatherError, match=r"\(the ranks hold 'model\..*', which one device does"):
+        gather([replace(here.right, before=before)], here.right.before)
     with pytest.raises(GatherError, match="^there is nothing to gather"):
         gather([])
 
