@@ -8,6 +8,12 @@ import torch
 from helpers.grade.verify import same
 
 
+def some(shape, dtype, draw):
+    """Numbers to average. A single one is at least 1: a mean that is nearly 0 is all rounding."""
+    drawn = torch.randn(shape, generator=draw, dtype=torch.float64)
+    return (drawn if drawn.ndim else 1 + drawn.abs()).to(dtype)
+
+
 def mean(rank, name, tensors):
     """As one device computes it."""
     return (sum(t.double() for t in tensors) / len(tensors)).to(tensors[0].dtype)

@@ -18,13 +18,13 @@ def cases(seed):
     shapes = {"embedding": (c, a), "weight": (a, b), "scale": (), "frozen": (b,), "bias": (b,)}
     shapes["head"] = (b, 2, c)
 
-    def some(shape, dtype):
-        return torch.randn(shape, generator=draw, dtype=torch.float64).to(dtype)
-
     return [
         [
             {
-                name: (some(shape, dtype), None if name == "frozen" else some(shape, dtype))
+                name: (
+                    _averaging.some(shape, dtype, draw),
+                    None if name == "frozen" else _averaging.some(shape, dtype, draw),
+                )
                 for name, shape in shapes.items()
             }
             for _ in range(RANKS)

@@ -18,7 +18,7 @@ def cases(seed):
     shapes |= {"bias": (b,), "head": (b, 2, c)}
 
     def some(name, dtype):
-        return torch.randn(shapes[name], generator=draw, dtype=torch.float64).to(dtype)
+        return _averaging.some(shapes[name], dtype, draw)
 
     drawn = []
     for dtype in (torch.float32, torch.float64):

@@ -24,7 +24,7 @@ def cases(seed):
     shapes = {"weight": (a, b), "scale": (), "bias": (b,), "head": (b, 2, c)}
 
     def some(shape, dtype):
-        return torch.randn(shape, generator=draw, dtype=torch.float64).to(dtype)
+        return _averaging.some(shape, dtype, draw)
 
     return [
         (
