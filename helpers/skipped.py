@@ -153,13 +153,14 @@ def _become(owner: object, name: str, new: object) -> None:
     old = vars(owner).get(name)
     if isinstance(old, type) and isinstance(new, type):
         for part, value in vars(new).items():
-            if isinstance(value, types.FunctionType):
+            if isinstance(value, types.FunctionType | staticmethod | classmethod):
                 _become(old, part, value)
         return
-    function = isinstance(old, types.FunctionType) and isinstance(new, types.FunctionType)
-    if function and len(old.__code__.co_freevars) == len(new.__code__.co_freevars):
-        old.__code__, old.__defaults__ = new.__code__, new.__defaults__
-        old.__kwdefaults__ = new.__kwdefaults__
+    was, now = getattr(old, "__func__", old), getattr(new, "__func__", new)  # of a static method
+    function = isinstance(was, types.FunctionType) and isinstance(now, types.FunctionType)
+    if function and len(was.__code__.co_freevars) == len(now.__code__.co_freevars):
+        was.__code__, was.__defaults__ = now.__code__, now.__defaults__
+        was.__kwdefaults__ = now.__kwdefaults__
         return
     if isinstance(new, types.FunctionType) and new.__code__.co_freevars == ("__class__",):
         closure = (types.CellType(owner),)  # what super() asks for

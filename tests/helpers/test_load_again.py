@@ -10,6 +10,10 @@ class Pipe:
     def run(self):
         raise NotImplementedError("Task X-1: run")
 
+    @staticmethod
+    def half(x):
+        raise NotImplementedError("Task X-1: half")
+
 
 def work():
     raise NotImplementedError("Task X-2: work")
@@ -26,6 +30,10 @@ class Pipe:
     def run(self):
         return work()
 
+    @staticmethod
+    def half(x):
+        return twice(x) / 4
+
 
 def work():
     return twice(4.0)
@@ -37,10 +45,11 @@ def test_a_function_that_was_imported_by_name_does_the_new_thing(tmp_path, monke
     path.write_text(BEFORE, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     module = importlib.import_module("work_of_a_student")
-    work, pipe = module.work, module.Pipe()
+    work, pipe, half = module.work, module.Pipe(), module.Pipe.half
     path.write_text(AFTER, encoding="utf-8")
     load_again(path)
     assert work() == pipe.run() == module.twice(4.0) == 4.0
+    assert half(4.0) == module.Pipe.half(4.0) == 1.0
     del sys.modules["work_of_a_student"]
 
 
