@@ -58,6 +58,8 @@ SLOW = (
     "tests/grade/test_student.py::test_it_is_the_same",
     "tests/grade/test_student.py::test_no_line",
     "tests/grade/test_submission.py",
+    "tests/grade/test_truth.py::test_each_mistake_has_its_own_sentence[DP-PP-2]",
+    "tests/grade/test_truth.py::test_its_cases_are_plain_data_and_drawn_anew[DP-PP-2]",
     "tests/helpers/checkpoint/test_kills.py",
     "tests/helpers/checkpoint/test_survival_script.py",
     "tests/helpers/hang/test_hangs.py::test_a_hang_is_told[unchecked",

@@ -32,27 +32,17 @@ class Undone:
 
 
 def explain_missing_tasks() -> None:
-    """From now on every error of this notebook is looked at, and `skip`, which the sentence names,
-    is there without an import. Does nothing outside of a notebook.
-    """
-    shell = _shell()
+    """From now on every error of this notebook is looked at. Does nothing outside of a notebook."""
+    shell = notebook_shell()
     if shell is not None and not hasattr(shell, KEPT):
         setattr(shell, KEPT, Undone())
         shell.set_custom_exc((Exception,), _show)
         shell.events.register("post_run_cell", _after)
-        shell.user_ns.setdefault("skip", _skip)
-
-
-def _skip(task_id: str) -> None:
-    """Go on without a task: until this kernel restarts, the reference takes its place."""
-    from helpers.lesson import skip
-
-    skip(task_id)
 
 
 def forget_missing(task_id: str) -> None:
     """The task has passed, or is skipped: it is missing no more."""
-    if undone := getattr(_shell(), KEPT, None):
+    if undone := getattr(notebook_shell(), KEPT, None):
         undone.tasks.discard(task_id)
 
 
@@ -126,7 +116,7 @@ def _show(shell, kind, error, trace, tb_offset=None) -> None:
 
 def _after(result) -> None:
     """What IPython calls after a cell: one that was stopped calmly counts as done."""
-    shell = _shell()
+    shell = notebook_shell()
     undone = getattr(shell, KEPT)
     task_id, undone.calm = undone.calm, ""
     try:
@@ -143,6 +133,6 @@ def _after(result) -> None:
         undone.owed[name] = task_id
 
 
-def _shell():
+def notebook_shell():
     """The shell of this notebook, or None."""
     return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None

@@ -1,7 +1,7 @@
 """`skip`: in this kernel the reference takes the place of a task that isn't done."""
 
 from helpers import skipped
-from helpers.grade.missing import Card, forget_missing
+from helpers.grade.missing import Card, forget_missing, notebook_shell
 from helpers.grade.notebook import find_root
 from helpers.grade.record import holds_solution, note_skipped
 from helpers.grade.task import load_task
@@ -35,3 +35,12 @@ def skip(task_id: str) -> None:
             f'points; check("{task_id}") still looks at your own.'
         )
     put(Card(text))
+
+
+def offer_skip() -> None:
+    """Put `skip` among the names of a notebook: a cell that lacks a task names it."""
+    if shell := notebook_shell():
+        shell.user_ns.setdefault("skip", skip)
+
+
+offer_skip()

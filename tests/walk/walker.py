@@ -41,8 +41,10 @@ def walk(edition: Path, name: str, way: str) -> dict:
     shell.colors = "nocolor"
     shell.Completer.use_jedi = False
     from helpers.grade.missing import explain_missing_tasks
+    from helpers.lesson.skipping import offer_skip
 
     explain_missing_tasks()
+    offer_skip()
     notebook = nbformat.read(f"{name}.ipynb", as_version=4)
     tasks = [task for cell in notebook.cells for task in CHECK.findall(cell.source)]
     if way == "skipped":
