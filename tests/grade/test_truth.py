@@ -11,6 +11,7 @@ from helpers.grade.task import ROOT, load_module, load_task, load_truth, task_id
 from helpers.grade.verify import draw, same, verify
 
 SEEDS = (1, 23, 456)
+TRAINS = ("DP-PP-2",)  # its truth trains a model for each case, for seconds: one seed
 WRITTEN = [path.stem for path in sorted((ROOT / "tasks" / "truth").glob("[!_]*.py"))]
 WRITTEN = [name for name in WRITTEN if not name.startswith("lesson_")]
 IDS = [task_id for task_id in task_ids() if task_id.lower().replace("-", "_") in WRITTEN]
@@ -26,7 +27,7 @@ def loaded(task_id):
 def drawn(task_id):
     """The task, its truth, and the cases of each seed."""
     task, truth = loaded(task_id)
-    return task, truth, [draw(truth, seed) for seed in SEEDS]
+    return task, truth, {seed: draw(truth, seed) for seed in SEEDS[: 1 if task_id in TRAINS else 3]}
 
 
 def test_every_task_has_a_truth_and_every_truth_a_task():
@@ -49,7 +50,7 @@ def test_its_facts(task_id):
 @pytest.mark.parametrize("task_id", IDS)
 def test_its_cases_are_plain_data_and_drawn_anew(task_id):
     _, truth, drawn_cases = drawn(task_id)
-    for seed, cases in zip(SEEDS, drawn_cases, strict=True):
+    for seed, cases in drawn_cases.items():
         assert same(cases, unpack(pack(cases)), 0.0)
         assert same(list(truth.cases(seed)), list(truth.cases(seed)), 0.0), "one seed, two draws"
         if hasattr(truth, "truth"):
@@ -60,7 +61,7 @@ def test_its_cases_are_plain_data_and_drawn_anew(task_id):
 @pytest.mark.parametrize("task_id", IDS)
 def test_each_mistake_has_its_own_sentence(task_id):
     task, truth, drawn_cases = drawn(task_id)
-    for cases in drawn_cases:  # in none of which two of them coincide: `draw` sees to that
+    for cases in drawn_cases.values():  # in none of which two of them coincide: `draw` sees to that
         for sentence, mistake in getattr(truth, "MISTAKES", {}).items():
             said = verify(truth, cases, [mistake(case) for case in cases], task.ranks)
             assert said is not None and sentence in said
