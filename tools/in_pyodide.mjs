@@ -7,7 +7,7 @@
 // imports can't be had there is left out, by name. Pyodide is the one of the site, fetched once.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
@@ -20,15 +20,21 @@ const [version, hash] = ["VERSION", "SHA512"].map(
 const PURE = "trace draw waits cost schedules grid simulate search cluster timeline play";
 const ELSEWHERE = /\b(torch|numpy|matplotlib|subprocess|playwright|simplellm|helpers\.(ranks|lesson)|helpers\.play\.widget|design)\b/;
 
+function refuse(why) {
+  console.error(why);
+  process.exit(2);
+}
+
 function* files(place) {
   const path = join(root, "tests", place);
-  if (!statSync(path, { throwIfNoEntry: false })) return;
+  if (!existsSync(path)) refuse(`there is no tests/${place}`);
   const names = place.endsWith(".py") ? [""] : readdirSync(path);
   for (const name of names.filter((n) => !n || /^test_.*\.py$/.test(n))) yield join(path, name);
 }
 
 const asked = process.argv.slice(2);
-const places = asked.length ? asked : PURE.split(" ").map((name) => `helpers/${name}`);
+const pure = PURE.split(" ").map((name) => `helpers/${name}`);
+const places = asked.length ? asked.map((name) => name.replace(/^tests\//, "")) : pure;
 const all = places.flatMap((place) => [...files(place)]);
 const read = (path) => (existsSync(path) ? readFileSync(path, "utf8") : "");
 const needs = (path) => ELSEWHERE.test(read(path) + read(join(dirname(path), "conftest.py")));
@@ -36,6 +42,7 @@ const left = all.filter(needs);
 const tests = all.filter((path) => !left.includes(path)).map((path) => path.slice(root.length + 1));
 console.log(`left out: ${left.map((path) => path.slice(root.length + 1)).join(", ") || "nothing"}`);
 
+if (!tests.length) refuse("none of these tests can run without what is installed elsewhere");
 await unpack();
 const { loadPyodide } = await import(pathToFileURL(join(engine, "pyodide.mjs")));
 const python = await loadPyodide({ indexURL: engine });
@@ -50,8 +57,8 @@ sys.path[:0] = ["/lab", "/lab/build/packages"]
 import pytest
 flags = ["-q", "-c", "/dev/null", "--rootdir=/lab", "--import-mode=importlib"]
 print(sys.version)
-pictures = "not (png or this_machine or has_ended)"  # matplotlib and torch, again
-int(pytest.main([*flags, "-p", "no:cacheprovider", "-k", pictures, *tests]))
+can_run = "not (png or this_machine or has_ended)"  # the rest needs matplotlib or torch
+int(pytest.main([*flags, "-p", "no:cacheprovider", "-k", can_run, *tests]))
 `),
 );
 
@@ -60,9 +67,10 @@ async function unpack() {
   mkdirSync(engine, { recursive: true });
   if (!existsSync(archive)) {
     const answer = await fetch(`https://registry.npmjs.org/pyodide/-/pyodide-${version}.tgz`);
+    if (!answer.ok) throw new Error(`${answer.url} answers ${answer.status}`);
     writeFileSync(archive, Buffer.from(await answer.arrayBuffer()));
   }
   const found = createHash("sha512").update(readFileSync(archive)).digest("base64");
-  if (found !== hash) throw new Error(`${archive} isn't Pyodide ${version}: its hash differs`);
+  if (found !== hash) throw new Error(`${archive} isn't Pyodide ${version}: its hash differs. Remove it, and run this again`);
   execFileSync("tar", ["xzf", archive, "-C", engine, "--strip-components=1"]);
 }
