@@ -122,15 +122,15 @@ class TaskFile:
 
 @dataclass(frozen=True)
 class Program:
-    """Wrong work as a program, with words that its verdict must contain.
+    """Wrong work, with words that its verdict must contain.
 
-    alone: it stops or hangs its ranks. met: one line on where this mistake was met in public.
+    work: the code in all places of the solution, or {a piece of it: what takes its place}.
+    met: one line on where this mistake was met in public.
     """
 
     name: str
-    body: str
+    work: str | dict[str, str]
     says: str
-    alone: bool = False
     met: str = ""
 
 

@@ -1,4 +1,4 @@
-"""CO-2: wrong programs that the check must catch, and right ones that it must pass."""
+"""CO-2: wrong and right work."""
 
 from helpers.grade.task import Program
 
@@ -16,5 +16,4 @@ RIGHT = {
         n = min(sizes, key=lambda n: law.loss(n, budget / 6 / n))
         return n, budget / 6 / n
         """,
-    "by the library": "best = law.best(budget); return best.parameters, best.tokens",
 }

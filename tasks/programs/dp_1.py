@@ -1,25 +1,12 @@
-"""Programs for DP-1: wrong ones, most of which train without a sign of it, and right ones."""
+"""DP-1: wrong work, most of which trains without a sign of it, and right work."""
 
 from helpers.grade.task import Program
 
 PROGRAMS = (
     Program(
         "a sum for a mean",
-        """
-        for p in model.parameters():
-            if p.grad is not None:
-                dist.all_reduce(p.grad)
-        """,
+        {"flat /= world_size": "pass"},
         says="the sum over the ranks, 4 times too large",
-    ),
-    Program(
-        "no communication",
-        """
-        for p in model.parameters():
-            if p.grad is not None:
-                p.grad /= world_size
-        """,
-        says="nothing was communicated",
     ),
     Program(
         "stops at the first parameter without a gradient",
@@ -34,55 +21,27 @@ PROGRAMS = (
     ),
     Program(
         "reduce in place of all_reduce",
-        """
-        for p in model.parameters():
-            if p.grad is not None:
-                dist.reduce(p.grad, dst=0)
-                p.grad /= world_size
-        """,
+        {"all_reduce(flat": "reduce(flat, dst=0"},
         says="only rank 0 has the mean",
     ),
     Program(
         "the weights in place of the gradients",
-        """
-        with torch.no_grad():
-            for p in model.parameters():
-                dist.all_reduce(p)
-                p /= world_size
-        """,
+        {"p.grad for p": "p.data for p"},
         says="the weights have changed",
     ),
     Program(
         "rounded on the way",
-        """
-        for p in model.parameters():
-            if p.grad is not None:
-                short = p.grad.float()
-                dist.all_reduce(short)
-                p.grad.copy_(short / world_size)
-        """,
+        {"gradient.flatten()": "gradient.flatten().float()"},
         says="float32's accuracy",
     ),
     Program(
         "one rank alone communicates",
-        """
-        if dist.get_rank() == 0:
-            for p in model.parameters():
-                if p.grad is not None:
-                    dist.all_reduce(p.grad)
-                    p.grad /= world_size
-        """,
+        {"dist.all_reduce": "dist.get_rank() == 0 and dist.all_reduce"},
         says="left early",
-        alone=True,
     ),
 )
 
 RIGHT = {
-    "torch's own mean": """
-        for p in model.parameters():
-            if p.grad is not None:
-                dist.all_reduce(p.grad, op=dist.ReduceOp.AVG)
-        """,
     "a new tensor as the gradient": """
         for p in model.parameters():
             if p.grad is not None:

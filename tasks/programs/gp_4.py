@@ -1,4 +1,4 @@
-"""GP-4: wrong programs that the check must catch, and right ones that it must pass."""
+"""GP-4: wrong work."""
 
 from helpers.grade.task import Program
 
@@ -9,11 +9,3 @@ PROGRAMS = (
         says="has not done it before",
     ),
 )
-
-RIGHT = {
-    "by micro-batch": """
-        for k in range(num_batches + num_partitions - 1):
-            first, last = max(0, k - num_partitions + 1), min(k, num_batches - 1)
-            yield [(i, k - i) for i in range(first, last + 1)]
-        """,
-}

@@ -1,46 +1,27 @@
-"""GP-7: wrong programs that the check must catch, and right ones that it must pass."""
+"""GP-7: wrong work."""
 
 from helpers.grade.task import Program
+
+FORGETS = """
+class Forgets(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, both):
+        return self.inner(both[0]), both[1]
+
+blocks = """
 
 PROGRAMS = (
     Program(
         "without the mask",
-        """
-        class Forgets(nn.Module):
-            def __init__(self, inner):
-                super().__init__()
-                self.inner = inner
-
-            def forward(self, both):
-                return self.inner(both[0]), both[1]
-        sequence = nn.Sequential()
-        for n in range(len(self.h)):
-            sequence.append(WithDevice(Forgets(self.h[n]), self.devices[n]))
-        pipe = Pipe(sequence, split_size, recorders=recorders)
-        self._hold(pipe)
-        """,
+        {"blocks = ": FORGETS, "BlockWithMask(block)": "Forgets(block)"},
         says="do not get the mask",
     ),
     Program(
         "copies",
-        """
-        import copy
-        sequence = nn.Sequential()
-        for n in range(len(self.h)):
-            sequence.append(WithDevice(BlockWithMask(copy.deepcopy(self.h[n])), self.devices[n]))
-        pipe = Pipe(sequence, split_size, recorders=recorders)
-        self._hold(pipe)
-        """,
+        {"(block)": "(__import__('copy').deepcopy(block))"},
         says="weights of its own",
     ),
 )
-
-RIGHT = {
-    "append": """
-        sequence = nn.Sequential()
-        for n in range(len(self.h)):
-            sequence.append(WithDevice(BlockWithMask(self.h[n]), self.devices[n]))
-        pipe = Pipe(sequence, split_size, recorders=recorders)
-        self._hold(pipe)
-        """,
-}

@@ -1,14 +1,5 @@
-"""PF-2: wrong programs that the check must catch."""
+"""PF-2: wrong work."""
 
 from helpers.grade.task import Program
 
-PROGRAMS = (
-    Program(
-        "one attention",
-        """
-        a, f, n = 4 * (width * width + width), 2 * width * hidden + hidden + width, 2 * width
-        return layers * (2 * a + 2 * f + 5 * n) + 2 * n
-        """,
-        says="two attentions",
-    ),
-)
+PROGRAMS = (Program("one attention", {"2 * attention": "attention"}, says="two attentions"),)

@@ -1,18 +1,13 @@
-"""PZ-8 as whole programs."""
+"""PZ-8: a wrong step."""
 
 from helpers.grade.task import Program
-from tasks.programs import _pz
+
+RECEIVES = ":\n    if layer == first and stage > 0:"
 
 PROGRAMS = (
     Program(
         "collectives of one's own layers alone",
-        _pz.changed(
-            "PZ-8",
-            (
-                "for layer in layers:\n    if layer == first and stage > 0:",
-                "for layer in mine:\n    if layer == first and stage > 0:",
-            ),
-        ),
+        {f"layers{RECEIVES}": f"mine{RECEIVES}"},
         says="none of them can go first",
     ),
 )

@@ -1,24 +1,17 @@
-"""PZ-P1 as whole programs."""
+"""PZ-P1: a step that takes too much memory."""
 
 from helpers.grade.task import Program
-from tasks.programs import _pz
+
+UPDATE = "    weights[layer], opt_states[layer] = model.update("
+SUM = "await model.reduce_scatter(grad_weights[layer], layer)"
 
 PROGRAMS = (
     Program(
         "whole gradients",
-        _pz.changed(
-            "PZ-P1",
-            (
-                "        grad = await model.reduce_scatter(grad, layer)\n",
-                "",
-            ),
-            (
-                "    weights[layer], opt_states[layer] = model.update(",
-                "    grad_weights[layer] = await "
-                "model.reduce_scatter(grad_weights[layer], layer)\n"
-                "    weights[layer], opt_states[layer] = model.update(",
-            ),
-        ),
+        {
+            "        grad = await model.reduce_scatter(grad, layer)\n": "",
+            UPDATE: f"    grad_weights[layer] = {SUM}\n{UPDATE}",
+        },
         says="are enough: keep one whole weight and one whole gradient at a time",
     ),
 )
