@@ -35,7 +35,7 @@ def cases(seed):
     ]
 
 
-def after(case, new=lambda terms, rank: sum(terms), call="Allreduce", write=False):
+def truth(case, new=lambda terms, rank: sum(terms), call="Allreduce", write=False):
     """What the ranks have. new(all terms, rank): what the sum is; write: into the term itself."""
     found = []
     for rank, own in enumerate(case["arrays"]):
@@ -46,27 +46,20 @@ def after(case, new=lambda terms, rank: sum(terms), call="Allreduce", write=Fals
     return found
 
 
-def truth(case):
-    return after(case)
-
-
 MISTAKES = {
-    sentence: lambda case, wrong=wrong: after(case, **wrong)
-    for sentence, wrong in {
-        "this is this rank's own term: the output is the sum of the terms of all ranks": {
-            "new": lambda terms, rank: terms[rank],
-            "call": "",
-        },
-        "the terms are side by side, as the naive way puts its parts; here each rank has one term "
-        "of every output: add them up": {
-            "new": lambda terms, rank: np.concatenate(terms, axis=-1),
-            "call": "Allgather",
-        },
-        "this is the mean of the terms, and the output is their sum": {
-            "new": lambda terms, rank: (sum(terms) / RANKS).astype(terms[0].dtype)
-        },
-        "the array that came in has changed: write to a new one": {"write": True},
-    }.items()
+    "this is this rank's own term: the output is the sum of the terms of all ranks": {
+        "new": lambda terms, rank: terms[rank],
+        "call": "",
+    },
+    "the terms are side by side, as the naive way puts its parts; here each rank has one term "
+    "of every output: add them up": {
+        "new": lambda terms, rank: np.concatenate(terms, axis=-1),
+        "call": "Allgather",
+    },
+    "this is the mean of the terms, and the output is their sum": {
+        "new": lambda terms, rank: (sum(terms) / RANKS).astype(terms[0].dtype)
+    },
+    "the array that came in has changed: write to a new one": {"write": True},
 }
 
 

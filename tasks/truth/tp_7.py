@@ -23,7 +23,7 @@ def name(case):
     return "logits around 800" if case["logits"].mean() > 400 else ""
 
 
-def after(case, pieces="all", mean=True):
+def truth(case, pieces="all", mean=True):
     """What each rank has. pieces: "all", or which one stays this rank's own."""
     found = []
     for rank in range(RANKS):
@@ -48,22 +48,19 @@ def after(case, pieces="all", mean=True):
     return found
 
 
-truth = after
-
-
 def gathered(case):
     """The right numbers, by sending whole logits."""
     key = "the largest tensor sent holds a number for each position"
-    return [{**rank, key: False} for rank in after(case)]
+    return [{**rank, key: False} for rank in truth(case)]
 
 
 MISTAKES = {
-    "the sum of the exponentials is this rank's own: the other ranks have tokens too": (
-        lambda case: after(case, "own sum")
-    ),
-    "the target's logit is missing where another rank has it: add it up over the ranks": (
-        lambda case: after(case, "own target")
-    ),
-    "the loss is the sum over the positions: take the mean": lambda case: after(case, mean=False),
+    "the sum of the exponentials is this rank's own: the other ranks have tokens too": {
+        "pieces": "own sum"
+    },
+    "the target's logit is missing where another rank has it: add it up over the ranks": {
+        "pieces": "own target"
+    },
+    "the loss is the sum over the positions: take the mean": {"mean": False},
     "the loss is right, but logits were sent: a number for each position is enough": gathered,
 }
