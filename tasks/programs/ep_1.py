@@ -9,4 +9,9 @@ PROGRAMS = (
         says="the rows went to the wrong expert",
     ),
     Program("the same splits backward", {"ctx.take, ctx.give": "ctx.give, ctx.take"}, says="plit"),
+    Program(
+        "over all ranks",
+        {"counts, group=self.group": "counts"},
+        says="an all-to-all goes to the default group",
+    ),
 )

@@ -3,6 +3,7 @@
 from helpers.grade.task import Program
 
 PROGRAMS = (
+    Program("no sums", {"Sum.apply": ""}, says="nothing is added up over the ranks"),
     Program(
         "own sum",
         {"Sum.apply(shifted.exp().sum(-1))": "shifted.exp().sum(-1)"},

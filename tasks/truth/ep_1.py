@@ -44,11 +44,12 @@ class Scaled(torch.autograd.Function):
         return gradient / RANKS
 
 
-def truth(case, by_expert=True, back="argsort", sent=True, there=None, home=None):
+def truth(case, by_expert=True, back="argsort", sent=True, there=None, home=None, group=True):
     """What each rank has.
 
     by_expert: arrived rows are sorted by expert. back: how they get their order back. sent: to
     other ranks at all. there, home: what autograd sees of the two ways ("detach", "scale").
+    group: every all-to-all names the group.
     """
     weights = case["weights"].clone().requires_grad_()
     rows = [x.clone().requires_grad_() for x in case["rows"]]
@@ -76,6 +77,7 @@ def truth(case, by_expert=True, back="argsort", sent=True, there=None, home=None
             "the gradients of the experts": [None] * LOCAL
             if own[rank] is None
             else list(own[rank]),
+            "in its group": group,
         }
         for rank in range(RANKS)
     ]
@@ -102,6 +104,8 @@ def _exchanged(case, rows, weights, by_expert, back, there, home):
 
 
 MISTAKES = {
+    "the rows are right, and an all-to-all goes to the default group, all ranks: give "
+    "group=self.group, or ranks of another group wait for ever": {"group": False},
     "the rows went to the wrong expert: they arrive sorted by sender, and run_experts needs them "
     "sorted by expert": {"by_expert": False},
     "the results came home in the order of the experts: restore the order in which the rows "
