@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers.grade.verify import same
-from tasks.truth._mpi import draw, stopped, told  # noqa: F401
+from tasks.truth._mpi import arrays_for, stopped, told  # noqa: F401
 
 RANKS = 3
 SUM = "megatron_collect_forward_output"
@@ -22,17 +22,7 @@ SHAPES = [((6, 3), "float64"), ((2, 6), "float32")]
 
 
 def cases(seed):
-    """The first array of each function is a view with gaps in memory."""
-    return [
-        {
-            "function": function,
-            "name": name,
-            "gaps": number == 0,
-            "arrays": [draw(seed + number, rank, shape, dtype) for rank in range(RANKS)],
-        }
-        for function, name in FUNCTIONS.items()
-        for number, (shape, dtype) in enumerate(SHAPES)
-    ]
+    return arrays_for(FUNCTIONS, SHAPES, RANKS, seed)
 
 
 def truth(case, new=lambda terms, rank: sum(terms), call="Allreduce", write=False):
