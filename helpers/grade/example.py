@@ -19,16 +19,14 @@ from helpers.grade.words import why_not
 SHARES = {"right": 0.65, "wrong": 0.25, "undone": 0.1}
 
 
-def programs_of(task: Task) -> tuple[dict[str, str | dict[str, str]], tuple[Program, ...]]:
-    """The right work of a task besides its solution, by name, and its wrong work.
-
-    Raises TaskError in the student edition.
-    """
-    path = ROOT / "tasks" / "programs" / (task.id.lower().replace("-", "_") + ".py")
+def programs_of(task: Task) -> list[Program]:
+    """The work in tasks/programs for a task. Raises TaskError in the student edition."""
+    lab = task.id.rpartition("-")[0].lower().replace("-", "_")
+    path = ROOT / "tasks" / "programs" / f"{lab}.py"
     if not path.is_file():
         raise TaskError(f"{path} is not there: only the edition with the solutions has wrong work")
-    module = load_module(path, f"programs_{path.stem}")
-    return getattr(module, "RIGHT", {}), module.PROGRAMS
+    programs = load_module(path, f"programs_{lab}").PROGRAMS
+    return [program for program in programs if program.task == task.id]
 
 
 def planted(task: Task, work: str | dict[str, str], text: str) -> str:
@@ -60,7 +58,8 @@ def submission(tasks: list[Task], draw: random.Random) -> dict[str, str]:
     for task in tasks:
         (how,) = draw.choices(list(SHARES), SHARES.values())
         if how != "right":
-            work = task.stub() if how == "undone" else draw.choice(programs_of(task)[1]).work
+            wrong = [program.work for program in programs_of(task) if program.says]
+            work = task.stub() if how == "undone" else draw.choice(wrong)
             files[task.file] = planted(task, work, files[task.file])
     return files
 

@@ -122,15 +122,17 @@ class TaskFile:
 
 @dataclass(frozen=True)
 class Program:
-    """Wrong work, with words that its verdict must contain.
+    """Work in the place of a task's solution.
 
-    work: the code in all places of the solution, or {a piece of it: what takes its place}.
+    work: the code in all its places, or {a piece of the solution: what takes its place}.
+    says: words that the verdict must contain; none where the work is right.
     met: one line on where this mistake was met in public.
     """
 
+    task: str
     name: str
     work: str | dict[str, str]
-    says: str
+    says: str = ""
     met: str = ""
 
 

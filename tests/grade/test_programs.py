@@ -9,7 +9,7 @@ from helpers.grade.example import planted, programs_of
 from helpers.grade.judge import judge
 from helpers.grade.marks import find_regions
 from helpers.grade.submission import Submission
-from helpers.grade.task import ROOT, load_task, task_ids
+from helpers.grade.task import ROOT, Program, load_module, load_task, task_ids
 from helpers.grade.tracked import tracked_files
 
 AT_ONCE = 2
@@ -19,17 +19,15 @@ NAMES = [name for name in tracked_files(ROOT)[0] if name.endswith((".py", ".json
 def missed(task_id: str, submission: Submission) -> list[str]:
     """What the verdicts on all bodies of a task should have said and didn't."""
     found = load_task(task_id)
-    right, wrong = programs_of(found.task)
     path = submission.root / found.task.file
     solution = path.read_text(encoding="utf-8")
-    works = [("the solution", {}, ""), *((name, work, "") for name, work in right.items())]
-    works += [(program.name, program.work, program.says) for program in wrong]
     missing = []
-    for name, work, says in works:
-        path.write_text(planted(found.task, work, solution), encoding="utf-8")
+    for program in (Program(task_id, "the solution", {}), *programs_of(found.task)):
+        path.write_text(planted(found.task, program.work, solution), encoding="utf-8")
         said = judge(found, submission)
-        if said.passed == bool(says) or says not in said.reason:
-            missing.append(f"{name}: expected {says or 'a pass'!r}\n{said}\n{said.details}")
+        if said.passed == bool(program.says) or program.says not in said.reason:
+            expected = f"{program.name}: expected {program.says or 'a pass'!r}"
+            missing.append(f"{expected}\n{said}\n{said.details}")
     path.write_text(solution, encoding="utf-8")
     return missing
 
@@ -77,8 +75,9 @@ def test_solutions_and_programs_belong_to_tasks():
     assert set(marked) == set(ids)
     for task_id in ids:  # a later script may carry the solution along, marked too
         task = load_task(task_id).task
-        wrong = programs_of(task)[1]
         assert task.file in marked[task_id]
-        assert all(p.says for p in wrong) and len({p.name for p in wrong}) == len(wrong)
-    files = {path.stem for path in (ROOT / "tasks" / "programs").glob("[!_]*.py")}
-    assert files <= {task_id.lower().replace("-", "_") for task_id in ids}
+        programs = programs_of(task)
+        assert any(program.says for program in programs)
+        assert len({program.name for program in programs}) == len(programs)
+    for path in (ROOT / "tasks" / "programs").glob("*.py"):
+        assert {p.task for p in load_module(path, f"programs_{path.stem}").PROGRAMS} <= set(ids)
