@@ -81,3 +81,9 @@ def test_solutions_and_programs_belong_to_tasks():
         assert len({program.name for program in programs}) == len(programs)
     for path in (ROOT / "tasks" / "programs").glob("*.py"):
         assert {p.task for p in load_module(path, f"programs_{path.stem}").PROGRAMS} <= set(ids)
+
+
+def test_a_piece_that_the_solution_does_not_have_is_an_error():
+    task = load_task("DP-1").task
+    with pytest.raises(ValueError, match="the solution of DP-1 has no 'flat -='"):
+        planted(task, {"flat -=": ""}, (ROOT / task.file).read_text(encoding="utf-8"))
