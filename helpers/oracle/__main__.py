@@ -15,6 +15,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -56,7 +57,7 @@ def judge_steps(one: Step, many: Sequence[Step]) -> Judgment:
     """
     if all(set(rank.before) >= set(one.before) for rank in many):
         even = not len(one.parts) % len(many)
-        return judge(one if even else _without_parts(one), many)
+        return judge(one if even else replace(one, parts=()), many)
     try:
         return judge(one, gather(many, one.before))
     except GatherError as error:
@@ -95,10 +96,6 @@ def report(judgment: Judgment) -> str:
     far = first.text or f"off by {first.relative:.1e} of its largest entry"
     what = f"the {first.kind} of {first.name} on rank {first.rank}"
     return f"First to differ: {what} ({far}).\n{judgment}"
-
-
-def _without_parts(step: Step) -> Step:
-    return Step(**{**vars(step), "parts": ()})
 
 
 def main(arguments: list[str] | None = None) -> int:

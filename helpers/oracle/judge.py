@@ -11,7 +11,7 @@ from helpers.oracle.evidence import Evidence, aligned
 from helpers.oracle.mistakes import name_mistakes
 from helpers.oracle.step import Step
 
-KINDS = {"gradients": "gradient", "after": "weight", "state": "state"}
+KINDS = {"gradients": "gradient", "after": "weight"}
 COLORS = {True: BLUE, False: VERMILLION}  # the words say the same
 HEADS = ("", "what", "tensor", "rank", "difference", "allowed")
 MOST_ROWS = 20
@@ -22,7 +22,7 @@ class Comparison:
     """One tensor, on the rank where it is furthest off.
 
     Attributes:
-        kind: "gradient", "weight" (after the step) or "state" (of the optimizer).
+        kind: "gradient" or "weight" (after the step).
         name: all of its names, as "embed.weight = head.weight".
         error: the largest distance of an entry.
         scale: the largest entry expected.
