@@ -45,12 +45,6 @@ def sentence_of(error: BaseException, path: Path) -> str:
     return f"{path}: {cause.strerror or type(cause).__name__}; check the folder and the disk"
 
 
-def read_error(error: BaseException, path: Path) -> str:
-    """Return a sentence for an error that came while a checkpoint was read."""
-    words = str(error).strip().splitlines()[-1]
-    return f"{path} cannot be read ({words}): {CURE}"
-
-
 def here() -> tuple[int, int]:
     """Return this rank and the number of ranks; (0, 1) where nothing is connected."""
     if dist.is_available() and dist.is_initialized():

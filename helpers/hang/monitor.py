@@ -147,8 +147,13 @@ class Monitor:
             self.log.note(operation)
             call = functools.partial(self._plain, function, args, kwargs)
             if later:
-                return self._remember(self._start(operation, call), operation)
-            with self._hurried(calls.has_timeout(name, signature, args, kwargs)):
+                work = self.preflight.start(operation, call) if self.preflight else call()
+                return self._remember(work, operation)
+            hasty = (
+                name == "monitored_barrier"
+                and "timeout" in signature.bind(*args, **kwargs).arguments
+            )
+            with self._hurried(hasty):
                 with self.log.waiting(operation, place):
                     if self.preflight:
                         self.preflight.before(operation)
@@ -165,10 +170,6 @@ class Monitor:
             init(op, *args, **kwargs)
 
         return watched
-
-    def _start(self, operation: Operation, call: Callable) -> Any:
-        """Start an operation that goes on while the program does something else."""
-        return self.preflight.start(operation, call) if self.preflight else call()
 
     def _remember(self, work: Any, operation: Operation) -> Any:
         """Record what a Work belongs to, and keep it until the program waits for it.
