@@ -177,13 +177,13 @@ def status(lesson: Lesson, facts: Facts, blocked: str = "") -> LessonStatus:
     return LessonStatus(lesson, "yes")
 
 
-def statuses(facts: Facts, lessons: tuple[Lesson, ...] = LESSONS) -> list[LessonStatus]:
+def statuses(facts: Facts) -> list[LessonStatus]:
     """Return one status for each lesson."""
     missing = [
         p.name for p in facts.packages if not p.group and p.found is None and p.name != "torch"
     ]
     blocked = f"{missing[0]} is missing" if missing else ""
-    return [status(lesson, facts, blocked) for lesson in lessons]
+    return [status(lesson, facts, blocked) for lesson in LESSONS]
 
 
 def size(count: int | None) -> str:

@@ -20,7 +20,7 @@ from helpers.hang.places import CELLS
 from helpers.ranks.connect import require_backend
 from helpers.ranks.environment import usable_cores
 from helpers.ranks.failure import Failure, LaunchReport, RankFailed
-from helpers.ranks.pool import in_notebook
+from helpers.ranks.pool import in_notebook, the_shell
 from helpers.ranks.protocol import Call, RankContext, Script
 from helpers.ranks.supervisor import run_job
 
@@ -238,8 +238,7 @@ def notebook_cells() -> dict[str, str]:
 
     From now on `locate` calls them so here too. Outside of notebooks there are none.
     """
-    # Importing IPython just to find no notebook is slow.
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    for name, number in getattr(getattr(shell, "compile", None), "_filename_map", {}).items():
+    compiler = getattr(the_shell(), "compile", None)
+    for name, number in getattr(compiler, "_filename_map", {}).items():
         CELLS[name] = f"cell [{number}]"
     return dict(CELLS)

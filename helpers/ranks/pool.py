@@ -205,10 +205,14 @@ def keep_warm(count: int, trains: bool = False) -> None:
     pool.refill(trains)
 
 
+def the_shell() -> Any:
+    """Return IPython's shell, or None; importing IPython just to find none would be slow."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
 def in_notebook() -> bool:
     """Return whether this process is a notebook's kernel, which outlives a launch."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    return shell is not None and hasattr(shell, "kernel")
+    return hasattr(the_shell(), "kernel")
 
 
 def _fresh_interpreter() -> subprocess.Popen:
