@@ -85,7 +85,7 @@ def recorded(script: str, ranks: int, at: int, arguments: Sequence[str]) -> list
         for said in sorted(Path(folder).glob("*.txt")):
             raise CannotCompare(f"{script}, rank {said.stem}: {said.read_text(encoding='utf-8')}")
         files = [Path(folder, f"{rank}.pt") for rank in range(ranks)]
-        return [record.load(torch.load(file, weights_only=False)) for file in files]
+        return [torch.load(file, weights_only=False) for file in files]
 
 
 def report(judgment: Judgment) -> str:

@@ -13,6 +13,7 @@ import os
 import runpy
 import sys
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
@@ -73,7 +74,7 @@ class Recording:
             ties=self.ties,
             parts=self._parts(),
             optimizer=kind.__name__ if fresh else "",
-            make_optimizer=(lambda parameters: kind(parameters, **settings)) if fresh else None,
+            make_optimizer=partial(kind, **settings) if fresh else None,
         )
 
     def _parts(self) -> tuple[Part, ...]:
@@ -215,7 +216,6 @@ def main(folder: str, at: str, script: str, *arguments: str) -> None:
     sys.argv = [script, *arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     rank = os.environ.get("RANK", "0")
-    seen = None
     try:
         with recording(int(at), stop=True) as seen:
             try:
@@ -223,21 +223,12 @@ def main(folder: str, at: str, script: str, *arguments: str) -> None:
             except SystemExit as end:
                 if end.code:
                     raise
-        seen.step()  # raises what can't be compared
-        facts = {k: v for k, v in vars(seen).items() if not k.startswith("_")}
-        torch.save(facts, os.path.join(folder, f"{rank}.pt"))
+        torch.save(seen.step(), os.path.join(folder, f"{rank}.pt"))
     except CannotRecord as error:
         with open(os.path.join(folder, f"{rank}.txt"), "w", encoding="utf-8") as file:
             file.write(str(error))
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
-
-
-def load(facts: dict) -> Step:
-    """Return the Step of what `main` saved."""
-    seen = Recording()
-    vars(seen).update(facts)
-    return seen.step()
 
 
 if __name__ == "__main__":
