@@ -119,20 +119,14 @@ def connect(
     if checked is None:
         checked = os.environ.get("LAB_CHECKED") == "1"
     if checked and choice.backend == "gloo":
-        _check_operations(place, timeout)
+        from helpers.hang.monitor import the_monitor
+
+        if "LAB_RANK" not in os.environ:  # else the launcher has begun it already
+            the_monitor().begin(place.rank)
+        the_monitor().check(dist.distributed_c10d._get_default_store(), timeout)
     if place.rank == 0 and not quiet:
         print(f"[ranks] {place.world_size} ranks over {choice.backend}: {choice.why}", flush=True)
     return rank_device()
-
-
-def _check_operations(place: Place, timeout: float) -> None:
-    from torch.distributed import distributed_c10d as c10d
-
-    from helpers.hang.monitor import the_monitor
-
-    if "LAB_RANK" not in os.environ:  # else the launcher has begun it already
-        the_monitor().begin(place.rank)
-    the_monitor().check(c10d._get_default_store(), timeout)
 
 
 def rank_device() -> "torch.device":

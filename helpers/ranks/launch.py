@@ -126,7 +126,6 @@ def run_script(
     context = RankContext(
         folder=os.getcwd(),
         import_path=[p for p in sys.path if p],
-        connect=False,
         timeout=timeout,
         quiet=quiet,
         checked=checked,

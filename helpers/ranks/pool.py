@@ -230,13 +230,8 @@ def _fresh_interpreter() -> subprocess.Popen:
 
 def rank_environment() -> dict[str, str]:
     """Return the environment in which an interpreter for ranks starts."""
-    mine = {"PYTHONPATH": _import_path(), "PYTHONUNBUFFERED": ""}
-    return rank_defaults() | os.environ | mine
-
-
-def _import_path() -> str:
-    """Return the PYTHONPATH of a rank: the folder of `helpers`, then the one already set."""
-    return os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH")) if p)
+    path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH")) if p)
+    return rank_defaults() | os.environ | {"PYTHONPATH": path, "PYTHONUNBUFFERED": ""}
 
 
 def rank_defaults() -> dict[str, str]:

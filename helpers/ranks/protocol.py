@@ -73,7 +73,6 @@ class RankContext:
     environment: dict[str, str] = field(default_factory=dict)
     cells: dict[str, str] = field(default_factory=dict)  # of the notebook: file name -> "cell [7]"
     sources: dict[str, str] = field(default_factory=dict)  # file name -> the text of the cell
-    connect: bool = True
     backend: str = "auto"
     timeout: float = 300.0
     quiet: bool = False

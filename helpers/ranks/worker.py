@@ -138,11 +138,10 @@ def _work(context: RankContext, job: Call | Script, tell: Tell, ending: "Ending"
         place = context.place
         # A thread of checked mode may find a mistake while the program does something else.
         the_monitor().begin(place.rank, lambda error: tell({"kind": "error", **error_facts(error)}))
-        if context.connect:
+        if isinstance(job, Call):  # a script connects by itself
             # Longer than the launcher's time-out, whose error can say where every rank stands.
             wait = context.timeout + CONNECT_S
-            checked = context.checked
-            connect(place, context.backend, wait, context.quiet, checked)
+            connect(place, context.backend, wait, context.quiet, context.checked)
         tell({"kind": "running"})
         result = job.run()
         ending.run()
