@@ -295,6 +295,3 @@ def _cure(name: str, rank: int, peer: int, members: Sequence[int], world: bool) 
 
 def _range(members: Sequence[int]) -> str:
     return f"{members[0]} to {members[-1]}"
-
-
-assert set(SENDS) | set(RECEIVES) == set(MESSAGES)

@@ -67,12 +67,10 @@ def rows(snapshot: GlobalSnapshot) -> str:
         if rank not in snapshot.standings:
             does = "has finished" if rank in snapshot.ended else "did not answer"
             told.append(f"  rank {rank} {does}")
-            others = snapshot.others(rank)
         else:
             standing = snapshot.standings[rank]
             told += _row(f"  rank {rank} {_doing(standing)}", _place(standing))
-            others = standing.others
-        for other in others:
+        for other in snapshot.others(rank):
             place = _place(other)
             if other.waiting or place.line:
                 doing = other.waiting.doing if other.waiting else "is at work"
