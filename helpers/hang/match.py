@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from helpers.hang.operation import LOCAL, NEW_GROUP, Operation
-from helpers.waits.explain import capital
+from helpers.waits.explain import capital, names
 
 NEW_GROUP_CURE = (
     "every rank must call dist.new_group, with the same ranks and in the same order, also the "
@@ -127,7 +127,5 @@ def _alike(operations: Sequence[Operation], fact) -> list[list[Operation]]:
 
 
 def _ranks(operations: Sequence[Operation]) -> str:
-    numbers = [str(operation.rank) for operation in operations]
-    if len(numbers) == 1:
-        return f"rank {numbers[0]}"
-    return f"each of ranks {', '.join(numbers[:-1])} and {numbers[-1]}"
+    told = names([operation.rank for operation in operations])
+    return told if len(operations) == 1 else f"each of {told}"

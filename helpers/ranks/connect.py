@@ -25,6 +25,7 @@ from helpers.ranks.store import (
     open_store,
     store_of_this_attempt,
 )
+from helpers.waits.explain import names
 
 if TYPE_CHECKING:
     import torch
@@ -190,15 +191,15 @@ def _check_ranks_agree(notes: Notes, place: Place, choice: BackendChoice, timeou
         missing = [r for r in range(place.world_size) if notes.look([_came(r)], text) is None]
         if waited > SAY_AFTER_S and not said and missing:
             said = True
-            odd = f", and {_ranks(odd)} came without its {KEY}" if (odd := unsigned()) else ""
-            print(f"[ranks] rank {place.rank} waits for {_ranks(missing)}{odd}", flush=True)
+            odd = f", and {names(odd)} came without its {KEY}" if (odd := unsigned()) else ""
+            print(f"[ranks] rank {place.rank} waits for {names(missing)}{odd}", flush=True)
         if waited > timeout and missing:
             if odd := unsigned():
                 fail(
-                    f"{_ranks(odd)} came without the {KEY} of rank {place.rank}: set {KEY} to the "
+                    f"{names(odd)} came without the {KEY} of rank {place.rank}: set {KEY} to the "
                     "same text for every rank, or for none"
                 )
-            fail(f"after {timeout:.0f} s {_ranks(missing)} did not come")
+            fail(f"after {timeout:.0f} s {names(missing)} did not come")
         time.sleep(0.01 if waited < 1 else 0.1)
     if mistake := notes.look(["mistake"], text):
         raise ConnectError(*mistake)
@@ -226,10 +227,6 @@ def _linger_for_readers(store, place: Place) -> None:
         if waited > LINGER_S or (all_know and waited > READ_S):
             return
         time.sleep(0.02)
-
-
-def _ranks(ranks: list[int]) -> str:
-    return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(map(str, ranks))
 
 
 def require_backend(request: str) -> None:
