@@ -1,6 +1,5 @@
 """What this machine has, found with the standard library; torch is asked in another process."""
 
-import ctypes
 import getpass
 import json
 import os
@@ -83,18 +82,12 @@ def cores() -> tuple[int, int]:
 
 def memory_bytes() -> tuple[int | None, int | None]:
     """Return the bytes we may use in total and the bytes free now; None: unknown."""
-    find = {"Linux": _linux, "Darwin": _macos, "Windows": _windows}.get(platform.system())
     try:
-        return find() if find else (None, None)
-    except (OSError, ValueError, KeyError, AttributeError):
+        import psutil
+    except ImportError:  # the doctor comes also where nothing has been installed yet
         return None, None
-
-
-def _linux() -> tuple[int, int]:
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    kilobytes = {line.split(":")[0]: int(line.split()[1]) for line in lines}
-    total, free = 1024 * kilobytes["MemTotal"], 1024 * kilobytes["MemAvailable"]
-    limit = container_limit()
+    memory, limit = psutil.virtual_memory(), container_limit()
+    total, free = memory.total, memory.available
     return (min(total, limit), min(free, limit)) if limit else (total, free)
 
 
@@ -109,23 +102,6 @@ def container_limit(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
         if text.isdigit() and int(text) < 2**60:
             return int(text)
     return None
-
-
-def _macos() -> tuple[int, None]:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), None
-
-
-def _windows() -> tuple[int, int]:
-    class Status(ctypes.Structure):  # MEMORYSTATUSEX
-        _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
-            (name, ctypes.c_ulonglong)
-            for name in ("total", "free", "page", "page_free", "virtual", "virtual_free", "more")
-        ]
-
-    status = Status(length=ctypes.sizeof(Status))
-    if not ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
-        raise OSError("GlobalMemoryStatusEx failed")
-    return status.total, status.free
 
 
 def system() -> str:
