@@ -7,8 +7,7 @@ it: 110 comes from ranks 1 and 2.
 import math
 from dataclasses import dataclass
 
-from helpers.draw.picture import Canvas, Picture, Point
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, Canvas, Picture, Point
 from helpers.draw.style import GREEN, SKY, Theme, ink_on
 from helpers.draw.style import theme as theme_called
 from helpers.draw.text import width_of

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from math import cos, pi, sin
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, ink_on
 from helpers.draw.style import theme as theme_called
 

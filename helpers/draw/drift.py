@@ -2,8 +2,7 @@
 
 import math
 
-from helpers.draw.picture import Canvas, Picture, Point
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, Canvas, Picture, Point
 from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE
 from helpers.draw.style import theme as theme_called
 

@@ -1,7 +1,6 @@
 """The process grid as a picture: rows are pipelines, columns hold one stage."""
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import BLUE, GREEN, ink_on
 from helpers.draw.style import theme as theme_called
 

@@ -1,7 +1,6 @@
 """Matrices cut over ranks: which part each holds, and where the ranks must communicate."""
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import BLUE, GREEN, GREY, LIGHT_GREY, ORANGE, PURPLE, ink_on
 from helpers.draw.style import theme as theme_called
 

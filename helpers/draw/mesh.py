@@ -1,7 +1,6 @@
 """A matrix on a mesh: cut by tensor parallelism, and each part once more by data parallelism."""
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import BLUE, GREEN, ORANGE, VERMILLION, ink_on
 from helpers.draw.style import theme as theme_called
 

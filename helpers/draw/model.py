@@ -7,8 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, ink_on
 from helpers.draw.style import theme as theme_called
 from helpers.draw.text import significant, width_of

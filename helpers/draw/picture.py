@@ -21,6 +21,7 @@ from helpers.files import write_whole
 
 Point = tuple[float, float]
 HATCH = 5  # pixels from one line to the next
+PAD = 14  # pixels between the edge and what is drawn
 
 
 @dataclass(slots=True)

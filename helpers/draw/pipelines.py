@@ -7,13 +7,13 @@ places({"a loop": [0, 1, 0, 1], ...})       which rank holds which stage
 
 from collections.abc import Mapping, Sequence
 
-from helpers.draw.picture import Canvas, Picture
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import BLUE, SKY, ink_on, look
 from helpers.draw.style import theme as theme_called
 from helpers.draw.text import listed, width_of
 from helpers.trace import Event, Trace
 
-PAD, LABEL, ROW, BAR = 14.0, 48.0, 17.0, 4.0
+LABEL, ROW, BAR = 48.0, 17.0, 4.0
 ENDS = {"backward": "BI", "weights": "BW"}  # what frees the activations of a micro-batch
 FADED = 0.5  # how strong the color of a later step is
 Kept = tuple[float, float, int]  # from the start of F, until, micro-batch

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from helpers.draw.picture import Canvas
+from helpers.draw.picture import PAD, Canvas
 from helpers.draw.text import (
     power_label,
     powers,
@@ -14,7 +14,7 @@ from helpers.draw.text import (
     width_of,
 )
 
-PAD, HEIGHT = 14, 300
+HEIGHT = 300
 SAME = 1.5  # pixels by which curves may differ and still be one
 DOTS = (1.5, 3)  # the floor
 _SQUARE = [(-1, -1), (1, -1), (1, 1), (-1, 1)]

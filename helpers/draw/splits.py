@@ -1,10 +1,10 @@
 """The two ways to split a training over devices: the data, or the layers."""
 
-from helpers.draw.picture import Canvas, Picture
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import SKY, ink_on
 from helpers.draw.style import theme as theme_called
 
-PAD, BLOCK, GAP = 14, 30, 6
+BLOCK, GAP = 30, 6
 
 
 def two_splits(layers: int = 4, sentences: int = 16, theme: str = "light") -> Picture:

@@ -7,8 +7,7 @@ many layers each stage holds; the embedding is always in the first stage, the he
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import BLUE, LIGHT_GREY, ORANGE, PURPLE, SKY, ink_on
 from helpers.draw.style import theme as theme_called
 from helpers.draw.text import bytes_text, listed, percent, time_text, width_of

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import BLUE, GREEN, ORANGE, ink_on
 from helpers.draw.style import theme as theme_called
 

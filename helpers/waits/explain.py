@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 
-from helpers.draw import Arrow, Node, Picture, arcs
 from helpers.waits.graph import Deadlock, Wait, find_deadlock
 
 MOST_TOLD = 4  # this many waits of a long cycle are named one by one
@@ -66,8 +65,8 @@ def picture(
     title: str = "",
     name: str = "rank",
     theme: str = "light",
-) -> Picture:
-    """Draw who waits for whom; the waits of the deadlock stand out.
+):
+    """Return a `Picture` of who waits for whom; the waits of the deadlock stand out.
 
     Args:
         waits: who waits for whom.
@@ -77,6 +76,8 @@ def picture(
         name: what the `who` of a wait is called.
         theme: "light" or "dark".
     """
+    from helpers.draw import Arrow, Node, arcs  # the sentence is asked for without it
+
     deadlock = find_deadlock(waits, ended)
     rows = {w.who: Node(f"{name} {w.who}", w.doing, w.where, w.line) for w in waits}
     rows |= {who: Node(f"{name} {who}", "has ended", faded=True) for who in ended}

@@ -8,8 +8,8 @@ the other: the lower ones are wide and pale, the topmost thin and dashed.
 import math
 from collections.abc import Mapping, Sequence
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD, Curve, draw_plot, value_text
+from helpers.draw.picture import PAD, Canvas, Picture
+from helpers.draw.plot import Curve, draw_plot, value_text
 from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 from helpers.draw.style import theme as theme_called
 from helpers.draw.text import listed, significant, wrapped

@@ -15,7 +15,7 @@ from helpers.draw.findings import (
     memory_name,
 )
 from helpers.draw.lanes import TIPS, Lane, TimeAxis, draw_lane, draw_legend, draw_memory
-from helpers.draw.picture import Canvas, Picture
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import theme as theme_called
 from helpers.draw.text import (
     percent,
@@ -28,7 +28,7 @@ from helpers.draw.text import (
 )
 from helpers.trace import LANES, Event, Trace, matched_messages, peak
 
-PAD, MAX_LANES, ARROWS = 14, 4, 80
+MAX_LANES, ARROWS = 4, 80
 
 
 def timeline(

@@ -8,17 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from helpers.draw.curves import COLOURS
-from helpers.draw.picture import Canvas, Picture
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.plot import (
     HEIGHT,
-    PAD,
     Plot,
     draw_axes,
     draw_marker,
     left_of_axis,
     stretched,
 )
+from helpers.draw.runs import COLOURS
 from helpers.draw.style import theme as theme_called
 from helpers.draw.text import significant, width_of, wrapped
 

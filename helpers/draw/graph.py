@@ -7,8 +7,7 @@ a table, and the arrows run in the margin on the left, each in a lane of its own
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import VERMILLION
 from helpers.draw.style import theme as theme_called
 from helpers.draw.text import shortened, width_of, wrapped

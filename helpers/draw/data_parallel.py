@@ -1,7 +1,6 @@
 """Data parallelism as a picture: replicas, their own text, one mean of all gradients."""
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import BLUE, LIGHT_GREY, ORANGE, PURPLE, ink_on
 from helpers.draw.style import theme as theme_called
 
