@@ -2,21 +2,20 @@
 
 import math
 
-from helpers.draw.picture import PAD, Canvas, Picture, Point
+from helpers.draw.picture import PAD, WIDE, Canvas, Picture, Point
 from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE
-from helpers.draw.style import theme as theme_called
 
 HEADINGS = ((82, 58, 70, 48), (54, 62, 30, 46), (2, 18, -10, 8))  # degrees, a step each
 COLORS = (BLUE, ORANGE, GREEN)
 STRIDE, HIGH = 64.0, 236.0
 
 
-def drift(theme: str = "light", width: int = 900) -> Picture:
+def drift(theme: str = "light") -> Picture:
     """Draw H local steps of three ranks twice: then averaged, and then with an outer step."""
-    canvas = Canvas(width, 0, theme_called(theme))
+    canvas = Canvas(theme=theme)
     title = "Each rank takes H steps alone, and then they meet"
-    canvas.text(PAD, PAD + 8, title, 15, bold=True)
-    top, half = PAD + 40, width / 2
+    canvas.heading(title)
+    top, half = PAD + 40, WIDE / 2
     canvas.text(PAD, top, "Local SGD: at the mean", 13, bold=True)
     canvas.text(half + PAD, top, "DiLoCo: beyond it, with momentum", 13, bold=True)
     for left, outer in ((PAD, False), (half + PAD, True)):

@@ -254,8 +254,7 @@ def draw_legend(canvas: Canvas, traces: list[Trace], y: float, x: float) -> floa
         if x + needed > canvas.width - left:
             x, y = left, y + 20
         if colour:
-            canvas.rect(x, y, swatch, 14, colour)
-            canvas.text(x + swatch / 2, y + 7, letter, 10, ink_on(colour), "middle", bold=True)
+            canvas.box(x, y, swatch, 14, colour, letter, 10, bold=True)
         else:
             canvas.rect(x, y, swatch, 14, canvas.theme.band, hatch=canvas.theme.wait)
         canvas.text(x + swatch + 5, y + 7, word, 11)

@@ -1,8 +1,7 @@
 """A picture: shapes in pixels, and the SVG or PNG file that becomes of them.
 
 Drawing code fills a `Canvas`; a `Picture` adds the title and the alternative text, and is saved or
-shown in a notebook. The origin is the upper left corner, and y grows downwards. A width of 900 is
-a notebook's.
+shown in a notebook. The origin is the upper left corner, and y grows downwards.
 
 SVG files are kept in the repository and compared, so the same picture is the same text on every
 machine: no dates, no random ids, two decimals. The file describes itself to a screen reader (role,
@@ -16,12 +15,15 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from helpers.draw.style import FONTS, LIGHT, Theme
+from helpers.draw.style import FONTS, Theme, ink_on
+from helpers.draw.style import theme as theme_called
+from helpers.draw.text import wrapped
 from helpers.files import write_whole
 
 Point = tuple[float, float]
 HATCH = 5  # pixels from one line to the next
 PAD = 14  # pixels between the edge and what is drawn
+WIDE = 900  # pixels: a notebook's width
 
 
 @dataclass(slots=True)
@@ -62,12 +64,19 @@ class Text:
 
 @dataclass(slots=True)
 class Canvas:
-    """A picture being drawn. width, height: pixels."""
+    """A picture being drawn.
 
-    width: float
-    height: float
-    theme: Theme = LIGHT
+    width, height: pixels; the height is mostly set last. theme: or its name, "light" or "dark".
+    """
+
+    width: float = WIDE
+    height: float = 0
+    theme: Theme | str = "light"
     shapes: list[Rect | Line | Polygon | Text] = field(default_factory=list)
+
+    def __post_init__(self):
+        if isinstance(self.theme, str):
+            self.theme = theme_called(self.theme)
 
     def rect(self, x, y, width, height, fill, tip="", hatch="") -> None:
         self.shapes.append(Rect(x, y, width, height, fill, tip, hatch))
@@ -81,6 +90,21 @@ class Canvas:
     def text(self, x, y, text, size=12.0, colour=None, anchor="start", bold=False) -> None:
         colour = colour or self.theme.text
         self.shapes.append(Text(x, y, text, size, colour, anchor, bold))
+
+    def heading(self, title: str) -> float:
+        """Write the title at the top, in as many lines as it takes; return the y below it."""
+        y = PAD
+        for line in wrapped(title, 15, self.width - 2 * PAD, bold=True):
+            self.text(PAD, y + 8, line, 15, bold=True)
+            y += 20
+        return y
+
+    def box(self, x, y, width, height, fill, text="", size=12.0, bold=False, tip="") -> None:
+        """Add a rectangle with a text in its middle, black or white, whichever reads better."""
+        self.rect(x, y, width, height, fill, tip)
+        if text:
+            middle = x + width / 2, y + height / 2
+            self.text(*middle, text, size, ink_on(fill), "middle", bold)
 
     def arrow(self, start: Point, end: Point, colour: str, width=1.0, head=5.0) -> None:
         """Add a straight arrow with a filled head whose tip is at `end`."""

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import BLUE, SKY, ink_on, look
-from helpers.draw.style import theme as theme_called
 from helpers.draw.text import listed, width_of
 from helpers.trace import Event, Trace
 
@@ -33,7 +32,7 @@ def kept(
         until: "weights": B or W frees a micro-batch; "backward": B or I does.
         theme: "light" or "dark".
     """
-    canvas = Canvas(900, 0, theme_called(theme))
+    canvas = Canvas(theme=theme)
     width = (canvas.width - PAD * (len(traces) + 1)) / len(traces)
     longest = max(trace.duration for trace in traces.values())
     slots = {name: _slots(trace, ENDS[until]) for name, trace in traces.items()}
@@ -115,7 +114,7 @@ def steps(
         title: what was found.
         theme: "light" or "dark".
     """
-    canvas = Canvas(900, 0, theme_called(theme))
+    canvas = Canvas(theme=theme)
     longest = max(trace.duration for trace in traces.values())
     scale = (canvas.width - 2 * PAD - LABEL - 10) / longest
     start, y, words = PAD + LABEL, _draw_title(canvas, title), [title] if title else []
@@ -135,8 +134,7 @@ def steps(
         words.append(told)
     for kind in "FIW":
         x = start + 190 * "FIW".index(kind)
-        canvas.rect(x, y, 16, 14, look(kind).colour)
-        canvas.text(x + 8, y + 7, kind, 10, ink_on(look(kind).colour), "middle", bold=True)
+        canvas.box(x, y, 16, 14, look(kind).colour, kind, 10, bold=True)
         canvas.text(x + 22, y + 7, look(kind).word.replace("backward: ", ""), 11)
     canvas.text(start + 570, y + 7, "pale: the next step", 11, canvas.theme.muted)
     canvas.height = y + 14 + PAD
@@ -151,7 +149,7 @@ def places(layouts: Mapping[str, Sequence[int]], title: str = "", theme: str = "
         title: what was found.
         theme: "light" or "dark".
     """
-    canvas = Canvas(900, 0, theme_called(theme))
+    canvas = Canvas(theme=theme)
     top, words = _draw_title(canvas, title), [title] if title else []
     width = (canvas.width - PAD) / len(layouts)
     for number, (name, ranks) in enumerate(layouts.items()):
@@ -171,8 +169,7 @@ def places(layouts: Mapping[str, Sequence[int]], title: str = "", theme: str = "
             _draw_way(canvas, start, end, step)
         for (x, y), which in zip(middles, chunk, strict=True):
             fill = BLUE if which == 0 else canvas.theme.faded(BLUE, FADED)
-            canvas.rect(x - 15, y - 13, 30, 26, fill)
-            canvas.text(x, y, str(middles.index((x, y))), 13, ink_on(fill), "middle", bold=True)
+            canvas.box(x - 15, y - 13, 30, 26, fill, str(middles.index((x, y))), 13, bold=True)
         held = [[s for s, r in enumerate(ranks) if r == rank] for rank in range(size)]
         told = "; ".join(
             f"rank {rank} stage{'s' * (len(s) > 1)} {listed(map(str, s))}"
@@ -198,10 +195,7 @@ def _draw_way(canvas, start: tuple[float, float], end: tuple[float, float], step
 
 
 def _draw_title(canvas: Canvas, title: str) -> float:
-    if not title:
-        return PAD
-    canvas.text(PAD, PAD + 8, title, 15, bold=True)
-    return PAD + 30
+    return canvas.heading(title) + (10 if title else 0)
 
 
 def _draw_key(canvas: Canvas, y: float, word: str) -> float:

@@ -1,8 +1,7 @@
 """The two ways to split a training over devices: the data, or the layers."""
 
 from helpers.draw.picture import PAD, Canvas, Picture
-from helpers.draw.style import SKY, ink_on
-from helpers.draw.style import theme as theme_called
+from helpers.draw.style import SKY
 
 BLOCK, GAP = 30, 6
 
@@ -15,12 +14,12 @@ def two_splits(layers: int = 4, sentences: int = 16, theme: str = "light") -> Pi
         sentences: of a batch.
         theme: "light" or "dark".
     """
-    canvas = Canvas(900, 0, theme_called(theme))
+    canvas = Canvas(theme=theme)
     half = sentences // 2
     height = layers * (BLOCK + GAP)
     top = 84
     title = "Split the data, or split the layers"
-    canvas.text(PAD, PAD + 8, title, 15, bold=True)
+    canvas.heading(title)
     for left, words in ((PAD, "a part of the data each"), (470, "a part of the layers each")):
         canvas.text(left, 48, words, 13, bold=True)
     for device, left in enumerate((PAD, PAD + 230)):
@@ -58,5 +57,4 @@ def _device(canvas: Canvas, left: float, top: float, height: float, number: int)
 
 def _block(canvas: Canvas, left: float, top: float, layer: int, layers: int) -> None:
     colour = SKY if layer < layers // 2 else canvas.theme.faded(SKY, 0.45)
-    canvas.rect(left, top, 158, BLOCK, colour)
-    canvas.text(left + 79, top + BLOCK / 2, f"block {layer}", 12, ink_on(colour), "middle", True)
+    canvas.box(left, top, 158, BLOCK, colour, f"block {layer}", bold=True)

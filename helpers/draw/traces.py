@@ -16,7 +16,6 @@ from helpers.draw.findings import (
 )
 from helpers.draw.lanes import TIPS, Lane, TimeAxis, draw_lane, draw_legend, draw_memory
 from helpers.draw.picture import PAD, Canvas, Picture
-from helpers.draw.style import theme as theme_called
 from helpers.draw.text import (
     percent,
     shortened,
@@ -24,7 +23,6 @@ from helpers.draw.text import (
     ticks,
     time_unit,
     width_of,
-    wrapped,
 )
 from helpers.trace import LANES, Event, Trace, matched_messages, peak
 
@@ -76,11 +74,8 @@ def compare(
     if title is None:
         title = found_in(parts[0]) if len(parts) == 1 else compared(parts)
     longest = max(duration or 0.0, *(p.duration for p in parts))
-    canvas = Canvas(width, 0, theme_called(theme))
-    y = PAD
-    for line in wrapped(title, 15, width - 2 * PAD, bold=True):
-        canvas.text(PAD, y + 8, line, 15, bold=True)
-        y += 20
+    canvas = Canvas(width, theme=theme)
+    y = canvas.heading(title)
     y = draw_legend(canvas, [p.trace for p in parts], y + 6, PAD) + 8
     axis = _time_axis(width, parts, longest)
     for part in parts:
