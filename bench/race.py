@@ -28,6 +28,13 @@ class Race:
     note: str = ""
 
 
+def seconds_of(work: Callable[[], object]) -> float:
+    """How long it takes once."""
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
 def both_at_once(
     name: str, ours: str, rival: str, both: Callable[[], Sequence[float]], unit: str = "ms", **facts
 ) -> Race:
@@ -79,9 +86,7 @@ def timed_in_turn(
             if before:
                 before[number]()
             dist.barrier()
-            begun = time.perf_counter()
-            way()
-            times[number].append(time.perf_counter() - begun)
+            times[number].append(seconds_of(way))
     return [statistics.median(each[warm_up:]) for each in times]
 
 
