@@ -55,7 +55,10 @@ def bars(groups: Sequence[Group], title: str, theme: str = "light") -> Picture:
     y = canvas.heading(title)
     said = []
     for group in groups:
-        y = _legend(canvas, group, _bars(canvas, group, y + 10))
+        y = _bars(canvas, group, y + 10)
+        numbered = enumerate(zip(group.parts, COLOURS, strict=False), 1)
+        key = [(str(number), colour, part) for number, (part, colour) in numbered]
+        y = canvas.legend(key, PAD, y) + 8
         said += [_in_words(name, row, group) for name, row in group.rows.items()]
     canvas.height = y + 4
     return Picture(canvas, title, f"Bars. {title}. {' '.join(said)}")
@@ -116,18 +119,6 @@ def _bars(canvas: Canvas, group: Group, y: float) -> float:
         canvas.text(at, y - GAP + 13, words, 11, canvas.theme.muted, anchor)
         y += 14
     return y
-
-
-def _legend(canvas: Canvas, group: Group, y: float) -> float:
-    x = PAD
-    for number, (part, colour) in enumerate(zip(group.parts, COLOURS, strict=False), 1):
-        needed = 26 + width_of(part, 11)
-        if x + needed > canvas.width - PAD:
-            x, y = PAD, y + 20
-        canvas.box(x, y, 18, 14, colour, str(number), 10, bold=True)
-        canvas.text(x + 23, y + 7, part, 11)
-        x += needed + 14
-    return y + 24
 
 
 def _in_words(name: str, row: Mapping[str, float], group: Group) -> str:

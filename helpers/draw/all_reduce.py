@@ -188,7 +188,7 @@ def ways(ranks: int = 8, theme: str = "light") -> Picture:
         for a, b in arrows:
             _between(canvas, spots[a], spots[b])
         for rank, spot in enumerate(spots):
-            canvas.polygon(_circle(spot), canvas.theme.faded(SKY, 0.6))
+            canvas.disc(spot, NODE, canvas.theme.faded(SKY, 0.6))
             canvas.text(*spot, str(rank), 12, anchor="middle", bold=True)
     words = " ".join(
         f"{name}: {says}: {', '.join(f'{a} to {b}' for a, b in arrows)}."
@@ -225,8 +225,3 @@ def _between(canvas: Canvas, start: Point, end: Point) -> None:
     length = math.hypot(x1 - x0, y1 - y0)
     dx, dy = (NODE + 2) * (x1 - x0) / length, (NODE + 2) * (y1 - y0) / length
     canvas.arrow((x0 + dx, y0 + dy), (x1 - dx, y1 - dy), canvas.theme.text, 1.6, head=8)
-
-
-def _circle(middle: Point) -> list[Point]:
-    turns = [2 * math.pi * i / 24 for i in range(24)]
-    return [(middle[0] + NODE * math.cos(a), middle[1] + NODE * math.sin(a)) for a in turns]

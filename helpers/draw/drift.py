@@ -49,13 +49,8 @@ def _draw_round(canvas: Canvas, start: Point, outer: bool) -> None:
         beyond = tuple(s + 1.42 * (m - s) for s, m in zip(start, mean, strict=True))
         canvas.arrow(start, beyond, PURPLE, 2.6, head=11)
         canvas.text(beyond[0] - 4, beyond[1] - 13, "next start", 12, ink, bold=True)
-        _dot(canvas, beyond, PURPLE)
-    _dot(canvas, mean, ink)
+        canvas.disc(beyond, 5, PURPLE)
+    canvas.disc(mean, 5, ink)
     canvas.text(mean[0] + 10, mean[1] + 12, "mean", 12, ink, bold=True)
-    _dot(canvas, start, ink)
+    canvas.disc(start, 5, ink)
     canvas.text(start[0] - 8, start[1] + 20, "common start", 12, ink, bold=True)
-
-
-def _dot(canvas: Canvas, at: Point, color: str) -> None:
-    around = [(5 * math.cos(a), 5 * math.sin(a)) for a in (n * math.pi / 8 for n in range(16))]
-    canvas.polygon([(at[0] + dx, at[1] + dy) for dx, dy in around], color)

@@ -9,7 +9,9 @@ title, description).
 """
 
 import base64
+import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby
@@ -17,7 +19,7 @@ from pathlib import Path
 
 from helpers.draw.style import FONTS, Theme, ink_on
 from helpers.draw.style import theme as theme_called
-from helpers.draw.text import wrapped
+from helpers.draw.text import width_of, wrapped
 from helpers.files import write_whole
 
 Point = tuple[float, float]
@@ -99,12 +101,36 @@ class Canvas:
             y += 20
         return y
 
-    def box(self, x, y, width, height, fill, text="", size=12.0, bold=False, tip="") -> None:
+    def box(
+        self, x, y, width, height, fill, text="", size=12.0, bold=False, tip="", hatch=""
+    ) -> None:
         """Add a rectangle with a text in its middle, black or white, whichever reads better."""
-        self.rect(x, y, width, height, fill, tip)
+        self.rect(x, y, width, height, fill, tip, hatch)
         if text:
             middle = x + width / 2, y + height / 2
             self.text(*middle, text, size, ink_on(fill), "middle", bold)
+
+    def legend(self, entries: Iterable[tuple[str, str, str]], x: float, y: float) -> float:
+        """Draw for each (letter, color, word) a swatch and its word; return the y below.
+
+        What has no color is hatched, as waiting is. What finds no room goes into another row.
+        """
+        left, below = x, y
+        for letter, colour, word in entries:
+            swatch = max(16.0, width_of(letter, 10, bold=True) + 6)
+            needed = swatch + 5 + width_of(word, 11)
+            if x + needed > self.width - left:
+                x, y = left, y + 20
+            hatch = "" if colour else self.theme.wait
+            self.box(x, y, swatch, 14, colour or self.theme.band, letter, 10, True, hatch=hatch)
+            self.text(x + swatch + 5, y + 7, word, 11)
+            x, below = x + needed + 16, y + 16
+        return below
+
+    def disc(self, middle: Point, radius: float, fill: str) -> None:
+        turns = [2 * math.pi * i / 24 for i in range(24)]
+        x, y = middle
+        self.polygon([(x + radius * math.cos(a), y + radius * math.sin(a)) for a in turns], fill)
 
     def arrow(self, start: Point, end: Point, colour: str, width=1.0, head=5.0) -> None:
         """Add a straight arrow with a filled head whose tip is at `end`."""

@@ -13,29 +13,25 @@ from helpers.draw.text import listed, width_of
 from helpers.trace import Event, Trace
 
 LABEL, ROW, BAR = 48.0, 17.0, 4.0
-ENDS = {"backward": "BI", "weights": "BW"}  # what frees the activations of a micro-batch
 FADED = 0.5  # how strong the color of a later step is
 Kept = tuple[float, float, int]  # from the start of F, until, micro-batch
 
 
-def kept(
-    traces: Mapping[str, Trace], title: str = "", until: str = "weights", theme: str = "light"
-) -> Picture:
+def kept(traces: Mapping[str, Trace], title: str = "", theme: str = "light") -> Picture:
     """Draw pipeline steps side by side, and below each rank a bar for each micro-batch it keeps.
 
-    A bar lasts from the start of F to the end of the backward that frees the activations, so the
+    A bar lasts from the start of F to the end of B, or of W, which frees the activations, so the
     height of a stack is the memory of the rank. All steps have the same scale.
 
     Args:
         traces: by name, with F, B or F, I, W that name their micro-batch.
         title: what was found.
-        until: "weights": B or W frees a micro-batch; "backward": B or I does.
         theme: "light" or "dark".
     """
     canvas = Canvas(theme=theme)
     width = (canvas.width - PAD * (len(traces) + 1)) / len(traces)
     longest = max(trace.duration for trace in traces.values())
-    slots = {name: _slots(trace, ENDS[until]) for name, trace in traces.items()}
+    slots = {name: _slots(trace) for name, trace in traces.items()}
     top = _draw_title(canvas, title)
     bottom, words = top, [title] if title else []
     for number, (name, trace) in enumerate(traces.items()):
@@ -53,12 +49,12 @@ def kept(
     return Picture(canvas, title, ". ".join(words) + ".")
 
 
-def _slots(trace: Trace, ends: str) -> dict[int, list[list[Kept]]]:
+def _slots(trace: Trace) -> dict[int, list[list[Kept]]]:
     """Return for each rank rows of micro-batches that it keeps one after the other."""
     rows: dict[int, list[list[Kept]]] = {}
     for rank, events in trace.by_rank().items():
         begun = {_key(e): e.start for e in events if e.kind == "F"}
-        spans = [(begun[_key(e)], e.end, _key(e)[1]) for e in events if e.kind in ends]
+        spans = [(begun[_key(e)], e.end, _key(e)[1]) for e in events if e.kind in "BW"]
         rows[rank] = []
         for span in sorted(spans):
             free = next((row for row in rows[rank] if row[-1][1] <= span[0] + 1e-9), None)
@@ -132,12 +128,9 @@ def steps(
             y += ROW + 2
         y += 12
         words.append(told)
-    for kind in "FIW":
-        x = start + 190 * "FIW".index(kind)
-        canvas.box(x, y, 16, 14, look(kind).colour, kind, 10, bold=True)
-        canvas.text(x + 22, y + 7, look(kind).word.replace("backward: ", ""), 11)
-    canvas.text(start + 570, y + 7, "pale: the next step", 11, canvas.theme.muted)
-    canvas.height = y + 14 + PAD
+    key = [(k, look(k).colour, look(k).word.replace("backward: ", "")) for k in "FIW"]
+    key.append(("", canvas.theme.faded(look("F").colour, FADED), "pale: the next step"))
+    canvas.height = canvas.legend(key, start, y) + PAD
     return Picture(canvas, title, ". ".join(words) + ".")
 
 

@@ -45,7 +45,6 @@ class Piece:
 def stages(
     counts: Sequence[int] = (2, 2, 2),
     message: str = "",
-    title: str = "One tensor goes right, one of the same shape comes back",
     theme: str = "light",
 ) -> Picture:
     """Draw a model cut into stages, y going right and its gradient coming back.
@@ -53,6 +52,7 @@ def stages(
     counts: the layers of each stage. message: the shape of what travels, "3 × 128 × 64".
     """
     canvas = Canvas(theme=theme)
+    title = "One tensor goes right, one of the same shape comes back"
     canvas.heading(title)
     pieces = pieces_of(counts)
     widths = [len(names) * PIECE + 16 for names in pieces]
