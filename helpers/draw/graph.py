@@ -75,13 +75,9 @@ def _lanes(arrows: Sequence[Arrow]) -> list[int]:
     lanes = []
     for arrow in arrows:
         low, high = sorted((arrow.source, arrow.target))
-        for lane, spans in enumerate(taken):  # noqa: B007
-            if all(high <= a or b <= low for a, b in spans) and not any(
-                (low, high) == span for span in spans
-            ):
-                break
-        else:
-            lane = len(taken)
+        free = (n for n, spans in enumerate(taken) if all(high <= a or b <= low for a, b in spans))
+        lane = next(free, len(taken))
+        if lane == len(taken):
             taken.append([])
         taken[lane].append((low, high))
         lanes.append(lane)
