@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 
-from helpers.draw import Arrow, Node, Picture, arcs
 from helpers.waits.graph import Deadlock, Wait, find_deadlock
 
 MOST_TOLD = 4  # this many waits of a long cycle are named one by one
@@ -51,8 +50,8 @@ def picture(
     others: dict[int, str] | None = None,
     title: str = "",
     theme: str = "light",
-) -> Picture:
-    """Draw who waits for whom; the waits of the deadlock stand out.
+):
+    """Return a `Picture` of who waits for whom; the waits of the deadlock stand out.
 
     Args:
         waits: who waits for whom.
@@ -61,6 +60,8 @@ def picture(
         title: what was found; computed by default.
         theme: "light" or "dark".
     """
+    from helpers.draw import Arrow, Node, arcs  # the sentence is asked for without it
+
     deadlock = find_deadlock(waits, ended)
     rows = {w.who: Node(f"rank {w.who}", w.doing, w.where, w.line) for w in waits}
     rows |= {who: Node(f"rank {who}", "has ended", faded=True) for who in ended}

@@ -6,8 +6,8 @@ import pytest
 
 from bench.cluster_model.published import megatron, vtrain
 from helpers.cluster import Interconnect, Layout, estimate, preset
-from helpers.cluster.network import all_gather_seconds, all_reduce_seconds, message_seconds
-from helpers.cluster.seconds import Seconds
+from helpers.cluster.layer import Seconds
+from helpers.cluster.machine import all_gather_seconds, all_reduce_seconds, message_seconds
 from helpers.cluster.validate import recomputation
 from helpers.cost import all_reduce_bytes, gpt, layer_activations, read_config, states
 from helpers.simulate import OutOfMemory

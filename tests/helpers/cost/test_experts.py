@@ -7,7 +7,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from helpers.cluster import Layout, estimate, memory, preset
-from helpers.cluster.network import all_gather_seconds, all_to_all_seconds
+from helpers.cluster.machine import all_gather_seconds, all_to_all_seconds
 from helpers.cluster.parts import parts, stage_parameters
 from helpers.cost import (
     MoE,

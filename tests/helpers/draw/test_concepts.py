@@ -4,7 +4,7 @@ import pytest
 
 from helpers.draw import collectives, replicas, ring, ring_table, ways
 from helpers.draw.all_reduce import ring_steps
-from helpers.draw.collectives import COLLECTIVES
+from helpers.draw.held import COLLECTIVES
 from helpers.draw.mesh import cut_weights
 from helpers.draw.picture import Text
 

@@ -34,15 +34,14 @@ def test_each_micro_batch_is_a_bar_and_the_stacks_are_what_is_kept():
     assert "at most 5 and 5" in picture.alt and "at most 2 and 1" in picture.alt
 
 
-def test_until_the_input_gradient_less_is_kept():
-    late, early = kept(traces(zb_h2(3, 6))), kept(traces(zb_h2(3, 6)), until="backward")
-    assert "5, 5 and 5" in late.alt and "5, 3 and 1" in early.alt
+def test_activations_are_kept_until_w():
+    assert "5, 5 and 5" in kept(traces(zb_h2(3, 6))).alt
 
 
 def test_every_other_step_is_pale():
     picture = steps(traces(waves(one_f_one_b(2, 3), 2)), 3)
     assert len(rects(picture, BLUE)) == 2 * 3 + 1  # and one in the key
-    assert len(rects(picture, LIGHT.faded(BLUE, 0.5))) == 2 * 3
+    assert len(rects(picture, LIGHT.faded(BLUE, 0.5))) == 2 * 3 + 1
 
 
 def test_stages_lie_where_the_ranks_say():

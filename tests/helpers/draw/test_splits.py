@@ -4,7 +4,7 @@ from helpers.draw.splits import two_splits
 
 
 def test_each_block_stands_on_both_devices_of_one_half_and_on_one_of_the_other():
-    svg = two_splits(layers=4, sentences=16).svg()
+    svg = two_splits().svg()
     assert all(svg.count(f">block {layer}<") == 3 for layer in range(4))
     assert svg.count(">8 sentences<") == svg.count(">16 sentences<") == 2
 

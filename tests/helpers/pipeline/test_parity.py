@@ -27,7 +27,7 @@ from helpers.schedules import (
     zb_h2,
     zb_v,
 )
-from helpers.search import Style, walk
+from helpers.search import Style, greedy_walk
 from helpers.simulate import Costs
 from helpers.trace import Recorder
 
@@ -49,7 +49,7 @@ BUILDERS = {
     "zb-h2": zb_h2,
     "zb-v": zb_v,
     "dualpipe-v": dualpipe_v,
-    "searched": lambda p, m: walk(range(p), m, *searching(p, m)),
+    "searched": lambda p, m: greedy_walk(range(p), m, *searching(p, m)),
     "fewer micro-batches than stages": lambda p, m: one_f_one_b(p, 1),
 }
 

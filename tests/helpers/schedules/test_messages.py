@@ -6,7 +6,6 @@ from helpers.schedules import (
     Action,
     breadth_first,
     check,
-    crossed_links,
     gpipe,
     interleaved,
     messages,
@@ -15,7 +14,6 @@ from helpers.schedules import (
     source_of,
     target_of,
     zb_h1,
-    zb_v,
 )
 
 
@@ -70,11 +68,3 @@ def test_who_gives_and_who_needs():
     assert [target_of(schedule, Action("F", s, 0)) for s in range(3)] == [1, 2, None]
     assert [target_of(schedule, Action("I", s, 0)) for s in range(3)] == [None, 0, 1]
     assert source_of(schedule, Action("W", 1, 0)) is target_of(schedule, Action("W", 1, 0)) is None
-
-
-def test_only_the_v_needs_messages_in_another_order_than_they_are_sent():
-    for schedule in (gpipe(3, 4), one_f_one_b(4, 8), zb_h1(3, 6), interleaved(2, 4)):
-        assert crossed_links(schedule) == []
-    assert crossed_links(zb_v(2, 4)) == [(0, 1)]
-    swapped = check(parse("0: F0 F1 B0 B1\n1: F1 F0 B0 B1"))
-    assert crossed_links(swapped) == [(0, 1)]

@@ -16,8 +16,6 @@ from helpers.trace import (
     is_pipeline,
     peak,
     time_by_kind,
-    tokens,
-    tokens_per_second,
     waiting,
     with_waits,
 )
@@ -92,13 +90,6 @@ def test_a_rank_that_is_blocked_in_a_receive_waits_until_the_message_is_there():
 def test_time_by_kind_is_sorted():
     trace = Trace([Event(0, "F", 0, 1), Event(1, "B", 0, 3), Event(1, "F", 3, 4)])
     assert list(time_by_kind(trace).items()) == [("B", 3), ("F", 2)]
-    assert time_by_kind(trace, rank=0) == {"F": 1}
-
-
-def test_tokens():
-    trace = data_parallel(steps=2)
-    assert tokens(trace) == 3 * 2 * 512
-    assert tokens_per_second(trace) == pytest.approx(3 * 2 * 512 / trace.duration)
 
 
 def test_peak_is_by_rank_and_name():
@@ -109,7 +100,7 @@ def test_peak_is_by_rank_and_name():
 
 def test_nothing_happened():
     trace = Trace()
-    assert busy_share(trace) == bubble(trace) == tokens_per_second(trace) == 0
+    assert busy_share(trace) == bubble(trace) == 0
     assert bubble(Trace([Event(0, "send", 0, 1)]), over="ideal") == float("inf")
     assert busy(trace) == idle(trace) == idle_by_cause(trace) == peak(trace) == {}
 

@@ -110,7 +110,7 @@ def test_the_picture_of_a_wait_for_one_that_has_ended(theme):
 
 
 def test_no_two_arrows_lie_on_each_other():
-    from helpers.draw.arcs import Arrow, _lanes
+    from helpers.draw.graph import Arrow, _lanes
 
     arrows = [Arrow(a, b) for a in range(5) for b in range(5) if a != b]
     placed = {}

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
-from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, ink_on
-from helpers.draw.style import theme as theme_called
+from helpers.draw.picture import PAD, Canvas, Picture
+from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE
 
 Buffer = Sequence[
     str
@@ -74,7 +72,7 @@ def collectives(which: Sequence[Collective | str] = COLLECTIVES, theme: str = "l
     """
     drawn = [_named(each) if isinstance(each, str) else each for each in which]
     across = 2 if len(drawn) in (2, 4) else 3
-    canvas = Canvas(2 * PAD + across * (BLOCK + APART) - APART, 0, theme_called(theme))
+    canvas = Canvas(2 * PAD + across * (BLOCK + APART) - APART, theme=theme)
     title = "What each of three ranks holds before, and after"
     for i, each in enumerate(drawn):
         x = PAD + (i % across) * (BLOCK + APART)
@@ -105,13 +103,8 @@ def _draw(canvas: Canvas, each: Collective, x: float, y: float) -> None:
 def _draw_held(canvas: Canvas, held: Buffer, x: float, y: float) -> None:
     for i, what in enumerate(held):
         left = x + i * CELL
-        if not what:
-            canvas.rect(left, y, CELL - 3, ROW - 4, canvas.theme.band)
-            continue
-        colour = COLOURS[what[0]]
-        canvas.rect(left, y, CELL - 3, ROW - 4, colour)
-        middle = left + (CELL - 3) / 2, y + (ROW - 4) / 2
-        canvas.text(*middle, what, 12, ink_on(colour), "middle", bold=True)
+        colour = COLOURS[what[0]] if what else canvas.theme.band
+        canvas.box(left, y, CELL - 3, ROW - 4, colour, what, bold=True)
 
 
 def _in_words(each: Collective) -> str:

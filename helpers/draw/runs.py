@@ -8,11 +8,10 @@ the other: the lower ones are wide and pale, the topmost thin and dashed.
 import math
 from collections.abc import Mapping, Sequence
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD, Curve, draw_plot, value_text
+from helpers.draw.picture import PAD, Canvas, Picture
+from helpers.draw.plot import Curve, draw_plot, value_text
 from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
-from helpers.draw.style import theme as theme_called
-from helpers.draw.text import listed, significant, wrapped
+from helpers.draw.text import listed, significant
 
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ((), (7, 3), (2, 3), (10, 3, 2, 3), (14, 4), (4, 2))
@@ -26,7 +25,6 @@ def curves(
     x: str = "step",
     y: str = "loss (nats per token)",
     log: str = "",
-    width: int = 900,
     theme: str = "light",
 ) -> Picture:
     """Draw several runs: ``curves({"one device": losses, "3 ranks": others}, floor=1.9)``.
@@ -38,7 +36,6 @@ def curves(
         floor: a line below which no curve can fall.
         x, y: what the axes show, with the unit.
         log: "x", "y" or "xy" for logarithmic axes; what they show must be above 0.
-        width: pixels.
         theme: "light" or "dark".
 
     Raises:
@@ -54,12 +51,9 @@ def curves(
                     f"{curve.name} has {value:g} at {step:g}, and a logarithmic axis shows "
                     "numbers above 0 only: leave this point out, or draw without log"
                 )
-    canvas = Canvas(width, 0, theme_called(theme))
+    canvas = Canvas(theme=theme)
     title = title or _found(drawn, x)
-    top = PAD
-    for line in wrapped(title, 15, width - 2 * PAD, bold=True):
-        canvas.text(PAD, top + 8, line, 15, bold=True)
-        top += 20
+    top = canvas.heading(title)
     canvas.text(PAD, top + 14, y, 11, canvas.theme.muted)
     canvas.height = draw_plot(canvas, drawn, floor, x, top + 30, log)
     return Picture(canvas, title, _alt(title, drawn, floor, x, y))

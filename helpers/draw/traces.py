@@ -15,8 +15,7 @@ from helpers.draw.findings import (
     memory_name,
 )
 from helpers.draw.lanes import TIPS, Lane, TimeAxis, draw_lane, draw_legend, draw_memory
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.style import theme as theme_called
+from helpers.draw.picture import PAD, WIDE, Canvas, Picture
 from helpers.draw.text import (
     percent,
     shortened,
@@ -24,44 +23,24 @@ from helpers.draw.text import (
     ticks,
     time_unit,
     width_of,
-    wrapped,
 )
 from helpers.trace import LANES, Event, Trace, matched_messages, peak
 
-PAD, MAX_LANES, ARROWS = 14, 4, 80
+MAX_LANES, ARROWS = 4, 80
 
 
-def timeline(
-    trace: Trace,
-    title: str | None = None,
-    *,
-    width: int = 900,
-    duration: float | None = None,
-    arrows: bool | None = None,
-    theme: str = "light",
-) -> Picture:
+def timeline(trace: Trace, title: str | None = None, theme: str = "light") -> Picture:
     """Draw one trace; waits are computed from the events of all ranks (`with_waits`).
 
     Args:
         trace: the events of all ranks.
         title: what was found; computed by default ("3 ranks, 120 ms: 34 % of the time waiting").
-        width: pixels.
-        duration: seconds that the axis covers at least; two pictures with the same can be compared.
-        arrows: whether to draw messages as arrows; by default, if there are few of them.
         theme: "light" or "dark".
     """
-    return compare({"": trace}, title, width=width, duration=duration, arrows=arrows, theme=theme)
+    return compare({"": trace}, title, theme)
 
 
-def compare(
-    traces: dict[str, Trace],
-    title: str | None = None,
-    *,
-    width: int = 900,
-    duration: float | None = None,
-    arrows: bool | None = None,
-    theme: str = "light",
-) -> Picture:
+def compare(traces: dict[str, Trace], title: str | None = None, theme: str = "light") -> Picture:
     """Draw several traces on one scale: ``compare({"predicted": a, "measured": b})``.
 
     Each starts at its own first event. Memory is drawn if every trace counts it. The other
@@ -75,32 +54,27 @@ def compare(
         raise ValueError("compare() needs at least one trace")
     if title is None:
         title = found_in(parts[0]) if len(parts) == 1 else compared(parts)
-    longest = max(duration or 0.0, *(p.duration for p in parts))
-    canvas = Canvas(width, 0, theme_called(theme))
-    y = PAD
-    for line in wrapped(title, 15, width - 2 * PAD, bold=True):
-        canvas.text(PAD, y + 8, line, 15, bold=True)
-        y += 20
+    longest = max(p.duration for p in parts)
+    canvas = Canvas(theme=theme)
+    y = canvas.heading(title)
     y = draw_legend(canvas, [p.trace for p in parts], y + 6, PAD) + 8
-    axis = _time_axis(width, parts, longest)
+    axis = _time_axis(parts, longest)
     for part in parts:
-        y = _draw_part(canvas, part, y, axis, arrows)
+        y = _draw_part(canvas, part, y, axis)
     canvas.height = _draw_axis(canvas, y, axis) if longest else y
     return Picture(canvas, title, in_words(title, parts))
 
 
-def _time_axis(width: float, parts: list[TraceSummary], longest: float) -> TimeAxis:
+def _time_axis(parts: list[TraceSummary], longest: float) -> TimeAxis:
     names = [width_of(f"rank {rank}", 12) for p in parts for rank in p.trace.ranks]
     lanes = {e.lane for p in parts for e in p.trace.events} - set(LANES)
     names += [min(width_of(lane, 10), 110) for lane in lanes]
     names += [width_of("memory", 10) for p in parts if p.trace.counters]
     unit = parts[0].trace.meta.get("unit", "s")
-    return TimeAxis(PAD + max(names, default=40) + 10, width - PAD - 76, longest or 1e-6, unit)
+    return TimeAxis(PAD + max(names, default=40) + 10, WIDE - PAD - 76, longest or 1e-6, unit)
 
 
-def _draw_part(
-    canvas: Canvas, part: TraceSummary, y: float, axis: TimeAxis, arrows: bool | None
-) -> float:
+def _draw_part(canvas: Canvas, part: TraceSummary, y: float, axis: TimeAxis) -> float:
     """Draw one trace, and return the y below it."""
     trace, theme = part.trace, canvas.theme
     if part.name:
@@ -138,7 +112,7 @@ def _draw_part(
             y = draw_memory(canvas, counts, highest, part.duration, y, axis)
         y += _gap(len(rows))
     pairs = matched_messages(trace)
-    if arrows if arrows is not None else 0 < len(pairs) <= ARROWS:
+    if len(pairs) <= ARROWS:
         _draw_arrows(canvas, pairs, tops, heights, axis)
     if part.duration:
         _draw_grid(canvas, top - 4, y, axis, behind)

@@ -8,19 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from helpers.draw.curves import COLOURS
-from helpers.draw.picture import Canvas, Picture
+from helpers.draw.picture import PAD, WIDE, Canvas, Picture
 from helpers.draw.plot import (
     HEIGHT,
-    PAD,
     Plot,
     draw_axes,
     draw_marker,
     left_of_axis,
     stretched,
 )
-from helpers.draw.style import theme as theme_called
-from helpers.draw.text import significant, width_of, wrapped
+from helpers.draw.runs import COLOURS
+from helpers.draw.text import significant, width_of
 
 BESIDE = 11.0  # pixels from a point to its name
 LINE = 15.0
@@ -50,7 +48,6 @@ def points(
     x: str,
     y: str = "loss (nats per token)",
     log: str = "x",
-    width: int = 900,
     theme: str = "light",
 ) -> Picture:
     """Draw each method as a point with its name: ``points({"every step": Point(1.2, losses)}, …)``.
@@ -60,7 +57,6 @@ def points(
         title: what was found.
         x, y: what the axes show, with the unit.
         log: "x", "y" or "xy" for logarithmic axes; what they show must be above 0.
-        width: pixels.
         theme: "light" or "dark".
 
     Raises:
@@ -68,13 +64,10 @@ def points(
     """
     if not found:
         raise ValueError("points() needs at least one point: {'name': Point(at, values)}")
-    canvas = Canvas(width, 0, theme_called(theme))
-    top = PAD
-    for line in wrapped(title, 15, width - 2 * PAD, bold=True):
-        canvas.text(PAD, top + 8, line, 15, bold=True)
-        top += 20
+    canvas = Canvas(theme=theme)
+    top = canvas.heading(title)
     canvas.text(PAD, top + 14, y, 11, canvas.theme.muted)
-    plot = _plot(found, width, top + 30, log)
+    plot = _plot(found, top + 30, log)
     draw_axes(canvas, plot, x)
     families = list(dict.fromkeys(point.family for point in found.values()))
     for number, family in enumerate(families):
@@ -84,12 +77,12 @@ def points(
     return Picture(canvas, title, _in_words(title, found, x, y))
 
 
-def _plot(found: Mapping[str, Point], width: float, top: float, log: str) -> Plot:
+def _plot(found: Mapping[str, Point], top: float, log: str) -> Plot:
     places = [point.at for point in found.values()]
     values = [value for point in found.values() for value in point.values]
     steps = stretched(min(places), max(places), 0.08, "x" in log)
     edges = stretched(min(values), max(values), 0.12, "y" in log)
-    return Plot(left_of_axis(edges, log), width - PAD, top, top + HEIGHT, steps, edges, log)
+    return Plot(left_of_axis(edges, log), WIDE - PAD, top, top + HEIGHT, steps, edges, log)
 
 
 def _draw_family(canvas: Canvas, plot: Plot, members: list[Point], number: int) -> None:

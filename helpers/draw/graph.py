@@ -7,11 +7,9 @@ a table, and the arrows run in the margin on the left, each in a lane of its own
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import VERMILLION
-from helpers.draw.style import theme as theme_called
-from helpers.draw.text import shortened, width_of, wrapped
+from helpers.draw.text import shortened, width_of
 
 ROW = 52.0  # pixels from row to row
 LANE = 16.0  # pixels from one arrow to the next
@@ -46,7 +44,6 @@ def arcs(
     title: str,
     alt: str,
     theme: str = "light",
-    width: int = 900,
 ) -> Picture:
     """Draw the rows from top to bottom, and the arrows on their left.
 
@@ -56,13 +53,9 @@ def arcs(
         title: what was found.
         alt: the picture in words.
         theme: "light" or "dark".
-        width: pixels.
     """
-    canvas = Canvas(width, 0, theme_called(theme))
-    top = PAD
-    for line in wrapped(title, 15, width - 2 * PAD, bold=True):
-        canvas.text(PAD, top + 8, line, 15, bold=True)
-        top += 22
+    canvas = Canvas(theme=theme)
+    top = canvas.heading(title)
     arrows = sorted(arrows, key=lambda a: (abs(a.source - a.target), a.source))
     lanes = _lanes(arrows)
     left = PAD + LANE * (max(lanes, default=0) + 1) + 18
@@ -82,13 +75,9 @@ def _lanes(arrows: Sequence[Arrow]) -> list[int]:
     lanes = []
     for arrow in arrows:
         low, high = sorted((arrow.source, arrow.target))
-        for lane, spans in enumerate(taken):  # noqa: B007
-            if all(high <= a or b <= low for a, b in spans) and not any(
-                (low, high) == span for span in spans
-            ):
-                break
-        else:
-            lane = len(taken)
+        free = (n for n, spans in enumerate(taken) if all(high <= a or b <= low for a, b in spans))
+        lane = next(free, len(taken))
+        if lane == len(taken):
             taken.append([])
         taken[lane].append((low, high))
         lanes.append(lane)

@@ -1,9 +1,7 @@
 """Data parallelism as a picture: replicas, their own text, one mean of all gradients."""
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
-from helpers.draw.style import BLUE, LIGHT_GREY, ORANGE, PURPLE, ink_on
-from helpers.draw.style import theme as theme_called
+from helpers.draw.picture import PAD, Canvas, Picture
+from helpers.draw.style import BLUE, LIGHT_GREY, ORANGE, PURPLE
 
 ROW, HIGH, TOP = 70.0, 36.0, 50.0
 # Where each column starts, and how wide it is.
@@ -19,7 +17,7 @@ TEXT, MODEL, OWN, SUM, MEAN, STEP = (
 
 def replicas(ranks: int = 3, theme: str = "light") -> Picture:
     """Draw one step of data-parallel training, a row for each rank."""
-    canvas = Canvas(900, TOP + ranks * ROW + PAD, theme_called(theme))
+    canvas = Canvas(900, TOP + ranks * ROW + PAD, theme=theme)
     heads = ("its own text", "the same weights", "gradient", "", "mean", "the same step")
     columns = (TEXT, MODEL, OWN, SUM, MEAN, STEP)
     for head, (x, wide) in zip(heads, columns, strict=True):
@@ -27,9 +25,8 @@ def replicas(ranks: int = 3, theme: str = "light") -> Picture:
     for rank in range(ranks):
         _draw_rank(canvas, rank, ranks, TOP + rank * ROW)
     x, wide = SUM
-    canvas.rect(x, TOP - 8, wide, ranks * ROW - ROW + HIGH + 16, LIGHT_GREY)
-    middle = x + wide / 2, TOP + (ranks * ROW - ROW + HIGH) / 2
-    canvas.text(*middle, "all-reduce", 13, ink_on(LIGHT_GREY), "middle", bold=True)
+    high = ranks * ROW - ROW + HIGH + 16
+    canvas.box(x, TOP - 8, wide, high, LIGHT_GREY, "all-reduce", 13, bold=True)
     title = "Equal weights and one mean gradient: after the step the weights are equal again"
     words = (
         f"Each of {ranks} ranks reads its own text with the same weights w, computes F and B, and "
@@ -47,19 +44,15 @@ def _draw_rank(canvas: Canvas, rank: int, ranks: int, y: float) -> None:
     _box(canvas, MODEL, y, theme.band)
     canvas.text(MODEL[0] + 16, middle, "w", 14, bold=True)
     for letter, colour, x in (("F", BLUE, 40), ("B", ORANGE, 92)):
-        canvas.rect(MODEL[0] + x, y + 6, 48, HIGH - 12, colour)
-        canvas.text(MODEL[0] + x + 24, middle, letter, 13, ink_on(colour), "middle", bold=True)
-    own = theme.faded(PURPLE, 0.35)
-    _box(canvas, OWN, y, own, f"g{rank}", ink_on(own))
-    _box(canvas, MEAN, y, PURPLE, "g", ink_on(PURPLE))
+        canvas.box(MODEL[0] + x, y + 6, 48, HIGH - 12, colour, letter, 13, bold=True)
+    _box(canvas, OWN, y, theme.faded(PURPLE, 0.35), f"g{rank}")
+    _box(canvas, MEAN, y, PURPLE, "g")
     _box(canvas, STEP, y, theme.band, "w ← w − η g")
     for left, right in ((TEXT, MODEL), (MODEL, OWN), (OWN, SUM), (SUM, MEAN), (MEAN, STEP)):
         start = left[0] + left[1] + 5, middle
         canvas.arrow(start, (right[0] - 5, middle), theme.text, 1.6, head=8)
 
 
-def _box(canvas: Canvas, column: tuple, y: float, fill: str, text="", ink=None) -> None:
+def _box(canvas: Canvas, column: tuple[int, int], y: float, fill: str, text: str = "") -> None:
     x, wide = column
-    canvas.rect(x, y, wide, HIGH, fill)
-    if text:
-        canvas.text(x + wide / 2, y + HIGH / 2, text, 13, ink, "middle")
+    canvas.box(x, y, wide, HIGH, fill, text, 13)
