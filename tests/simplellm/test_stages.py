@@ -204,11 +204,6 @@ def test_a_stage_of_two_ends_has_its_head_from_the_start():
     assert ends.forward_end(ends.embed(IDS)).shape == (3, 12, 50)
 
 
-def test_shared_weights_tie_the_first_stage_to_itself():
-    first = LLamaFirstStage(50, n_layers=1, share_weights=True, **SIZES)
-    assert first.lm_head.weight is first._embedding.weight
-
-
 def test_a_first_stage_without_a_head_refuses_forward_end():
     first = LLamaFirstStage(50, n_layers=1, de_embed=False, **SIZES)
     with pytest.raises(RuntimeError, match="no final norm and head: build it with de_embed=True"):

@@ -1,7 +1,6 @@
 """What stories look like: English that holds together."""
 
 import re
-from collections import Counter
 from itertools import islice
 
 from simplellm.stories import derivation, stories
@@ -9,18 +8,6 @@ from simplellm.stories.grammar import Choice, story_grammar
 from simplellm.stories.unambiguous import first_letters
 
 TEXTS = list(islice(stories(seed=5), 1200))
-
-
-def test_a_and_an_before_the_right_words():
-    # Judged by letters and a list of exceptions, not by the rule that wrote them.
-    spoken_as_consonant = {"unicorn", "unicycle", "uniform", "ukulele", "one", "unicorns"}
-    spoken_as_vowel = {"hour", "honest", "hourglass"}
-    pairs = Counter(pair for text in TEXTS for pair in re.findall(r"\b([Aa]n?) (\w+)", text))
-    assert len(pairs) > 500
-    for found, word in pairs:
-        vowel = word[0].lower() in "aeiou" and word not in spoken_as_consonant
-        wanted = "an" if vowel or word in spoken_as_vowel else "a"
-        assert found.lower() == wanted, f"{found} {word}"
 
 
 def test_a_before_a_slot_fits_all_that_can_stand_there():
@@ -65,20 +52,6 @@ def test_boys_are_he_and_girls_are_she():
         if match:
             assert (match[1] == "boy") == (match[2] in ("He", "His")), text
     assert seen > 500
-
-
-def test_no_two_people_of_a_story_share_a_name():
-    for number in range(300):
-        people = [
-            pick.index for pick in derivation(number, seed=5) if pick.name.endswith(":person")
-        ]
-        assert len(people) == len(set(people))
-
-
-def test_the_lexicon_is_large_and_in_use():
-    words = Counter(word for text in TEXTS for word in re.findall(r"[a-z]+", text.lower()))
-    assert len(words) > 3000
-    assert sum(count >= 3 for count in words.values()) > 2000
 
 
 def test_every_plot_is_told():
