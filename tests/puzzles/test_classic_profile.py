@@ -1,7 +1,5 @@
 """The classic profile: the lab's arithmetic, computed here once more from its published rates."""
 
-import json
-
 import part0
 import part1
 import part2
@@ -9,8 +7,7 @@ import part4
 import pytest
 from cluster import Dist, outcome, run
 from cluster.facts import Facts
-from cluster.machine import read_machine
-from lib import Activation, Model, WeightGrad
+from lib import Activation, WeightGrad
 from steps import data_parallel, layers_of
 from utils import get_model_theoretical_best_time, get_training_stats
 
@@ -114,16 +111,6 @@ def test_part_4_has_full_score_on_32_ranks(layers):
     assert found.mfu >= 0.80 and found.memory <= 60e9
 
 
-def test_part_4_on_64_ranks_is_as_good_as_whole_layer_collectives_allow():
-    """0.695: 64 layers are reduced while each rank computes 32 samples. Without any other cost than
-    loading whole weights it would be 0.6952."""
-    found = outcome(run(part4.part4_training_loop, 64, 64, 2048, 64, profile="classic"))
-    bound = 64 * (2 * forward_by_hand(32) + WEIGHT / 45e9 + 2e-5 + WEIGHT / (450e9 * 0.9))
-    assert found.best / bound == pytest.approx(0.6952, abs=5e-5)
-    assert found.mfu == pytest.approx(0.6950, abs=5e-5)
-    assert found.points == (3.5, 3, 5)
-
-
 def test_overlap_and_groups_cost_what_whole_collectives_cost():
     async def waits_late(model):
         books = model.storage()
@@ -158,25 +145,3 @@ def test_log_has_the_events_of_the_lab():
     event = models[1].log[1]
     assert (event.layer, event.rank, event.samples) == (0, 1, {2, 3})
     assert event.duration == forward_by_hand(2)
-
-
-def test_a_calculon_file_with_offsets(tmp_path):
-    table = json.loads((read_machine.__globals__["FOLDER"] / "h100.json").read_text())
-    for network in table["networks"]:
-        network["ops"] = {"p2p": [1.0, None], "all_reduce": [2.0, -1], "all_gather": [1.0, -1]}
-    path = tmp_path / "mine.json"
-    path.write_text(json.dumps(table))
-    network = read_machine(path).network(32)
-    assert network.seconds("all_reduce", 45e9, 4) == pytest.approx(1.5 + 2e-5)
-    assert network.seconds("p2p", 45e9, 2) == pytest.approx(1 + 2e-5)
-    table["networks"][1]["ops"] = {"p2p": 1.0, "all_reduce": 1.0}
-    table["networks"][1]["collective_minus1_scalar"] = True
-    path.write_text(json.dumps(table))
-    network = read_machine(path).network(32)
-    assert network.seconds("all_reduce", 45e9, 4) == pytest.approx(0.75 + 2e-5)
-    assert network.seconds("p2p", 45e9, 4) == pytest.approx(1 + 2e-5)
-
-
-def test_the_whole_model_default_arguments_of_the_lab():
-    model = Model()
-    assert (model.rank, model.world_size, model.num_layers, model.global_batch_size) == (0, 1, 2, 1)
