@@ -1,5 +1,7 @@
 """The classic profile: the lab's arithmetic, computed here once more from its published rates."""
 
+import json
+
 import part0
 import part1
 import part2
@@ -7,6 +9,7 @@ import part4
 import pytest
 from cluster import Dist, outcome, run
 from cluster.facts import Facts
+from cluster.machine import read_machine
 from lib import Activation, WeightGrad
 from steps import data_parallel, layers_of
 from utils import get_model_theoretical_best_time, get_training_stats
@@ -145,3 +148,20 @@ def test_log_has_the_events_of_the_lab():
     event = models[1].log[1]
     assert (event.layer, event.rank, event.samples) == (0, 1, {2, 3})
     assert event.duration == forward_by_hand(2)
+
+
+def test_a_calculon_file_with_offsets(tmp_path):
+    table = json.loads((read_machine.__globals__["FOLDER"] / "h100.json").read_text())
+    for network in table["networks"]:
+        network["ops"] = {"p2p": [1.0, None], "all_reduce": [2.0, -1], "all_gather": [1.0, -1]}
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(table))
+    network = read_machine(path).network(32)
+    assert network.seconds("all_reduce", 45e9, 4) == pytest.approx(1.5 + 2e-5)
+    assert network.seconds("p2p", 45e9, 2) == pytest.approx(1 + 2e-5)
+    table["networks"][1]["ops"] = {"p2p": 1.0, "all_reduce": 1.0}
+    table["networks"][1]["collective_minus1_scalar"] = True
+    path.write_text(json.dumps(table))
+    network = read_machine(path).network(32)
+    assert network.seconds("all_reduce", 45e9, 4) == pytest.approx(0.75 + 2e-5)
+    assert network.seconds("p2p", 45e9, 4) == pytest.approx(1 + 2e-5)
