@@ -140,17 +140,6 @@ def test_each_epoch_has_its_own_order():
     assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
 
 
-def test_the_same_seed_gives_the_same_losses():
-    losses = {seed: [alone(*TINY, "--seed", seed), alone(*TINY, "--seed", seed)] for seed in (0, 1)}
-    assert losses[0][0] == losses[0][1] != losses[1][0]
-
-
-def alone(*arguments):
-    return lab().train(
-        flags(*arguments), prepared(*arguments), torch.device("cpu"), lambda *_: None
-    )
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 def test_each_type_of_numbers_trains_with_weights_that_are_not_half(dtype):
     options = flags(*TINY, "--dtype", dtype)
