@@ -2,11 +2,33 @@
 
 import pytest
 
-from helpers.draw import collectives, replicas, ring, ring_table, ways
+from helpers.draw import Point, collectives, points, replicas, ring, ring_table, ways
 from helpers.draw.all_reduce import ring_steps
 from helpers.draw.collectives import COLLECTIVES
+from helpers.draw.drift import COLORS, drift
 from helpers.draw.mesh import cut_weights
-from helpers.draw.picture import Text
+from helpers.draw.picture import Line
+from helpers.draw.pipelines import kept, places, steps
+from helpers.draw.splits import two_splits
+from helpers.draw.stages import Piece, cut, stages
+from helpers.schedules import gpipe, one_f_one_b, waves, zb_h2
+from helpers.simulate import simulate
+
+PIECES = Piece(0.0, 0.0, 4e6), Piece(1.0, 2.0, 2e6), Piece(2.0, 4.0, 5e6)
+SPREAD = {
+    "gradients, every step": Point(300, [2.2, 2.4, 2.3], "gradients"),
+    "weights, every step": Point(300, [2.4, 2.5, 2.6], "weights"),
+    "once": Point(1.5, [3.3], "weights"),
+}
+
+
+def traces(*schedules):
+    return {schedule.name: simulate(schedule).trace for schedule in schedules}
+
+
+def two_steps(**theme):
+    return steps(traces(waves(one_f_one_b(4, 8), 2), waves(zb_h2(4, 8), 2)), 8, "Two", **theme)
+
 
 DRAWINGS = {
     "collectives": collectives,
@@ -18,6 +40,14 @@ DRAWINGS = {
     "few ways": lambda **theme: ways(3, **theme),
     "replicas": replicas,
     "weights on a mesh": cut_weights,
+    "local steps": drift,
+    "what ranks keep": lambda **theme: kept(traces(gpipe(4, 8), one_f_one_b(4, 8)), "K", **theme),
+    "two steps": two_steps,
+    "where stages lie": lambda **theme: places({"a line": range(4), "a V": [0, 1, 1, 0]}, **theme),
+    "stages": lambda **theme: stages((0, 6, 0), "3 × 128 × 64", **theme),
+    "a cut": lambda **theme: cut((3, 2, 1), *PIECES, **theme),
+    "points": lambda **theme: points(SPREAD, "a title", x="MB", **theme),
+    "points, logarithmic": lambda **theme: points(SPREAD, "t", x="MB", log="xy", **theme),
 }
 
 
@@ -58,6 +88,13 @@ def test_an_all_reduce_is_a_reduce_scatter_and_an_all_gather():
     assert place == gathered, "each part stands where the all-gather expects it"
 
 
-def test_a_ring_names_the_part_that_arrives():
-    words = {shape.text for shape in ring(4, 1).canvas.shapes if isinstance(shape, Text)}
-    assert {"part 0", "part 1", "part 2", "part 3", "11", "110"} <= words
+def test_three_paths_leave_one_point_in_each_half():
+    lines = [s for s in drift().canvas.shapes if isinstance(s, Line) and s.colour in COLORS]
+    starts = [line.points[0] for line in lines]
+    assert len({start for start in starts if starts.count(start) == 3}) == 2
+
+
+def test_each_block_stands_on_both_devices_of_one_half_and_on_one_of_the_other():
+    svg = two_splits(layers=4, sentences=16).svg()
+    assert all(svg.count(f">block {layer}<") == 3 for layer in range(4))
+    assert svg.count(">8 sentences<") == svg.count(">16 sentences<") == 2

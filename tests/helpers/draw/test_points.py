@@ -4,7 +4,6 @@ import pytest
 
 from helpers.draw import Point, curves, points
 from helpers.draw.picture import Line, Text
-from helpers.draw.text import power_label, powers
 
 FOUND = {
     "gradients, every step": Point(300, [2.2, 2.4, 2.3], "gradients"),
@@ -18,22 +17,10 @@ def texts(picture):
     return {s.text: s for s in picture.canvas.shapes if isinstance(s, Text)}
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("log", ["", "x", "xy"])
-def test_every_text_has_its_place(log, theme, check_layout):
-    check_layout(points(FOUND, "a title", x="MB", log=log, theme=theme))
-
-
 def test_a_name_stands_beside_its_point_and_the_order_is_that_of_the_costs():
     shown = texts(points(FOUND, "t", x="MB"))
     assert shown["once"].x < shown["every 4"].x < shown["weights, every step"].x
     assert shown["once"].y < shown["every 4"].y  # a higher loss is higher up
-
-
-def test_on_a_logarithmic_axis_equal_ratios_are_equal_lengths():
-    picture = points({str(n): Point(10.0**n, [1.0]) for n in range(3)}, "t", x="MB", log="x")
-    one, ten, hundred = (texts(picture)[name].x for name in "012")
-    assert ten - one == pytest.approx(hundred - ten)
 
 
 def test_the_alternative_text_has_mean_and_spread():
@@ -53,10 +40,3 @@ def test_curves_on_a_logarithmic_axis():
     assert first - second == pytest.approx(second - third)
     with pytest.raises(ValueError, match="a has 0 at 1, and a logarithmic axis"):
         curves({"a": [1.0, 0.0]}, log="y")
-
-
-def test_round_values_of_a_logarithmic_axis():
-    assert powers(1.5, 300) == [10.0, 100.0]
-    assert powers(2, 30) == [2.0, 5.0, 10.0, 20.0]
-    assert len(powers(1e-17, 1.0)) <= 8
-    assert list(map(power_label, (0.01, 1000, 1e-16, 2e6))) == ["0.01", "1,000", "10⁻¹⁶", "2 × 10⁶"]

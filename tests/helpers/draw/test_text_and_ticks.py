@@ -4,16 +4,12 @@ import pytest
 
 from helpers.draw.text import (
     bytes_text,
-    first_that_fits,
     listed,
     percent,
-    shortened,
     significant,
-    tick_labels,
     ticks,
     time_text,
     width_of,
-    wrapped,
 )
 
 
@@ -81,17 +77,6 @@ def test_texts_are_never_wider_than_measured(text, bold):
     assert drawn.width <= width_of(text, 20, bold) <= 1.35 * drawn.width
 
 
-def test_fitting_and_wrapping():
-    assert first_that_fits(["F12", "F"], 12, room=12) == "F"
-    assert first_that_fits(["F12", "F"], 12, room=3) == ""
-    lines = wrapped("one two three four", 10, room=width_of("one two", 10))
-    assert lines == ["one two", "three", "four"]
-    assert shortened("three", 10, 100) == "three"
-    assert shortened("three words here", 10, width_of("three w…", 10)) == "three w…"
-    assert shortened("three words here", 10, width_of("three …", 10)) == "three…"
-    assert wrapped("", 10, 100) == [] and wrapped("immeasurable", 10, 5) == ["immeasurable"]
-
-
 @pytest.mark.parametrize(
     "low, high, expected",
     [
@@ -104,10 +89,3 @@ def test_fitting_and_wrapping():
 )
 def test_ticks_are_round(low, high, expected):
     assert ticks(low, high, at_most=7) == pytest.approx(expected)
-
-
-def test_labels_have_the_same_number_of_decimals():
-    assert tick_labels([0.0, 0.5, 1.0]) == ["0.0", "0.5", "1.0"]
-    assert tick_labels([0, 500.0, 1000.0]) == ["0", "500", "1,000"]
-    assert tick_labels([-0.0, 0.05, 0.1]) == ["0.00", "0.05", "0.10"]
-    assert tick_labels([3.0]) == ["3"]

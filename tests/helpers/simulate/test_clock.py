@@ -5,9 +5,7 @@ import pytest
 from helpers.schedules import (
     BadSchedule,
     gpipe,
-    one_f_one_b,
     parse,
-    zb_v,
 )
 from helpers.simulate import Costs, simulate
 
@@ -17,11 +15,6 @@ def test_a_message_takes_latency_and_its_bytes_and_computing_goes_on():
     done = simulate(gpipe(2, 2), costs)
     assert done.times.starts == [[0, 1, 7, 9], [2, 3, 4, 6]]
     assert (done.messages, done.bytes) == (4, 200)
-
-
-def test_stages_of_one_rank_wait_for_no_message():
-    done = simulate(zb_v(1, 1), Costs(latency=5, bandwidth=1, message_bytes=5))
-    assert (done.step_time, done.messages, done.bytes) == (6, 0, 0)
 
 
 def test_messages_of_one_link_follow_each_other_and_latency_does_not_hold_them_up():
@@ -56,13 +49,6 @@ def test_all_reduce_and_update_follow_the_last_action_of_each_rank():
         (1, "update", 8, 8.5),
     ]
     assert done.busy == [6.5, 6.5]
-
-
-def test_the_same_costs_give_the_same_times_and_a_short_line():
-    first, second = simulate(one_f_one_b(4, 8)), simulate(one_f_one_b(4, 8), Costs())
-    assert first.times == second.times and first.trace == second.trace
-    line = "<1F1B: 4 ranks, 4 stages, 8 micro-batches: 33 s, bubble 27.3% of the total>"
-    assert repr(first) == line
 
 
 def test_what_cannot_run_is_not_simulated():

@@ -8,7 +8,6 @@ from helpers.schedules import (
     interleaved,
     naive,
     one_f_one_b,
-    waves,
     zb_h1,
     zb_h2,
     zb_v,
@@ -36,11 +35,6 @@ def test_naive_has_one_rank_at_work(p, m):
     done = simulate(naive(p, m))
     assert done.step_time == 3 * m * p
     assert done.bubble() == pytest.approx((p - 1) / p)
-
-
-@pytest.mark.parametrize("p, m, count", [(2, 2, 3), (4, 8, 2)])
-def test_a_wave_of_gpipe_begins_when_the_one_before_has_ended(p, m, count):
-    assert simulate(waves(gpipe(p, m), count)).step_time == count * 3 * (m + p - 1)
 
 
 @pytest.mark.parametrize("build", [interleaved, breadth_first])
@@ -82,12 +76,3 @@ def test_zb_v_has_none_either_with_half_the_memory(p, m):
     assert done.span == 3 * m and done.bubble("span") == 0
     assert done.step_time == 3 * m + (p - 1) / 2
     assert done.messages == 2 * m * (2 * p - 2)
-
-
-def test_step_times_of_four_ranks_and_eight_micro_batches():
-    thirds = {v: Costs(1 / v, 1 / v, 1 / v) for v in (2, 4)}
-    assert simulate(gpipe(4, 8)).step_time == simulate(one_f_one_b(4, 8)).step_time == 33
-    assert simulate(interleaved(4, 8, 2), thirds[2]).step_time == pytest.approx(28.5)
-    assert simulate(interleaved(4, 8, 4), thirds[4]).step_time == pytest.approx(26.25)
-    assert simulate(zb_h1(4, 8)).step_time == simulate(zb_h2(4, 8)).step_time == 27
-    assert simulate(zb_h2(4, 8)).span == 24

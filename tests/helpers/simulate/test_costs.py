@@ -14,11 +14,6 @@ def test_one_number_is_for_all_and_a_list_for_each():
     assert costs.speed == [1, 2] and costs.memory_limit is None
 
 
-def test_numpy_numbers_are_numbers():
-    done = simulate(gpipe(2, 1), Costs(forward=np.array([1.0, 2.0]), latency=np.float64(1)))
-    assert done.step_time == 9
-
-
 def test_scalars_of_numpy_and_torch_are_numbers():
     plain = simulate(gpipe(2, 1), Costs(forward=[1, 2], latency=1, memory_limit=9)).step_time
     for scalar in (np.array, torch.tensor):

@@ -21,11 +21,6 @@ def test_peaks_are_the_counts_in_flight(schedule):
     assert until_w.peak_memory == in_flight(schedule, until="weights")
 
 
-def test_w_keeps_its_share():
-    done = simulate(zb_h1(1, 1), Costs(activation_bytes=8, kept_for_weights=0.25))
-    assert done.memory(0) == [(0, 8), (2, 2), (3, 0)]
-
-
 def test_a_schedule_that_keeps_too_much_is_refused_at_the_action_that_finds_no_room():
     with pytest.raises(OutOfMemory) as caught:
         simulate(gpipe(2, 4), Costs(activation_bytes=1e9, memory_limit=2e9))

@@ -2,7 +2,7 @@
 
 import re
 
-from helpers.timeline.page import ASSETS, FILES, asset, joinable, module_text
+from helpers.timeline.page import ASSETS, FILES, asset, module_text
 
 NAMES = re.compile(
     r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+|\{[^}]*\}|\[[^\]]*\])", re.M
@@ -34,22 +34,10 @@ def test_a_file_imports_only_what_a_file_before_it_exports():
                 ), name
 
 
-def test_what_is_imported_is_used():
-    for file in FILES:
-        for names, _ in IMPORTS.findall(asset(file)):
-            for name in re.findall(r"\w+", names):
-                assert len(re.findall(rf"\b{name}\b", asset(file))) > 1, f"{file}: {name}"
-
-
 def test_the_module_has_one_export_and_no_import():
     text = module_text()
     assert re.findall(r"^export .*", text, re.M) == ["export default { render };"]
     assert not re.search(r"^\s*import\b", text, re.M)
-
-
-def test_joining_leaves_the_rest_of_a_file_alone():
-    text = 'import { a } from "./b.js";\nexport const c = "export function";\nexport default c;\n'
-    assert joinable(text) == 'const c = "export function";\nexport default c;\n'
 
 
 def test_nothing_is_fetched():

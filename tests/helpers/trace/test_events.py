@@ -20,20 +20,6 @@ def test_lane_follows_from_the_kind_unless_it_is_given():
     assert Event(0, "all-reduce", 0, 1, lane="compute").lane == "compute"
 
 
-def test_events_do_not_share_their_facts():
-    one, other = Event(0, "F", 0, 1), Event(0, "F", 0, 1)
-    one.info["tokens"] = 3
-    assert other.info == {}
-
-
-def test_extent_and_rows():
-    trace = two_ranks()
-    assert (trace.ranks, trace.start, trace.end, trace.duration) == ([0, 1], 1.0, 5.0, 4.0)
-    assert [e.kind for e in trace.events_of(1)] == ["send", "B"]
-    assert [e.kind for e in trace.events_of(1, "compute")] == ["B"]
-    assert {rank: len(row) for rank, row in trace.by_rank().items()} == {0: 1, 1: 2}
-
-
 def test_a_trace_without_events():
     trace = Trace()
     assert (trace.ranks, trace.start, trace.end, trace.duration) == ([], 0.0, 0.0, 0.0)
@@ -62,8 +48,3 @@ def test_between_cuts_events_to_fit():
     part = two_ranks().between(1.5, 3.0)
     assert [(e.kind, e.start, e.end) for e in part.events] == [("F", 1.5, 2.0), ("send", 2.0, 3.0)]
     assert len(part.counters) == 1 and part.meta == {"title": "x"}
-
-
-def test_from_zero_moves_events_and_counters():
-    moved = two_ranks().from_zero()
-    assert (moved.start, moved.end, moved.counters[0].time) == (0.0, 4.0, 1.5)
