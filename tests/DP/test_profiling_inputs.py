@@ -1,7 +1,6 @@
 """The inputs of the profiling lab: five are one, and what cannot be read is said in a sentence."""
 
 import importlib
-import os
 import pickle
 import shutil
 import subprocess
@@ -87,14 +86,6 @@ def test_only_the_first_rank_of_a_machine_makes_the_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         data_of("--hdf5", "--data", tmp_path / "x", place=Place(1, 2, 1, 2))
     assert not list(tmp_path.iterdir())
-
-
-def test_the_file_is_named_by_what_is_in_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    data_of("--input", "memmap")
-    assert [str(p) for p in Path("data").iterdir()] == [
-        os.path.join("data", "12x2x8-12x3x8-float32.npy")
-    ]
 
 
 # --- wrong input ----------------------------------------------------------------------------------
