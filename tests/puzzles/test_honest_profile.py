@@ -2,7 +2,7 @@
 
 import part1
 import pytest
-from cluster import Dist, outcome, run
+from cluster import outcome, run
 from cluster.errors import OutOfMemory
 from cluster.outcome import fullest
 from steps import data_parallel, layers_of, load_all, there_and_back
@@ -217,8 +217,3 @@ def test_data_parallel_times_pipeline():
 
     for profile in ("bytes", "classic", "steps"):
         assert outcome(run(step, 4, 4, 8, profile=profile)).time > 0
-
-
-def test_best_time_counts_backward_twice():
-    classic, honest = (Dist(4, name).profile.best(16, 2048) for name in ("classic", "bytes"))
-    assert honest == 1.5 * classic == pytest.approx(6 * H * H * 2048 * BLOCK * 16 / 4e15)

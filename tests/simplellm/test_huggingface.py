@@ -160,13 +160,6 @@ def test_folders_with_something_missing(tmp_path):
         from_hf(tmp_path)
 
 
-def test_a_config_without_a_size(tmp_path):
-    to_hf(model(), tmp_path)
-    (tmp_path / "config.json").write_text('{"vocab_size": 50}')
-    with pytest.raises(ValueError, match="does not describe a LLaMA: 'hidden_size' is missing"):
-        from_hf(tmp_path)
-
-
 def test_what_cannot_be_written(tmp_path):
     with pytest.raises(TypeError, match="a whole LLama, not a LLamaStage"):
         to_hf(LLamaStage(dmodel=8, num_heads=2, n_layers=1), tmp_path)

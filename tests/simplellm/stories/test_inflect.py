@@ -1,6 +1,6 @@
 import pytest
 
-from simplellm.stories.inflect import article, gerund, past, plural
+from simplellm.stories.inflect import article, gerund, past
 
 
 @pytest.mark.parametrize(
@@ -22,14 +22,6 @@ from simplellm.stories.inflect import article, gerund, past, plural
 )
 def test_article_follows_the_sound(word, wanted):
     assert article(word) == wanted
-
-
-def test_plural():
-    nouns = "cat box bush church berry toy bus yo-yo teddy"
-    assert [plural(noun) for noun in nouns.split()] == (
-        "cats boxes bushes churches berries toys buses yo-yos teddies".split()
-    )
-    assert plural("toy train") == "toy trains"
 
 
 def test_past_and_gerund_bend_the_first_word():

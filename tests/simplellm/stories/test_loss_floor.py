@@ -25,13 +25,6 @@ def test_floor_is_entropy_over_tokens():
     assert floor(letters, sample=50) is found  # remembered
 
 
-def test_the_standard_error_is_that_of_the_ratio():
-    letters = Letters()
-    small, large = floor(letters, sample=100), floor(letters, sample=400)
-    assert large.standard_error == pytest.approx(small.standard_error / 2, rel=0.3)
-    assert abs(small.nats_per_token - large.nats_per_token) < 4 * small.standard_error
-
-
 def test_the_shipped_tokenizers():
     big, small = (floor(SPTokenizer(name)) for name in ("stories-4096", "stories-1024"))
     assert 0.3 < small.nats_per_token < big.nats_per_token < 0.7

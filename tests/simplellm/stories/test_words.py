@@ -1,6 +1,6 @@
 import pytest
 
-from simplellm.stories.words import read_words, zipf_weight
+from simplellm.stories.words import read_words
 
 
 def read(text):
@@ -39,13 +39,6 @@ def test_a_class_opened_twice_is_joined_and_keeps_its_pronouns():
         ["her"],
         ["girl"],
     )
-
-
-def test_zipf_weights_are_whole_and_fall_to_one():
-    weights = [zipf_weight(rank) for rank in range(100)]
-    assert all(isinstance(weight, int) for weight in weights)
-    assert weights == sorted(weights, reverse=True) and weights[-1] == 1 and weights[0] > 10
-    assert read("x (zipf)\n  a, b\ny\n  a, b\n")["y"].weights == [1, 1]
 
 
 @pytest.mark.parametrize(
