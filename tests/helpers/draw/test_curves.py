@@ -96,13 +96,6 @@ def test_names_and_values_stand_at_the_ends():
     assert {"floor: 1.9", "loss (nats)", "steps"} <= set(shown)
 
 
-def test_steps_can_be_given_and_values_can_be_tensors():
-    np = pytest.importorskip("numpy")
-    given = curves({"a": {10: 5.0, 30: 3.0, 20: np.float32(4.0)}})
-    xs = [x for x, _ in lines(given)[0].points]
-    assert xs == sorted(xs) and given.title == "a: from 5 to 3 at step 30"
-
-
 def test_a_missing_value_breaks_the_line():
     broken = lines(curves({"b": [*LOSSES[:10], float("nan"), *LOSSES[11:]]}))
     assert [len(line.points) for line in broken] == [10, 29]
@@ -119,13 +112,13 @@ def test_many_points_keep_their_extremes():
     assert top == min(y for _, y in line.points[1000:2500])
 
 
+def test_no_runs():
+    with pytest.raises(ValueError, match="needs at least one run: {'name': "):
+        curves({})
+
+
 def test_the_alternative_text_has_the_numbers():
     assert curves({"a": LOSSES}, floor=1.9).alt == (
         "Curves of loss (nats per token) over step. a: from 8 to 2.121 at step 39. "
         "a: 8 at 0, 2.121 at 39. The floor is 1.9."
     )
-
-
-def test_no_runs():
-    with pytest.raises(ValueError, match="needs at least one run: {'name': "):
-        curves({})

@@ -1,9 +1,9 @@
 """Pictures of pipelines: what ranks keep, how steps fit together, where stages lie."""
 
 from helpers.draw.picture import Rect, Text
-from helpers.draw.pipelines import kept, steps
-from helpers.draw.style import BLUE, LIGHT, SKY
-from helpers.schedules import gpipe, one_f_one_b, waves, zb_h2
+from helpers.draw.pipelines import kept
+from helpers.draw.style import SKY
+from helpers.schedules import gpipe, one_f_one_b, zb_h2
 from helpers.simulate import simulate
 
 
@@ -26,9 +26,3 @@ def test_each_micro_batch_is_a_bar_and_the_stacks_are_what_is_kept():
 def test_until_the_input_gradient_less_is_kept():
     late, early = kept(traces(zb_h2(3, 6))), kept(traces(zb_h2(3, 6)), until="backward")
     assert "5, 5 and 5" in late.alt and "5, 3 and 1" in early.alt
-
-
-def test_every_other_step_is_pale():
-    picture = steps(traces(waves(one_f_one_b(2, 3), 2)), 3)
-    assert len(rects(picture, BLUE)) == 2 * 3 + 1  # and one in the key
-    assert len(rects(picture, LIGHT.faded(BLUE, 0.5))) == 2 * 3

@@ -23,11 +23,6 @@ def test_a_name_stands_beside_its_point_and_the_order_is_that_of_the_costs():
     assert shown["once"].y < shown["every 4"].y  # a higher loss is higher up
 
 
-def test_the_alternative_text_has_mean_and_spread():
-    assert "every 4: 2.65 at 75, from 2.6 to 2.7." in points(FOUND, "t", x="MB").alt
-    assert "once: 3.3 at 1.5." in points(FOUND, "t", x="MB").alt
-
-
 def test_no_points():
     with pytest.raises(ValueError, match="needs at least one point"):
         points({}, "t", x="MB")

@@ -3,10 +3,6 @@
 import pytest
 
 from helpers.draw.text import (
-    bytes_text,
-    listed,
-    percent,
-    significant,
     ticks,
     time_text,
     width_of,
@@ -28,42 +24,6 @@ from helpers.draw.text import (
 )
 def test_time_text(seconds, text):
     assert time_text(seconds) == text
-
-
-@pytest.mark.parametrize(
-    "share, text",
-    [
-        (0.336, "34 %"),
-        (1.0, "100 %"),
-        (0.004, "0.4 %"),
-        (1e-17, "0 %"),
-        (0, "0 %"),
-        (-1e-17, "0 %"),
-    ],
-)
-def test_percent(share, text):
-    assert percent(share) == text
-
-
-def test_other_numbers():
-    assert [bytes_text(n) for n in (0, 999, 600e6, 1.234e9)] == [
-        "0 B",
-        "999 B",
-        "600 MB",
-        "1.23 GB",
-    ]
-    assert [significant(v) for v in (0, 1234, 0.00012, 2.5e-7, 1e9)] == [
-        "0",
-        "1,230",
-        "0.00012",
-        "2.50e-07",
-        "1.00e+09",
-    ]
-    assert [listed(words) for words in (["a"], ["a", "b"], ["a", "b", "c"])] == [
-        "a",
-        "a and b",
-        "a, b and c",
-    ]
 
 
 @pytest.mark.parametrize("bold", [False, True])

@@ -109,15 +109,6 @@ def test_memory_is_a_strip_on_one_scale():
     assert {"peak 2 GB", "peak 1 GB"} <= set(texts(picture))
 
 
-def test_input_shares_the_row_unless_it_overlaps():
-    def rows(start):
-        trace = Trace([Event(0, "F", 0, 4), Event(0, "input", start, start + 1)])
-        picture = timeline(trace)
-        return {r.y for r in picture.canvas.shapes if isinstance(r, Rect) and r.tip}
-
-    assert len(rows(start=4)) == 1 and len(rows(start=2)) == 2
-
-
 def test_axis_and_legend():
     shown = texts(timeline(data_parallel()))
     assert {"0", "20", "100", "time (ms)"} <= set(shown)
@@ -147,13 +138,6 @@ def test_the_title_says_what_was_found(trace, words):
     assert found(trace) == words
     assert timeline(trace).title == words
     assert timeline(trace, title="mine").title == "mine"
-
-
-def test_the_alternative_text_has_the_numbers():
-    assert timeline(data_parallel()).alt == (
-        f"Timeline. {found(data_parallel())}. Of 106 ms, rank 0 computes 62 % and waits 23 %, "
-        "rank 1 computes 68 % and waits 17 % and rank 2 computes 85 %."
-    )
 
 
 def test_two_traces_on_one_scale(check_layout):
@@ -187,12 +171,6 @@ def test_a_hundred_thousand_events_are_summed_up(check_layout):
 
 def _axis_width(picture):
     return max(r.width for r in picture.canvas.shapes if isinstance(r, Rect))
-
-
-def test_a_trace_that_counts_steps_says_steps_and_names_layers():
-    events = [Event(0, "F", 0, 1, info={"layer": 3, "micro_batch": 2})]
-    svg = timeline(Trace(events, {"unit": "steps"})).svg()
-    assert "1 steps" in svg and "time (steps)" in svg and "F2 L3" in svg
 
 
 def test_waiting_behind_computing_is_not_counted():

@@ -46,9 +46,3 @@ def test_no_text_of_a_trace_gets_out_of_its_place():
     assert [tag for tag, _ in tags(html)].count("script") == 2
     assert data_of(html)["head"]["parts"][0]["kinds"][0]["kind"] == bad
     assert "<title>&lt;/script&gt;" in html
-
-
-def test_who_has_no_javascript_reads_the_words():
-    widget = timeline(pipeline())
-    assert f"<noscript>{widget.alt}</noscript>" in widget.html()
-    assert "rank 0 computes 64 %" in widget.alt

@@ -13,13 +13,6 @@ def test_the_program_makes_a_page(tmp_path, capsys):
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_it_lays_a_measured_trace_below_a_predicted_one(tmp_path, capsys):
-    one, two = (pipeline(4, m).save(tmp_path / f"{m}.json") for m in (6, 8))
-    flags = ["--measured", str(two), "-o", str(tmp_path / "both.html")]
-    assert main([str(one), *flags]) == 0
-    assert "Measured takes 22 % longer than predicted" in capsys.readouterr().out
-
-
 def test_a_file_that_is_no_trace_gets_one_sentence(tmp_path, capsys):
     path = tmp_path / "step.json"
     path.write_text("{}")

@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.trace import Trace
-from helpers.trace.__main__ import main, table
+from helpers.trace.__main__ import main
 from helpers.trace.examples import data_parallel
 
 
@@ -34,7 +34,3 @@ def test_a_file_that_is_no_trace_is_one_sentence(tmp_path, capsys):
         f"error: {tmp_path / 'x.json'} is cut off after 1 bytes: copy it again, or run again to "
         "record it\n"
     )
-
-
-def test_a_table_of_nothing():
-    assert table(Trace()) == "0 events, no time between them."
