@@ -1,4 +1,4 @@
-"""The clock against what the papers derive and publish, wherever their forms hold."""
+"""The simulator against what the papers derive and publish, wherever their forms hold."""
 
 import pytest
 
@@ -13,8 +13,11 @@ from helpers.schedules import (
     zb_v,
 )
 from helpers.simulate import Costs, simulate
+from helpers.simulate.published import BUILDERS, ROWS, as_published, simulated_rate
 
 SIZES = [(1, 1), (1, 5), (2, 1), (3, 2), (4, 2), (4, 8), (5, 12), (8, 8)]
+
+
 COSTS = [Costs(), Costs(forward=2.5, input_grad=0.75, weight_grad=3.25)]
 
 
@@ -76,3 +79,16 @@ def test_zb_v_has_none_either_with_half_the_memory(p, m):
     assert done.span == 3 * m and done.bubble("span") == 0
     assert done.step_time == 3 * m + (p - 1) / 2
     assert done.messages == 2 * m * (2 * p - 2)
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.model}-{row.m}")
+def test_the_clock_gives_the_published_rate(row, name):
+    assert round(simulated_rate(row, name), 4) == row.rates[name]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.model}-{row.m}")
+def test_both_readings_of_the_interleaved_column(row):
+    published, honest = as_published(row), simulated_rate(row, "interleaved")
+    assert round(published, 4) == row.rates["interleaved"]
+    assert published < honest < published + 0.005
