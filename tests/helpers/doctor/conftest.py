@@ -24,7 +24,6 @@ GOOD = Facts(
         Package("pytest", ">=9.2,<10", "9.2.0", "test"),
         Package("datasets", ">=5.2,<6", "5.2.0", "hub"),
     ),
-    browser="chromium",
     mpirun="mpirun 5",
     compiler="g++ 13",
 )

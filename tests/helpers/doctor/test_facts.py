@@ -162,7 +162,7 @@ def test_cores_follow_what_this_process_may_use():
 def test_memory_is_found_and_a_containers_limit_is_read(tmp_path):
     total, free = memory_bytes()
     if platform.system() in ("Linux", "Darwin", "Windows"):
-        assert total > 10**8 and 0 < free <= total
+        assert total > 10**8 and (free is None or 0 < free <= total)  # macOS doesn't say
     assert container_limit(tmp_path) is None
     (tmp_path / "memory.max").write_text("max\n")
     assert container_limit(tmp_path) is None

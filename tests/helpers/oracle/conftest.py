@@ -107,7 +107,7 @@ class Lab:
             backward(self.batches(rank), model, weight or self.weight)
         average(self.models)
         (step or self.step)(self.models)
-        after = [snapshot(m, o) for m, o in zip(self.models, self.optimizers, strict=True)]
+        after = [snapshot(model) for model in self.models]
         return [between(b, a) for b, a in zip(before, after, strict=True)]
 
     def step(self, models):

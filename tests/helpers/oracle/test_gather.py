@@ -17,7 +17,7 @@ def stages(step, cut=("layers.1", "layers.2", "head")):
             for kind in ("before", "gradients", "after")
         }
 
-    return [replace(step, **of(last), state={}, ties={}) for last in (False, True)]
+    return [replace(step, **of(last), ties={}) for last in (False, True)]
 
 
 def test_stages_make_up_the_model_in_the_models_order(lab):

@@ -38,7 +38,7 @@ def test_adam_hides_a_factor_and_the_verdict_says_so(lab, kit):
 
 def test_weights_alone_under_adam_are_not_enough(lab, kit):
     here = lab(make_optimizer=kit.adam)
-    steps = [replace(step, gradients={}, state={}) for step in here.train()]
+    steps = [replace(step, gradients={}) for step in here.train()]
     verdict = judge(here.right, steps)
     assert verdict.ok and "Only weights were compared, after Adam" in verdict.note
 
@@ -53,15 +53,14 @@ def test_rounding_that_adam_blows_up_is_no_mistake(lab, kit):
         gradients=step.gradients | {"keys.bias": noise},
         parts=(),
     )
-    after, state = with_noise.update(with_noise.gradients)
-    right = replace(with_noise, after=after, state=state)
+    right = replace(with_noise, after=with_noise.update(with_noise.gradients))
     other = with_noise.gradients | {"keys.bias": -noise}
-    after, state = with_noise.update(other)
-    verdict = judge(right, replace(right, gradients=other, after=after, state=state))
+    after = with_noise.update(other)
+    verdict = judge(right, replace(right, gradients=other, after=after))
     assert verdict.ok and "so where one is nearly zero its rounding decides" in verdict.note
     assert all(row.ok for row in verdict.rows)
     # The same weights from gradients that do not explain them are a mistake.
-    assert not judge(right, replace(right, after=after, state=state)).ok
+    assert not judge(right, replace(right, after=after)).ok
 
 
 def test_wrong_arguments_are_one_sentence(lab):

@@ -71,7 +71,7 @@ def train():
         loss_of(model, batch(dist.get_rank()))[0].backward()
         average(model, dist)
         optimizer.step()
-        steps.append(between(before, snapshot(model, optimizer)))
+        steps.append(between(before, snapshot(model)))
     return steps
 
 

@@ -212,7 +212,10 @@ def test_a_shell_or_a_batch_script_in_a_slurm_allocation_is_not_a_rank(step):
 )
 def test_variables_that_somebody_left_contradict_the_launcher(outer, named, left):
     said = refusal(environ=outer | left)
-    assert f"RANK=0 says that this process is rank 0 of {left['WORLD_SIZE']}" in said
+    assert (
+        f"RANK=0, from the environment, says that this process is rank 0 of {left['WORLD_SIZE']}"
+        in said
+    )
     assert named in said
     assert "unset RANK WORLD_SIZE" in said
 

@@ -52,8 +52,8 @@ def test_any_of_several_is_enough():
 
 
 def test_a_long_cycle_is_not_told_in_full():
-    said = sentence(find_deadlock([wait(i, (i + 1) % 20) for i in range(20)]), "stage")
-    assert "stage 0 waits for stage 1" in said and "so on through 17 more" in said
+    said = sentence(find_deadlock([wait(i, (i + 1) % 20) for i in range(20)]))
+    assert "rank 0 waits for rank 1" in said and "so on through 17 more" in said
 
 
 def test_two_waits_of_one_rank_are_refused():
