@@ -1,6 +1,5 @@
 """The timeline in a real page: sliders, keys, the pointer, and the numbers beside the picture."""
 
-import nbformat
 import pytest
 import torch
 from torch.profiler import record_function
@@ -23,7 +22,6 @@ from helpers.trace import (
 from helpers.trace.examples import pipeline
 
 pytestmark = pytest.mark.timeout(600)
-KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 CELLS = [
     "from helpers.timeline import compare, explore, timeline\n"
     "from helpers.trace.examples import data_parallel, pipeline",
@@ -37,14 +35,11 @@ VIEW = "document.querySelectorAll('.lab-timeline')[{}].timeline"
 @pytest.fixture(scope="module")
 def pages(running_lab):
     """The notebook with the three widgets, drawn."""
-    cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
-    (running_lab.root / "notebooks").mkdir(exist_ok=True)
-    nbformat.write(notebook, running_lab.root / "notebooks/timeline.ipynb")
-    page = running_lab.open("notebooks/timeline.ipynb")
+    page = running_lab.open(running_lab.write("timeline.ipynb", CELLS))
     running_lab.run_all(page)
     page.wait_for_function("document.querySelectorAll('.lab-numbers td').length > 16")
-    return page
+    yield page
+    page.close()
 
 
 def test_a_slider_changes_the_step_and_its_numbers(pages, running_lab):
@@ -150,7 +145,7 @@ def test_numbers_are_those_of_the_trace_and_follow_the_range(pages):
         cut = trace.from_zero().between(a, b)
         work = sum(seen["busy"]) / (len(cut.ranks) * (b - a))
         assert seen["utilisation"] == pytest.approx(work)
-        assert sum(seen["busy"]) == pytest.approx(sum(busy_between(trace, a, b)))
+        assert sum(seen["busy"]) == pytest.approx(sum(busy(cut).values()))
     assert "50" in pages.locator(".lab-caption").nth(1).inner_text()
 
 
@@ -317,9 +312,3 @@ def assert_same(seen, trace):
     assert seen["busy"] == pytest.approx(list(busy(trace).values()))
     assert seen["waiting"] == pytest.approx(waits, abs=1e-12)
     assert seen["peaks"] == pytest.approx(list(peak(trace).values()))
-
-
-def busy_between(trace, a, b):
-    """Seconds in which each rank computes between two times."""
-    cut = trace.from_zero().between(a, b)
-    return list(busy(cut).values())

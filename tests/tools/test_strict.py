@@ -61,10 +61,6 @@ def test_a_collected_test_that_does_not_run_fails_the_session(tmp_path, workers)
     assert session(tmp_path, *workers, "-k", "good", CI="false").returncode == 0
 
 
-def test_a_run_without_any_test_fails(tmp_path):
-    assert session(tmp_path, "--ignore=test_good.py", CI="true").returncode != 0
-
-
 def test_one_worker_runs_all_tests_of_a_group(tmp_path):
     lessons = tmp_path / "tests" / "notebooks" / "test_lessons.py"
     lessons.parent.mkdir(parents=True)

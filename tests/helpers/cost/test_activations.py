@@ -93,8 +93,3 @@ def test_the_peak_of_a_forward_pass_of_llama_7b():
     assert short.moment == "second residual" and "scores" not in short.activations
     parts = 10 * 4096 + 32 * 128 + 4 * 11008
     assert sum(short.activations.values()) == 2 * 128 * parts
-
-
-def test_a_gpt_2_has_no_gate():
-    names = forward_peak(gpt(64, 2, 4), sequence=8).activations
-    assert "up" in names and "gate" not in names

@@ -64,14 +64,6 @@ def test_both_halves_of_a_comparison_have_the_same_share_of_waiting(schedule, co
         assert real.busy(rank) == pytest.approx(plan.busy(rank))
 
 
-def test_the_lesson_s_step_waits_for_three_elevenths_of_its_time_in_both_halves():
-    done = simulate(one_f_one_b(4, 8))
-    for trace in (done.trace, as_recorded(done)):
-        part = TraceSummary("", trace)
-        assert sum(map(part.waits, range(4))) / 4 == pytest.approx(3 / 11)
-        assert bubble(trace) == pytest.approx(done.bubble()) == pytest.approx(3 / 11)
-
-
 @pytest.mark.parametrize("over", ["total", "ideal", "span"])
 def test_the_bubble_of_a_trace_is_that_of_the_simulated_step(over):
     for schedule in (*SCHEDULES, interleaved(2, 4), zb_v(3, 6)):
