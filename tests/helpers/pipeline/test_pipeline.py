@@ -387,24 +387,6 @@ def test_ranks_that_disagree_all_say_so():
     }
 
 
-def two_pipelines():
-    """Two replicas of two stages: each pipeline is a group of its own."""
-    import torch.distributed as dist
-
-    rank = dist.get_rank()
-    groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]
-    pipeline, model = build(one_f_one_b(2, 4), rank % 2, group=groups[rank // 2])
-    pipeline.step(*make_batch(seed=rank // 2))
-    return {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
-
-
-def test_two_pipelines_side_by_side():
-    found = launch(two_pipelines, ranks=4, quiet=True)
-    for replica in (0, 1):
-        joined = found[2 * replica] | found[2 * replica + 1]
-        assert_same(joined, right_gradients(batch=make_batch(seed=replica)))
-
-
 # --- pace ----------------------------------------------------------------------------------------
 
 
