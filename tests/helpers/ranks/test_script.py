@@ -1,4 +1,4 @@
-"""Scripts on several ranks: by helpers.ranks, by torchrun, and by hand, one process each."""
+"""Scripts on several ranks, by helpers.ranks and by hand; by torchrun in test_listening.py."""
 
 import os
 import socket
@@ -92,31 +92,6 @@ def test_a_script_that_is_not_there(capfd):
     assert capfd.readouterr().err == (
         "error: the script nowhere.py does not exist: name a Python file\n"
     )
-
-
-def test_torchrun(script):
-    ended = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--nproc-per-node=2",
-            "--standalone",
-            script,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=250,
-    )
-    assert ended.returncode == 0, ended.stderr
-    # torchrun lets the ranks' words mix
-    assert ended.stdout.count("9.0") == ended.stdout.count("torchrun") == 2
-
-
-def test_by_hand(script):
-    ended = by_hand(script, ["0"], ["1"])
-    assert [e.returncode for e in ended] == [0, 0], ended
-    assert [at_once(e.stdout) for e in ended] == ["sum 9.0 by hand\n"] * 2
 
 
 def test_ranks_that_disagree_about_the_world_size(script):
