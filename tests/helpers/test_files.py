@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helpers import files
-from helpers.files import write_whole
+from helpers.files import as_path, write_whole
 
 
 def left_in(folder: Path) -> list[str]:
@@ -104,3 +104,9 @@ def test_permissions_follow_the_umask(tmp_path):
     finally:
         os.umask(old)
     assert path.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("path", ["\0", "a\0b", None, 5])
+def test_what_is_no_path_is_said_so(path):
+    with pytest.raises((TypeError, ValueError), match="path"):
+        as_path(path)

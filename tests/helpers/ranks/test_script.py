@@ -102,14 +102,6 @@ def test_ranks_that_disagree_about_the_world_size(script):
         assert len(e.stderr.splitlines()) == 1
 
 
-def test_a_rank_that_is_started_twice(script):
-    ended = by_hand(
-        script, ["0", "--world-size", "3"], ["1", "--world-size", "3"], ["1", "--world-size", "3"]
-    )
-    said = [e.stderr for e in ended]
-    assert all("rank 1 was started twice" in text for text in said), said
-
-
 def test_a_port_in_use(script):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -128,10 +120,3 @@ def test_a_rank_that_never_comes(script):
     (one,) = by_hand(script, ["1", "--timeout", "4"])
     assert "waits for rank 0 at localhost" in one.stdout
     assert "but nothing listens there: start rank 0 too" in one.stderr
-
-
-def test_nccl_without_a_gpu(script):
-    (ended,) = by_hand(script, ["0", "--backend", "nccl", "--world-size", "1"])
-    assert ended.stderr == (
-        "error: NCCL moves data between GPUs and there is none: use --backend gloo\n"
-    )
