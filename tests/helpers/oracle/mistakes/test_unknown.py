@@ -7,6 +7,8 @@ import torch
 
 from helpers.oracle import judge
 
+from ..simulated import Lab, adam
+
 
 @pytest.mark.parametrize(
     ("spoiled", "where"),
@@ -16,8 +18,8 @@ from helpers.oracle import judge
         (("layers.1",), "; all are in layers.1"),
     ],
 )
-def test_the_unknown_is_described(lab, spoiled, where):
-    here = lab(1)
+def test_the_unknown_is_described(spoiled, where):
+    here = Lab(1)
     draw = torch.Generator().manual_seed(3)
 
     def average(models):
@@ -32,8 +34,8 @@ def test_the_unknown_is_described(lab, spoiled, where):
     assert where in verdict.mistake and "on rank" not in verdict.mistake
 
 
-def test_the_optimizers_state_is_compared_too(lab, kit):
-    here = lab(make_optimizer=kit.adam)
+def test_the_optimizers_state_is_compared_too():
+    here = Lab(make_optimizer=adam)
     steps = here.train()
     state = steps[2].state | {"head.weight: exp_avg": 2 * steps[2].state["head.weight: exp_avg"]}
     verdict = judge(here.right, [*steps[:2], replace(steps[2], state=state)])
