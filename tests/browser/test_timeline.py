@@ -6,9 +6,11 @@ import torch
 from torch.profiler import record_function
 
 from helpers.simulate import simulate
+from helpers.timeline import timeline
 from helpers.timeline.__main__ import main
 from helpers.timeline.settings import Settings
 from helpers.trace import (
+    Event,
     Trace,
     bubble,
     busy,
@@ -178,6 +180,38 @@ def test_a_saved_page_needs_no_python_and_no_network(pages, running_lab, tmp_pat
         assert_same(numbers(page, 0, number), trace.from_zero())
     page.close()
     assert running_lab.outside == []
+
+
+def test_events_stand_row_by_row_in_the_order_they_start_the_outer_before_the_inner(
+    running_lab, tmp_path
+):
+    events = [
+        Event(1, "recv", 0, 2, info={"tag": 1, "peer": 0}, lane="communication"),
+        Event(1, "B", 0, 1, info={"why": "late"}),
+        Event(0, "inner", 2, 3),
+        Event(0, "outer", 2, 5, info={"bytes": 7}),
+        Event(0, "send", 0, 2, info={"tag": 1, "peer": 1}, lane="communication"),
+        Event(0, "F", 1, 2),
+        Event(0, "nothing", 2, 2),
+    ]
+    timeline(Trace(events)).save(tmp_path / "order.html")
+    page = running_lab.context.new_page()
+    page.goto((tmp_path / "order.html").as_uri())
+    page.wait_for_selector(".lab-numbers td")
+    seen = page.evaluate("""() => {
+        const { parts: [part] } = document.querySelector(".lab-timeline").timeline.model;
+        const facts = (key) => [...part.facts[key].entries].map((x) => (isNaN(x) ? null : x));
+        const kinds = [...part.kind].map((k) => part.kinds[k].kind), { words } = part.facts.why;
+        return { kinds, words, sent: [...part.send], got: [...part.recv],
+                 bytes: facts("bytes"), why: facts("why") };
+    }""")
+    page.close()
+    drawn = [k for k in seen["kinds"] if k != "wait"]
+    assert drawn == ["F", "nothing", "outer", "inner", "send", "B", "recv"]
+    where = {kind: place for place, kind in enumerate(seen["kinds"])}
+    assert (seen["sent"], seen["got"]) == ([where["send"]], [where["recv"]])
+    assert [n for n, x in enumerate(seen["bytes"]) if x is not None] == [where["outer"]]
+    assert seen["words"][seen["why"][where["B"]]] == "late"
 
 
 def test_a_profile_of_torch_opens_in_three_lanes(running_lab, tmp_path):

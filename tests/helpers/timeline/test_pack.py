@@ -45,19 +45,6 @@ def test_each_type_of_fact_comes_through(unpacked):
     ]
 
 
-def test_events_stand_row_by_row_in_the_order_they_start_the_outer_before_the_inner(unpacked):
-    events = [
-        Event(1, "B", 0, 1),
-        Event(0, "inner", 2, 3),
-        Event(0, "outer", 2, 5),
-        Event(0, "send", 0, 1),
-        Event(0, "F", 1, 2),
-        Event(0, "nothing", 2, 2),
-    ]
-    (rows,) = unpacked(*packed(Trace(events)))
-    assert [row["kind"] for row in rows] == ["F", "nothing", "outer", "inner", "send", "B"]
-
-
 def test_messages_name_the_events_where_they_went(unpacked):
     trace = pipeline()
     head, body = packed(trace)
