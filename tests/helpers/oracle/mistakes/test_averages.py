@@ -5,9 +5,7 @@ import copy
 import pytest
 import torch
 
-from ..simulated import Lab, adam, backward, make_batches, mean_over_ranks, sgd
-
-UNEQUAL = (3, 9, 4, 7, 12, 5)
+from ..simulated import UNEQUAL, Lab, adam, backward, make_batches, mean_over_ranks, sgd
 
 
 def test_never_written_back():

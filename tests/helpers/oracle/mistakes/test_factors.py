@@ -2,9 +2,7 @@
 
 import pytest
 
-from ..simulated import Lab, mean_over_ranks
-
-UNEQUAL = (3, 9, 4, 7, 12, 5)
+from ..simulated import UNEQUAL, Lab, mean_over_ranks
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,7 @@
 import pytest
 import torch
 
-from ..simulated import Lab, backward, mean_over_ranks
-
-UNEQUAL = (3, 9, 4, 7, 12, 5)
+from ..simulated import UNEQUAL, Lab, backward, mean_over_ranks
 
 
 def test_frozen_parameter_moved():

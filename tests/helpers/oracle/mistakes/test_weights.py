@@ -2,9 +2,7 @@
 
 import pytest
 
-from ..simulated import Lab, adam, mean_over_ranks, sgd
-
-UNEQUAL = (3, 9, 4, 7, 12, 5)
+from ..simulated import UNEQUAL, Lab, adam, mean_over_ranks, sgd
 
 
 @pytest.mark.parametrize("lengths", [(6,) * 6, UNEQUAL])
