@@ -6,8 +6,36 @@ from html import escape
 import pytest
 
 from helpers.doctor import examine
-from helpers.doctor.facts import Torch
-from helpers.doctor.lessons import LESSONS, Lesson, Package
+from helpers.doctor.facts import Facts, Torch
+from helpers.doctor.lessons import LESSONS, Package
+
+# A laptop on which everything is right, for tests to take things away from.
+GOOD = Facts(
+    system="Linux 6.1 (x86_64)",
+    python="3.12.4",
+    environment="the lab's environment (.venv)",
+    cores=2,
+    cores_in_all=2,
+    memory=8 * 10**9,
+    memory_free=6 * 10**9,
+    disk_free=50 * 10**9,
+    torch=Torch(version="2.13.0+cpu", gloo=True),
+    packages=(
+        Package("torch", "==2.13.0", "2.13.0+cpu"),
+        Package("numpy", ">=2.4,<3", "2.4.6"),
+        Package("jupyterlab", ">=4.6,<5", "4.6.6"),
+        Package("pytest", ">=9.2,<10", "9.2.0", "test"),
+        Package("datasets", ">=5.2,<6", "5.2.0", "hub"),
+    ),
+    mpirun="mpirun 5",
+    compiler="g++ 13",
+)
+
+
+@pytest.fixture
+def machine():
+    """`machine(cores=1)`: the good laptop with one thing changed."""
+    return lambda **changes: replace(GOOD, **changes)
 
 
 def answers(report) -> set[str]:
@@ -154,9 +182,3 @@ def test_the_html_says_the_same_and_escapes_what_it_shows(machine):
     assert escape(report.text) in html
     assert "ranks take turns" in html and "ranks take turns" in repr(report)
     assert "color" not in html  # dark and light themes: no color of our own
-
-
-def test_lessons_are_numbered_in_order():
-    numbers = [lesson.number for lesson in LESSONS]
-    assert numbers == sorted(set(numbers))
-    assert all(isinstance(lesson, Lesson) for lesson in LESSONS)

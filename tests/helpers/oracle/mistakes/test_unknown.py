@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from ..simulated import Lab
+
 
 @pytest.mark.parametrize(
     ("spoiled", "where"),
@@ -12,8 +14,8 @@ import torch
         (("layers.1",), "; all are in layers.1"),
     ],
 )
-def test_the_unknown_is_described(lab, spoiled, where):
-    here = lab(1)
+def test_the_unknown_is_described(spoiled, where):
+    here = Lab(1)
     draw = torch.Generator().manual_seed(3)
 
     def average(models):

@@ -2,14 +2,13 @@
 
 import copy
 from dataclasses import dataclass
-from types import SimpleNamespace
 
-import pytest
 import torch
 
 from helpers.oracle import between, judge, one_step, snapshot
 
 WORDS, WIDTH = 11, 5
+UNEQUAL = (3, 9, 4, 7, 12, 5)  # tokens of six micro-batches
 
 
 class Model(torch.nn.Module):
@@ -116,21 +115,3 @@ class Lab:
 
     def judge(self, previous=None, **spoiled):
         return judge(self.right, self.train(**spoiled), previous=previous)
-
-
-@pytest.fixture
-def lab():
-    return Lab
-
-
-@pytest.fixture
-def kit():
-    return SimpleNamespace(
-        adam=adam,
-        sgd=sgd,
-        backward=backward,
-        loss_of=loss_of,
-        make_batches=make_batches,
-        make_model=make_model,
-        mean_over_ranks=mean_over_ranks,
-    )
