@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 import nbformat
 import pytest
 
-from helpers.doctor.facts import BROWSERS
+from bench.timeline import program
 
 ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / "build/screenshots"
@@ -150,11 +150,11 @@ def browser():
     """Chromium, started once for all tests; it reaches nothing but 127.0.0.1."""
     from playwright.sync_api import sync_playwright
 
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
+    path = program()
+    if path is None:
         pytest.skip("No Chromium or Chrome is on the PATH: install one to run the browser tests.")
     with sync_playwright() as play:
-        yield (started := play.chromium.launch(executable_path=program, args=BROWSER_FLAGS))
+        yield (started := play.chromium.launch(executable_path=path, args=BROWSER_FLAGS))
         started.close()
 
 
