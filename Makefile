@@ -62,7 +62,8 @@ site:
 	@"$(PYTHON)" tools/install.py $(CHOSEN) --extras site
 	@$(VENV) tools/make_site.py
 
-slides: setup
+slides:
+	@"$(PYTHON)" tools/install.py $(CHOSEN) --extras site
 	@$(VENV) tools/slides.py
 
 bench: setup

@@ -1,11 +1,9 @@
 """The closed form beside the simulation it stands for, and a search of ten thousand layouts."""
 
 import itertools
-import time
-from collections.abc import Callable
 from itertools import islice
 
-from bench.race import Race
+from bench.race import Race, seconds_of
 from helpers.cluster import Layout, estimate, layouts, preset
 from helpers.cost import gpt
 
@@ -25,15 +23,15 @@ def races() -> list[Race]:
             f"{DEEP}, {DEEP.micro_batches} micro-batches",
             "closed form",
             "simulation",
-            lambda: 1e3 * _timed(lambda: estimate(MODEL, DEEP, machine)),
-            lambda: 1e3 * _timed(lambda: estimate(MODEL, DEEP, machine).simulated),
+            lambda: 1e3 * seconds_of(lambda: estimate(MODEL, DEEP, machine)),
+            lambda: 1e3 * seconds_of(lambda: estimate(MODEL, DEEP, machine).simulated),
             unit="ms",
         ),
         Race(
             f"{COUNT:,} layouts of 175B by closed form",
             "all of them",
             "what they may take",
-            lambda: _timed(lambda: [estimate(MODEL, one, machine) for one in every]),
+            lambda: seconds_of(lambda: [estimate(MODEL, one, machine) for one in every]),
             lambda: 10.0,
             runs=3,
         ),
@@ -42,9 +40,3 @@ def races() -> list[Race]:
 
 def _layouts(machine):
     return itertools.chain.from_iterable(layouts(MODEL, machine, *sizes) for sizes in SIZES)
-
-
-def _timed(work: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    work()
-    return time.perf_counter() - begun

@@ -1,12 +1,11 @@
 """GPT-2 in a pipeline of two threads beside the same blocks one after the other, on one device."""
 
 import sys
-import time
 from pathlib import Path
 
 import torch
 
-from bench.race import Race
+from bench.race import Race, seconds_of
 
 ROWS, LENGTH, VOCAB = 64, 40, 600
 MICRO = 16  # rows of a micro-batch
@@ -43,14 +42,12 @@ def milliseconds(pipeline: bool, backward: bool) -> float:
     if pipeline:
         model._prepare_pipeline_parallel(MICRO)
     ids = torch.randint(0, VOCAB, (ROWS, LENGTH))
-    times = [_once(model, ids, backward) for _ in range(4)]
+
+    def once() -> None:
+        logits = model(input_ids=ids).logits
+        if backward:
+            logits.square().mean().backward()
+
+    times = [seconds_of(once) for _ in range(4)]
     model.deparallelize()
     return 1e3 * min(times[1:])
-
-
-def _once(model: torch.nn.Module, ids: torch.Tensor, backward: bool) -> float:
-    begun = time.perf_counter()
-    logits = model(input_ids=ids).logits
-    if backward:
-        logits.square().mean().backward()
-    return time.perf_counter() - begun

@@ -1,6 +1,5 @@
 """Our executor beside torch.distributed.pipelining: the same stages, ranks, threads and order."""
 
-import statistics
 import time
 from functools import partial
 
@@ -8,8 +7,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from bench.race import Race
-from helpers.hang.monitor import the_monitor
+from bench.race import Race, in_the_same_ranks, timed_in_turn
 from helpers.pipeline import Pace, Pipeline, message_latency
 from helpers.ranks import launch
 from helpers.schedules import gpipe, interleaved, one_f_one_b, zb_h1, zb_v
@@ -42,15 +40,8 @@ def races() -> list[Race]:
 
 
 def _race(what: str, name: str, hows: tuple[str, str], sizes: tuple) -> Race:
-    """Both run in the same ranks, a step of each in turn: what slows one down slows the other."""
-    last: list[float] = []
-
-    def run_ours() -> float:
-        times = launch(timed, sizes[0], (name, hows, sizes), quiet=True, checked=False)
-        last[:] = [1e3 * max(both) for both in zip(*times, strict=True)]
-        return last[0]
-
-    return Race(f"{what}, {sizes[0]} ranks", *hows, run_ours, lambda: last[1], unit="ms")
+    what = f"{what}, {sizes[0]} ranks"
+    return in_the_same_ranks(what, *hows, timed, sizes[0], (name, hows, sizes))
 
 
 class Block(nn.Module):
@@ -80,26 +71,15 @@ def loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 def timed(name: str, hows: tuple[str, str], sizes: tuple) -> list[float]:
     """On a rank, of each way: the median of the seconds of a step, forward and backward."""
-    the_monitor().rest()  # as under torchrun: what explains hangs writes every message down
-    steps, ways = sizes[-1], [_way(name, how, sizes) for how in hows]
-    times: list[list[float]] = [[], []]
-    for number in range(steps + 3):
-        for (stages, step), mine in zip(ways, times, strict=True):
-            for stage in stages.values():
-                stage.zero_grad()
-            dist.barrier()
-            begun = time.perf_counter()
-            step()
-            if number >= 3:  # the first ones warm up
-                mine.append(time.perf_counter() - begun)
-    return [statistics.median(mine) for mine in times]
+    stages, ways = zip(*(_way(name, how, sizes) for how in hows), strict=True)
+    before = [nn.ModuleList(each.values()).zero_grad for each in stages]
+    return timed_in_turn(ways, sizes[-1], 3, before)
 
 
 def _way(name: str, how: str, sizes: tuple):
     """The stages of this rank, and a function that does one step with them."""
     size, m, rows, length, width, blocks, _ = sizes
     rank, schedule = dist.get_rank(), BUILDERS[name](size, m)
-    torch.set_num_threads(1)
     mine = schedule.stages_of(rank)
     stages = {s: make_stage(s, schedule.stages, width, blocks) for s in mine}
     ids = torch.randint(0, VOCAB, (m * rows, length))

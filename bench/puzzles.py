@@ -2,11 +2,9 @@
 
 import asyncio
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-from bench.race import Race
+from bench.race import Race, seconds_of
 
 PUZZLES = Path(__file__).resolve().parents[1] / "puzzles"
 ZERO = (32, 64, 256, 8)  # ranks, layers, samples, samples of a micro-batch
@@ -24,8 +22,8 @@ def races() -> list[Race]:
             "ZeRO-3 on 32 ranks with a tape, and the tape played again",
             "run, tape and replay",
             "run",
-            lambda: _timed(_taped),
-            lambda: _timed(lambda: _own("part1", ZERO)),
+            lambda: seconds_of(_taped),
+            lambda: seconds_of(lambda: _own("part1", ZERO)),
             note="the simulated step takes 0.184362 s",
         ),
     ]
@@ -33,18 +31,12 @@ def races() -> list[Race]:
 
 def _drivers(name: str, part: str, case: tuple, runs: int) -> Race:
     def ours() -> float:
-        return _timed(lambda: _own(part, case))
+        return seconds_of(lambda: _own(part, case))
 
     def theirs() -> float:
-        return _timed(lambda: asyncio.run(_by_asyncio(part, case)))
+        return seconds_of(lambda: asyncio.run(_by_asyncio(part, case)))
 
     return Race(name, "own driver", "asyncio", ours, theirs, runs=runs)
-
-
-def _timed(work: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    work()
-    return time.perf_counter() - begun
 
 
 def _step(part: str):

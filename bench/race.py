@@ -1,8 +1,11 @@
 """One race: two ways to do the same, timed in turn."""
 
 import statistics
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+
+from helpers.ranks import launch
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,68 @@ class Race:
     unit: str = "s"
     runs: int = 5
     note: str = ""
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """How long it takes once."""
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def both_at_once(
+    name: str, ours: str, rival: str, both: Callable[[], Sequence[float]], unit: str = "ms", **facts
+) -> Race:
+    """A race whose two ways run together, a step of each in turn: what slows one slows the other.
+
+    both: does both, and gives ours and the rival's time.
+    """
+    last: list[float] = []
+
+    def run_ours() -> float:
+        last[:] = both()
+        return last[0]
+
+    return Race(name, ours, rival, run_ours, lambda: last[1], unit, **facts)
+
+
+def in_the_same_ranks(
+    name: str, ours: str, rival: str, work: Callable, ranks: int, arguments: tuple, **facts
+) -> Race:
+    """The same on ranks. work: of a rank; gives the seconds of both, as `timed_in_turn` does."""
+
+    def both() -> list[float]:
+        times = launch(work, ranks, arguments, quiet=True, checked=False)
+        return [1e3 * max(each) for each in zip(*times, strict=True)]
+
+    return both_at_once(name, ours, rival, both, **facts)
+
+
+def timed_in_turn(
+    ways: Sequence[Callable[[], object]],
+    steps: int,
+    warm_up: int = 1,
+    before: Sequence[Callable[[], object]] = (),
+) -> list[float]:
+    """On a rank: the median of the seconds of each way, with one thread.
+
+    before: what is done before a step of each, untimed. The first `warm_up` steps don't count.
+    """
+    import torch
+    import torch.distributed as dist
+
+    from helpers.hang.monitor import the_monitor
+
+    the_monitor().rest()  # as under torchrun: what explains hangs writes every message down
+    torch.set_num_threads(1)
+    times: list[list[float]] = [[] for _ in ways]
+    for _ in range(steps + warm_up):
+        for number, way in enumerate(ways):
+            if before:
+                before[number]()
+            dist.barrier()
+            times[number].append(seconds_of(way))
+    return [statistics.median(each[warm_up:]) for each in times]
 
 
 @dataclass(frozen=True)

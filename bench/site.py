@@ -1,4 +1,4 @@
-"""The site in headless Chromium, beside what it promises: first paint, Python alive, a slider."""
+"""The site in headless Chromium, beside what it promises: drawn, Python answers, a slider."""
 
 import functools
 import subprocess
@@ -30,15 +30,16 @@ def races() -> list[Race]:
     """Each page beside its promise, as a new visitor finds it; [] without a browser."""
     if program() is None:
         return []
-    alive = "() => document.querySelector('{}') && performance.now()"
+    there = "() => document.querySelector('{}') && performance.now()"
     rows = [("first paint of a lesson", lambda: seen(LESSON, PAINTED), 1000)]
-    for name, ready in (
+    for name, drawn in (
         ("play", ".play-lane"),
         ("explore", "#view canvas"),
         ("design", "#view svg"),
     ):
-        ask = functools.partial(seen, f"{name}.html", alive.format(ready))
-        rows.append((f"Python answers on the page {name}", ask, 5000))
+        for words, what, most in (("is drawn", drawn, 1000), ("has Python", ".wait.over", 5000)):
+            ask = functools.partial(seen, f"{name}.html", there.format(what))
+            rows.append((f"the page {name} {words}", ask, most))
     rows.append(("a slider at 2,000 actions, redrawn", slid, 50))
     return [promised(*row) for row in rows]
 

@@ -7,11 +7,11 @@ import tempfile
 from pathlib import Path
 
 from bench.race import Race
+from helpers.doctor.facts import BROWSERS
 from helpers.timeline import timeline
 from helpers.timeline.explorer import Settings, explore
 from helpers.trace import Event, Trace
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 EVENTS, RANKS = 100_000, 8
 SMOOTH = 33.0  # ms a frame
 PAN = """async (share) => {

@@ -30,7 +30,12 @@ def library():
 tapes = library()  # before the work, which imports from them
 
 
-def play(module, function, case):
-    """Run the step on one case: {"tape": what every rank did} or {"error": why it was refused}."""
-    seconds = case.get("seconds", SECONDS)
-    return tapes.record(getattr(module, function), case, seconds, Path(module.__file__))
+def run_of(function):
+    """Return `run` of the task whose step has this name."""
+
+    def run(module, case):
+        """{"tape": what every rank did} or {"error": why the cluster refused it}."""
+        seconds = case.get("seconds", SECONDS)
+        return tapes.record(getattr(module, function), case, seconds, Path(module.__file__))
+
+    return run

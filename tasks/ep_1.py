@@ -31,10 +31,14 @@ TASK = Task(
 
 
 def run(module, case):
-    """On a rank: what comes back for its rows, and the gradients of rows and of its experts.
+    """On a rank: what comes back for its rows, the gradients of rows and of its experts, and
+    whether every all-to-all goes to the group of the Dispatch, which holds the same ranks as the
+    default one.
 
     case: the weight of each of all experts; for each rank rows, counts, and the gradient of y.
     """
+    from unittest import mock
+
     import torch
     import torch.distributed as dist
 
@@ -50,12 +54,20 @@ def run(module, case):
     own = case["weights"].chunk(ranks)[rank]
     experts = torch.nn.ModuleDict({str(n): Expert(weight) for n, weight in enumerate(own)})
     rows = case["rows"][rank].clone().requires_grad_()
-    y = module.Dispatch().run(experts, rows, case["counts"][rank].clone())
-    grad = case["grads"][rank]
-    if y.shape == grad.shape and y.requires_grad:
-        (y * grad).sum().backward()
+    grad, group, asked = case["grads"][rank], dist.new_group(), []
+    exchange = dist.all_to_all_single
+
+    def noted(*args, group=None, **kwargs):
+        asked.append(group)
+        return exchange(*args, group=group, **kwargs)
+
+    with mock.patch.object(dist, "all_to_all_single", noted):
+        y = module.Dispatch(group).run(experts, rows, case["counts"][rank].clone())
+        if y.shape == grad.shape and y.requires_grad:
+            (y * grad).sum().backward()
     return {
         "y": y.detach().clone(),
         "the gradient of rows": rows.grad,
         "the gradients of the experts": [expert.weight.grad for expert in experts.values()],
+        "in its group": all(given is group for given in asked),
     }

@@ -35,7 +35,4 @@ def run(module, case):
     """
     from tasks import _stages
 
-    def call(stage, ids, micro_batches, place, recorder):
-        return module.forward_backward(stage, ids, micro_batches, place, recorder)
-
-    return _stages.run_calls(call, case)
+    return _stages.run_calls(module.forward_backward, case)

@@ -26,8 +26,4 @@ TASK = Task(
         "activations[layer], grad_activations[layer]; a loop of update and set_final_weight.",
     ),
 )
-
-
-def run(module, case):
-    """What every rank did, as a tape, or why the cluster refused it."""
-    return _pz.play(module, TASK.function, case)
+run = _pz.run_of(TASK.function)

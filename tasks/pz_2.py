@@ -23,8 +23,4 @@ TASK = Task(
         "sample 0: just it), and the key is removed. Then update every layer.",
     ),
 )
-
-
-def run(module, case):
-    """What every rank did, as a tape, or why the cluster refused it."""
-    return _pz.play(module, TASK.function, case)
+run = _pz.run_of(TASK.function)

@@ -23,8 +23,4 @@ TASK = Task(
         "grad_activations[first - 1] back. Update mine.",
     ),
 )
-
-
-def run(module, case):
-    """What every rank did, as a tape, or why the cluster refused it."""
-    return _pz.play(module, TASK.function, case)
+run = _pz.run_of(TASK.function)

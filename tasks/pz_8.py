@@ -24,8 +24,4 @@ TASK = Task(
         "empty_grad, reduce_scatter, send. Then update my shard of every layer.",
     ),
 )
-
-
-def run(module, case):
-    """What every rank did, as a tape, or why the cluster refused it."""
-    return _pz.play(module, TASK.function, case)
+run = _pz.run_of(TASK.function)

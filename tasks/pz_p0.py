@@ -23,8 +23,4 @@ TASK = Task(
         "After the loop: all_reduce, update and set_final_weight for each layer.",
     ),
 )
-
-
-def run(module, case):
-    """What every rank did, as a tape, or why the cluster refused it."""
-    return _pz.play(module, TASK.function, case)
+run = _pz.run_of(TASK.function)

@@ -21,8 +21,4 @@ TASK = Task(
         "update each shard.",
     ),
 )
-
-
-def run(module, case):
-    """What every rank did, as a tape, or why the cluster refused it."""
-    return _pz.play(module, TASK.function, case)
+run = _pz.run_of(TASK.function)

@@ -24,8 +24,4 @@ TASK = Task(
         "start the reduce_scatter without await, and await it after the next layer's backward.",
     ),
 )
-
-
-def run(module, case):
-    """What every rank did, as a tape, or why the cluster refused it."""
-    return _pz.play(module, TASK.function, case)
+run = _pz.run_of(TASK.function)

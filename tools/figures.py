@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from helpers.draw import Canvas, Picture, collectives, compare, timeline
-from helpers.draw.style import ink_on, look, theme
+from helpers.draw.style import look
 from helpers.files import write_whole
 from helpers.schedules import Schedule, gpipe, naive, one_f_one_b
 from helpers.simulate import Costs, simulate
@@ -76,16 +76,15 @@ def three_ways(name: str) -> Picture:
         f"Run it, simulate it: four processes took {100 * longer:.1f} % longer than predicted",
         theme=name,
     )
-    canvas = Canvas(below.canvas.width, 0, theme(name))
+    canvas = Canvas(below.canvas.width, theme=name)
     title = "A plan says what each rank computes, and in which order"
-    canvas.text(14, 22, title, 15, bold=True)
+    canvas.heading(title)
     for rank, line in enumerate(str(plan).splitlines()):
         y = 52 + 24 * rank
         canvas.text(14, y, f"rank {rank}", 12)
         for place, action in enumerate(line.partition(": ")[2].split()):
-            x, colour = 66 + 46.5 * place, look(action[0]).colour
-            canvas.rect(x, y - 9, 42, 18, colour)
-            canvas.text(x + 21, y, action, 12, ink_on(colour), "middle", bold=True)
+            colour = look(action[0]).colour
+            canvas.box(66 + 46.5 * place, y - 9, 42, 18, colour, action, bold=True)
     down = 52 + 24 * plan.size
     canvas.shapes += [_moved(shape, down) for shape in below.canvas.shapes]
     canvas.height = down + below.canvas.height

@@ -6,18 +6,16 @@ Writes build/slides/06.html (arrow keys turn pages) and, where there is a Chromi
 """
 
 import argparse
-import io
 import re
 import shutil
 import subprocess
 import sys
-import zlib
 from html import escape
 from pathlib import Path
 
-import mistune
 import nbformat
-from matplotlib import mathtext
+
+from pages.markdown import formula, html_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PATTERN = ("02", "06", "11")
@@ -34,13 +32,13 @@ h1 { font-size: 56px; line-height: 1.15; margin: 150px 0 0 } h2 { font-size: 36p
 .small h2 { font-size: 30px } .choices { list-style: upper-alpha; padding-left: 1.4em }
 .picture { flex: 1; min-height: 0; text-align: center }
 .picture img { width: 100%; height: 100%; object-fit: contain }
-.formula { margin: auto } .formula svg { max-width: 1100px; height: auto }
+.formula { margin: auto; font-size: 40px }
 .answer { border-left: 8px solid #0072B2; padding: 4px 0 4px 20px }
 pre { font-size: 19px; line-height: 1.35; margin: 0; background: #f3f3f3; padding: 14px 18px;
   white-space: pre-wrap } .code { font-size: 16px; line-height: 1.25 }
 code { font-size: .88em } a { color: inherit }
 footer { position: absolute; left: 72px; right: 72px; bottom: 20px; font-size: 15px; color: #666;
-  display: flex; justify-content: space-between } svg.math { vertical-align: middle }
+  display: flex; justify-content: space-between }
 """
 KEYS = """
 addEventListener("keydown", e => {
@@ -56,38 +54,12 @@ LINES = 14  # of printed text, at most
 SHORT = 40  # letters: such a question, as "What is wrong with it?", is about the code before it
 
 
-def formula(tex: str, size: int = 20) -> str:
-    """A formula as SVG, or as text where matplotlib can't set it."""
-    tex = " ".join(tex.split()).replace(r"\,", r"\ ").replace(r"\tfrac", r"\frac")
-    out = io.BytesIO()
-    try:
-        mathtext.math_to_image(f"${tex}$", out, dpi=72, format="svg", prop=_font(size))
-    except (ValueError, RuntimeError):
-        return f"<code>{escape(tex)}</code>"
-    svg = re.sub(r"^.*?<svg", "<svg", out.getvalue().decode(), count=1, flags=re.S)
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
-    number = zlib.crc32(f"{tex} {size}".encode())  # ids of glyphs must differ on one page
-    svg = re.sub(r'(id="|href="#)', rf"\g<1>m{number}", svg)
-    return svg.replace("<svg", '<svg class="math" role="img"', 1)
-
-
-def _font(size: int):
-    from matplotlib.font_manager import FontProperties
-
-    return FontProperties(size=size)
-
-
 def html(markdown: str) -> str:
-    """Markdown with formulas as HTML."""
-    found: list[str] = []
-
-    def keep(match: re.Match) -> str:
-        found.append(formula(match[1] or match[2]))
-        return f"\x02{len(found) - 1}\x03"
-
-    text = re.sub(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", keep, markdown, flags=re.S)
-    text = mistune.html(re.sub(r"\[([^]]+)\]\([^)]+\.ipynb\)", r"\1", text))
-    return re.sub("\x02(\\d+)\x03", lambda m: found[int(m[1])], text)
+    """Markdown with formulas as HTML; what leads to another lesson is text."""
+    return html_of(
+        markdown,
+        lambda to, words: words if to.endswith(".ipynb") else f'<a href="{escape(to)}">{words}</a>',
+    )
 
 
 def slides_of(notebook: nbformat.NotebookNode) -> list[str]:
@@ -102,7 +74,7 @@ def slides_of(notebook: nbformat.NotebookNode) -> list[str]:
             for piece in re.split(r"^(?=## )", cell.source, flags=re.M):
                 heading = piece[3:].partition("\n")[0] if piece.startswith("## ") else heading
                 for tex in re.findall(r"\$\$(.+?)\$\$", piece, re.S):
-                    body = f'<div class="formula">{formula(tex, 36)}</div>'
+                    body = f'<div class="formula">{formula(tex, block=True)}</div>'
                     found.append(f"<h2>{html(heading)}</h2>{body}")
             remember = re.search(r"## What to remember\n(.+?)(?=\n## |\Z)", cell.source, re.S)
             if remember:

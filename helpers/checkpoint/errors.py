@@ -45,12 +45,6 @@ def sentence_of(error: BaseException, path: Path) -> str:
     return f"{path}: {cause.strerror or type(cause).__name__}; check the folder and the disk"
 
 
-def read_error(error: BaseException, path: Path) -> str:
-    """Return a sentence for an error that came while a checkpoint was read."""
-    words = str(error).strip().splitlines()[-1]
-    return f"{path} cannot be read ({words}): {CURE}"
-
-
 def here() -> tuple[int, int]:
     """Return this rank and the number of ranks; (0, 1) where nothing is connected."""
     if dist.is_available() and dist.is_initialized():
@@ -77,23 +71,20 @@ def by_all(work: Callable[[], T]) -> list[T]:
     return _taken(given)
 
 
-def _tried(work: Callable[[], T]) -> tuple[str, T | str]:
-    """("good", what the work gave), or the kind of error and its sentence."""
+def _tried(work: Callable[[], T]) -> tuple[T | None, CheckpointError | None]:
+    """Return what the work gave, or the error that it raised."""
     try:
-        return "good", work()
-    except NoCheckpoint as error:
-        return "none", str(error)
+        return work(), None
     except CheckpointError as error:
-        return "bad", str(error)
+        return None, error
     except OSError as error:
-        return "bad", sentence_of(error, Path(error.filename or "the disk"))
+        return None, CheckpointError(sentence_of(error, Path(error.filename or "the disk")))
 
 
 def _taken(given: list) -> list:
-    for rank, (kind, value) in enumerate(given):
-        if kind == "good":
-            continue
-        alone = sum(each[0] != "good" for each in given) == 1 < len(given)
-        words = f"rank {rank}: {value}" if alone else value
-        raise (NoCheckpoint if kind == "none" else CheckpointError)(words)
-    return [value for _, value in given]
+    failed = [(rank, error) for rank, (_, error) in enumerate(given) if error]
+    if failed:
+        rank, error = failed[0]
+        alone = len(failed) == 1 < len(given)
+        raise type(error)(f"rank {rank}: {error}" if alone else str(error))
+    return [value for value, _ in given]

@@ -19,7 +19,6 @@ from helpers.checkpoint.errors import (
     by_all,
     by_first,
     here,
-    read_error,
 )
 from helpers.checkpoint.saving import held, random_state
 from helpers.checkpoint.training import WEIGHT, Training, empty_state, wanted_settings
@@ -75,9 +74,7 @@ def load(folder: str | os.PathLike, training: Training, step: int | None = None)
         weights = training.weights()
         require_same(path, there, weights)
         wanted.update({WEIGHT + name: tensor for name, tensor in weights.items()})
-        dtypes = {key: found.properties.dtype for key, found in there.items()}
-        sizes = {key: found.size for key, found in there.items()}
-        room, found = empty_state(training, dtypes, sizes)
+        room, found = empty_state(training, there)
         wanted.update(room)
         states.update(found)
         settings.extend(wanted_settings(training, facts["settings"]))
@@ -135,7 +132,8 @@ def _read(path: Path, wanted: dict, random: dict, token: str) -> None:
             warnings.simplefilter("ignore")  # that each rank reads for itself is meant so
             dcp.load(wanted | random, storage_reader=dcp.FileSystemReader(path), no_dist=True)
     except (CheckpointException, OSError, RuntimeError) as error:
-        raise CheckpointError(read_error(error, path)) from error
+        words = str(error).strip().splitlines()[-1]
+        raise CheckpointError(f"{path} cannot be read ({words}): {CURE}") from error
     if read_facts(path)["token"] != token:
         raise CheckpointError(f"{path} was replaced while it was read: load it again")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Shard
 
@@ -181,11 +182,11 @@ def wanted_settings(training: Training, packed: Mapping) -> list[tuple[dict, Gro
 
 
 def empty_state(
-    training: Training, saved: Mapping[str, torch.dtype], sizes: Mapping[str, torch.Size]
+    training: Training, saved: Mapping[str, TensorStorageMetadata]
 ) -> tuple[dict[str, torch.Tensor], dict[torch.Tensor, dict[str, torch.Tensor]]]:
     """Make room for the state that was saved.
 
-    saved, sizes: of each tensor of the checkpoint, by its key, dtype and shape.
+    saved: what is known of each tensor of the checkpoint, by its key.
     Returns the tensors to read into, by key, and what will be each parameter's state once they are.
     """
     keys: dict[str, list[str]] = {}
@@ -199,13 +200,14 @@ def empty_state(
         name = training.name(names[0])
         for what in keys.get(name, ()):
             key = f"{STATE}{name}/{what}"
-            if sizes[key] == whole.shape:
-                room = torch.zeros_like(parameter.detach(), dtype=saved[key])
+            size, dtype = saved[key].size, saved[key].properties.dtype
+            if size == whole.shape:
+                room = torch.zeros_like(parameter.detach(), dtype=dtype)
                 targets[key] = training.as_part(names[0], room)
             else:
                 on_gpu = group.get("capturable") or group.get("fused")
-                device = parameter.device if on_gpu or sizes[key].numel() > 1 else "cpu"
-                room = targets[key] = torch.zeros(sizes[key], dtype=saved[key], device=device)
+                device = parameter.device if on_gpu or size.numel() > 1 else "cpu"
+                room = targets[key] = torch.zeros(size, dtype=dtype, device=device)
             states.setdefault(parameter, {})[what] = room
     return targets, states
 

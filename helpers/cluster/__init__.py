@@ -20,36 +20,9 @@ from helpers.cluster.memory import Memory, memory
 from helpers.cluster.presets import PRESETS, preset
 from helpers.cluster.search import frontier, layouts, search
 
-# The former name, until the next release.
-Link = Interconnect
-
 
 def design(**settings):
     """Sliders for a layout, with its memory and its time; see `helpers.cluster.sliders.design`."""
     from helpers.cluster.sliders import design as made  # ipywidgets, where it is needed
 
     return made(**settings)
-
-
-__all__ = [
-    "PRESETS",
-    "Estimate",
-    "Group",
-    "Interconnect",
-    "Layout",
-    "Link",
-    "Machine",
-    "Memory",
-    "bars",
-    "design",
-    "estimate",
-    "frontier",
-    "layouts",
-    "measure",
-    "memory",
-    "memory_group",
-    "preset",
-    "read_system",
-    "search",
-    "time_group",
-]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from helpers.draw import Canvas, Picture
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import (
     BLUE,
     GREEN,
@@ -15,11 +15,10 @@ from helpers.draw.style import (
     YELLOW,
     ink_on,
 )
-from helpers.draw.style import theme as theme_called
-from helpers.draw.text import bytes_text, listed, percent, time_text, width_of, wrapped
+from helpers.draw.text import bytes_text, listed, percent, time_text, width_of
 
 COLOURS = (BLUE, ORANGE, GREEN, SKY, VERMILLION, PURPLE, YELLOW, LIGHT_GREY, "#7F858D")
-PAD, BAR, GAP = 14, 26, 12
+BAR, GAP = 26, 12
 
 
 @dataclass(frozen=True)
@@ -45,21 +44,21 @@ class Group:
         return max([*(sum(row.values()) for row in self.rows.values()), self.limit or 0.0])
 
 
-def bars(groups: Sequence[Group], title: str, width: int = 900, theme: str = "light") -> Picture:
+def bars(groups: Sequence[Group], title: str, theme: str = "light") -> Picture:
     """A picture of one group or several, each with its own scale and legend.
 
     title: what was found. theme: "light" or "dark". Raises ValueError without a row.
     """
     if not any(group.rows for group in groups):
         raise ValueError("bars() needs at least one row: Group({'name': {'part': size}})")
-    canvas = Canvas(width, 0, theme_called(theme))
-    y = PAD
-    for line in wrapped(title, 15, width - 2 * PAD, bold=True):
-        canvas.text(PAD, y + 8, line, 15, bold=True)
-        y += 20
+    canvas = Canvas(theme=theme)
+    y = canvas.heading(title)
     said = []
     for group in groups:
-        y = _legend(canvas, group, _bars(canvas, group, y + 10))
+        y = _bars(canvas, group, y + 10)
+        numbered = enumerate(zip(group.parts, COLOURS, strict=False), 1)
+        key = [(str(number), colour, part) for number, (part, colour) in numbered]
+        y = canvas.legend(key, PAD, y) + 8
         said += [_in_words(name, row, group) for name, row in group.rows.items()]
     canvas.height = y + 4
     return Picture(canvas, title, f"Bars. {title}. {' '.join(said)}")
@@ -94,9 +93,9 @@ def _bars(canvas: Canvas, group: Group, y: float) -> float:
         for part, colour in zip(group.parts, COLOURS, strict=False):
             size = row.get(part, 0.0) * scale
             number = str(group.parts.index(part) + 1)
-            canvas.rect(x, y, size, BAR, colour, f"{part}: {group.text(row.get(part, 0.0))}")
-            if size > width_of(number, 11) + 4:
-                canvas.text(x + size / 2, y + BAR / 2, number, 11, ink_on(colour), "middle", True)
+            shown = number if size > width_of(number, 11) + 4 else ""
+            tip = f"{part}: {group.text(row.get(part, 0.0))}"
+            canvas.box(x, y, size, BAR, colour, shown, 11, bold=True, tip=tip)
             x += size
             last = (size, colour) if size else last
         over = _over(sum(row.values()), group)
@@ -120,19 +119,6 @@ def _bars(canvas: Canvas, group: Group, y: float) -> float:
         canvas.text(at, y - GAP + 13, words, 11, canvas.theme.muted, anchor)
         y += 14
     return y
-
-
-def _legend(canvas: Canvas, group: Group, y: float) -> float:
-    x = PAD
-    for number, (part, colour) in enumerate(zip(group.parts, COLOURS, strict=False), 1):
-        needed = 26 + width_of(part, 11)
-        if x + needed > canvas.width - PAD:
-            x, y = PAD, y + 20
-        canvas.rect(x, y, 18, 14, colour)
-        canvas.text(x + 9, y + 7, str(number), 10, ink_on(colour), "middle", bold=True)
-        canvas.text(x + 23, y + 7, part, 11)
-        x += needed + 14
-    return y + 24
 
 
 def _in_words(name: str, row: Mapping[str, float], group: Group) -> str:

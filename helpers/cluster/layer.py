@@ -1,22 +1,69 @@
-"""What one layer takes on one device: matrix products, all other kernels, collectives, the host.
+"""What a layer takes on one device: matrix products, all other kernels, collectives, the host; and
+what lies outside of the layers, the word embedding in front and the loss behind.
 
 Matrix products take operations; everything else reads and writes memory, and its bytes are counted
 by Megatron-LM's kernels.
 """
 
+from dataclasses import dataclass
+
 from helpers.cluster.layout import Layout
-from helpers.cluster.machine import Machine
-from helpers.cluster.network import all_gather_seconds, all_reduce_seconds, all_to_all_seconds
-from helpers.cluster.seconds import Seconds
+from helpers.cluster.machine import (
+    Machine,
+    all_gather_seconds,
+    all_reduce_seconds,
+    all_to_all_seconds,
+)
 from helpers.cost import ModelConfig, context_parallel_bytes
 
 # Kernels that the host starts, forward and backward: norms, products, softmax, dropouts, copies.
 KERNELS, KERNELS_BACK, KERNELS_SCORES = 18, 36, 5
+KERNELS_EMBEDDING, KERNELS_LOSS = 6, 12
 # Bytes read and written, forward and backward, for each value ...
 NORMS = 22, 42  # ... of (tokens, hidden): two norms, two dropouts with their residual sums
 ACTIVATED = 4, 8  # ... inside the MLP: the activation function
 COPIED = 4, 4  # ... of Q, K, V and the attention's result: heads to the front and back
 SCORED = 9, 11  # ... of the attention scores: scale, mask and softmax; dropout
+EMBEDDED = 12  # ... of (tokens, hidden) in front: words, positions, dropout
+LOGITS = 30, 20  # ... of the logits, in 32 bits: maximum, exponentials, sum; and back
+STARVE = 4  # how sharply the slower of device and host decides: 1 would add them up
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Of one piece of work on one device.
+
+    matmul, memory: of the device. network: collectives in which the device waits.
+    host: until the host has started everything. The host runs ahead of the device, but not
+    always far enough: where both take about as long, the device is starved now and then.
+    """
+
+    matmul: float = 0.0
+    memory: float = 0.0
+    network: float = 0.0
+    host: float = 0.0
+
+    @property
+    def device(self) -> float:
+        return self.matmul + self.memory + self.network
+
+    @property
+    def total(self) -> float:
+        """About the larger of device and host, and more where they are alike."""
+        return (self.device**STARVE + self.host**STARVE) ** (1 / STARVE)
+
+    def __add__(self, other: "Seconds") -> "Seconds":
+        return Seconds(
+            self.matmul + other.matmul,
+            self.memory + other.memory,
+            self.network + other.network,
+            self.host + other.host,
+        )
+
+    def __mul__(self, times: float) -> "Seconds":
+        return Seconds(
+            self.matmul * times, self.memory * times, self.network * times, self.host * times
+        )
 
 
 def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[Seconds, Seconds]:
@@ -160,3 +207,32 @@ def _exposed(layout: Layout) -> float:
     if not layout.overlap_tp:
         return 1.0
     return 0.5 if layout.sequence_parallel else 0.0
+
+
+def embedding_seconds(
+    model: ModelConfig, layout: Layout, machine: Machine
+) -> tuple[Seconds, Seconds]:
+    """Forward and backward of one micro-batch, on the first stage."""
+    look_up = machine.memory_seconds(EMBEDDED * layout.tokens * model.hidden)
+    host = machine.launch * KERNELS_EMBEDDING
+    talk = _talk(model, layout, machine)
+    return Seconds(memory=look_up, network=talk, host=host), Seconds(memory=look_up, host=host)
+
+
+def loss_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[Seconds, Seconds]:
+    """Forward and backward of one micro-batch, on the last stage: logits and cross-entropy."""
+    n, h, part = layout.tokens, model.hidden, model.vocabulary / layout.tp
+    host, product = machine.launch * KERNELS_LOSS, machine.matmul_seconds
+    forward, backward = (machine.memory_seconds(each * n * part) for each in LOGITS)
+    return (
+        Seconds(product(n, part, h), forward, 0.0, host),
+        Seconds(
+            product(n, h, part) + product(h, part, n), backward, _talk(model, layout, machine), host
+        ),
+    )
+
+
+def _talk(model: ModelConfig, layout: Layout, machine: Machine) -> float:
+    """One all-reduce of (tokens, hidden): each rank has only a part of the words."""
+    size = 2 * layout.tokens * model.hidden
+    return all_reduce_seconds(machine, size, layout.tp, layout.on_a_node("tp", machine.node))

@@ -117,7 +117,7 @@ class Layout:
         """
         if gpus is not None and gpus != self.gpus:
             raise ValueError(
-                f"{self._product()} is {_devices(self.gpus)}, and there "
+                f"{self._product()} is {self.gpus} device{'s' * (self.gpus != 1)}, and there "
                 f"{'is' if gpus == 1 else 'are'} {gpus}: choose numbers whose product is {gpus}"
             )
         for count, what in ((model.heads, "heads"), (model.kv_heads, "heads of keys and values")):
@@ -160,7 +160,3 @@ class Layout:
         if self.sequence_parallel:
             words.append("sequence parallel")
         return ", ".join([*words, f"recompute {self.recompute}"])
-
-
-def _devices(count: int) -> str:
-    return f"{count} device{'' if count == 1 else 's'}"

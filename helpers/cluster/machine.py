@@ -1,5 +1,6 @@
-"""A cluster as a few numbers: devices, and two tiers of network."""
+"""A cluster as a few numbers: devices, and two tiers of network; what messages take on them."""
 
+import math
 from dataclasses import dataclass, replace
 
 Steps = tuple[tuple[float, float], ...]
@@ -97,3 +98,43 @@ def _slower(link: Interconnect, factor: float) -> Interconnect:
 
 def _share(steps: Steps, size: float) -> float:
     return next((share for least, share in steps if size >= least), steps[-1][1])
+
+
+def all_gather_seconds(machine: Machine, size: float, ranks: int, on_a_node: int) -> float:
+    """Until all of `ranks` have `size` bytes; a reduce-scatter takes the same.
+
+    on_a_node: how many of them are on one node. Each rank sends (n-1)/n of the bytes. Between
+    nodes the ranks of a node send side by side, each over its own part of the node's network.
+    """
+    if ranks == 1:
+        return 0.0
+    speed, latency = machine.inside.speed, machine.inside.latency
+    if ranks > on_a_node:
+        speed = min(speed, on_a_node * machine.between.speed)
+        latency = machine.between.latency
+    return size * (ranks - 1) / ranks / speed + latency * math.log2(ranks)
+
+
+def all_reduce_seconds(machine: Machine, size: float, ranks: int, on_a_node: int) -> float:
+    """Until all of `ranks` have the sum of `size` bytes of each: as two all-gathers."""
+    return 2 * all_gather_seconds(machine, size, ranks, on_a_node)
+
+
+def all_to_all_seconds(machine: Machine, size: float, ranks: int, on_a_node: int) -> float:
+    """Until each of `ranks` has sent every other one its part of `size` bytes.
+
+    What stays on the node and what leaves it travel side by side, over networks of their own.
+    """
+    if ranks == 1:
+        return 0.0
+    inside, between = machine.inside, machine.between
+    near = size * (on_a_node - 1) / ranks / inside.speed + inside.latency
+    if ranks == on_a_node:
+        return near
+    return max(near, size * (ranks - on_a_node) / ranks / between.speed + between.latency)
+
+
+def message_seconds(machine: Machine, size: float, inside: bool) -> float:
+    """Of one message between two devices on one node (`inside`), or on two."""
+    link = machine.inside if inside else machine.between
+    return size / link.speed + link.latency

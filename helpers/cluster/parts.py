@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 
-from helpers.cluster.ends import embedding_seconds, loss_seconds
-from helpers.cluster.layer import layer_seconds
+from helpers.cluster.layer import Seconds, embedding_seconds, layer_seconds, loss_seconds
 from helpers.cluster.layout import Layout
-from helpers.cluster.machine import Machine
-from helpers.cluster.network import all_gather_seconds, all_reduce_seconds, message_seconds
-from helpers.cluster.seconds import Seconds
+from helpers.cluster.machine import (
+    Machine,
+    all_gather_seconds,
+    all_reduce_seconds,
+    message_seconds,
+)
 from helpers.cost import ModelConfig, parameters
 
 UPDATE = 56  # bytes that Adam moves for a parameter: unscale, norm, clip, update, copy to 16 bits

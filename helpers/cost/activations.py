@@ -91,17 +91,3 @@ def layer_activations(
     if recompute == "selective":
         rows = [row for row in rows if not row.scores]
     return sum(row.size / (tp if row.split else cut) for row in rows) / cp
-
-
-def layers_in_flight(
-    layers: int, pp: int = 1, chunks: int = 1, micro_batches: int | None = None
-) -> float:
-    """Return for how many (layer, micro-batch) pairs the first stage keeps activations at once.
-
-    1F1B: p micro-batches for l/p layers each, so l, however deep the pipeline is. Interleaved:
-    l (1 + (p-1)/(pv)) (section 4.2.3). Fewer micro-batches than that bound the number.
-    """
-    share = 1.0 if chunks == 1 else 1 + (pp - 1) / (pp * chunks)
-    if micro_batches is not None:
-        share = min(share, micro_batches / pp)
-    return layers * share

@@ -60,13 +60,13 @@ class ScalingLaw:
         d = product / n
         return Optimum(n, d, self.loss(n, d), budget)
 
-    def curve(self, budget: float, points: int = 61, factor: float = 30.0) -> dict[float, float]:
-        """Return {parameters: loss} at one budget, from the best size / factor to best * factor.
+    def curve(self, budget: float) -> dict[float, float]:
+        """Return {parameters: loss} at one budget, from a 30th of the best size to 30 times it.
 
         Left of the minimum the model is too small; right of it there are too few tokens.
         """
         best, product = self.best(budget), budget / 6
-        steps = (factor ** (2 * k / (points - 1) - 1) for k in range(points))
+        steps = (30 ** (k / 30 - 1) for k in range(61))
         return {
             best.parameters * s: self.loss(n := best.parameters * s, product / n) for s in steps
         }

@@ -39,8 +39,8 @@ def expert_parallel_bytes(model: ModelConfig, batch: int, sequence: int, ep: int
     return 4 * all_to_all_bytes(size, ep)
 
 
-def data_parallel_bytes(parameters: float, ranks: int, zero: int = 0, each: int = BYTES) -> float:
-    """Return the bytes a rank sends in a step for gradients and weights of `each` bytes.
+def data_parallel_bytes(parameters: float, ranks: int, zero: int = 0) -> float:
+    """Return the bytes a rank sends in a step for gradients and weights of 2 bytes.
 
     Without ZeRO: an all-reduce of the gradients. Stages 1 and 2: a reduce-scatter of the gradients
     and an all-gather of the new weights, the same volume. Stage 3 gathers the weights twice,
@@ -48,7 +48,7 @@ def data_parallel_bytes(parameters: float, ranks: int, zero: int = 0, each: int 
     (arXiv 1910.02054, section 7). For one micro-batch; stage 3 gathers for each.
     """
     passes = 3 if checked_zero(zero) == 3 else 2
-    return passes * all_gather_bytes(each * parameters, ranks)
+    return passes * all_gather_bytes(BYTES * parameters, ranks)
 
 
 def tensor_parallel_bytes(

@@ -1,6 +1,5 @@
 """What this machine has, found with the standard library; torch is asked in another process."""
 
-import ctypes
 import getpass
 import json
 import os
@@ -17,13 +16,6 @@ from pathlib import Path
 from helpers.doctor.lessons import PROJECT, Package, packages
 
 PROBE = Path(__file__).with_name("probe.py")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-BROWSER_FILES = (
-    "/Applications/Google Chrome.app",
-    "/Applications/Chromium.app",
-    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
-    r"C:\Program Files (x86)\Google\Chrome\Application\chrome.exe",
-)
 
 
 @dataclass(frozen=True)
@@ -54,7 +46,6 @@ class Facts:
     disk_free: int
     torch: Torch
     packages: tuple[Package, ...]
-    browser: str | None = None
     mpirun: str | None = None
     compiler: str | None = None
     nvidia_driver: str | None = None
@@ -91,18 +82,12 @@ def cores() -> tuple[int, int]:
 
 def memory_bytes() -> tuple[int | None, int | None]:
     """Return the bytes we may use in total and the bytes free now; None: unknown."""
-    find = {"Linux": _linux, "Darwin": _macos, "Windows": _windows}.get(platform.system())
     try:
-        return find() if find else (None, None)
-    except (OSError, ValueError, KeyError, AttributeError, subprocess.SubprocessError):
+        import psutil
+    except ImportError:  # the doctor comes also where nothing has been installed yet
         return None, None
-
-
-def _linux() -> tuple[int, int]:
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    kilobytes = {line.split(":")[0]: int(line.split()[1]) for line in lines}
-    total, free = 1024 * kilobytes["MemTotal"], 1024 * kilobytes["MemAvailable"]
-    limit = container_limit()
+    memory, limit = psutil.virtual_memory(), container_limit()
+    total, free = memory.total, memory.available
     return (min(total, limit), min(free, limit)) if limit else (total, free)
 
 
@@ -117,30 +102,6 @@ def container_limit(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
         if text.isdigit() and int(text) < 2**60:
             return int(text)
     return None
-
-
-def _macos() -> tuple[int, int | None]:
-    def said(*command: str) -> str:
-        return subprocess.run(command, capture_output=True, text=True, timeout=10).stdout
-
-    total = int(said("sysctl", "-n", "hw.memsize"))
-    pages = said("vm_stat")
-    size = re.search(r"page size of (\d+)", pages)
-    free = re.findall(r"Pages (?:free|inactive|speculative):\s+(\d+)", pages)
-    return total, (int(size.group(1)) * sum(map(int, free)) if size and free else None)
-
-
-def _windows() -> tuple[int, int]:
-    class Status(ctypes.Structure):  # MEMORYSTATUSEX
-        _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
-            (name, ctypes.c_ulonglong)
-            for name in ("total", "free", "page", "page_free", "virtual", "virtual_free", "more")
-        ]
-
-    status = Status(length=ctypes.sizeof(Status))
-    if not ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
-        raise OSError("GlobalMemoryStatusEx failed")
-    return status.total, status.free
 
 
 def system() -> str:
@@ -179,33 +140,18 @@ def loopback() -> str:
 
 def first_line(*command: str) -> str | None:
     """Return the first line a tool prints about itself, or None if it is not installed."""
-    found = shutil.which(command[0])
-    if found is None:
-        return None
     try:
-        done = subprocess.run([found, *command[1:]], capture_output=True, text=True, timeout=20)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return None
     lines = (done.stdout or done.stderr).strip().splitlines()
     return scrub(lines[0]) if lines and done.returncode == 0 else None
 
 
-def browser() -> str | None:
-    """Return the name of an installed Chromium or Chrome, or None."""
-    for name in BROWSERS:
-        if shutil.which(name):
-            return name
-    found = [Path(path).stem for path in BROWSER_FILES if Path(path).exists()]
-    return found[0] if found else None
-
-
 def compiler() -> str | None:
     """Return a C++ compiler that torch.compile can use, or None."""
-    for name in ("g++", "clang++"):
-        said = first_line(name, "--version")
-        if said:
-            return said
-    return "Microsoft Visual C++" if shutil.which("cl") else None
+    found = first_line("g++", "--version") or first_line("clang++", "--version")
+    return found or ("Microsoft Visual C++" if shutil.which("cl") else None)
 
 
 def ask_torch(python: str = sys.executable, seconds: float = 120) -> tuple[Torch, str]:
@@ -259,7 +205,6 @@ def collect_facts() -> Facts:
         "memory_free": free,
         "disk_free": shutil.disk_usage(PROJECT.parent).free,
         "packages": packages(),
-        "browser": browser(),
         "mpirun": first_line("mpirun", "--version"),
         "compiler": compiler(),
         "nvidia_driver": nvidia_driver(),

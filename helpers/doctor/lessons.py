@@ -115,9 +115,9 @@ def found_version(name: str) -> str | None:
         return None
 
 
-def packages(project: Path = PROJECT) -> tuple[Package, ...]:
+def packages() -> tuple[Package, ...]:
     """Return every package that pyproject.toml names, with its installed version."""
-    table = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
+    table = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
     groups = {"": table["dependencies"], **table.get("optional-dependencies", {})}
     return tuple(
         Package(name, needed, found_version(name), group)

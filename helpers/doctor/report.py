@@ -149,8 +149,6 @@ def optional(facts: Facts) -> list[Finding]:
     if any(p.group == "hub" and not p.fits for p in facts.packages):
         said = "The real TinyStories from the hub need the package datasets; the lessons do not."
         found.append(Finding("may", said, install(facts, "hub")))
-    if facts.browser is None:
-        found.append(Finding("may", "No Chromium or Chrome: only the browser tests need one."))
     if facts.mpirun is None:
         found.append(Finding("may", "No mpirun: only starting ranks by MPI needs it."))
     if facts.compiler is None:
@@ -179,13 +177,13 @@ def status(lesson: Lesson, facts: Facts, blocked: str = "") -> LessonStatus:
     return LessonStatus(lesson, "yes")
 
 
-def statuses(facts: Facts, lessons: tuple[Lesson, ...] = LESSONS) -> list[LessonStatus]:
+def statuses(facts: Facts) -> list[LessonStatus]:
     """Return one status for each lesson."""
     missing = [
         p.name for p in facts.packages if not p.group and p.found is None and p.name != "torch"
     ]
     blocked = f"{missing[0]} is missing" if missing else ""
-    return [status(lesson, facts, blocked) for lesson in lessons]
+    return [status(lesson, facts, blocked) for lesson in LESSONS]
 
 
 def size(count: int | None) -> str:
@@ -231,7 +229,6 @@ def rows(facts: Facts) -> list[tuple[str, str]]:
         ("processes", facts.processes or "can be started"),
         ("127.0.0.1", facts.loopback or "works"),
         ("packages", ", ".join(packages)),
-        ("Chromium", facts.browser or "none (only for browser tests)"),
         ("mpirun", facts.mpirun or "none (only for starting ranks by MPI)"),
         ("C++ compiler", facts.compiler or "none (only for torch.compile)"),
     ]
@@ -288,13 +285,13 @@ class Report:
 
     @property
     def short(self) -> str:
-        """Return one line if all is well, and else what keeps lessons from running, or slows them.
+        """Return one line if all is well, and else what keeps lessons from running, and its cure.
 
         What only tests, authors and people with questions need stays in `text`.
         """
         if self._shown:
-            lines = [self.headline, *(finding.sentence for finding in self._shown)]
-            return "\n".join(lines)
+            told = (line for f in self._shown for line in (f.sentence, f.cure) if line)
+            return "\n".join((self.headline, *told))
         return f"{self.headline[:-1]}: {self.machine}."
 
     @property
@@ -320,37 +317,13 @@ class Report:
         # No color carries a meaning, and none is set: dark and light themes both fit.
         if not self._shown and self.ready:
             return f"<p><strong>{escape(self.short)}</strong></p>"
-        parts = [f"<p><strong>{escape(self.headline)}</strong></p>"]
-        items = "".join(f"<li>{_finding(finding)}</li>" for finding in self._shown)
-        parts += [f"<ul>{items}</ul>"] if items else []
-        affected = [
-            (v.lesson.number, v.lesson.title, f"{v.answer} ({v.why})")
-            for v in self.statuses
-            if v.answer != "yes"
-        ]
-        if affected:
-            parts.append(_table(("", "lesson", "runs here"), affected))
-        whole = _table(("this machine", ""), rows(self.facts))
-        parts.append(f"<details><summary>this machine</summary>{whole}</details>")
-        return "".join(parts)
+        whole = (
+            f"<details><summary>the whole report</summary><pre>{escape(self.text)}</pre></details>"
+        )
+        return f"<pre>{escape(self.short)}</pre>{whole}"
 
 
 def _wrapped(first: str, later: str, words: str) -> list[str]:
     return textwrap.wrap(
         words, 96, initial_indent=first, subsequent_indent=later, break_on_hyphens=False
     )
-
-
-def _finding(finding: Finding) -> str:
-    cure = f"<pre>{escape(finding.cure)}</pre>" if finding.cure else ""
-    return escape(finding.sentence) + cure
-
-
-def _table(head: tuple[str, ...], body: list[tuple[str, ...]]) -> str:
-    left = 'style="text-align:left"'
-    top = "".join(f"<th {left}>{escape(cell)}</th>" for cell in head)
-    lines = (
-        "<tr>" + "".join(f"<td {left}>{escape(cell)}</td>" for cell in row) + "</tr>"
-        for row in body
-    )
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{''.join(lines)}</tbody></table>"

@@ -7,10 +7,8 @@ it: 110 comes from ranks 1 and 2.
 import math
 from dataclasses import dataclass
 
-from helpers.draw.picture import Canvas, Picture, Point
-from helpers.draw.plot import PAD
-from helpers.draw.style import GREEN, SKY, Theme, ink_on
-from helpers.draw.style import theme as theme_called
+from helpers.draw.picture import PAD, Canvas, Picture, Point
+from helpers.draw.style import GREEN, SKY, Theme
 from helpers.draw.text import width_of
 
 MOST = 4  # ranks whose boxes find room on the ring
@@ -67,9 +65,9 @@ def ring(ranks: int = 4, step: int = 0, theme: str = "light") -> Picture:
     steps = ring_steps(ranks)
     if not 0 <= step < len(steps):
         raise ValueError(f"there is no step {step}: choose from 0 to {len(steps) - 1}")
-    now, canvas = steps[step], Canvas(900, 330, theme_called(theme))
+    now, canvas = steps[step], Canvas(height=330, theme=theme)
     title = f"A ring of {ranks} ranks: {now.name}"
-    canvas.text(PAD, PAD + 8, now.name, 15, bold=True)
+    canvas.heading(now.name)
     _key(canvas, now)
     middle = canvas.width / 2, 188.0
     for rank in range(ranks):
@@ -87,7 +85,7 @@ def ring(ranks: int = 4, step: int = 0, theme: str = "light") -> Picture:
 def ring_table(ranks: int = 3, theme: str = "light") -> Picture:
     """Draw all steps of a ring all-reduce below each other: a row for each, a column for a rank."""
     steps, wide = ring_steps(ranks), ranks * _cell(ranks)
-    canvas = Canvas(200 + ranks * (wide + 30), 0, theme_called(theme))
+    canvas = Canvas(200 + ranks * (wide + 30), theme=theme)
     for rank in range(ranks):
         canvas.text(190 + rank * (wide + 30), PAD + 8, f"rank {rank}", 13, bold=True)
     for row, now in enumerate(steps):
@@ -139,9 +137,7 @@ def _draw_part(canvas: Canvas, at: Point, value: int, ranks: int, framed: bool) 
     if framed:
         canvas.rect(x - 3, y - 3, wide + 6, CELL + 6, canvas.theme.text)
     colour = _colour(canvas.theme, value, ranks)
-    canvas.rect(x, y, wide, CELL, colour)
-    bold = str(value).count("1") == ranks
-    canvas.text(x + wide / 2, y + CELL / 2, str(value), 13, ink_on(colour), "middle", bold)
+    canvas.box(x, y, wide, CELL, colour, str(value), 13, bold=str(value).count("1") == ranks)
 
 
 def _colour(theme: Theme, value: int, ranks: int) -> str:
@@ -170,7 +166,7 @@ def ways(ranks: int = 8, theme: str = "light") -> Picture:
 
     In the second half the sum travels back, or on round the ring.
     """
-    canvas = Canvas(900, 262, theme_called(theme))
+    canvas = Canvas(height=262, theme=theme)
     star = [(0.0, 0.0), *_around(ranks - 1)]
     tree = [_in_tree(rank, ranks) for rank in range(ranks)]
     around = [(rank, (rank + 1) % ranks) for rank in range(ranks)]
@@ -192,7 +188,7 @@ def ways(ranks: int = 8, theme: str = "light") -> Picture:
         for a, b in arrows:
             _between(canvas, spots[a], spots[b])
         for rank, spot in enumerate(spots):
-            canvas.polygon(_circle(spot), canvas.theme.faded(SKY, 0.6))
+            canvas.disc(spot, NODE, canvas.theme.faded(SKY, 0.6))
             canvas.text(*spot, str(rank), 12, anchor="middle", bold=True)
     words = " ".join(
         f"{name}: {says}: {', '.join(f'{a} to {b}' for a, b in arrows)}."
@@ -229,8 +225,3 @@ def _between(canvas: Canvas, start: Point, end: Point) -> None:
     length = math.hypot(x1 - x0, y1 - y0)
     dx, dy = (NODE + 2) * (x1 - x0) / length, (NODE + 2) * (y1 - y0) / length
     canvas.arrow((x0 + dx, y0 + dy), (x1 - dx, y1 - dy), canvas.theme.text, 1.6, head=8)
-
-
-def _circle(middle: Point) -> list[Point]:
-    turns = [2 * math.pi * i / 24 for i in range(24)]
-    return [(middle[0] + NODE * math.cos(a), middle[1] + NODE * math.sin(a)) for a in turns]

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
-from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, SKY, ink_on
-from helpers.draw.style import theme as theme_called
+from helpers.draw.picture import PAD, WIDE, Canvas, Picture
+from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, SKY
 from helpers.draw.text import wrapped
 
 COLORS = (SKY, BLUE, ORANGE, PURPLE, GREEN, SKY)
@@ -16,21 +14,15 @@ def chain(
     stations: Sequence[tuple[str, str, str]],
     title: str = "",
     theme: str = "light",
-    width: int = 900,
 ) -> Picture:
     """Draw stations from left to right: (name, what to compare there, with which call)."""
-    canvas = Canvas(width, 0, theme_called(theme))
-    top = PAD
-    if title:
-        canvas.text(PAD, PAD + 8, title, 15, bold=True)
-        top += 32
-    wide = (width - 2 * PAD - (len(stations) - 1) * GAP) / len(stations)
+    canvas = Canvas(theme=theme)
+    top = canvas.heading(title) + (12 if title else 0)
+    wide = (WIDE - 2 * PAD - (len(stations) - 1) * GAP) / len(stations)
     lowest = top
     for number, (name, what, call) in enumerate(stations):
         x, color = PAD + number * (wide + GAP), COLORS[number % len(COLORS)]
-        canvas.rect(x, top, wide, HIGH, color, tip=what)
-        center = (x + wide / 2, top + HIGH / 2 + 5)
-        canvas.text(*center, name, 14, ink_on(color), "middle", bold=True)
+        canvas.box(x, top, wide, HIGH, color, name, 14, bold=True, tip=what)
         if number:
             middle = top + HIGH / 2
             canvas.arrow((x - GAP + 2, middle), (x - 2, middle), canvas.theme.text, 1.6)

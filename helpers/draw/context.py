@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 from math import cos, pi, sin
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
-from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, ink_on
-from helpers.draw.style import theme as theme_called
+from helpers.draw.picture import PAD, WIDE, Canvas, Picture
+from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE
 
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 BOX, HIGH, TILE = 34.0, 26.0, 30.0
 
 
-def attention_ring(ranks: int = 4, theme: str = "light", width: int = 900) -> Picture:
+def attention_ring(ranks: int = 4, theme: str = "light") -> Picture:
     """Draw every step of ring attention: each rank's queries, and whose keys and values it has."""
-    canvas = Canvas(width, 0, theme_called(theme))
-    panel, middle = (width - 2 * PAD) / ranks, PAD + 112
+    canvas = Canvas(theme=theme)
+    panel, middle = (WIDE - 2 * PAD) / ranks, PAD + 112
     radius = panel / 2 - BOX - 12
     for step in range(ranks):
         x = PAD + panel * (step + 0.5)
@@ -28,9 +26,8 @@ def attention_ring(ranks: int = 4, theme: str = "light", width: int = 900) -> Pi
         for rank, (left, y) in enumerate(places):
             for shift, name, owner in ((0, "Q", rank), (BOX, "KV", (rank - step) % ranks)):
                 colour = COLOURS[owner % len(COLOURS)]
-                canvas.rect(left - BOX + shift, y - HIGH / 2, BOX - 1, HIGH, colour)
-                at_x = left - BOX / 2 + shift
-                canvas.text(at_x, y, f"{name}{owner}", 12, ink_on(colour), "middle", True)
+                corner = left - BOX + shift, y - HIGH / 2
+                canvas.box(*corner, BOX - 1, HIGH, colour, f"{name}{owner}", bold=True)
             canvas.text(left, y - HIGH / 2 - 9, f"rank {rank}", 11, canvas.theme.muted, "middle")
     canvas.height = middle + radius + 34
     alt = (
@@ -48,15 +45,13 @@ def _arc(canvas: Canvas, x: float, y: float, radius: float, start: float, end: f
     canvas.arrow(points[7], points[-1], canvas.theme.muted, 2, 8)
 
 
-def causal_triangle(
-    layouts: dict[str, Sequence[Sequence[int]]], theme: str = "light", width: int = 900
-) -> Picture:
+def causal_triangle(layouts: dict[str, Sequence[Sequence[int]]], theme: str = "light") -> Picture:
     """Draw which queries look at which keys, chunk by chunk, in the color of the queries' rank.
 
     layouts: {name: for each rank the chunks that it holds}.
     """
-    canvas = Canvas(width, 0, theme_called(theme))
-    panel, top = (width - 2 * PAD) / len(layouts), PAD + 46
+    canvas = Canvas(theme=theme)
+    panel, top = (WIDE - 2 * PAD) / len(layouts), PAD + 46
     said = []
     for number, (name, held) in enumerate(layouts.items()):
         left = PAD + 54 + number * panel
@@ -69,10 +64,8 @@ def causal_triangle(
             colour = COLOURS[owner[row] % len(COLOURS)]
             for column in range(chunks):
                 x, y = left + column * TILE, top + row * TILE
-                if column < row:
-                    canvas.rect(x, y, TILE - 1, TILE - 1, colour)
-                else:
-                    canvas.rect(x, y, TILE - 1, TILE - 1, canvas.theme.band)
+                fill = colour if column < row else canvas.theme.band
+                canvas.rect(x, y, TILE - 1, TILE - 1, fill)
                 if column == row:  # half of the block on the diagonal
                     corners = [(x, y), (x, y + TILE - 1), (x + TILE - 1, y + TILE - 1)]
                     canvas.polygon(corners, colour)

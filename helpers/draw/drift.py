@@ -2,22 +2,20 @@
 
 import math
 
-from helpers.draw.picture import Canvas, Picture, Point
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, WIDE, Canvas, Picture, Point
 from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE
-from helpers.draw.style import theme as theme_called
 
 HEADINGS = ((82, 58, 70, 48), (54, 62, 30, 46), (2, 18, -10, 8))  # degrees, a step each
 COLORS = (BLUE, ORANGE, GREEN)
 STRIDE, HIGH = 64.0, 236.0
 
 
-def drift(theme: str = "light", width: int = 900) -> Picture:
+def drift(theme: str = "light") -> Picture:
     """Draw H local steps of three ranks twice: then averaged, and then with an outer step."""
-    canvas = Canvas(width, 0, theme_called(theme))
+    canvas = Canvas(theme=theme)
     title = "Each rank takes H steps alone, and then they meet"
-    canvas.text(PAD, PAD + 8, title, 15, bold=True)
-    top, half = PAD + 40, width / 2
+    canvas.heading(title)
+    top, half = PAD + 40, WIDE / 2
     canvas.text(PAD, top, "Local SGD: at the mean", 13, bold=True)
     canvas.text(half + PAD, top, "DiLoCo: beyond it, with momentum", 13, bold=True)
     for left, outer in ((PAD, False), (half + PAD, True)):
@@ -51,13 +49,8 @@ def _draw_round(canvas: Canvas, start: Point, outer: bool) -> None:
         beyond = tuple(s + 1.42 * (m - s) for s, m in zip(start, mean, strict=True))
         canvas.arrow(start, beyond, PURPLE, 2.6, head=11)
         canvas.text(beyond[0] - 4, beyond[1] - 13, "next start", 12, ink, bold=True)
-        _dot(canvas, beyond, PURPLE)
-    _dot(canvas, mean, ink)
+        canvas.disc(beyond, 5, PURPLE)
+    canvas.disc(mean, 5, ink)
     canvas.text(mean[0] + 10, mean[1] + 12, "mean", 12, ink, bold=True)
-    _dot(canvas, start, ink)
+    canvas.disc(start, 5, ink)
     canvas.text(start[0] - 8, start[1] + 20, "common start", 12, ink, bold=True)
-
-
-def _dot(canvas: Canvas, at: Point, color: str) -> None:
-    around = [(5 * math.cos(a), 5 * math.sin(a)) for a in (n * math.pi / 8 for n in range(16))]
-    canvas.polygon([(at[0] + dx, at[1] + dy) for dx, dy in around], color)

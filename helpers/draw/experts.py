@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, WIDE, Canvas, Picture
 from helpers.draw.style import (
     BLUE,
     GREEN,
@@ -15,7 +14,6 @@ from helpers.draw.style import (
     YELLOW,
     ink_on,
 )
-from helpers.draw.style import theme as theme_called
 from helpers.draw.text import width_of
 
 COLORS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GREY)
@@ -24,12 +22,12 @@ CHOICES = ((0, 1), (1, 3), (2, 0), (0, 3), (1, 0), (2, 0), (2, 3))
 CELL, ROW = 30.0, 24.0
 
 
-def routing(places: int = 4, theme: str = "light", width: int = 900) -> Picture:
+def routing(places: int = 4, theme: str = "light") -> Picture:
     """Draw seven tokens that choose two of four experts, as a matrix and as rows for the experts.
 
     places: how many rows an expert takes; what comes later is dropped.
     """
-    canvas = Canvas(width, 0, theme_called(theme))
+    canvas = Canvas(theme=theme)
     muted, experts = canvas.theme.muted, 4
     left, top = PAD + 70, PAD + 46
     canvas.text(left, PAD + 6, "the router's choice", 13, bold=True)
@@ -42,12 +40,10 @@ def routing(places: int = 4, theme: str = "light", width: int = 900) -> Picture:
         y = top + token * CELL
         canvas.text(left - 10, y + CELL / 2, word, 12, anchor="end")
         for e in range(experts):
-            color = COLORS[e] if e in CHOICES[token] else canvas.theme.band
-            canvas.rect(left + e * CELL, y, CELL - 2, CELL - 2, color)
-            if e in CHOICES[token]:
-                text = "1st" if e == CHOICES[token][0] else "2nd"
-                middle = left + e * CELL + CELL / 2 - 1
-                canvas.text(middle, y + CELL / 2, text, 10, ink_on(color), "middle")
+            chosen = e in CHOICES[token]
+            text = ("1st" if e == CHOICES[token][0] else "2nd") if chosen else ""
+            color = COLORS[e] if chosen else canvas.theme.band
+            canvas.box(left + e * CELL, y, CELL - 2, CELL - 2, color, text, 10)
     for slot in range(2):
         for token, chosen in enumerate(CHOICES):
             queues[chosen[slot]].append(token)
@@ -94,18 +90,15 @@ def heat(
     columns: str = "to rank",
     title: str = "",
     theme: str = "light",
-    width: int = 900,
 ) -> Picture:
     """Draw tables of counts side by side, shaded on one scale; the number stands in each cell.
 
     panels: {name: rows of counts}. rows, columns: the words before the number of each.
     """
-    canvas = Canvas(width, 0, theme_called(theme))
-    top = PAD + (30 if title else 4)
-    if title:
-        canvas.text(PAD, PAD + 8, title, 15, bold=True)
+    canvas = Canvas(theme=theme)
+    top = canvas.heading(title) + (10 if title else 4)
     most = max(max(row) for table in panels.values() for row in table) or 1
-    room = (width - 2 * PAD) / len(panels)
+    room = (WIDE - 2 * PAD) / len(panels)
     sizes = max(len(table[0]) for table in panels.values())
     cell = min(58.0, (room - 110) / sizes)
     told = []
@@ -121,9 +114,7 @@ def heat(
             canvas.text(left - 8, y + 16, f"{rows} {r}", 12, anchor="end")
             for c, count in enumerate(row):
                 color = canvas.theme.faded(BLUE, 0.06 + 0.94 * count / most)
-                canvas.rect(left + c * cell, y, cell - 2, 32, color)
-                x = left + (c + 0.5) * cell - 1
-                canvas.text(x, y + 16, f"{count}", 12, ink_on(color), "middle")
+                canvas.box(left + c * cell, y, cell - 2, 32, color, f"{count}")
         told.append(f"{name}: " + "; ".join(", ".join(map(str, row)) for row in table))
     canvas.height = top + 60 + 34 * max(map(len, panels.values())) + PAD
     start = f"{title}. " if title else ""
@@ -131,19 +122,16 @@ def heat(
     return Picture(canvas, title, words)
 
 
-def words_by_expert(
-    words: Sequence[str], experts: Sequence[int], theme: str = "light", width: int = 900
-) -> Picture:
+def words_by_expert(words: Sequence[str], experts: Sequence[int], theme: str = "light") -> Picture:
     """Draw a text, each token on the color of its expert, whose number stands below it."""
-    canvas = Canvas(width, 0, theme_called(theme))
+    canvas = Canvas(theme=theme)
     x, y = float(PAD), float(PAD)
     for word, expert in zip(words, experts, strict=True):
         wide = max(14.0, width_of(word, 13) + 8)
-        if x + wide > width - PAD:
+        if x + wide > WIDE - PAD:
             x, y = float(PAD), y + 46
         color = COLORS[expert % len(COLORS)]
-        canvas.rect(x, y, wide, 22, color)
-        canvas.text(x + wide / 2, y + 11, word, 13, ink_on(color), "middle")
+        canvas.box(x, y, wide, 22, color, word, 13)
         canvas.text(x + wide / 2, y + 30, str(expert), 10, canvas.theme.muted, "middle")
         x += wide + 3
     canvas.height = y + 42 + PAD

@@ -1,9 +1,7 @@
 """The process grid as a picture: rows are pipelines, columns hold one stage."""
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import BLUE, GREEN, ink_on
-from helpers.draw.style import theme as theme_called
 
 BOX, HIGH, ACROSS, DOWN = 128.0, 54.0, 92.0, 46.0  # a rank, and the room between two
 LEFT = 92.0  # for the names of the rows
@@ -31,10 +29,10 @@ def process_grid(
     if rank is not None and not 0 <= rank < dp * pp:
         raise ValueError(f"a grid of {dp} x {pp} has no rank {rank}: give 0 to {dp * pp - 1}")
     width = LEFT + pp * BOX + (pp - 1) * ACROSS + 2 * PAD
-    canvas = Canvas(max(width, 520.0), 0, theme_called(theme))
+    canvas = Canvas(max(width, 520.0), theme=theme)
     row, column = (None, None) if rank is None else divmod(rank, pp)
     top = PAD + 52
-    canvas.text(PAD, PAD + 8, _title(dp, pp, rank), 15, bold=True)
+    canvas.heading(_title(dp, pp, rank))
     for s in range(pp):
         canvas.text(_x(s) + BOX / 2, top - 16, f"stage {s}", 12, canvas.theme.muted, "middle")
     for d in range(dp):

@@ -242,25 +242,11 @@ def draw_memory(
 
 def draw_legend(canvas: Canvas, traces: list[Trace], y: float, x: float) -> float:
     """Draw a swatch and a word for each kind that occurs, and return the y below."""
-    kinds = {e.kind for trace in traces for e in trace.events}
-    left = x
-    entries = _entries(kinds)
+    entries = _entries({e.kind for trace in traces for e in trace.events})
     if any(len(strength_of_stages(row)) > 1 for t in traces for row in t.by_rank().values()):
         pale = canvas.theme.faded(LOOKS["F"].colour)
         entries.append(("", pale, "pale: a later stage of the rank"))
-    for letter, colour, word in entries:
-        swatch = max(16.0, width_of(letter, 10, bold=True) + 6)
-        needed = swatch + 5 + width_of(word, 11)
-        if x + needed > canvas.width - left:
-            x, y = left, y + 20
-        if colour:
-            canvas.rect(x, y, swatch, 14, colour)
-            canvas.text(x + swatch / 2, y + 7, letter, 10, ink_on(colour), "middle", bold=True)
-        else:
-            canvas.rect(x, y, swatch, 14, canvas.theme.band, hatch=canvas.theme.wait)
-        canvas.text(x + swatch + 5, y + 7, word, 11)
-        x += needed + 16
-    return y + 16 if kinds else y
+    return canvas.legend(entries, x, y)
 
 
 def _entries(kinds: set[str]) -> list[tuple[str, str, str]]:

@@ -1,17 +1,15 @@
 """Matrices cut over ranks: which part each holds, and where the ranks must communicate."""
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
-from helpers.draw.style import BLUE, GREEN, GREY, LIGHT_GREY, ORANGE, PURPLE, ink_on
-from helpers.draw.style import theme as theme_called
+from helpers.draw.picture import PAD, Canvas, Picture
+from helpers.draw.style import BLUE, GREEN, GREY, LIGHT_GREY, ORANGE, PURPLE
 
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 UNIT = 15.0  # pixels for d/4 features; tokens are drawn as d/2
 
 
-def parallel_mlp(ranks: int = 2, theme: str = "light", width: int = 900) -> Picture:
+def parallel_mlp(ranks: int = 2, theme: str = "light") -> Picture:
     """Draw an MLP d -> 4d -> d on `ranks` ranks: A cut by columns, B by rows, f before, g after."""
-    canvas = Canvas(width, 0, theme_called(theme))
+    canvas = Canvas(theme=theme)
     lane = 4 * UNIT + 62
     for rank in range(ranks):
         _draw_lane(canvas, rank, ranks, PAD + 20 + rank * lane)
@@ -20,8 +18,7 @@ def parallel_mlp(ranks: int = 2, theme: str = "light", width: int = 900) -> Pict
         (126, "f", "forward: nothing", "backward: all-reduce"),
         (686, "g", "forward: all-reduce", "backward: nothing"),
     ):
-        canvas.rect(x, top, 22, bottom - top, LIGHT_GREY)
-        canvas.text(x + 11, (top + bottom) / 2, name, 15, ink_on(LIGHT_GREY), "middle", bold=True)
+        canvas.box(x, top, 22, bottom - top, LIGHT_GREY, name, 15, bold=True)
         canvas.text(x + 11, bottom + 16, ahead, 11, canvas.theme.muted, "middle")
         canvas.text(x + 11, bottom + 32, back, 11, canvas.theme.muted, "middle")
     canvas.height = bottom + 50
@@ -59,7 +56,6 @@ def _draw_lane(canvas: Canvas, rank: int, ranks: int, y: float) -> None:
 
 def _matrix(canvas, x, middle, wide, high, colour, name, shape="") -> float:
     """Draw a matrix and return the x of its right edge."""
-    canvas.rect(x, middle - high / 2, wide, high, colour)
-    canvas.text(x + wide / 2, middle, name, 12, ink_on(colour), "middle", bold=True)
+    canvas.box(x, middle - high / 2, wide, high, colour, name, bold=True)
     canvas.text(x + wide / 2, middle + high / 2 + 10, shape, 11, canvas.theme.muted, "middle")
     return x + wide

@@ -1,9 +1,7 @@
 """A matrix on a mesh: cut by tensor parallelism, and each part once more by data parallelism."""
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
-from helpers.draw.style import BLUE, GREEN, ORANGE, VERMILLION, ink_on
-from helpers.draw.style import theme as theme_called
+from helpers.draw.picture import PAD, Canvas, Picture
+from helpers.draw.style import BLUE, GREEN, ORANGE, VERMILLION
 
 SIDE, GAP = 168.0, 74.0  # of a matrix, between two
 COLOURS = (BLUE, ORANGE, GREEN, VERMILLION)
@@ -22,7 +20,7 @@ def cut_weights(theme: str = "light") -> Picture:
     outputs, below along its inputs; data parallelism cuts the rows of what is left.
     """
     left = PAD + 60
-    canvas = Canvas(left + 3 * SIDE + 2 * GAP + PAD, 0, theme_called(theme))
+    canvas = Canvas(left + 3 * SIDE + 2 * GAP + PAD, theme=theme)
     for number, (call, words) in enumerate(STEPS):
         x = left + number * (SIDE + GAP)
         canvas.text(x, PAD + 8, call, 14, bold=True)
@@ -63,11 +61,8 @@ def _parts(way: str, step: int) -> dict[tuple[int, int], tuple]:
 def _draw(canvas: Canvas, part: tuple, step: int, x: float, y: float, wide: float, high: float):
     dp, tp = part
     colour = canvas.theme.band if step == 0 else COLOURS[tp] if step == 1 else COLOURS[2 * dp + tp]
-    canvas.rect(x + 1, y + 1, wide * SIDE - 2, high * SIDE - 2, colour)
-    if step:
-        words = f"tp {tp}" if step == 1 else f"rank {2 * dp + tp}"
-        middle = (x + wide * SIDE / 2, y + high * SIDE / 2)
-        canvas.text(*middle, words, 13, ink_on(colour), "middle", bold=True)
+    words = ("", f"tp {tp}", f"rank {2 * dp + tp}")[step]
+    canvas.box(x + 1, y + 1, wide * SIDE - 2, high * SIDE - 2, colour, words, 13, bold=True)
 
 
 def _alt() -> str:

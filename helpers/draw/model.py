@@ -7,10 +7,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
+from helpers.draw.picture import PAD, WIDE, Canvas, Picture
 from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, ink_on
-from helpers.draw.style import theme as theme_called
 from helpers.draw.text import significant, width_of
 
 
@@ -47,10 +45,10 @@ class Sizes:
 # --- a LLaMA -------------------------------------------------------------------------------------
 
 
-def llama(sizes: Sizes | None = None, theme: str = "light", width: int = 900) -> Picture:
+def llama(sizes: Sizes | None = None, theme: str = "light") -> Picture:
     """Draw a LLaMA from ids to loss with the shapes between its parts, and one block in detail."""
     s = sizes or Sizes()
-    canvas = Canvas(width, 352, theme_called(theme))
+    canvas = Canvas(height=352, theme=theme)
     first = _draw_chain(canvas, s)
     _draw_block(canvas, s, first)
     return Picture(canvas, "A LLaMA and its shapes", _llama_in_words(s))
@@ -169,10 +167,10 @@ LAYOUTS = (
 )
 
 
-def layouts(theme: str = "light", width: int = 900, layers: int = 6) -> Picture:
+def layouts(theme: str = "light", layers: int = 6) -> Picture:
     """Draw one model on one device, on replicas, in a pipeline, and on a grid of both."""
-    canvas = Canvas(width, 322, theme_called(theme))
-    each = (width - 2 * PAD) / len(LAYOUTS)
+    canvas = Canvas(height=322, theme=theme)
+    each = (WIDE - 2 * PAD) / len(LAYOUTS)
     for number, layout in enumerate(LAYOUTS):
         _draw_layout(canvas, PAD + (number + 0.5) * each, layers, *layout)
     for number in range(1, len(LAYOUTS)):
@@ -216,8 +214,7 @@ def _draw_device(canvas: Canvas, x: float, y: float, layers: range) -> None:
     for place, layer in enumerate(layers):
         fill = canvas.theme.faded(BLUE, 0.25 + 0.1 * layer)
         top = y + 4 + place * LAYER
-        canvas.rect(x + 4, top + 1, SIDE - 8, LAYER - 2, fill)
-        canvas.text(x + SIDE / 2, top + LAYER / 2, str(layer), 11, ink_on(fill), "middle")
+        canvas.box(x + 4, top + 1, SIDE - 8, LAYER - 2, fill, str(layer), 11)
 
 
 def _both(canvas: Canvas, start, end, colour: str) -> None:
@@ -251,7 +248,6 @@ def surprise(
     nats: Sequence[float | None],
     title: str = "",
     theme: str = "light",
-    width: int = 900,
 ) -> Picture:
     """Draw a text token by token, each the darker the less the model expected it.
 
@@ -260,17 +256,14 @@ def surprise(
         nats: minus the log of the probability of each token; None where nothing was predicted.
         title: what was found.
     """
-    canvas = Canvas(width, 0, theme_called(theme))
-    y = PAD + 12
-    if title:
-        canvas.text(PAD, y, title, 15, bold=True)
-        y += 30
+    canvas = Canvas(theme=theme)
+    y = canvas.heading(title) + (22 if title else 12)
     x = float(PAD)
     for token, cost in zip(tokens, nats, strict=True):
         word = token.strip() or "⏎"
         wide = width_of(word, 13) + 6
         x += 5 if token.startswith((" ", "\n")) and x > PAD else 0
-        if x + wide > width - PAD or token.startswith("\n"):
+        if x + wide > WIDE - PAD or token.startswith("\n"):
             x, y = float(PAD), y + 42
         _draw_token(canvas, x, y, wide, word, cost)
         x += wide + 1
@@ -289,7 +282,6 @@ def _draw_token(canvas: Canvas, x, y, wide, word, cost: float | None) -> None:
     tip = f"{word}: the first token, nothing predicts it"
     if cost is not None:
         tip = f"{word}: {cost:.2f} nats, probability {100 * math.exp(-cost):.3g} %"
-    canvas.rect(x, y - 11, wide, 22, fill, tip=tip)
-    canvas.text(x + wide / 2, y, word, 13, ink_on(fill), "middle")
+    canvas.box(x, y - 11, wide, 22, fill, word, 13, tip=tip)
     if cost is not None and cost >= 0.95:
         canvas.text(x + wide / 2, y + 18, f"{cost:.1f}", 10, canvas.theme.muted, "middle")

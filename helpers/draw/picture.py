@@ -1,8 +1,7 @@
 """A picture: shapes in pixels, and the SVG or PNG file that becomes of them.
 
 Drawing code fills a `Canvas`; a `Picture` adds the title and the alternative text, and is saved or
-shown in a notebook. The origin is the upper left corner, and y grows downwards. A width of 900 is
-a notebook's.
+shown in a notebook. The origin is the upper left corner, and y grows downwards.
 
 SVG files are kept in the repository and compared, so the same picture is the same text on every
 machine: no dates, no random ids, two decimals. The file describes itself to a screen reader (role,
@@ -10,17 +9,23 @@ title, description).
 """
 
 import base64
+import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from helpers.draw.style import FONTS, LIGHT, Theme
+from helpers.draw.style import FONTS, Theme, ink_on
+from helpers.draw.style import theme as theme_called
+from helpers.draw.text import width_of, wrapped
 from helpers.files import write_whole
 
 Point = tuple[float, float]
 HATCH = 5  # pixels from one line to the next
+PAD = 14  # pixels between the edge and what is drawn
+WIDE = 900  # pixels: a notebook's width
 
 
 @dataclass(slots=True)
@@ -61,12 +66,19 @@ class Text:
 
 @dataclass(slots=True)
 class Canvas:
-    """A picture being drawn. width, height: pixels."""
+    """A picture being drawn.
 
-    width: float
-    height: float
-    theme: Theme = LIGHT
+    width, height: pixels; the height is mostly set last. theme: or its name, "light" or "dark".
+    """
+
+    width: float = WIDE
+    height: float = 0
+    theme: Theme | str = "light"
     shapes: list[Rect | Line | Polygon | Text] = field(default_factory=list)
+
+    def __post_init__(self):
+        if isinstance(self.theme, str):
+            self.theme = theme_called(self.theme)
 
     def rect(self, x, y, width, height, fill, tip="", hatch="") -> None:
         self.shapes.append(Rect(x, y, width, height, fill, tip, hatch))
@@ -80,6 +92,45 @@ class Canvas:
     def text(self, x, y, text, size=12.0, colour=None, anchor="start", bold=False) -> None:
         colour = colour or self.theme.text
         self.shapes.append(Text(x, y, text, size, colour, anchor, bold))
+
+    def heading(self, title: str) -> float:
+        """Write the title at the top, in as many lines as it takes; return the y below it."""
+        y = PAD
+        for line in wrapped(title, 15, self.width - 2 * PAD, bold=True):
+            self.text(PAD, y + 8, line, 15, bold=True)
+            y += 20
+        return y
+
+    def box(
+        self, x, y, width, height, fill, text="", size=12.0, bold=False, tip="", hatch=""
+    ) -> None:
+        """Add a rectangle with a text in its middle, black or white, whichever reads better."""
+        self.rect(x, y, width, height, fill, tip, hatch)
+        if text:
+            middle = x + width / 2, y + height / 2
+            self.text(*middle, text, size, ink_on(fill), "middle", bold)
+
+    def legend(self, entries: Iterable[tuple[str, str, str]], x: float, y: float) -> float:
+        """Draw for each (letter, color, word) a swatch and its word; return the y below.
+
+        What has no color is hatched, as waiting is. What finds no room goes into another row.
+        """
+        left, below = x, y
+        for letter, colour, word in entries:
+            swatch = max(16.0, width_of(letter, 10, bold=True) + 6)
+            needed = swatch + 5 + width_of(word, 11)
+            if x + needed > self.width - left:
+                x, y = left, y + 20
+            hatch = "" if colour else self.theme.wait
+            self.box(x, y, swatch, 14, colour or self.theme.band, letter, 10, True, hatch=hatch)
+            self.text(x + swatch + 5, y + 7, word, 11)
+            x, below = x + needed + 16, y + 16
+        return below
+
+    def disc(self, middle: Point, radius: float, fill: str) -> None:
+        turns = [2 * math.pi * i / 24 for i in range(24)]
+        x, y = middle
+        self.polygon([(x + radius * math.cos(a), y + radius * math.sin(a)) for a in turns], fill)
 
     def arrow(self, start: Point, end: Point, colour: str, width=1.0, head=5.0) -> None:
         """Add a straight arrow with a filled head whose tip is at `end`."""

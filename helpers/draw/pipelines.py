@@ -7,36 +7,31 @@ places({"a loop": [0, 1, 0, 1], ...})       which rank holds which stage
 
 from collections.abc import Mapping, Sequence
 
-from helpers.draw.picture import Canvas, Picture
+from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import BLUE, SKY, ink_on, look
-from helpers.draw.style import theme as theme_called
 from helpers.draw.text import listed, width_of
 from helpers.trace import Event, Trace
 
-PAD, LABEL, ROW, BAR = 14.0, 48.0, 17.0, 4.0
-ENDS = {"backward": "BI", "weights": "BW"}  # what frees the activations of a micro-batch
+LABEL, ROW, BAR = 48.0, 17.0, 4.0
 FADED = 0.5  # how strong the color of a later step is
 Kept = tuple[float, float, int]  # from the start of F, until, micro-batch
 
 
-def kept(
-    traces: Mapping[str, Trace], title: str = "", until: str = "weights", theme: str = "light"
-) -> Picture:
+def kept(traces: Mapping[str, Trace], title: str = "", theme: str = "light") -> Picture:
     """Draw pipeline steps side by side, and below each rank a bar for each micro-batch it keeps.
 
-    A bar lasts from the start of F to the end of the backward that frees the activations, so the
+    A bar lasts from the start of F to the end of B, or of W, which frees the activations, so the
     height of a stack is the memory of the rank. All steps have the same scale.
 
     Args:
         traces: by name, with F, B or F, I, W that name their micro-batch.
         title: what was found.
-        until: "weights": B or W frees a micro-batch; "backward": B or I does.
         theme: "light" or "dark".
     """
-    canvas = Canvas(900, 0, theme_called(theme))
+    canvas = Canvas(theme=theme)
     width = (canvas.width - PAD * (len(traces) + 1)) / len(traces)
     longest = max(trace.duration for trace in traces.values())
-    slots = {name: _slots(trace, ENDS[until]) for name, trace in traces.items()}
+    slots = {name: _slots(trace) for name, trace in traces.items()}
     top = _draw_title(canvas, title)
     bottom, words = top, [title] if title else []
     for number, (name, trace) in enumerate(traces.items()):
@@ -54,12 +49,12 @@ def kept(
     return Picture(canvas, title, ". ".join(words) + ".")
 
 
-def _slots(trace: Trace, ends: str) -> dict[int, list[list[Kept]]]:
+def _slots(trace: Trace) -> dict[int, list[list[Kept]]]:
     """Return for each rank rows of micro-batches that it keeps one after the other."""
     rows: dict[int, list[list[Kept]]] = {}
     for rank, events in trace.by_rank().items():
         begun = {_key(e): e.start for e in events if e.kind == "F"}
-        spans = [(begun[_key(e)], e.end, _key(e)[1]) for e in events if e.kind in ends]
+        spans = [(begun[_key(e)], e.end, _key(e)[1]) for e in events if e.kind in "BW"]
         rows[rank] = []
         for span in sorted(spans):
             free = next((row for row in rows[rank] if row[-1][1] <= span[0] + 1e-9), None)
@@ -115,7 +110,7 @@ def steps(
         title: what was found.
         theme: "light" or "dark".
     """
-    canvas = Canvas(900, 0, theme_called(theme))
+    canvas = Canvas(theme=theme)
     longest = max(trace.duration for trace in traces.values())
     scale = (canvas.width - 2 * PAD - LABEL - 10) / longest
     start, y, words = PAD + LABEL, _draw_title(canvas, title), [title] if title else []
@@ -133,13 +128,9 @@ def steps(
             y += ROW + 2
         y += 12
         words.append(told)
-    for kind in "FIW":
-        x = start + 190 * "FIW".index(kind)
-        canvas.rect(x, y, 16, 14, look(kind).colour)
-        canvas.text(x + 8, y + 7, kind, 10, ink_on(look(kind).colour), "middle", bold=True)
-        canvas.text(x + 22, y + 7, look(kind).word.replace("backward: ", ""), 11)
-    canvas.text(start + 570, y + 7, "pale: the next step", 11, canvas.theme.muted)
-    canvas.height = y + 14 + PAD
+    key = [(k, look(k).colour, look(k).word.replace("backward: ", "")) for k in "FIW"]
+    key.append(("", canvas.theme.faded(look("F").colour, FADED), "pale: the next step"))
+    canvas.height = canvas.legend(key, start, y) + PAD
     return Picture(canvas, title, ". ".join(words) + ".")
 
 
@@ -151,7 +142,7 @@ def places(layouts: Mapping[str, Sequence[int]], title: str = "", theme: str = "
         title: what was found.
         theme: "light" or "dark".
     """
-    canvas = Canvas(900, 0, theme_called(theme))
+    canvas = Canvas(theme=theme)
     top, words = _draw_title(canvas, title), [title] if title else []
     width = (canvas.width - PAD) / len(layouts)
     for number, (name, ranks) in enumerate(layouts.items()):
@@ -171,8 +162,7 @@ def places(layouts: Mapping[str, Sequence[int]], title: str = "", theme: str = "
             _draw_way(canvas, start, end, step)
         for (x, y), which in zip(middles, chunk, strict=True):
             fill = BLUE if which == 0 else canvas.theme.faded(BLUE, FADED)
-            canvas.rect(x - 15, y - 13, 30, 26, fill)
-            canvas.text(x, y, str(middles.index((x, y))), 13, ink_on(fill), "middle", bold=True)
+            canvas.box(x - 15, y - 13, 30, 26, fill, str(middles.index((x, y))), 13, bold=True)
         held = [[s for s, r in enumerate(ranks) if r == rank] for rank in range(size)]
         told = "; ".join(
             f"rank {rank} stage{'s' * (len(s) > 1)} {listed(map(str, s))}"
@@ -198,10 +188,7 @@ def _draw_way(canvas, start: tuple[float, float], end: tuple[float, float], step
 
 
 def _draw_title(canvas: Canvas, title: str) -> float:
-    if not title:
-        return PAD
-    canvas.text(PAD, PAD + 8, title, 15, bold=True)
-    return PAD + 30
+    return canvas.heading(title) + (10 if title else 0)
 
 
 def _draw_key(canvas: Canvas, y: float, word: str) -> float:

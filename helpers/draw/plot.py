@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from helpers.draw.picture import Canvas
+from helpers.draw.picture import PAD, Canvas
 from helpers.draw.text import (
     power_label,
     powers,
@@ -14,7 +14,7 @@ from helpers.draw.text import (
     width_of,
 )
 
-PAD, HEIGHT = 14, 300
+HEIGHT = 300
 SAME = 1.5  # pixels by which curves may differ and still be one
 DOTS = (1.5, 3)  # the floor
 _SQUARE = [(-1, -1), (1, -1), (1, 1), (-1, 1)]
@@ -138,20 +138,15 @@ def draw_axes(canvas: Canvas, plot: Plot, x: str) -> None:
         canvas.text(plot.left - 8, y, label, 11, theme.muted, "end")
     canvas.line([(plot.left, plot.bottom), (plot.right, plot.bottom)], theme.muted)
     steps = labeled(*plot.steps, 10, "x" in plot.log)
-    if any(step == int(step) for step, _ in steps) and "x" not in plot.log:  # no half steps
-        steps = labeled_whole(steps)
+    whole = [step for step, _ in steps if step == int(step)]
+    if whole and "x" not in plot.log:  # no half steps
+        steps = list(zip(whole, tick_labels(whole), strict=True))
     for step, label in steps:
         at = plot.x_of(step)
         canvas.line([(at, plot.bottom), (at, plot.bottom + 4)], theme.muted)
         canvas.text(at, plot.bottom + 14, label, 11, theme.muted, "middle")
     middle = (plot.left + plot.right) / 2
     canvas.text(middle, plot.bottom + 31, x, 11, theme.muted, "middle")
-
-
-def labeled_whole(steps: list[tuple[float, str]]) -> list[tuple[float, str]]:
-    """Return the whole numbers among the ticks, without decimals."""
-    whole = [step for step, _ in steps if step == int(step)]
-    return list(zip(whole, tick_labels(whole), strict=True))
 
 
 def _set_apart(drawn: list[Curve], plot: Plot) -> None:

@@ -7,10 +7,8 @@ many layers each stage holds; the embedding is always in the first stage, the he
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
-from helpers.draw.style import BLUE, LIGHT_GREY, ORANGE, PURPLE, SKY, ink_on
-from helpers.draw.style import theme as theme_called
+from helpers.draw.picture import PAD, WIDE, Canvas, Picture
+from helpers.draw.style import BLUE, LIGHT_GREY, ORANGE, PURPLE, SKY
 from helpers.draw.text import bytes_text, listed, percent, time_text, width_of
 
 PIECE, HIGH = 44.0, 74.0  # pixels of a piece of the model
@@ -47,19 +45,18 @@ class Piece:
 def stages(
     counts: Sequence[int] = (2, 2, 2),
     message: str = "",
-    title: str = "One tensor goes right, one of the same shape comes back",
     theme: str = "light",
-    width: int = 900,
 ) -> Picture:
     """Draw a model cut into stages, y going right and its gradient coming back.
 
     counts: the layers of each stage. message: the shape of what travels, "3 × 128 × 64".
     """
-    canvas = Canvas(width, 0, theme_called(theme))
-    canvas.text(PAD, PAD + 8, title, 15, bold=True)
+    canvas = Canvas(theme=theme)
+    title = "One tensor goes right, one of the same shape comes back"
+    canvas.heading(title)
     pieces = pieces_of(counts)
     widths = [len(names) * PIECE + 16 for names in pieces]
-    gap = min(GAP, (width - 2 * PAD - 112 - sum(widths)) / max(1, len(counts) - 1))
+    gap = min(GAP, (WIDE - 2 * PAD - 112 - sum(widths)) / max(1, len(counts) - 1))
     top, x = PAD + 74, PAD + 46.0
     canvas.arrow((PAD, top + 26), (x - 4, top + 26), BLUE, 2.4, head=9)
     canvas.text(PAD, top + 11, "ids", 12)
@@ -91,9 +88,7 @@ def _draw_stage(canvas: Canvas, name: str, names: list[str], x, top, wide) -> No
     for n, piece in enumerate(names):
         color = {"emb": SKY, "head": PURPLE}.get(piece, LIGHT_GREY)
         left = x + 8 + n * PIECE
-        canvas.rect(left + 2, top, PIECE - 4, HIGH, color)
-        middle = left + PIECE / 2, top + HIGH / 2
-        canvas.text(*middle, piece, 12, ink_on(color), "middle", bold=True)
+        canvas.box(left + 2, top, PIECE - 4, HIGH, color, piece, bold=True)
 
 
 def _draw_messages(canvas: Canvas, message: str, left: float, right: float, top: float) -> None:
@@ -139,7 +134,6 @@ def cut(
     layer: Piece,
     head: Piece,
     theme: str = "light",
-    width: int = 900,
 ) -> Picture:
     """Draw what each stage of a cut computes and keeps, as bars.
 
@@ -156,22 +150,21 @@ def cut(
         f"Cut {' + '.join(map(str, counts))}: rank {slowest} computes longest, "
         f"{ratio:.2f} times an even share"
     )
-    canvas = Canvas(width, 0, theme_called(theme))
-    canvas.text(PAD, PAD + 8, title, 15, bold=True)
+    canvas = Canvas(theme=theme)
+    canvas.heading(title)
     y = PAD + 44
-    pieces, time_left, memory_left = PAD + 62, 0.40 * width, 0.74 * width
+    pieces, time_left, memory_left = PAD + 62, 0.40 * WIDE, 0.74 * WIDE
     canvas.text(pieces, y - 12, "holds", 11, canvas.theme.muted)
     canvas.text(time_left, y - 12, "computes a batch in (F, B)", 11, canvas.theme.muted)
     canvas.text(memory_left, y - 12, "keeps in memory", 11, canvas.theme.muted)
-    room_time, room_memory = memory_left - time_left - 84, width - PAD - memory_left - 62
+    room_time, room_memory = memory_left - time_left - 84, WIDE - PAD - memory_left - 62
     for stage, (piece, names) in enumerate(zip(held, pieces_of(counts), strict=True)):
         canvas.text(PAD, y + 11, f"rank {stage}", 12)
         small = min(24.0, (time_left - pieces - 16) / max(1, sum(counts) + 2))
         for n, name in enumerate(names):
             color = {"emb": SKY, "head": PURPLE}.get(name, LIGHT_GREY)
-            canvas.rect(pieces + n * small, y, small - 2, 22, color)
             letter = {"emb": "E", "head": "H"}.get(name, name)
-            canvas.text(pieces + (n + 0.5) * small - 1, y + 11, letter, 11, ink_on(color), "middle")
+            canvas.box(pieces + n * small, y, small - 2, 22, color, letter, 11)
         scale = room_time / whole.seconds
         forward, backward = piece.forward * scale, piece.backward * scale
         canvas.rect(time_left, y, forward, 22, BLUE)

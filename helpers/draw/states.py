@@ -1,62 +1,47 @@
 """What each rank keeps of a model's weights, gradients and optimizer states, stage by stage."""
 
-from collections.abc import Mapping
-
-from helpers.draw.picture import Canvas, Picture
-from helpers.draw.plot import PAD
-from helpers.draw.style import BLUE, GREEN, ORANGE, ink_on
-from helpers.draw.style import theme as theme_called
+from helpers.draw.picture import PAD, WIDE, Canvas, Picture
+from helpers.draw.style import BLUE, GREEN, ORANGE
 
 # Bytes a parameter in mixed precision, and the first stage of ZeRO that cuts them.
 MIXED = {"weights": (2, 3), "gradients": (2, 2), "optimizer states": (12, 1)}
 COLOURS = (BLUE, ORANGE, GREEN)
-HIGH, WIDE, GAP = 13.0, 34.0, 6.0  # of a byte, of a rank, between two
+HIGH, ACROSS, GAP = 13.0, 34.0, 6.0  # of a byte, of a rank, between two
 
 
-def zero_stages(
-    ranks: int = 4,
-    kept: Mapping[str, tuple[int, int]] = MIXED,
-    theme: str = "light",
-    width: int = 900,
-) -> Picture:
-    """Draw ZeRO's stages 0 to 3: of each byte a parameter takes, the part that each rank keeps.
-
-    kept: {what: (bytes a parameter, the stage that cuts it)}.
-    """
-    canvas = Canvas(width, 0, theme_called(theme))
-    total = sum(size for size, _ in kept.values())
+def zero_stages(ranks: int = 4, theme: str = "light") -> Picture:
+    """Draw ZeRO's stages 0 to 3: of each byte a parameter takes, the part that each rank keeps."""
+    canvas = Canvas(theme=theme)
+    total = sum(size for size, _ in MIXED.values())
     names = ("plain data parallelism", "ZeRO-1", "ZeRO-2", "ZeRO-3")
-    top, panel = PAD + 30, (width - 2 * PAD) / 4
+    top, panel = PAD + 30, (WIDE - 2 * PAD) / 4
     said = []
     for stage, name in enumerate(names):
         x = PAD + stage * panel
-        bytes_each = sum(size / (ranks if stage >= first else 1) for size, first in kept.values())
+        bytes_each = sum(size / (ranks if stage >= first else 1) for size, first in MIXED.values())
         canvas.text(x, PAD + 6, name, 13, bold=True)
         for rank in range(ranks):
-            _draw_rank(canvas, kept, stage, rank, ranks, x + rank * (WIDE + GAP), top)
-            at = x + rank * (WIDE + GAP) + WIDE / 2
+            _draw_rank(canvas, stage, rank, ranks, x + rank * (ACROSS + GAP), top)
+            at = x + rank * (ACROSS + GAP) + ACROSS / 2
             canvas.text(at, top + total * HIGH + 12, str(rank), 11, canvas.theme.muted, "middle")
         words = f"{bytes_each:.3g} bytes a parameter"
         canvas.text(x, top + total * HIGH + 32, words, 12)
         said.append(f"{name}: {words} on each of {ranks} ranks.")
-    x, y = PAD, top + total * HIGH + 60
-    for (what, (size, _)), colour in zip(kept.items(), COLOURS, strict=True):
-        canvas.rect(x, y - 7, 18, 14, colour)
-        canvas.text(x + 9, y, str(size), 10, ink_on(colour), "middle", bold=True)
-        canvas.text(x + 24, y, f"{what}, {size} bytes", 12)
-        x += 200
-    canvas.rect(x, y - 7, 18, 14, canvas.theme.band)
-    canvas.text(x + 24, y, "kept by another rank", 12)
-    canvas.height = y + 20
+    key = [
+        (str(size), colour, f"{what}, {size} bytes")
+        for (what, (size, _)), colour in zip(MIXED.items(), COLOURS, strict=True)
+    ]
+    key.append(("", canvas.theme.band, "kept by another rank"))
+    canvas.height = canvas.legend(key, PAD, top + total * HIGH + 53) + 11
     return Picture(canvas, "", " ".join(said))
 
 
-def _draw_rank(canvas, kept, stage, rank, ranks, x, y) -> None:
-    for (size, first), colour in zip(kept.values(), COLOURS, strict=True):
+def _draw_rank(canvas, stage, rank, ranks, x, y) -> None:
+    for (size, first), colour in zip(MIXED.values(), COLOURS, strict=True):
         high = size * HIGH - 2
-        canvas.rect(x, y, WIDE, high, canvas.theme.band)
+        canvas.rect(x, y, ACROSS, high, canvas.theme.band)
         if stage >= first:
-            canvas.rect(x, y + rank * high / ranks, WIDE, high / ranks, colour)
+            canvas.rect(x, y + rank * high / ranks, ACROSS, high / ranks, colour)
         else:
-            canvas.rect(x, y, WIDE, high, colour)
+            canvas.rect(x, y, ACROSS, high, colour)
         y += size * HIGH

@@ -8,24 +8,56 @@ import argparse
 import random
 import shutil
 import sys
-import textwrap
 from pathlib import Path
 
 from helpers.grade.handin import pack
-from helpers.grade.marks import replace_regions
-from helpers.grade.task import ROOT, Task, TaskError, load_module, load_task, task_ids, tasks_of
+from helpers.grade.marks import find_regions, replace_regions
+from helpers.grade.task import (
+    ROOT,
+    Program,
+    Task,
+    TaskError,
+    load_module,
+    load_task,
+    task_ids,
+    tasks_of,
+)
 from helpers.grade.words import why_not
 
 SHARES = {"right": 0.65, "wrong": 0.25, "undone": 0.1}
 
 
-def bodies_of(task: Task) -> dict[str, list[str]]:
-    """Of one task: wrong bodies, and the stub. Raises TaskError in the student edition."""
-    path = ROOT / "tasks" / "programs" / (task.id.lower().replace("-", "_") + ".py")
+def programs_of(task: Task) -> list[Program]:
+    """The work in tasks/programs for a task. Raises TaskError in the student edition."""
+    lab = task.id.rpartition("-")[0].lower().replace("-", "_")
+    path = ROOT / "tasks" / "programs" / f"{lab}.py"
     if not path.is_file():
         raise TaskError(f"{path} is not there: only the edition with the solutions has wrong work")
-    programs = load_module(path, f"programs_{path.stem}").PROGRAMS
-    return {"wrong": [textwrap.dedent(p.body) for p in programs], "undone": [task.stub()]}
+    programs = load_module(path, f"programs_{lab}").PROGRAMS
+    return [program for program in programs if program.task == task.id]
+
+
+def planted(task: Task, work: str | dict[str, str], text: str) -> str:
+    """Return the text of the task's file with other work in the place of its solution.
+
+    work: as in `Program`. Raises ValueError where the solution lacks a piece that would change.
+    """
+    changes = {} if isinstance(work, str) else work
+    solution = "\n".join(r.body for r in find_regions(text, task.file) if r.task == task.id)
+    for old in changes:
+        if old not in solution:
+            raise ValueError(f"the solution of {task.id} has no {old!r}")
+
+    def new(region):
+        if region.task != task.id:  # which may still be asked for: the marks stay
+            mark = "SOLUTION"
+            return f"# BEGIN {mark} {region.task}\n{region.body}\n# END {mark} {region.task}"
+        body = work if isinstance(work, str) else region.body
+        for old, changed in changes.items():
+            body = body.replace(old, changed)
+        return body
+
+    return replace_regions(text, new, task.file)
 
 
 def submission(tasks: list[Task], draw: random.Random) -> dict[str, str]:
@@ -34,19 +66,10 @@ def submission(tasks: list[Task], draw: random.Random) -> dict[str, str]:
     for task in tasks:
         (how,) = draw.choices(list(SHARES), SHARES.values())
         if how != "right":
-            body = draw.choice(bodies_of(task)[how])
-            files[task.file] = replace_regions(
-                files[task.file],
-                lambda region, task=task, body=body: (
-                    body if region.task == task.id else _with_marks(region)
-                ),
-                task.file,
-            )
+            wrong = [program.work for program in programs_of(task) if program.says]
+            work = task.stub() if how == "undone" else draw.choice(wrong)
+            files[task.file] = planted(task, work, files[task.file])
     return files
-
-
-def _with_marks(region) -> str:
-    return f"# BEGIN {'SOLUTION'} {region.task}\n{region.body}\n# END {'SOLUTION'} {region.task}"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -125,15 +125,17 @@ class TaskFile:
 
 @dataclass(frozen=True)
 class Program:
-    """Wrong work as a program, with words that its verdict must contain.
+    """Work in the place of a task's solution.
 
-    alone: it stops or hangs its ranks. met: one line on where this mistake was met in public.
+    work: the code in all its places, or {a piece of the solution: what takes its place}.
+    says: words that the verdict must contain; none where the work is right.
+    met: one line on where this mistake was met in public.
     """
 
+    task: str
     name: str
-    body: str
-    says: str
-    alone: bool = False
+    work: str | dict[str, str]
+    says: str = ""
     met: str = ""
 
 

@@ -4,13 +4,15 @@ A task's truth (`tasks/truth/`) is a module with
 
     cases(seed)          a list of inputs, plain data, drawn from the seed
     truth(case)          what right work gives for a case; with ranks, one observation for each
-    MISTAKES             {sentence: function of a case, which gives what this mistake leads to}
+    MISTAKES             {sentence: the keywords with which `truth` makes this mistake, or a
+                         function of a case, which gives what it leads to}
 
 and, only where the task needs it,
 
     name(case)           a few words for a case: "three hosts"; they stand before a sentence
-    agrees(case, seen)   whether an observation is right, where many are: an order, a program
-    explain(case, seen)  a sentence from the facts of a wrong observation, or None
+    explain(case, seen)  a sentence from the facts of a wrong observation, or None. Where many are
+                         right (an order, a program), it stands without `truth`: None is right
+    agrees(case, seen)   whether an observation is right, where neither of the two says it alone
     stopped(sentence)    another sentence for work that raised an error, or None
     passed(cases, seen)  what a pass says, a score for example
     TOLERANCE            relative; without it 1e-5 for float32, 1e-9 for float64 and Python's floats
@@ -19,8 +21,9 @@ An observation is plain data: dicts, lists, tuples, numbers, text, tensors and a
 dicts are words of the sentence that says where two observations differ.
 """
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Number
 from types import ModuleType
 from typing import Any
@@ -61,7 +64,17 @@ def agrees(truth: ModuleType, case: Any, seen: Any) -> bool:
     """Return whether the observation of one case is right."""
     if hasattr(truth, "agrees"):
         return bool(truth.agrees(case, seen))
+    if not hasattr(truth, "truth"):
+        return truth.explain(case, seen) is None
     return same(truth.truth(case), seen, getattr(truth, "TOLERANCE", None))
+
+
+def mistakes(truth: ModuleType) -> dict[str, Callable[[Any], Any]]:
+    """Return {sentence: function of a case, which gives what this mistake leads to}."""
+    return {
+        sentence: wrong if callable(wrong) else functools.partial(truth.truth, **wrong)
+        for sentence, wrong in getattr(truth, "MISTAKES", {}).items()
+    }
 
 
 def draw(truth: ModuleType, seed: int) -> list:
@@ -81,11 +94,10 @@ def draw(truth: ModuleType, seed: int) -> list:
 def coincide(truth: ModuleType, cases: list) -> str:
     """Say which two of the truth and its mistakes look the same on all cases; '' for none."""
     tolerance = getattr(truth, "TOLERANCE", None)
-    known = {"the truth": [truth.truth(case) for case in cases]} if hasattr(truth, "truth") else {}
-    for sentence, mistake in getattr(truth, "MISTAKES", {}).items():
+    found = mistakes(truth)
+    known = {"the truth": [truth.truth(case) for case in cases]} if found else {}
+    for sentence, mistake in found.items():
         observed = [mistake(case) for case in cases]
-        if "the truth" not in known and all(map(truth.agrees, cases, observed)):
-            return f"{sentence!r} is right"
         for other, theirs in known.items():
             if same(theirs, observed, tolerance):
                 return f"{sentence!r} looks like {other!r}"
@@ -165,7 +177,7 @@ def _known_mistake(truth: ModuleType, cases: list, seen: list) -> str | None:
     """The mistake that explains the first wrong case, and the most of the others."""
     tolerance = getattr(truth, "TOLERANCE", None)
     explained = {}
-    for sentence, mistake in getattr(truth, "MISTAKES", {}).items():
+    for sentence, mistake in mistakes(truth).items():
         fits = (same(mistake(c), o, tolerance) for c, o in zip(cases, seen, strict=True))
         if next(fits):
             explained[sentence] = sum(fits)
@@ -173,8 +185,6 @@ def _known_mistake(truth: ModuleType, cases: list, seen: list) -> str | None:
 
 
 def _where(truth: ModuleType, case: Any, seen: Any, ranks: int) -> str:
-    if not hasattr(truth, "truth"):
-        return f"{short(seen)} is not right"
     right = truth.truth(case)
     if ranks and isinstance(seen, list) and len(right) == len(seen):
         right, seen = ({f"rank {n}": one for n, one in enumerate(all_)} for all_ in (right, seen))

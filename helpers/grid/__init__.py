@@ -11,5 +11,3 @@ A grid is an argument, never a global.
 
 from helpers.grid.grid import DIMENSIONS, Coordinates, Grid
 from helpers.grid.torch_groups import Groups, make_groups
-
-__all__ = ["DIMENSIONS", "Coordinates", "Grid", "Groups", "make_groups"]

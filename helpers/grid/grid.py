@@ -127,9 +127,23 @@ class Grid:
         return self.next(rank) is None
 
     def __str__(self) -> str:
-        from helpers.grid.text import to_text
+        """Return one line per replica; ranks in the same cell share a stage's layers (TP, CP).
 
-        return to_text(self)
+                     stage 0    stage 1
+        replica 0    0   1      2   3
+        replica 1    4   5      6   7
+        """
+        width = len(str(self.size - 1))
+        rows = [["", *(f"stage {s}" for s in range(self.pp))]]
+        for d in range(self.dp):
+            row = [f"replica {d}"]
+            for s in range(self.pp):
+                ranks = [self.rank(d, s, t, c) for c in range(self.cp) for t in range(self.tp)]
+                row.append(" ".join(f"{rank:>{width}}" for rank in ranks))
+            rows.append(row)
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["   ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
+        return "\n".join(line.rstrip() for line in lines)
 
 
 def _checked(dimension: str) -> str:

@@ -28,18 +28,12 @@ from helpers.hang.match import Mismatch
 from helpers.hang.operation import Operation
 from helpers.hang.wait_for_graph import GlobalSnapshot
 
-# The former names, until the next release.
-Scene, Story, tell = GlobalSnapshot, Diagnosis, diagnose
-
 __all__ = [
     "Diagnosis",
     "GlobalSnapshot",
     "Log",
     "Mismatch",
     "Operation",
-    "Scene",
     "Standing",
-    "Story",
     "diagnose",
-    "tell",
 ]

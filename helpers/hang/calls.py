@@ -216,13 +216,6 @@ def check_batch_op(signature: inspect.Signature, args: tuple, kwargs: dict, rank
     check_peer(name, rank, peer, members, group is dist.group.WORLD)
 
 
-def has_timeout(name: str, signature: inspect.Signature, args: tuple, kwargs: dict) -> bool:
-    """Return whether a call ends by itself after a timeout that the program sets."""
-    if name != "monitored_barrier":
-        return False
-    return signature.bind(*args, **kwargs).arguments.get("timeout") is not None
-
-
 def signatures() -> dict[str, tuple[Callable, inspect.Signature]]:
     """Return each watched function that this torch has, with its signature."""
     from torch.distributed import distributed_c10d as c10d
@@ -302,6 +295,3 @@ def _cure(name: str, rank: int, peer: int, members: Sequence[int], world: bool) 
 
 def _range(members: Sequence[int]) -> str:
     return f"{members[0]} to {members[-1]}"
-
-
-assert set(SENDS) | set(RECEIVES) == set(MESSAGES)

@@ -5,7 +5,7 @@ what happened and the cure, or None if this is another case. To add a case, writ
 name it in `CASES`; the first that answers wins.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from helpers.hang.match import group_cure
 from helpers.hang.operation import NEW_GROUP, Operation
@@ -18,15 +18,14 @@ Told = tuple[str, str] | None  # what happened, and the cure
 
 def crossed_tags(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
     """One rank sends with a tag, and the other receives with a different one."""
-    for wait in deadlock.core:
-        mine = snapshot.standings[wait.who].waiting
+    for _, mine in _core(snapshot, deadlock):
         theirs = snapshot.crossing(mine)
         if theirs:
             send, receive = (mine, theirs) if mine.sends else (theirs, mine)
             return (
                 f"rank {send.rank} sends to rank {receive.rank} with tag {send.tag}"
-                f"{snapshot.phrase(send)}, and rank {receive.rank} receives with tag {receive.tag}"
-                f"{snapshot.phrase(receive)}: they never meet",
+                f"{send.at}, and rank {receive.rank} receives with tag {receive.tag}"
+                f"{receive.at}: they never meet",
                 "use the same tag on both sides",
             )
     return None
@@ -73,8 +72,7 @@ def groups_in_another_order(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Tol
     if not mine or not all(op.collective for op in mine) or len({op.group for op in mine}) < 2:
         return None
     told = ", ".join(
-        f"rank {op.rank} {op.doing}{' in the group of all ranks' * op.world}{snapshot.phrase(op)}"
-        for op in mine
+        f"rank {op.rank} {op.doing}{' in the group of all ranks' * op.world}{op.at}" for op in mine
     )
     return (
         f"deadlock: the ranks call the collectives of their groups in different orders: {told}",
@@ -87,7 +85,7 @@ def message_against_collective(snapshot: GlobalSnapshot, deadlock: Deadlock) -> 
     mine = _of_cycle(snapshot, deadlock)
     if not mine or len({op.collective for op in mine}) < 2:
         return None
-    told = ", while ".join(f"{_doing(snapshot, op)}" for op in mine)
+    told = ", while ".join(op.told for op in mine)
     return (
         f"deadlock: {told}: each waits for what the other would do next",
         "send and receive before all of them call the collective, or after it, on both sides alike",
@@ -98,24 +96,23 @@ def left_early(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
     """A rank has finished, and others wait for it."""
     if not deadlock.ended:
         return None
-    wait = deadlock.core[0]
-    operation = snapshot.standings[wait.who].waiting
+    wait, operation = next(_core(snapshot, deadlock))
     gone = [rank for rank in wait.needs if rank in deadlock.ended]
     it, has, their = ("it", "has", "its") if len(gone) == 1 else ("they", "have", "their")
     if operation.receives:
         return (
-            f"{_doing(snapshot, operation)}, and {names(gone)} {has} finished without sending it",
+            f"{operation.told}, and {names(gone)} {has} finished without sending it",
             f"let {names(gone)} send it (look at {their} branches and at the number of steps), or "
             "do not receive it",
         )
     if operation.sends:
         return (
-            f"{_doing(snapshot, operation)}, and {names(gone)} {has} finished without receiving it",
+            f"{operation.told}, and {names(gone)} {has} finished without receiving it",
             f"let {names(gone)} receive it, or do not send it",
         )
     return (
         f"{names(gone)} left early: {it} {has} finished already, while rank {wait.who} "
-        f"{operation.doing}{_native(snapshot, wait)}",
+        f"{operation.doing}{_native(operation, wait)}",
         "every rank of the group must call it as often as the others: do all ranks have the same "
         "number of steps, and does none of them return, break or skip (continue) early?",
     )
@@ -123,12 +120,11 @@ def left_early(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
 
 def group_not_made(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
     """Every rank must call new_group, and some haven't."""
-    for wait in deadlock.core:
-        operation = snapshot.standings[wait.who].waiting
+    for wait, operation in _core(snapshot, deadlock):
         if operation.name == NEW_GROUP:
             return (
                 f"rank {wait.who} is in dist.new_group ({operation.detail})"
-                f"{snapshot.phrase(operation)}, but {names(wait.needs)} never called it",
+                f"{operation.at}, but {names(wait.needs)} never called it",
                 group_cure(operation),
             )
     return None
@@ -136,8 +132,7 @@ def group_not_made(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
 
 def step_ahead(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
     """One rank has reached the same line more often than another."""
-    for wait in deadlock.core:
-        operation = snapshot.standings[wait.who].waiting
+    for wait, operation in _core(snapshot, deadlock):
         mine = snapshot.standings[wait.who].calls.get(operation.place, 0)
         for other in (snapshot.standings.get(rank) for rank in wait.needs):
             if not other or not operation.collective or not other.waiting:
@@ -146,9 +141,8 @@ def step_ahead(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
             if 0 < theirs < mine:
                 return (
                     f"rank {wait.who} is ahead of rank {other.rank}: it {operation.doing}"
-                    f"{snapshot.phrase(operation)}, where rank {other.rank} has been {theirs} "
-                    f"time{'s' * (theirs != 1)} only; rank {other.rank} "
-                    f"{other.waiting.doing}{snapshot.phrase(other.waiting)}",
+                    f"{operation.at}, where rank {other.rank} has been {theirs} "
+                    f"time{'s' * (theirs != 1)} only; {other.waiting.told}",
                     "let all ranks do the same number of steps: look for a continue, a break or "
                     "a condition that only some ranks meet",
                 )
@@ -157,19 +151,17 @@ def step_ahead(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
 
 def member_missing(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
     """A collective, and a member of its group that does something else."""
-    for wait in deadlock.core:
-        operation = snapshot.standings[wait.who].waiting
+    for wait, operation in _core(snapshot, deadlock):
         if not operation.collective:
             continue
         missing = names(wait.needs)
         others = "; ".join(
-            f"{_doing(snapshot, s.waiting)}"
+            s.waiting.told
             for s in (snapshot.standings.get(rank) for rank in wait.needs)
             if s and s.waiting
         )
         return (
-            f"{_doing(snapshot, operation)}, but {missing} never called it"
-            + (f": {others}" * bool(others)),
+            f"{operation.told}, but {missing} never called it" + (f": {others}" * bool(others)),
             "every member of the group must call it; make a group of only those that do, or let "
             f"{missing} call it too",
         )
@@ -181,11 +173,9 @@ def nobody_serves(snapshot: GlobalSnapshot, deadlock: Deadlock) -> tuple[str, st
     wait = deadlock.core[0] if deadlock.core else deadlock.waits[0]
     operation = snapshot.standings[wait.who].waiting
     other = snapshot.standings.get(wait.needs[0])
-    instead = ""
-    if other and other.waiting:
-        instead = f", while {_doing(snapshot, other.waiting)}"
+    instead = f", while {other.waiting.told}" if other and other.waiting else ""
     return (
-        f"{_doing(snapshot, operation)}, and nobody answers{instead}",
+        f"{operation.told}, and nobody answers{instead}",
         "each send needs its receive on the other rank, and each receive its send: check the "
         "ranks, the tags and the order",
     )
@@ -208,18 +198,17 @@ CASES: tuple[Callable[[GlobalSnapshot, Deadlock], Told], ...] = (
 # --- words ---------------------------------------------------------------------------------------
 
 
+def _core(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Iterator[tuple[Wait, Operation]]:
+    """Yield the waits that explain the others, each with what its rank waits for."""
+    return ((wait, snapshot.standings[wait.who].waiting) for wait in deadlock.core)
+
+
 def _of_cycle(snapshot: GlobalSnapshot, deadlock: Deadlock) -> list[Operation]:
     return [snapshot.standings[wait.who].waiting for wait in deadlock.cycle]
 
 
-def _doing(snapshot: GlobalSnapshot, operation: Operation) -> str:
-    """Return "rank 0 sends 4 float32 to rank 1 at line 3 of cell [7]"."""
-    return f"rank {operation.rank} {operation.doing}{snapshot.phrase(operation)}"
-
-
-def _native(snapshot: GlobalSnapshot, wait: Wait) -> str:
+def _native(operation: Operation, wait: Wait) -> str:
     """Return where a wait is; for a collective that C++ has started, the line that led to it."""
-    operation = snapshot.standings[wait.who].waiting
     if not operation.name.startswith(NATIVE):
-        return snapshot.phrase(operation)
+        return operation.at
     return f", started inside C++ by {wait.where}" if wait.where else ", started inside C++"

@@ -27,7 +27,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from helpers.hang.match import Mismatch, Phrase, collective_mismatch, message_mismatch, place_of
+from helpers.hang.match import Mismatch, collective_mismatch, message_mismatch
 from helpers.hang.notes import Notes, pack, unpack
 from helpers.hang.operation import Operation
 from helpers.hang.threads import OURS
@@ -45,18 +45,11 @@ class PreflightCheck:
         mistake: called with the error if a thread finds that something doesn't fit, because the
             program may never wait for an operation that it has started asynchronously.
         timeout: seconds to wait for the notes of others.
-        phrase: says where an operation was called.
     """
 
-    def __init__(
-        self,
-        store,
-        mistake: Callable[[Exception], None],
-        timeout: float,
-        phrase: Phrase = place_of,
-    ):
+    def __init__(self, store, mistake: Callable[[Exception], None], timeout: float):
         self._notes = Notes(store.clone())  # torch itself uses the other one, and waits in it
-        self._mistake, self._timeout, self._phrase = mistake, timeout, phrase
+        self._mistake, self._timeout = mistake, timeout
         self._begun: dict[str, int] = defaultdict(int)  # by group: collectives begun here
         self._forgotten: dict[str, int] = defaultdict(int)  # by group: own notes deleted
         self._later: list[_Pending] = []
@@ -124,7 +117,7 @@ class PreflightCheck:
                 raise
             raise TimeoutError(
                 f"rank {operation.rank} waited {self._timeout:g} s in {operation.name}"
-                f"{self._phrase(operation)}, but the other side never came"
+                f"{operation.at}, but the other side never came"
             ) from None
 
     def _all_read(self, operation: Operation, notes: list) -> list[Operation]:
@@ -153,9 +146,9 @@ class PreflightCheck:
 
     def _compare(self, operation: Operation, notes: Sequence[Operation]) -> None:
         if operation.collective:
-            mistake = collective_mismatch(notes, self._phrase)
+            mistake = collective_mismatch(notes)
         else:
-            mistake = message_mismatch(operation, notes[0], self._phrase)
+            mistake = message_mismatch(operation, notes[0])
         if mistake:
             raise Mismatch(mistake)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from helpers.draw import Picture
 from helpers.hang.cases import CASES
-from helpers.hang.log import Standing
+from helpers.hang.log import Standing, ThreadStanding
 from helpers.hang.places import Where, locate
 from helpers.hang.wait_for_graph import GlobalSnapshot
 from helpers.waits import Wait, picture
@@ -67,13 +67,11 @@ def rows(snapshot: GlobalSnapshot) -> str:
         if rank not in snapshot.standings:
             does = "has finished" if rank in snapshot.ended else "did not answer"
             told.append(f"  rank {rank} {does}")
-            others = snapshot.others(rank)
         else:
             standing = snapshot.standings[rank]
-            told += _row(f"  rank {rank} {_doing(standing)}", _place(snapshot, standing))
-            others = standing.others
-        for other in others:
-            place = locate([other.since] if other.waiting else other.frames, snapshot.cells)
+            told += _row(f"  rank {rank} {_doing(standing)}", _place(standing))
+        for other in snapshot.others(rank):
+            place = _place(other)
             if other.waiting or place.line:
                 doing = other.waiting.doing if other.waiting else "is at work"
                 told += _row(f"  rank {rank}, in {other.name or 'the main thread'}, {doing}", place)
@@ -92,10 +90,8 @@ def _doing(standing: Standing) -> str:
     return f"waits for {standing.thread}, which {doing}" if standing.thread else doing
 
 
-def _place(snapshot: GlobalSnapshot, standing: Standing) -> Where:
-    if standing.waiting:
-        return locate([standing.since], snapshot.cells)
-    return locate(standing.frames, snapshot.cells)
+def _place(standing: Standing | ThreadStanding) -> Where:
+    return locate([standing.since] if standing.waiting else standing.frames)
 
 
 def picture_of(snapshot: GlobalSnapshot, waits: list[Wait], sentence: str) -> Picture | None:
@@ -106,7 +102,7 @@ def picture_of(snapshot: GlobalSnapshot, waits: list[Wait], sentence: str) -> Pi
     others = {rank: "did not answer" for rank in snapshot.silent}
     for rank in working:
         standing = snapshot.standings[rank]
-        phrase = _place(snapshot, standing).phrase.removeprefix(" at ")
+        phrase = _place(standing).phrase.removeprefix(" at ")
         doing = _doing(standing)
         others[rank] = f"{doing}, {phrase}" if phrase else doing
     return picture(waits, snapshot.ended, others, title=capital(sentence.split(". ")[0]))

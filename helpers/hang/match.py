@@ -1,21 +1,15 @@
 """Compare operations that meet each other; if they don't fit, say in one sentence why."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 
 from helpers.hang.operation import LOCAL, NEW_GROUP, Operation
-from helpers.hang.places import locate
-from helpers.waits.explain import capital
-
-Phrase = Callable[[Operation], str]  # " at line 4 of cell [7]"
-
+from helpers.waits.explain import capital, names
 
 NEW_GROUP_CURE = (
     "every rank must call dist.new_group, with the same ranks and in the same order, also the "
     "ranks that do not belong to the group"
 )
-
-
 LOCAL_GROUP_CURE = (
     "with use_local_synchronization every member must call dist.new_group, with the same ranks and "
     "after equally many groups, as torch finds the members by both; or leave it out, and let all "
@@ -32,18 +26,13 @@ class Mismatch(RuntimeError):
     """Operations of several ranks don't fit together; the message says which, and the cure."""
 
 
-def place_of(operation: Operation) -> str:
-    """Return the place of an operation in code that isn't in a notebook's cell."""
-    return locate([operation.place]).phrase
-
-
-def message_mismatch(send: Operation, receive: Operation, phrase: Phrase = place_of) -> str | None:
+def message_mismatch(send: Operation, receive: Operation) -> str | None:
     """Return one sentence if the receive can't take what is sent, else None."""
     if not (send.dtype and receive.dtype):
         return None  # objects: torch sends their size along
     told = (
-        f"rank {send.rank} sends {send.tensor} to rank {receive.rank}{phrase(send)}, and rank "
-        f"{receive.rank} receives {receive.tensor}{phrase(receive)}"
+        f"rank {send.rank} sends {send.tensor} to rank {receive.rank}{send.at}, and rank "
+        f"{receive.rank} receives {receive.tensor}{receive.at}"
     )
     if send.dtype != receive.dtype:
         return (
@@ -63,28 +52,26 @@ def message_mismatch(send: Operation, receive: Operation, phrase: Phrase = place
     return None
 
 
-def collective_mismatch(operations: Sequence[Operation], phrase: Phrase = place_of) -> str | None:
+def collective_mismatch(operations: Sequence[Operation]) -> str | None:
     """Return one sentence if the ranks don't call the same collective, else None.
 
-    Args:
-        operations: the operation of each rank of the group that takes part.
-        phrase: says where an operation was called.
+    operations: the operation of each rank of the group that takes part.
     """
     for what, fact, cure in FACTS:
         values = [fact(operation) for operation in operations]
         if len({value for value in values if value is not None}) < 2:
             continue
         told = "; ".join(
-            f"{_ranks(same)} {same[0].doing}{phrase(same[0])}" for same in _alike(operations, fact)
+            f"{_ranks(same)} {same[0].doing}{same[0].at}" for same in _alike(operations, fact)
         )
         making = [operation for operation in operations if operation.name == NEW_GROUP]
         if making:
             cure = capital(group_cure(making[0]))
         return f"{what}: {told}. {cure}"
-    return _part_mismatch(sorted(operations, key=lambda op: op.rank), phrase)
+    return _part_mismatch(sorted(operations, key=lambda op: op.rank))
 
 
-def _part_mismatch(operations: Sequence[Operation], phrase: Phrase) -> str | None:
+def _part_mismatch(operations: Sequence[Operation]) -> str | None:
     """Return one sentence if a rank gives another rank more or less than that one takes."""
     for giver, taker in product(operations, repeat=2):
         if not (giver.gives and taker.takes):
@@ -92,12 +79,12 @@ def _part_mismatch(operations: Sequence[Operation], phrase: Phrase) -> str | Non
         given = giver.gives[giver.members.index(taker.rank)]
         taken = taker.takes[taker.members.index(giver.rank)]
         if given != taken:
-            other = f"rank {taker.rank}, which takes {taken}{phrase(taker)}"
+            other = f"rank {taker.rank}, which takes {taken}{taker.at}"
             if giver is taker:
                 other = f"itself and room for {taken}"
             return (
-                f"the parts of a collective have different sizes: rank {giver.rank} {giver.doing}"
-                f"{phrase(giver)}, with {given} number{'s' * (given != 1)} for {other}. Each part "
+                f"the parts of a collective have different sizes: {giver.told}, "
+                f"with {given} number{'s' * (given != 1)} for {other}. Each part "
                 "must be as large as the rank that takes it expects: check the sizes and the "
                 "splits; a tensor without splits is cut into equal parts"
             )
@@ -140,7 +127,5 @@ def _alike(operations: Sequence[Operation], fact) -> list[list[Operation]]:
 
 
 def _ranks(operations: Sequence[Operation]) -> str:
-    numbers = [str(operation.rank) for operation in operations]
-    if len(numbers) == 1:
-        return f"rank {numbers[0]}"
-    return f"each of ranks {', '.join(numbers[:-1])} and {numbers[-1]}"
+    told = names([operation.rank for operation in operations])
+    return told if len(operations) == 1 else f"each of {told}"

@@ -18,7 +18,6 @@ from typing import Any
 from helpers.hang import calls, flight, threads
 from helpers.hang.checked_mode import Deferred, PreflightCheck
 from helpers.hang.log import Log, Standing
-from helpers.hang.match import Phrase, place_of
 from helpers.hang.operation import Operation
 from helpers.hang.places import caller
 
@@ -38,7 +37,6 @@ class Monitor:
         self.log = Log()
         self.preflight: PreflightCheck | None = None  # checked mode, once the ranks are connected
         self._mistake: Callable[[Exception], None] = _say
-        self._phrase = place_of
         self._inside = threading.local()  # torch's own calls of its own functions do not count
         self._works: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
         self._kept: dict[int, Any] = {}  # started, but not waited for
@@ -46,22 +44,16 @@ class Monitor:
         self._hasty: set[int] = set()  # threads that wait with their own timeout
         self._begun = False
 
-    def begin(
-        self,
-        rank: int,
-        mistake: Callable[[Exception], None] | None = None,
-        phrase: Phrase = place_of,
-    ) -> None:
+    def begin(self, rank: int, mistake: Callable[[Exception], None] | None = None) -> None:
         """Record from now on what this process, which is rank `rank`, asks of torch.
 
         Args:
             rank: the rank of this process.
             mistake: called in a thread with what checked mode refuses while the program does
                 something else.
-            phrase: says where an operation was called.
         """
         self.log.rank = rank
-        self._mistake, self._phrase = mistake or _say, phrase
+        self._mistake = mistake or _say
         if not self._begun:
             self._begun = True
             self._wrap()
@@ -119,7 +111,7 @@ class Monitor:
             store: torch's store of all ranks.
             timeout: seconds to wait for another rank.
         """
-        self.preflight = PreflightCheck(store, self._mistake, timeout, self._phrase)
+        self.preflight = PreflightCheck(store, self._mistake, timeout)
 
     def rest(self) -> None:
         """Record nothing that this thread asks from now on: in a benchmark it would count."""
@@ -155,8 +147,13 @@ class Monitor:
             self.log.note(operation)
             call = functools.partial(self._plain, function, args, kwargs)
             if later:
-                return self._remember(self._start(operation, call), operation)
-            with self._hurried(calls.has_timeout(name, signature, args, kwargs)):
+                work = self.preflight.start(operation, call) if self.preflight else call()
+                return self._remember(work, operation)
+            hasty = (
+                name == "monitored_barrier"
+                and "timeout" in signature.bind(*args, **kwargs).arguments
+            )
+            with self._hurried(hasty):
                 with self.log.waiting(operation, place):
                     if self.preflight:
                         self.preflight.before(operation)
@@ -173,10 +170,6 @@ class Monitor:
             init(op, *args, **kwargs)
 
         return watched
-
-    def _start(self, operation: Operation, call: Callable) -> Any:
-        """Start an operation that goes on while the program does something else."""
-        return self.preflight.start(operation, call) if self.preflight else call()
 
     def _remember(self, work: Any, operation: Operation) -> Any:
         """Record what a Work belongs to, and keep it until the program waits for it.

@@ -20,8 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from datetime import timedelta
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 from helpers.hang.operation import Operation
 
@@ -162,58 +161,20 @@ def unpack(facts: Any) -> Operation:
     """
     if type(facts) is not list or len(facts) != len(FIELDS):
         raise ValueError(f"an operation has {len(FIELDS)} facts")
-    return Operation(*(take(fact) for take, fact in zip(TAKES, facts, strict=True)))
-
-
-def _taker(hint: Any) -> Callable[[Any], Any]:
-    """Return a function that checks a fact's type and converts it from what JSON made of it."""
-    if get_origin(hint) is UnionType:
-        return _either([_taker(kind) for kind in get_args(hint)])
-    if get_origin(hint) is tuple:
-        kinds = get_args(hint)
-        return _many(_taker(kinds[0])) if kinds[-1] is ... else _row([_taker(k) for k in kinds])
-    return _plain(hint)
-
-
-def _plain(kind: type) -> Callable[[Any], Any]:
-    def take(fact: Any) -> Any:
+    taken = []
+    for fact, name, kind in zip(facts, FIELDS, KINDS, strict=True):
         if not isinstance(fact, kind):
-            raise ValueError(f"a fact must be of type {kind.__name__}")
-        return fact
-
-    return take
-
-
-def _many(item: Callable[[Any], Any]) -> Callable[[Any], tuple]:
-    def take(fact: Any) -> tuple:
-        if type(fact) is not list:
-            raise ValueError("a fact must be a list")
-        return tuple([item(value) for value in fact])
-
-    return take
+            raise ValueError(f"the {name} of an operation can't be {fact!r:.60}")
+        if kind is list:
+            parts = [str, int, str] if name == "place" else [int] * len(fact)
+            if [type(part) for part in fact] != parts:
+                raise ValueError(f"the {name} of an operation can't be {fact!r:.60}")
+            fact = tuple(fact)
+        taken.append(fact)
+    return Operation(*taken)
 
 
-def _row(items: list[Callable[[Any], Any]]) -> Callable[[Any], tuple]:
-    def take(fact: Any) -> tuple:
-        if type(fact) is not list or len(fact) != len(items):
-            raise ValueError(f"a fact must be a list of {len(items)}")
-        return tuple([item(value) for item, value in zip(items, fact, strict=True)])
-
-    return take
-
-
-def _either(kinds: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    def take(fact: Any) -> Any:
-        for kind in kinds:
-            try:
-                return kind(fact)
-            except ValueError:
-                continue
-        raise ValueError("a fact must be of one of its types")
-
-    return take
-
-
-_HINTS = get_type_hints(Operation)
 FIELDS = tuple(field.name for field in fields(Operation))
-TAKES = tuple(_taker(_HINTS[name]) for name in FIELDS)
+# What JSON makes of each field: of a tuple, a list of integers (`place`: file, line, function).
+_HINTS = get_type_hints(Operation)
+KINDS = tuple(list if get_origin(_HINTS[name]) is tuple else _HINTS[name] for name in FIELDS)

@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from helpers.hang.places import locate
+
 SENDS = ("send", "isend", "send_object_list")
 RECEIVES = ("recv", "irecv", "recv_object_list")
 NEW_GROUP = "new_group"
@@ -53,6 +55,10 @@ class Operation:
         return self.name in RECEIVES
 
     @property
+    def from_any(self) -> bool:
+        return self.receives and self.peer is None
+
+    @property
     def collective(self) -> bool:
         return not (self.sends or self.receives)
 
@@ -90,6 +96,16 @@ class Operation:
         group = "" if told else f" in the group of ranks {', '.join(map(str, self.members))}"
         times = f" for the {_nth(self.times)} time" if self.times > 1 else ""
         return f"calls {self.call}{group}{times}"
+
+    @property
+    def at(self) -> str:
+        """Return where the student called it: " at line 4 of cell [7]"."""
+        return locate([self.place]).phrase
+
+    @property
+    def told(self) -> str:
+        """Return who asks for what, and where: "rank 0 sends 4 float32 to rank 1 at line 3 …"."""
+        return f"rank {self.rank} {self.doing}{self.at}"
 
     @property
     def call(self) -> str:

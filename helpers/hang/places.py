@@ -3,7 +3,7 @@
 import linecache
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,7 +11,7 @@ from types import FrameType
 
 Frame = tuple[str, int, str]  # file, line, function
 Frames = Sequence[Frame]
-NO_CELLS: Mapping[str, str] = {}
+CELLS: dict[str, str] = {}  # file name -> what to call it, "cell [7]", for cells of a notebook
 
 
 @dataclass(frozen=True)
@@ -22,20 +22,20 @@ class Where:
     line: str = ""
 
 
-def locate(frames: Frames, cells: Mapping[str, str] = NO_CELLS) -> Where:
+def locate(frames: Frames) -> Where:
     """Return the innermost frame in the student's own code, or else the innermost of any.
 
-    frames: the outermost first. cells: file name -> what to call it, for cells of a notebook.
+    frames: the outermost first.
     """
     frames = [f for f in frames if not f[0].startswith("<frozen")]
-    mine = [f for f in frames if f[0] in cells or not is_library(f[0])]
+    mine = [f for f in frames if f[0] in CELLS or not is_library(f[0])]
     if not mine:
         return Where()
     name, number, function = mine[-1]
     inside = f", in {function}" if function not in ("", "<module>") else ""
     source = linecache.getline(name, number).rstrip()
     line = f"  {number:>4} | {source}" if source.strip() else ""
-    return Where(f" at line {number} of {cells.get(name, Path(name).name)}{inside}", line)
+    return Where(f" at line {number} of {CELLS.get(name, Path(name).name)}{inside}", line)
 
 
 def caller(frame: FrameType | None) -> Frame:

@@ -7,6 +7,7 @@ thread.join(), or after the end of a program, when Python waits for the threads 
 import ast
 import linecache
 import os
+import re
 import sys
 import threading
 import time
@@ -93,6 +94,14 @@ def _parts_that_wait() -> tuple[str, ...]:
 # --- polling -------------------------------------------------------------------------------------
 
 
+# not work.is_completed(), or not all(work.is_completed() for work in works)
+ASKS = re.compile(
+    r"not ([\w.\[\]-]+\.is_completed\(\)"
+    r"|all\(\[?\(?(\w+)\.is_completed\(\) for \2 in [\w.\[\]-]+\)?\]?\))"
+)
+PASSES = re.compile(r"pass|continue|(\w+\.)?sleep\([\w.]+\)")  # a step that passes the time
+
+
 def only_polls(frames: Frames, asked: Frame) -> bool:
     """Return whether a thread is in a loop that only polls for some communication to complete.
 
@@ -122,35 +131,5 @@ def only_polls(frames: Frames, asked: Frame) -> bool:
         return False
     loop = max(loops, key=lambda node: node.lineno)
     inside = loop.lineno <= mine[-1][1] <= loop.end_lineno
-    return inside and _asks(loop.test) and all(_passes_time(step) for step in loop.body)
-
-
-def _asks(test: ast.expr) -> bool:
-    """not work.is_completed(), or not all(work.is_completed() for work in works)."""
-    if not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)):
-        return False
-    asked = test.operand
-    if isinstance(asked, ast.Call) and isinstance(asked.func, ast.Name) and asked.func.id == "all":
-        (several,) = asked.args if len(asked.args) == 1 else (None,)
-        if not isinstance(several, ast.GeneratorExp | ast.ListComp):
-            return False
-        if len(several.generators) > 1 or several.generators[0].ifs:
-            return False
-        asked = several.elt
-    return (
-        isinstance(asked, ast.Call)
-        and isinstance(asked.func, ast.Attribute)
-        and asked.func.attr == "is_completed"
-        and isinstance(asked.func.value, ast.Name | ast.Attribute | ast.Subscript)
-    )
-
-
-def _passes_time(step: ast.stmt) -> bool:
-    """pass, continue, or time.sleep(…)."""
-    if isinstance(step, ast.Pass | ast.Continue):
-        return True
-    if not (isinstance(step, ast.Expr) and isinstance(step.value, ast.Call)):
-        return isinstance(step, ast.Expr) and isinstance(step.value, ast.Constant)
-    called, arguments = step.value.func, step.value.args
-    named = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-    return named == "sleep" and all(isinstance(a, ast.Constant | ast.Name) for a in arguments)
+    asks = ASKS.fullmatch(ast.unparse(loop.test))
+    return bool(inside and asks) and all(PASSES.fullmatch(ast.unparse(s)) for s in loop.body)

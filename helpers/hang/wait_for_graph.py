@@ -6,7 +6,7 @@ from dataclasses import replace
 from helpers.hang.log import Standing, ThreadStanding
 from helpers.hang.match import collective_mismatch
 from helpers.hang.operation import Operation
-from helpers.hang.places import NO_CELLS, Frame, Frames, Where, is_library, locate
+from helpers.hang.places import Frame, Frames, is_library, locate
 from helpers.hang.threads import only_polls
 from helpers.waits import Deadlock, Wait, find_deadlock
 
@@ -18,7 +18,6 @@ class GlobalSnapshot:
 
     standings: of the ranks that answered. ended: the ranks that have finished; if they have
         answered too, their standings say what they had asked for before.
-    cells: file name -> what to call it, for code that stands in a notebook.
     silent: the ranks that did not answer: they may do anything.
     """
 
@@ -26,37 +25,22 @@ class GlobalSnapshot:
         self,
         standings: Sequence[Standing],
         ended: Collection[int] = (),
-        cells: Mapping[str, str] = NO_CELLS,
         silent: Collection[int] = (),
     ):
         self.ended = set(ended)
         self._known = {s.rank: s if s.rank in self.ended else _judged(s) for s in standings}
         self.standings = {r: s for r, s in self._known.items() if r not in self.ended}
-        self.cells = cells
         self.silent = set(silent)
-
-    def where(self, operation: Operation) -> Where:
-        """Return the place of an operation."""
-        return locate([operation.place], self.cells)
-
-    def phrase(self, operation: Operation) -> str:
-        """Return the place in words: " at line 4 of cell [7]"."""
-        return self.where(operation).phrase
 
     def waits(self) -> list[Wait]:
         """Return which ranks each waiting rank waits for."""
-        return [
-            Wait(
-                rank,
-                needs,
-                standing.waiting.doing,
-                self.place(standing),
-                locate([standing.since], self.cells).line,
-                any_of=standing.waiting.receives and standing.waiting.peer is None,
-            )
-            for rank, standing in sorted(self.standings.items())
-            if standing.waiting and (needs := self.needs(standing.waiting))
-        ]
+        found = []
+        for rank, standing in sorted(self.standings.items()):
+            operation, place = standing.waiting, locate([standing.since])
+            if operation and (needs := self.needs(operation)):
+                where, any_of = place.phrase.removeprefix(" at "), operation.from_any
+                found.append(Wait(rank, needs, operation.doing, where, place.line, any_of))
+        return found
 
     def deadlock(self) -> tuple[Deadlock | None, bool]:
         """Return the waits that nothing can end, as far as is known, and whether that is proven.
@@ -72,10 +56,6 @@ class GlobalSnapshot:
     def others(self, rank: int) -> list[ThreadStanding]:
         """Return the threads of a rank besides the one that it is judged by."""
         return self._known[rank].others if rank in self._known else []
-
-    def place(self, standing: Standing) -> str:
-        """Return where a rank waits, without the "at": "line 4 of cell [7]"."""
-        return locate([standing.since], self.cells).phrase.removeprefix(" at ")
 
     def needs(self, operation: Operation) -> tuple[int, ...]:
         """Return the ranks that haven't done their part of an operation yet."""
@@ -112,7 +92,7 @@ class GlobalSnapshot:
         """Return one sentence if ranks wait in a collective that isn't the same on all of them."""
         for standing in self.standings.values():
             if standing.waiting and standing.waiting.collective:
-                mistake = collective_mismatch(self.met(standing.waiting), self.phrase)
+                mistake = collective_mismatch(self.met(standing.waiting))
                 if mistake:
                     return mistake
         return None
@@ -175,11 +155,9 @@ def _judged(standing: Standing) -> Standing:
         return replace(standing, waiting=standing.polls[0], since=standing.polls[1])
     if not (standing.blocked and standing.native and standing.native.open):
         return standing
-    group, (number, name, shape, dtype) = next(iter(standing.native.open.items()))
+    group, (number, name) = next(iter(standing.native.open.items()))
     members = tuple(standing.native.members.get(group, ()))
-    operation = Operation(
-        NATIVE + name, standing.rank, None, group, members, number - 1, 0, shape, dtype
-    )
+    operation = Operation(NATIVE + name, standing.rank, None, group, members, number - 1)
     frames = [f for f in standing.frames if f[0]]
     place = _own(frames) or (frames[-1] if frames else ("", 0, ""))
     several = len(standing.native.open) > 1  # then it isn't known which of them it waits for

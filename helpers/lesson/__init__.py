@@ -8,18 +8,3 @@ from helpers.lesson.questions import predict, reveal
 from helpers.lesson.shown import static
 from helpers.lesson.skipping import skip
 from helpers.lesson.vary import hover, vary
-
-__all__ = [
-    "answer",
-    "claim",
-    "hover",
-    "predict",
-    "quick",
-    "reveal",
-    "show",
-    "show_diff",
-    "show_orders",
-    "skip",
-    "static",
-    "vary",
-]

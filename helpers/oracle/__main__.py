@@ -15,6 +15,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -56,7 +57,7 @@ def judge_steps(one: Step, many: Sequence[Step]) -> Judgment:
     """
     if all(set(rank.before) >= set(one.before) for rank in many):
         even = not len(one.parts) % len(many)
-        return judge(one if even else _without_parts(one), many)
+        return judge(one if even else replace(one, parts=()), many)
     try:
         return judge(one, gather(many, one.before))
     except GatherError as error:
@@ -84,7 +85,7 @@ def recorded(script: str, ranks: int, at: int, arguments: Sequence[str]) -> list
         for said in sorted(Path(folder).glob("*.txt")):
             raise CannotCompare(f"{script}, rank {said.stem}: {said.read_text(encoding='utf-8')}")
         files = [Path(folder, f"{rank}.pt") for rank in range(ranks)]
-        return [record.load(torch.load(file, weights_only=False)) for file in files]
+        return [torch.load(file, weights_only=False) for file in files]
 
 
 def report(judgment: Judgment) -> str:
@@ -95,10 +96,6 @@ def report(judgment: Judgment) -> str:
     far = first.text or f"off by {first.relative:.1e} of its largest entry"
     what = f"the {first.kind} of {first.name} on rank {first.rank}"
     return f"First to differ: {what} ({far}).\n{judgment}"
-
-
-def _without_parts(step: Step) -> Step:
-    return Step(**{**vars(step), "parts": ()})
 
 
 def main(arguments: list[str] | None = None) -> int:

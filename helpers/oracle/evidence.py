@@ -18,7 +18,7 @@ from helpers.oracle.compare import (
     on_ranks,
     same,
 )
-from helpers.oracle.step import Part, Step
+from helpers.oracle.step import KINDS, Part, Step
 
 MOST_PARTS = 64  # more micro-batches than this are not told apart
 
@@ -85,7 +85,7 @@ class Evidence:
         if not found or not plain or not self.adaptive or not all(self.gradients):
             return found
         wrong = {(rank, difference.name) for rank, difference in self.wrong}
-        made = {r: self.expected.update(self.gradients[r])[0] for r in {r for r, _ in found}}
+        made = {r: self.expected.update(self.gradients[r]) for r in {r for r, _ in found}}
         return [
             (r, d)
             for r, d in found
@@ -101,7 +101,7 @@ class Evidence:
     def differing(self) -> dict[str, list[tuple[int, Difference]]]:
         """What differs, for each kind of tensor, where both sides have it."""
         found = {}
-        for kind in ("before", "gradients", "after", "state"):
+        for kind in KINDS:
             pairs = [(getattr(self.expected, kind), getattr(rank, kind)) for rank in self.ranks]
             known = [(r, e, a) for r, (e, a) in enumerate(pairs) if e and a]
             found[kind] = [(r, d) for r, e, a in known for d in differences(e, a, self.tolerance)]

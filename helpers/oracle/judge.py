@@ -11,8 +11,7 @@ from helpers.oracle.evidence import Evidence, aligned
 from helpers.oracle.mistakes import name_mistakes
 from helpers.oracle.step import Step
 
-KINDS = {"gradients": "gradient", "after": "weight", "state": "state"}
-COLORS = {True: BLUE, False: VERMILLION}  # the words say the same
+KINDS = {"gradients": "gradient", "after": "weight"}
 HEADS = ("", "what", "tensor", "rank", "difference", "allowed")
 MOST_ROWS = 20
 
@@ -22,7 +21,7 @@ class Comparison:
     """One tensor, on the rank where it is furthest off.
 
     Attributes:
-        kind: "gradient", "weight" (after the step) or "state" (of the optimizer).
+        kind: "gradient" or "weight" (after the step).
         name: all of its names, as "embed.weight = head.weight".
         error: the largest distance of an entry.
         scale: the largest entry expected.
@@ -93,45 +92,28 @@ class Judgment:
 
     def table(self, most: int = MOST_ROWS) -> str:
         """Return the tensors as plain text: those that are wrong first, then the others."""
-        shown, rest = self._shown(most)
-        lines = [HEADS, *(row.cells for row in shown)]
+        rows = sorted(self.rows, key=lambda row: row.ok)
+        lines = [HEADS, *(row.cells for row in rows[:most])]
         wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ["  ".join(map(str.ljust, line, wide)).rstrip() for line in lines]
-        return "\n".join(text + rest)
+        if rest := rows[most:]:
+            wrong = sum(not row.ok for row in rest)
+            words = f"{wrong} wrong" if wrong else "all right"
+            text.append(f"… and {len(rest)} more tensors, {words}")
+        return "\n".join(text)
 
     def __str__(self) -> str:
-        said = [textwrap.indent(textwrap.fill(text, 96), "  ") for text in self._sentences]
+        first = [f"Mistake: {self.mistake}."] if self.mistake else []
+        said = [*first, *(f"Or: {sentence}." for sentence in self.also), *filter(None, [self.note])]
+        said = [textwrap.indent(textwrap.fill(text, 96), "  ") for text in said]
         return "\n".join([textwrap.fill(self.headline, 98), *said, self.table()])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        color, cell = COLORS[self.ok], "padding: 1px 10px; text-align: left"
-        box = f"border: 1px solid {color}; border-left: 6px solid {color}; padding: 8px 14px"
-        shown, rest = self._shown(MOST_ROWS)
-        parts = [f'<b style="color: {color}">{escape(self.headline)}</b>']
-        parts += [f'<div style="margin-top: 6px">{escape(text)}</div>' for text in self._sentences]
-        heads = "".join(f'<th style="{cell}">{head}</th>' for head in HEADS)
-        parts.append(f'<table style="margin-top: 6px"><tr>{heads}</tr>')
-        for row in shown:
-            style = cell if row.ok else f"{cell}; color: {COLORS[False]}; font-weight: bold"
-            cells = "".join(f'<td style="{style}">{escape(text)}</td>' for text in row.cells)
-            parts.append(f"<tr>{cells}</tr>")
-        parts += ["</table>", *(f"<small>{escape(line)}</small>" for line in rest)]
-        return f'<div style="{box}">{"".join(parts)}</div>'
-
-    @property
-    def _sentences(self) -> list[str]:
-        first = [f"Mistake: {self.mistake}."] if self.mistake else []
-        return [*first, *(f"Or: {sentence}." for sentence in self.also), *filter(None, [self.note])]
-
-    def _shown(self, most: int) -> tuple[list[Comparison], list[str]]:
-        """The first rows, and a line about the rest."""
-        rows = sorted(self.rows, key=lambda row: row.ok)
-        wrong = sum(not row.ok for row in rows[most:])
-        words = f"{wrong} wrong" if wrong else "all right"
-        more = f"… and {len(rows) - most} more tensors, {words}"
-        return rows[:most], [more] if len(rows) > most else []
+        color = BLUE if self.ok else VERMILLION  # the words say the same
+        style = f"border: 1px solid {color}; border-left: 6px solid {color}; padding: 8px 14px"
+        return f'<pre style="{style}">{escape(str(self))}</pre>'
 
 
 def judge(

@@ -139,7 +139,7 @@ def _weights_averaged(e: Evidence) -> bool:
     own = next((own for own in e.owns if e.each(own)), None)
     if own is None or not e.knows_weights or not e.expected.make_optimizer:
         return False
-    stepped = [e.expected.update(gradients)[0] for gradients in own]
+    stepped = [e.expected.update(gradients) for gradients in own]
     return any(e.after_is([mean] * e.n_ranks) for mean in e.over_ranks(stepped))
 
 
@@ -264,7 +264,7 @@ def wrong_step(e: Evidence) -> Iterator[str]:
     if e.wrong or not e.shares or e.n_ranks == 1 or not e.expected.make_optimizer:
         return
     for own in e.owns:
-        if e.after_is([e.expected.update(gradients)[0] for gradients in own]):
+        if e.after_is([e.expected.update(gradients) for gradients in own]):
             yield (
                 "the optimizer stepped before the averaging: each rank's weights moved by its own "
                 "gradients; average first, then call optimizer.step()"

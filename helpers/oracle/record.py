@@ -13,6 +13,7 @@ import os
 import runpy
 import sys
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
@@ -22,7 +23,7 @@ from torch.optim.optimizer import (
 )
 
 from helpers.oracle.compare import Tensors, common_factor
-from helpers.oracle.step import Part, Step
+from helpers.oracle.step import Part, Step, copied, ties_of
 
 WRAPPERS = ("module.", "_orig_mod.", "_checkpoint_wrapped_module.", "_fsdp_wrapped_module.")
 
@@ -73,7 +74,7 @@ class Recording:
             ties=self.ties,
             parts=self._parts(),
             optimizer=kind.__name__ if fresh else "",
-            make_optimizer=(lambda parameters: kind(parameters, **settings)) if fresh else None,
+            make_optimizer=partial(kind, **settings) if fresh else None,
         )
 
     def _parts(self) -> tuple[Part, ...]:
@@ -95,7 +96,7 @@ class Recording:
 
     def _forward(self, module: torch.nn.Module, inputs: object) -> None:
         if self._roots == [module] and self._count == self.at and not self.backwards:
-            self.left = {n: _copy(p.grad) for n, p in self._named().items() if p.grad is not None}
+            self.left = {n: copied(p.grad) for n, p in self._named().items() if p.grad is not None}
         if id(module) in self._inside or next(module.parameters(), None) is None:
             return
         inside = {id(m) for m in module.modules()}
@@ -121,12 +122,12 @@ class Recording:
         if optimizer is self._clock and self._count == self.at + 1:
             named = self._named()
             if any(map(_is_dtensor, named.values())):
-                self._last = {name: _copy(p) for name, p in named.items()}
+                self._last = {name: copied(p) for name, p in named.items()}
 
     def _begin(self, optimizer: torch.optim.Optimizer) -> None:
         named = self._named()
-        self.before = {name: _copy(p) for name, p in named.items()}
-        self.gradients = {n: None if p.grad is None else _copy(p.grad) for n, p in named.items()}
+        self.before = {name: copied(p) for name, p in named.items()}
+        self.gradients = {n: None if p.grad is None else copied(p.grad) for n, p in named.items()}
         groups = optimizer.param_groups
         known = len(groups) == 1 and not optimizer.state
         settings = {k: v for k, v in groups[0].items() if k in optimizer.defaults} if known else {}
@@ -136,7 +137,7 @@ class Recording:
         if self.before and not self.after:
             gone = self._last and not torch.distributed.is_initialized()
             named = {} if gone else self._named()
-            self.after = self._last if gone else {name: _copy(p) for name, p in named.items()}
+            self.after = self._last if gone else {name: copied(p) for name, p in named.items()}
             if self._stop:
                 raise _Enough
 
@@ -147,20 +148,16 @@ class Recording:
                 f"one module with parameters must be called in a step, and {len(self._roots)} were "
                 f"({kinds}): put the parts of the model into one torch.nn.Module and call it"
             )
-        names: dict[str, torch.nn.Parameter] = {}
-        every: dict[int, list[str]] = {}
-        for name, p in self._roots[0].named_parameters(remove_duplicate=False):
+        names = dict(self._roots[0].named_parameters())
+        for name in names:
             if "_flat_param" in name:
                 raise CannotRecord(
                     "FSDP1 keeps its parameters in flat tensors without their names: use "
                     "fully_shard (FSDP2), or FullyShardedDataParallel with use_orig_params=True "
                     "and one rank"
                 )
-            if id(p) not in every:
-                names[plain_name(name)] = p
-            every.setdefault(id(p), []).append(plain_name(name))
-        self.ties = {same[0]: tuple(same) for same in every.values() if len(same) > 1}
-        return names
+        self.ties = ties_of(self._roots[0], plain_name)
+        return {plain_name(name): p for name, p in names.items()}
 
 
 class _Backward:
@@ -172,7 +169,7 @@ class _Backward:
     def __call__(self, parameter: torch.nn.Parameter) -> None:
         if self.recording._count != self.recording.at:
             return
-        now = _copy(parameter.grad)
+        now = copied(parameter.grad)
         while len(self.recording.backwards) <= self.count:
             self.recording.backwards.append({})
         before = self.recording.left.get(self.name) if self.seen is None else self.seen
@@ -214,17 +211,11 @@ def _is_dtensor(tensor: torch.Tensor) -> bool:
     return hasattr(tensor, "full_tensor")
 
 
-def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    tensor = tensor.detach()
-    return (tensor.full_tensor() if _is_dtensor(tensor) else tensor).cpu().clone()
-
-
 def main(folder: str, at: str, script: str, *arguments: str) -> None:
     """Run a script as `python SCRIPT ARGUMENT …` would, and save what was recorded of it."""
     sys.argv = [script, *arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     rank = os.environ.get("RANK", "0")
-    seen = None
     try:
         with recording(int(at), stop=True) as seen:
             try:
@@ -232,21 +223,12 @@ def main(folder: str, at: str, script: str, *arguments: str) -> None:
             except SystemExit as end:
                 if end.code:
                     raise
-        seen.step()  # raises what can't be compared
-        facts = {k: v for k, v in vars(seen).items() if not k.startswith("_")}
-        torch.save(facts, os.path.join(folder, f"{rank}.pt"))
+        torch.save(seen.step(), os.path.join(folder, f"{rank}.pt"))
     except CannotRecord as error:
         with open(os.path.join(folder, f"{rank}.txt"), "w", encoding="utf-8") as file:
             file.write(str(error))
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
-
-
-def load(facts: dict) -> Step:
-    """Return the Step of what `main` saved."""
-    seen = Recording()
-    vars(seen).update(facts)
-    return seen.step()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ the stages of a pipeline, or replicas, hold of it.
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -16,10 +16,9 @@ from helpers.oracle.compare import Tensors, differences, mean_of
 MakeOptimizer = Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer]
 
 KINDS = {
-    "before": "the weight before the step of",
-    "gradients": "the gradient of",
-    "after": "the weight after the step of",
-    "state": "the optimizer's",
+    "before": "weight before the step",
+    "gradients": "gradient",
+    "after": "weight after the step",
 }
 
 
@@ -42,8 +41,6 @@ class Step:
     Attributes:
         before, after: the weights by name, in the model's order.
         gradients: by name; None where a parameter has none.
-        state: the optimizer's tensors after the step, as "weight: exp_avg", without its count of
-            steps.
         ties: for a tensor with several names, the first one and all of them.
         parts, optimizer, make_optimizer: known of one device (`one_step`); they explain mistakes.
     """
@@ -51,22 +48,20 @@ class Step:
     before: Tensors
     gradients: Tensors
     after: Tensors
-    state: Tensors = field(default_factory=dict)
     ties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     parts: tuple[Part, ...] = ()
     optimizer: str = ""
     make_optimizer: MakeOptimizer | None = field(default=None, repr=False, compare=False)
 
-    def update(self, gradients: Tensors) -> tuple[dict[str, torch.Tensor], Tensors]:
-        """Return the weights and the optimizer's state that these gradients lead to."""
+    def update(self, gradients: Tensors) -> dict[str, torch.Tensor]:
+        """Return the weights that these gradients lead to."""
         parameters = {}
         for name, weight in self.before.items():
             gradient = gradients.get(name)
             parameters[name] = torch.nn.Parameter(weight.clone(), gradient is not None)
             parameters[name].grad = None if gradient is None else gradient.clone()
-        optimizer = self.make_optimizer(list(parameters.values()))
-        optimizer.step()
-        return {n: p.detach() for n, p in parameters.items()}, _state(parameters, optimizer)
+        self.make_optimizer(list(parameters.values())).step()
+        return {name: parameter.detach() for name, parameter in parameters.items()}
 
 
 @dataclass(frozen=True)
@@ -75,28 +70,26 @@ class Snapshot:
 
     weights: Tensors
     gradients: Tensors
-    state: Tensors
     ties: Mapping[str, tuple[str, ...]]
 
 
-def snapshot(model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None) -> Snapshot:
-    """Copy the weights, the gradients and the optimizer's state, by parameter name.
+def snapshot(model: torch.nn.Module) -> Snapshot:
+    """Copy the weights and the gradients, by parameter name.
 
     Take one before the step, and one after it and before `zero_grad`; `between` joins them. Of a
     DTensor it holds the whole, so if a model has some, all ranks must call it.
     """
     parameters = dict(model.named_parameters())
     return Snapshot(
-        {name: _copy(p) for name, p in parameters.items()},
-        {name: None if p.grad is None else _copy(p.grad) for name, p in parameters.items()},
-        {} if optimizer is None else _state(parameters, optimizer),
-        _ties(model),
+        {name: copied(p) for name, p in parameters.items()},
+        {name: None if p.grad is None else copied(p.grad) for name, p in parameters.items()},
+        ties_of(model),
     )
 
 
 def between(before: Snapshot, after: Snapshot) -> Step:
     """Return the step that happened between two snapshots of one rank."""
-    return Step(before.weights, after.gradients, after.weights, after.state, after.ties)
+    return Step(before.weights, after.gradients, after.weights, after.ties)
 
 
 def one_step(
@@ -125,21 +118,20 @@ def one_step(
         loss, tokens = _loss(loss_of(model, micro_batch), number)
         found = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
         gradients = dict.fromkeys(parameters)
-        gradients |= {n: None if g is None else _copy(g) for n, g in zip(trained, found)}  # noqa: B905
+        gradients |= {n: None if g is None else copied(g) for n, g in zip(trained, found)}  # noqa: B905
         parts.append(Part(tokens, gradients))
     if not parts:
         raise ValueError("one_step got no micro-batches: give at least one")
     step = Step(
-        before={name: _copy(p) for name, p in parameters.items()},
+        before={name: copied(p) for name, p in parameters.items()},
         gradients=mean_of([p.gradients for p in parts], [p.tokens for p in parts]),
         after={},
-        ties=_ties(model),
+        ties=ties_of(model),
         parts=tuple(parts),
         optimizer=type(make_optimizer(list(parameters.values()))).__name__,
         make_optimizer=make_optimizer,
     )
-    after, state = step.update(step.gradients)
-    return Step(**{**vars(step), "after": after, "state": state})
+    return replace(step, after=step.update(step.gradients))
 
 
 def gather(
@@ -165,12 +157,12 @@ def gather(
     for kind, words in KINDS.items():
         held = _join([getattr(part, kind) for part in parts], words, tolerance)
         lost = [name for name in names if name not in held and others.get(name) not in held]
-        if lost and held and kind != "state":
+        if lost and held:
             stray = next((name for name in held if name not in place), None)
             instead = f" (the ranks hold {stray!r}, which one device doesn't have)" if stray else ""
             raise GatherError(
-                f"nobody holds {words} {lost[0]!r}{instead}: each name must be on at least one "
-                "rank; look at how the layers are split, and at the names of each stage"
+                f"nobody holds the {words} of {lost[0]!r}{instead}: each name must be on at least "
+                "one rank; look at how the layers are split, and at the names of each stage"
             )
         joined[kind] = dict(sorted(held.items(), key=lambda item: place.get(item[0], len(place))))
     return Step(**joined, ties=ties)
@@ -184,8 +176,8 @@ def _join(ranks: Sequence[Tensors], words: str, tolerance: float | None) -> dict
                 joined[name], holder[name] = tensor, rank
             elif found := differences({name: joined[name]}, {name: tensor}, tolerance):
                 raise GatherError(
-                    f"replicas disagree: ranks {holder[name]} and {rank} both hold {words} "
-                    f"{name!r}, and on rank {rank} it {found[0].text}; ranks that hold the same "
+                    f"replicas disagree: ranks {holder[name]} and {rank} both hold the {words} "
+                    f"of {name!r}, and on rank {rank} it {found[0].text}; ranks that hold the same "
                     "tensor must average its gradient (a replica) or add it up (a tied parameter) "
                     "before they step"
                 )
@@ -207,24 +199,17 @@ def _loss(answer: Any, number: int) -> tuple[torch.Tensor, int]:
     return loss, int(tokens)
 
 
-def _copy(tensor: torch.Tensor) -> torch.Tensor:
+def copied(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a copy on the CPU, of a DTensor the whole: then all ranks must call it."""
     tensor = tensor.detach()
     if hasattr(tensor, "full_tensor"):  # a DTensor, of which this rank holds a part
         tensor = tensor.full_tensor()
     return tensor.cpu().clone()
 
 
-def _ties(model: torch.nn.Module) -> dict[str, tuple[str, ...]]:
+def ties_of(module: torch.nn.Module, name_of: Callable[[str], str] = str) -> dict:
+    """Return {first name: all names} of the parameters with several, as `name_of` spells them."""
     names: dict[int, list[str]] = {}
-    for name, parameter in model.named_parameters(remove_duplicate=False):
-        names.setdefault(id(parameter), []).append(name)
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name_of(name))
     return {same[0]: tuple(same) for same in names.values() if len(same) > 1}
-
-
-def _state(parameters: Mapping[str, torch.Tensor], optimizer: torch.optim.Optimizer) -> Tensors:
-    return {
-        f"{name}: {key}": _copy(value)
-        for name, parameter in parameters.items()
-        for key, value in optimizer.state.get(parameter, {}).items()
-        if isinstance(value, torch.Tensor) and key != "step"
-    }

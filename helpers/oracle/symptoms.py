@@ -17,13 +17,8 @@ from helpers.oracle.compare import (
     same,
 )
 from helpers.oracle.evidence import Evidence
-from helpers.oracle.step import Step
+from helpers.oracle.step import KINDS, Step
 
-KINDS = {
-    "before": "weight before the step",
-    "gradients": "gradient",
-    "after": "weight after the step",
-}
 SHORTER = {torch.float64: (torch.float32,), torch.float32: (torch.bfloat16, torch.float16)}
 
 # --- names, shapes and weights to begin with -----------------------------------------------------
@@ -239,7 +234,6 @@ def unknown(e: Evidence) -> str | None:
     for names, words, found in (
         (e.names, "gradients", e.wrong),
         (list(e.expected.after), "weights after the step", e.wrong_weights),
-        (list(e.expected.state), "tensors of the optimizer", e.differing["state"]),
     ):
         if found:
             rank, worst = max(found, key=relative)

@@ -24,6 +24,15 @@ def summed(x: torch.Tensor, group: Any) -> torch.Tensor:
     return total
 
 
+def add_up(tensors: list[torch.Tensor], group: Any) -> None:
+    """Set each tensor to its sum over all ranks, with one all-reduce for all of them."""
+    if tensors:
+        total = summed(torch.cat([tensor.flatten() for tensor in tensors]), group)
+        parts = total.split([tensor.numel() for tensor in tensors])
+        for tensor, part in zip(tensors, parts, strict=True):
+            tensor.copy_(part.view_as(tensor))
+
+
 def part_of(x: torch.Tensor, group: Any, dim: int) -> torch.Tensor:
     """Return this rank's part of x, one of as many equal parts along `dim` as ranks; no message.
 

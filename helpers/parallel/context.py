@@ -5,12 +5,11 @@ rank's keys, `following` the targets, which must be found before the cut, and `t
 `add_up_gradients` make the mean over the tokens of all ranks.
 """
 
-from typing import Any
-
 import torch
-import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
+
+from helpers.parallel.collectives import add_up
 
 IGNORED = -100
 
@@ -71,14 +70,12 @@ def token_loss(logits: torch.Tensor, targets: torch.Tensor, tokens: int) -> torc
     return F.cross_entropy(*flat, ignore_index=IGNORED, reduction="sum") / tokens
 
 
-def add_up_gradients(model: nn.Module, group: Any = None, replicas: int = 1) -> None:
-    """Sum the gradients over a group, and divide by the number of data-parallel replicas in it.
+def add_up_gradients(model: nn.Module, replicas: int = 1) -> None:
+    """Sum the gradients over all ranks, and divide by the number of data-parallel replicas.
 
     The ranks of one sequence each have a term of one mean: those are summed and not averaged.
     """
     gradients = [p.grad for p in model.parameters()]
-    flat = torch.cat([gradient.flatten() for gradient in gradients])
-    dist.all_reduce(flat, group=group)
-    flat /= replicas
-    for gradient, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
-        gradient.copy_(part.view_as(gradient))
+    add_up(gradients, group=None)
+    for gradient in gradients:
+        gradient /= replicas

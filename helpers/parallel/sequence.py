@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from helpers.parallel.collectives import summed
+from helpers.parallel.collectives import add_up
 from helpers.parallel.linear import SEQUENCE
 from helpers.parallel.operators import gather_from_group, split_to_group
 
@@ -47,10 +47,5 @@ def add_up_shared(model: nn.Module, group: Any, between: Callable[[str], bool]) 
     the ranks' copies drift apart. Call it once, after backward and before the optimizer's step.
     between: returns whether a parameter of this name is such a weight: whole, applied to parts.
     """
-    gradients = [p.grad for name, p in model.named_parameters() if between(name)]
-    gradients = [gradient for gradient in gradients if gradient is not None]
-    if not gradients:
-        return
-    flat = summed(torch.cat([gradient.flatten() for gradient in gradients]), group)
-    for gradient, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
-        gradient.copy_(part.view_as(gradient))
+    shared = [p for name, p in model.named_parameters() if between(name)]
+    add_up([p.grad for p in shared if p.grad is not None], group)

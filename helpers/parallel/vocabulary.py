@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from helpers.parallel.collectives import place_in, size_of, summed
+from helpers.parallel.context import IGNORED
 from helpers.parallel.linear import part_parameter
 from helpers.parallel.operators import reduce_from_group
 
@@ -43,12 +44,12 @@ class VocabularyParallelEmbedding(nn.Module):
 
 
 def parallel_cross_entropy(
-    logits: torch.Tensor, targets: torch.Tensor, group: Any = None, ignore_index: int = -100
+    logits: torch.Tensor, targets: torch.Tensor, group: Any = None
 ) -> torch.Tensor:
     """Return the mean cross-entropy in nats, equal on all ranks, from logits cut by class.
 
     logits: (…, V / ranks), the classes of this rank, in the order of the ranks.
-    targets: (…), ids in the whole vocabulary, equal on all ranks; `ignore_index` is skipped.
+    targets: (…), ids in the whole vocabulary, equal on all ranks; -100 is skipped.
     If no target is left, the loss and its gradient are 0. Half precision is computed in float32.
 
     Raises:
@@ -60,7 +61,7 @@ def parallel_cross_entropy(
             f"{tuple(targets.shape)}"
         )
     classes = logits.shape[-1] * size_of(group)
-    counts = targets != ignore_index
+    counts = targets != IGNORED
     outside = counts & ((targets < 0) | (targets >= classes))
     if outside.any():
         raise ValueError(

@@ -97,20 +97,20 @@ class Pacer:
         self.due = max(end, now)
 
 
-def message_latency(pause: float = 0.04, rounds: int = ROUNDS, numbers: int = 1) -> float:
+def message_latency(pause: float = 0.04, rounds: int = ROUNDS) -> float:
     """Measure the latency of a message between sleeping ranks, to predict a paced step.
 
     It's the time from the end of a rank's sleep until the next rank has its message. Each rank
-    sleeps `pause` seconds, as the actions of a `Pace` do, before it sends `numbers` float32: a
-    processor that sleeps wakes up late, on a virtual machine by a millisecond, and messages between
-    ranks that stay awake would not show it.
+    sleeps `pause` seconds, as the actions of a `Pace` do, before it sends one float32: a processor
+    that sleeps wakes up late, on a virtual machine by a millisecond, and messages between ranks
+    that stay awake would not show it.
 
     All ranks call it together, and all get the same answer: the median over `rounds` of the mean
     over one trip from rank 0 to the last and back, in seconds, for `Pace.costs(latency=...)`.
     It's 0 for one rank alone.
     """
     rank, size = dist.get_rank(), dist.get_world_size()
-    buffer = torch.zeros(numbers)
+    buffer = torch.zeros(1)
     dist.barrier()
     found = []
     for _ in range(rounds if size > 1 else 0):

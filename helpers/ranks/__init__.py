@@ -26,9 +26,6 @@ from helpers.ranks.launchers import PlaceError
 from helpers.ranks.pool import keep_warm
 from helpers.ranks.store import ConnectError
 
-# The former name, until the next release.
-Report = LaunchReport
-
 __all__ = [
     "BACKENDS",
     "BackendError",
@@ -39,7 +36,6 @@ __all__ = [
     "Place",
     "PlaceError",
     "RankFailed",
-    "Report",
     "SOURCES",
     "connect",
     "disconnect",

@@ -25,6 +25,7 @@ from helpers.ranks.store import (
     open_store,
     store_of_this_attempt,
 )
+from helpers.waits.explain import names
 
 if TYPE_CHECKING:
     import torch
@@ -119,20 +120,14 @@ def connect(
     if checked is None:
         checked = os.environ.get("LAB_CHECKED") == "1"
     if checked and choice.backend == "gloo":
-        _check_operations(place, timeout)
+        from helpers.hang.monitor import the_monitor
+
+        if "LAB_RANK" not in os.environ:  # else the launcher has begun it already
+            the_monitor().begin(place.rank)
+        the_monitor().check(dist.distributed_c10d._get_default_store(), timeout)
     if place.rank == 0 and not quiet:
         print(f"[ranks] {place.world_size} ranks over {choice.backend}: {choice.why}", flush=True)
     return rank_device()
-
-
-def _check_operations(place: Place, timeout: float) -> None:
-    from torch.distributed import distributed_c10d as c10d
-
-    from helpers.hang.monitor import the_monitor
-
-    if "LAB_RANK" not in os.environ:  # else the launcher has begun it already
-        the_monitor().begin(place.rank)
-    the_monitor().check(c10d._get_default_store(), timeout)
 
 
 def rank_device() -> "torch.device":
@@ -196,15 +191,15 @@ def _check_ranks_agree(notes: Notes, place: Place, choice: BackendChoice, timeou
         missing = [r for r in range(place.world_size) if notes.look([_came(r)], text) is None]
         if waited > SAY_AFTER_S and not said and missing:
             said = True
-            odd = f", and {_ranks(odd)} came without its {KEY}" if (odd := unsigned()) else ""
-            print(f"[ranks] rank {place.rank} waits for {_ranks(missing)}{odd}", flush=True)
+            odd = f", and {names(odd)} came without its {KEY}" if (odd := unsigned()) else ""
+            print(f"[ranks] rank {place.rank} waits for {names(missing)}{odd}", flush=True)
         if waited > timeout and missing:
             if odd := unsigned():
                 fail(
-                    f"{_ranks(odd)} came without the {KEY} of rank {place.rank}: set {KEY} to the "
+                    f"{names(odd)} came without the {KEY} of rank {place.rank}: set {KEY} to the "
                     "same text for every rank, or for none"
                 )
-            fail(f"after {timeout:.0f} s {_ranks(missing)} did not come")
+            fail(f"after {timeout:.0f} s {names(missing)} did not come")
         time.sleep(0.01 if waited < 1 else 0.1)
     if mistake := notes.look(["mistake"], text):
         raise ConnectError(*mistake)
@@ -232,10 +227,6 @@ def _linger_for_readers(store, place: Place) -> None:
         if waited > LINGER_S or (all_know and waited > READ_S):
             return
         time.sleep(0.02)
-
-
-def _ranks(ranks: list[int]) -> str:
-    return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(map(str, ranks))
 
 
 def require_backend(request: str) -> None:

@@ -167,15 +167,12 @@ def _refuse_contradiction(ours: Counts, other: Counts) -> None:
 
     They don't if that launcher started one process per machine, and each of those started more.
     """
-    if (ours.rank, ours.world_size) == (other.rank, other.world_size):
-        return
     if other.local_world_size == 1 and ours.world_size > other.world_size:
         return
-    raise PlaceError(
-        f"{ours.variable} says that this process is rank {ours.rank} of {ours.world_size}, and "
-        f"{other.variable}, from {other.name}, that it is rank {other.rank} of {other.world_size}: "
-        "type 'unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE' before you start, or choose "
-        "with --rank-source"
+    ours.require_same(
+        other,
+        "type 'unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE' before you start, or choose with "
+        "--rank-source",
     )
 
 
@@ -197,14 +194,8 @@ def _asked_for(source: str, environ: Mapping[str, str]) -> Counts:
 
 def _not_inside_another(counts: Counts, inner: Counts) -> None:
     """Raise PlaceError if a launcher that is certainly the innermost one says something else."""
-    certain = inner.name in ("helpers.ranks", "torchrun")
-    if certain and (counts.rank, counts.world_size) != (inner.rank, inner.world_size):
-        raise PlaceError(
-            f"{counts.variable}, from {counts.name}, says that this process is rank "
-            f"{counts.rank} of {counts.world_size}, and {inner.variable}, from "
-            f"{inner.name}, that it is rank {inner.rank} of {inner.world_size}: {inner.name} "
-            "started it last, so take --rank-source auto"
-        )
+    if inner.name in ("helpers.ranks", "torchrun"):
+        counts.require_same(inner, f"{inner.name} started it last, so take --rank-source auto")
 
 
 def _ask_mpi(environ: Mapping[str, str], comm: Any) -> Place:

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from helpers.draw import Picture
-from helpers.hang import Scene, Standing, tell
+from helpers.hang import GlobalSnapshot, Standing, diagnose
 from helpers.hang.places import locate
 from helpers.waits.explain import names
 
@@ -116,14 +116,11 @@ class RankState:
         return self.error is not None or (self.status is not None and not self.finished)
 
 
-def first_failure(states: Sequence[RankState], cells: Mapping[str, str]) -> Failure:
+def first_failure(states: Sequence[RankState]) -> Failure:
     """Choose the failure to show, once at least one rank has failed.
 
     An error that only says that a connection broke is an echo: a rank that was killed, or that
     failed with its own error, comes before it.  Of several such errors, the earliest counts.
-
-    Args:
-        cells: file name -> the name to show, for code of a notebook.
     """
     failed = [s for s in states if s.failed]
     own = [s for s in failed if s.error and not _is_echo(s.error)]
@@ -136,7 +133,7 @@ def first_failure(states: Sequence[RankState], cells: Mapping[str, str]) -> Fail
         return Failure(state.rank, sentence, others)
 
     error = state.error
-    where = locate(error["frames"], cells)
+    where = locate(error["frames"])
     text = error["text"].strip()
     what = f"{error['type']}: {text}" if text else error["type"]
     sentence = f"rank {state.rank} failed first{where.phrase}: {what}"
@@ -155,9 +152,7 @@ def first_failure(states: Sequence[RankState], cells: Mapping[str, str]) -> Fail
     return Failure(state.rank, sentence, details, error["traceback"])
 
 
-def stopped(
-    states: Sequence[RankState], cells: Mapping[str, str], after: float | None = None
-) -> tuple[Failure, bool]:
+def stopped(states: Sequence[RankState], after: float | None = None) -> tuple[Failure, bool]:
     """Return the failure of ranks that no longer move, and whether they certainly never will.
 
     Args:
@@ -166,12 +161,12 @@ def stopped(
     standings = [s.standing for s in states if s.standing]
     ended = [s.rank for s in states if s.finished]
     silent = [s.rank for s in states if not s.standing and not s.finished]
-    story = tell(Scene(standings, ended, cells, silent))
-    sentence = story.sentence
+    found = diagnose(GlobalSnapshot(standings, ended, silent))
+    sentence = found.sentence
     if after is not None:
         late = f"the ranks did not finish within {say_seconds(after)}, and were stopped"
         sentence = f"{late}: {sentence}"
-    return Failure(None, sentence, story.details, picture=story.picture), story.certain
+    return Failure(None, sentence, found.details, picture=found.picture), found.certain
 
 
 def only_echoes(states: Sequence[RankState]) -> bool:

@@ -13,16 +13,16 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from helpers.files import as_path
+from helpers.hang.places import CELLS
 from helpers.ranks.connect import require_backend
 from helpers.ranks.environment import usable_cores
 from helpers.ranks.failure import Failure, LaunchReport, RankFailed
-from helpers.ranks.pool import in_notebook
+from helpers.ranks.pool import in_notebook, the_shell
 from helpers.ranks.protocol import Call, RankContext, Script
-from helpers.ranks.supervisor import not_inside_a_rank, run_job
+from helpers.ranks.supervisor import run_job
 
 MOST_RANKS = 64
 
@@ -61,29 +61,40 @@ def launch(
     """
     if on_error not in ("raise", "report"):
         raise ValueError(f"on_error must be 'raise' or 'report', not {on_error!r}")
-    check_limits(ranks, timeout)
-    require_backend(backend)
-    not_inside_a_rank()
-    here = notebook_cells()
-    report = run_job(
-        Call(pack_call(function, tuple(args))),
-        ranks,
-        RankContext(
-            folder=os.getcwd(),
-            import_path=[p or os.getcwd() for p in sys.path],
-            sources=here.sources,
-            cells=here.names,
-            backend=backend,
-            timeout=timeout,
-            quiet=quiet,
-            checked=checked,
-        ),
-        write=None if quiet else write_now,
+    write = None if quiet else write_now
+    report = run_call(
+        function, args, ranks, write, backend=backend, timeout=timeout, quiet=quiet, checked=checked
     )
     if on_error == "report":
         return report
     raise_failure(report.failure)
     return report.results
+
+
+def run_call(
+    function: Callable,
+    args: Sequence,
+    ranks: int,
+    write: Callable[[str], object] | None,
+    **options: Any,
+) -> LaunchReport:
+    """Run a function of this process on ranks that know the notebook's cells.
+
+    Args:
+        write: prints what the ranks print; None prints nothing.
+        options: of the `RankContext`.
+    """
+    check_limits(ranks, options["timeout"])
+    require_backend(options["backend"])
+    cells = notebook_cells()
+    context = RankContext(
+        folder=os.getcwd(),
+        import_path=[p or os.getcwd() for p in sys.path],
+        cells=cells,
+        sources={name: "".join(linecache.getlines(name)) for name in cells},
+        **options,
+    )
+    return run_job(Call(pack_call(function, tuple(args))), ranks, context, write)
 
 
 def run_script(
@@ -115,7 +126,6 @@ def run_script(
     context = RankContext(
         folder=os.getcwd(),
         import_path=[p for p in sys.path if p],
-        connect=False,
         timeout=timeout,
         quiet=quiet,
         checked=checked,
@@ -222,26 +232,12 @@ def _kind(value: Any) -> str:
     return type(value).__name__
 
 
-@dataclass(frozen=True)
-class NotebookCells:
-    """The code cells of a notebook that have run so far.
+def notebook_cells() -> dict[str, str]:
+    """Return what to call each cell of the notebook that has run, by its file name.
 
-    sources: file name -> text, so that an error inside a rank can show its line.
-    names: file name -> the name to show, as in "cell [7]".
+    From now on `locate` calls them so here too. Outside of notebooks there are none.
     """
-
-    sources: dict[str, str] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
-
-
-def notebook_cells() -> NotebookCells:
-    """Return the cells of the notebook that this process runs; none outside of notebooks."""
-    if "IPython" not in sys.modules:  # importing it just to find no notebook is slow
-        return NotebookCells()
-    shell = sys.modules["IPython"].get_ipython()
-    if shell is None:
-        return NotebookCells()
-    numbers = dict(getattr(shell.compile, "_filename_map", {}))
-    sources = {name: "".join(linecache.getlines(name)) for name in numbers}
-    names = {name: f"cell [{number}]" for name, number in numbers.items()}
-    return NotebookCells(sources, names)
+    compiler = getattr(the_shell(), "compile", None)
+    for name, number in getattr(compiler, "_filename_map", {}).items():
+        CELLS[name] = f"cell [{number}]"
+    return dict(CELLS)

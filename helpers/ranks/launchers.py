@@ -45,6 +45,15 @@ class Counts:
     local_rank: int
     local_world_size: int | None
 
+    def require_same(self, inner: "Counts", cure: str) -> None:
+        """Raise PlaceError if another launcher says that this process is another rank."""
+        if (self.rank, self.world_size) != (inner.rank, inner.world_size):
+            raise PlaceError(
+                f"{self.variable}, from {self.name}, says that this process is rank {self.rank} of "
+                f"{self.world_size}, and {inner.variable}, from {inner.name}, that it is rank "
+                f"{inner.rank} of {inner.world_size}: {cure}"
+            )
+
 
 RANKS = Launcher(
     "helpers.ranks",

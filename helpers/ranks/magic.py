@@ -12,20 +12,11 @@ that it uses.  The value of its last line, on each rank, is shown; `--out name` 
 import argparse
 import ast
 import linecache
-import os
 import shlex
-import sys
 from typing import Any
 
-from helpers.ranks.launch import (
-    check_limits,
-    notebook_cells,
-    pack_call,
-    raise_failure,
-    write_now,
-)
-from helpers.ranks.protocol import Call, RankContext
-from helpers.ranks.supervisor import run_job
+from helpers.hang.places import CELLS
+from helpers.ranks.launch import raise_failure, run_call, write_now
 
 USAGE = "write %%ranks 3 (or: %%ranks 3 --timeout 60 --out results)"
 
@@ -33,32 +24,26 @@ USAGE = "write %%ranks 3 (or: %%ranks 3 --timeout 60 --out results)"
 def ranks_cell(line: str, text: str, shell: Any) -> None:
     """Run the text of a cell on several ranks.  `line` is the rest of the line after %%ranks."""
     options = _options(line)
-    check_limits(options.ranks, options.timeout)
     number = getattr(shell, "execution_count", 0)
     file = f"<cell {number} on ranks>"
     # The first line of the cell is the magic itself: keep the notebook's line numbers.
     text = "\n" + text
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    CELLS[file] = f"cell [{number}]"
     try:
         tree = ast.parse(text, file)
     except SyntaxError as error:
         raise SyntaxError(f"line {error.lineno} of the cell: {error.msg}") from None
     names = {n: shell.user_ns[n] for n in sorted(_used_names(tree)) if n in shell.user_ns}
-    here = notebook_cells()
-    report = run_job(
-        Call(pack_call(run_text, (text, file, names))),
+    report = run_call(
+        run_text,
+        (text, file, names),
         options.ranks,
-        RankContext(
-            folder=os.getcwd(),
-            import_path=[p or os.getcwd() for p in sys.path],
-            sources={**here.sources, file: text},
-            cells={**here.names, file: f"cell [{number}]"},
-            backend=options.backend,
-            timeout=options.timeout,
-            quiet=True,
-            checked=not options.unchecked,
-        ),
-        write=write_now,
+        write_now,
+        backend=options.backend,
+        timeout=options.timeout,
+        quiet=True,  # about the connection
+        checked=not options.unchecked,
     )
     raise_failure(report.failure)
     if options.out:

@@ -205,10 +205,14 @@ def keep_warm(count: int, trains: bool = False) -> None:
     pool.refill(trains)
 
 
+def the_shell() -> Any:
+    """Return IPython's shell, or None; importing IPython just to find none would be slow."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
 def in_notebook() -> bool:
     """Return whether this process is a notebook's kernel, which outlives a launch."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    return shell is not None and hasattr(shell, "kernel")
+    return hasattr(the_shell(), "kernel")
 
 
 def _fresh_interpreter() -> subprocess.Popen:
@@ -226,13 +230,8 @@ def _fresh_interpreter() -> subprocess.Popen:
 
 def rank_environment() -> dict[str, str]:
     """Return the environment in which an interpreter for ranks starts."""
-    mine = {"PYTHONPATH": _import_path(), "PYTHONUNBUFFERED": ""}
-    return rank_defaults() | os.environ | mine
-
-
-def _import_path() -> str:
-    """Return the PYTHONPATH of a rank: the folder of `helpers`, then the one already set."""
-    return os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH")) if p)
+    path = os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH")) if p)
+    return rank_defaults() | os.environ | {"PYTHONPATH": path, "PYTHONUNBUFFERED": ""}
 
 
 def rank_defaults() -> dict[str, str]:

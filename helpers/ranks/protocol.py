@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from helpers import skipped
+from helpers.hang import places
 from helpers.ranks.environment import Place
 
 LENGTH = struct.Struct(">Q")
@@ -70,22 +71,22 @@ class RankContext:
     import_path: list[str]
     place: Place | None = None
     environment: dict[str, str] = field(default_factory=dict)
-    sources: dict[str, str] = field(default_factory=dict)  # notebook cells: file name -> text
-    cells: dict[str, str] = field(default_factory=dict)  # file name -> "cell [7]"
-    connect: bool = True
+    cells: dict[str, str] = field(default_factory=dict)  # of the notebook: file name -> "cell [7]"
+    sources: dict[str, str] = field(default_factory=dict)  # file name -> the text of the cell
     backend: str = "auto"
     timeout: float = 300.0
     quiet: bool = False
     checked: bool = False
 
     def apply(self) -> None:
-        """Adopt the environment, the folder, the import path and the sources of the cells."""
+        """Adopt the environment, the folder, the import path and the notebook's cells."""
         os.environ.clear()
         os.environ.update(self.environment)
         os.chdir(self.folder)
         sys.path[:] = self.import_path
         if skipped.skipped():  # since this interpreter started, perhaps
             skipped.install()
+        places.CELLS.update(self.cells)
         for name, text in self.sources.items():
             linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
 

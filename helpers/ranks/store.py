@@ -10,7 +10,6 @@ import importlib
 import ipaddress
 import os
 import socket
-import struct
 import sys
 import time
 from datetime import timedelta
@@ -231,10 +230,10 @@ def interface_to(address: str) -> str | None:
     own = address_towards(address)
     if own is None or not sys.platform.startswith("linux"):
         return None
-    for _, name in socket.if_nameindex():
-        if _address_of(name) == own:
-            return name
-    return None
+    import psutil
+
+    interfaces = psutil.net_if_addrs().items()
+    return next((name for name, all_of in interfaces if own in {a.address for a in all_of}), None)
 
 
 def address_towards(address: str) -> str | None:
@@ -245,15 +244,3 @@ def address_towards(address: str) -> str | None:
             return probe.getsockname()[0]
     except OSError:
         return None
-
-
-def _address_of(interface: str) -> str | None:
-    import fcntl
-
-    request = struct.pack("256s", interface.encode()[:15])
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            answer = fcntl.ioctl(probe.fileno(), 0x8915, request)  # SIOCGIFADDR
-        except OSError:
-            return None
-    return socket.inet_ntoa(answer[20:24])

@@ -105,7 +105,7 @@ class Supervisor:
                 item = self.news.get(timeout=max(0.0, min(self._limit, self._ask_at) - now))
             except queue.Empty:
                 if any(s.failed for s in self.states):
-                    return first_failure(self.states, self.context.cells)
+                    return first_failure(self.states)
                 if self._late:
                     return self._stopped(self.context.timeout)[0]
                 now = time.monotonic()
@@ -205,7 +205,7 @@ class Supervisor:
         for state in self.states:
             if state.rank not in self._answers:
                 state.standing = None  # its last answer may be out of date
-        return stopped(self.states, self.context.cells, after)
+        return stopped(self.states, after)
 
     def _give_out(self, port: int) -> None:
         """Hand each rank its place and the job, now that the store is served."""

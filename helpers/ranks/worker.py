@@ -9,7 +9,6 @@ still send a message.
 """
 
 import atexit
-import functools
 import os
 import queue
 import signal
@@ -20,7 +19,6 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from helpers.hang.places import locate
 from helpers.ranks import protocol
 from helpers.ranks.failure import LONGEST_TRACEBACK, shorten, text_of
 from helpers.ranks.protocol import Call, RankContext, Script
@@ -138,16 +136,12 @@ def _work(context: RankContext, job: Call | Script, tell: Tell, ending: "Ending"
         from helpers.ranks.connect import connect
 
         place = context.place
-        the_monitor().begin(
-            place.rank,
-            mistake=functools.partial(_mistake, tell),
-            phrase=lambda operation: locate([operation.place], context.cells).phrase,
-        )
-        if context.connect:
+        # A thread of checked mode may find a mistake while the program does something else.
+        the_monitor().begin(place.rank, lambda error: tell({"kind": "error", **error_facts(error)}))
+        if isinstance(job, Call):  # a script connects by itself
             # Longer than the launcher's time-out, whose error can say where every rank stands.
             wait = context.timeout + CONNECT_S
-            checked = context.checked
-            connect(place, context.backend, wait, context.quiet, checked)
+            connect(place, context.backend, wait, context.quiet, context.checked)
         tell({"kind": "running"})
         result = job.run()
         ending.run()
@@ -156,11 +150,6 @@ def _work(context: RankContext, job: Call | Script, tell: Tell, ending: "Ending"
         if isinstance(error, KeyboardInterrupt):
             _flush()
         return {"kind": "error", **error_facts(error)}
-
-
-def _mistake(tell: Tell, error: Exception) -> None:
-    """Report a mistake that a thread has found while the program does something else."""
-    tell({"kind": "error", **error_facts(error)})
 
 
 def _pack_result(value: object, rank: int) -> bytes:

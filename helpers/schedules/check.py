@@ -3,7 +3,6 @@
 from collections import Counter
 from itertools import chain
 
-from helpers.draw import Picture
 from helpers.schedules.rule import Message, messages, missing
 from helpers.schedules.schedule import KINDS, NO_RANK, Action, Schedule
 from helpers.schedules.walk import Times, walk
@@ -34,8 +33,8 @@ class BadSchedule(ValueError):
         self.rank, self.position, self.action = rank, position, action
         self.waits, self.knot = waits, knot
 
-    def picture(self, title: str = "", theme: str = "light") -> Picture:
-        """Return a picture of who waits for whom; ValueError if this isn't a deadlock."""
+    def picture(self, title: str = "", theme: str = "light"):
+        """Return a `Picture` of who waits for whom; ValueError if this isn't a deadlock."""
         if not self.waits:
             raise ValueError(f"there is no deadlock to draw: {self}")
         return picture(self.waits, title=title, theme=theme)

@@ -126,24 +126,6 @@ def tag_of(schedule: Schedule, action: Action) -> int:
     return 2 * number + (action.kind != "F")
 
 
-def crossed_links(schedule: Schedule) -> list[tuple[int, int]]:
-    """Return the links (from rank, to rank) whose messages are needed in another order than sent.
-
-    Gloo and MPI match messages by tag, so for them the order doesn't matter. NCCL has no tags:
-    there, receives on such a link must be posted in the order of the sends, or the tensors change
-    places unnoticed.
-    """
-    sent: dict[tuple[int, int], list[int]] = {}
-    needed: dict[tuple[int, int], list[int]] = {}
-    for rank, row in enumerate(messages(schedule)):
-        for message in row:
-            if message.kind == "send":
-                sent.setdefault((rank, message.peer), []).append(message.tag)
-            else:
-                needed.setdefault((message.peer, rank), []).append(message.tag)
-    return sorted(link for link in sent if sent[link] != needed[link])
-
-
 def with_messages(schedule: Schedule) -> str:
     """Return the schedule as text, a line for each rank, with every message in its place.
 

@@ -63,11 +63,6 @@ def read_action(text: str, stage: int | None = None) -> Action:
     return Action(kind, int(named) if named is not None else stage, int(micro_batch))
 
 
-def names_a_stage(text: str) -> bool:
-    """Return whether a cell begins with the number of a stage, as "2F0" does and "F0" does not."""
-    return text[:1].isdigit()
-
-
 NO_RANK = -1  # the place of a stage that no rank has
 
 
@@ -168,7 +163,7 @@ def parse(text: str, name: str = "by hand") -> Schedule:
                 f"each rank from 0 to {max(rows)}"
             )
     cells = [cell for row in rows.values() for _, _, cell in row]
-    with_stage = any(map(names_a_stage, cells))
+    with_stage = any(cell[0].isdigit() for cell in cells)  # as 2F0 does, and F0 does not
     ranks = [_actions(rows[rank], None if with_stage else rank) for rank in range(len(rows))]
     return Schedule(name, ranks)
 

@@ -14,7 +14,3 @@ parallelism", arXiv 2401.10241, section 3.
 
 from helpers.search.greedy import Style, greedy_walk
 from helpers.search.search import GOALS, Found, rivals, search
-
-walk = greedy_walk  # its name until this release
-
-__all__ = ["GOALS", "Found", "Style", "greedy_walk", "rivals", "search", "walk"]

@@ -11,21 +11,9 @@ Nothing is random: the same schedule and costs give the same times.
 """
 
 from helpers.schedules import Schedule, check
-from helpers.simulate.causes import CAUSES, Idle, causes, explained
+from helpers.simulate.causes import CAUSES, Idle, causes
 from helpers.simulate.costs import Costs, measured, run
 from helpers.simulate.simulated import OutOfMemory, Simulated, require_room
-
-__all__ = [
-    "CAUSES",
-    "Costs",
-    "Idle",
-    "OutOfMemory",
-    "Simulated",
-    "causes",
-    "explained",
-    "measured",
-    "simulate",
-]
 
 
 def simulate(schedule: Schedule, costs: Costs | None = None, proven: bool = False) -> Simulated:

@@ -15,7 +15,7 @@ from helpers.schedules import (
     tag_of,
 )
 from helpers.simulate.costs import Costs, measured, run, seconds_of
-from helpers.trace import COLLECTIVES, Event, Trace, with_waits
+from helpers.trace import COLLECTIVES, Event, Trace
 
 CAUSES = ("dependency", "imbalance", "message", "memory", "all-reduce", "finished")
 
@@ -74,20 +74,6 @@ def causes(
     closing = [e for e in closing if e.start >= last[e.rank] and e.kind not in ("send", "wait")]
     found += closing_times(last, closing, trace.duration)
     return sorted(found, key=lambda idle: (idle.rank, idle.start))
-
-
-def explained(trace: Trace, schedule: Schedule | None = None, costs: Costs | None = None) -> Trace:
-    """Return the trace with the waits that `causes` finds, as events like those of `simulate`.
-
-    Raises as `causes`.
-    """
-    zero = trace.start
-    bare = Trace([e for e in trace.events if e.kind != "wait"], trace.meta, trace.counters)
-    kept = [e for e in with_waits(bare).events if e.kind != "wait"]
-    found = [i for i in causes(bare, schedule, costs) if i.cause != "all-reduce"]
-    waits = [wait_event(i._replace(start=i.start + zero, end=i.end + zero)) for i in found]
-    events = sorted([*kept, *waits], key=lambda e: (e.start, e.rank))
-    return Trace(events, dict(trace.meta), list(trace.counters))
 
 
 def times_of(trace: Trace, schedule: Schedule) -> Times:

@@ -8,7 +8,7 @@ from numbers import Real
 from statistics import median
 
 from helpers.schedules import Schedule, Times, walk
-from helpers.trace import Event, Trace, matched_messages
+from helpers.trace import Trace, matched_messages
 
 Numbers = float | Sequence[float]
 
@@ -189,13 +189,9 @@ def _half(seconds: dict[tuple[str, int], list[float]], kind: str, stage: int) ->
 
 
 def _latency(trace: Trace) -> float:
-    waited: list[float] = [
+    waited = [
         receive.end - send.start
         for send, receive in matched_messages(trace)
-        if _came_first(receive, send)
+        if receive.start <= send.start
     ]
     return max(0.0, median(waited)) if waited else 0.0
-
-
-def _came_first(receive: Event, send: Event) -> bool:
-    return receive.start <= send.start

@@ -2,18 +2,17 @@
 
 A browser can draw a hundred thousand events from columns; as many small objects would be too slow.
 So a trace becomes a column for each fact, with an entry for each event, and all columns become one
-block of memory that the browser reads as typed arrays, without a copy. The head says where each
-column lies: [type, first byte, number of values]. Types are those of JavaScript's arrays (f64, i32,
-u8 ...), little-endian, and each column starts at a multiple of 8 bytes.
+block of memory that the browser reads as typed arrays. The browser sorts the events, which takes it
+a few milliseconds. The head says where each column lies: [type, first byte, number of values].
+Types are those of JavaScript's arrays (f64, i32, u8 ...), little-endian, and each column starts at
+a multiple of 8 bytes.
 """
 
 import json
-import math
 import sys
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 
 from helpers.timeline.page import look_of
 from helpers.trace import LANES, Trace, is_pipeline, matched_messages
@@ -170,20 +169,16 @@ def pack(parts: list[Panel], title: str, alt: str) -> tuple[dict, bytes]:
 
 def _pack_part(part: Panel, body: Body) -> dict:
     table = part.table
-    order = _order(table)
-    place = [0] * len(order)  # where each event went
-    for there, event in enumerate(order):
-        place[event] = there
     columns = {
-        name: body.put([*map(column.__getitem__, order)], kind)
-        for name, column, kind in (
-            ("rank", table.rank, ""),
-            ("kind", table.kind, ""),
-            ("lane", table.lane, ""),
-            ("start", table.start, "f64"),
-            ("end", table.end, "f64"),
-        )
+        "rank": body.put(table.rank),
+        "kind": body.put(table.kind),
+        "lane": body.put(table.lane),
+        "start": body.put(table.start, "f64"),
+        "end": body.put(table.end, "f64"),
     }
+    # Two names may share their facts, which are packed once.
+    count = len(table.start)
+    shared = {id(f): _pack_facts(f, count, body) for f in table.facts.values() if f.at}
     return {
         "name": part.name,
         "title": part.title,
@@ -194,10 +189,10 @@ def _pack_part(part: Panel, body: Body) -> dict:
         "goes_to": table.goes_to,
         "pipeline": table.pipeline,
         "columns": columns,
-        "facts": _pack_all_facts(table.facts, order, body),
+        "facts": {key: shared[id(facts)] for key, facts in table.facts.items() if facts.at},
         "messages": {
-            "send": body.put([place[send] for send, _ in table.pairs]),
-            "recv": body.put([place[receive] for _, receive in table.pairs]),
+            "send": body.put([send for send, _ in table.pairs]),
+            "recv": body.put([receive for _, receive in table.pairs]),
         },
         "memory": {
             "rank": body.put(table.memory.rank),
@@ -207,53 +202,21 @@ def _pack_part(part: Panel, body: Body) -> dict:
     }
 
 
-def _order(table: Table) -> list[int]:
-    """Sort events by row, lane and start; of nested events the outer one comes first.
+def _pack_facts(facts: SparseColumn, count: int, body: Body) -> dict:
+    """Pack one fact of `count` events: its values, or their places in `words`, and where they are.
 
-    An event that takes no time comes before the one that starts with it, so actions keep their
-    order.
+    at: None if every event has the fact, else the numbers of those that do.
     """
-    hidden = len(table.drawn)
-    row_of = [hidden if drawn < 0 else drawn for drawn in table.goes_to]
-    keys = [
-        (rank, row_of[lane], start, end > start, -end)
-        for rank, lane, start, end in zip(
-            table.rank, table.lane, table.start, table.end, strict=True
-        )
-    ]
-    return sorted(range(len(keys)), key=keys.__getitem__)
-
-
-def _pack_all_facts(named: dict[str, SparseColumn], order: list[int], body: Body) -> dict:
-    """Pack the facts of all names; two names may share theirs, which are packed once."""
-    packed = {id(facts): _pack_facts(facts, order, body) for facts in named.values() if facts.at}
-    return {key: packed[id(facts)] for key, facts in named.items() if facts.at}
-
-
-def _pack_facts(facts: SparseColumn, order: list[int], body: Body) -> dict:
-    """Pack one fact as a column with an entry for every event.
-
-    An event without the fact has NaN in a "float" column, and `missing` in "int" and "text".
-    """
+    at = None if len(facts.at) == count else body.put(facts.at)
     types = set(map(type, facts.values))
-    if types == {int} and -(2**31) < min(facts.values) and max(facts.values) < 2**31:
-        missing = min(facts.values) - 1
-        column = _spread(facts, facts.values, order, missing)
-        return {"type": "int", "missing": missing, "at": body.put(column)}
     if types <= {int, float}:
-        column = _spread(facts, facts.values, order, math.nan)
-        return {"type": "float", "at": body.put(column, "f64")}
+        small = float not in types and max(map(abs, facts.values)) < 2**31
+        return {"at": at, "values": body.put(facts.values, "" if small else "f64")}
     words: dict[str, int] = {}
     texts = facts.values if types == {str} else map(_text, facts.values)
-    column = _spread(facts, [words.setdefault(text, len(words)) for text in texts], order, -1)
+    values = [words.setdefault(text, len(words)) for text in texts]
     joined = END.join(word.replace(END, " ") for word in words).encode()
-    return {"type": "text", "missing": -1, "words": body.put(joined), "at": body.put(column)}
-
-
-def _spread(facts: SparseColumn, values: Sequence, order: list[int], missing) -> list:
-    """Return a column for the events in this order; `missing` where one doesn't have the fact."""
-    known = dict(zip(facts.at, values, strict=True))
-    return [*map(known.get, order, repeat(missing))]
+    return {"at": at, "values": body.put(values), "words": body.put(joined)}
 
 
 def _text(value: object) -> str:

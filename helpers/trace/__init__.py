@@ -21,45 +21,6 @@ from helpers.trace.measure import (
     peak,
     shares,
     time_by_kind,
-    tokens,
-    tokens_per_second,
     waiting,
 )
 from helpers.trace.recorder import Recorder
-
-# The former names, until the next release.
-collectives, messages, utilisation = matched_collectives, matched_messages, busy_share
-
-__all__ = [
-    "COLLECTIVES",
-    "KINDS",
-    "LANES",
-    "Counter",
-    "Event",
-    "Recorder",
-    "Shares",
-    "Trace",
-    "bubble",
-    "busy",
-    "busy_share",
-    "collectives",
-    "communicating",
-    "cut_by",
-    "idle",
-    "idle_by_cause",
-    "idle_share",
-    "in_lanes",
-    "is_pipeline",
-    "lane_of",
-    "matched_collectives",
-    "matched_messages",
-    "messages",
-    "peak",
-    "shares",
-    "time_by_kind",
-    "tokens",
-    "tokens_per_second",
-    "utilisation",
-    "waiting",
-    "with_waits",
-]

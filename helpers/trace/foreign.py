@@ -41,7 +41,7 @@ def read_foreign(rows: list[dict], content: object) -> Trace:
 
     Instants, arrows and asynchronous events are left out.
     """
-    spans = [*_complete(rows), *_begin_and_end(rows)]
+    spans = [*(row for row in rows if row["ph"] == "X"), *_begin_and_end(rows)]
     torch_file = isinstance(content, dict) and ("schemaVersion" in content)
     if torch_file:
         events, meta = _from_torch(spans, content), {"source": "torch.profiler"}
@@ -60,10 +60,6 @@ def kind_of(name: str) -> str:
         return name  # torch marks it like a step, and it updates nothing
     word = re.split(r"[^a-z]", name.lower().removeprefix("enumerate("))[0]
     return _WORDS.get(word, _COLLECTIVE.get(name.replace("_", "").replace("-", "").lower(), name))
-
-
-def _complete(rows: list[dict]) -> list[dict]:
-    return [row for row in rows if row["ph"] == "X"]
 
 
 def _begin_and_end(rows: list[dict]) -> list[dict]:

@@ -178,26 +178,15 @@ def _cause(event: Event) -> str:
     return "wait" if event.kind == "wait" or event.kind in MESSAGES else event.lane
 
 
-def time_by_kind(trace: Trace, rank: int | None = None) -> dict[str, float]:
-    """Return the seconds of each kind of event, largest first, summed over one rank or over all.
+def time_by_kind(trace: Trace) -> dict[str, float]:
+    """Return the seconds of each kind of event over all ranks, largest first.
 
     Events that overlap each count in full.
     """
     seconds: dict[str, float] = defaultdict(float)
     for e in trace.events:
-        if rank is None or e.rank == rank:
-            seconds[e.kind] += e.duration
+        seconds[e.kind] += e.duration
     return dict(sorted(seconds.items(), key=lambda item: -item[1]))
-
-
-def tokens(trace: Trace) -> int:
-    """Return the tokens trained on: `info["tokens"]` summed over all events that carry it."""
-    return sum(e.info.get("tokens", 0) for e in trace.events)
-
-
-def tokens_per_second(trace: Trace) -> float:
-    """`tokens` over the trace's duration; 0 for an empty trace."""
-    return tokens(trace) / trace.duration if trace.duration else 0.0
 
 
 def peak(trace: Trace, name: str = "memory") -> dict[int, float]:

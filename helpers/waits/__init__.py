@@ -11,7 +11,4 @@ pure: the caller says what waits.
 from helpers.waits.explain import picture, sentence
 from helpers.waits.graph import Deadlock, Wait, find_deadlock
 
-# The former names, until the next release.
-Knot, find_knot = Deadlock, find_deadlock
-
-__all__ = ["Deadlock", "Knot", "Wait", "find_deadlock", "find_knot", "picture", "sentence"]
+__all__ = ["Deadlock", "Wait", "find_deadlock", "picture", "sentence"]

@@ -19,7 +19,7 @@ from cluster.facts import ACTIVATION, ACTIVATION_GRADIENT, GRADIENT, STATE, WEIG
 from cluster.machine import Machine, read_machine
 from helpers.cluster import Layout, preset
 from helpers.cluster.layer import layer_seconds
-from helpers.cluster.network import all_gather_seconds, message_seconds
+from helpers.cluster.machine import all_gather_seconds, message_seconds
 from helpers.cluster.parts import UPDATE
 from helpers.cost import flops, gpt, layer_activations, parameters
 

@@ -9,6 +9,23 @@ def draw(seed, rank, shape, dtype):
     return rng.integers(-50, 50, shape).astype(dtype)
 
 
+def arrays_for(functions, shapes, ranks, seed):
+    """Cases for functions of one array: {function: the array's name}, and (shape, dtype) of each.
+
+    The first array of each function is a view with gaps in memory.
+    """
+    return [
+        {
+            "function": function,
+            "name": name,
+            "gaps": number == 0,
+            "arrays": [draw(seed + number, rank, shape, dtype) for rank in range(ranks)],
+        }
+        for function, name in functions.items()
+        for number, (shape, dtype) in enumerate(shapes)
+    ]
+
+
 def told(found):
     """What came back, in words."""
     if isinstance(found, np.ndarray):

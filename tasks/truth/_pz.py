@@ -1,5 +1,6 @@
 """What the puzzle tasks share: play a tape again, and compare what it took with what is enough."""
 
+import random
 from math import inf
 
 from tasks._pz import tapes
@@ -25,6 +26,35 @@ def name(case):
     return f"{ranks}, {case['layers']} layers, {case['samples']} samples{micro}"
 
 
+def cases(lab, drawn):
+    """Return `cases` of a task: the lab's cluster, and one that `drawn` makes of a generator."""
+    return lambda seed: [case(*lab), case(*drawn(random.Random(seed)))]
+
+
+def alone(draw):
+    return 1, draw.randint(3, 6), draw.randint(2, 7)
+
+
+def one_sample_each(draw):
+    ranks = draw.randint(3, 7)
+    return ranks, draw.randint(3, 6), ranks
+
+
+def stages(draw):
+    """Equally many layers on each rank."""
+    ranks = draw.randint(3, 7)
+    return ranks, ranks * draw.randint(1, 3), draw.randint(4, 7)
+
+
+def listed(table, profile="classic"):
+    """Return `cases` and `enough` of {(ranks, layers, samples[, micro-batch]): (time, memory)}."""
+    enough = {sizes[:3]: both for sizes, both in table.items()}
+    return (
+        lambda seed: [case(*sizes, profile=profile) for sizes in table],
+        lambda *sizes: enough[sizes],
+    )
+
+
 def star(enough):
     """Return what a pass says: a star for work that needs less memory than the published one."""
 
@@ -40,7 +70,7 @@ def star(enough):
 
 
 def judge(enough, slow, large):
-    """Return agrees and explain of a task.
+    """Return explain of a task.
 
     enough: the time and the memory that are enough, a function of ranks, layers and samples; None
     where any is. slow, large: what to think of where it takes more.
@@ -61,4 +91,4 @@ def judge(enough, slow, large):
             )
         return None
 
-    return lambda case, seen: explain(case, seen) is None, explain
+    return explain

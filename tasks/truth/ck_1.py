@@ -24,7 +24,7 @@ def cases(seed):
     return [{"step": step, "states": states, "slow": [slow, (slow + 1) % RANKS]}]
 
 
-def after(case, **change):
+def truth(case, **change):
     """What each rank sees; change: {fact: with one of the known mistakes}."""
     return [
         {
@@ -40,17 +40,11 @@ def after(case, **change):
     ]
 
 
-def truth(case):
-    return after(case)
-
-
 MISTAKES = {
     "what a killed run has left under the other name is now part of the checkpoint: remove it "
-    "before you begin": lambda case: after(case, parts=lambda case, rank: [*PARTS, "rank9.pt"]),
+    "before you begin": {"parts": lambda case, rank: [*PARTS, "rank9.pt"]},
     "each part holds the state of the rank before: it does not hold the state that rank of its "
-    "number has saved": lambda case: after(
-        case, loaded=lambda case, rank: case["states"][rank - 1]
-    ),
+    "number has saved": {"loaded": lambda case, rank: case["states"][rank - 1]},
 }
 
 

@@ -96,7 +96,7 @@ def truth(
     return size * (layer + s * moment((after_softmax, at_the_end))) / giga
 
 
-WRONG = {
+MISTAKES = {
     "a table of positions is in it; a LLaMA turns its queries and keys instead (rotary "
     "positions), and learns nothing for that": {"positions": 1},
     "the norms are missing: two a layer and one at the end": {"norms": 0, "last": 0},
@@ -132,9 +132,6 @@ WRONG = {
     },
     "one layer is asked for, and the weights of all layers are in it": {"weights": "all"},
     "the two moments are not at the same time: take the larger, not the sum": {"moment": sum},
-}
-MISTAKES = {
-    sentence: lambda case, wrong=wrong: truth(case, **wrong) for sentence, wrong in WRONG.items()
 }
 
 

@@ -58,19 +58,15 @@ def truth(case, law=None, derived=True, exchanged=False, multiple=6, split=None)
 
 MISTAKES = {
     "N and D are in the wrong order: parameters first, then tokens": lambda c: truth(c)[::-1],
-    "N D is the budget, and 6 N D must be: two forward, four backward": lambda c: truth(
-        c, multiple=1
-    ),
-    "D is 20 N: a rule of thumb that does not follow from this law": lambda c: truth(c, split=20),
-    "N and D are alike: the law weighs them differently": lambda c: truth(c, split=1),
+    "N D is the budget, and 6 N D must be: two forward, four backward": {"multiple": 1},
+    "D is 20 N: a rule of thumb that does not follow from this law": {"split": 20},
+    "N and D are alike: the law weighs them differently": {"split": 1},
     "the exponents come in front when one takes the derivative: alpha a / N^alpha = beta b / "
-    "D^beta": lambda c: truth(c, derived=False),
-    "N grows with budget^(beta / (alpha + beta)): alpha and beta are exchanged": lambda c: truth(
-        c, exchanged=True
-    ),
-    "the constants are those of the default law: take them from `law`": lambda c: truth(
-        c, law=ScalingLaw()
-    ),
+    "D^beta": {"derived": False},
+    "N grows with budget^(beta / (alpha + beta)): alpha and beta are exchanged": {
+        "exchanged": True
+    },
+    "the constants are those of the default law: take them from `law`": {"law": ScalingLaw()},
 }
 
 

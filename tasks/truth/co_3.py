@@ -46,10 +46,6 @@ def fastest(model, machine, gpus, batch):
     return next(e for e in found if e.layout.chunks == 1)
 
 
-def agrees(case, seen):
-    return explain(case, seen) is None
-
-
 def explain(case, seen):
     """What is wrong with a layout, or None."""
     model, machine = ModelConfig(**case["model"]), preset(case["machine"])

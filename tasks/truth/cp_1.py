@@ -29,7 +29,7 @@ def name(case):
     return case["name"]
 
 
-def merged(case, common=torch.maximum, scale_o=True, scale_l=True, safe=True, sign=1):
+def truth(case, common=torch.maximum, scale_o=True, scale_l=True, safe=True, sign=1):
     """The right result; or with one thing wrong."""
     (o1, m1, l1), (o2, m2, l2) = case["two"]
     m = common(m1, m2)
@@ -41,29 +41,26 @@ def merged(case, common=torch.maximum, scale_o=True, scale_l=True, safe=True, si
     return {**found, "the arguments": [list(one) for one in case["two"]]}
 
 
-truth = merged
-
 MISTAKES = {
-    "o is added up as it is: each was summed with an m of its own, so scale both to the common m": (
-        lambda case: merged(case, scale_o=False)
-    ),
-    "l is added up as it is: each was summed with an m of its own, so scale both to the common m": (
-        lambda case: merged(case, scale_l=False)
-    ),
-    "nothing is scaled: each sum was taken with an m of its own": lambda case: merged(
-        case, scale_o=False, scale_l=False
-    ),
-    "the factors are the wrong way round: a sum taken with m1 is multiplied by exp(m1 - m)": (
-        lambda case: merged(case, sign=-1)
-    ),
-    "m is that of the first block, and it must be the larger of the two, or exp overflows": (
-        lambda case: merged(case, common=lambda one, other: one)
-    ),
-    "m is the smaller of the two, so exp overflows: take the larger": (
-        lambda case: merged(case, common=torch.minimum)
-    ),
+    "o is added up as it is: each was summed with an m of its own, so scale both to the common m": {
+        "scale_o": False
+    },
+    "l is added up as it is: each was summed with an m of its own, so scale both to the common m": {
+        "scale_l": False
+    },
+    "nothing is scaled: each sum was taken with an m of its own": {
+        "scale_o": False,
+        "scale_l": False,
+    },
+    "the factors are the wrong way round: a sum taken with m1 is multiplied by exp(m1 - m)": {
+        "sign": -1
+    },
+    "m is that of the first block, and it must be the larger of the two, or exp overflows": {
+        "common": lambda one, other: one
+    },
+    "m is the smaller of the two, so exp overflows: take the larger": {"common": torch.minimum},
     "a query that has seen no key in either block becomes not-a-number: -inf minus -inf; use "
-    "shift(m)": lambda case: merged(case, safe=False),
+    "shift(m)": {"safe": False},
 }
 
 

@@ -11,7 +11,7 @@ def cases(seed):
     return [{"numbers": [numbers[3 * r : 3 * r + 3] for r in range(RANKS)]}]
 
 
-def around(
+def truth(
     case, keys=-1, masks=-1, first=0, blocks=RANKS, late=False, finish=True, merge=True, more=0
 ):
     """What each rank does; or with one thing wrong.
@@ -35,30 +35,20 @@ def around(
     return found
 
 
-truth = around
-
 MISTAKES = {
-    "the mask is always that of the rank's own keys: in step t it has the keys of rank r - t": (
-        lambda case: around(case, masks=0)
-    ),
+    "the mask is always that of the rank's own keys: in step t it has the keys of rank r - t": {
+        "masks": 0
+    },
     "the masks go around the wrong way: what the rank before had, this rank has next, so in step t "
-    "these are the keys of rank r - t": lambda case: around(case, masks=1),
-    "nothing travels: each rank has only seen its own keys": lambda case: around(case, blocks=1),
-    "the last block is missing: there are as many blocks as ranks": (
-        lambda case: around(case, blocks=RANKS - 1)
-    ),
-    "one message too many: after the last block, the keys would only come back home": (
-        lambda case: around(case, more=1)
-    ),
-    "the message starts after the block is computed: start it before, so that both go on at once": (
-        lambda case: around(case, late=True)
-    ),
-    "only the last block is left: merge each with what was found before": (
-        lambda case: around(case, merge=False)
-    ),
-    "the result isn't divided by the sum yet: return finish(…)": (
-        lambda case: around(case, finish=False)
-    ),
+    "these are the keys of rank r - t": {"masks": 1},
+    "nothing travels: each rank has only seen its own keys": {"blocks": 1},
+    "the last block is missing: there are as many blocks as ranks": {"blocks": RANKS - 1},
+    "one message too many: after the last block, the keys would only come back home": {"more": 1},
+    "the message starts after the block is computed: start it before, so that both go on at once": {
+        "late": True
+    },
+    "only the last block is left: merge each with what was found before": {"merge": False},
+    "the result isn't divided by the sum yet: return finish(…)": {"finish": False},
 }
 
 

@@ -16,7 +16,7 @@ def chunks_of(case, count):
     return [list(range(n * each, (n + 1) * each)) for n in range(count)]
 
 
-def held(case, second=lambda r, n: n - 1 - r, join=lambda one, other: one + other):
+def truth(case, second=lambda r, n: n - 1 - r, join=lambda one, other: one + other):
     """Each rank's positions. second: which chunk it has besides its own, of n."""
     length, ranks = case
     if length % (2 * ranks):
@@ -25,8 +25,6 @@ def held(case, second=lambda r, n: n - 1 - r, join=lambda one, other: one + othe
     both = ((chunks[r], chunks[second(r, 2 * ranks) % (2 * ranks)]) for r in range(ranks))
     return {"positions": [join(*two) for two in both]}
 
-
-truth = held
 
 MISTAKES = {
     "each rank has one contiguous part, and the last rank has the most to do": (
@@ -37,14 +35,14 @@ MISTAKES = {
         "positions": [list(range(r, case[0], case[1])) for r in range(case[1])]
     },
     "the second chunk must be the mirror image of the first: the ranks with later chunks have more "
-    "to do": lambda case: held(case, second=lambda r, n: r + n // 2),
-    "the second chunk is off by one: count from 0, so the last chunk is 2 * ranks - 1": (
-        lambda case: held(case, second=lambda r, n: n - r)
-    ),
-    "the earlier chunk comes first": lambda case: held(case, join=lambda one, other: other + one),
-    "the second chunk runs backwards: positions inside a chunk go up": (
-        lambda case: held(case, join=lambda one, other: one + other[::-1])
-    ),
+    "to do": {"second": lambda r, n: r + n // 2},
+    "the second chunk is off by one: count from 0, so the last chunk is 2 * ranks - 1": {
+        "second": lambda r, n: n - r
+    },
+    "the earlier chunk comes first": {"join": lambda one, other: other + one},
+    "the second chunk runs backwards: positions inside a chunk go up": {
+        "join": lambda one, other: one + other[::-1]
+    },
 }
 
 

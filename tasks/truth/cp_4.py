@@ -30,7 +30,7 @@ def weights(case):
     return (s - log_sum).exp(), log_sum
 
 
-def gradients(case, kept=None, products=5.0, wrong=""):
+def truth(case, kept=None, products=5.0, wrong=""):
     """The truth; or with one thing wrong."""
     q, length, width = case["q"], case["q"].shape[-2], case["q"].shape[-1]
     whole = q.numel() * 4 + q.numel() // width
@@ -61,24 +61,21 @@ def one_block(case, columns, wrong):
     return {"q": ds @ k, "k": dk, "v": dv}
 
 
-truth = gradients
-
 MISTAKES = {
     "the weights P are kept, which grow with the square of the sequence: keep q, k, v, the "
-    "attention and log_sum": lambda case: gradients(case, "scores", 4.0),
+    "attention and log_sum": {"kept": "scores", "products": 4.0},
     "the attention is computed again too, which costs a sixth product: it's no larger than q, so "
-    "keep it": lambda case: gradients(case, "attention", 6.0),
-    "the scores are computed twice: log_sum is small, so keep it, and the attention too": (
-        lambda case: gradients(case, "both", 7.0)
-    ),
+    "keep it": {"kept": "attention", "products": 6.0},
+    "the scores are computed twice: log_sum is small, so keep it, and the attention too": {
+        "kept": "both",
+        "products": 7.0,
+    },
     "- product is missing: the weights of a query add up to 1, so a larger one makes all others "
-    "smaller": lambda case: gradients(case, wrong="product"),
-    "the gradients of q and k aren't divided by sqrt(d): the scores were": (
-        lambda case: gradients(case, wrong="scale")
-    ),
-    "the mask is missing in the recomputed scores": lambda case: gradients(case, wrong="mask"),
+    "smaller": {"wrong": "product"},
+    "the gradients of q and k aren't divided by sqrt(d): the scores were": {"wrong": "scale"},
+    "the mask is missing in the recomputed scores": {"wrong": "mask"},
     "one block is right and half of the keys is wrong: the softmax is over all blocks, so take "
-    "log_sum and not the sum of this block": lambda case: gradients(case, wrong="own sum"),
-    "dS isn't multiplied by P: dS = P * (dP - product)": lambda case: gradients(case, wrong="p"),
-    "the gradients of k and v are swapped": lambda case: gradients(case, wrong="swapped"),
+    "log_sum and not the sum of this block": {"wrong": "own sum"},
+    "dS isn't multiplied by P: dS = P * (dP - product)": {"wrong": "p"},
+    "the gradients of k and v are swapped": {"wrong": "swapped"},
 }

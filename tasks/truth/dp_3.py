@@ -19,10 +19,6 @@ def cases(seed):
     ]
 
 
-def agrees(case, seen):
-    return explain(case, seen) is None
-
-
 def explain(case, seen):
     """Return the first rule that the observation breaks; None where it keeps them all."""
     if "seeds" in case:

@@ -41,7 +41,7 @@ def own(case, step, rank):
     return found | {"tied.table": table.grad}
 
 
-def after(case, kept=False, waiting=(0,) * STEPS, times=1):
+def truth(case, kept=False, waiting=(0,) * STEPS, times=1):
     """What the ranks see. kept: gradients never enter a bucket. times: a bucket leaves."""
     ranks = [{"steps": [], "all-reduces": times * BUCKETS * STEPS} for _ in range(RANKS)]
     for step in range(STEPS):
@@ -54,25 +54,17 @@ def after(case, kept=False, waiting=(0,) * STEPS, times=1):
     return ranks
 
 
-def truth(case):
-    return after(case)
-
-
 MISTAKES = {
-    "every gradient is still the rank's own: did its bucket take it?": (
-        lambda case: after(case, kept=True)
-    ),
+    "every gradient is still the rank's own: did its bucket take it?": {"kept": True},
     f"step 0: when backward ends, 1 of {BUCKETS} buckets have left, and nothing is missing in any: "
-    "one complete gradient may set several free, so look again after each that leaves": (
-        lambda case: after(case, waiting=(BUCKETS - 1, 0, 0))
-    ),
+    "one complete gradient may set several free, so look again after each that leaves": {
+        "waiting": (BUCKETS - 1, 0, 0)
+    },
     f"when backward ends, 0 of {BUCKETS} buckets have left: each waits for `finish`, and nothing "
-    "overlaps with backward": lambda case: after(case, waiting=(BUCKETS,) * STEPS),
-    "each bucket leaves once, and here each has left twice: call leave once for it": (
-        lambda case: after(case, times=2)
-    ),
+    "overlaps with backward": {"waiting": (BUCKETS,) * STEPS},
+    "each bucket leaves once, and here each has left twice: call leave once for it": {"times": 2},
     "each bucket leaves once, and here each leaves again in `finish`: does self.next move on when "
-    "one has left?": lambda case: after(case, waiting=(BUCKETS,) * STEPS, times=2),
+    "one has left?": {"waiting": (BUCKETS,) * STEPS, "times": 2},
 }
 
 

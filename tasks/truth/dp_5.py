@@ -44,7 +44,7 @@ def unflat(whole, shapes):
     return [part.view(p.shape) for part, p in zip(parts, shapes, strict=True)]
 
 
-def after(case, fold=None, adds=True, frees=True, part=None, gathers=None, named=True):
+def truth(case, fold=None, adds=True, frees=True, part=None, gathers=None, named=True):
     """What each rank has.
 
     fold: makes one of the ranks' flat gradients; by default their mean. adds: to the gradient that
@@ -80,9 +80,6 @@ def after(case, fold=None, adds=True, frees=True, part=None, gathers=None, named
     return found
 
 
-truth = after
-
-
 def own(rank, whole):
     """Only this rank's part of the weights is new; the rest is still zero."""
     parts = [torch.zeros_like(part) for part in whole.chunk(RANKS)]
@@ -91,32 +88,30 @@ def own(rank, whole):
 
 
 MISTAKES = {
-    f"the gradient is the sum over the ranks, {RANKS} times too large: dist.ReduceOp.AVG": (
-        lambda case: after(case, lambda rank, flats: sum(flats))
-    ),
-    "each rank has its own gradient: nothing was added up over the ranks": lambda case: after(
-        case, lambda rank, flats: flats[rank]
-    ),
-    "the gradient is divided twice, by AVG and by you": lambda case: after(
-        case, lambda rank, flats: sum(flats) / RANKS**2
-    ),
-    "a second average() forgets the first: add to mine.grad if there is one already": (
-        lambda case: after(case, adds=False)
-    ),
-    "the parameters keep their gradients: set p.grad to None, or nothing is saved": (
-        lambda case: after(case, frees=False)
-    ),
-    "mine.grad is the whole gradient: this rank keeps its part only": lambda case: after(
-        case, part=lambda rank, whole: whole
-    ),
-    "every rank has the part of rank 0": lambda case: after(
-        case, part=lambda rank, whole: whole.chunk(RANKS)[0]
-    ),
-    "gather() fills this rank's part only: the parameters need those of all ranks": (
-        lambda case: after(case, gathers=own)
-    ),
-    "gather() changes no parameter: all_gather must write into views of self.whole": (
-        lambda case: after(case, gathers=lambda rank, whole: torch.zeros_like(whole))
-    ),
-    "nothing is recorded: send inside self.recorder.span(…)": lambda case: after(case, named=False),
+    f"the gradient is the sum over the ranks, {RANKS} times too large: dist.ReduceOp.AVG": {
+        "fold": lambda rank, flats: sum(flats)
+    },
+    "each rank has its own gradient: nothing was added up over the ranks": {
+        "fold": lambda rank, flats: flats[rank]
+    },
+    "the gradient is divided twice, by AVG and by you": {
+        "fold": lambda rank, flats: sum(flats) / RANKS**2
+    },
+    "a second average() forgets the first: add to mine.grad if there is one already": {
+        "adds": False
+    },
+    "the parameters keep their gradients: set p.grad to None, or nothing is saved": {
+        "frees": False
+    },
+    "mine.grad is the whole gradient: this rank keeps its part only": {
+        "part": lambda rank, whole: whole
+    },
+    "every rank has the part of rank 0": {"part": lambda rank, whole: whole.chunk(RANKS)[0]},
+    "gather() fills this rank's part only: the parameters need those of all ranks": {
+        "gathers": own
+    },
+    "gather() changes no parameter: all_gather must write into views of self.whole": {
+        "gathers": lambda rank, whole: torch.zeros_like(whole)
+    },
+    "nothing is recorded: send inside self.recorder.span(…)": {"named": False},
 }

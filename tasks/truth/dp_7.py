@@ -15,10 +15,6 @@ def name(case):
     return "the last layer shares the weights of the first" if case["tied"] else ""
 
 
-def agrees(case, seen):
-    return explain(case, seen) is None
-
-
 def explain(case, seen):
     log, units = [tuple(event) for event in seen["log"]], len(case["layers"])
     sentence = _computes(case, log, units) or _afterwards(log, units)

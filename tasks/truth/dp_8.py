@@ -21,10 +21,6 @@ def cases(seed):
     return [{"seed": random.Random(seed).choice(list(LOCAL_SGD)), "budget": 300.0}]
 
 
-def agrees(case, seen):
-    return explain(case, seen) is None
-
-
 def explain(case, seen):
     """Say why the run doesn't count, or that its loss is too high; None if it's low enough."""
     used = sum(0.4 + 4 / 3 * size / 125e3 if size else 1.0 for size in seen["log"])

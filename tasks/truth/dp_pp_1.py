@@ -49,7 +49,7 @@ def group_of(case, rank):
     return Grid(dp=dp, pp=pp).group(rank, "dp")
 
 
-def after(case, over=group_of, factor=lambda n: 1 / n):
+def truth(case, over=group_of, factor=lambda n: 1 / n):
     """What the ranks hold once each has factor(size of its group) * the sum `over` some ranks."""
     (dp, _), ranks = case
     return [
@@ -66,13 +66,6 @@ def after(case, over=group_of, factor=lambda n: 1 / n):
     ]
 
 
-truth = after
-
-
-def _way(over, factor):
-    return lambda case: after(case, over, factor)
-
-
 def _own(case, rank):
     return (rank,)
 
@@ -84,24 +77,25 @@ def _everyone(case, rank):
 _MIXED = f"all {RANKS} ranks, and mixes gradients of different stages: give all_reduce group=group"
 MISTAKES = {
     "the gradients are the sum over the ranks of the group: divide by dist.get_world_size(group) "
-    "after the all_reduce": _way(group_of, lambda n: 1),
+    "after the all_reduce": {"factor": lambda n: 1},
     "every rank still has its own gradients: the mean was never written back into p.grad "
-    "(assigning to a loop variable changes no tensor; use copy_, or divide in place)": _way(
-        _own, lambda n: 1
-    ),
+    "(assigning to a loop variable changes no tensor; use copy_, or divide in place)": {
+        "over": _own,
+        "factor": lambda n: 1,
+    },
     "every rank has its own gradients divided: nothing was communicated, the all_reduce is "
-    "missing": _way(_own, lambda n: 1 / n),
-    f"the average goes over {_MIXED}": _way(_everyone, lambda n: 1 / RANKS),
-    f"the sum goes over {_MIXED}": _way(_everyone, lambda n: 1 / n),
+    "missing": {"over": _own},
+    f"the average goes over {_MIXED}": {"over": _everyone, "factor": lambda n: 1 / RANKS},
+    f"the sum goes over {_MIXED}": {"over": _everyone},
     f"the sum goes over all {RANKS} ranks, and is not divided: give all_reduce group=group, and "
-    "divide by dist.get_world_size(group)": _way(_everyone, lambda n: 1),
+    "divide by dist.get_world_size(group)": {"over": _everyone, "factor": lambda n: 1},
     f"the sum over the group is divided by {RANKS}: divide once, by dist.get_world_size(group), "
-    "not by dist.get_world_size()": _way(group_of, lambda n: 1 / RANKS),
+    "not by dist.get_world_size()": {"factor": lambda n: 1 / RANKS},
     "the sum over the group is divided by 2, as with the lesson's two pipelines: ask "
-    "dist.get_world_size(group)": _way(group_of, lambda n: 1 / 2),
-    "the gradients are divided twice: divide once, by dist.get_world_size(group)": _way(
-        group_of, lambda n: 1 / n**2
-    ),
+    "dist.get_world_size(group)": {"factor": lambda n: 1 / 2},
+    "the gradients are divided twice: divide once, by dist.get_world_size(group)": {
+        "factor": lambda n: 1 / n**2
+    },
 }
 
 

@@ -38,7 +38,7 @@ def own_part(grid, replica, stage):
     return replica, grid.dp
 
 
-def after(case, part=own_part, average=True, kept=0.0, update=True, factor=1.0):
+def truth(case, part=own_part, average=True, kept=0.0, update=True, factor=1.0):
     """Train every replica on one device, and return what its ranks then hold.
 
     part(grid, replica, stage): the part of the stories that a rank of this stage reads, and of how
@@ -112,39 +112,29 @@ def _rank(model, losses, stage, stages):
     }
 
 
-def truth(case):
-    return after(case)
-
-
 MISTAKES = {
     "every pipeline reads the same stories, so the second one adds nothing: give make_stories the "
-    "number of the row, here.dp, and the number of rows": lambda case: after(
-        case, part=lambda grid, replica, stage: (0, 1)
-    ),
-    "every pipeline reads part 0 of the stories: the part is the number of the row, here.dp": (
-        lambda case: after(case, part=lambda grid, replica, stage: (0, grid.dp))
-    ),
+    "number of the row, here.dp, and the number of rows": {
+        "part": lambda grid, replica, stage: (0, 1)
+    },
+    "every pipeline reads part 0 of the stories: the part is the number of the row, here.dp": {
+        "part": lambda grid, replica, stage: (0, grid.dp)
+    },
     "the stories are divided among all ranks, so the last stage of a pipeline compares with "
-    "another text than its first stage reads: divide them among the rows, here.dp of grid.dp": (
-        lambda case: after(
-            case, part=lambda grid, replica, stage: (replica * grid.pp + stage, grid.size)
-        )
-    ),
+    "another text than its first stage reads: divide them among the rows, here.dp of grid.dp": {
+        "part": lambda grid, replica, stage: (replica * grid.pp + stage, grid.size)
+    },
     "the stories are divided among the stages: the part is here.dp of grid.dp, the row, not the "
-    "column": lambda case: after(case, part=lambda grid, replica, stage: (stage, grid.pp)),
+    "column": {"part": lambda grid, replica, stage: (stage, grid.pp)},
     "nobody averages: each pipeline trains a model of its own; call average_gradients(stage, "
-    "groups.dp) between the step of the pipeline and that of the optimizer": lambda case: after(
-        case, average=False
-    ),
+    "groups.dp) between the step of the pipeline and that of the optimizer": {"average": False},
     "the gradients are the sum over the pipelines: average_gradients must divide": lambda case: (
-        after(case, factor=case["dp"])
+        truth(case, factor=case["dp"])
     ),
-    "the gradients of earlier steps are still there: call optimizer.zero_grad() in every step": (
-        lambda case: after(case, kept=1.0)
-    ),
-    "the weights are those of the start: nobody calls optimizer.step()": lambda case: after(
-        case, update=False
-    ),
+    "the gradients of earlier steps are still there: call optimizer.zero_grad() in every step": {
+        "kept": 1.0
+    },
+    "the weights are those of the start: nobody calls optimizer.step()": {"update": False},
 }
 
 

@@ -44,11 +44,12 @@ class Scaled(torch.autograd.Function):
         return gradient / RANKS
 
 
-def after(case, by_expert=True, back="argsort", sent=True, there=None, home=None):
+def truth(case, by_expert=True, back="argsort", sent=True, there=None, home=None, group=True):
     """What each rank has.
 
     by_expert: arrived rows are sorted by expert. back: how they get their order back. sent: to
     other ranks at all. there, home: what autograd sees of the two ways ("detach", "scale").
+    group: every all-to-all names the group.
     """
     weights = case["weights"].clone().requires_grad_()
     rows = [x.clone().requires_grad_() for x in case["rows"]]
@@ -76,6 +77,7 @@ def after(case, by_expert=True, back="argsort", sent=True, there=None, home=None
             "the gradients of the experts": [None] * LOCAL
             if own[rank] is None
             else list(own[rank]),
+            "in its group": group,
         }
         for rank in range(RANKS)
     ]
@@ -101,25 +103,23 @@ def _exchanged(case, rows, weights, by_expert, back, there, home):
     return [torch.cat(parts) for parts in returned]
 
 
-truth = after
-
 MISTAKES = {
+    "the rows are right, and an all-to-all goes to the default group, all ranks: give "
+    "group=self.group, or ranks of another group wait for ever": {"group": False},
     "the rows went to the wrong expert: they arrive sorted by sender, and run_experts needs them "
-    "sorted by expert": lambda case: after(case, by_expert=False),
+    "sorted by expert": {"by_expert": False},
     "the results came home in the order of the experts: restore the order in which the rows "
-    "arrived before you send them back": lambda case: after(case, back=None),
-    "the results were put in order with the same permutation once more: its argsort undoes it": (
-        lambda case: after(case, back="order")
-    ),
-    "no row left its rank: each rank ran its own experts on tokens that chose others": (
-        lambda case: after(case, sent=False)
-    ),
+    "arrived before you send them back": {"back": None},
+    "the results were put in order with the same permutation once more: its argsort undoes it": {
+        "back": "order"
+    },
+    "no row left its rank: each rank ran its own experts on tokens that chose others": {
+        "sent": False
+    },
     "y is right and nothing learns: the results come back past autograd, through AllToAll.apply "
-    "they would bring their gradients": lambda case: after(case, there="detach", home="detach"),
+    "they would bring their gradients": {"there": "detach", "home": "detach"},
     "y is right and the experts learn, but no gradient comes back to the rows: send them by "
-    "AllToAll.apply too": lambda case: after(case, there="detach"),
+    "AllToAll.apply too": {"there": "detach"},
     f"y is right, and each way back divides the gradient by {RANKS}: a row that was sent once has "
-    "one gradient, so there is nothing to average": lambda case: after(
-        case, there="scale", home="scale"
-    ),
+    "one gradient, so there is nothing to average": {"there": "scale", "home": "scale"},
 }

@@ -37,7 +37,7 @@ def alone(rank):
     return [rank]
 
 
-def after(case, over=replicas, divide=RANKS, rest=everyone, divide_rest=RANKS):
+def truth(case, over=replicas, divide=RANKS, rest=everyone, divide_rest=RANKS):
     """What each rank has. over, rest: the ranks whose experts and whose other weights are added."""
     found = []
     for rank in range(RANKS):
@@ -53,31 +53,28 @@ def after(case, over=replicas, divide=RANKS, rest=everyone, divide_rest=RANKS):
     return found
 
 
-truth = after
-
 MISTAKES = {
     "an expert's gradient is added up over all ranks, and so mixed with the gradients of other "
-    "experts: only its replicas hold the same one": lambda case: after(case, over=everyone),
+    "experts: only its replicas hold the same one": {"over": everyone},
     "the replicas of an expert have different gradients: add them up over `replicas`, or the "
-    "copies drift apart, which no loss curve shows": lambda case: after(case, over=alone),
+    "copies drift apart, which no loss curve shows": {"over": alone},
     f"an expert's gradient is {EP} times too large: it was divided by its {REPLICAS} replicas, and "
-    f"it is the sum over {RANKS} ranks. Adam hides such a factor from the loss curve": (
-        lambda case: after(case, divide=REPLICAS)
-    ),
-    f"all gradients are sums, {RANKS} times too large: divide by the number of ranks": (
-        lambda case: after(case, divide=1, divide_rest=1)
-    ),
-    "an expert's gradient isn't divided: it is the sum over all ranks' tokens": (
-        lambda case: after(case, divide=1)
-    ),
-    "an expert's gradient is left as it was: it belongs to the mean over all ranks too": (
-        lambda case: after(case, over=alone, divide=1)
-    ),
+    f"it is the sum over {RANKS} ranks. Adam hides such a factor from the loss curve": {
+        "divide": REPLICAS
+    },
+    f"all gradients are sums, {RANKS} times too large: divide by the number of ranks": {
+        "divide": 1,
+        "divide_rest": 1,
+    },
+    "an expert's gradient isn't divided: it is the sum over all ranks' tokens": {"divide": 1},
+    "an expert's gradient is left as it was: it belongs to the mean over all ranks too": {
+        "over": alone,
+        "divide": 1,
+    },
     "router and attention are averaged over the replicas of the experts only: they are the same on "
-    "every rank, so add them up over all": lambda case: after(
-        case, rest=replicas, divide_rest=REPLICAS
-    ),
-    "router and attention are left as they were: the ranks' copies drift apart": (
-        lambda case: after(case, rest=alone, divide_rest=1)
-    ),
+    "every rank, so add them up over all": {"rest": replicas, "divide_rest": REPLICAS},
+    "router and attention are left as they were: the ranks' copies drift apart": {
+        "rest": alone,
+        "divide_rest": 1,
+    },
 }

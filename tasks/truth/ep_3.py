@@ -26,7 +26,7 @@ def toward(counts):
     return torch.sign(counts.double().mean() - counts)
 
 
-def after(case, loss=even, step=toward):
+def truth(case, loss=even, step=toward):
     """loss(probabilities, counts), step(counts): by which many rates the bias moves."""
     p = case["probabilities"].clone().requires_grad_()
     found = loss(p, case["counts"])
@@ -38,8 +38,6 @@ def after(case, loss=even, step=toward):
         "the bias after adjust_bias": case["bias"] + case["rate"] * step(case["counts"]),
     }
 
-
-truth = after
 
 LOSSES = {
     "the loss lacks its factor, the number of experts: with even experts it must be 1": (
@@ -74,6 +72,6 @@ STEPS = {
     ),
 }
 MISTAKES = {
-    **{words: lambda case, way=way: after(case, loss=way) for words, way in LOSSES.items()},
-    **{words: lambda case, way=way: after(case, step=way) for words, way in STEPS.items()},
+    **{words: {"loss": way} for words, way in LOSSES.items()},
+    **{words: {"step": way} for words, way in STEPS.items()},
 }

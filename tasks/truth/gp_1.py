@@ -22,10 +22,6 @@ def name(case):
     return f"{case['samples']} samples in {len(case['sizes'])} parts"
 
 
-def agrees(case, seen):
-    return explain(case, seen) is None
-
-
 def explain(case, seen):
     """What is wrong with the parts, or None."""
     samples, sizes, parts = case["samples"], case["sizes"], seen["parts"]

@@ -36,26 +36,22 @@ def truth(case, begins=lambda before, here: before != here, gathered=False, lost
 
 
 MISTAKES = {
-    "every layer is a part of its own: a part ends where the device changes, and not before": (
-        lambda case: truth(case, begins=lambda before, here: True)
-    ),
-    "all layers are in one part: a part ends where the device changes": lambda case: truth(
-        case, begins=lambda before, here: False
-    ),
+    "every layer is a part of its own: a part ends where the device changes, and not before": {
+        "begins": lambda before, here: True
+    },
+    "all layers are in one part: a part ends where the device changes": {
+        "begins": lambda before, here: False
+    },
     "all layers of a device are in one part: a batch must go through the layers as they stand, so "
-    "a device may have two parts": lambda case: truth(case, gathered=True),
+    "a device may have two parts": {"gathered": True},
     "a part still holds WithDevice: use _assemble_partition": lambda case: truth(
         case, parts=[["a mark"] * len(part) for part in truth(case)["parts"]]
     ),
     "the devices are those of the layers, and should be those of the parts: one a part": (
         lambda case: truth(case, devices=[f"cpu:{mark}" for mark in case])
     ),
-    "give nn.ModuleList of nn.Sequential, not a list": lambda case: truth(
-        case, kinds=["Sequential", "list"]
-    ),
-    "the last part is missing: the parts must have each layer once": lambda case: truth(
-        case, lost=1
-    ),
+    "give nn.ModuleList of nn.Sequential, not a list": {"kinds": ["Sequential", "list"]},
+    "the last part is missing: the parts must have each layer once": {"lost": 1},
 }
 
 

@@ -59,7 +59,7 @@ def cases(seed):
     ]
 
 
-def place(environ, launchers=tuple(NAMES), refuse=True, local=None, leftover="contradicted"):
+def truth(environ, launchers=tuple(NAMES), refuse=True, local=None, leftover="contradicted"):
     """The three numbers, or the error; and what comes out with one of the known mistakes.
 
     leftover: when RANK without torchrun's mark is an error: "contradicted", "never", "always", or
@@ -84,28 +84,24 @@ def place(environ, launchers=tuple(NAMES), refuse=True, local=None, leftover="co
     return found[first]
 
 
-truth = place
-
 MISTAKES = {
     "a RANK that was left over is believed, and four ranks become four lonely trainings: without "
-    "TORCHELASTIC_RUN_ID, raise ValueError if another launcher says something else": (
-        lambda case: place(case, leftover="never")
-    ),
-    "this is the outermost launcher: go through LAUNCHERS from the first, the innermost one": (
-        lambda case: place(case, tuple(NAMES)[::-1])
-    ),
-    "only torchrun's variables are looked at: go through all of LAUNCHERS": (
-        lambda case: place(case, ("torchrun",))
-    ),
-    "what cannot be comes back as it is: raise ValueError": lambda case: place(case, refuse=False),
-    "all get the local rank 0: on one machine, the local rank is the rank itself": (
-        lambda case: place(case, local=0)
-    ),
+    "TORCHELASTIC_RUN_ID, raise ValueError if another launcher says something else": {
+        "leftover": "never"
+    },
+    "this is the outermost launcher: go through LAUNCHERS from the first, the innermost one": {
+        "launchers": tuple(NAMES)[::-1]
+    },
+    "only torchrun's variables are looked at: go through all of LAUNCHERS": {
+        "launchers": ("torchrun",)
+    },
+    "what cannot be comes back as it is: raise ValueError": {"refuse": False},
+    "all get the local rank 0: on one machine, the local rank is the rank itself": {"local": 0},
     "a RANK without TORCHELASTIC_RUN_ID is refused though nobody contradicts it: people set it by "
-    "hand, too": lambda case: place(case, leftover="always"),
-    "torchrun is refused below another launcher: it set TORCHELASTIC_RUN_ID, so believe it": (
-        lambda case: place(case, leftover="marked too")
-    ),
+    "hand, too": {"leftover": "always"},
+    "torchrun is refused below another launcher: it set TORCHELASTIC_RUN_ID, so believe it": {
+        "leftover": "marked too"
+    },
 }
 
 

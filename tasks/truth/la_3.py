@@ -24,7 +24,7 @@ def cases(seed):
     ]
 
 
-def seconds(
+def truth(
     case, steps=2, unit=1, whole=False, shared=True, delays=False, closed=True, pick=max, every=True
 ):
     """The truth; and what comes out with one of the known mistakes."""
@@ -43,24 +43,19 @@ def seconds(
     return unit * steps * (n - 1) * pick(times)
 
 
-truth = seconds
-
 MISTAKES = {
-    sentence: lambda case, wrong=wrong: seconds(case, **wrong)
-    for sentence, wrong in {
-        "a ring goes round twice: n - 1 steps to add up, and n - 1 to hand the sums round": {
-            "steps": 1
-        },
-        "these are milliseconds": {"unit": 1000},
-        "each message is one part of n, not all the bytes": {"whole": True},
-        "the last rank sends to the first: the ring is closed": {"closed": False},
-        "messages that leave one host in one step share its cable": {"shared": False},
-        "messages that leave one host in one step are as one message: they pay the cable's "
-        "latency once": {"delays": True},
-        "a step ends when the slowest message has come: not the sum of all": {"pick": sum},
-        "two ranks of one host need the link inside, and a step may wait for it": {"every": False},
-        "a step ends when the slowest message has come, not the first": {"pick": min},
-    }.items()
+    "a ring goes round twice: n - 1 steps to add up, and n - 1 to hand the sums round": {
+        "steps": 1
+    },
+    "these are milliseconds": {"unit": 1000},
+    "each message is one part of n, not all the bytes": {"whole": True},
+    "the last rank sends to the first: the ring is closed": {"closed": False},
+    "messages that leave one host in one step share its cable": {"shared": False},
+    "messages that leave one host in one step are as one message: they pay the cable's "
+    "latency once": {"delays": True},
+    "a step ends when the slowest message has come: not the sum of all": {"pick": sum},
+    "two ranks of one host need the link inside, and a step may wait for it": {"every": False},
+    "a step ends when the slowest message has come, not the first": {"pick": min},
 }
 
 

@@ -31,7 +31,7 @@ def truth(case, alone=("nccl",), more=0, turns=True, first=False, cpu=True, name
     return f"cuda:{0 if first else number % max(gpus, 1) if turns else number}"
 
 
-WRONG = {
+MISTAKES = {
     "the number of this rank is the number of GPUs, and they are counted from 0: NCCL has none for "
     "it, so raise ValueError": {"more": 1},
     "there is no such GPU, or another rank has it: NCCL needs one for each rank, so raise "
@@ -44,9 +44,6 @@ WRONG = {
     "there is no GPU at all: the answer must be 'cpu'": {"cpu": False},
     "the error says too little: LOCAL_RANK and both numbers must be in it, or nobody knows what to "
     "change": {"named": False},
-}
-MISTAKES = {
-    sentence: lambda case, wrong=wrong: truth(case, **wrong) for sentence, wrong in WRONG.items()
 }
 
 

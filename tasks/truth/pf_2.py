@@ -40,7 +40,7 @@ def truth(
     return size * ((layers or all_layers) * layer + last * norm * w)
 
 
-WRONG = {
+MISTAKES = {
     "each of the two stacks has one more norm at its end": {"last": 0},
     "each of the two stacks has one more norm at its end, and one is missing": {"last": 1},
     "a layer of the decoder has two attentions: to itself, and to what the encoder gave": {
@@ -57,9 +57,6 @@ WRONG = {
     "the decoder is missing": {"decoder": False},
     "only one layer is counted": {"layers": 1},
     "these are bytes in float32, and parameters are asked for": {"size": 4},
-}
-MISTAKES = {
-    sentence: lambda case, wrong=wrong: truth(case, **wrong) for sentence, wrong in WRONG.items()
 }
 
 

@@ -52,10 +52,6 @@ def plain(case):
     return losses, {n: w.detach() for n, w in weights.items()}
 
 
-def agrees(case, seen):
-    return explain(case, seen) is None
-
-
 def explain(case, seen):
     """What is wrong with the steps, or None."""
     if "torch" in seen:

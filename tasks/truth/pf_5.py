@@ -56,7 +56,7 @@ def truth(case, read=READS[""], mask=MASKS[""]):
 
 
 MISTAKES = {
-    "; and ".join(filter(None, (one, other))): lambda case, r=read, m=mask: truth(case, r, m)
+    "; and ".join(filter(None, (one, other))): {"read": read, "mask": mask}
     for one, read in READS.items()
     for other, mask in MASKS.items()
     if one or other

@@ -12,8 +12,4 @@ def explain(case, seen):
     return _stages.mistake(case, seen)
 
 
-def agrees(case, seen):
-    return explain(case, seen) is None
-
-
 stopped = _stages.stopped

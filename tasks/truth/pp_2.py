@@ -12,10 +12,6 @@ def explain(case, seen):
     return _stages.mistake(case, seen, rules=(order, _stages.spans))
 
 
-def agrees(case, seen):
-    return explain(case, seen) is None
-
-
 def order(call, facts):
     """All forward, then all backward, in whatever order each."""
     m = call.micro_batches

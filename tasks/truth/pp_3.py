@@ -15,10 +15,6 @@ def explain(case, seen):
     return _stages.mistake(case, seen, rules=(order, _stages.spans, graphs, messages, borders))
 
 
-def agrees(case, seen):
-    return explain(case, seen) is None
-
-
 def order(call, facts):
     """Whether each rank did what 1F1B does; if not, what it did."""
     m = call.micro_batches

@@ -1,15 +1,9 @@
 """PZ-1: what is enough for one rank, the whole batch at once."""
 
-import random
-
 from tasks.truth import _pz
 
 name = _pz.name
-
-
-def cases(seed):
-    draw = random.Random(seed)
-    return [_pz.case(1, 2, 4), _pz.case(1, draw.randint(3, 6), draw.randint(2, 7))]
+cases = _pz.cases((1, 2, 4), _pz.alone)
 
 
 def enough(ranks, layers, samples):
@@ -18,7 +12,7 @@ def enough(ranks, layers, samples):
     return time, _pz.ELEMENTS * (2 * layers + (layers + 1) * samples / 2)
 
 
-agrees, explain = _pz.judge(
+explain = _pz.judge(
     enough,
     slow="every layer goes forward once and backward once, and is updated once",
     large="delete each activation and gradient after the backward that needs it last, and "

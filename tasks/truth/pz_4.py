@@ -1,16 +1,9 @@
 """PZ-4: what is enough for data parallel with sharded weights."""
 
-import random
-
 from tasks.truth import _pz
 
 name = _pz.name
-
-
-def cases(seed):
-    draw = random.Random(seed)
-    ranks = draw.randint(3, 7)
-    return [_pz.case(4, 6, 4), _pz.case(ranks, draw.randint(3, 6), ranks)]
+cases = _pz.cases((4, 6, 4), _pz.one_sample_each)
 
 
 def enough(ranks, layers, samples):
@@ -19,7 +12,7 @@ def enough(ranks, layers, samples):
 
 
 passed = _pz.star(enough)
-agrees, explain = _pz.judge(
+explain = _pz.judge(
     enough,
     slow="a layer is gathered twice and reduced once",
     large="keep one whole weight at a time",

@@ -2,21 +2,11 @@
 
 from tasks.truth import _pz
 
-ENOUGH = {  # by ranks, layers and samples
-    (16, 4, 4): (16, 966_656),
-}
 name = _pz.name
-
-
-def cases(seed):
-    return [
-        _pz.case(16, 4, 4),
-    ]
-
-
-passed = _pz.star(lambda *sizes: ENOUGH[sizes])
-agrees, explain = _pz.judge(
-    lambda *sizes: ENOUGH.get(sizes),
+cases, enough = _pz.listed({(16, 4, 4): (16, 966_656)}, profile="steps")
+passed = _pz.star(enough)
+explain = _pz.judge(
+    enough,
     slow="gather and reduce each layer once each way, and let the pipelines work side by side",
     large="drop the whole weight after each layer, and shard the gradient at once",
 )

@@ -18,7 +18,7 @@ def cases(seed):
     ]
 
 
-agrees, explain = _pz.judge(
+explain = _pz.judge(
     lambda *sizes: ENOUGH.get(sizes),
     slow="the MFU must be 80 % at least; look at the trace: what is not computing?",
     large="60e9 elements have full points: take smaller micro-batches, or shards",

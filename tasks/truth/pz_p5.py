@@ -15,7 +15,7 @@ def cases(seed):
     ]
 
 
-agrees, explain = _pz.judge(
+explain = _pz.judge(
     lambda *sizes: ENOUGH.get(sizes),
     slow="the MFU must be 35 % at least; look at the trace: what is not computing?",
     large="",

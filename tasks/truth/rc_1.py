@@ -43,7 +43,7 @@ def cases(seed):
     return [*found, alone | {"tensors": [torch.ones(5)]}]
 
 
-def ring(case, add=True, first=1, steps=1):
+def truth(case, add=True, first=1, steps=1):
     """What each rank has and sends; and with one of the known mistakes.
 
     first: the all-gather begins with part rank + first. steps: how many fewer than the ranks.
@@ -72,17 +72,15 @@ def ring(case, add=True, first=1, steps=1):
     ] + [None] * (max(WORLDS) - n)
 
 
-truth = ring
-
 MISTAKES = {
-    "what arrives is kept and not added: in the reduce-scatter, add it to this rank's own part": (
-        lambda case: ring(case, add=False)
-    ),
+    "what arrives is kept and not added: in the reduce-scatter, add it to this rank's own part": {
+        "add": False
+    },
     "the all-gather begins with the wrong part: after the reduce-scatter, part rank + 1 is the "
-    "finished one on each rank": lambda case: ring(case, first=0),
-    "there is a step too few: each part must get round to all other ranks, in n - 1 steps": (
-        lambda case: ring(case, steps=2)
-    ),
+    "finished one on each rank": {"first": 0},
+    "there is a step too few: each part must get round to all other ranks, in n - 1 steps": {
+        "steps": 2
+    },
 }
 
 

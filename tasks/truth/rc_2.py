@@ -41,7 +41,7 @@ def cases(seed):
     ]
 
 
-def exchanged(case, step=1, returned="theirs", mine="own", calls=True):
+def truth(case, step=1, returned="theirs", mine="own", calls=True):
     """What each rank has and calls; and with one of the known mistakes."""
     world, batch = case["world"], case["function"] == "exchange_in_a_batch"
     found = []
@@ -56,20 +56,16 @@ def exchanged(case, step=1, returned="theirs", mine="own", calls=True):
     return found + [None] * (max(WORLDS) - world)
 
 
-truth = exchanged
-
 MISTAKES = {
-    "nothing is sent, and nothing is received": lambda case: exchanged(
-        case, returned="nothing", calls=False
-    ),
+    "nothing is sent, and nothing is received": {"returned": "nothing", "calls": False},
     "every rank sends to the left and receives from the right: give `mine` to the right "
-    "neighbor, and get the tensor of the left one": lambda case: exchanged(case, step=-1),
-    "the function gives back the rank's own tensor: return the one that was received": (
-        lambda case: exchanged(case, returned="own")
-    ),
-    "`mine` has changed: receive into a tensor of its own, torch.empty_like(mine)": (
-        lambda case: exchanged(case, mine="theirs")
-    ),
+    "neighbor, and get the tensor of the left one": {"step": -1},
+    "the function gives back the rank's own tensor: return the one that was received": {
+        "returned": "own"
+    },
+    "`mine` has changed: receive into a tensor of its own, torch.empty_like(mine)": {
+        "mine": "theirs"
+    },
 }
 
 

@@ -37,7 +37,7 @@ def cut(case):
     return by_inputs, not by_inputs
 
 
-def facts(case, place=by_rows, cut=cut, **change):
+def truth(case, place=by_rows, cut=cut, **change):
     """What each rank finds; and with one of the known mistakes.
 
     change: {fact: function of the right facts}.
@@ -65,44 +65,31 @@ def of_group(table, which, number):
     return sorted(members, key=lambda rank: table[rank][1 - which])
 
 
-def truth(case):
-    return facts(case)
-
-
 ALL = {"ranks": list(range(RANKS))}
 
 MISTAKES = {
-    sentence: lambda case, wrong=wrong: facts(case, **wrong)
-    for sentence, wrong in {
-        "mp_idx and dp_idx are the wrong way round: mp_idx comes first": {
-            "mp_idx": lambda mine: mine["dp_idx"],
-            "dp_idx": lambda mine: mine["mp_idx"],
-        },
-        "this is as if the ranks of one copy stood dp_size apart; ranks 0 … mp_size-1 are the "
-        "first copy": {"place": lambda rank, mp, dp: (rank // dp, rank % dp)},
-        "the groups are the wrong way round: mp_comm is one copy's ranks": {
-            "mp_comm": lambda mine: mine["dp_comm"],
-            "dp_comm": lambda mine: mine["mp_comm"],
-        },
-        "mp_comm is all ranks: give Split a color that differs by group": {
-            "mp_comm": lambda mine: ALL
-        },
-        "dp_comm is all ranks: give Split a color that differs by group": {
-            "dp_comm": lambda mine: ALL
-        },
-        "this layer is cut along its inputs, and the sizes are those of a cut along the others": {
-            "cut": lambda case: (False, True)
-        },
-        "this layer is cut along its outputs, and the sizes are those of a cut along the others": {
-            "cut": lambda case: (case["is_megatron_mp"], not case["is_megatron_mp"])
-        },
-        "these are the sizes of the whole layer: a part is mp_size smaller": {
-            "cut": lambda case: (False, False)
-        },
-        "both sizes are divided: a layer is cut along one of them": {
-            "cut": lambda case: (True, True)
-        },
-    }.items()
+    "mp_idx and dp_idx are the wrong way round: mp_idx comes first": {
+        "mp_idx": lambda mine: mine["dp_idx"],
+        "dp_idx": lambda mine: mine["mp_idx"],
+    },
+    "this is as if the ranks of one copy stood dp_size apart; ranks 0 … mp_size-1 are the "
+    "first copy": {"place": lambda rank, mp, dp: (rank // dp, rank % dp)},
+    "the groups are the wrong way round: mp_comm is one copy's ranks": {
+        "mp_comm": lambda mine: mine["dp_comm"],
+        "dp_comm": lambda mine: mine["mp_comm"],
+    },
+    "mp_comm is all ranks: give Split a color that differs by group": {"mp_comm": lambda mine: ALL},
+    "dp_comm is all ranks: give Split a color that differs by group": {"dp_comm": lambda mine: ALL},
+    "this layer is cut along its inputs, and the sizes are those of a cut along the others": {
+        "cut": lambda case: (False, True)
+    },
+    "this layer is cut along its outputs, and the sizes are those of a cut along the others": {
+        "cut": lambda case: (case["is_megatron_mp"], not case["is_megatron_mp"])
+    },
+    "these are the sizes of the whole layer: a part is mp_size smaller": {
+        "cut": lambda case: (False, False)
+    },
+    "both sizes are divided: a layer is cut along one of them": {"cut": lambda case: (True, True)},
 }
 
 

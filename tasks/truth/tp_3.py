@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers.grade.verify import same
-from tasks.truth._mpi import draw, stopped, told  # noqa: F401
+from tasks.truth._mpi import arrays_for, stopped, told  # noqa: F401
 
 RANKS = 4
 FUNCTIONS = {"naive_collect_forward_input": "x", "naive_collect_forward_output": "out"}
@@ -11,17 +11,7 @@ SHAPES = [((6, 4), "float64"), ((3, 2), "float32"), ((1, 1), "float64"), ((5, 3)
 
 
 def cases(seed):
-    """The first array of each function is a view with gaps in memory."""
-    return [
-        {
-            "function": function,
-            "name": name,
-            "gaps": number == 0,
-            "arrays": [draw(seed + number, rank, shape, dtype) for rank in range(RANKS)],
-        }
-        for function, name in FUNCTIONS.items()
-        for number, (shape, dtype) in enumerate(SHAPES)
-    ]
+    return arrays_for(FUNCTIONS, SHAPES, RANKS, seed)
 
 
 def after(case, new):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers.grade.verify import same
-from tasks.truth._mpi import draw, stopped, told  # noqa: F401
+from tasks.truth._mpi import arrays_for, stopped, told  # noqa: F401
 
 RANKS = 3
 SUM = "megatron_collect_forward_output"
@@ -22,20 +22,10 @@ SHAPES = [((6, 3), "float64"), ((2, 6), "float32")]
 
 
 def cases(seed):
-    """The first array of each function is a view with gaps in memory."""
-    return [
-        {
-            "function": function,
-            "name": name,
-            "gaps": number == 0,
-            "arrays": [draw(seed + number, rank, shape, dtype) for rank in range(RANKS)],
-        }
-        for function, name in FUNCTIONS.items()
-        for number, (shape, dtype) in enumerate(SHAPES)
-    ]
+    return arrays_for(FUNCTIONS, SHAPES, RANKS, seed)
 
 
-def after(case, new=lambda terms, rank: sum(terms), call="Allreduce", write=False):
+def truth(case, new=lambda terms, rank: sum(terms), call="Allreduce", write=False):
     """What the ranks have. new(all terms, rank): what the sum is; write: into the term itself."""
     found = []
     for rank, own in enumerate(case["arrays"]):
@@ -46,27 +36,20 @@ def after(case, new=lambda terms, rank: sum(terms), call="Allreduce", write=Fals
     return found
 
 
-def truth(case):
-    return after(case)
-
-
 MISTAKES = {
-    sentence: lambda case, wrong=wrong: after(case, **wrong)
-    for sentence, wrong in {
-        "this is this rank's own term: the output is the sum of the terms of all ranks": {
-            "new": lambda terms, rank: terms[rank],
-            "call": "",
-        },
-        "the terms are side by side, as the naive way puts its parts; here each rank has one term "
-        "of every output: add them up": {
-            "new": lambda terms, rank: np.concatenate(terms, axis=-1),
-            "call": "Allgather",
-        },
-        "this is the mean of the terms, and the output is their sum": {
-            "new": lambda terms, rank: (sum(terms) / RANKS).astype(terms[0].dtype)
-        },
-        "the array that came in has changed: write to a new one": {"write": True},
-    }.items()
+    "this is this rank's own term: the output is the sum of the terms of all ranks": {
+        "new": lambda terms, rank: terms[rank],
+        "call": "",
+    },
+    "the terms are side by side, as the naive way puts its parts; here each rank has one term "
+    "of every output: add them up": {
+        "new": lambda terms, rank: np.concatenate(terms, axis=-1),
+        "call": "Allgather",
+    },
+    "this is the mean of the terms, and the output is their sum": {
+        "new": lambda terms, rank: (sum(terms) / RANKS).astype(terms[0].dtype)
+    },
+    "the array that came in has changed: write to a new one": {"write": True},
 }
 
 

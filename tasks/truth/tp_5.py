@@ -23,7 +23,7 @@ def name(case):
     return case["operator"]
 
 
-def after(case, forward=None, backward=None, own=False):
+def truth(case, forward=None, backward=None, own=False):
     """What each rank has. forward, backward: whether the terms are added up there."""
     forward = case["operator"] == "Sum" if forward is None else forward
     backward = case["operator"] == "Copy" if backward is None else backward
@@ -36,12 +36,9 @@ def after(case, forward=None, backward=None, own=False):
     ]
 
 
-truth = after
-
-
 def only(operator, **how):
     """A mistake in one operator: the other one is right."""
-    return lambda case: after(case, **how) if case["operator"] == operator else after(case)
+    return lambda case: truth(case, **how) if case["operator"] == operator else truth(case)
 
 
 MISTAKES = {

@@ -23,7 +23,7 @@ def cases(seed):
     ]
 
 
-def layer(case, sums=SUMS, shared=False):
+def truth(case, sums=SUMS, shared=False):
     """What each rank has. sums: by dim, which of y, y.grad and x.grad are added up."""
     weights = case["weight"].chunk(RANKS, case["dim"])
 
@@ -43,33 +43,24 @@ def layer(case, sums=SUMS, shared=False):
     return found
 
 
-truth = layer
-
 MISTAKES = {
-    sentence: lambda case, sums=sums: layer(case, sums)
-    for sentence, sums in {
-        "the gradient of x is this rank's own term alone: every rank uses the whole x, so the "
-        "terms must be added up backward, which Copy does": (set(), {"y"}),
-        "the output is this rank's own term: the others are missing, add them up with Sum": (
-            {"x.grad"},
-            set(),
-        ),
-        "the outputs of the ranks are added up: each rank keeps its own outputs": (
-            {"x.grad", "y"},
-            {"y"},
-        ),
-        "the gradient of weight is wrong, and y is right: Copy adds up the gradients of different "
-        "outputs, so it belongs to x and not to y": ({"y.grad"}, {"y"}),
-        "the gradient of x is wrong, and y is right: each rank has inputs of its own, so no Copy "
-        "must add up their gradients": ({"x.grad"}, {"y", "x.grad"}),
-        f"the gradient of weight is {RANKS} times too large: it is added up over ranks that all "
-        "have the whole gradient already": ({"x.grad"}, {"y", "y.grad"}),
-    }.items()
-}
-MISTAKES[
+    "the gradient of x is this rank's own term alone: every rank uses the whole x, so the "
+    "terms must be added up backward, which Copy does": {"sums": (set(), {"y"})},
+    "the output is this rank's own term: the others are missing, add them up with Sum": {
+        "sums": ({"x.grad"}, set())
+    },
+    "the outputs of the ranks are added up: each rank keeps its own outputs": {
+        "sums": ({"x.grad", "y"}, {"y"})
+    },
+    "the gradient of weight is wrong, and y is right: Copy adds up the gradients of different "
+    "outputs, so it belongs to x and not to y": {"sums": ({"y.grad"}, {"y"})},
+    "the gradient of x is wrong, and y is right: each rank has inputs of its own, so no Copy "
+    "must add up their gradients": {"sums": ({"x.grad"}, {"y", "x.grad"})},
+    f"the gradient of weight is {RANKS} times too large: it is added up over ranks that all "
+    "have the whole gradient already": {"sums": ({"x.grad"}, {"y", "y.grad"})},
     "the part shares its memory with the whole layer, which then stays alive and changes with it: "
-    "clone() it"
-] = lambda case: layer(case, shared=True)
+    "clone() it": {"shared": True},
+}
 
 
 def name(case):

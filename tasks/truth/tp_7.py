@@ -23,16 +23,16 @@ def name(case):
     return "logits around 800" if case["logits"].mean() > 400 else ""
 
 
-def after(case, pieces="all", mean=True):
-    """What each rank has. pieces: "all", or which one stays this rank's own."""
+def truth(case, pieces="all", mean=True):
+    """What each rank has. pieces: "all", or which stay this rank's own."""
     found = []
     for rank in range(RANKS):
         whole = case["logits"].clone().requires_grad_()
         each = whole.shape[-1] // RANKS
         own = whole[:, rank * each : (rank + 1) * each]
-        total = (own if pieces == "own sum" else whole).logsumexp(-1)
+        total = (whole if pieces in ("all", "own target") else own).logsumexp(-1)
         target = whole.gather(-1, case["targets"][:, None])[:, 0]
-        if pieces == "own target":
+        if pieces in ("own target", "own"):
             mine = case["targets"] // each == rank
             target = target * mine + whole.detach().amax(-1) * ~mine  # shifted, that is zero
         losses = total - target
@@ -48,22 +48,21 @@ def after(case, pieces="all", mean=True):
     return found
 
 
-truth = after
-
-
 def gathered(case):
     """The right numbers, by sending whole logits."""
     key = "the largest tensor sent holds a number for each position"
-    return [{**rank, key: False} for rank in after(case)]
+    return [{**rank, key: False} for rank in truth(case)]
 
 
 MISTAKES = {
-    "the sum of the exponentials is this rank's own: the other ranks have tokens too": (
-        lambda case: after(case, "own sum")
-    ),
-    "the target's logit is missing where another rank has it: add it up over the ranks": (
-        lambda case: after(case, "own target")
-    ),
-    "the loss is the sum over the positions: take the mean": lambda case: after(case, mean=False),
+    "the sum of the exponentials is this rank's own: the other ranks have tokens too": {
+        "pieces": "own sum"
+    },
+    "the target's logit is missing where another rank has it: add it up over the ranks": {
+        "pieces": "own target"
+    },
+    "nothing is added up over the ranks, neither the exponentials nor the target's logit: both "
+    "need Sum": {"pieces": "own"},
+    "the loss is the sum over the positions: take the mean": {"mean": False},
     "the loss is right, but logits were sent: a number for each position is enough": gathered,
 }

@@ -85,7 +85,7 @@ def truth(
     return {"weights": weights, "losses": losses, "forward passes": model.rows}
 
 
-WRONG = {
+MISTAKES = {
     "the gradients of earlier steps are still in p.grad when a step is made: backward() adds to "
     "it, so every batch begins with optimizer.zero_grad()": {"zero": "never"},
     "zero_grad() is called once, before the first batch: backward() adds to p.grad, so every "
@@ -115,9 +115,6 @@ WRONG = {
     "every step uses the first batch": {"one_batch": True},
     "the step is made before backward(), with the gradients of the batch before": {"early": True},
     "the step goes uphill: the loss falls along minus the gradient": {"ascent": True},
-}
-MISTAKES = {
-    sentence: lambda case, wrong=wrong: truth(case, **wrong) for sentence, wrong in WRONG.items()
 }
 
 

@@ -21,17 +21,14 @@ def cases(seed):
     return found
 
 
-def after(case, **mistake):
+def truth(case, **mistake):
     return _after(tuple(case["flags"]), case["dp"], case["pp"], tuple(mistake.items()))
 
 
 @cache
 def _after(flags, dp, pp, mistake):
-    ranks = dp_pp_2.after({"flags": list(flags), "dp": dp, "pp": pp}, **dict(mistake))
+    ranks = dp_pp_2.truth({"flags": list(flags), "dp": dp, "pp": pp}, **dict(mistake))
     return [{key: rank[key] for key in ("losses", "said", "weights")} for rank in ranks]
-
-
-truth = after
 
 
 def all_alike(grid, replica, stage):
@@ -44,23 +41,17 @@ def by_rank(grid, replica, stage):
 
 MISTAKES = {
     "every pipeline reads the same stories, so the second one adds nothing: give make_stories the "
-    "number of the replica, dp, and their number, mesh['dp'].size()": lambda case: after(
-        case, part=all_alike
-    ),
+    "number of the replica, dp, and their number, mesh['dp'].size()": {"part": all_alike},
     "the stories are divided among all ranks, so the last stage of a pipeline compares with "
-    "another text than its first stage reads: divide them along mesh['dp']": lambda case: after(
-        case, part=by_rank
-    ),
+    "another text than its first stage reads: divide them along mesh['dp']": {"part": by_rank},
     "nobody averages: each pipeline trains a model of its own; fully_shard over mesh['dp'] "
-    "averages in the backward": lambda case: after(case, average=False),
+    "averages in the backward": {"average": False},
     "the gradients are the sum over the pipelines: fully_shard divides by their number, so nothing "
-    "must undo it": lambda case: after(case, factor=case["dp"]),
+    "must undo it": lambda case: truth(case, factor=case["dp"]),
     "a part of the last step's gradients is still there, because torch's step divides all of .grad "
-    "by the micro-batches: call optimizer.zero_grad() in every step": lambda case: after(
-        case, kept=1 / MICRO_BATCHES
-    ),
+    "by the micro-batches: call optimizer.zero_grad() in every step": {"kept": 1 / MICRO_BATCHES},
     "the weights are those of the start: nobody calls optimizer.step(), or the optimizer was made "
-    "before fully_shard and still holds the old parameters": lambda case: after(case, update=False),
+    "before fully_shard and still holds the old parameters": {"update": False},
 }
 
 

@@ -1,22 +1,13 @@
 """The parts of all ranks are the whole data set, and the shuffle is one for all ranks."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
-PATH = Path(__file__).resolve().parents[2] / "DP" / "partition" / "partition.py"
+from helpers.grade.task import ROOT, load_module
+
+script = load_module(ROOT / "DP/partition/partition.py", "partition")
 
 
-@pytest.fixture(scope="module")
-def script():
-    spec = importlib.util.spec_from_file_location("partition", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_nothing_is_lost_and_nothing_is_read_twice_whatever_the_sizes(script):
+def test_nothing_is_lost_and_nothing_is_read_twice_whatever_the_sizes():
     for length in range(30):
         for world in range(1, 9):
             parts = [list(script.partition(length, rank, world)) for rank in range(world)]
@@ -25,29 +16,29 @@ def test_nothing_is_lost_and_nothing_is_read_twice_whatever_the_sizes(script):
             assert max(sizes) - min(sizes) <= 1, (length, world, sizes)
 
 
-def orders(script, length, world, seed=0, epoch=0):
+def orders(length, world, seed=0, epoch=0):
     return [script.epoch_order(length, rank, world, seed, epoch) for rank in range(world)]
 
 
 @pytest.mark.parametrize(("length", "world"), [(23, 4), (3, 5), (0, 2), (8, 1)])
-def test_an_epoch_reads_everything_once_and_the_same_again(script, length, world):
+def test_an_epoch_reads_everything_once_and_the_same_again(length, world):
     for epoch in range(3):
-        read = orders(script, length, world, epoch=epoch)
+        read = orders(length, world, epoch=epoch)
         assert sorted(sum(read, [])) == list(range(length))
-        assert read == orders(script, length, world, epoch=epoch)
+        assert read == orders(length, world, epoch=epoch)
 
 
-def test_another_epoch_and_another_seed_have_other_orders(script):
-    read = [orders(script, 40, 4, seed, epoch) for seed in (0, 1) for epoch in (0, 1)]
+def test_another_epoch_and_another_seed_have_other_orders():
+    read = [orders(40, 4, seed, epoch) for seed in (0, 1) for epoch in (0, 1)]
     assert all(a != b for i, a in enumerate(read) for b in read[:i])
     # The ranks change items with each other: not each its own part, in another order.
     assert sorted(read[0][0]) != sorted(read[1][0])
 
 
-def test_the_ranks_share_the_order_that_one_rank_alone_reads(script):
+def test_the_ranks_share_the_order_that_one_rank_alone_reads():
     whole = script.epoch_order(23, 0, 1, seed=5, epoch=2)
     assert whole != sorted(whole)
-    for part in orders(script, 23, 4, seed=5, epoch=2):
+    for part in orders(23, 4, seed=5, epoch=2):
         assert part == [item for item in whole if item in part]
 
 
@@ -60,9 +51,7 @@ def test_the_ranks_share_the_order_that_one_rank_alone_reads(script):
         (5, 0, 0, "world_size is 0, and there must be 1 rank or more"),
     ],
 )
-def test_a_part_that_does_not_exist_is_refused_with_a_sentence(
-    script, length, rank, world, sentence
-):
+def test_a_part_that_does_not_exist_is_refused_with_a_sentence(length, rank, world, sentence):
     with pytest.raises(ValueError) as refused:
         script.partition(length, rank, world)
     assert str(refused.value) == sentence
@@ -71,7 +60,7 @@ def test_a_part_that_does_not_exist_is_refused_with_a_sentence(
     assert str(refused.value) == sentence
 
 
-def test_the_script_prints_two_epochs_and_refuses_with_a_sentence(script, monkeypatch, capsys):
+def test_the_script_prints_two_epochs_and_refuses_with_a_sentence(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["partition.py", "--length", "6", "--ranks", "2"])
     script.main()
     lines = capsys.readouterr().out.splitlines()

@@ -1,7 +1,6 @@
 """The inputs of the profiling lab: five are one, and what cannot be read is said in a sentence."""
 
 import importlib
-import os
 import pickle
 import shutil
 import subprocess
@@ -89,40 +88,26 @@ def test_only_the_first_rank_of_a_machine_makes_the_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_file_is_named_by_what_is_in_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    data_of("--input", "memmap")
-    assert [str(p) for p in Path("data").iterdir()] == [
-        os.path.join("data", "12x2x8-12x3x8-float32.npy")
-    ]
-
-
 # --- wrong input ----------------------------------------------------------------------------------
 
 
-def written(path, **arrays):
-    with h5py.File(path, "w") as file:
-        for name, shape in arrays.items():
-            file[name] = np.zeros(shape, "f4")
-
-
-def test_an_hdf5_file_with_other_shapes(tmp_path):
-    written(tmp_path / "x", src=(12, 2, 8), tgt=(12, 9, 8))
-    with pytest.raises(ValueError, match=r"x holds tgt as \(12, 9, 8\) float32, and \(12, 3, 8\)"):
-        data_of("--hdf5", "--data", tmp_path / "x")
-
-
-def test_an_hdf5_file_without_one_of_its_data_sets(tmp_path):
-    written(tmp_path / "x", src=(12, 2, 8), labels=(3,))
-    with pytest.raises(ValueError, match="no data set 'tgt'; what it has is: labels, src"):
-        data_of("--hdf5", "--data", tmp_path / "x")
-
-
-def test_an_hdf5_file_with_a_group_in_place_of_a_data_set(tmp_path):
+@pytest.mark.parametrize(
+    "source, target, sentence",
+    [
+        (
+            ("src", (12, 2, 8)),
+            ("tgt", (12, 9, 8)),
+            r"tgt as \(12, 9, 8\) float32, and \(12, 3, 8\)",
+        ),
+        (("src", (12, 2, 8)), ("labels", (3,)), "no data set 'tgt'; what it has is: labels, src"),
+        (("src/in", (1,)), ("tgt", (12, 3, 8)), "holds src as .* Group, and"),
+    ],
+)
+def test_an_hdf5_file_of_something_else(source, target, sentence, tmp_path):
     with h5py.File(tmp_path / "x", "w") as file:
-        file.create_group("src")
-        file["tgt"] = np.zeros((12, 3, 8), "f4")
-    with pytest.raises(ValueError, match="holds src as .* Group, and"):
+        for name, shape in (source, target):
+            file[name] = np.zeros(shape, "f4")
+    with pytest.raises(ValueError, match=sentence):
         data_of("--hdf5", "--data", tmp_path / "x")
 
 
@@ -215,12 +200,6 @@ def test_flags_that_do_not_fit(arguments, sentence, capsys):
     with pytest.raises(SystemExit) as ended:
         flags(*arguments)
     assert ended.value.code == 2 and sentence in capsys.readouterr().err
-
-
-def test_one_shape_follows_from_the_other():
-    read = lab("profile_flags").read_flags
-    found = [read("", [f"--{name}-shape", "9", "3", "8"]).shapes for name in ("src", "tgt")]
-    assert [(s.src, s.tgt) for s in found] == [((9, 3, 8), (9, 20, 8)), ((9, 1, 8), (9, 3, 8))]
 
 
 def test_vectors_that_the_heads_cannot_share():

@@ -1,8 +1,6 @@
 """Any schedule by the script that runs them: one device's losses and weights, with SGD."""
 
 import importlib.util
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -116,17 +114,3 @@ def test_wrong_input_is_one_sentence(name, ranks, m, words):
     with pytest.raises(ValueError) as caught:
         script.make_schedule(name, ranks, m, 2)
     assert words in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_more_stages_than_layers_are_refused_by_the_program():
-    command = [sys.executable, "-m", "helpers.ranks", "-n", "2", "intro_PP_schedule.py"]
-    done = subprocess.run(
-        [*command, *SIZES, "--chunks", "4"],
-        cwd=FOLDER,
-        capture_output=True,
-        text=True,
-        timeout=400,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode != 0
-    assert "6 layers cannot fill 8 stages: use at most 6 stages" in done.stdout + done.stderr

@@ -1,162 +1,121 @@
 """Every pipeline script is one device: losses and weights compared, with SGD."""
 
+import functools
 import gc
-import importlib.util
-import os
-import shutil
-import subprocess
+import runpy
 import sys
-from pathlib import Path
 
 import pytest
 import torch
 
+from helpers.grade.task import ROOT, load_module
 from helpers.ranks import find_place, launch
 from helpers.schedules import from_trace, gpipe, one_f_one_b
 from simplellm.slicing import whole_name
 
-ROOT = Path(__file__).resolve().parents[2]
-SMALL = ["--dmodel", "12", "--heads", "2", "--layers", "4", "--seq-l", "16", "--steps", "4"]
-SGD = ["--optimizer", "sgd", "--lr", "0.5"]
-FLAGS = [*SMALL, *SGD]
+SIZES = ["--dmodel", "12", "--heads", "2", "--layers", "4", "--seq-l", "16"]
+FLAGS = [*SIZES, "--steps", "4", "--optimizer", "sgd", "--lr", "0.5"]
 # Four steps of SGD; only the order of adding float32 numbers differs.
 TOLERANCE = 1e-6
 NAIVE = "PP/naive/intro_PP_naive.py"
 GPIPE = "PP/microbatches/intro_PP_microbatches.py"
 ONE_F_ONE_B = "PP/1F1B/intro_PP_1F1B.py"
 DP_PP = "DP_PP/intro_DP_PP.py"
-
-
-def load(path: str):
-    """The script at `path` as a module."""
-    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+# A script, its ranks, the stages of a pipeline, the batch that one device reads, and flags.
+RUNS = {
+    "naive, alone": (NAIVE, 1, 1, 3, "--batch-size 3"),
+    "naive": (NAIVE, 3, 3, 3, "--batch-size 3"),
+    "naive, a layer each": (NAIVE, 4, 4, 3, "--batch-size 3"),
+    "GPipe, not cut": (GPIPE, 2, 2, 4, "--batch-size 4 --micro-batches 1"),
+    "GPipe": (GPIPE, 3, 3, 6, "--batch-size 6 --micro-batches 3"),
+    "GPipe, few": (GPIPE, 4, 4, 2, "--batch-size 2 --micro-batches 2"),
+    "GPipe, waves": (GPIPE, 2, 2, 6, "--batch-size 3 --waves 2"),
+    "1F1B, alone": (ONE_F_ONE_B, 1, 1, 2, "--batch-size 2 --micro-batches 2"),
+    "1F1B": (ONE_F_ONE_B, 3, 3, 6, "--batch-size 6 --micro-batches 6"),
+    "1F1B, few": (ONE_F_ONE_B, 4, 4, 2, "--batch-size 2 --micro-batches 2"),
+    "1F1B, waves": (ONE_F_ONE_B, 2, 2, 6, "--batch-size 3 --waves 2"),
+    "DP": (DP_PP, 2, 1, 12, "--batch-size 6 --stages 1 --micro-batches 2"),
+    "PP": (DP_PP, 3, 3, 6, "--batch-size 6 --stages 3 --micro-batches 2"),
+    "DP x PP, not cut": (DP_PP, 4, 2, 12, "--batch-size 6 --stages 2 --micro-batches 1"),
+    "DP x PP": (DP_PP, 6, 3, 12, "--batch-size 6 --stages 3 --micro-batches 3"),
+}
 
 
 def be_silent(step, loss):
     pass
 
 
-def ranks_of(path: str, ranks: int, flags: list[str]):
-    """Of each rank: losses, the stage's weights by their names in the whole model, the trace."""
-
-    def train():
-        script = load(path)
-        options = script.read_flags(flags)
+def train(runs):
+    """On a rank, of each run: losses, weights by their names in the whole model, the trace."""
+    found = {}
+    for name, (path, _, _, _, flags) in runs.items():
+        script = load_module(ROOT / path, "the_script")
+        options = script.read_flags([*FLAGS, *flags.split()])
         losses, stage, trace = script.train(options, find_place(), "cpu", be_silent)
         first = getattr(stage, "first_layer", 0)
-        return losses, {whole_name(n, first): w for n, w in stage.state_dict().items()}, trace
+        weights = {whole_name(key, first): w for key, w in stage.state_dict().items()}
+        found[name] = losses, weights, trace
+    return found
 
-    return launch(train, ranks=ranks, quiet=True, timeout=400)
+
+@functools.cache
+def trained(ranks):
+    """Of each of so many ranks: all runs on them, in one launch."""
+    runs = {name: run for name, run in RUNS.items() if run[1] == ranks}
+    return launch(train, ranks, (runs,), quiet=True, timeout=400)
 
 
-def one_device(flags: list[str], batch: int, like_ranks: int = 1):
-    intro = load("primer/intro.py")
-    more = ["--batch-size", str(batch), "--like-ranks", str(like_ranks), "--device", "cpu"]
-    losses, net, _ = intro.train(intro.read_flags([*flags, *more]), be_silent)
+@functools.cache
+def one_device(batch, replicas):
+    intro = load_module(ROOT / "primer/intro.py", "intro")
+    more = ["--batch-size", str(batch), "--like-ranks", str(replicas), "--device", "cpu"]
+    losses, net, _ = intro.train(intro.read_flags([*FLAGS, *more]), be_silent)
     return losses, net.state_dict()
 
 
-def assert_same(weights, expected):
-    for name, weight in weights.items():
-        difference = (weight - expected[name]).abs().max().item()
-        assert difference < TOLERANCE, f"{name}: {difference}"
-
-
-@pytest.mark.parametrize(
-    ("path", "ranks", "flags"),
-    [
-        (NAIVE, 3, []),
-        (NAIVE, 1, []),
-        (NAIVE, 4, []),
-        (GPIPE, 3, ["--batch-size", "6", "--micro-batches", "3"]),
-        (GPIPE, 2, ["--batch-size", "4", "--micro-batches", "1"]),
-        (GPIPE, 4, ["--batch-size", "2", "--micro-batches", "2"]),
-        (ONE_F_ONE_B, 3, ["--batch-size", "6", "--micro-batches", "6"]),
-        (ONE_F_ONE_B, 4, ["--batch-size", "2", "--micro-batches", "2"]),
-        (ONE_F_ONE_B, 1, ["--batch-size", "2", "--micro-batches", "2"]),
-    ],
-)
-def test_a_pipeline_is_one_device(path, ranks, flags):
-    batch = int(flags[flags.index("--batch-size") + 1]) if flags else 3
-    losses, expected = one_device(FLAGS, batch)
-    found = ranks_of(path, ranks, [*FLAGS, *flags])
-    assert found[-1][0] == pytest.approx(losses, abs=1e-5)
-    assert all(rank[0] == [] for rank in found[:-1])
-    held = {}
+@pytest.mark.parametrize("name", RUNS)
+def test_a_pipeline_is_one_device(name):
+    _, ranks, stages, batch, flags = RUNS[name]
+    replicas = ranks // stages
+    losses, expected = one_device(batch, replicas)
+    found = [rank[name] for rank in trained(ranks)]
+    for pipeline in (found[n : n + stages] for n in range(0, ranks, stages)):
+        held = [key for _, weights, _ in pipeline for key in weights]
+        assert len(held) == len(set(held)) == len(expected), "a weight lies in one stage"
     for _, weights, _ in found:
-        assert not set(weights) & set(held), "two stages hold the same weight"
-        held |= weights
-    assert set(held) == set(expected)
-    assert_same(held, expected)
-
-
-@pytest.mark.parametrize("path", [GPIPE, ONE_F_ONE_B])
-def test_waves_before_one_update_are_one_larger_batch(path):
-    """Two waves of three windows: one device reads all six before its update."""
-    found = ranks_of(path, 2, [*FLAGS, "--waves", "2"])
-    intro = load("primer/intro.py")
-    options = intro.read_flags([*FLAGS, "--batch-size", "3", "--device", "cpu"])
-    torch.manual_seed(0)
-    tokenizer = intro.make_tokenizer(options)
-    net = intro.make_model(options, tokenizer)
-    stories = intro.stories_of_ranks(options, tokenizer, 1)
-    optimizer = intro.make_optimizer(options, net)
-    for _ in range(options.steps):
-        optimizer.zero_grad()
-        ids = torch.cat([next(stories), next(stories)])
-        intro.causalLLMLoss(net(ids), ids, tokenizer.vocab_size).backward()
-        optimizer.step()
-    for _, weights, _ in found:
-        assert_same(weights, net.state_dict())
-
-
-@pytest.mark.parametrize(("ranks", "stages", "micro"), [(6, 3, 3), (4, 2, 1), (2, 1, 2), (3, 3, 2)])
-def test_dp_x_pp_is_one_device(ranks, stages, micro):
-    replicas, batch = ranks // stages, 6
-    flags = [*FLAGS, "--batch-size", str(batch)]
-    losses, expected = one_device(FLAGS, batch * replicas, replicas)
-    more = ["--stages", str(stages), "--micro-batches", str(micro)]
-    found = ranks_of(DP_PP, ranks, [*flags, *more])
-    for _, weights, _ in found:
-        assert_same(weights, expected)
+        for key, weight in weights.items():
+            assert (weight - expected[key]).abs().max().item() < TOLERANCE, key
     ends = [losses for losses, _, _ in found if losses]
     assert len(ends) == replicas
-    mean = [sum(step) / replicas for step in zip(*ends, strict=True)]
-    assert mean == pytest.approx(losses, abs=1e-5)
+    if "waves" not in flags:  # of several waves, the last one's loss is said
+        mean = [sum(step) / replicas for step in zip(*ends, strict=True)]
+        assert mean == pytest.approx(losses, abs=1e-5)
 
 
-@pytest.mark.parametrize(("path", "build"), [(GPIPE, gpipe), (ONE_F_ONE_B, one_f_one_b)])
-def test_the_order_of_actions_is_the_schedule(path, build):
-    flags = [*SMALL[:-1], "1", *SGD, "--batch-size", "5", "--micro-batches", "5"]
-    found = ranks_of(path, 3, flags)
-    trace = found[0][2].merged(found[1][2], found[2][2])
-    assert from_trace(trace).ranks == build(3, 5).ranks
-
-
-@pytest.mark.parametrize("path", [NAIVE, GPIPE, ONE_F_ONE_B, DP_PP])
-def test_every_message_is_recorded_by_who_sends_it_and_by_who_receives_it(path):
-    flags = [*SMALL[:-1], "1", *SGD]
-    flags += ["--stages", "2"] if path == DP_PP else []
-    ranks = 4 if path == DP_PP else 3
-    traces = [trace for _, _, trace in ranks_of(path, ranks, flags)]
-    events = [(rank, e) for rank, trace in enumerate(traces) for e in trace.events]
+@pytest.mark.parametrize("name", RUNS)
+def test_every_message_is_recorded_by_who_sends_it_and_by_who_receives_it(name):
+    _, ranks, stages, *_ = RUNS[name]
+    events = [(n, event) for n, rank in enumerate(trained(ranks)) for event in rank[name][2].events]
     sent = sorted((rank, e.info["peer"]) for rank, e in events if e.kind == "send")
-    received = sorted((e.info["peer"], rank) for rank, e in events if e.kind == "recv")
-    assert sent == received
-    links = [(0, 1), (1, 2)] if ranks == 3 else [(0, 1), (2, 3)]
+    assert sent == sorted((e.info["peer"], rank) for rank, e in events if e.kind == "recv")
+    links = [(n, n + 1) for n in range(ranks - 1) if (n + 1) % stages]
     assert set(sent) == {pair for a, b in links for pair in ((a, b), (b, a))}
+
+
+@pytest.mark.parametrize(("name", "right"), [("GPipe", gpipe(3, 3)), ("1F1B", one_f_one_b(3, 6))])
+def test_the_order_of_actions_is_the_schedule(name, right):
+    first, *others = (rank[name][2] for rank in trained(3))
+    for row, actions in zip(from_trace(first.merged(*others)).ranks, right.ranks, strict=True):
+        assert row == 4 * actions  # four steps
 
 
 def test_1f1b_lets_go_of_what_it_has_sent():
     """However many micro-batches there are, few tensors of a message's shape are held at once."""
 
     def most_held(micro_batches):
-        script, most = load(ONE_F_ONE_B), []
-        flags = [*SMALL[:-1], "1", *SGD, "--batch-size", str(micro_batches)]
-        options = script.read_flags([*flags, "--micro-batches", str(micro_batches)])
+        script, most = load_module(ROOT / ONE_F_ONE_B, "the_script"), []
+        flags = ["--steps", "1", "--batch-size", str(micro_batches)]
+        options = script.read_flags([*FLAGS, *flags, "--micro-batches", str(micro_batches)])
         shape = (1, options.seq_l, options.dmodel)
 
         def count(*_):
@@ -179,60 +138,20 @@ def test_1f1b_lets_go_of_what_it_has_sent():
     assert all(many < few + 4 for few, many in found), found
 
 
-def test_1f1b_keeps_fewer_micro_batches_than_gpipe():
-    """Counted in the traces of real runs: forward passes whose backward has not come yet."""
-
-    def most_alive(path):
-        flags = [*SMALL[:-1], "1", *SGD, "--batch-size", "6", "--micro-batches", "6"]
-        most = []
-        for _, _, trace in ranks_of(path, 3, flags):
-            alive, top = 0, 0
-            for event in sorted(trace.events, key=lambda e: e.start):
-                alive += {"F": 1, "B": -1}.get(event.kind, 0)
-                top = max(top, alive)
-            most.append(top)
-        return most
-
-    assert most_alive(GPIPE) == [6, 6, 6]
-    assert most_alive(ONE_F_ONE_B) == [3, 2, 1]
-
-
-def run_script(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "helpers.ranks", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-
-
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("path", "flags", "sentence"),
     [
-        (["-n", "3", GPIPE, "--micro-batches", "2"], "a batch of 3 cannot be cut into 2 equal"),
-        (["-n", "3", NAIVE, "--layers", "2"], "2 layers cannot fill 3 stages: use at most 2"),
-        (["-n", "4", DP_PP], "1 x 3 x 1 is 3 ranks, and there are 4"),
+        (GPIPE, ["--micro-batches", "2"], "a batch of 3 cannot be cut into 2 equal"),
+        (NAIVE, ["--layers", "2"], "2 layers cannot fill 3 stages: use at most 2"),
+        (DP_PP, ["--world-size", "4"], "1 x 3 x 1 is 3 ranks, and there are 4"),
+        ("PP/schedules/intro_PP_schedule.py", ["--chunks", "4"], "6 layers cannot fill 12 stages"),
+        ("TP/llama/intro_TP.py", ["--world-size", "3"], "4 heads cannot be divided among 3 ranks"),
     ],
 )
-def test_wrong_input_is_one_sentence(arguments, sentence):
-    ended = run_script(*arguments)
-    assert ended.returncode == 1
-    assert sentence in ended.stderr, ended.stderr
-
-
-def test_run_sh_leaves_what_each_rank_said_and_a_trace(tmp_path):
-    folder = tmp_path / "naive"
-    shutil.copytree(ROOT / "PP" / "naive", folder)
-    ended = subprocess.run(
-        ["sh", folder / "run.sh", *SMALL, "--trace", str(tmp_path / "traces")],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHON": sys.executable},
-        timeout=400,
-    )
-    assert ended.returncode == 0, ended.stderr
-    said = (folder / "out2.txt").read_text().splitlines()
-    # Without the line that says for whom it waits: on a slow machine it does.
-    assert len([line for line in said if not line.startswith("[ranks] rank")]) == 4
-    assert len(list((tmp_path / "traces").glob("rank*.json"))) == 3
+def test_wrong_input_is_one_sentence(path, flags, sentence, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "path", [str((ROOT / path).parent), *sys.path])
+    monkeypatch.setattr(sys, "argv", [path, "0", *flags])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / path), run_name="__main__")
+    said = f"{capsys.readouterr().err}{ended.value.code}"
+    assert sentence in said and "\n" not in said

@@ -1,10 +1,5 @@
 """The script of tensor parallelism is one device: losses and weights compared, with SGD."""
 
-import os
-import shutil
-import subprocess
-import sys
-
 import pytest
 import torch
 
@@ -50,30 +45,3 @@ def test_it_is_one_device(one_device, ranks):
         assert (whole[name] - weight).abs().max() < TOLERANCE, name
     for name in ("model.embed_tokens.weight", "model.norm.weight", "lm_head.weight"):
         assert all(torch.equal(weights[name], whole[name]) for _, weights, _ in found)
-
-
-def test_heads_that_the_ranks_do_not_divide_are_one_sentence():
-    done = subprocess.run(
-        [sys.executable, "-m", "helpers.ranks", "-n", "4", SCRIPT, *FLAGS],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    assert done.returncode == 1
-    assert "6 heads cannot be divided among 4 ranks: each has whole heads" in done.stderr
-
-
-def test_run_sh_leaves_what_each_rank_said_and_a_trace(tmp_path):
-    folder = tmp_path / "llama"
-    shutil.copytree(ROOT / "TP" / "llama", folder)
-    done = subprocess.run(
-        ["sh", folder / "run.sh", *FLAGS, "--trace", str(tmp_path / "traces")],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHON": sys.executable},
-        timeout=400,
-    )
-    assert done.returncode == 0, done.stderr
-    assert len((folder / "out0.txt").read_text().splitlines()) >= 4
-    assert len(list((tmp_path / "traces").glob("rank*.json"))) == 2

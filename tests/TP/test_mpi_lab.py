@@ -61,7 +61,7 @@ def test_the_commands_that_students_know(command, tests):
     assert f" {tests} passed" in done.stdout
 
 
-@pytest.mark.parametrize("ranks", [2, 4, 8])
+@pytest.mark.parametrize("ranks", [4, 8])
 def test_all_of_it_on_several_ranks(ranks):
     done = pytest_on(ranks, "--with-mpi", "tests")
     assert done.code == 0, done.out + done.err

@@ -25,12 +25,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import nbformat
 import pytest
+
+from helpers.doctor.facts import BROWSERS
 
 ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / "build/screenshots"
 NOT_COPIED = ("build", "tests", "__pycache__", "*.egg-info", ".*")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 PATIENCE = 120  # seconds for any one thing: the first start after an installation is slow
 SETTINGS = {
     # Every cell is on the page, not only those in sight.
@@ -80,6 +82,14 @@ class Lab:
     context: object
     outside: list[str] = field(default_factory=list)  # requests to other places than 127.0.0.1
 
+    def write(self, name: str, cells: list[str]) -> str:
+        """A notebook of code cells, in the folder of the notebooks; its path, for `open`."""
+        code = [nbformat.v4.new_code_cell(cell) for cell in cells]
+        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}  # else a dialog
+        notebook = nbformat.v4.new_notebook(cells=code, metadata=kernel)
+        nbformat.write(notebook, self.root / "notebooks" / name)
+        return f"notebooks/{name}"
+
     def open(self, path: str):
         """The notebook `path`, seen from `root`, on a new page, its kernel ready."""
         page = self.context.new_page()
@@ -123,9 +133,10 @@ class Lab:
 
 @pytest.fixture
 def lab(running_lab: Lab) -> Iterator[Lab]:
-    """The JupyterLab of this module; the pages and kernels of a test end with it."""
+    """The running JupyterLab; the pages and kernels of a test end with it."""
     running_lab.outside.clear()
     yield running_lab
+    running_lab.outside.clear()
     for page in running_lab.context.pages:
         page.close()
     ask, sessions = running_lab.context.request, f"{running_lab.url}/api/sessions"
@@ -134,31 +145,29 @@ def lab(running_lab: Lab) -> Iterator[Lab]:
         ask.delete(f"{sessions}/{session['id']}", headers=headers)
 
 
-@pytest.fixture(scope="module")
-def running_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """JupyterLab on a copy of the project, opened in Chromium; all of it ends with the module."""
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium, started once for all tests; it reaches nothing but 127.0.0.1."""
     from playwright.sync_api import sync_playwright
 
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         pytest.skip("No Chromium or Chrome is on the PATH: install one to run the browser tests.")
+    with sync_playwright() as play:
+        yield (started := play.chromium.launch(executable_path=program, args=BROWSER_FLAGS))
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def running_lab(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """JupyterLab on a copy of the project, opened in the browser; one for all tests."""
     root = tmp_path_factory.mktemp("lab") / "project"
     shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*NOT_COPIED))
-    with (
-        jupyter(root, tmp_path_factory.mktemp("jupyter")) as (url, token),
-        sync_playwright() as play,
-    ):
-        browser = play.chromium.launch(executable_path=program, args=BROWSER_FLAGS)
+    with jupyter(root, tmp_path_factory.mktemp("jupyter")) as (url, token):
         context = browser.new_context(viewport={"width": 1200, "height": 900})
         context.set_default_timeout(1000 * PATIENCE)
         yield Lab(root, url, token, context)
-        browser.close()
-
-
-@pytest.fixture
-def start_jupyter():
-    """The context manager `jupyter` itself, for a test that starts a server of its own."""
-    return jupyter
+        context.close()
 
 
 @contextmanager

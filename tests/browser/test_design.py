@@ -1,10 +1,8 @@
 """The sliders over a layout in a real page: they move, the bars and the sentence follow."""
 
-import nbformat
 import pytest
 
 pytestmark = pytest.mark.timeout(600)
-KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 CELL = (
     "from helpers.cluster import design\n"
     'sliders = design(model="GPT-3, 175B", dp=4, pp=8, tp=8, micro_batches=32)\nsliders'
@@ -14,12 +12,7 @@ BARS = f'{LIGHT}[alt^="Bars."]'
 
 
 def test_sliders_drive_the_bars(lab):
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(CELL)], metadata={"kernelspec": KERNEL}
-    )
-    (lab.root / "notebooks").mkdir(exist_ok=True)
-    nbformat.write(notebook, lab.root / "notebooks/design.ipynb")
-    page = lab.open("notebooks/design.ipynb")
+    page = lab.open(lab.write("design.ipynb", [CELL]))
     lab.run_all(page)
     page.locator(BARS).wait_for()
     first = said(page)

@@ -35,13 +35,18 @@ def test_a_lesson_runs_through_the_menu(lab):
     assert lab.outside == []
 
 
+def test_an_error_and_a_request_to_the_outside_are_seen(lab):
+    html = "from IPython.display import HTML\nHTML('<img src=\"http://192.0.2.1/x.png\">')"
+    page = lab.open(lab.write("wrong.ipynb", [html, "1 / 0", "2"]))
+    lab.run_all(page)
+    assert "ZeroDivisionError" in lab.errors(page)[0]
+    assert set(lab.outside) == {"http://192.0.2.1/x.png"}
+
+
 def test_a_prediction_is_clicked_and_the_answer_knows_it(lab):
     cells = ["from helpers.lesson import predict, reveal"]
     cells += ['predict("L02-1", "Which?", "this", "that", "both")', 'reveal("L02-1")']
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
-    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}  # else a dialog
-    nbformat.write(notebook, lab.root / "notebooks/predict.ipynb")
-    page = lab.open("notebooks/predict.ipynb")
+    page = lab.open(lab.write("predict.ipynb", cells))
     lab.run_all(page)
     buttons = page.locator(".lab-choices button")
     assert buttons.count() == 3 and page.locator("details summary").count() == 1

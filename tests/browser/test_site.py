@@ -1,7 +1,6 @@
 """The site in a browser: read, predict, play, explore, solve; and all of it without a network."""
 
 import functools
-import shutil
 import sys
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -36,24 +35,6 @@ def site(tmp_path_factory):
     server.server_close()
 
 
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    program = next(filter(None, map(shutil.which, names)), None)
-    if program is None:
-        pytest.skip("No Chromium or Chrome is on the PATH: install one to run the browser tests.")
-    with sync_playwright() as play:
-        yield (started := play.chromium.launch(executable_path=program, args=["--no-sandbox"]))
-        started.close()
-
-
-def outside(url: str) -> list[str]:
-    """The address, if it's of another host."""
-    return [] if url.startswith(("http://127.0.0.1:", "data:", "blob:")) else [url]
-
-
 @pytest.fixture
 def page(browser):
     """A page of a new visitor; whatever it complains of fails the test."""
@@ -62,12 +43,8 @@ def page(browser):
     page.set_default_timeout(SLOW)
     page.on("pageerror", lambda error: bad.append(str(error)))
     page.on("console", lambda said: bad.append(said.text) if said.type == "error" else None)
-    page.on(
-        "request",
-        lambda r: (
-            None if "127.0.0.1" in r.url or r.url[:5] in ("data:", "blob:") else bad.append(r.url)
-        ),
-    )
+    ours = "http://127.0.0.1:", "data:", "blob:"
+    page.on("request", lambda r: None if r.url.startswith(ours) else bad.append(r.url))
     yield page
     context.close()
     assert bad == []

@@ -1,14 +1,15 @@
 """The timeline in a real page: sliders, keys, the pointer, and the numbers beside the picture."""
 
-import nbformat
 import pytest
 import torch
 from torch.profiler import record_function
 
 from helpers.simulate import simulate
+from helpers.timeline import timeline
 from helpers.timeline.__main__ import main
 from helpers.timeline.settings import Settings
 from helpers.trace import (
+    Event,
     Trace,
     bubble,
     busy,
@@ -21,7 +22,6 @@ from helpers.trace import (
 from helpers.trace.examples import pipeline
 
 pytestmark = pytest.mark.timeout(600)
-KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 CELLS = [
     "from helpers.timeline import compare, explore, timeline\n"
     "from helpers.trace.examples import data_parallel, pipeline",
@@ -35,14 +35,11 @@ VIEW = "document.querySelectorAll('.lab-timeline')[{}].timeline"
 @pytest.fixture(scope="module")
 def pages(running_lab):
     """The notebook with the three widgets, drawn."""
-    cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
-    (running_lab.root / "notebooks").mkdir(exist_ok=True)
-    nbformat.write(notebook, running_lab.root / "notebooks/timeline.ipynb")
-    page = running_lab.open("notebooks/timeline.ipynb")
+    page = running_lab.open(running_lab.write("timeline.ipynb", CELLS))
     running_lab.run_all(page)
     page.wait_for_function("document.querySelectorAll('.lab-numbers td').length > 16")
-    return page
+    yield page
+    page.close()
 
 
 def test_a_slider_changes_the_step_and_its_numbers(pages, running_lab):
@@ -148,7 +145,7 @@ def test_numbers_are_those_of_the_trace_and_follow_the_range(pages):
         cut = trace.from_zero().between(a, b)
         work = sum(seen["busy"]) / (len(cut.ranks) * (b - a))
         assert seen["utilisation"] == pytest.approx(work)
-        assert sum(seen["busy"]) == pytest.approx(sum(busy_between(trace, a, b)))
+        assert sum(seen["busy"]) == pytest.approx(sum(busy(cut).values()))
     assert "50" in pages.locator(".lab-caption").nth(1).inner_text()
 
 
@@ -178,6 +175,38 @@ def test_a_saved_page_needs_no_python_and_no_network(pages, running_lab, tmp_pat
         assert_same(numbers(page, 0, number), trace.from_zero())
     page.close()
     assert running_lab.outside == []
+
+
+def test_events_stand_row_by_row_in_the_order_they_start_the_outer_before_the_inner(
+    running_lab, tmp_path
+):
+    events = [
+        Event(1, "recv", 0, 2, info={"tag": 1, "peer": 0}, lane="communication"),
+        Event(1, "B", 0, 1, info={"why": "late"}),
+        Event(0, "inner", 2, 3),
+        Event(0, "outer", 2, 5, info={"bytes": 7}),
+        Event(0, "send", 0, 2, info={"tag": 1, "peer": 1}, lane="communication"),
+        Event(0, "F", 1, 2),
+        Event(0, "nothing", 2, 2),
+    ]
+    timeline(Trace(events)).save(tmp_path / "order.html")
+    page = running_lab.context.new_page()
+    page.goto((tmp_path / "order.html").as_uri())
+    page.wait_for_selector(".lab-numbers td")
+    seen = page.evaluate("""() => {
+        const { parts: [part] } = document.querySelector(".lab-timeline").timeline.model;
+        const facts = (key) => [...part.facts[key].entries].map((x) => (isNaN(x) ? null : x));
+        const kinds = [...part.kind].map((k) => part.kinds[k].kind), { words } = part.facts.why;
+        return { kinds, words, sent: [...part.send], got: [...part.recv],
+                 bytes: facts("bytes"), why: facts("why") };
+    }""")
+    page.close()
+    drawn = [k for k in seen["kinds"] if k != "wait"]
+    assert drawn == ["F", "nothing", "outer", "inner", "send", "B", "recv"]
+    where = {kind: place for place, kind in enumerate(seen["kinds"])}
+    assert (seen["sent"], seen["got"]) == ([where["send"]], [where["recv"]])
+    assert [n for n, x in enumerate(seen["bytes"]) if x is not None] == [where["outer"]]
+    assert seen["words"][seen["why"][where["B"]]] == "late"
 
 
 def test_a_profile_of_torch_opens_in_three_lanes(running_lab, tmp_path):
@@ -283,9 +312,3 @@ def assert_same(seen, trace):
     assert seen["busy"] == pytest.approx(list(busy(trace).values()))
     assert seen["waiting"] == pytest.approx(waits, abs=1e-12)
     assert seen["peaks"] == pytest.approx(list(peak(trace).values()))
-
-
-def busy_between(trace, a, b):
-    """Seconds in which each rank computes between two times."""
-    cut = trace.from_zero().between(a, b)
-    return list(busy(cut).values())

@@ -1,10 +1,8 @@
 """What a notebook does to the widgets on it: keys it would like to have, style meant for text."""
 
-import nbformat
 import pytest
 
 pytestmark = pytest.mark.timeout(600)
-KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 CELLS = [
     "from helpers.timeline import compare, explore, timeline\n"
     "from helpers.trace import Event, Trace\n"
@@ -44,15 +42,12 @@ NAMES = "dt, dd, dl > div, .lab-panel label > *, .lab-tools > *, .lab-legend > *
 @pytest.fixture(scope="module")
 def page(running_lab):
     """A notebook with timelines of several kinds, run."""
-    cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
-    (running_lab.root / "notebooks").mkdir(exist_ok=True)
-    nbformat.write(notebook, running_lab.root / "notebooks/widgets.ipynb")
-    page = running_lab.open("notebooks/widgets.ipynb")
+    page = running_lab.open(running_lab.write("widgets.ipynb", CELLS))
     running_lab.run_all(page)
     page.wait_for_function("document.querySelectorAll('.lab-numbers tbody tr').length === 6")
     page.wait_for_selector(".lab-keeps-keys img")
-    return page
+    yield page
+    page.close()
 
 
 def test_a_slider_keeps_the_keyboard(page):

@@ -4,6 +4,8 @@ Nothing here imports from the code that it judges, except for the classes that s
 are made of.
 """
 
+import random
+
 from helpers.schedules import Action, Schedule
 from helpers.simulate import Costs
 
@@ -24,6 +26,22 @@ def possible_now(action: Action, done: set[Action], stages: int) -> bool:
     if kind in "BI" and Action("F", s, i) not in done:
         return False
     return not (wanted := needed(action, stages)) or any(each in done for each in wanted)
+
+
+def drawn(draw: random.Random, places: list[int], m: int) -> Schedule:
+    """Return a random schedule that can run. places: the rank of each stage; m: micro-batches."""
+    stages, done, ranks = len(places), set(), [[] for _ in range(max(places) + 1)]
+    share = draw.random()  # of the backward passes that are split
+    split = {(s, i): draw.random() < share for s in range(stages) for i in range(m)}
+    left = [Action(k, s, i) for (s, i), two in split.items() for k in ("FIW" if two else "FB")]
+    weight = {k: draw.choice((0.1, 1, 5)) for k in "FBIW"}
+    while left:
+        able = [a for a in left if possible_now(a, done, stages)]
+        action = draw.choices(able, [weight[a.kind] for a in able])[0]
+        left.remove(action)
+        done.add(action)
+        ranks[places[action.stage]].append(action)
+    return Schedule("drawn", ranks, places, m)
 
 
 def possible(schedule: Schedule) -> bool:

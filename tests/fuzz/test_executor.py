@@ -16,7 +16,9 @@ from torch.nn import functional
 
 from helpers.pipeline import Pipeline, add_tied, make_tie
 from helpers.ranks import launch
-from helpers.schedules import Action, Schedule, waves
+from helpers.schedules import waves
+
+from . import definition
 
 RANKS, VOCAB, WIDTH, LENGTH = 4, 7, 5, 3
 GROUPS = [ranks for n in (2, 3, 4) for ranks in itertools.combinations(range(RANKS), n)]
@@ -51,21 +53,7 @@ class Case:
         draw.shuffle(rank_of)
         count = draw.choice([1, 1, 1, 2, 3])
         m = draw.randint(1, 5 if count == 1 else 2)
-        split = draw.random()  # how many of the backwards are split
-        backward = {
-            (s, i): "IW" if draw.random() < split else "B" for s in range(stages) for i in range(m)
-        }
-        waiting = [Action("F", s, i) for s in range(stages) for i in range(m)]
-        waiting += [Action(kind, s, i) for (s, i), kinds in backward.items() for kind in kinds]
-        orders, done = [[] for _ in range(size)], set()
-        eager = {kind: 0.05 + draw.random() for kind in "FBIW"}
-        while waiting:
-            ready = [a for a in waiting if needs(a, stages, backward) <= done]
-            action = draw.choices(ready, [eager[a.kind] for a in ready])[0]
-            waiting.remove(action)
-            done.add(action)
-            orders[rank_of[action.stage]].append(action)
-        return waves(Schedule("drawn", orders, rank_of, m), count)
+        return waves(definition.drawn(draw, rank_of, m), count)
 
     def draw_edges(self):
         """Return where the stages begin and end in the model; stages in the middle may be empty."""
@@ -114,18 +102,6 @@ class Case:
             else:
                 batches.append((ids, targets))
         return batches
-
-
-def needs(action, stages, backward):
-    """Return the actions that must come before one. backward: "B" or "IW", by stage and number."""
-    kind, stage, i = action
-    if kind == "F":
-        return {Action("F", stage - 1, i)} if stage else set()
-    if kind == "W":
-        return {Action("I", stage, i)}
-    if stage == stages - 1:
-        return {Action("F", stage, i)}
-    return {Action("F", stage, i), Action(backward[stage + 1, i][0], stage + 1, i)}
 
 
 def loss_of(logits, targets):

@@ -1,16 +1,12 @@
-"""Random communication programs: a legal one is never judged, and one that hangs always is.
+"""Random communication programs that can't hang are never judged; test_hangs.py has those that do.
 
 A legal program is made from one sequence of events that all ranks share: a message, a collective,
 a group. Each rank does its own part of each event in the order of the sequence, so no order of the
 ranks can make it hang. It may start its parts asynchronously and wait for them later, do them in a
 thread, or be late.
-
-A program that hangs is made from a legal one: at a random place one rank, or several, do what
-nobody answers. Then the verdict must come, and name the ranks that wait.
 """
 
 import random
-import re
 import threading
 import time
 
@@ -23,16 +19,6 @@ from helpers.ranks import launch, supervisor
 pytestmark = pytest.mark.stress
 MODES = pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
 COLLECTIVES = ("all_reduce", "broadcast", "all_gather", "reduce", "barrier", "objects")
-
-
-@pytest.fixture
-def impatient(monkeypatch):
-    """Ranks are judged often and soon, so that what isn't proven shows."""
-    monkeypatch.setattr(supervisor, "STALL_S", 0.2)
-    monkeypatch.setattr(supervisor, "ASK_S", 0.05)
-
-
-# --- programs ------------------------------------------------------------------------------------
 
 
 def legal_events(seed: int, ranks: int) -> list[tuple]:
@@ -143,126 +129,14 @@ def several_legal(seeds: list[int]) -> str:
 
 
 @MODES
-def test_legal_programs_are_never_judged(checked, effort, numbers, impatient):
+def test_legal_programs_are_never_judged(checked, effort, numbers, monkeypatch):
+    # Often and soon, so that what isn't proven shows.
+    monkeypatch.setattr(supervisor, "STALL_S", 0.2)
+    monkeypatch.setattr(supervisor, "ASK_S", 0.05)
     for ranks in (2, 4):
         for _ in range(effort(1, 5)):
             seeds = [numbers.randrange(1 << 30) for _ in range(effort(3, 12))]
-            report = judged(several_legal, ranks, checked, seeds)
+            how = {"timeout": 120, "on_error": "report", "quiet": True, "checked": checked}
+            report = launch(several_legal, ranks, (seeds,), **how)
             assert report.ok, f"{ranks} ranks, seeds {seeds}: {report.failure}"
             assert report.results == ["done"] * ranks
-
-
-# --- programs that hang ---------------------------------------------------------------------------
-
-
-def receive(peer, tag=0):
-    dist.recv(torch.zeros(2), peer, tag=tag)
-
-
-def send(peer, tag=0):
-    dist.send(torch.zeros(2), peer, tag=tag)
-
-
-def poll(peer):
-    work = dist.irecv(torch.zeros(2), peer)
-    while not work.is_completed():
-        time.sleep(0.01)
-
-
-def thread_that_receives(peer, joined):
-    thread = threading.Thread(target=receive, args=(peer,))
-    thread.start()
-    if joined:
-        thread.join()
-
-
-def crossed(peer, tag):
-    works = [dist.isend(torch.zeros(2), peer, tag=tag), dist.irecv(torch.zeros(2), peer, tag=tag)]
-    for work in works:
-        work.wait()
-
-
-def in_turn(groups):
-    for group in groups:
-        dist.all_reduce(torch.zeros(2), group=group)
-
-
-# What each rank of a few does, by its number among them. Two ranks unless it says otherwise.
-HANGS = {
-    "nobody sends": lambda me, ranks: receive(ranks[1]) if me == 0 else None,
-    "nobody receives": lambda me, ranks: send(ranks[1]) if me == 0 else None,
-    "nobody receives an isend": (
-        lambda me, ranks: dist.isend(torch.zeros(2), ranks[1]).wait() if me == 0 else None
-    ),
-    "a ring of sends": lambda me, ranks: send(ranks[(me + 1) % len(ranks)]),
-    "a ring of receives": lambda me, ranks: receive(ranks[me - 1]),
-    "other tags": lambda me, ranks: (send, receive)[me](ranks[1 - me], tag=5 + me),
-    "other tags, later": lambda me, ranks: crossed(ranks[1 - me], tag=5 + me),
-    "a collective less": (
-        lambda me, ranks: (
-            dist.all_reduce(torch.zeros(2), group=dist.new_group(ranks))
-            if me
-            else dist.new_group(ranks)
-        )
-    ),
-    "groups in another order": (
-        lambda me, ranks: in_turn([dist.new_group(ranks) for _ in range(2)][:: 1 - 2 * (me == 0)])
-    ),
-    "asks for ever": lambda me, ranks: poll(ranks[1 - me]) if me == 0 else receive(ranks[0]),
-    "a thread that is joined": lambda me, ranks: thread_that_receives(ranks[1 - me], True),
-    "a thread that is left": lambda me, ranks: thread_that_receives(ranks[1 - me], me == 0),
-    "a group of members only": (
-        lambda me, ranks: (
-            dist.new_group(ranks, use_local_synchronization=True) if me else receive(ranks[1])
-        )
-    ),
-}
-MAKES_GROUPS = ("a collective less", "groups in another order")  # for which every rank must come
-
-
-def waiting_ranks(name: str, stuck: list[int]) -> list[int]:
-    """Those of a few ranks that wait for ever; the others of them return."""
-    if name in ("nobody sends", "nobody receives", "nobody receives an isend"):
-        return stuck[:1]
-    return stuck[1:] if name == "a collective less" else stuck
-
-
-def hanging(seed: int, name: str, stuck: list[int]) -> None:
-    """A legal program, and then a few ranks that can't go on, while the others return."""
-    rank = dist.get_rank()
-    Runner(offset=0).run(legal_events(seed, dist.get_world_size()))
-    dist.barrier()
-    if rank in stuck:
-        HANGS[name](stuck.index(rank), stuck)
-    elif name in MAKES_GROUPS:
-        for _ in range(1 + (name == "groups in another order")):
-            dist.new_group(stuck)
-
-
-@MODES
-def test_a_program_that_hangs_is_told(checked, effort, numbers, impatient):
-    names = list(HANGS)
-    numbers.shuffle(names)
-    for name in names[: effort(2, len(names))] * effort(1, 4):
-        ranks = numbers.choice((2, 3, 4))
-        several = name.startswith("a ring")
-        stuck = numbers.sample(range(ranks), numbers.randint(2, ranks) if several else 2)
-        seed = numbers.randrange(1 << 30)
-        report = judged(hanging, ranks, checked, seed, name, stuck)
-        told = f"{name}, ranks {stuck} of {ranks}, seed {seed}: {report}"
-        assert report.failure, told
-        assert "did not finish within" not in report.failure.sentence, told
-        rows = str(report).splitlines()[1:]
-        for rank in range(ranks):
-            row = next(row for row in rows if row.startswith(f"  rank {rank} "))
-            words = ("sends", "receives", "calls")
-            waits = rank in waiting_ranks(name, stuck)
-            assert any(word in row for word in words) == waits, told
-            if waits:  # as a rank, not as a line, a tag or a size
-                said = re.sub(r"(line|tag) \d+|\d+ float32", "", report.failure.sentence)
-                assert re.search(rf"\b{rank}\b", said), told
-
-
-def judged(program, ranks: int, checked: bool, *args, timeout: float = 120):
-    how = {"timeout": timeout, "on_error": "report", "quiet": True, "checked": checked}
-    return launch(program, ranks, args, **how)

@@ -40,22 +40,10 @@ BUILDERS = (
 
 
 def drawn(draw: random.Random) -> Schedule:
-    """A schedule that can run: stages on random ranks, in an order in which all can be done."""
-    size, m = draw.randint(1, 4), draw.randint(1, 5)
+    """Stages on random ranks, in an order in which all can be done."""
+    size = draw.randint(1, 4)
     places = [draw.randrange(size) for _ in range(draw.randint(1, 6))]
-    stages, done, ranks = len(places), set(), [[] for _ in range(size)]
-    split = {
-        (s, i): draw.random() < draw.choice((0, 0.5, 1)) for s in range(stages) for i in range(m)
-    }
-    left = [Action(k, s, i) for (s, i), two in split.items() for k in ("FIW" if two else "FB")]
-    weight = {k: draw.choice((0.1, 1, 5)) for k in "FBIW"}
-    while left:
-        able = [a for a in left if definition.possible_now(a, done, stages)]
-        action = draw.choices(able, [weight[a.kind] for a in able])[0]
-        left.remove(action)
-        done.add(action)
-        ranks[places[action.stage]].append(action)
-    return Schedule("drawn", ranks, places, m)
+    return definition.drawn(draw, places, draw.randint(1, 5))
 
 
 def named(draw: random.Random) -> Schedule:

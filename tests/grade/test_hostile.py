@@ -155,10 +155,10 @@ def test_solutions_truths_and_the_work_of_others_are_not_there(confined, tmp_pat
     other = tmp_path / "neighbor" / "work.py"
     other.parent.mkdir()
     other.write_text("def add_one(number): return number + 1")
-    names = [str(ROOT / name) for name in ("DP", "demo.py", "tests", "tasks/programs/dp_1.py")]
+    names = [str(ROOT / name) for name in ("DP", "demo.py", "tests", "tasks/programs/dp.py")]
     names += [
         str(ROOT / "tasks" / "truth" / "dp_1.py"),
-        str(ROOT / "tasks" / "programs" / "dp_1.py"),
+        str(ROOT / "tasks" / "programs" / "dp.py"),
     ]
     names += [str(confined.checks / "truth" / "t_1.py"), str(confined.small.root), str(other)]
     body = f"raise ValueError([name for name in {names!r} if os.path.exists(name)])"

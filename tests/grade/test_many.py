@@ -331,4 +331,4 @@ def test_an_example_can_be_graded(tmp_path, monkeypatch):
     assert any("Task DP-1: " in text for text in texts) and any(map(find_regions, texts))
     monkeypatch.setattr(example, "ROOT", tmp_path)
     with pytest.raises(TaskError, match="only the edition with the solutions has wrong work"):
-        example.bodies_of(task)
+        example.programs_of(task)

@@ -1,50 +1,33 @@
 """Each task as a student meets it: right work passes, and each wrong program is named."""
 
 import queue
-import textwrap
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from helpers.grade.example import planted, programs_of
 from helpers.grade.judge import judge
-from helpers.grade.marks import find_regions, replace_regions
+from helpers.grade.marks import find_regions
 from helpers.grade.submission import Submission
-from helpers.grade.task import ROOT, load_module, load_task, task_ids
+from helpers.grade.task import ROOT, Program, load_module, load_task, task_ids
 from helpers.grade.tracked import tracked_files
 
 AT_ONCE = 2
 NAMES = [name for name in tracked_files(ROOT)[0] if name.endswith((".py", ".json"))]
 
 
-def programs_of(task_id: str) -> tuple[dict[str, str], tuple]:
-    """The right bodies of a task, and the wrong programs."""
-    path = ROOT / "tasks" / "programs" / load_task(task_id).path.name
-    if not path.is_file():
-        return {}, ()
-    planted = load_module(path, f"programs_{path.stem}")
-    return getattr(planted, "RIGHT", {}), planted.PROGRAMS
-
-
-def planted(task, body: str) -> str:
-    """The text of the task's file with another body in the place of its solution."""
-    text, body = (ROOT / task.file).read_text(encoding="utf-8"), textwrap.dedent(body)
-    return replace_regions(text, lambda r: body if r.task == task.id else r.body, task.file)
-
-
 def missed(task_id: str, submission: Submission) -> list[str]:
     """What the verdicts on all bodies of a task should have said and didn't."""
-    found, (right, wrong) = load_task(task_id), programs_of(task_id)
+    found = load_task(task_id)
     path = submission.root / found.task.file
     solution = path.read_text(encoding="utf-8")
-    texts = [("the solution", solution, "")]
-    texts += [(name, planted(found.task, body), "") for name, body in right.items()]
-    texts += [(program.name, planted(found.task, program.body), program.says) for program in wrong]
     missing = []
-    for name, text, says in texts:
-        path.write_text(text, encoding="utf-8")
+    for program in (Program(task_id, "the solution", {}), *programs_of(found.task)):
+        path.write_text(planted(found.task, program.work, solution), encoding="utf-8")
         said = judge(found, submission)
-        if said.passed == bool(says) or says not in said.reason:
-            missing.append(f"{name}: expected {says or 'a pass'!r}\n{said}\n{said.details}")
+        if said.passed == bool(program.says) or program.says not in said.reason:
+            expected = f"{program.name}: expected {program.says or 'a pass'!r}"
+            missing.append(f"{expected}\n{said}\n{said.details}")
     path.write_text(solution, encoding="utf-8")
     return missing
 
@@ -91,8 +74,16 @@ def test_solutions_and_programs_belong_to_tasks():
                 marked.setdefault(region.task, set()).add(name)
     assert set(marked) == set(ids)
     for task_id in ids:  # a later script may carry the solution along, marked too
-        wrong = programs_of(task_id)[1]
-        assert load_task(task_id).task.file in marked[task_id]
-        assert all(p.says for p in wrong) and len({p.name for p in wrong}) == len(wrong)
-    files = {path.stem for path in (ROOT / "tasks" / "programs").glob("[!_]*.py")}
-    assert files <= {task_id.lower().replace("-", "_") for task_id in ids}
+        task = load_task(task_id).task
+        assert task.file in marked[task_id]
+        programs = programs_of(task)
+        assert any(program.says for program in programs)
+        assert len({program.name for program in programs}) == len(programs)
+    for path in (ROOT / "tasks" / "programs").glob("*.py"):
+        assert {p.task for p in load_module(path, f"programs_{path.stem}").PROGRAMS} <= set(ids)
+
+
+def test_a_piece_that_the_solution_does_not_have_is_an_error():
+    task = load_task("DP-1").task
+    with pytest.raises(ValueError, match="the solution of DP-1 has no 'flat -='"):
+        planted(task, {"flat -=": ""}, (ROOT / task.file).read_text(encoding="utf-8"))

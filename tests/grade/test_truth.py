@@ -2,13 +2,12 @@
 
 import ast
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from helpers.grade.parcel import pack, unpack
 from helpers.grade.task import ROOT, load_module, load_task, load_truth, task_ids
-from helpers.grade.verify import draw, same, verify
+from helpers.grade.verify import draw, mistakes, same, verify
 
 SEEDS = (1, 23, 456)
 TRAINS = ("DP-PP-2",)  # its truth trains a model for each case, for seconds: one seed
@@ -43,7 +42,7 @@ def test_its_facts(task_id):
     assert len(set(task.hints)) == 3
     run = load_module(load_task(task_id).path, "lab_task").run
     assert run.__code__.co_argcount == 2
-    source = Path(run.__code__.co_filename).read_text(encoding="utf-8")
+    source = load_task(task_id).path.read_text(encoding="utf-8")
     assert "tasks.truth" not in source and "tasks import truth" not in source
 
 
@@ -62,6 +61,6 @@ def test_its_cases_are_plain_data_and_drawn_anew(task_id):
 def test_each_mistake_has_its_own_sentence(task_id):
     task, truth, drawn_cases = drawn(task_id)
     for cases in drawn_cases.values():  # in none of which two of them coincide: `draw` sees to that
-        for sentence, mistake in getattr(truth, "MISTAKES", {}).items():
+        for sentence, mistake in mistakes(truth).items():
             said = verify(truth, cases, [mistake(case) for case in cases], task.ranks)
             assert said is not None and sentence in said

@@ -121,14 +121,6 @@ def test_a_cell_that_takes_too_long_is_ended(book):
         execute(nbformat.v4.new_notebook(cells=[cell]), book.folder, cell_seconds=8)
 
 
-def test_a_lesson_runs_static_and_in_the_folder_of_the_notebooks(book):
-    notebook = nbformat.v4.new_notebook()
-    code = "import os; print(os.environ['LAB_STATIC'], os.path.basename(os.getcwd()))"
-    notebook.cells = [nbformat.v4.new_code_cell(code)]
-    execute(notebook, book.folder)
-    assert notebook.cells[0].outputs[0].text == "1 notebooks\n"
-
-
 def test_names_pick_lessons_and_an_unknown_one_is_refused(book):
     assert [found.name for found in books(book.root, ["00"])] == ["00_halving"]
     with pytest.raises(SystemExit, match="No lesson starts with '07'. There are: 00_halving."):

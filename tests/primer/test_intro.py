@@ -46,13 +46,6 @@ def refused(monkeypatch, capsys):
     return run_here
 
 
-def test_a_process_ends_with_the_sentence_and_code_1():
-    ended = run(*SMALL, "--heads", "7")
-    assert ended.returncode == 1
-    (line,) = ended.stderr.splitlines()
-    assert line.startswith("error: ") and "7" in line
-
-
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [

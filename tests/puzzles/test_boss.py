@@ -9,7 +9,6 @@ import part5
 import pytest
 from cluster import Dist, outcome, run
 from cluster.errors import Forged, OutOfMemory, WrongShard
-from cluster.leaderboard import compete
 
 from helpers.cluster import Layout, estimate
 from helpers.cost import gpt
@@ -58,23 +57,6 @@ def test_a_pipeline_takes_what_the_cluster_model_says():
     found = outcome(run(part3.part3_training_loop, 6, 6, 24, 1, profile="measured"))
     assert found.time == pytest.approx(expected.seconds, rel=0.03)
     assert found.mfu == pytest.approx(expected.utilisation.mfu, rel=0.03)
-
-
-def test_two_tiers():
-    gather = Dist(48, "measured").profile._gather
-    inside, across = gather(1e9, tuple(range(8))), gather(1e9, tuple(range(16)))
-    assert across > 6 * inside
-    assert gather(1e9, (0, 8)) > 4 * across  # two cards alone have an eighth of the nodes' network
-
-
-def test_table_of_the_notebook(monkeypatch):
-    from cluster import leaderboard
-
-    monkeypatch.setitem(leaderboard.DEFAULTS, 5, (48, 60, 48, 1))
-    table = compete({"ddp": part0.train_ddp, "boss": part5.part5_training_loop})
-    first, second = table.splitlines()[1:]
-    assert first.startswith("1") and "boss" in first and " % " in first
-    assert "ddp" in second and "runs out of memory" in second
 
 
 def test_an_activation_must_be_computed_again():

@@ -2,7 +2,6 @@
 
 import json
 
-import part0
 import part1
 import part2
 import part4
@@ -10,7 +9,7 @@ import pytest
 from cluster import Dist, outcome, run
 from cluster.facts import Facts
 from cluster.machine import read_machine
-from lib import Activation, Model, WeightGrad
+from lib import Activation, WeightGrad
 from steps import data_parallel, layers_of
 from utils import get_model_theoretical_best_time, get_training_stats
 
@@ -99,29 +98,11 @@ def test_memory_counts_a_value_for_each_key_it_lies_under():
     run(step, 1, 1, 1, profile="classic")
 
 
-def test_ddp_demo_of_the_lab_done_right():
-    found = outcome(run(part0.train_ddp, 8, 36, 32, 2, profile="classic"))
-    load, update = WEIGHT / (450e9 * 0.9), 3 * WEIGHT / (3072e9 * 0.9)
-    reduce = WEIGHT / (450e9 * 0.65) + 1e-5
-    by_hand = 36 * (load + reduce) + 35 * update + 2 * 2 * 36 * forward_by_hand(2)
-    assert found.time == pytest.approx(by_hand, rel=1e-12)
-
-
 @pytest.mark.parametrize("layers", [16, 32, 64])
 def test_part_4_has_full_score_on_32_ranks(layers):
     found = outcome(run(part4.part4_training_loop, 32, layers, 2048, 64, profile="classic"))
     assert found.points == (5.0, 5, 5)
     assert found.mfu >= 0.80 and found.memory <= 60e9
-
-
-def test_part_4_on_64_ranks_is_as_good_as_whole_layer_collectives_allow():
-    """0.695: 64 layers are reduced while each rank computes 32 samples. Without any other cost than
-    loading whole weights it would be 0.6952."""
-    found = outcome(run(part4.part4_training_loop, 64, 64, 2048, 64, profile="classic"))
-    bound = 64 * (2 * forward_by_hand(32) + WEIGHT / 45e9 + 2e-5 + WEIGHT / (450e9 * 0.9))
-    assert found.best / bound == pytest.approx(0.6952, abs=5e-5)
-    assert found.mfu == pytest.approx(0.6950, abs=5e-5)
-    assert found.points == (3.5, 3, 5)
 
 
 def test_overlap_and_groups_cost_what_whole_collectives_cost():
@@ -150,16 +131,6 @@ def test_values_built_by_hand_can_be_looked_at():
     assert Activation(0, 8, [5], 8).memory() == H * BLOCK
 
 
-def test_log_has_the_events_of_the_lab():
-    models = run(data_parallel, 2, 1, 4, profile="classic")
-    assert [event.typ for event in models[1].log] == [
-        "load_weights", "forward", "loss", "backward", "all_reduce", "update",
-    ]  # fmt: skip
-    event = models[1].log[1]
-    assert (event.layer, event.rank, event.samples) == (0, 1, {2, 3})
-    assert event.duration == forward_by_hand(2)
-
-
 def test_a_calculon_file_with_offsets(tmp_path):
     table = json.loads((read_machine.__globals__["FOLDER"] / "h100.json").read_text())
     for network in table["networks"]:
@@ -175,8 +146,3 @@ def test_a_calculon_file_with_offsets(tmp_path):
     network = read_machine(path).network(32)
     assert network.seconds("all_reduce", 45e9, 4) == pytest.approx(0.75 + 2e-5)
     assert network.seconds("p2p", 45e9, 4) == pytest.approx(1 + 2e-5)
-
-
-def test_the_whole_model_default_arguments_of_the_lab():
-    model = Model()
-    assert (model.rank, model.world_size, model.num_layers, model.global_batch_size) == (0, 1, 2, 1)

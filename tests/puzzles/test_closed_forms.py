@@ -2,7 +2,6 @@
 
 import json
 
-import eight
 import part2
 import part3
 import pytest
@@ -10,7 +9,7 @@ from cluster import outcome, run
 from cluster.machine import FOLDER, read_machine
 from cluster.profiles import Bytes
 
-from helpers.schedules import gpipe, naive, one_f_one_b
+from helpers.schedules import naive, one_f_one_b
 from helpers.simulate import Costs, simulate
 
 
@@ -49,12 +48,6 @@ def test_naive_pipeline_beside_the_schedule_simulator(fast):
     found = outcome(run(part2.part2_training_loop, 4, 8, 16, profile="bytes", machine=fast))
     costs, update = costs_of(fast, 2, 16)
     assert found.time == pytest.approx(simulate(naive(4), costs).step_time + update, rel=1e-6)
-
-
-def test_gpipe_beside_the_schedule_simulator(fast):
-    found = outcome(run(eight.gpipe, 4, 8, 6, profile="bytes", machine=fast))
-    costs, update = costs_of(fast, 2, 1)
-    assert found.time == pytest.approx(simulate(gpipe(4, 6), costs).step_time + update, rel=1e-6)
 
 
 @pytest.mark.parametrize("ranks", [2, 4])

@@ -29,10 +29,6 @@ async def both_receive_first(m):
     await m.send(1 - m.rank, m.get_input_activation([0]))
 
 
-async def round_of_three(m):
-    await m.receive((m.rank + 1) % 3)
-
-
 async def one_has_returned(m):
     if m.rank == 2:
         return m
@@ -75,8 +71,6 @@ async def groups_in_two_orders(m):
 CASES = [
     (both_receive_first, 2, "deadlock: rank 0 waits for rank 1 (it receives from rank 1), and rank "
      "1 waits for rank 0 (it receives from rank 0): none of them can go first"),
-    (round_of_three, 3, "rank 0 waits for rank 1 (it receives from rank 1), rank 1 waits for rank "
-     "2 (it receives from rank 2), and rank 2 waits for rank 0"),
     (one_has_returned, 4, "deadlock: rank 0 waits for rank 2 (it is in all_reduce of the weight "
      "gradient of layer 1), which has ended already"),
     (receive_without_a_send, 2, "rank 0 waits for rank 1 (it receives from rank 1), which has "

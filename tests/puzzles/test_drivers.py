@@ -11,7 +11,6 @@ import pytest
 from cluster import Dist, Model, PuzzleError, outcome, run
 from cluster.driver import Driver
 from cluster.tape import replay, tape_of
-from steps import data_parallel
 
 STEPS = [
     (part1.part1_training_loop, (8, 6, 16, 1)),
@@ -91,13 +90,6 @@ def test_awaited_twice():
 
     with pytest.raises(PuzzleError, match="rank 0 awaits the same thing twice: it was in a coll"):
         run(step, 1, 1, 1)
-
-
-def test_a_notebook_runs_a_loop_of_its_own():
-    async def cell():
-        return outcome(run(data_parallel, 2, 2, 4))
-
-    assert asyncio.run(cell()) == outcome(run(data_parallel, 2, 2, 4))
 
 
 def test_names_of_the_lab_below_the_model():

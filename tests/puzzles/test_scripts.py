@@ -47,23 +47,16 @@ def test_part(part, flags, says, tmp_path):
 @pytest.mark.parametrize(
     ("script", "flags", "says"),
     [
-        ("part2.py", [], "error: rank 0 runs out of memory at"),
+        ("part2.py", [], "\n  at part2.py, line "),
         ("part0.py", ["--ranks", "5"], "error: a batch of 32 samples cannot be divided by 5 ranks"),
         ("part1.py", ["--profile", "fast"], "error: there is no profile 'fast'"),
-        ("part3.py", ["--machine", "tpu"], "error: there is no machine 'tpu'"),
-        ("part4.py", ["--ranks", "0"], "error: Dist(0): a cluster has 1 rank or more"),
         ("eight.py", ["nine"], "there is no puzzle 'nine'; they are: basic, accumulation, ddp"),
     ],
 )
 def test_wrong_flags_end_with_a_sentence_and_code_2(script, flags, says, tmp_path):
     done = python(PUZZLES / script, *flags, cwd=tmp_path)
-    assert done.returncode == 2 and says in done.stderr
+    assert done.returncode == 2 and says in done.stderr and "error: " in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_error_names_the_line_of_the_step(tmp_path):
-    done = python(PUZZLES / "part2.py", cwd=tmp_path)
-    assert "\n  at part2.py, line " in done.stderr
 
 
 def test_eight(tmp_path):
@@ -201,8 +194,6 @@ cluster.tape.tape_of = lambda models: "[" * 200_000
     [
         ({"tape": TABLE % '[[["load", 0, 0, 1000000007]]]'}, "at most 4,096 shards"),
         ({"tape": TABLE % '{"x": []}'}, "no tape of a run"),
-        ({"tape": TABLE % "[[5]]"}, "a row of the tape makes no sense"),
-        ({"tape": "[" * 200_000}, "no tape of a run"),
         ({"tape": 5}, "what came back is no tape"),
         (5, "what came back is no tape"),
     ],

@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 from cluster import PuzzleError, outcome, run
-from cluster.errors import Doubled, Missing, WrongShard
+from cluster.errors import Missing, WrongShard
 from cluster.facts import WEIGHT, Facts, covers, missing_parts, numbers_in
 from cluster.tape import replay, tape_of
 from steps import data_parallel
@@ -75,18 +75,12 @@ def test_forged_value_by_way_of_the_books_is_refused():
         (lambda table: table.insert(3, ["free", 1]), "a row of the tape makes no sense"),
         (lambda table: table.insert(3, ["open", "/etc/passwd"]), "a row of the tape makes no"),
         (lambda table: table.insert(9, ["collective", "__init__", 1, 0]), "makes no sense"),
-        (lambda table: table.insert(0, 7), "makes no sense"),
         (lambda table: table.insert(0, ["input", "f" * 1000]), "makes no sense"),
-        (lambda table: table.insert(0, ["load", 0, 0, 1.0]), "makes no sense"),
-        (lambda table: table.insert(0, ["load", [], 0, 1]), "makes no sense"),
         (lambda table: table.insert(0, ["load", 10**400, 0, 1]), "there is no layer 1000"),
         (lambda table: table.insert(0, ["load", 0, 0, 10**400]), "at most 4,096 shards"),
         (lambda table: table.insert(0, ["empty", -1]), "empty_grad: there is no layer -1"),
         (lambda table: table.insert(0, ["load", True, 0, 1]), "makes no sense"),
         (lambda table: table.insert(0, []), "makes no sense"),
-        (lambda table: table.insert(0, {"load": 0}), "makes no sense"),
-        (lambda table: table.insert(0, [["load"], 0, 0, 1]), "makes no sense"),
-        (lambda table: table.insert(0, ["group", {}]), "makes no sense"),
         (lambda table: table.insert(0, ["take", 99]), "makes no sense"),
         (lambda table: rows("input")(table)[0].__setitem__(1, "f"), "makes no|count twice"),
     ],
@@ -96,23 +90,12 @@ def test_tape_that_was_changed(change, says):
         outcome(replay(changed(taped(), change), CASE))
 
 
-def test_sum_played_twice():
-    def twice(table):
-        grad = rows("collective")(table)[0][2]
-        table.insert(table.index(rows("collective")(table)[0]), ["add", grad, grad])
-
-    with pytest.raises(Doubled, match="would count twice"):
-        replay(changed(taped(), twice), CASE)
-
-
 @pytest.mark.parametrize(
     "tape",
     [
         "",
-        "[]",
         "3",
         "[" * 200_000,
-        '{"version": 1}',
         '{"version": 1, "case": [2, 2, 4], "ranks": [[]]}',
         '{"version": 1, "case": [2, 2, 4], "ranks": {"x": [], "y": []}}',
         '{"version": 1, "case": [2, 2, 4], "ranks": [[], 5]}',
@@ -121,12 +104,6 @@ def test_sum_played_twice():
 )
 def test_no_tape(tape):
     with pytest.raises(PuzzleError, match="this is no tape of a run"):
-        replay(tape, CASE)
-
-
-def test_tape_of_another_case():
-    tape = tape_of(run(data_parallel, 2, 2, 8, keep_tape=True))
-    with pytest.raises(PuzzleError, match=r"no tape of a run on \(2, 2, 4\)"):
         replay(tape, CASE)
 
 

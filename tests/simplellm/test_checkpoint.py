@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from simplellm.checkpoint import load_model, save_model
-from simplellm.llama import CausalLLama, LLama, slice_stages
+from simplellm.llama import CausalLLama, LLama
 
 
 def model(seed=0, **sizes):
@@ -33,12 +33,6 @@ def test_there_and_back(tmp_path, shared):
     assert (other.lm_head.weight is other.model.embed_tokens.weight) == shared
 
 
-def test_stages_too(tmp_path):
-    one, two = (slice_stages(model(seed), 2)[1] for seed in (0, 1))
-    save_model(one, tmp_path / "stage")
-    assert same(one, load_model(two, tmp_path / "stage"))
-
-
 def test_the_model_keeps_its_type(tmp_path):
     save_model(model(), tmp_path / "net")
     net = load_model(model(1).double(), tmp_path / "net")
@@ -54,15 +48,10 @@ def test_the_model_keeps_its_type(tmp_path):
             r"embed_tokens.weight is \(50, 24\) in the file and \(60, 24\) in this",
         ),
         (
-            {"hidden_dim": 8},
-            r"layers.0.mlp.gate_proj.weight is \(96, 24\) in the file and \(8, 24\)",
-        ),
-        (
             {"n_layers": 3},
             r"has no model.layers.2.self_attn.q_proj.weight, \(24, 24\) in this model",
         ),
         ({"n_layers": 1}, r"its model.layers.1.\S+weight, \(\d+(, \d+)?\), is not in this model"),
-        ({"shared": True}, r"its lm_head.weight, \(50, 24\), is not in this model"),
     ],
     ids=str,
 )
@@ -74,28 +63,17 @@ def test_the_checkpoint_of_another_model_changes_nothing(tmp_path, sizes, senten
     assert same(other, untouched)
 
 
-def test_no_file(tmp_path):
+@pytest.mark.parametrize("kept", [slice(0), slice(5), slice(-1), None])
+def test_what_is_no_checkpoint(tmp_path, kept):
+    file = tmp_path / "net"
     with pytest.raises(FileNotFoundError, match="there is no checkpoint at .*net: write one with"):
-        load_model(model(), tmp_path / "net")
-
-
-def test_a_folder_in_place_of_a_file(tmp_path):
+        load_model(model(), file)
     with pytest.raises(OSError, match="cannot be read"):
         load_model(model(), tmp_path)
-
-
-@pytest.mark.parametrize("keep", [0, 5, 400, -1])
-def test_a_file_that_was_cut_off(tmp_path, keep):
-    save_model(model(), tmp_path / "net")
-    (tmp_path / "net").write_bytes((tmp_path / "net").read_bytes()[:keep])
+    save_model(model(), file)
+    file.write_bytes(file.read_bytes()[kept] if kept else b"Once upon a time there was a story.")
     with pytest.raises(ValueError, match="is not a whole safetensors checkpoint .* cut off"):
-        load_model(model(), tmp_path / "net")
-
-
-def test_another_kind_of_file(tmp_path):
-    (tmp_path / "net").write_text("Once upon a time there was a checkpoint that was a story.")
-    with pytest.raises(ValueError, match="is not a whole safetensors checkpoint .* another kind"):
-        load_model(model(), tmp_path / "net")
+        load_model(model(), file)
 
 
 def test_a_full_disk_leaves_the_old_file_and_no_draft(tmp_path, monkeypatch):

@@ -48,13 +48,6 @@ def own_text(tmp_path, documents=25):
 # Windows
 
 
-def test_batches_have_the_right_shape_and_type(tokenizer):
-    batches = iter(TinyStories(tokenizer, batch_size=3, seq_l=64))
-    for batch in islice(batches, 5):
-        assert batch.shape == (3, 64) and batch.dtype == torch.int64
-        assert 0 <= batch.min() and batch.max() < tokenizer.vocab_size
-
-
 def test_windows_are_cut_back_to_back_from_the_stories(tokenizer):
     batches = list(islice(TinyStories(tokenizer, batch_size=2, seq_l=50), 40))
     ids = torch.cat([batch.flatten() for batch in batches]).tolist()
@@ -62,6 +55,7 @@ def test_windows_are_cut_back_to_back_from_the_stories(tokenizer):
     for text in islice(stories(), 40):
         wanted += [*tokenizer.encode(text), tokenizer.eos_id]
     assert len(ids) == 4000 and ids == wanted[:4000]
+    assert batches[0].shape == (2, 50) and batches[0].dtype == torch.int64
 
 
 def test_batch_size_and_window_do_not_change_the_stream():
@@ -124,7 +118,7 @@ def test_seed_and_split(tokenizer):
 # What is in use is said once
 
 
-def test_one_line_says_what_is_in_use(tokenizer, capsys):
+def test_one_line_says_what_is_in_use(tokenizer, capsys, monkeypatch):
     batches = TinyStories(tokenizer, batch_size=1, seq_l=8)
     iter(batches), iter(batches), iter(TinyStories(tokenizer, batch_size=1, seq_l=16))
     assert capsys.readouterr().out == (
@@ -132,15 +126,10 @@ def test_one_line_says_what_is_in_use(tokenizer, capsys):
         'the real TinyStories: source="hub"\n'
     )
     iter(TinyStories(tokenizer, rank=2, world_size=3))  # rank 0 has said it for all
-    assert capsys.readouterr().out == ""
-
-
-def test_it_can_be_silenced(tokenizer, capsys, monkeypatch):
-    iter(TinyStories(tokenizer, quiet=True))
+    iter(TinyStories(tokenizer, quiet=True, seed=3))
     monkeypatch.setenv("SIMPLELLM_QUIET", "1")
-    iter(TinyStories(tokenizer))
-    captured = capsys.readouterr()
-    assert captured.err == captured.out == ""
+    iter(TinyStories(tokenizer, seed=4))
+    assert capsys.readouterr().out == ""
 
 
 # The hub, with a stand-in for the package
@@ -196,12 +185,6 @@ def test_the_hub_without_the_package(monkeypatch):
         next(iter(TinyStories(Letters(), source="hub")))
 
 
-def test_more_ranks_than_stories_on_the_hub(monkeypatch):
-    hub(monkeypatch, [{"text": "Ann."}, {"text": "Ben."}])
-    with pytest.raises(ValueError, match="4 ranks cannot share 2 documents: rank 3 gets none"):
-        next(iter(TinyStories(Letters(), source="hub", rank=3, world_size=4)))
-
-
 # A text of one's own
 
 
@@ -222,21 +205,33 @@ def test_ranks_share_a_text_file(tmp_path):
     assert parts[2] == [*wanted[2::3], wanted[2]]  # the shorter part begins again
 
 
-def test_skip_goes_around_a_finite_source(tmp_path):
-    path = own_text(tmp_path, documents=5)
-    assert documents(TextFile(path, Letters(), skip=3), 3) == ["text 3", "text 4", "text 0"]
-    assert documents(TextFile(path, Letters(), skip=3000 + 2), 2) == ["text 2", "text 3"]
-
-
-def test_a_text_shorter_than_a_sequence(tmp_path):
-    path = own_text(tmp_path, documents=3)  # each 6 letters and an end
+@pytest.mark.parametrize(
+    ("documents", "how", "sentence"),
+    [
+        (
+            3,  # each 6 letters and an end
+            {"batch_size": 1, "seq_l": 22, "quiet": True},
+            "has 21 tokens, and one sequence takes 22: use a longer text or shorter sequences.",
+        ),
+        (
+            9,
+            {"split": "validation"},
+            'has 9 documents, and every 10th is held out for split="validation", so that split is '
+            "empty: it takes 10 or more.",
+        ),
+        (
+            5,
+            {"world_size": 8, "rank": 7},
+            '8 ranks cannot share the 5 documents of "PATH" (split="train"): use fewer ranks or '
+            "more text.",
+        ),
+    ],
+)
+def test_a_text_that_is_too_short(tmp_path, documents, how, sentence):
+    path = own_text(tmp_path, documents)
     with pytest.raises(ValueError) as caught:
-        iter(TextFile(path, Letters(), batch_size=1, seq_l=22, quiet=True))
-    assert str(caught.value) == (
-        f'"{path}" has 21 tokens, and one sequence takes 22: use a longer text or shorter '
-        "sequences."
-    )
-    next(iter(TextFile(path, Letters(), batch_size=1, seq_l=21, quiet=True)))
+        iter(TextFile(path, Letters(), **how))
+    assert str(caught.value).endswith(sentence.replace("PATH", str(path)))
 
 
 def test_words_that_the_tokenizer_never_saw_are_told(tmp_path, capsys, monkeypatch):
@@ -248,26 +243,6 @@ def test_words_that_the_tokenizer_never_saw_are_told(tmp_path, capsys, monkeypat
         next(iter(TextFile(path, small, batch_size=1, seq_l=16)))
         said = capsys.readouterr().out
         assert ("stories-small knows few of its words: 0." in said) == told
-
-
-def test_more_ranks_than_documents(tmp_path):
-    path = own_text(tmp_path, documents=5)
-    with pytest.raises(ValueError) as caught:
-        TextFile(path, Letters(), world_size=8, rank=7)
-    assert str(caught.value) == (
-        f'8 ranks cannot share the 5 documents of "{path}" (split="train"): use fewer ranks or '
-        "more text."
-    )
-
-
-def test_an_empty_split(tmp_path):
-    path = own_text(tmp_path, documents=9)
-    with pytest.raises(ValueError) as caught:
-        TextFile(path, Letters(), split="validation")
-    assert str(caught.value) == (
-        f'"{path}" has 9 documents, and every 10th is held out for split="validation", so that '
-        "split is empty: it takes 10 or more."
-    )
 
 
 # Python's own reference
@@ -283,11 +258,7 @@ def test_python_reference(capsys):
         for split, count in (("train", 60), ("validation", 7))
     )
     assert len(set(train)) == 60 and not set(train) & set(held_out)
-
-
-def test_python_reference_with_too_many_ranks():
-    count = PythonReference(Letters()).count
-    with pytest.raises(ValueError, match=f"500 ranks cannot share the {count} documents of the Py"):
+    with pytest.raises(ValueError, match=f"share the {reference.count} documents of the Py"):
         PythonReference(Letters(), world_size=500)
 
 
@@ -303,7 +274,6 @@ def test_a_python_without_its_reference(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"batch_size": 0}, "batch_size is 0, and must be a whole number, 1 or more."),
         ({"batch_size": 2.0}, "batch_size is 2.0, and must be a whole number, 1 or more."),
         (
             {"seq_l": 1},
@@ -311,9 +281,6 @@ def test_a_python_without_its_reference(monkeypatch):
             "predict).",
         ),
         ({"skip": -3}, "skip is -3, and must be a whole number, 0 or more."),
-        ({"num_workers": -1}, "num_workers is -1, and must be a whole number, 0 or more."),
-        ({"seed": -1}, "seed is -1, and must be a whole number, 0 or more."),
-        ({"world_size": 0}, "world_size is 0, and must be a whole number, 1 or more."),
         ({"rank": "1"}, "rank is '1', and must be a whole number, 0 or more."),
         (
             {"rank": 3, "world_size": 3},
@@ -330,15 +297,10 @@ def test_wrong_arguments(tokenizer, arguments, sentence):
 
 
 def test_a_thing_that_is_no_tokenizer():
-    with pytest.raises(
-        TypeError, match=r"needs a tokenizer such as SPTokenizer\(\), and got a str"
-    ):
-        TinyStories("stories-4096")
-
-
-def test_a_tokenizer_without_an_end_of_text():
     class Endless(Letters):
         eos_id = -1
 
+    with pytest.raises(TypeError, match="needs a tokenizer such as .* and got a str"):
+        TinyStories("stories-4096")
     with pytest.raises(ValueError, match=r"no end-of-text token \(eos_id is -1\)"):
         TinyStories(Endless())

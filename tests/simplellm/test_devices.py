@@ -91,12 +91,12 @@ def test_tokens_on_a_gpu_are_checked_on_request_only(monkeypatch):
 # The PyTorch that simplellm needs.
 
 
-@pytest.mark.parametrize("version", ["2.6.0", "2.13.0+cpu", "2.10.0a0+git123", "3.0"])
+@pytest.mark.parametrize("version", ["2.6.0", "2.10.0a0+git123", "3.0"])
 def test_a_torch_that_is_new_enough(version):
     simplellm.check_torch(version)
 
 
-@pytest.mark.parametrize("version", ["2.5.1", "1.13.1+cu117", None, "", "unknown"])
+@pytest.mark.parametrize("version", ["2.5.1", "1.13.1+cu117", None, "unknown"])
 def test_a_torch_that_is_too_old_or_missing(version):
     found = re.escape(version or "none")
     sentence = f"needs PyTorch 2.6 or newer and found {found} .*pip install torch==2.13.0"
@@ -130,12 +130,3 @@ def test_an_old_torch_is_found_out_on_import(tmp_path, file):
     assert done.stderr.splitlines()[-1].startswith(
         "ImportError: simplellm needs PyTorch 2.6 or newer and found 1.13.1 for the Python at"
     )
-
-
-def test_no_torch_is_found_out_on_import():
-    done = python("import sys; sys.modules['torch'] = None; import simplellm")
-    assert "ImportError: simplellm needs PyTorch 2.6 or newer and found none" in done.stderr
-
-
-def test_the_installed_torch_is_this_one():
-    assert simplellm.installed_torch() == torch.__version__

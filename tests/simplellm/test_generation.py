@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from simplellm.generation import cached_scores, choose, generate, next_scores
+from simplellm.generation import choose, generate
 from simplellm.llama import CausalLLama, LLama
 
 
@@ -30,10 +30,6 @@ def test_greedy_takes_the_likeliest_token_and_slides_past_the_context():
     assert text == by_hand(net, [1, 2, 3], 12)
     assert len(text) == 15 > net.max_seq
     assert text == net.generate([1, 2, 3], 12) == generate(net, torch.tensor([1, 2, 3]), 12)
-
-
-def test_a_prompt_longer_than_the_context():
-    net = model()
     assert net.generate(list(range(20)), 3) == by_hand(net, range(20), 3)
 
 
@@ -83,15 +79,12 @@ def drawn(count=4000, **how):
     [
         ({}, [0.5, 0.3, 0.15, 0.05]),
         ({"temperature": 0.0}, [1, 0, 0, 0]),
-        ({"temperature": 1e-300}, [1, 0, 0, 0]),
         ({"temperature": 0.5}, [0.685, 0.247, 0.0616, 0.0068]),
         ({"temperature": 1e9}, [0.25, 0.25, 0.25, 0.25]),
-        ({"top_k": 1}, [1, 0, 0, 0]),
         ({"top_k": 2}, [0.625, 0.375, 0, 0]),
         ({"top_k": 99}, [0.5, 0.3, 0.15, 0.05]),
         ({"top_p": 0.01}, [1, 0, 0, 0]),
         ({"top_p": 0.6}, [0.625, 0.375, 0, 0]),
-        ({"top_p": 1.0}, [0.5, 0.3, 0.15, 0.05]),
         ({"top_k": 3, "top_p": 0.82}, [0.625, 0.375, 0, 0]),
     ],
     ids=str,
@@ -113,22 +106,14 @@ def test_dropout_is_off_meanwhile_and_training_goes_on():
     assert not net.training
 
 
-def test_training_works_after_generating():
-    net = model()
-    net.generate([1], 3)
-    net(torch.tensor([[1, 2]])).sum().backward()
-    assert net.lm_head.weight.grad is not None
-
-
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
-        ({"temperature": -1}, r"temperature must be 0 \(greedy\) or more, not -1"),
         ({"temperature": float("nan")}, "temperature must be .* not nan"),
         ({"top_k": 0}, "top_k must be 1 or more, not 0"),
-        ({"top_p": 0}, r"top_p must be in \(0, 1\], not 0"),
         ({"top_p": 1.5}, r"top_p must be in \(0, 1\], not 1.5"),
         ({"max_new_tokens": -1}, "max_new_tokens must be 0 or more, not -1"),
+        ({"prompt_ids": "Once"}, r"token ids, not text: pass tokenizer.encode\(text\)"),
         ({"prompt_ids": []}, "the prompt is empty: give at least one token"),
         ({"prompt_ids": [[1], []]}, r"the prompt \(number 1 of the batch\) is empty"),
         ({"prompt_ids": [1, 50]}, "token 50 at row 0, column 1 is outside the vocabulary of 50"),
@@ -136,13 +121,8 @@ def test_training_works_after_generating():
     ids=str,
 )
 def test_wrong_settings(how, sentence):
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence):
         model().generate(**{"prompt_ids": [1]} | how)
-
-
-def test_text_in_place_of_tokens():
-    with pytest.raises(TypeError, match=r"token ids, not text: pass tokenizer.encode\(text\)"):
-        model().generate("Once upon a time")
 
 
 def test_a_model_whose_training_went_wrong():
@@ -157,16 +137,3 @@ def test_with_a_cache_the_text_is_the_same():
     prompts = [[1, 2, 3], [4], [5, 6, 7, 8, 9, 10, 11, 12, 13, 14]]
     for how in ({}, {"temperature": 0.8, "top_k": 9, "seed": 3}):
         assert net.generate(prompts, 10, cache=True, **how) == net.generate(prompts, 10, **how)
-
-
-def test_the_cached_scores_are_those_of_the_whole_window():
-    net = model().double()
-    past = [[] for _ in net.model.layers]
-    for length in (3, 4, 5, 8):
-        text = [7, 1, 2, 3, 4, 5, 6, 9][:length]
-        if length == 8:  # several tokens behind others would need a mask of their own
-            past = [[] for _ in net.model.layers]
-        torch.testing.assert_close(
-            cached_scores(net, text, past), next_scores(net, [text]), rtol=1e-12, atol=1e-12
-        )
-        assert past[0][0].shape[2] == length

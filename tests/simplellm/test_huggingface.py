@@ -16,20 +16,19 @@ LLAMA3 = {
     "factor": 8.0,
     "low_freq_factor": 1.0,
     "high_freq_factor": 4.0,
-    "original_max_position_embeddings": 32,
+    "original_max_position_embeddings": 64,
 }
 VARIANTS = [
     {},
     {"num_kv_heads": 2},
-    {"num_kv_heads": 1},
-    {"shared": True},
     {"head_dim": 16},
     {"hidden_dim": 40, "norm_eps": 1e-3},
     {"padding_idx": 3},
     {"shared": True, "padding_idx": 3, "num_kv_heads": 2},
     {"rope_parameters": {"rope_theta": 500.0}},
     {"rope_parameters": {"rope_type": "linear", "factor": 4.0}},
-    {"rope_parameters": LLAMA3},
+    # Of its eight rotations the fast ones stay, one is slowed a little, the slow ones by 8.
+    {"rope_parameters": LLAMA3, "head_dim": 16},
 ]
 IDS = torch.randint(0, 50, (2, 60), generator=torch.Generator().manual_seed(1))
 IDS[0, 5:8] = 3
@@ -156,18 +155,8 @@ def test_folders_with_something_missing(tmp_path):
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match="there is no .*model.safetensors: .* one file"):
         from_hf(tmp_path)
-    (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(FileNotFoundError):
-        from_hf(tmp_path)
     (tmp_path / "config.json").write_text("half a")
     with pytest.raises(ValueError, match="config.json is not JSON"):
-        from_hf(tmp_path)
-
-
-def test_a_config_without_a_size(tmp_path):
-    to_hf(model(), tmp_path)
-    (tmp_path / "config.json").write_text('{"vocab_size": 50}')
-    with pytest.raises(ValueError, match="does not describe a LLaMA: 'hidden_size' is missing"):
         from_hf(tmp_path)
 
 

@@ -17,7 +17,6 @@ from simplellm.llama import (
     whole_name,
 )
 from simplellm.losses import causalLLMLoss
-from simplellm.slicing import layer_counts
 
 SIZES = dict(dmodel=24, num_heads=4, ctx_size=16, device="cpu")
 IDS = torch.randint(0, 50, (3, 12), generator=torch.Generator().manual_seed(1))
@@ -125,19 +124,6 @@ def test_a_list_says_how_many_layers_each_stage_gets():
     assert torch.equal(run(stages), net(IDS))
 
 
-def test_layers_left_over_go_to_the_first_stages():
-    assert layer_counts(7, 3) == [3, 2, 2]
-    assert layer_counts(8, 3) == [3, 3, 2]
-
-
-def test_a_single_stage_is_a_copy_of_the_whole_model():
-    net = whole(shared=True)
-    (only,) = slice_stages(net, 1)
-    assert torch.equal(only(IDS), net(IDS))
-    assert only.lm_head.weight is only.model.embed_tokens.weight
-    assert only.lm_head.weight is not net.lm_head.weight
-
-
 @pytest.mark.parametrize(
     ("n_stages", "sentence"),
     [
@@ -204,11 +190,6 @@ def test_a_stage_of_two_ends_has_its_head_from_the_start():
     assert ends.forward_end(ends.embed(IDS)).shape == (3, 12, 50)
 
 
-def test_shared_weights_tie_the_first_stage_to_itself():
-    first = LLamaFirstStage(50, n_layers=1, share_weights=True, **SIZES)
-    assert first.lm_head.weight is first._embedding.weight
-
-
 def test_a_first_stage_without_a_head_refuses_forward_end():
     first = LLamaFirstStage(50, n_layers=1, de_embed=False, **SIZES)
     with pytest.raises(RuntimeError, match="no final norm and head: build it with de_embed=True"):
@@ -222,18 +203,6 @@ def test_a_first_stage_without_a_head_refuses_forward_end():
 def test_a_stage_reads_hidden_states_only(x):
     with pytest.raises(ValueError, match=r"hidden states of shape \(batch, sequence, 24\) and got"):
         LLamaStage(n_layers=1, **SIZES)(x)
-
-
-def test_a_sequence_longer_than_the_context():
-    with pytest.raises(ValueError, match="17 tokens is longer than the model's context of 16"):
-        LLamaLastStage(50, n_layers=1, **SIZES)(torch.zeros(1, 17, 24))
-
-
-def test_a_token_outside_the_vocabulary():
-    ids = IDS.clone()
-    ids[2, 4] = 99
-    with pytest.raises(ValueError, match="token 99 at row 2, column 4 is outside the vocabulary"):
-        LLamaFirstStage(50, n_layers=0, **SIZES).embed(ids)
 
 
 @pytest.mark.parametrize("cls", [LLamaFirstStage, LLamaLastStage])

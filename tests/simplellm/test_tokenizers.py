@@ -1,5 +1,4 @@
 import pickle
-import random
 import sys
 from itertools import islice
 
@@ -37,11 +36,7 @@ def test_sizes_and_special_ids(tokenizer):
     assert tokenizer.vocab_size == len(tokenizer) == int(tokenizer.name.split("-")[1])
     ids = tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id, tokenizer.pad_id
     assert ids == (0, 1, 2, 3)
-
-
-def test_the_default_is_the_large_one():
-    assert SPTokenizer().vocab_size == 4096
-    assert SPTokenizer().encode("Once") == SPTokenizer("stories-4096").encode("Once")
+    assert SPTokenizer().name == "stories-4096"
 
 
 @pytest.mark.parametrize("text", HARD)
@@ -49,25 +44,11 @@ def test_any_text_comes_back(tokenizer, text):
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-def test_random_texts_come_back(tokenizer):
-    chance = random.Random(0)
-    alphabet = "ab Tom  \n\t\u2581\ue000é日🙂.,\"'_<>0\x00"
-    for _ in range(500):
-        text = "".join(chance.choice(alphabet) for _ in range(chance.randrange(30)))
-        assert tokenizer.decode(tokenizer.encode(text)) == text
-
-
 def test_stories_come_back_and_use_no_unknown_token(tokenizer):
     for text in islice(stories(seed=9), 50):
         ids = tokenizer.encode(text)
         assert tokenizer.decode(ids) == text
         assert min(ids) > tokenizer.pad_id  # no BOS, no EOS, nothing unknown
-
-
-def test_words_are_pieces(tokenizer):
-    text = next(stories())
-    characters_per_token = len(text) / len(tokenizer.encode(text))
-    assert characters_per_token > (3.5 if tokenizer.vocab_size == 4096 else 2.3)
 
 
 def test_decode_takes_a_tensor_and_leaves_special_ids_out(tokenizer):
@@ -116,12 +97,6 @@ def train(tmp_path, **options):
     path = tmp_path / "tokenizer.model"
     path.write_bytes(model.getvalue())
     return path
-
-
-def test_a_model_of_ones_own_by_path(tmp_path):
-    path = train(tmp_path, vocab_size=400, byte_fallback=True, pad_id=3)
-    for given in (path, str(path)):
-        assert SPTokenizer(given).vocab_size == 400
 
 
 def test_a_model_without_padding_gives_a_valid_row(tmp_path):

@@ -29,11 +29,6 @@ def test_formulas_become_mathml_and_code_and_prices_stay():
     assert written("It's $3 or $4.").count("<math") == 0
 
 
-def test_headings_have_places_and_code_has_colors():
-    html = written("## Who `waits`?\n\n```python\nfor x in y: pass\n```\n")
-    assert '<h2 id="who-waits">' in html and '<span class="k">for</span>' in html
-
-
 @pytest.fixture
 def notebook(tmp_path):
     """A lesson with one of each thing that a page shows."""

@@ -15,7 +15,6 @@ from lessons.book import CHECK, Book
 from lessons.rules import TIMES
 
 TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.MULTILINE)
-MAGIC = re.compile(r"^(\s*)(?:[%!]|\w+ = [%!]).*$", re.MULTILINE)
 HOMEWORK = re.compile(r"^## Homework", re.MULTILINE)
 
 

@@ -8,6 +8,7 @@ along every file that lies beside it, and the data folders next to it. Only task
 """
 
 import ast
+import functools
 import hashlib
 import re
 from collections.abc import Iterator
@@ -38,11 +39,14 @@ def needed_files(book: Book) -> list[Path]:
     waiting = [book.source, *_declared(book), *_named(book), *_checked(book)]
     waiting += book.root.glob(f"tasks/truth/lesson_{book.number}.py")
     needed: set[Path] = set()
+    rooms: set[Path] = set()
     while waiting:
         path = waiting.pop()
         if path not in needed:
             needed.add(path)
-            waiting += _room(path, book.root)
+            if path.parent not in rooms:
+                rooms.add(path.parent)
+                waiting += _room(path.parent, book.root)
             if path.suffix == ".py":
                 waiting += _imported(path, book.root)
     return sorted(needed)
@@ -79,10 +83,10 @@ def _checked(book: Book) -> Iterator[Path]:
         yield from (found.path, book.root / found.task.file, *([truth] if truth.exists() else []))
 
 
-def _room(path: Path, root: Path) -> Iterator[Path]:
-    """What belongs to the package that `path` lies in: files beside it, data folders next to it."""
-    if (path.parent / "__init__.py").is_file() and not path.is_relative_to(root / "tasks"):
-        for neighbour in path.parent.iterdir():
+def _room(folder: Path, root: Path) -> Iterator[Path]:
+    """What belongs to the package that `folder` is: the files in it, data folders next to them."""
+    if (folder / "__init__.py").is_file() and not folder.is_relative_to(root / "tasks"):
+        for neighbour in folder.iterdir():
             if neighbour.is_file() or not any(neighbour.rglob("*.py")):
                 files = _files(neighbour, root)
                 yield from (file for file in files if file.suffix != ".md")  # read by people
@@ -91,14 +95,21 @@ def _room(path: Path, root: Path) -> Iterator[Path]:
 def _imported(path: Path, root: Path) -> Iterator[Path]:
     """The modules of the repository that the Python file `path` imports, wherever in it."""
     above = [folder for folder in path.parents if folder.is_relative_to(root)]
+    for name, level in _imports(path, path.read_text(encoding="utf-8")):
+        yield from _module(name, [path.parents[level - 1]] if level else above)
+
+
+@functools.cache  # most lessons use the same files
+def _imports(path: Path, text: str) -> list[tuple[str, int]]:
+    """The dotted names that a file with this text imports, each with its leading dots."""
+    found = []
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from _module(alias.name, above)
+            found += [(alias.name, 0) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            folders = [path.parents[node.level - 1]] if node.level else above
-            for alias in node.names:
-                yield from _module(f"{node.module or ''}.{alias.name}".strip("."), folders)
+            names = (f"{node.module or ''}.{alias.name}".strip(".") for alias in node.names)
+            found += [(name, node.level) for name in names]
+    return found
 
 
 def _module(name: str, folders: list[Path]) -> list[Path]:
@@ -107,12 +118,11 @@ def _module(name: str, folders: list[Path]) -> list[Path]:
     while name:
         parts = name.split(".")
         for folder in folders:
-            inits = [Path(folder, *parts[:n], "__init__.py") for n in range(1, len(parts) + 1)]
-            found = [
-                path for path in (folder.joinpath(*parts).with_suffix(".py"),) if path.is_file()
-            ]
-            if found or inits[-1].is_file():
-                return [path for path in (*inits, *found) if path.is_file()]
+            place = folder.joinpath(*parts)
+            file = place.with_suffix(".py")
+            if file.is_file() or (place / "__init__.py").is_file():
+                inits = [Path(folder, *parts[:n], "__init__.py") for n in range(1, len(parts) + 1)]
+                return [path for path in (*inits, file) if path.is_file()]
         name = name.rpartition(".")[0]
     return []
 

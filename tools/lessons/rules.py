@@ -65,7 +65,7 @@ def source_faults(notebook: NotebookNode) -> list[str]:
         faults.append("the first cell needs a line '*Reading 30 minutes · tasks 45 · machine 1*'")
     if not re.search(r"^\*With twenty minutes\b.+\*$", first, re.MULTILINE):
         faults.append("the first cell needs a line '*With twenty minutes: …*'")
-    if not _heading_or_bold("Question", text):
+    if not re.search(r"^#+ Question\b|\*\*Question\b", text, re.MULTILINE):
         faults.append("no question: start a heading or bold words with 'Question'")
     if not re.search(r"^## What to remember", text, re.MULTILINE):
         faults.append("no heading '## What to remember'")
@@ -143,7 +143,3 @@ def _of_this_machine(text: str) -> str:
             return word
     found = MACHINE.search(text)
     return found.group() if found else ""
-
-
-def _heading_or_bold(word: str, text: str) -> bool:
-    return bool(re.search(rf"^#+ {word}\b|\*\*{word}\b", text, re.MULTILINE))

@@ -8,10 +8,8 @@ import contextlib
 import io
 import json
 import linecache
-import sys
 import traceback
 
-sys.path[:0] = ["/lab", "/lab/puzzles"]
 YOURS = "your step"
 
 

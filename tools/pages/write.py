@@ -13,6 +13,7 @@ from helpers.play.page import asset as play_asset
 from helpers.play.page import module_text as play_module
 from helpers.timeline.page import FILES, asset, joinable, look_table
 from pages.engine import archive, pyodide, unsolved
+from pages.first import first_answers
 from pages.lesson import Lesson, lesson_page
 from pages.markdown import FORMATTER, html_of
 from pages.shell import LAB, framed
@@ -56,7 +57,7 @@ def everything(root: Path) -> dict[str, bytes]:
         ("design", "Design your cluster"),
         ("puzzles", "Training puzzles"),
     ):
-        body = (ASSETS / f"{name}.html").read_text(encoding="utf-8")
+        body = (ASSETS / f"{name}.html").read_text(encoding="utf-8") + first_answers(name)
         files[f"{name}.html"] = framed(
             title, body, f"{name}.html", scripts=(f"{name}.js",)
         ).encode()
@@ -85,7 +86,7 @@ def scripts(root: Path) -> dict[str, bytes]:
     found = {
         "timeline.js": "\n".join([*parts, look, exports]),
         "site.css": "\n".join([*colors, asset("timeline.css"), play_asset("play.css")]),
-        "play.js": 'import { engine } from "./engine.js";\n' + play,
+        "play.js": 'import { engine, kept } from "./engine.js";\n' + play,
         "puzzles.json": json.dumps(puzzles(root)),
     }
     found |= {name: (ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS}

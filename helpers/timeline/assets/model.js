@@ -22,13 +22,17 @@ export function readModel(head, body) {
 }
 
 function readPart(head, column) {
-  const columns = mapped(head.columns, column);
+  const columns = mapped(head.columns, column), order = inOrder(columns, head);
+  const place = new Uint32Array(order.length); // where each event went
+  order.forEach((event, there) => { place[event] = there; });
+  const went = (numbers) => Array.from(numbers, (event) => place[event]);
   const part = {
     name: head.name, title: head.title, ranks: head.ranks, kinds: head.kinds,
-    pipeline: head.pipeline, lanes: head.lanes, drawn: head.drawn, goesTo: head.goes_to, ...columns,
-    count: columns.start.length,
-    facts: mapped(head.facts, (fact) => readFact(fact, column)),
-    send: column(head.messages.send), recv: column(head.messages.recv),
+    pipeline: head.pipeline, lanes: head.lanes, drawn: head.drawn, goesTo: head.goes_to,
+    ...mapped(columns, (values) => values.map((_, there) => values[order[there]])),
+    count: order.length,
+    facts: mapped(head.facts, (fact) => readFact(fact, column, place)),
+    send: went(column(head.messages.send)), recv: went(column(head.messages.recv)),
     memory: mapped(head.memory, column),
     duration: 0,
   };
@@ -68,10 +72,21 @@ function strengths(part) {
   return strong;
 }
 
-/** A column of one fact. Words lie in the body too, with a zero byte between them. */
-function readFact(fact, column) {
-  const words = fact.words && new TextDecoder().decode(column(fact.words)).split("\0");
-  return { type: fact.type, missing: fact.missing, words, column: column(fact.at) };
+/** The events by row, drawn lane and start; of nested ones the outer comes first, and what takes no
+    time before what starts with it, so that actions keep their order. */
+function inOrder({ rank, lane, start, end }, { drawn, goes_to: goesTo }) {
+  const place = goesTo.map((to) => (to < 0 ? drawn.length : to));
+  const line = Array.from(rank, (row, i) => row * (drawn.length + 1) + place[lane[i]]);
+  return Array.from(line.keys()).sort((a, b) =>
+    line[a] - line[b] || start[a] - start[b] || (end[a] > start[a]) - (end[b] > start[b]) || end[b] - end[a]);
+}
+
+/** One fact: an entry for each event, NaN where it has none; a text's entry is the place in `words`.
+    Without `at` every event has it. The words lie in the body, with a zero byte between them. */
+function readFact({ at, values, words }, column, place) {
+  const entries = new Float64Array(place.length).fill(NaN), having = at && column(at);
+  column(values).forEach((value, k) => { entries[place[having ? having[k] : k]] = value; });
+  return { entries, words: words && new TextDecoder().decode(column(words)).split("\0") };
 }
 
 function mapped(object, change) {
@@ -165,12 +180,9 @@ export function spanOf(part, row) {
 
 /** One fact of an event; undefined where it has none of this name. */
 export function factOf(part, key, i) {
-  const fact = part.facts[key];
-  if (!fact) return undefined;
-  const value = fact.column[i];
-  if (fact.type === "float") return Number.isNaN(value) ? undefined : value;
-  if (value === fact.missing) return undefined;
-  return fact.type === "text" ? fact.words[value] : value;
+  const fact = part.facts[key], entry = fact?.entries[i] ?? NaN;
+  if (Number.isNaN(entry)) return undefined;
+  return fact.words ? fact.words[entry] : entry;
 }
 
 /** All facts of an event, as [name, value]. */

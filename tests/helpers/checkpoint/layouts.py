@@ -12,7 +12,7 @@ from simplellm.llama import CausalLLama, LLama
 from simplellm.losses import causalLLMLoss
 from simplellm.slicing import slice_stage, whole_name
 
-VOCAB, ROWS, LENGTH, MICRO_BATCHES = 24, 6, 8, 2
+VOCAB, ROWS, LENGTH, MICRO_BATCHES = 24, 8, 8, 2
 
 
 def optimizer_for(name, model):
@@ -33,7 +33,7 @@ def make_whole(layers=6, width=8, tied=False):
 
 
 def batch_of(step):
-    """The global batch of a step, (6, 8): whatever the layout, all of it is learnt from."""
+    """The global batch of a step, (8, 8): whatever the layout, all of it is learnt from."""
     draw = torch.Generator().manual_seed(100 + step)
     return torch.randint(0, VOCAB, (ROWS, LENGTH), generator=draw)
 
@@ -41,9 +41,9 @@ def batch_of(step):
 class Trainer:
     """This rank's part of a training on a grid; of one device where the grid has one rank."""
 
-    def __init__(self, grid, optimizer="sgd", tied=False, layers=6):
+    def __init__(self, grid, optimizer="sgd", tied=False):
         self.grid, self.here = grid, grid.coordinates(dist.get_rank() if grid.size > 1 else 0)
-        self.stage = slice_stage(make_whole(layers, tied=tied), self.here.pp, grid.pp)
+        self.stage = slice_stage(make_whole(tied=tied), self.here.pp, grid.pp)
         self.groups = make_groups(grid) if grid.size > 1 else None
         tp = self.groups.tp if grid.tp > 1 else None
         if grid.tp > 1:
@@ -93,7 +93,6 @@ class Trainer:
                 last = self.here.pp == self.grid.pp - 1
                 end = self.stage.lm_head if last else self.stage._embedding
                 add_tied([end.weight], self.tie)
-            self.before_averaging()
             for p in self.stage.parameters():
                 dist.all_reduce(p.grad, group=self.groups.dp)
                 p.grad /= self.grid.dp
@@ -102,9 +101,6 @@ class Trainer:
                 loss /= self.grid.dp
         self.optimizer.step()
         return None if loss is None else loss.item()
-
-    def before_averaging(self):
-        """In the middle of a step."""
 
     def steps(self, start, end):
         """Their losses, where this rank has them."""

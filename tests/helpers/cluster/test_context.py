@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from helpers.cluster import Layout, estimate, preset
-from helpers.cost import ModelConfig, context_parallel_bytes
+from helpers.cost import ModelConfig
 
 MODEL = ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128_256, 131_072)
 LAYOUT = Layout(batch=8, sequence=65536, pp=4, tp=8, flash=True, recompute="none")
@@ -43,7 +43,3 @@ def test_what_cannot_be_cut_is_refused():
         replace(LAYOUT, cp=8, context="ulysses").for_model(MODEL)
     with pytest.raises(ValueError, match="dp 1 x pp 4 x cp 2 x tp 8 is 64 devices, and there"):
         replace(LAYOUT, cp=2).for_model(MODEL, 9)
-
-
-def test_one_rank_alone_sends_nothing():
-    assert context_parallel_bytes(MODEL, 1, 4096, 1) == (0.0, 0.0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.cluster import Layout, estimate, frontier, layouts, preset, search
+from helpers.cluster import estimate, frontier, layouts, preset, search
 from helpers.cost import gpt
 from helpers.simulate import OutOfMemory
 
@@ -65,12 +65,6 @@ def test_the_frontier():
     assert frontier([]) == []
 
 
-def test_fields_that_all_share():
-    found = search(MODEL, A100, 8, 16, flash=True, recompute="none", zero=1)
-    assert all(e.layout.flash and e.layout.zero == 1 for e in found)
-    assert {e.layout.recompute for e in found} == {"none"}
-
-
 def test_nothing_goes_or_nothing_fits():
     with pytest.raises(ValueError, match="a batch of 7 on 4096 devices: no layout cuts 12 layers"):
         search(MODEL, A100, 4096, 7)
@@ -78,9 +72,3 @@ def test_nothing_goes_or_nothing_fits():
         search(gpt(12288, 96, 96), A100, 8, 8)
     with pytest.raises(ValueError, match=r"search\(gpus=0\): give a whole number"):
         search(MODEL, A100, 0, 8)
-
-
-def test_a_layout_says_itself():
-    assert str(Layout(8, dp=2, pp=2, chunks=2, zero=1, micro_batch=2)) == (
-        "dp 2 x pp 2 x tp 1, micro-batch 2, 2 chunks, ZeRO 1, recompute full"
-    )

@@ -10,10 +10,8 @@ from helpers.cost import (
     gpt,
     kept_by_layer,
     layer_activations,
-    layers_in_flight,
     read_config,
 )
-from helpers.schedules import in_flight, interleaved, one_f_one_b
 
 CASES = [(6144, 64, 4, 2048, 8), (12288, 96, 1, 2048, 8), (1024, 16, 2, 512, 4)]
 
@@ -33,28 +31,6 @@ def test_the_formulas_of_table_2(h, a, b, s, t):
     assert found(t, False, "selective") == pytest.approx(10 + 24 / t, rel=1e-12)
     assert found(t, False, "full") == 2
     assert found(t, True, "full") == 2 / t
-
-
-@pytest.mark.parametrize("p, m, v", [(8, 64, 3), (4, 8, 2), (35, 280, 3), (4, 32, 1), (1, 4, 1)])
-def test_layers_in_flight_are_those_of_the_schedule(p, m, v):
-    layers = 2 * p * v
-    schedule = interleaved(p, m, v) if v > 1 else one_f_one_b(p, m)
-    flying = in_flight(schedule)[0] * 2  # chunks of two layers
-    assert layers_in_flight(layers, p, v, m) == pytest.approx(flying, abs=2)
-    assert layers_in_flight(layers, p, v) == layers * (1 + (p - 1) / (p * v) if v > 1 else 1)
-
-
-def test_few_micro_batches_keep_less():
-    assert layers_in_flight(64, pp=8, micro_batches=2) == 16
-    assert layers_in_flight(8, pp=4) == 8 and layers_in_flight(8, pp=4, micro_batches=1) == 2
-
-
-def test_175b_interleaved_keeps_more_than_the_memory_of_a_layer_times_layers():
-    model = gpt(12288, 96, 96)
-    layer = layer_activations(model, 1, 2048, 8, True, "selective")
-    plain, more = (layer * layers_in_flight(96, 8, chunks) for chunks in (1, 3))
-    assert plain == pytest.approx(34 * 2048 * 12288 / 8 * 96)
-    assert more / plain == pytest.approx(1 + 7 / 24)
 
 
 def test_a_llama_layer_keeps_what_torch_keeps():
@@ -117,8 +93,3 @@ def test_the_peak_of_a_forward_pass_of_llama_7b():
     assert short.moment == "second residual" and "scores" not in short.activations
     parts = 10 * 4096 + 32 * 128 + 4 * 11008
     assert sum(short.activations.values()) == 2 * 128 * parts
-
-
-def test_a_gpt_2_has_no_gate():
-    names = forward_peak(gpt(64, 2, 4), sequence=8).activations
-    assert "up" in names and "gate" not in names

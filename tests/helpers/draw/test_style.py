@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from helpers.draw.style import BLUE, DARK, GREEN, LIGHT, LOOKS, ORANGE, ink_on, look, theme
+from helpers.draw.style import DARK, LIGHT, LOOKS, ink_on, look, theme
 from helpers.trace import KINDS
 
 
@@ -19,11 +19,6 @@ def contrast(a: str, b: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_the_colours_of_the_house():
-    assert [LOOKS[k].colour for k in "FBW"] == [BLUE, ORANGE, GREEN]
-    assert look("all-reduce").colour == look("send").colour
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_letters_can_be_read_on_their_boxes(kind):
     assert contrast(look(kind).colour, ink_on(look(kind).colour)) >= 4.5
@@ -36,21 +31,16 @@ def test_text_can_be_read_on_the_background(each):
         assert contrast(colour, each.band) >= 4.5
 
 
-def test_kinds_differ_by_letter_not_by_colour_alone():
-    letters = [LOOKS[kind].letter for kind in ("F", "B", "I", "W", "update", "input")]
-    assert len(set(letters)) == len(letters)
-
-
 def test_forward_and_backward_differ_in_a_grey_print():
     for a, b in itertools.combinations("FB", 2):
         assert contrast(LOOKS[a].colour, LOOKS[b].colour) > 2
 
 
-def test_faded_lies_between_colour_and_background():
-    assert LIGHT.faded("#000000", 1) == "#000000" and LIGHT.faded("#000000", 0) == "#FFFFFF"
-    assert LIGHT.faded("#000000", 0.5) == "#808080"
-
-
 def test_unknown_theme():
     with pytest.raises(ValueError, match="no theme 'blue': choose 'light' or 'dark'"):
         theme("blue")
+
+
+def test_kinds_differ_by_letter_not_by_colour_alone():
+    letters = [LOOKS[kind].letter for kind in ("F", "B", "I", "W", "update", "input")]
+    assert len(set(letters)) == len(letters)

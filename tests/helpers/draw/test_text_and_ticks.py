@@ -3,17 +3,9 @@
 import pytest
 
 from helpers.draw.text import (
-    bytes_text,
-    first_that_fits,
-    listed,
-    percent,
-    shortened,
-    significant,
-    tick_labels,
     ticks,
     time_text,
     width_of,
-    wrapped,
 )
 
 
@@ -34,42 +26,6 @@ def test_time_text(seconds, text):
     assert time_text(seconds) == text
 
 
-@pytest.mark.parametrize(
-    "share, text",
-    [
-        (0.336, "34 %"),
-        (1.0, "100 %"),
-        (0.004, "0.4 %"),
-        (1e-17, "0 %"),
-        (0, "0 %"),
-        (-1e-17, "0 %"),
-    ],
-)
-def test_percent(share, text):
-    assert percent(share) == text
-
-
-def test_other_numbers():
-    assert [bytes_text(n) for n in (0, 999, 600e6, 1.234e9)] == [
-        "0 B",
-        "999 B",
-        "600 MB",
-        "1.23 GB",
-    ]
-    assert [significant(v) for v in (0, 1234, 0.00012, 2.5e-7, 1e9)] == [
-        "0",
-        "1,230",
-        "0.00012",
-        "2.50e-07",
-        "1.00e+09",
-    ]
-    assert [listed(words) for words in (["a"], ["a", "b"], ["a", "b", "c"])] == [
-        "a",
-        "a and b",
-        "a, b and c",
-    ]
-
-
 @pytest.mark.parametrize("bold", [False, True])
 @pytest.mark.parametrize("text", ["rank 12", "WWWiiill", "120 ms: 34 % waiting (F, B)", "µ×→…≤"])
 def test_texts_are_never_wider_than_measured(text, bold):
@@ -79,17 +35,6 @@ def test_texts_are_never_wider_than_measured(text, bold):
     font = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")
     drawn = TextPath((0, 0), text, size=20, prop=font).get_extents()
     assert drawn.width <= width_of(text, 20, bold) <= 1.35 * drawn.width
-
-
-def test_fitting_and_wrapping():
-    assert first_that_fits(["F12", "F"], 12, room=12) == "F"
-    assert first_that_fits(["F12", "F"], 12, room=3) == ""
-    lines = wrapped("one two three four", 10, room=width_of("one two", 10))
-    assert lines == ["one two", "three", "four"]
-    assert shortened("three", 10, 100) == "three"
-    assert shortened("three words here", 10, width_of("three w…", 10)) == "three w…"
-    assert shortened("three words here", 10, width_of("three …", 10)) == "three…"
-    assert wrapped("", 10, 100) == [] and wrapped("immeasurable", 10, 5) == ["immeasurable"]
 
 
 @pytest.mark.parametrize(
@@ -104,10 +49,3 @@ def test_fitting_and_wrapping():
 )
 def test_ticks_are_round(low, high, expected):
     assert ticks(low, high, at_most=7) == pytest.approx(expected)
-
-
-def test_labels_have_the_same_number_of_decimals():
-    assert tick_labels([0.0, 0.5, 1.0]) == ["0.0", "0.5", "1.0"]
-    assert tick_labels([0, 500.0, 1000.0]) == ["0", "500", "1,000"]
-    assert tick_labels([-0.0, 0.05, 0.1]) == ["0.00", "0.05", "0.10"]
-    assert tick_labels([3.0]) == ["3"]

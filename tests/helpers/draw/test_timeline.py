@@ -4,7 +4,7 @@ import pytest
 
 from helpers.draw import compare, found, timeline
 from helpers.draw.picture import Line, Polygon, Rect, Text
-from helpers.draw.style import BLUE, DARK, LIGHT, ORANGE, PURPLE, look
+from helpers.draw.style import BLUE, LIGHT, ORANGE, look
 from helpers.trace import Counter, Event, Trace
 from helpers.trace.examples import data_parallel, pipeline
 
@@ -55,11 +55,6 @@ def test_every_text_has_its_place(name, theme, check_layout):
     assert picture.svg().startswith("<svg") and picture.canvas.width == 900
 
 
-@pytest.mark.parametrize("name", ["data parallel", "pipeline", "none", "a moment", "memory only"])
-def test_every_example_becomes_a_png(name):
-    assert timeline(EXAMPLES[name]).png().startswith(b"\x89PNG")
-
-
 def test_the_same_length_is_the_same_time_in_every_row():
     picture = timeline(data_parallel(steps=1))
     boxes = {tuple(r.tip.split(", ")[:2]): r for r in rects(picture, BLUE)}
@@ -93,29 +88,14 @@ def test_a_simulated_rank_waits_for_a_rank_or_for_memory_or_has_finished():
     assert any("for B0" in tip for tip in tips) and not any("bytes" in tip for tip in tips)
 
 
-def test_letters_stand_in_the_boxes_where_they_fit():
-    picture = timeline(pipeline(stages=2, micro_batches=3))
-    assert {"F0", "F1", "F2", "B0", "B1", "B2"} <= set(texts(picture))
-    boxes = rects(picture, BLUE) + rects(picture, ORANGE) + rects(picture, PURPLE)
-    for text in (
-        s
-        for s in picture.canvas.shapes
-        if isinstance(s, Text) and s.text[1:2].isdigit() and s.text[0] in "FB"
-    ):
-        assert any(
-            b.x <= text.x <= b.x + b.width and b.y <= text.y <= b.y + b.height for b in boxes
-        )
-
-
 def test_messages_are_arrows_where_there_are_few():
-    def arrows(**options):
-        picture = timeline(pipeline(stages=3, micro_batches=2), **options)
+    def arrows(micro_batches):
+        picture = timeline(pipeline(stages=3, micro_batches=micro_batches))
         shapes = picture.canvas.shapes
         heads = [s for s in shapes if isinstance(s, Polygon) and s.fill == LIGHT.muted]
         return len(heads), sum(isinstance(s, Line) and s.colour == LIGHT.muted for s in shapes)
 
-    assert arrows() == arrows(arrows=True) == (8, 8)
-    assert arrows(arrows=False) == (0, 0)
+    assert arrows(2) == (8, 8) and arrows(21) == (0, 0)
 
 
 def test_memory_is_a_strip_on_one_scale():
@@ -128,28 +108,12 @@ def test_memory_is_a_strip_on_one_scale():
     assert {"peak 2 GB", "peak 1 GB"} <= set(texts(picture))
 
 
-def test_input_shares_the_row_unless_it_overlaps():
-    def rows(start):
-        trace = Trace([Event(0, "F", 0, 4), Event(0, "input", start, start + 1)])
-        picture = timeline(trace)
-        return {r.y for r in picture.canvas.shapes if isinstance(r, Rect) and r.tip}
-
-    assert len(rows(start=4)) == 1 and len(rows(start=2)) == 2
-
-
 def test_axis_and_legend():
     shown = texts(timeline(data_parallel()))
     assert {"0", "20", "100", "time (ms)"} <= set(shown)
     assert {"forward", "backward", "update", "input", "all-reduce", "waiting"} <= set(shown)
     assert "message" not in shown
     assert "time (µs)" in texts(timeline(Trace([Event(0, "F", 0, 2e-5)])))
-
-
-def test_the_axis_can_be_made_longer():
-    short, long = (
-        rects(timeline(Trace([Event(0, "F", 0, 1)]), duration=d), BLUE)[0].width for d in (None, 4)
-    )
-    assert short == pytest.approx(4 * long, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -173,23 +137,6 @@ def test_the_title_says_what_was_found(trace, words):
     assert found(trace) == words
     assert timeline(trace).title == words
     assert timeline(trace, title="mine").title == "mine"
-
-
-def test_waiting_behind_computing_is_not_counted():
-    early_receive = [
-        Event(1, "F", 0, 4),
-        Event(1, "recv", 0, 4, info={"peer": 0}),
-        Event(0, "F", 0, 3),
-        Event(0, "send", 3, 4, info={"peer": 1}),
-    ]
-    assert found(Trace(early_receive)) == "2 ranks, 4 s: 12 % of the time waiting"  # in the send
-
-
-def test_the_alternative_text_has_the_numbers():
-    assert timeline(data_parallel()).alt == (
-        f"Timeline. {found(data_parallel())}. Of 106 ms, rank 0 computes 62 % and waits 23 %, "
-        "rank 1 computes 68 % and waits 17 % and rank 2 computes 85 %."
-    )
 
 
 def test_two_traces_on_one_scale(check_layout):
@@ -225,41 +172,11 @@ def _axis_width(picture):
     return max(r.width for r in picture.canvas.shapes if isinstance(r, Rect))
 
 
-def test_a_thin_event_between_wide_ones_stays_visible():
-    trace = Trace([Event(0, "F", 0, 1), Event(0, "update", 1, 1.0001), Event(0, "B", 1.001, 2)])
-    (update,) = rects(timeline(trace), PURPLE)
-    assert update.width == 1 and update.height == 26
-
-
-def test_dark_ground():
-    assert timeline(data_parallel(), theme="dark").canvas.theme is DARK
-    with pytest.raises(ValueError, match="no theme 'grey'"):
-        timeline(data_parallel(), theme="grey")
-
-
-def test_memory_is_drawn_where_every_trace_of_a_comparison_counts_it():
-    plain = Trace([Event(0, "F", 0, 1)])
-    counted = Trace([Event(0, "F", 0, 1)], counters=[Counter(0, "memory", 0, 100)])
-    assert "memory" in compare({"a": counted, "b": counted}).svg()
-    assert "memory" not in compare({"a": plain, "b": counted}).svg()
-    assert "memory" in timeline(counted).svg() and counted.counters
-
-
-def test_of_boxes_that_overlap_only_the_last_has_letters():
-    events = [Event(0, "all-reduce", 0.1 * i, 1 + 0.1 * i) for i in range(5)]
-    words = timeline(Trace(events)).svg().count(">all-reduce<")
-    assert words == 2  # in the legend and in one box
-
-
-def test_a_trace_that_counts_steps_says_steps_and_names_layers():
-    events = [Event(0, "F", 0, 1, info={"layer": 3, "micro_batch": 2})]
-    svg = timeline(Trace(events, {"unit": "steps"})).svg()
-    assert "1 steps" in svg and "time (steps)" in svg and "F2 L3" in svg
-
-
-def test_the_label_of_a_wait_stands_beside_a_message_not_below_it():
-    info = {"cause": "dependency", "for": "0B0", "until": 1}
-    picture = timeline(Trace([Event(0, "wait", 0, 4, info=info), Event(0, "send", 0, 2)]))
-    (send,) = rects(picture, look("send").colour)
-    (label,) = (s for s in picture.canvas.shapes if getattr(s, "text", "").startswith("waits"))
-    assert label.x > send.x + 1.3 * send.width  # in the middle of what the message leaves free
+def test_waiting_behind_computing_is_not_counted():
+    early_receive = [
+        Event(1, "F", 0, 4),
+        Event(1, "recv", 0, 4, info={"peer": 0}),
+        Event(0, "F", 0, 3),
+        Event(0, "send", 3, 4, info={"peer": 1}),
+    ]
+    assert found(Trace(early_receive)) == "2 ranks, 4 s: 12 % of the time waiting"  # in the send

@@ -1,9 +1,12 @@
-"""The grid against numpy: a rank is an element of an array, a group is a slice of it."""
+"""The grid against numpy: a rank is an element of an array, a group a slice; and torch's groups."""
 
 import numpy as np
 import pytest
+import torch
+import torch.distributed as dist
 
-from helpers.grid import DIMENSIONS, Coordinates, Grid
+from helpers.grid import DIMENSIONS, Coordinates, Grid, make_groups
+from helpers.ranks import launch
 
 SHAPES = [(1, 1, 1, 1), (2, 3, 1, 1), (2, 2, 1, 2), (3, 1, 1, 4), (1, 4, 2, 2), (2, 2, 3, 2)]
 
@@ -21,15 +24,6 @@ def test_ranks_and_groups_are_elements_and_slices(shape):
         for axis, dimension in enumerate(DIMENSIONS):
             along = tuple(slice(None) if n == axis else at for n, at in enumerate(place))
             assert grid.group(rank, dimension) == tuple(array[along])
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dimension", DIMENSIONS)
-def test_each_rank_is_in_one_group_of_a_dimension(shape, dimension):
-    grid = Grid(**dict(zip(DIMENSIONS, shape, strict=True)))
-    groups = grid.groups(dimension)
-    assert sorted(rank for group in groups for rank in group) == list(range(grid.size))
-    assert all(grid.group(rank, dimension) == group for group in groups for rank in group)
 
 
 def test_neighbours_in_the_pipeline():
@@ -77,3 +71,31 @@ def test_as_many_ranks_as_there_are():
 def test_what_is_not_there_is_refused(wrong, words):
     with pytest.raises(ValueError, match=words):
         wrong()
+
+
+def sums(shape):
+    """For each dimension the sum of all ranks in this rank's group."""
+    grid = Grid(*shape)
+    groups, found = make_groups(grid), {}
+    for dimension in ("dp", "pp", "tp"):
+        total = torch.tensor(float(dist.get_rank()))
+        dist.all_reduce(total, group=getattr(groups, dimension))
+        found[dimension] = total.item()
+    try:
+        make_groups(Grid(3, 3, 1))
+    except ValueError as error:
+        found["error"] = str(error)
+    return found
+
+
+def test_each_rank_is_in_the_groups_that_the_grid_says():
+    grid = Grid(2, 2, 1)
+    for rank, found in enumerate(launch(sums, ranks=4, args=(grid.shape,), timeout=90)):
+        for dimension in ("dp", "pp", "tp"):
+            assert found[dimension] == sum(grid.group(rank, dimension)), (rank, dimension)
+        assert found["error"].startswith("3 x 3 x 1 is 9 ranks, and there are 4")
+
+
+def test_ranks_must_be_connected_first():
+    with pytest.raises(RuntimeError, match=r"make_groups\(grid\) needs connected ranks"):
+        make_groups(Grid())

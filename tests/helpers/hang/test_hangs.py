@@ -188,20 +188,20 @@ def test_a_hang_is_told(program, ranks, sentence, cure, checked):
     assert "did not finish within" not in said, "it was proven, not waited for"
     source = [line.split("| ")[1].strip() for line in said.splitlines() if " | " in line]
     assert any("dist." in line or ".wait()" in line for line in source), said
-    assert report.failure.picture.alt.startswith("Who waits for whom.")
+    assert '<img alt="Who waits for whom.' in report._repr_html_()
 
 
-@pytest.mark.parametrize("program", [asks_for_ever, asks_for_ever_about_several])
-@pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
+@pytest.mark.parametrize(
+    ("program", "checked"), [(asks_for_ever, True), (asks_for_ever_about_several, False)]
+)
 def test_a_loop_that_only_asks_waits(program, checked):
     report = launch(program, 2, timeout=60, on_error="report", quiet=True, checked=checked)
     assert report.failure.sentence.startswith("deadlock: "), report
     assert ".is_completed()" in str(report)
 
 
-@pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
-def test_a_local_group_whose_ranks_are_in_unequally_many(checked):
-    how = {"timeout": 60, "on_error": "report", "quiet": True, "checked": checked}
+def test_a_local_group_whose_ranks_are_in_unequally_many():
+    how = {"timeout": 60, "on_error": "report", "quiet": True}
     said = launch(a_local_group_after_unequal_counts, 3, **how).failure.sentence
     assert "has made 0 groups before" in said and "has made 1 group before" in said
 
@@ -214,7 +214,7 @@ def test_an_unchecked_group_waits_for_its_members_alone():
         if rank == 2:
             dist.recv(torch.ones(1), 0)
         if rank == 1:
-            time.sleep(1.5)
+            time.sleep(1.0)
         dist.new_group([0, 1])
         if rank == 0:
             dist.send(torch.ones(1), 2)
@@ -267,7 +267,7 @@ def test_ranks_that_compute_are_not_stuck():
 
     def slow():
         if dist.get_rank() == 0:
-            time.sleep(1.5)
+            time.sleep(1.0)
         dist.all_reduce(torch.ones(3))
         return "done"
 
@@ -282,7 +282,7 @@ def test_a_thread_that_will_send_is_waited_for():
         if dist.get_rank() == 1:
             dist.recv(x, 0)
             return x.tolist()
-        send = threading.Timer(1.5, dist.send, (x, 1))
+        send = threading.Timer(1.0, dist.send, (x, 1))
         send.start()
         send.join()
         return None
@@ -312,9 +312,9 @@ def test_after_the_timeout_the_diagnosis_says_what_is_known():
             time.sleep(60)
         dist.barrier()
 
-    report = launch(slow, 2, timeout=8, on_error="report", quiet=True)
+    report = launch(slow, 2, timeout=4, on_error="report", quiet=True)
     said = str(report)
-    assert said.startswith("the ranks did not finish within 8 s, and were stopped: rank 1 waits")
+    assert said.startswith("the ranks did not finish within 4 s, and were stopped: rank 1 waits")
     assert "rank 0 is at work at line" in said and "time.sleep(60)" in said
     assert "give the launch more time" in said
 
@@ -326,24 +326,14 @@ def ddp(batches: list[int]):
         model(torch.ones(4, 3)).sum().backward()
 
 
-@pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
-def test_an_all_reduce_that_starts_inside_cpp(checked):
+def test_an_all_reduce_that_starts_inside_cpp():
     """DDP: one rank has a batch more than the other, and waits in backward for ever."""
     # The first model of DDP imports a compiler, which takes long on a busy machine.
-    report = launch(ddp, 2, ([2, 3],), timeout=240, on_error="report", quiet=True, checked=checked)
+    report = launch(ddp, 2, ([2, 3],), timeout=240, on_error="report", quiet=True)
     said = str(report)
     assert "rank 0 left early" in said.splitlines()[0], said
     assert "all_reduce" in said and "started inside C++ by line" in said, said
     assert ".sum().backward()" in said, said
-
-
-def test_ddp_with_equal_batches_goes_through():
-    assert launch(ddp, 2, ([2, 2],), timeout=240, quiet=True) == [None, None]
-
-
-def test_the_next_launch_runs():
-    launch(both_send_first, 2, timeout=30, on_error="report", quiet=True)
-    assert launch(dist.get_rank, 2, timeout=30, quiet=True) == [0, 1]
 
 
 @pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])

@@ -15,36 +15,50 @@ SERVE = (
 )
 
 
-@needs_hosts
-def test_each_host_has_its_name_and_address_and_reaches_the_other():
+@pytest.fixture(scope="module")
+def two():
     with TwoHosts() as two:
-        for host in (0, 1):
-            code = "import socket; print(socket.gethostname())"
-            assert two.run(host, [sys.executable, "-c", code]) == f"{two.names[host]}\n"
-        server = two.start(1, [sys.executable, "-c", SERVE], stdout=subprocess.PIPE, text=True)
-        assert server.stdout.readline() == "ready\n"
-        call = f"import socket; socket.create_connection(('{two.addresses[1]}', 5000)).send(b'x')"
-        two.run(0, [sys.executable, "-c", call])
-        assert server.communicate(timeout=10)[0] == f"{two.addresses[0]} 1\n"
+        yield two
 
 
 @needs_hosts
-def test_a_host_does_not_see_this_machine():
-    with TwoHosts() as two:
-        interfaces = two.run(0, ["ip", "-brief", "link"]).split("\n")
-        assert sorted(line.split("@")[0].split()[0] for line in interfaces if line) == [
-            "eth0",
-            "lo",
-        ]
+def test_each_host_has_its_name_and_address_and_reaches_the_other(two):
+    for host in (0, 1):
+        code = "import socket; print(socket.gethostname())"
+        assert two.run(host, [sys.executable, "-c", code]) == f"{two.names[host]}\n"
+    server = two.start(1, [sys.executable, "-c", SERVE], stdout=subprocess.PIPE, text=True)
+    assert server.stdout.readline() == "ready\n"
+    call = f"import socket; socket.create_connection(('{two.addresses[1]}', 5000)).send(b'x')"
+    two.run(0, [sys.executable, "-c", call])
+    assert server.communicate(timeout=10)[0] == f"{two.addresses[0]} 1\n"
 
 
 @needs_hosts
-def test_the_cable_is_slowed_both_ways():
-    with TwoHosts() as two:
-        got = two.slow(Link(50, 2))
-        assert got in (Link(50, 2), Link(50))  # without netem in the kernel no delay
-        for host in (0, 1):
-            assert "rate 50Mbit" in two.run(host, ["tc", "qdisc", "show", "dev", "eth0"])
+def test_a_host_does_not_see_this_machine(two):
+    interfaces = two.run(0, ["ip", "-brief", "link"]).split("\n")
+    assert sorted(line.split("@")[0].split()[0] for line in interfaces if line) == ["eth0", "lo"]
+
+
+@needs_hosts
+def test_ranks_on_two_hosts_talk_over_the_cable(two):
+    """gloo must take this interface, and not the loopback."""
+    code = "from helpers.ranks.store import interface_to as to; print(*map(to, {}))"
+    for host in (0, 1):
+        assert two.run(host, [sys.executable, "-c", code.format(two.addresses)]) == "eth0 eth0\n"
+
+
+@needs_hosts
+def test_the_cable_is_slowed_both_ways(two):
+    got = two.slow(Link(50, 2))
+    assert got in (Link(50, 2), Link(50))  # without netem in the kernel no delay
+    for host in (0, 1):
+        assert "rate 50Mbit" in two.run(host, ["tc", "qdisc", "show", "dev", "eth0"])
+
+
+@needs_hosts
+def test_a_command_that_fails_is_named(two):
+    with pytest.raises(NoHosts, match="'ip link show none' failed on node1"):
+        two.run(1, ["ip", "link", "show", "none"])
 
 
 @needs_hosts
@@ -54,12 +68,6 @@ def test_what_was_started_ends_with_the_hosts():
         holders = [holder.pid for holder in two._holders]
     assert sleeper.returncode is not None
     assert not [pid for pid in holders if os.path.exists(f"/proc/{pid}")]
-
-
-@needs_hosts
-def test_a_command_that_fails_is_named():
-    with TwoHosts() as two, pytest.raises(NoHosts, match="'ip link show none' failed on node1"):
-        two.run(1, ["ip", "link", "show", "none"])
 
 
 # --- where it cannot be --------------------------------------------------------------------------

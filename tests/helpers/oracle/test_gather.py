@@ -7,6 +7,8 @@ import torch
 
 from helpers.oracle import GatherError, gather, judge
 
+from .simulated import Lab
+
 
 def stages(step, cut=("layers.1", "layers.2", "head")):
     """The step of the whole model as two ranks hold it."""
@@ -17,25 +19,25 @@ def stages(step, cut=("layers.1", "layers.2", "head")):
             for kind in ("before", "gradients", "after")
         }
 
-    return [replace(step, **of(last), state={}, ties={}) for last in (False, True)]
+    return [replace(step, **of(last), ties={}) for last in (False, True)]
 
 
-def test_stages_make_up_the_model_in_the_models_order(lab):
-    here = lab(1)
+def test_stages_make_up_the_model_in_the_models_order():
+    here = Lab(1)
     first, last = stages(here.train()[0])
     whole = gather([last, first], names=here.right.before)
     assert list(whole.before) == list(whole.after) == list(here.right.before)
     assert judge(here.right, whole).ok
 
 
-def test_two_replicas_of_two_stages(lab):
-    here = lab(3)
+def test_two_replicas_of_two_stages():
+    here = Lab(3)
     whole = [gather(stages(step), here.right.before) for step in here.train()]
     assert judge(here.right, whole).ok
 
 
-def test_a_tied_parameter_on_both_ends_may_have_either_name(lab):
-    here = lab(1, tied=True)
+def test_a_tied_parameter_on_both_ends_may_have_either_name():
+    here = Lab(1, tied=True)
     first, last = stages(here.train()[0])
     ends = {}
     for kind in ("before", "gradients", "after"):
@@ -48,8 +50,8 @@ def test_a_tied_parameter_on_both_ends_may_have_either_name(lab):
     assert "2 gradients that were never added" in judge(here.right, gather(parts)).mistake
 
 
-def test_replicas_that_disagree_are_refused(lab):
-    here = lab(1)
+def test_replicas_that_disagree_are_refused():
+    here = Lab(1)
     first, last = stages(here.train()[0])
     other = {"head.weight": last.gradients["head.weight"] + 0.5}
     with pytest.raises(GatherError) as caught:
@@ -62,8 +64,8 @@ def test_replicas_that_disagree_are_refused(lab):
     assert "\n" not in sentence
 
 
-def test_a_name_that_nobody_holds_is_refused(lab):
-    here = lab(1)
+def test_a_name_that_nobody_holds_is_refused():
+    here = Lab(1)
     first, _ = stages(here.train()[0])
     with pytest.raises(
         GatherError, match="^nobody holds the weight before the step of 'layers.1.weight': each"
@@ -76,8 +78,8 @@ def test_a_name_that_nobody_holds_is_refused(lab):
         gather([])
 
 
-def test_replicas_that_hold_the_same_are_one(lab):
-    here = lab(3)
+def test_replicas_that_hold_the_same_are_one():
+    here = Lab(3)
     joined = gather(here.train(), here.right.before)
     assert judge(here.right, joined, shares=[range(6)]).ok
     assert torch.equal(joined.before["head.weight"], here.right.before["head.weight"])

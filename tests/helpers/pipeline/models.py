@@ -10,22 +10,20 @@ VOCAB, WIDTH, LENGTH, ROWS, BLOCKS = 20, 12, 6, 8, 12
 
 
 class Block(nn.Module):
-    """Mixes positions and features. shared: its two halves have one norm and one scale."""
+    """Mixes positions and features; its two halves share one norm and one scale."""
 
-    def __init__(self, shared=True):
+    def __init__(self):
         super().__init__()
         self.norm, self.scale = nn.LayerNorm(WIDTH), nn.Parameter(torch.randn(WIDTH) / 4 + 1)
         self.queries = nn.Linear(WIDTH, WIDTH, bias=False)
         self.up, self.down = nn.Linear(WIDTH, 16), nn.Linear(16, WIDTH)
-        self.norm_2 = self.norm if shared else nn.LayerNorm(WIDTH)
-        self.scale_2 = self.scale if shared else nn.Parameter(torch.ones(WIDTH))
 
     def forward(self, x):
         normal = self.norm(x) * self.scale
         x = x + functional.scaled_dot_product_attention(
             self.queries(normal), normal, normal, is_causal=True
         )
-        return x + self.down(functional.silu(self.up(self.norm_2(x) * self.scale_2)))
+        return x + self.down(functional.silu(self.up(self.norm(x) * self.scale)))
 
 
 class Head(nn.Module):
@@ -37,10 +35,10 @@ class Head(nn.Module):
         return self.out(self.norm(x))
 
 
-def make_model(dtype=torch.float64, shared=True):
+def make_model(dtype=torch.float64):
     """The whole model, always the same: embedding, blocks, head; parts named "0" to "13"."""
     torch.manual_seed(0)
-    blocks = [Block(shared) for _ in range(BLOCKS)]
+    blocks = [Block() for _ in range(BLOCKS)]
     return nn.Sequential(nn.Embedding(VOCAB, WIDTH), *blocks, Head()).to(dtype)
 
 

@@ -59,23 +59,6 @@ def test_a_tie_between_ranks_in_different_numbers_of_groups():
         assert sum(answer is None for answer in answers) == 1
 
 
-def two_replicas():
-    """On each of four ranks, two pipelines of two stages side by side: a tie for each."""
-    rank = dist.get_rank()
-    groups = [dist.new_group([0, 2]), dist.new_group([1, 3])]
-    if rank in (0, 1):
-        dist.new_group([rank], use_local_synchronization=True)
-    tie = make_tie(one_f_one_b(2, 2), groups[rank % 2])
-    weight = nn.Parameter(torch.zeros(4))
-    weight.grad = torch.full((4,), 2.0**rank)
-    add_tied([weight], tie)
-    return weight.grad[0].item()
-
-
-def test_ties_of_two_replicas_side_by_side():
-    assert launch(two_replicas, ranks=4, quiet=True, timeout=60) == [5, 10, 5, 10]
-
-
 def without_tags():
     """On each of two ranks, the gradients of each schedule, with messages as over NCCL."""
     rank, answers = dist.get_rank(), []

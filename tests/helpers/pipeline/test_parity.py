@@ -1,7 +1,8 @@
 """Every schedule on real ranks: gradients and weights after SGD are those of one device.
 
-One launch for each number of ranks does all schedules in both dtypes, on a batch that the
-micro-batches do not divide and whose rows have different numbers of tokens.
+One launch for each number of ranks does all schedules, and two of them in float32 too, on a batch
+that the micro-batches do not divide and whose rows have different numbers of tokens. Up to four
+ranks, with random schedules, are in tests/fuzz/test_executor.py.
 """
 
 import functools
@@ -27,7 +28,7 @@ from helpers.schedules import (
     zb_h2,
     zb_v,
 )
-from helpers.search import Style, walk
+from helpers.search import Style, greedy_walk
 from helpers.simulate import Costs
 from helpers.trace import Recorder
 
@@ -40,16 +41,13 @@ BUILDERS = {
     "1f1b": one_f_one_b,
     "waves": lambda p, m: waves(gpipe(p, 2), 2),
     "interleaved": interleaved,
-    "interleaved, 1 chunk": lambda p, m: interleaved(p, m, 1),
     "interleaved, 3 chunks": lambda p, m: interleaved(p, m, 3),
     "breadth first": breadth_first,
-    "breadth first, 1 chunk": lambda p, m: breadth_first(p, m, 1),
-    "breadth first, 3 chunks": lambda p, m: breadth_first(p, m, 3),
     "zb-h1": zb_h1,
     "zb-h2": zb_h2,
     "zb-v": zb_v,
     "dualpipe-v": dualpipe_v,
-    "searched": lambda p, m: walk(range(p), m, *searching(p, m)),
+    "searched": lambda p, m: greedy_walk(range(p), m, *searching(p, m)),
     "fewer micro-batches than stages": lambda p, m: one_f_one_b(p, 1),
 }
 
@@ -61,7 +59,7 @@ def searching(p, m):
 
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
-CASES = [(name, dtype) for name in BUILDERS for dtype in DTYPES]
+CASES = [(name, "float64") for name in BUILDERS] + [("1f1b", "float32"), ("zb-v", "float32")]
 
 
 def sgd(parameters):
@@ -106,7 +104,7 @@ def one_device(dtype, micro_batches):
     return one_step(make_model(DTYPES[dtype]), loss_of, batches, sgd)
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("name, dtype", CASES)
 def test_the_step_is_that_of_one_device(name, dtype, ranks):
     right = one_device(dtype, BUILDERS[name](ranks, M).micro_batches)
@@ -115,11 +113,11 @@ def test_the_step_is_that_of_one_device(name, dtype, ranks):
     assert verdict.ok and len(verdict.rows) == 2 * len(right.before), str(verdict)
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("name", BUILDERS)
 def test_every_rank_does_what_the_schedule_says_and_keeps_no_more(name, ranks):
     schedule = BUILDERS[name](ranks, M)
-    answers = [answers[name, "float32"] for answers in launched(ranks)]
+    answers = [answers[name, "float64"] for answers in launched(ranks)]
     traces = [trace for _, _, trace in answers]
     assert from_trace(traces[0].merged(*traces[1:])).ranks == schedule.ranks
     outcomes = [outcome for _, outcome, _ in answers]

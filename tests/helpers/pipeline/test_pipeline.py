@@ -8,9 +8,7 @@ from helpers.pipeline import Pace, Pipeline, add_tied, count_next_tokens, count_
 from helpers.ranks import RankFailed, launch
 from helpers.schedules import (
     KINDS,
-    BadSchedule,
     Schedule,
-    crossed_links,
     gpipe,
     interleaved,
     naive,
@@ -96,77 +94,73 @@ def test_tokens_are_counted():
 # --- wrong input: one sentence each --------------------------------------------------------------
 
 
-def said(call, error=ValueError):
-    with pytest.raises(error) as caught:
+def said(call):
+    with pytest.raises(ValueError) as caught:
         call()
     text = str(caught.value)
     assert "\n" not in text
     return text
 
 
-def test_a_batch_smaller_than_the_micro_batches():
-    pipeline, _ = build(gpipe(1, 5))
-    text = said(lambda: pipeline.step(*make_batch(rows=3)))
-    assert text == (
-        "the inputs have 3 rows and the schedule cuts the batch into 5 micro-batches: give at "
-        "least one row for each, or take a schedule with fewer micro-batches"
-    )
+IDS, TARGETS = make_batch()
+STAGE = nn.Identity()
 
 
-def test_a_list_of_another_length():
-    pipeline, _ = build(gpipe(1, 3))
-    ids, targets = make_batch()
-    text = said(lambda: pipeline.step([ids, ids], targets))
-    assert "the inputs are a list of 2 and the schedule has 3 micro-batches" in text
+@pytest.mark.parametrize(
+    "micro_batches, inputs, targets, words",
+    [
+        (
+            5,
+            *make_batch(rows=3),
+            "the inputs have 3 rows and the schedule cuts the batch into 5 micro-batches: give at "
+            "least one row for each, or take a schedule with fewer micro-batches",
+        ),
+        (3, [IDS, IDS], TARGETS, "the inputs are a list of 2 and the schedule has 3 micro-batches"),
+        (2, IDS, make_batch(rows=6)[1], "micro-batch 0 has 4 rows of inputs and 3 of targets"),
+        (2, None, TARGETS, "rank 0 holds the first stage and step() got no inputs"),
+        (2, IDS, None, "rank 0 holds the last stage and step() got no targets"),
+        (
+            2,
+            IDS,
+            TARGETS * 0 - 100,
+            "no target of the batch counts: there is nothing to learn from",
+        ),
+    ],
+)
+def test_batches_that_do_not_fit(micro_batches, inputs, targets, words):
+    pipeline, _ = build(gpipe(1, micro_batches))
+    assert words in said(lambda: pipeline.step(inputs, targets))
 
 
-def test_inputs_and_targets_of_two_batches():
-    pipeline, _ = build(gpipe(1, 2))
-    text = said(lambda: pipeline.step(make_batch()[0], make_batch(rows=6)[1]))
-    assert "micro-batch 0 has 4 rows of inputs and 3 of targets" in text
-
-
-@pytest.mark.parametrize("what, end", [("inputs", "first"), ("targets", "last")])
-def test_a_batch_that_is_missing(what, end):
-    pipeline, _ = build(gpipe(1, 2))
-    batch = dict(zip(("inputs", "targets"), make_batch(), strict=True)) | {what: None}
-    text = said(lambda: pipeline.step(**batch))
-    assert f"rank 0 holds the {end} stage and step() got no {what}" in text
-
-
-def test_no_target_counts():
-    pipeline, _ = build(gpipe(1, 2))
-    ids, targets = make_batch()
-    text = said(lambda: pipeline.step(ids, torch.full_like(targets, -100)))
-    assert text == "no target of the batch counts: there is nothing to learn from"
-
-
-def test_a_stage_that_is_missing_or_superfluous():
-    schedule, stage = parse(TWO_ON_ONE), nn.Identity()
-    text = said(lambda: Pipeline(schedule, {0: stage}, loss=loss))
-    assert "on rank 0 stage 1 is missing: by hand puts stages 0, 1 on it, and it was" in text
-    text = said(lambda: Pipeline(schedule, {0: stage, 1: stage, 2: stage}, loss=loss))
-    assert "on rank 0 stage 2 does not belong here" in text and "given stages 0, 1, 2" in text
-
-
-def test_a_schedule_for_another_number_of_ranks():
-    text = said(lambda: Pipeline(gpipe(3, 2), {0: nn.Identity()}, loss=loss))
-    assert text == (
-        "the schedule GPipe is for 3 ranks and this group has 1: start 3, or build the schedule "
-        "for 1"
-    )
-
-
-def test_a_schedule_that_cannot_run():
-    wrong = Schedule("wrong", parse("rank 0: F0 B0 B1 F1").ranks)
-    text = said(lambda: Pipeline(wrong, {0: nn.Identity()}, loss=loss), BadSchedule)
-    assert "rank 0, position 2: 0B1 needs 0F1" in text
+@pytest.mark.parametrize(
+    "schedule, stages, words",
+    [
+        (
+            parse(TWO_ON_ONE),
+            {0: STAGE},
+            "on rank 0 stage 1 is missing: by hand puts stages 0, 1 on it, and it was",
+        ),
+        (parse(TWO_ON_ONE), dict.fromkeys(range(3), STAGE), "on rank 0 stage 2 does not belong"),
+        (
+            gpipe(3, 2),
+            {0: STAGE},
+            "the schedule GPipe is for 3 ranks and this group has 1: start 3, or build the",
+        ),
+        (
+            Schedule("wrong", parse("rank 0: F0 B0 B1 F1").ranks),
+            {0: STAGE},
+            "rank 0, position 2: 0B1 needs 0F1",
+        ),
+    ],
+)
+def test_stages_and_schedules_that_do_not_fit(schedule, stages, words):
+    assert words in said(lambda: Pipeline(schedule, stages, loss=loss))
 
 
 def test_no_loss_and_a_loss_that_is_none():
-    assert "has no loss" in said(lambda: Pipeline(gpipe(1, 1), {0: nn.Identity()}))
+    assert "has no loss" in said(lambda: Pipeline(gpipe(1, 1), {0: STAGE}))
     pipeline, _ = build(gpipe(1, 2), loss=lambda output, target: output)
-    text = said(lambda: pipeline.step(*make_batch()))
+    text = said(lambda: pipeline.step(IDS, TARGETS))
     assert "the loss returned float64 of shape (4, 6, 20) for micro-batch 0" in text
 
 
@@ -227,7 +221,6 @@ def many_steps():
 
 
 def test_steps_that_differ():
-    assert crossed_links(CROSSED)
     answers = launch(many_steps, ranks=2, quiet=True)
     right = right_gradients()
     sum_of_three = [right_gradients(batch=make_batch(n)) for n in (9, 4, 5)]
@@ -363,46 +356,28 @@ def test_a_stage_that_raises_in_the_middle_ends_all_and_is_named():
     assert "ArithmeticError: the third one is too much" in str(caught.value)
 
 
-def disagreeing(what):
+def disagreeing():
+    """On each of two ranks: what is said where schedules differ, and where dtypes do."""
     import torch.distributed as dist
 
-    rank = dist.get_rank()
-    schedule = naive(2, 4) if what == "schedule" and rank else gpipe(2, 4)
-    dtype = torch.float32 if what == "dtype" and rank else torch.float64
-    try:
-        build(schedule, rank, make_model(dtype))
-    except ValueError as error:
-        return str(error)
+    rank, float32 = dist.get_rank(), make_model(torch.float32)
+    return [
+        said(lambda: build(naive(2, 4) if rank else gpipe(2, 4), rank)),
+        said(lambda: build(gpipe(2, 4), rank, float32 if rank else make_model())),
+    ]
 
 
 def test_ranks_that_disagree_all_say_so():
-    assert set(launch(disagreeing, ranks=2, args=["schedule"], quiet=True)) == {
-        "rank 0 has the schedule (GPipe: 2 ranks, 2 stages, 4 micro-batches) and rank 1 another "
-        "one (naive: 2 ranks, 2 stages, 4 micro-batches): build the pipeline from one schedule "
-        "on all ranks"
-    }
-    assert set(launch(disagreeing, ranks=2, args=["dtype"], quiet=True)) == {
-        "the stages of rank 0 hold float64 and those of rank 1 hold float32: convert the whole "
-        "model before you cut it"
-    }
-
-
-def two_pipelines():
-    """Two replicas of two stages: each pipeline is a group of its own."""
-    import torch.distributed as dist
-
-    rank = dist.get_rank()
-    groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]
-    pipeline, model = build(one_f_one_b(2, 4), rank % 2, group=groups[rank // 2])
-    pipeline.step(*make_batch(seed=rank // 2))
-    return {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
-
-
-def test_two_pipelines_side_by_side():
-    found = launch(two_pipelines, ranks=4, quiet=True)
-    for replica in (0, 1):
-        joined = found[2 * replica] | found[2 * replica + 1]
-        assert_same(joined, right_gradients(batch=make_batch(seed=replica)))
+    for schedules, dtypes in launch(disagreeing, ranks=2, quiet=True):
+        assert schedules == (
+            "rank 0 has the schedule (GPipe: 2 ranks, 2 stages, 4 micro-batches) and rank 1 "
+            "another one (naive: 2 ranks, 2 stages, 4 micro-batches): build the pipeline from one "
+            "schedule on all ranks"
+        )
+        assert dtypes == (
+            "the stages of rank 0 hold float64 and those of rank 1 hold float32: convert the whole "
+            "model before you cut it"
+        )
 
 
 # --- pace ----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import linecache
 import pytest
 
 from helpers.hang import Standing
-from helpers.hang.places import locate
+from helpers.hang.places import CELLS, locate
 from helpers.ranks.failure import (
     LONGEST,
     RankState,
@@ -16,7 +16,6 @@ from helpers.ranks.failure import (
     text_of,
 )
 
-CELLS = {"<cell>": "cell [7]"}
 FRAMES = [("/usr/lib/python3/runpy.py", 3, "run"), ("<cell>", 2, "train")]
 
 
@@ -26,6 +25,7 @@ class Silent(Exception):
 
 
 def setup_module():
+    CELLS["<cell>"] = "cell [7]"
     text = "def train():\n    return 1 / 0\n"
     linecache.cache["<cell>"] = (len(text), None, text.splitlines(keepends=True), "<cell>")
 
@@ -34,59 +34,47 @@ def error(text: str, time: float, kind: str = "RuntimeError") -> dict:
     return {"time": time, "type": kind, "text": text, "frames": FRAMES, "traceback": "…"}
 
 
-def test_the_earliest_error_counts():
-    states = [RankState(0, error=error("late", 2.0)), RankState(1, error=error("early", 1.0))]
-    failure = first_failure(states, CELLS)
-    assert failure.rank == 1
-    assert failure.sentence == (
-        "rank 1 failed first at line 2 of cell [7], in train: RuntimeError: early"
-    )
-    assert failure.details.splitlines() == ["     2 |     return 1 / 0", "  (rank 0 was stopped)"]
+ECHO = error("[gloo] Connection closed by peer [127.0.0.1]:4", 1.0)
+REFUSED = error("[Errno 111] Connection refused", 2.0, "ConnectionRefusedError")  # the program's
 
 
-def test_a_broken_connection_is_only_an_echo():
-    states = [
-        RankState(0, error=error("[gloo] Connection closed by peer [127.0.0.1]:4", 1.0)),
-        RankState(1, error=error("division by zero", 2.0, "ZeroDivisionError")),
-    ]
-    assert first_failure(states, CELLS).rank == 1
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [
+        (
+            [{"error": error("late", 2.0)}, {"error": error("early", 1.0)}],
+            "rank 1 failed first at line 2 of cell [7], in train: RuntimeError: early",
+        ),
+        ([{"error": ECHO}, {"error": error("no", 2.0, "KeyError")}], "rank 1 failed first at line"),
+        ([{"error": ECHO}, {"error": REFUSED}, {}], "rank 1 failed first at line"),
+        ([{"error": ECHO}, {"status": -9}], "rank 1 ended without a word: it was ended by SIGKILL"),
+        ([{"status": 3}], "exit status 3"),
+        ([{"result": b""}, {"error": ECHO}], "rank 0 had returned already"),
+        ([{"error": error("rank 0 …; rank 1 …", 1.0, "Mismatch")}, {}], "rank 0 …; rank 1 …"),
+        ([{"error": error("", 1.0, "MemoryError")}], "in train: MemoryError"),
+        ([{"error": error("None", 1.0, "SystemExit")}], "with exit status 0: "),
+        ([{"error": error("3", 1.0, "SystemExit")}], "exit status 3"),
+        ([{"error": error("no data", 1.0, "SystemExit")}], "train: no data"),
+    ],
+)
+def test_what_is_said_of_the_first_failure(states, words):
+    states = [RankState(rank, **facts) for rank, facts in enumerate(states)]
+    assert words in first_failure(states).sentence
 
 
-def test_a_killed_rank_comes_before_the_echoes():
-    states = [
-        RankState(0, error=error("Connection closed by peer", 1.0)),
-        RankState(1, status=-9),
-    ]
-    said = first_failure(states, CELLS).sentence
-    assert said.startswith("rank 1 ended without a word: it was ended by SIGKILL")
+def test_the_line_is_shown_and_who_was_stopped():
+    states = [RankState(0), RankState(1, error=error("early", 1.0))]
+    details = first_failure(states).details
+    assert details.splitlines() == ["     2 |     return 1 / 0", "  (rank 0 was stopped)"]
 
 
 def test_an_echo_waits_for_its_cause():
-    echo = RankState(0, error=error("Connection closed by peer", 1.0))
+    echo = RankState(0, error=ECHO)
     assert only_echoes([echo, RankState(1)])
     assert not only_echoes([echo, RankState(1, status=-9)])  # here is the cause
     assert not only_echoes([echo, RankState(1, result=b"")])  # a rank that has returned is one too
-    assert not only_echoes([echo, RankState(1, error=echo.error)])  # nobody is left to tell
-
-
-def test_a_connection_of_the_program_itself_is_a_cause():
-    refused = error("[Errno 111] Connection refused", 2.0, "ConnectionRefusedError")
-    echo = error("Connection closed by peer", 1.0, "DistNetworkError")
-    states = [RankState(0, error=echo), RankState(1, error=refused), RankState(2)]
-    assert not only_echoes(states)
-    assert first_failure(states, CELLS).rank == 1
-
-
-def test_exit_status():
-    assert "exit status 3" in first_failure([RankState(0, status=3)], CELLS).sentence
-
-
-def test_a_rank_that_returned_before_its_partner():
-    states = [
-        RankState(0, result=b""),
-        RankState(1, error=error("Connection closed by peer", 1.0)),
-    ]
-    assert "rank 0 had returned already" in first_failure(states, CELLS).sentence
+    assert not only_echoes([echo, RankState(1, error=ECHO)])  # nobody is left to tell
+    assert not only_echoes([echo, RankState(1, error=REFUSED), RankState(2)])
 
 
 def test_a_time_out_says_where_each_rank_stood():
@@ -95,7 +83,7 @@ def test_a_time_out_says_where_each_rank_stood():
         RankState(1, standing=Standing(1, frames=FRAMES)),
         RankState(2),
     ]
-    failure, certain = stopped(states, CELLS, after=5)
+    failure, certain = stopped(states, after=5)
     assert failure.sentence.startswith("the ranks did not finish within 5 s, and were stopped")
     assert "rank 0 has finished" in str(failure)
     assert "rank 1 is at work at line 2 of cell [7], in train" in str(failure)
@@ -103,15 +91,9 @@ def test_a_time_out_says_where_each_rank_stood():
     assert not certain
 
 
-def test_several_ranks_fail_together():
-    text = "different collectives meet: rank 0 …; rank 1 …"
-    states = [RankState(0, error=error(text, 1.0, "Mismatch")), RankState(1)]
-    assert first_failure(states, CELLS).sentence == text
-
-
 def test_library_frames_are_passed_over():
     inside = [("<cell>", 2, "train"), (linecache.__file__, 1, "getline")]
-    assert locate(inside, CELLS).phrase == " at line 2 of cell [7], in train"
+    assert locate(inside).phrase == " at line 2 of cell [7], in train"
 
 
 @pytest.mark.parametrize(
@@ -130,20 +112,6 @@ def test_a_long_text_is_cut_and_says_by_how_much():
     text = text_of(ValueError("a" + "z" * 1_000_000 + "b"))
     assert len(text) < 2 * LONGEST and text[0] == "a" and text[-1] == "b"
     assert f"({1_000_002 - LONGEST:,} characters left out)" in text
-
-
-def test_an_error_without_text_ends_without_a_colon():
-    state = RankState(0, error=error("", 1.0, "MemoryError"))
-    assert first_failure([state], CELLS).sentence.endswith("in train: MemoryError")
-
-
-@pytest.mark.parametrize(
-    ("given", "ending"),
-    [("None", "with exit status 0: "), ("3", "exit status 3"), ("no data", "train: no data")],
-)
-def test_a_rank_that_calls_sys_exit(given, ending):
-    state = RankState(0, error=error(given, 1.0, "SystemExit"))
-    assert ending in first_failure([state], CELLS).sentence
 
 
 def test_a_time_limit_is_said_in_round_seconds():

@@ -2,9 +2,6 @@
 
 import sys
 
-import pytest
-
-from helpers.network import TwoHosts, why_not
 from helpers.ranks.store import address_towards, interface_to
 
 
@@ -15,12 +12,3 @@ def test_the_way_to_this_machine_itself_is_the_loopback():
 
 def test_a_name_that_nobody_knows_has_no_way():
     assert interface_to("no-such-host.invalid") is None
-
-
-@pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can")
-def test_between_two_hosts_it_is_the_cable():
-    code = "from helpers.ranks.store import interface_to as to; print(*map(to, {}))"
-    with TwoHosts() as two:
-        for host in (0, 1):
-            command = [sys.executable, "-c", code.format(two.addresses)]
-            assert two.run(host, command) == "eth0 eth0\n"

@@ -1,8 +1,10 @@
-"""A real notebook kernel: interrupt, restart, kill. The ranks go; the pool goes with the kernel."""
+"""A notebook kernel or a script is interrupted, restarted, killed: ranks and pool go with it."""
 
 import os
 import queue
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -133,15 +135,6 @@ def test_an_interrupt_ends_the_ranks_and_the_next_cell_runs(kernel):
     assert (text, error) == ("sum [2.0, 2.0]\n", "")
 
 
-def test_a_hang_ends_and_the_kernel_lives(kernel):
-    text, error = kernel.run(
-        "def hang():\n    dist.recv(torch.ones(1), 1 - dist.get_rank())\n"
-        "print(launch(hang, ranks=2, timeout=30, on_error='report', quiet=True))"
-    )
-    assert error == "" and "both receive first" in text and "line 2 of cell [" in text
-    assert kernel.run(SUM) == ("sum [2.0, 2.0]\n", "")
-
-
 def test_a_restart_leaves_nothing(kernel):
     kernel.run(SUM)
     pids = pool_of(kernel) + start_sleeping(kernel)
@@ -157,4 +150,21 @@ def test_a_killed_kernel_leaves_nothing(kernel):
     kernel.run(SUM)
     pids = pool_of(kernel) + start_sleeping(kernel)
     os.kill(kernel.manager.provisioner.pid, signal.SIGKILL)
+    wait_until_gone(pids)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
+def test_no_rank_outlives_a_script_that_is_terminated(tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(SLEEP)
+    parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
+    pids = []
+    while len(pids) < 2:
+        line = parent.stdout.readline()
+        assert line, "the parent ended too early"
+        if "pid" in line:
+            pids.append(int(line.split()[-1]))
+    parent.terminate()
+    parent.wait(timeout=90)
+    parent.stdout.close()
     wait_until_gone(pids)

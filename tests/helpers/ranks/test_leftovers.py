@@ -100,14 +100,6 @@ def starts_children():
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 
 
-def until_one_server_is_left() -> None:
-    """Wait until the server that knows more is ready; the next launch ends the first one."""
-    end, pool = time.monotonic() + 380, the_pool()
-    while pool._next and not pool._next.ready:
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def warm_again(count: int) -> None:
     """Wait until the pool has filled up again."""
     end = time.monotonic() + 30
@@ -121,12 +113,10 @@ def test_nothing_is_left_behind(monkeypatch, tmp_path):
 
     the_pool().close()  # ranks that start from now on keep their files in a folder of their own
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    the_pool().size = 2
+    keep_warm(2, trains=True)
     monkeypatch.setattr(supervisor, "STALL_S", 0.3)
     monkeypatch.setattr(supervisor, "ASK_S", 0.1)
     programs = (works, raises, dies, hangs, starts_children)
-    launch(works, 2, timeout=20, quiet=True)
-    until_one_server_is_left()
     for program in programs:  # what is made once is made now
         launch(program, 2, timeout=20, on_error="report", quiet=True)
     the_pool().refill()

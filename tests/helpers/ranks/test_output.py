@@ -1,5 +1,7 @@
 """What ranks print arrives as whole lines with the rank's mark, in any cutting of the bytes."""
 
+import pytest
+
 from helpers.ranks.output import Output
 
 
@@ -13,32 +15,23 @@ def shown(ranks: int, *pieces: tuple[int, bytes]) -> str:
     return "".join(written)
 
 
-def test_lines_of_two_ranks_never_mix():
-    text = shown(2, (0, b"one "), (1, b"uno\n"), (0, b"two\n"))
-    assert text == "[rank 1] uno\n[rank 0] one two\n"
-
-
-def test_one_rank_needs_no_mark():
-    assert shown(1, (0, b"loss 3.2\n")) == "loss 3.2\n"
-
-
-def test_a_last_line_without_an_end_is_shown():
-    assert shown(2, (1, b"half")) == "[rank 1] half\n"
-
-
-def test_a_letter_cut_in_two_by_the_pipe():
-    data = "ß\n".encode()
-    assert shown(2, (0, data[:1]), (0, data[1:])) == "[rank 0] ß\n"
-
-
-def test_bytes_that_are_not_text():
-    assert shown(2, (0, b"\xff\xfe\n")) == "[rank 0] \\xff\\xfe\n"
-
-
-def test_a_progress_bar_replaces_its_line():
-    assert shown(2, (0, b"10 %\r20 %\r"), (0, b"done\n")) == (
-        "[rank 0] 10 %\r[rank 0] 20 %\r[rank 0] done\n"
-    )
+@pytest.mark.parametrize(
+    ("ranks", "pieces", "text"),
+    [
+        (2, [(0, b"one "), (1, b"uno\n"), (0, b"two\n")], "[rank 1] uno\n[rank 0] one two\n"),
+        (1, [(0, b"loss 3.2\n")], "loss 3.2\n"),  # one rank needs no mark
+        (2, [(1, b"no end")], "[rank 1] no end\n"),
+        (2, [(0, b"\xc3"), (0, b"\x9f\n")], "[rank 0] \u00df\n"),  # a letter cut in two by the pipe
+        (2, [(0, b"\xff\xfe\n")], "[rank 0] \\xff\\xfe\n"),
+        (
+            2,
+            [(0, b"10 %\r20 %\r"), (0, b"done\n")],
+            "[rank 0] 10 %\r[rank 0] 20 %\r[rank 0] done\n",
+        ),
+    ],
+)
+def test_whole_lines_are_shown_with_their_mark(ranks, pieces, text):
+    assert shown(ranks, *pieces) == text
 
 
 def on_screen(text: str) -> list[str]:

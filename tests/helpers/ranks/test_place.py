@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.ranks import Place, PlaceError, find_place, usable_cores
+from helpers.ranks import Place, PlaceError, find_place
 
 TORCHRUN = {
     "TORCHELASTIC_RUN_ID": "none",
@@ -13,12 +13,6 @@ TORCHRUN = {
     "MASTER_ADDR": "10.0.0.7",
     "MASTER_PORT": "41000",
 }
-
-
-def refusal(*args, **kwargs) -> str:
-    with pytest.raises(PlaceError) as caught:
-        find_place(*args, **kwargs)
-    return str(caught.value)
 
 
 def test_a_person_gives_the_rank():
@@ -34,39 +28,25 @@ def test_one_process_alone_is_rank_0():
     assert find_place(None, None, {}) == Place(0, 1, 0, 1)
 
 
-@pytest.mark.parametrize("rank", ["3", "-1", "100"])
-def test_a_rank_out_of_range(rank):
-    said = refusal(rank, 3, {})
-    assert said == (
-        f"the rank must be a whole number from 0 to 2, because the world size is 3; it is {rank}"
-    )
+RANGE = "the rank must be a whole number from 0 to 2, because the world size is 3; it is "
 
 
-@pytest.mark.parametrize("rank", ["one", "1.5", ""])
-def test_a_rank_that_is_no_number(rank):
-    assert refusal(rank, 3, {}) == f"the rank must be a whole number, not {rank!r}"
-
-
-def test_a_missing_rank():
-    assert "python -m helpers.ranks -n 3 SCRIPT" in refusal(None, 3, {})
-
-
-def test_a_world_size_below_one():
-    assert refusal("0", 0, {}) == "the world size must be 1 or more, not 0"
-
-
-def test_a_rank_that_contradicts_torchrun():
-    assert "torchrun says that it is rank 5" in refusal("1", None, TORCHRUN)
-
-
-def test_a_world_size_that_contradicts_torchrun():
-    assert "torchrun started 8" in refusal(None, 3, TORCHRUN)
-
-
-def test_a_port_that_is_none():
-    assert refusal("0", 3, {"MASTER_PORT": "99999"}).startswith("MASTER_PORT must be a number")
-    assert "not 'http'" in refusal("0", 3, {"MASTER_PORT": "http"})
-
-
-def test_cores():
-    assert usable_cores() >= 1
+@pytest.mark.parametrize(
+    ("rank", "size", "environ", "said"),
+    [
+        ("3", 3, {}, RANGE + "3"),
+        ("-1", 3, {}, RANGE + "-1"),
+        ("one", 3, {}, "the rank must be a whole number, not 'one'"),
+        ("", 3, {}, "the rank must be a whole number, not ''"),
+        (None, 3, {}, "python -m helpers.ranks -n 3 SCRIPT"),
+        ("0", 0, {}, "the world size must be 1 or more, not 0"),
+        ("1", None, TORCHRUN, "torchrun says that it is rank 5"),
+        (None, 3, TORCHRUN, "torchrun started 8"),
+        ("0", 3, {"MASTER_PORT": "99999"}, "MASTER_PORT must be a number"),
+        ("0", 3, {"MASTER_PORT": "http"}, "not 'http'"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(rank, size, environ, said):
+    with pytest.raises(PlaceError) as caught:
+        find_place(rank, size, environ)
+    assert said in str(caught.value) and "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Scripts on several ranks: by helpers.ranks, by torchrun, and by hand, one process each."""
+"""Scripts on several ranks, by helpers.ranks and by hand; by torchrun in test_listening.py."""
 
 import os
 import socket
@@ -94,45 +94,12 @@ def test_a_script_that_is_not_there(capfd):
     )
 
 
-def test_torchrun(script):
-    ended = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--nproc-per-node=2",
-            "--standalone",
-            script,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=250,
-    )
-    assert ended.returncode == 0, ended.stderr
-    # torchrun lets the ranks' words mix
-    assert ended.stdout.count("9.0") == ended.stdout.count("torchrun") == 2
-
-
-def test_by_hand(script):
-    ended = by_hand(script, ["0"], ["1"])
-    assert [e.returncode for e in ended] == [0, 0], ended
-    assert [at_once(e.stdout) for e in ended] == ["sum 9.0 by hand\n"] * 2
-
-
 def test_ranks_that_disagree_about_the_world_size(script):
     ended = by_hand(script, ["0", "--world-size", "2"], ["1", "--world-size", "3"])
     assert [e.returncode for e in ended] == [1, 1]
     for e in ended:
         assert e.stderr.startswith("error: the ranks disagree about the world size: rank ")
         assert len(e.stderr.splitlines()) == 1
-
-
-def test_a_rank_that_is_started_twice(script):
-    ended = by_hand(
-        script, ["0", "--world-size", "3"], ["1", "--world-size", "3"], ["1", "--world-size", "3"]
-    )
-    said = [e.stderr for e in ended]
-    assert all("rank 1 was started twice" in text for text in said), said
 
 
 def test_a_port_in_use(script):
@@ -153,10 +120,3 @@ def test_a_rank_that_never_comes(script):
     (one,) = by_hand(script, ["1", "--timeout", "4"])
     assert "waits for rank 0 at localhost" in one.stdout
     assert "but nothing listens there: start rank 0 too" in one.stderr
-
-
-def test_nccl_without_a_gpu(script):
-    (ended,) = by_hand(script, ["0", "--backend", "nccl", "--world-size", "1"])
-    assert ended.stderr == (
-        "error: NCCL moves data between GPUs and there is none: use --backend gloo\n"
-    )

@@ -64,12 +64,6 @@ def test_small_schedules_read_as_in_the_papers():
     ]
 
 
-def test_with_one_chunk_they_are_the_plain_ones():
-    # Megatron runs twice as many forwards ahead with chunks, so interleaved 1F1B differs there.
-    assert breadth_first(3, 5, 1).ranks == gpipe(3, 5).ranks
-    assert interleaved(1, 5, 1).ranks == one_f_one_b(1, 5).ranks
-
-
 @pytest.mark.parametrize("p, m", [(1, 1), (4, 2), (4, 8), (3, 7)])
 def test_in_flight_equals_its_closed_forms(p, m):
     assert in_flight(gpipe(p, m)) == [m] * p
@@ -90,16 +84,6 @@ def test_in_flight_of_chunks():
     ranks = range(p)
     assert in_flight(interleaved(p, m, v)) == [2 * (p - 1 - r) + (v - 1) * p + 1 for r in ranks]
     assert in_flight(breadth_first(p, m, v)) == [m * v] * p
-
-
-def test_in_flight_of_the_v():
-    assert in_flight(zb_v(4, 8), until="weights") == [8] * 4
-    assert in_flight(dualpipe_v(4, 8), until="weights") == [9] * 4
-
-
-def test_in_flight_counts_one_of_two_ways():
-    with pytest.raises(ValueError, match=r"until='update'\): choose 'backward' or 'weights'"):
-        in_flight(gpipe(2, 2), until="update")
 
 
 def test_waves_are_the_schedule_again_with_other_micro_batches():
@@ -126,3 +110,5 @@ def test_no_chunk_and_no_wave_are_refused():
         interleaved(2, 2, 0)
     with pytest.raises(ValueError, match="a schedule of 0 waves: give a whole number"):
         waves(gpipe(2, 2), 0)
+    with pytest.raises(ValueError, match=r"until='update'\): choose 'backward' or 'weights'"):
+        in_flight(gpipe(2, 2), until="update")

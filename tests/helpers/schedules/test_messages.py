@@ -3,19 +3,14 @@
 import pytest
 
 from helpers.schedules import (
-    Action,
     breadth_first,
     check,
-    crossed_links,
     gpipe,
     interleaved,
     messages,
     one_f_one_b,
     parse,
-    source_of,
-    target_of,
     zb_h1,
-    zb_v,
 )
 
 
@@ -61,20 +56,3 @@ def test_stages_of_one_rank_send_each_other_nothing():
 def test_the_tag_is_the_same_where_one_stage_splits_its_backward_and_the_other_does_not():
     first, second = messages(check(parse("0: F0 B0\n1: F0 I0 W0")))
     assert [m.tag for m in first] == [m.tag for m in second]
-
-
-def test_who_gives_and_who_needs():
-    schedule = gpipe(3, 1)
-    assert [source_of(schedule, Action("F", s, 0)) for s in range(3)] == [None, 0, 1]
-    assert [source_of(schedule, Action("B", s, 0)) for s in range(3)] == [1, 2, None]
-    assert [target_of(schedule, Action("F", s, 0)) for s in range(3)] == [1, 2, None]
-    assert [target_of(schedule, Action("I", s, 0)) for s in range(3)] == [None, 0, 1]
-    assert source_of(schedule, Action("W", 1, 0)) is target_of(schedule, Action("W", 1, 0)) is None
-
-
-def test_only_the_v_needs_messages_in_another_order_than_they_are_sent():
-    for schedule in (gpipe(3, 4), one_f_one_b(4, 8), zb_h1(3, 6), interleaved(2, 4)):
-        assert crossed_links(schedule) == []
-    assert crossed_links(zb_v(2, 4)) == [(0, 1)]
-    swapped = check(parse("0: F0 F1 B0 B1\n1: F1 F0 B0 B1"))
-    assert crossed_links(swapped) == [(0, 1)]

@@ -16,7 +16,6 @@ from helpers.schedules import (
     one_f_one_b,
     parse,
     save_csv,
-    to_csv,
     zb_h1,
     zb_v,
 )
@@ -65,36 +64,21 @@ def torchs_order(name, p, m, v):
     return {rank: builder._calculate_single_rank_operations(rank) for rank in range(p)}
 
 
-@pytest.mark.parametrize("p, m, v", [(2, 4, 2), (4, 8, 2), (4, 8, 3), (3, 2, 2), (4, 10, 2)])
-def test_interleaved_is_torchs_own_and_its_file_is_read(p, m, v, tmp_path):
-    order = torchs_order("ScheduleInterleaved1F1B", p, m, v)
-    path = tmp_path / "theirs.csv"
-    torch_schedules.PipelineScheduleMulti._dump_csv(SimpleNamespace(pipeline_order=order), path)
-    assert load_csv(path).ranks == interleaved(p, m, v).ranks
-
-
-@pytest.mark.parametrize("p, m", [(2, 4), (4, 8), (3, 9)])
-def test_zb_h1_is_torchs_own(p, m, tmp_path):
-    order = torchs_order("ScheduleInterleavedZeroBubble", p, m, 1)
-    path = tmp_path / "theirs.csv"
-    torch_schedules.PipelineScheduleMulti._dump_csv(SimpleNamespace(pipeline_order=order), path)
-    assert load_csv(path).ranks == zb_h1(p, m).ranks
-
-
-@pytest.mark.parametrize("p, m", [(2, 4), (4, 8), (3, 9)])
-def test_zb_v_is_torchs_own(p, m, tmp_path):
-    order = torchs_order("ScheduleZBVZeroBubble", p, m, 2)
-    path = tmp_path / "theirs.csv"
-    torch_schedules.PipelineScheduleMulti._dump_csv(SimpleNamespace(pipeline_order=order), path)
-    assert load_csv(path).ranks == zb_v(p, m).ranks
-
-
-@pytest.mark.parametrize("p, m", [(1, 2), (2, 4), (2, 7), (3, 6), (4, 16)])
-def test_dualpipe_v_is_torchs_own(p, m, tmp_path):
-    order = torchs_order("ScheduleDualPipeV", p, m, 2)
-    path = tmp_path / "theirs.csv"
-    torch_schedules.PipelineScheduleMulti._dump_csv(SimpleNamespace(pipeline_order=order), path)
-    assert load_csv(path).ranks == dualpipe_v(p, m).ranks
+@pytest.mark.parametrize(
+    "name, build, sizes",
+    [
+        ("Interleaved1F1B", interleaved, [(2, 4, 2), (4, 8, 2), (4, 8, 3), (3, 2, 2), (4, 10, 2)]),
+        ("InterleavedZeroBubble", lambda p, m, v: zb_h1(p, m), [(2, 4, 1), (4, 8, 1), (3, 9, 1)]),
+        ("ZBVZeroBubble", lambda p, m, v: zb_v(p, m), [(2, 4, 2), (4, 8, 2), (3, 9, 2)]),
+        ("DualPipeV", lambda p, m, v: dualpipe_v(p, m), [(1, 2, 2), (2, 7, 2), (4, 16, 2)]),
+    ],
+)
+def test_ours_are_torchs_own_and_its_files_are_read(name, build, sizes, tmp_path):
+    for p, m, v in sizes:
+        order = torchs_order(f"Schedule{name}", p, m, v)
+        path = tmp_path / "theirs.csv"
+        torch_schedules.PipelineScheduleMulti._dump_csv(SimpleNamespace(pipeline_order=order), path)
+        assert load_csv(path).ranks == build(p, m, v).ranks
 
 
 def test_messages_and_sharded_weights_are_left_out():
@@ -122,7 +106,3 @@ def test_what_is_no_table_is_refused_with_row_and_column(tmp_path):
         FileNotFoundError, match="cannot read the schedule .*none.csv: No such file"
     ):
         load_csv(tmp_path / "none.csv")
-
-
-def test_a_table_has_a_row_for_each_rank():
-    assert to_csv(gpipe(2, 1)).split() == ["0F0,0B0", "1F0,1B0"]

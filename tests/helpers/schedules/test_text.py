@@ -3,9 +3,7 @@
 import pytest
 
 from helpers.schedules import (
-    Action,
     breadth_first,
-    check,
     gpipe,
     interleaved,
     one_f_one_b,
@@ -39,12 +37,6 @@ def test_out_and_in_again(schedule):
     assert again == schedule and str(schedule) == to_text(schedule)
 
 
-def test_a_rank_may_hold_any_stages():
-    schedule = check(parse("0: 0F0 3F0 3B0 0B0\n1: 1F0 2F0 2B0 1B0"))
-    assert schedule.rank_of == (0, 1, 1, 0)
-    assert to_text(schedule).startswith("rank 0: 0F0 3F0")
-
-
 @pytest.mark.parametrize(
     "text, words",
     [
@@ -62,11 +54,3 @@ def test_what_is_no_schedule_is_refused_with_its_place(text, words):
     with pytest.raises(ValueError) as caught:
         parse(text)
     assert words in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_an_action_is_a_small_tuple_that_prints_as_pytorch_prints_it():
-    action = Action("I", stage=1, micro_batch=3)
-    assert str(action) == repr(action) == "1I3" and action == ("I", 1, 3)
-    with pytest.raises(AttributeError):
-        action.stage = 2
-    assert repr(gpipe(2, 1)) == "GPipe: 2 ranks, 2 stages, 1 micro-batch"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from helpers.schedules import check, in_flight, interleaved, one_f_one_b, zb_h1, zb_v
-from helpers.search import rivals, search
+from helpers.search import search
 from helpers.search.__main__ import LARGEST, twice_the_memory
 from helpers.simulate import Costs, OutOfMemory, simulate
 from helpers.simulate.published import ROWS
@@ -72,21 +72,6 @@ def test_the_same_arguments_give_the_same_schedule():
 def test_one_rank_and_one_micro_batch():
     assert search(1, 3, walks=5).simulated.step_time == 9
     assert search(3, 1, walks=5).simulated.step_time <= simulate(one_f_one_b(3, 1)).step_time
-
-
-def test_the_table_says_who_is_beaten_and_who_does_not_fit():
-    text = str(search(4, 8, Costs(**ROOM)))
-    assert text.splitlines()[0].split() == "schedule step bubble of the step most memory".split()
-    assert "1F1B" in text and [line.split()[0] for line in text.splitlines()[-2:]] == [
-        "GPipe",
-        "ZB-H2",
-    ]
-    assert text.endswith("does not fit")
-
-
-def test_the_named_schedules_of_a_placement():
-    names = [schedule.name for schedule in rivals(range(3), 4)]
-    assert names == ["naive", "GPipe", "1F1B", "ZB-H1", "ZB-H2"]
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from helpers.draw.findings import TraceSummary
-from helpers.schedules import KINDS, gpipe, interleaved, one_f_one_b, parse, zb_h1, zb_v
-from helpers.simulate import Costs, causes, explained, simulate
+from helpers.schedules import gpipe, interleaved, one_f_one_b, parse, zb_h1, zb_v
+from helpers.simulate import Costs, causes, simulate
 from helpers.trace import Trace, bubble, with_waits
 
 COSTS = Costs(
@@ -64,14 +64,6 @@ def test_both_halves_of_a_comparison_have_the_same_share_of_waiting(schedule, co
         assert real.busy(rank) == pytest.approx(plan.busy(rank))
 
 
-def test_the_lesson_s_step_waits_for_three_elevenths_of_its_time_in_both_halves():
-    done = simulate(one_f_one_b(4, 8))
-    for trace in (done.trace, as_recorded(done)):
-        part = TraceSummary("", trace)
-        assert sum(map(part.waits, range(4))) / 4 == pytest.approx(3 / 11)
-        assert bubble(trace) == pytest.approx(done.bubble()) == pytest.approx(3 / 11)
-
-
 @pytest.mark.parametrize("over", ["total", "ideal", "span"])
 def test_the_bubble_of_a_trace_is_that_of_the_simulated_step(over):
     for schedule in (*SCHEDULES, interleaved(2, 4), zb_v(3, 6)):
@@ -82,20 +74,6 @@ def test_the_bubble_of_a_trace_is_that_of_the_simulated_step(over):
 def test_without_a_schedule_and_costs_the_trace_shows_them():
     done = simulate(one_f_one_b(3, 4), Costs(forward=[1, 2, 1], latency=0.5))
     assert causes(as_recorded(done)) == done.idle
-
-
-def test_an_explained_trace_has_the_waits_of_the_simulated_one():
-    done = simulate(one_f_one_b(3, 4), Costs(latency=0.5))
-    recorded = as_recorded(done)
-    recorded.events = [replace(e, start=e.start + 7, end=e.end + 7) for e in recorded.events]
-    trace = explained(recorded, done.schedule, done.costs)
-
-    def waits(trace):
-        rows = trace.from_zero().events
-        return sorted((e.rank, e.start, e.end, str(e.info)) for e in rows if e.kind == "wait")
-
-    assert waits(trace) == waits(done.trace)
-    assert [e.kind for e in trace.events if e.kind in KINDS]
 
 
 def test_two_steps_in_one_trace_are_refused():

@@ -36,11 +36,6 @@ def test_what_a_slow_stage_adds_is_imbalance():
     assert not [i for i in even.idle if i.cause == "imbalance"]
 
 
-def test_a_slow_rank_is_imbalance_too():
-    done = simulate(one_f_one_b(3, 6), Costs(speed=[1, 0.5, 1]))
-    assert sum(row["imbalance"] for row in done.idle_by_cause()) > 0
-
-
 def test_where_a_forward_is_ready_and_has_no_room_memory_is_the_cause():
     costs = {"activation_bytes": 10}
     without = simulate(one_f_one_b(2, 3), Costs(**costs))
@@ -49,13 +44,6 @@ def test_where_a_forward_is_ready_and_has_no_room_memory_is_the_cause():
     assert causes(limited, 0)[0] == ("memory", 2, 4)  # F2 could run, a third has no room
     roomy = simulate(one_f_one_b(2, 3), Costs(**costs, memory_limit=30))
     assert causes(roomy, 0)[0] == ("dependency", 2, 4)
-
-
-def test_a_forward_whose_input_is_not_there_yet_is_not_kept_out_by_memory():
-    done = simulate(naive(2, 2), Costs(activation_bytes=10, memory_limit=10))
-    # Rank 1 waits for its own F1; rank 0 could compute F1 at once, and has no room for it.
-    assert causes(done, 0)[0][0] == "memory"
-    assert {cause for cause, _, _ in causes(done, 1)} == {"dependency", "finished"}
 
 
 def test_memory_is_the_cause_from_the_arrival_of_the_forwards_input_on():

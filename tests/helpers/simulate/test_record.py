@@ -49,12 +49,6 @@ def test_events_carry_their_facts():
     assert done.trace.meta["simulated"] and done.trace.meta["schedule"] == "1F1B"
 
 
-def test_a_message_that_waits_for_the_link_leaves_later():
-    done = simulate(gpipe(2, 2), Costs(bandwidth=1, message_bytes=3))
-    sends = [e for e in done.trace.events_of(0) if e.kind == "send"]
-    assert [(e.start, e.end) for e in sends] == [(1, 4), (4, 7)]
-
-
 def test_it_is_saved_and_read_again_and_drawn(tmp_path):
     from helpers.draw import timeline
 

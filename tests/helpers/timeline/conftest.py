@@ -1,4 +1,4 @@
-"""Read packed timelines back: what the browser's `readModel` does, in Python."""
+"""Read packed timelines back: what the browser's `readModel` does before it sorts, in Python."""
 
 import numpy as np
 import pytest
@@ -20,27 +20,22 @@ def column(place, body):
 
 def read_part(part, body):
     columns = {key: column(place, body) for key, place in part["columns"].items()}
-    facts = {key: (fact, column(fact["at"], body)) for key, fact in part["facts"].items()}
-    words = {
-        key: column(fact["words"], body).tobytes().decode().split("\0")
-        for key, (fact, _) in facts.items()
-        if fact["type"] == "text"
-    }
-    events = []
-    for i in range(len(columns["start"])):
-        event = {
-            "rank": part["ranks"][columns["rank"][i]],
-            "kind": part["kinds"][columns["kind"][i]]["kind"],
-            "lane": part["lanes"][columns["lane"][i]],
-            "start": float(columns["start"][i]),
-            "end": float(columns["end"][i]),
+    events = [
+        {
+            "rank": part["ranks"][rank],
+            "kind": part["kinds"][kind]["kind"],
+            "lane": part["lanes"][lane],
+            "start": float(start),
+            "end": float(end),
         }
-        for key, (fact, values) in facts.items():
-            value = values[i]
-            if fact["type"] == "float":
-                if value == value:
-                    event[key] = float(value)
-            elif value != fact["missing"]:
-                event[key] = words[key][value] if fact["type"] == "text" else int(value)
-        events.append(event)
+        for rank, kind, lane, start, end in zip(*columns.values(), strict=True)
+    ]
+    for key, fact in part["facts"].items():
+        values = column(fact["values"], body).tolist()
+        if "words" in fact:
+            words = column(fact["words"], body).tobytes().decode().split("\0")
+            values = [words[value] for value in values]
+        having = range(len(events)) if fact["at"] is None else column(fact["at"], body)
+        for event, value in zip(having, values, strict=True):
+            events[event][key] = value
     return events

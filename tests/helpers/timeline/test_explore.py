@@ -27,15 +27,6 @@ def test_every_schedule_answers(name):
     assert data["head"]["parts"][0]["ranks"] == [0, 1, 2]
 
 
-def test_a_slider_changes_what_python_has_too():
-    explorer = explore()
-    body = explorer.data["body"]
-    ask(explorer, 1, weight_grad=0)
-    assert explorer.settings.weight_grad == 0
-    assert explorer.simulated.costs.weight_grad == [0] * 4
-    assert explorer.data["body"] != body
-
-
 def test_what_cannot_run_is_answered_with_its_sentence_and_the_step_stays():
     explorer = explore()
     before = explorer.simulated
@@ -66,12 +57,6 @@ def test_each_setting_has_one_control_and_every_start_has_its_place_on_it():
         numbers = [value for value in row["values"] if isinstance(value, int | float)]
         assert numbers == sorted(numbers)
         assert None not in row["values"][:-1]
-
-
-def test_the_sliders_units_are_those_of_the_costs():
-    costs = Settings(forward=2, latency=3, bandwidth=4, message=5, activation=6, limit=7000).costs()
-    assert (costs.forward, costs.latency, costs.bandwidth) == (0.002, 0.003, 4e9)
-    assert (costs.message_bytes, costs.activation_bytes, costs.memory_limit) == (5e6, 6e6, 7e9)
 
 
 def test_an_explorer_is_saved_as_it_is_now(tmp_path):

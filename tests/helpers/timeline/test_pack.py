@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from helpers.timeline.table import Body, Panel, pack, table_of
+from helpers.timeline.table import Panel, pack, table_of
 from helpers.trace import Counter, Event, Trace, matched_messages
 from helpers.trace.examples import data_parallel, pipeline
 
@@ -45,19 +45,6 @@ def test_each_type_of_fact_comes_through(unpacked):
     ]
 
 
-def test_events_stand_row_by_row_in_the_order_they_start_the_outer_before_the_inner(unpacked):
-    events = [
-        Event(1, "B", 0, 1),
-        Event(0, "inner", 2, 3),
-        Event(0, "outer", 2, 5),
-        Event(0, "send", 0, 1),
-        Event(0, "F", 1, 2),
-        Event(0, "nothing", 2, 2),
-    ]
-    (rows,) = unpacked(*packed(Trace(events)))
-    assert [row["kind"] for row in rows] == ["F", "nothing", "outer", "inner", "send", "B"]
-
-
 def test_messages_name_the_events_where_they_went(unpacked):
     trace = pipeline()
     head, body = packed(trace)
@@ -86,13 +73,6 @@ def test_memory_is_the_only_counter_of_the_strip():
     assert (kind, list(values)) == ("f64", [2, 1, 0])
 
 
-@pytest.mark.parametrize("events", [[], [Event(3, "F", 7, 7)]])
-def test_no_event_and_one_event_are_timelines_too(events, unpacked):
-    head, body = packed(Trace(events))
-    assert len(unpacked(head, body)[0]) == len(events)
-    assert head["parts"][0]["ranks"] == [e.rank for e in events]
-
-
 def test_a_hundred_thousand_events_take_few_bytes_each():
     events = [
         Event(r, "FB"[i % 2], i, i + 0.9, info={"micro_batch": i})
@@ -102,12 +82,3 @@ def test_a_hundred_thousand_events_take_few_bytes_each():
     head, body = packed(Trace(events))
     assert head["parts"][0]["columns"]["start"][2] == 100_000
     assert len(body) <= 100_000 * 24
-
-
-def test_a_column_takes_the_narrowest_type_and_its_place_is_a_multiple_of_eight():
-    body = Body()
-    places = [body.put([0, 255]), body.put([-1, 5]), body.put([70_000]), body.put([])]
-    assert [kind for kind, _, _ in places] == ["u8", "i8", "i32", "i8"]
-    assert all(offset % 8 == 0 for _, offset, _ in places)
-    with pytest.raises(OverflowError, match="no column holds"):
-        body.put([2**40])

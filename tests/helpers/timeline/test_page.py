@@ -1,10 +1,17 @@
+"""The saved page, the module of JavaScript in it, the program, and a picture that is clicked."""
+
 import base64
 import json
 import re
 import zlib
 from html.parser import HTMLParser
 
-from helpers.timeline import compare, timeline
+import pytest
+
+from helpers.draw import process_grid
+from helpers.timeline import Clickable, compare, timeline
+from helpers.timeline.__main__ import main
+from helpers.timeline.page import ASSETS, FILES, asset, module_text
 from helpers.trace import Event, Trace
 from helpers.trace.examples import pipeline
 
@@ -48,7 +55,94 @@ def test_no_text_of_a_trace_gets_out_of_its_place():
     assert "<title>&lt;/script&gt;" in html
 
 
-def test_who_has_no_javascript_reads_the_words():
-    widget = timeline(pipeline())
-    assert f"<noscript>{widget.alt}</noscript>" in widget.html()
-    assert "rank 0 computes 64 %" in widget.alt
+NAMES = re.compile(
+    r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+|\{[^}]*\}|\[[^\]]*\])", re.M
+)
+
+
+IMPORTS = re.compile(r'^import \{([^}]*)\} from "\./([\w.]+)";$', re.M)
+
+
+def test_every_script_is_joined_or_belongs_to_the_saved_page():
+    assert {path.name for path in ASSETS.glob("*.js")} == {*FILES, "standalone.js"}
+
+
+def test_no_name_is_given_twice():
+    names = [name for file in (*FILES, "standalone.js") for name in NAMES.findall(asset(file))]
+    twice = {name for name in names if names.count(name) > 1}
+    assert not twice and len(names) > 60
+
+
+def test_a_file_imports_only_what_a_file_before_it_exports():
+    for place, file in enumerate(FILES):
+        found = IMPORTS.findall(asset(file))
+        assert asset(file).count("\nimport ") + asset(file).startswith("import ") == len(found), (
+            file
+        )
+        for names, source in found:
+            assert source in FILES[:place], f"{file} imports {source}, which stands after it"
+            for name in re.findall(r"\w+", names):
+                assert re.search(
+                    rf"^export (?:function|const|class) {name}\b", asset(source), re.M
+                ), name
+
+
+def test_the_module_has_one_export_and_no_import():
+    text = module_text()
+    assert re.findall(r"^export .*", text, re.M) == ["export default { render };"]
+    assert not re.search(r"^\s*import\b", text, re.M)
+
+
+def test_nothing_is_fetched():
+    for path in ASSETS.iterdir():
+        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"https?://|//cdn|@import|url\(|fetch\(|XMLHttpRequest", text), (
+            path.name
+        )
+
+
+def test_the_program_makes_a_page(tmp_path, capsys):
+    path = pipeline().save(tmp_path / "step.json")
+    page = tmp_path / "step.html"
+    assert main([str(path), "-o", str(page)]) == 0
+    out = capsys.readouterr().out
+    assert "GPipe, 4 stages, 6 micro-batches, 291 ms" in out and str(page) in out
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_file_that_is_no_trace_gets_one_sentence(tmp_path, capsys):
+    path = tmp_path / "step.json"
+    path.write_text("{}")
+    assert main([str(path)]) == 1
+    assert capsys.readouterr().err.startswith("error: ")
+    assert main([str(tmp_path / "missing.json")]) == 1
+    assert "cannot read the trace" in capsys.readouterr().err
+
+
+def test_of_a_profile_it_draws_three_lanes_where_asked(tmp_path, capsys):
+    rows = [("ProfilerStep#1", 0, 100), ("input", 0, 20), ("forward", 20, 95), ("aten::mm", 20, 90)]
+    events = [
+        {"ph": "X", "name": name, "cat": "user_annotation", "ts": a, "dur": b - a, "pid": 1}
+        for name, a, b in rows
+    ]
+    events[3]["cat"] = "cpu_op"
+    profile = {"schemaVersion": 1, "distributedInfo": {"rank": 0}, "traceEvents": events}
+    path, page = tmp_path / "profile.json", tmp_path / "profile.html"
+    path.write_text(json.dumps(profile))
+    assert main([str(path), "--lanes", "-o", str(page)]) == 0
+    assert "aten::mm" not in page.read_text(encoding="utf-8")
+    assert page.stat().st_size > 10_000
+
+
+def test_every_picture_has_a_shape_for_every_other_one():
+    names = {"all": None} | {f"rank {rank}": rank for rank in range(4)}
+    shown = Clickable({name: process_grid(2, 2, rank) for name, rank in names.items()})
+    assert list(shown.pictures) == list(names)
+    for svg in shown.pictures.values():
+        assert all(f"<title>{name}</title>" in svg for name in list(names)[1:])
+    assert shown.alt.startswith("2 x 2") and "2 x 2" in repr(shown)
+
+
+def test_without_pictures():
+    with pytest.raises(ValueError, match="at least one"):
+        Clickable({})

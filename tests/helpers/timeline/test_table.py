@@ -6,7 +6,7 @@ from helpers.timeline.settings import SCHEDULES, Settings
 from helpers.timeline.simulated import simulated_table
 from helpers.timeline.table import MAX_LANES, table_of
 from helpers.trace import Event, Trace
-from helpers.trace.examples import data_parallel, pipeline
+from helpers.trace.examples import data_parallel
 
 
 def as_rows(table):
@@ -45,11 +45,6 @@ def test_stages_that_differ_and_a_full_memory_keep_their_causes():
     assert {"imbalance", "message", "dependency"} <= set(table.facts["cause"].values)
 
 
-def test_a_step_that_ends_with_an_update_is_shown_with_it():
-    done = simulate(one_f_one_b(2, 2), Costs(update=1.0))
-    assert "update" in simulated_table(done).kinds
-
-
 def test_input_has_a_lane_only_where_it_goes_on_while_a_rank_computes():
     turns = table_of(data_parallel())
     assert turns.drawn == ["compute", "communication"]
@@ -63,8 +58,3 @@ def test_a_trace_with_many_threads_shows_the_first_of_them():
     table = table_of(Trace(events))
     assert len(table.drawn) == MAX_LANES
     assert table.goes_to[table.lanes.index("thread 19")] == -1
-
-
-def test_only_a_trace_with_stages_is_a_pipeline():
-    assert table_of(pipeline(2, 2)).pipeline
-    assert not table_of(data_parallel()).pipeline

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from helpers.draw import found
-from helpers.draw.style import LOOKS, THEMES, look
+from helpers.draw.style import THEMES, look
 from helpers.lesson import show
 from helpers.simulate import simulate
 from helpers.timeline import Timeline, compare, timeline
@@ -18,12 +18,6 @@ def test_a_timeline_says_what_it_shows(capsys):
     assert repr(widget) == f"<Timeline: {widget.title}>"
     assert widget.alt.startswith(f"Timeline. {widget.title}. Of 106 ms, rank 0 computes 62 %")
     assert timeline(data_parallel(), "Rank 2 is slow").title == "Rank 2 is slow"
-
-
-def test_two_traces_stand_under_each_other():
-    widget = compare(pipeline(), pipeline(4, 8))
-    assert [part["name"] for part in widget.data["head"]["parts"]] == ["predicted", "measured"]
-    assert widget.title == "Measured takes 22 % longer than predicted: 355 ms against 291 ms"
 
 
 def test_a_simulated_step_and_a_file_are_traces_too(tmp_path):
@@ -43,15 +37,6 @@ def test_what_is_no_trace_gets_one_sentence(thing, word):
         timeline(thing)
     with pytest.raises(TypeError, match=rf"compare\(\) needs a trace and got {word}"):
         compare(pipeline(), thing)
-
-
-def test_a_file_that_is_cut_off_gets_one_sentence(tmp_path):
-    path = pipeline().save(tmp_path / "step.json")
-    path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(ValueError, match="is cut off after 500 bytes: copy it again"):
-        timeline(path)
-    with pytest.raises(OSError, match="cannot read the trace"):
-        timeline(tmp_path / "missing.json")
 
 
 def test_saving_under_another_ending_or_two_traces_as_one_gets_one_sentence(tmp_path):
@@ -102,12 +87,6 @@ def test_the_widget_has_the_look_of_the_static_pictures(kind):
     assert drawn.colour in ORDER
     if kind in ("B", "I", "W", "update", "wait"):
         assert seen["texture"], f"{kind} without its letter differs from F by colour alone"
-
-
-def test_textures_differ():
-    textures = [look_of(kind)["texture"] for kind in ("F", "B", "I", "W", "update", "wait")]
-    assert len(set(textures)) == len(textures)
-    assert set(LOOKS) >= {"F", "B", "I", "W", "update", "wait"}
 
 
 def test_the_page_gets_the_themes_and_a_sentence_for_every_cause():

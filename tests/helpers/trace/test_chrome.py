@@ -37,16 +37,6 @@ def test_our_own_file_gives_back_an_equal_trace(trace, name, tmp_path):
     assert Trace.load(trace.save(tmp_path / name)) == trace
 
 
-def test_times_of_a_simulation_come_back_to_the_last_bit(tmp_path):
-    trace = Trace([Event(0, "F", i * 0.1 / 3, (i + 1) * 0.1 / 3) for i in range(1000)])
-    assert Trace.load(trace.save(tmp_path / "t.json")) == trace
-
-
-def test_the_order_of_events_is_kept(tmp_path):
-    trace = Trace([Event(1, "B", 5, 6), Event(0, "F", 1, 2), Event(1, "F", 3, 4)])
-    assert Trace.load(trace.save(tmp_path / "t.json")).events == trace.events
-
-
 def test_ranks_are_processes_and_lanes_threads_with_names(tmp_path):
     content = written(data_parallel(), tmp_path)
     names = {row["pid"]: row["args"]["name"] for row in phase(content, "M") if _is(row, "process")}
@@ -87,12 +77,6 @@ def test_each_message_is_an_arrow_from_box_to_box(tmp_path):
                 and x["ts"] <= end["ts"] < x["ts"] + x["dur"]
             ]
             assert len(boxes) == 1
-
-
-def test_counters(tmp_path):
-    content = written(Trace([], {}, [Counter(2, "memory", 0.001, 64)]), tmp_path)
-    (row,) = phase(content, "C")
-    assert (row["pid"], row["name"], row["ts"], row["args"]) == (3, "memory", 1000, {"value": 64})
 
 
 def test_events_that_cross_get_threads_of_their_own(tmp_path):

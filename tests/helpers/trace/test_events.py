@@ -1,8 +1,10 @@
-"""Event and Trace."""
+"""Event, Trace and the Recorder that writes them."""
+
+import time
 
 import pytest
 
-from helpers.trace import Counter, Event, Trace, lane_of
+from helpers.trace import Counter, Event, Recorder, Trace, lane_of
 
 
 def two_ranks() -> Trace:
@@ -18,20 +20,6 @@ def test_lane_follows_from_the_kind_unless_it_is_given():
     assert Event(0, "all-reduce", 0, 1).lane == lane_of("wait") == "communication"
     assert Event(0, "input", 0, 1).lane == "input"
     assert Event(0, "all-reduce", 0, 1, lane="compute").lane == "compute"
-
-
-def test_events_do_not_share_their_facts():
-    one, other = Event(0, "F", 0, 1), Event(0, "F", 0, 1)
-    one.info["tokens"] = 3
-    assert other.info == {}
-
-
-def test_extent_and_rows():
-    trace = two_ranks()
-    assert (trace.ranks, trace.start, trace.end, trace.duration) == ([0, 1], 1.0, 5.0, 4.0)
-    assert [e.kind for e in trace.events_of(1)] == ["send", "B"]
-    assert [e.kind for e in trace.events_of(1, "compute")] == ["B"]
-    assert {rank: len(row) for rank, row in trace.by_rank().items()} == {0: 1, 1: 2}
 
 
 def test_a_trace_without_events():
@@ -64,6 +52,70 @@ def test_between_cuts_events_to_fit():
     assert len(part.counters) == 1 and part.meta == {"title": "x"}
 
 
-def test_from_zero_moves_events_and_counters():
-    moved = two_ranks().from_zero()
-    assert (moved.start, moved.end, moved.counters[0].time) == (0.0, 4.0, 1.5)
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that moves one second at each reading."""
+    now = iter(range(1000))
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(now)))
+
+
+def test_spans_become_events(clock):
+    recorder = Recorder(rank=2, meta={"device": "cpu"})
+    with recorder.span("F", "block", micro_batch=3):
+        pass
+    with recorder.span("all-reduce"):
+        pass
+    assert recorder.trace() == Trace(
+        [
+            Event(2, "F", 0.0, 1.0, "compute", "block", {"micro_batch": 3}),
+            Event(2, "all-reduce", 2.0, 3.0, "communication"),
+        ],
+        {"device": "cpu"},
+    )
+
+
+def test_nested_spans_are_in_the_order_they_start(clock):
+    recorder = Recorder(0)
+    with recorder.span("B"):
+        with recorder.span("send", lane="compute", peer=1):
+            pass
+    outer, inner = recorder.trace().events
+    assert (outer.kind, outer.start, outer.end) == ("B", 0.0, 3.0)
+    assert (inner.kind, inner.start, inner.end, inner.lane) == ("send", 1.0, 2.0, "compute")
+
+
+def test_a_span_is_kept_when_its_body_raises():
+    recorder = Recorder(0)
+    with pytest.raises(ZeroDivisionError):
+        with recorder.span("F"):
+            1 / 0  # noqa: B018
+    assert recorder.trace().events[0].info == {"error": "ZeroDivisionError"}
+
+
+def test_a_gpu_is_awaited_before_each_reading_of_the_clock(monkeypatch):
+    calls = []
+    monkeypatch.setattr(time, "perf_counter", lambda: calls.append("clock") or float(len(calls)))
+    recorder = Recorder(0, synchronize=lambda: calls.append("synchronize"))
+    with recorder.span("F"):
+        calls.append("work")
+    assert calls == ["synchronize", "clock", "work", "synchronize", "clock"]
+
+
+def test_messages_and_counters_by_hand(clock):
+    recorder = Recorder(1)
+    posted = recorder.now()
+    recorder.count("memory", 5_000)
+    recorder.add("recv", posted, recorder.now(), peer=0, tag=7)
+    trace = recorder.trace()
+    assert trace.events == [Event(1, "recv", 0.0, 2.0, info={"peer": 0, "tag": 7})]
+    assert [(c.rank, c.name, c.time, c.value) for c in trace.counters] == [(1, "memory", 1, 5_000)]
+
+
+def test_switched_off_it_keeps_nothing_and_asks_no_clock(monkeypatch):
+    monkeypatch.setattr(time, "perf_counter", lambda: pytest.fail("the clock was read"))
+    recorder = Recorder(0, synchronize=lambda: pytest.fail("synchronized"), enabled=False)
+    with recorder.span("F") as info:
+        info["tokens"] = 1
+    recorder.count("memory", 1)
+    recorder.add("recv", 0, 1)
+    assert recorder.trace() == Trace()

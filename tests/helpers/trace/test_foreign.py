@@ -78,12 +78,6 @@ def test_torch_profiler_on_a_gpu_counts_kernels_once(tmp_path):
     assert trace.ranks == [0]
 
 
-def test_operators_are_the_computing_when_nothing_was_marked(tmp_path):
-    rows = [x("aten::mm", 0, 5, cat="cpu_op"), x("gloo:broadcast", 5, 5, cat="user_annotation")]
-    trace = load(tmp_path, {"schemaVersion": 1, "traceEvents": rows})
-    assert [e.lane for e in trace.events] == ["compute", "communication"]
-
-
 def test_another_program_each_process_is_a_rank(tmp_path):
     rows = [
         {"ph": "M", "name": "process_name", "pid": 9, "args": {"name": "worker, rank 4"}},

@@ -3,7 +3,6 @@
 import pytest
 
 from helpers.trace import (
-    Counter,
     Event,
     Trace,
     bubble,
@@ -15,14 +14,10 @@ from helpers.trace import (
     idle_by_cause,
     is_pipeline,
     peak,
-    time_by_kind,
-    tokens,
-    tokens_per_second,
     waiting,
     with_waits,
 )
 from helpers.trace.examples import data_parallel, pipeline
-from helpers.trace.measure import without
 
 
 def test_two_ranks_half_busy():
@@ -32,14 +27,6 @@ def test_two_ranks_half_busy():
     assert busy_share(trace) == 0.75
     assert bubble(trace) == 0.25
     assert bubble(trace, over="ideal") == pytest.approx(2 / 6)
-
-
-def test_overlap_counts_once_and_waiting_is_no_work():
-    trace = Trace(
-        [Event(0, "F", 0, 4), Event(0, "W", 1, 2), Event(0, "wait", 4, 8, lane="compute")]
-    )
-    assert busy(trace) == {0: 4}
-    assert waiting(trace) == {0: 4}
 
 
 @pytest.mark.parametrize("stages, micro_batches", [(2, 1), (4, 6), (3, 8)])
@@ -77,11 +64,6 @@ def test_causes_add_up_to_the_idle_time():
     }
 
 
-def test_hidden_communication_is_no_idle_time():
-    trace = Trace([Event(0, "B", 0, 4), Event(0, "all-reduce", 2, 6)])
-    assert idle_by_cause(trace)[0] == {"communication": 2, "wait": 0, "input": 0, "nothing": 0}
-
-
 def test_a_rank_that_is_blocked_in_a_receive_waits_until_the_message_is_there():
     sent = Event(0, "send", 3, 5, info={"peer": 1})
     received = Event(1, "recv", 0, 5, info={"peer": 0})
@@ -89,46 +71,11 @@ def test_a_rank_that_is_blocked_in_a_receive_waits_until_the_message_is_there():
     assert idle_by_cause(trace)[1] == {"wait": 5, "communication": 0, "input": 0, "nothing": 0}
 
 
-def test_time_by_kind_is_sorted():
-    trace = Trace([Event(0, "F", 0, 1), Event(1, "B", 0, 3), Event(1, "F", 3, 4)])
-    assert list(time_by_kind(trace).items()) == [("B", 3), ("F", 2)]
-    assert time_by_kind(trace, rank=0) == {"F": 1}
-
-
-def test_tokens():
-    trace = data_parallel(steps=2)
-    assert tokens(trace) == 3 * 2 * 512
-    assert tokens_per_second(trace) == pytest.approx(3 * 2 * 512 / trace.duration)
-
-
-def test_peak_is_by_rank_and_name():
-    counters = [Counter(1, "memory", 0, 5), Counter(1, "memory", 1, 3), Counter(0, "memory", 0, 2)]
-    counters.append(Counter(0, "queue", 0, 99))
-    assert peak(Trace([], {}, counters)) == {0: 2, 1: 5}
-
-
 def test_nothing_happened():
     trace = Trace()
-    assert busy_share(trace) == bubble(trace) == tokens_per_second(trace) == 0
+    assert busy_share(trace) == bubble(trace) == 0
     assert bubble(Trace([Event(0, "send", 0, 1)]), over="ideal") == float("inf")
     assert busy(trace) == idle(trace) == idle_by_cause(trace) == peak(trace) == {}
-
-
-@pytest.mark.parametrize(
-    "taken, left",
-    [
-        ([], [(0, 10)]),
-        ([(0, 10)], []),
-        ([(2, 3), (5, 6)], [(0, 2), (3, 5), (6, 10)]),
-        ([(-1, 1), (9, 12)], [(1, 9)]),
-    ],
-)
-def test_without(taken, left):
-    assert without([(0, 10)], taken) == left
-
-
-def test_without_several():
-    assert without([(0, 2), (3, 5)], [(1, 4)]) == [(0, 1), (4, 5)]
 
 
 def test_a_pipeline_is_known_by_the_stages_of_its_actions():
@@ -156,3 +103,16 @@ def test_computing_is_cut_where_a_blocking_collective_goes_on():
     assert [(e.kind, e.start, e.end) for e in cut_by(nested, {"F"}).events] == [
         ("B", 0, 2), ("F", 2, 5), ("B", 5, 10)
     ]  # fmt: skip
+
+
+def test_overlap_counts_once_and_waiting_is_no_work():
+    trace = Trace(
+        [Event(0, "F", 0, 4), Event(0, "W", 1, 2), Event(0, "wait", 4, 8, lane="compute")]
+    )
+    assert busy(trace) == {0: 4}
+    assert waiting(trace) == {0: 4}
+
+
+def test_hidden_communication_is_no_idle_time():
+    trace = Trace([Event(0, "B", 0, 4), Event(0, "all-reduce", 2, 6)])
+    assert idle_by_cause(trace)[0] == {"communication": 2, "wait": 0, "input": 0, "nothing": 0}

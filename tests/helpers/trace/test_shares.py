@@ -1,4 +1,4 @@
-"""What share of a step was what: traces by hand, with answers that were counted on paper."""
+"""What share of a step was what, counted on paper; and python -m helpers.trace."""
 
 import json
 from dataclasses import astuple
@@ -7,6 +7,7 @@ import pytest
 
 from helpers.trace import Event, Trace, in_lanes, shares
 from helpers.trace.__main__ import main, table
+from helpers.trace.examples import data_parallel
 
 
 def x(name, cat, start, end, tid=1):
@@ -111,3 +112,32 @@ def test_the_program_prints_the_shares_of_a_profile(tmp_path, capsys):
     assert lines[1].split() == "rank ms computing communication input idle".split()
     assert lines[3].split() == "1 0.1 60.0% 15.0% 20.0% 5.0%".split()
     assert "share of the steps" not in table(Trace([Event(0, "F", 0, 1)]))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    whole = data_parallel()
+    for rank in whole.ranks:
+        Trace(whole.events_of(rank)).save(tmp_path / "ranks" / f"rank{rank}.json")
+    return tmp_path / "ranks"
+
+
+def test_merges_and_draws_and_prints(folder, tmp_path, capsys):
+    output, picture = tmp_path / "all.json", tmp_path / "all.svg"
+    assert main([str(folder), "-o", str(output), "--picture", str(picture)]) == 0
+    assert Trace.load(output).ranks == [0, 1, 2]
+    assert picture.read_text(encoding="utf-8").startswith("<svg")
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "30 events on 3 ranks in 0.106 s"
+    assert printed[1].split() == ["rank", "busy", "waiting", "transfer", "input", "nothing"]
+    assert printed[2].split() == ["0", "62.3%", "22.6%", "11.3%", "3.8%", "0.0%"]
+    assert printed[-2:] == [f"trace:   {output}", f"picture: {picture}"]
+
+
+def test_a_file_that_is_no_trace_is_one_sentence(tmp_path, capsys):
+    (tmp_path / "x.json").write_text("{")
+    assert main([str(tmp_path / "x.json")]) == 1
+    assert capsys.readouterr().err == (
+        f"error: {tmp_path / 'x.json'} is cut off after 1 bytes: copy it again, or run again to "
+        "record it\n"
+    )

@@ -12,14 +12,6 @@ def wait(who, *needs, any_of=False):
     return Wait(who, needs, f"sends to rank {needs[0]}", f"line {who}", any_of=any_of)
 
 
-def test_nobody_waits():
-    assert find_deadlock([]) is None
-
-
-def test_a_wait_for_one_that_can_act():
-    assert find_deadlock([wait(0, 1), wait(2, 0)]) is None
-
-
 def test_two_wait_for_each_other_and_a_third_for_them():
     knot = find_deadlock([wait(0, 1), wait(1, 0), wait(2, 1)])
     assert [w.who for w in knot.waits] == [0, 1, 2]
@@ -45,15 +37,9 @@ def test_one_that_has_ended_never_answers():
     assert sentence(knot).endswith("which has ended already")
 
 
-def test_any_of_several_is_enough():
-    assert find_deadlock([wait(0, 1, 2, any_of=True), wait(1, 0)]) is None
-    assert find_deadlock([wait(0, 1, 2), wait(1, 0)]) is not None
-    assert find_deadlock([wait(0, 1, 2, any_of=True), wait(1, 0)], ended={2}) is not None
-
-
 def test_a_long_cycle_is_not_told_in_full():
-    said = sentence(find_deadlock([wait(i, (i + 1) % 20) for i in range(20)]), "stage")
-    assert "stage 0 waits for stage 1" in said and "so on through 17 more" in said
+    said = sentence(find_deadlock([wait(i, (i + 1) % 20) for i in range(20)]))
+    assert "rank 0 waits for rank 1" in said and "so on through 17 more" in said
 
 
 def test_two_waits_of_one_rank_are_refused():
@@ -110,7 +96,7 @@ def test_the_picture_of_a_wait_for_one_that_has_ended(theme):
 
 
 def test_no_two_arrows_lie_on_each_other():
-    from helpers.draw.arcs import Arrow, _lanes
+    from helpers.draw.graph import Arrow, _lanes
 
     arrows = [Arrow(a, b) for a in range(5) for b in range(5) if a != b]
     placed = {}

@@ -1,19 +1,111 @@
+"""Word lists, rules and slots: what a grammar writes, and that its choices are prefix codes."""
+
 import random
 
 import pytest
 
 from simplellm.stories.grammar import build, story_grammar
+from simplellm.stories.inflect import article, gerund, past
+from simplellm.stories.unambiguous import clash, clashes, joined_words
+from simplellm.stories.words import read_words
 from simplellm.stories.writing import write
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        ("ball", "a"),
+        ("apple", "an"),
+        ("hour", "an"),
+        ("honest boy", "an"),
+        ("house", "a"),
+        ("unicorn", "a"),
+        ("uniform", "a"),
+        ("umbrella", "an"),
+        ("ukulele", "a"),
+        ("one-eyed cat", "a"),
+        ("old boot", "an"),
+        ("Austrian", "an"),
+    ],
+)
+def test_article_follows_the_sound(word, wanted):
+    assert article(word) == wanted
+
+
+def test_past_and_gerund_bend_the_first_word():
+    assert past("walk the dog") == "walked the dog"
+    assert gerund("walk the dog") == "walking the dog"
+    verbs = "bake hop carry play mend pour fix rain"
+    assert [past(verb) for verb in verbs.split()] == (
+        "baked hopped carried played mended poured fixed rained".split()
+    )
+    assert [gerund(verb) for verb in verbs.split()] == (
+        "baking hopping carrying playing mending pouring fixing raining".split()
+    )
+
+
+def read_list(text):
+    classes = {}
+    read_words(text, "words_test.txt", classes)
+    return classes
+
+
+def test_forms_and_features():
+    classes = read_list(
+        "toy (noun)\n  ball, mouse>mice\n"
+        "animal (noun)\n  owl | home: the barn; a tree | cry: hoots\n"
+    )
+    ball, mouse = classes["toy"].entries
+    assert ball == {"": ["ball"], "a": ["a ball"], "s": ["balls"]}
+    assert mouse["s"] == ["mice"]
+    (owl,) = classes["animal"].entries
+    assert owl["home"] == ["the barn", "a tree"] and owl["cry"] == ["hoots"]
+    assert owl["a"] == ["an owl"]
+
+
+def test_irregular_verbs_carry_their_forms():
+    run, lie, bake = read_list("move (verb)\n  run>ran, lie>lay>lying, bake\n")["move"].entries
+    assert (run["ed"], run["ing"]) == (["ran"], ["running"])
+    assert (lie["ed"], lie["ing"]) == (["lay"], ["lying"])
+    assert bake["ed"] == ["baked"]
+
+
+def test_a_class_opened_twice_is_joined_and_keeps_its_pronouns():
+    person = read_list("person (he)\n  Tom\nperson (she)\n  Ann\n")["person"]
+    tom, ann = person.entries
+    assert (tom["he"], tom["his"], tom["named"]) == (["he"], ["his"], ["boy named Tom"])
+    assert (ann["he"], ann["his"], ann["him"], ann["child"]) == (
+        ["she"],
+        ["her"],
+        ["her"],
+        ["girl"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("  ball\n", "line 1: words before the first class"),
+        ("Toy!\n  ball\n", 'line 1: "Toy!" does not open a word class'),
+        ("toy (nuon)\n  ball\n", "does not open a word class"),
+        ("toy\n  ball | home\n", 'the feature "home" needs a name, a colon and a text'),
+    ],
+)
+def test_a_broken_list_names_its_line(text, sentence):
+    with pytest.raises(ValueError) as caught:
+        read_list(text)
+    assert sentence in str(caught.value) and "words_test.txt" in str(caught.value)
+
 
 WORDS = "person (he)\n  Tom\nperson (she)\n  Ann\ntoy (noun)\n  ball, owl\n"
 
 
-def grammar(rules, words=WORDS):
+def of(rules, words=WORDS):
     return build([("words_test.txt", words)], [("plot_test.txt", rules)])
 
 
 def texts(rules, words=WORDS):
-    built = grammar(rules, words)
+    built = of(rules, words)
     return {write(built, random.Random(number).random) for number in range(100)}
 
 
@@ -37,13 +129,6 @@ def test_continued_lines_weights_capitals_and_new_lines():
     assert texts("story\n  3 {toy.s}\n    ¶ {Toy.a} {more}\nmore\n  1 is\n  0 was\n") == {
         f"{many}\n{one} is" for many in ("balls", "owls") for one in ("A ball", "An owl")
     }
-
-
-def test_weights_set_how_often():
-    built = grammar("story\n  9 yes\n  1 no\n")
-    stream = random.Random(1)
-    yes = sum(write(built, stream.random) == "yes" for _ in range(2000))
-    assert 1740 < yes < 1860  # 1800 expected, standard deviation 13
 
 
 def test_a_feature_can_hold_slots_and_several_texts():
@@ -72,12 +157,43 @@ def test_a_feature_can_hold_slots_and_several_texts():
 )
 def test_a_broken_grammar_is_refused_in_one_sentence(rules, sentence):
     with pytest.raises(ValueError) as caught:
-        grammar(rules)
+        of(rules)
     assert sentence in str(caught.value)
 
 
-def test_the_grammar_that_ships_has_what_it_promises():
-    shipped = story_grammar()
-    assert len(shipped.start.alternatives) >= 12
-    people = shipped.classes["person"].entries
-    assert len({person[""][0] for person in people}) == len(people) > 150
+def test_every_choice_of_the_stories_is_a_prefix_code():
+    assert clashes(story_grammar()) == []
+
+
+def test_no_word_goes_on_across_a_border():
+    assert joined_words(story_grammar()) == []
+
+
+@pytest.mark.parametrize(
+    ("alternatives", "text"),
+    [
+        (("a cat", "a cat"), "a cat"),
+        (("a cat", "a cat and a dog"), "a cat"),
+        (("one", "two", "one more"), "one"),
+    ],
+)
+def test_clash_finds_the_text(alternatives, text):
+    assert clash(alternatives) == text
+
+
+def grammar(rules, words=""):
+    return build([("words_test.txt", words)], [("plot_test.txt", rules)])
+
+
+def test_a_clash_behind_slots_and_rules_is_found():
+    words = "name\n  Tom, Ann\n"
+    good = "story\n  {name} ran.\n  {name} sat {where}.\nwhere\n  down\n  up\n"
+    assert clashes(grammar(good, words)) == []
+    bad = "story\n  {name} sat down.\n  {name} sat {where}.\nwhere\n  down\n  up\n"
+    (sentence,) = clashes(grammar(bad, words))
+    assert sentence.startswith('story: two alternatives can write "') and "sat down." in sentence
+
+
+def test_joined_words_are_found():
+    assert joined_words(grammar("story\n  {toy}s\n", "toy\n  train, ball\n")) != []
+    assert joined_words(grammar("story\n  {toy}'s end\n", "toy\n  train, ball\n")) == []

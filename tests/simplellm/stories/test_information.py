@@ -1,13 +1,111 @@
-"""Entropy: closed forms on small grammars, and the stories' own against a sample."""
+"""How a story was derived and what that tells: parsing, entropy, the floor of the loss."""
 
-from math import log, sqrt
+import random
+import re
+from itertools import islice
+from math import exp, log, sqrt
 
 import pytest
 
-from simplellm.stories import derivation, entropy, surprisal
+from simplellm.stories import (
+    can_write,
+    derivation,
+    entropy,
+    floor,
+    parse,
+    sentences,
+    stories,
+    story,
+    surprisal,
+)
 from simplellm.stories.grammar import build
 from simplellm.stories.information import draw_entropy, marginal
 from simplellm.stories.information import entropy as entropy_of
+from simplellm.stories.parsing import parse as parse_with
+from simplellm.tokenizers import SPTokenizer
+
+STORIES = [story(number, seed=11) for number in range(300)]
+
+
+def test_each_story_has_exactly_one_derivation_and_it_is_the_one_that_wrote_it():
+    for number, text in enumerate(STORIES):
+        found = parse(text)
+        assert len(found) == 1, text
+        assert found[0] == derivation(number, seed=11)
+
+
+def test_altered_stories_have_none():
+    chance = random.Random(0)
+    for text in STORIES[:40]:
+        words = re.findall(r"\w+", text)
+        at = chance.randrange(len(words))
+        for altered in (
+            text + " ",
+            text[:-1],
+            text[1:],
+            text.replace(words[at], words[at] + "x", 1),
+            text[: len(text) // 2],
+            text + text,
+        ):
+            assert parse(altered) == []
+
+
+def test_an_ambiguous_grammar_gives_two_derivations():
+    rules = "story\n  the {one}{two}\none\n  a\n  ab\ntwo\n  bc\n  c\n"
+    found = parse_with(build([], [("plot_test.txt", rules)]), "the abc")
+    assert len(found) == 2
+    assert {tuple(pick.index for pick in way) for way in found} == {(0, 0), (1, 1)}
+
+
+def test_excluded_words_and_their_probabilities():
+    words = [("words_test.txt", "person (he, zipf)\n  Tom, Ben, Max\n")]
+    grammar = build(words, [("plot_test.txt", "story\n  {hero:person} and {friend:person}.\n")])
+    assert parse_with(grammar, "Tom and Tom.") == []
+    (way,) = parse_with(grammar, "Ben and Max.")
+    tom, ben, most = grammar.classes["person"].weights
+    assert [pick.probability for pick in way] == [ben / (tom + ben + most), most / (tom + most)]
+    assert surprisal(way) > 0
+
+
+def test_text_is_cut_into_complete_sentences():
+    text = 'Tom ran home. "Oh no!" she cried. "Wait."\nThen Mia came? Yes! And he was a'
+    assert sentences(text) == [
+        "Tom ran home.", '"Oh no!" she cried.', '"Wait."', "Then Mia came?", "Yes!",
+    ]  # fmt: skip
+    assert sentences("") == sentences("no end") == []
+
+
+def test_every_sentence_of_a_story_can_be_written():
+    found = [one for text in islice(stories(split="validation"), 6) for one in sentences(text)]
+    assert len(found) > 80
+    assert [one for one in found if not can_write(one)] == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Once and morning of a show the puppet we named soldier.",
+        "His home was a small cottage in the end of a long road.",  # at, not in
+        "I need.",
+        "She loved playing",
+        "loved playing outside.",
+        "",
+    ],
+)
+def test_other_sentences_cannot(sentence):
+    assert not can_write(sentence)
+
+
+def test_the_small_world_is_a_part_of_the_large_one():
+    texts = list(islice(stories(world="small"), 40))
+    words = {word for text in texts for word in text.split()}
+    assert len(words) < 900 < len({w for t in islice(stories(), 40) for w in t.split()})
+    found = [one for text in texts[:3] for one in sentences(text)]
+    assert all(can_write(one, "small") for one in found)
+    assert len(parse(texts[0], "small")) == 1
+    assert 0 < entropy("small") < entropy()
+    with pytest.raises(ValueError, match="no world 'medium'"):
+        next(stories(world="medium"))
 
 
 def grammar(rules, words=""):
@@ -78,3 +176,29 @@ def test_the_stories_sampled_surprisal_agrees_with_the_exact_entropy():
     error = deviation / sqrt(len(sample))
     assert error < 0.5
     assert abs(mean - entropy()) < 3 * error
+
+
+class Letters:
+    """One token a character."""
+
+    def encode(self, text):
+        return list(text.encode())
+
+
+def test_floor_is_entropy_over_tokens():
+    letters = Letters()
+    found = floor(letters, sample=50)
+    stream = stories(split="validation")
+    mean = sum(len(next(stream).encode()) + 1 for _ in range(50)) / 50
+    assert found.nats_per_story == entropy()
+    assert found.tokens_per_story == pytest.approx(mean)
+    assert found.nats_per_token == pytest.approx(entropy() / mean)
+    assert found.sample == 50 and found.perplexity == pytest.approx(exp(found.nats_per_token))
+    assert floor(letters, sample=50) is found  # remembered
+
+
+def test_the_shipped_tokenizers():
+    big, small = (floor(SPTokenizer(name)) for name in ("stories-4096", "stories-1024"))
+    assert 0.3 < small.nats_per_token < big.nats_per_token < 0.7
+    assert big.standard_error < 0.01
+    assert "nats a token" in str(big)

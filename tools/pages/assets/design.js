@@ -75,4 +75,4 @@ async function begin() {
   show(first);
 }
 
-begin().catch((error) => sorry(place, error));
+begin().catch(sorry);

@@ -1,6 +1,9 @@
 // A page's side of the Python in the browser: ask, wait, and end what never answers.
 
 const PATIENCE = 20000; // ms for one answer, once Python has started
+// What every visitor asks first: its answers were worked out when the site was made.
+const first = new Map(JSON.parse(document.getElementById("first")?.textContent ?? "[]")
+  .map(([text, said, body]) => [text, { ...said, body: Uint8Array.from(atob(body), (one) => one.charCodeAt(0)) }]));
 
 class Engine {
   constructor() {
@@ -11,9 +14,10 @@ class Engine {
   start() {
     if (this.ready) return this.ready;
     if (typeof WebAssembly !== "object") {
-      this.ready = Promise.reject(new Error("This browser has no WebAssembly, so Python can't run here. "
-        + "The lessons can be read, and the lab runs on your own machine."));
-      return this.ready;
+      const error = new Error("This browser has no WebAssembly, so Python can't run here. "
+        + "The lessons can be read, and the lab runs on your own machine.");
+      sorry(error);
+      return this.ready = Promise.reject(error);
     }
     this.worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
     this.ready = new Promise((done, fail) => {
@@ -24,12 +28,19 @@ class Engine {
       };
       this.worker.onerror = (event) => fail(new Error(`Python did not start: ${event.message || "its files are missing"}`));
     });
-    this.ready.then(() => navigator.serviceWorker?.ready.then((one) => one.active?.postMessage("keep the engine")), () => {});
+    this.ready.then(() => navigator.serviceWorker?.ready.then((one) => one.active?.postMessage("keep the engine")), sorry);
     return this.ready;
   }
 
   /** The answer to a question, with its bytes as `body`; an Error says why there is none. */
   async ask(question, patience = PATIENCE) {
+    const answer = this.answered(question, patience), known = first.get(JSON.stringify(question));
+    if (!known) return answer;
+    answer.catch(() => {}); // Python is asked all the same, so that it has loaded what the page needs
+    return known;
+  }
+
+  async answered(question, patience) {
     await this.start();
     const id = ++this.number;
     return new Promise((done, fail) => {
@@ -44,6 +55,7 @@ class Engine {
     if (!waiting) return;
     this.open.delete(id);
     clearTimeout(waiting.alarm);
+    document.querySelector(".wait")?.classList.add("over");
     if (failed) waiting.fail(new Error(failed));
     else waiting.done({ ...said, body });
   }
@@ -63,13 +75,12 @@ class Engine {
 
 export const engine = new Engine();
 
-/** Show in `place` why a page has no Python. */
-export function sorry(place, error) {
-  const words = document.createElement("p");
+/** Say why a page has no Python, where it says that Python is starting. */
+export function sorry(error) {
+  const words = document.querySelector(".wait") ?? document.querySelector("main .problem");
+  words.textContent = error.message;
   words.className = "problem";
   words.setAttribute("role", "alert");
-  words.textContent = error.message;
-  place.replaceChildren(words);
 }
 
 /** What this browser remembers under a name. */

@@ -7,7 +7,6 @@ const place = document.getElementById("view");
 
 async function begin() {
   const first = await engine.ask({ page: "explore", first: true });
-  place.replaceChildren();
   const view = new TimelineView(place, LOOK, readModel(first.head, first.body));
   const questions = oneAtATime(async (id, settings) => {
     let said;
@@ -25,4 +24,4 @@ async function begin() {
   const panel = buildPanel(view.panel, first.controls, questions.ask);
 }
 
-begin().catch((error) => sorry(place, error));
+begin().catch(sorry);

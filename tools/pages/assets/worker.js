@@ -8,7 +8,7 @@ const starting = (async () => {
     fetch(new URL("./engine/lab.zip", import.meta.url)).then((answer) => answer.arrayBuffer()),
   ]);
   py.unpackArchive(lab, "zip", { extractDir: "/lab" });
-  py.runPython("import os, sys\nos.chdir('/lab')\nsys.path.insert(0, '/lab')\nfrom in_browser import answered");
+  py.runPython("import os, sys\nos.chdir('/lab')\nsys.path[:0] = ['/lab', '/lab/puzzles']\nfrom in_browser import answered");
   return py.globals.get("answered");
 })();
 

@@ -5,10 +5,10 @@ import copy
 import pytest
 import torch
 
-UNEQUAL = (3, 9, 4, 7, 12, 5)
+from ..simulated import UNEQUAL, Lab, adam, backward, make_batches, mean_over_ranks, sgd
 
 
-def test_never_written_back(lab, kit):
+def test_never_written_back():
     def average(models):
         for parameters in zip(*(m.parameters() for m in models), strict=True):
             for p in parameters:
@@ -17,27 +17,27 @@ def test_never_written_back(lab, kit):
                     gradient = sum(q.grad for q in parameters) / len(parameters)  # noqa: F841
 
     for lengths in ((6,) * 6, UNEQUAL):
-        mistake = lab(3, lengths).judge(average=average).mistake
+        mistake = Lab(3, lengths).judge(average=average).mistake
         assert "never written back into p.grad" in mistake
 
 
-def test_divided_and_nothing_communicated(lab, kit):
+def test_divided_and_nothing_communicated():
     def average(models):
         for model in models:
             for p in model.parameters():
                 if p.grad is not None:
                     p.grad /= len(models)
 
-    mistake = lab().judge(average=average).mistake
+    mistake = Lab().judge(average=average).mistake
     assert "has its own gradients divided by world_size: nothing was communicated" in mistake
 
 
 @pytest.mark.parametrize(
     ("optimizer", "lengths", "hidden"),
-    [("sgd", (6,) * 6, True), ("adam", (6,) * 6, False), ("sgd", UNEQUAL, False)],
+    [(sgd, (6,) * 6, True), (adam, (6,) * 6, False), (sgd, UNEQUAL, False)],
 )
-def test_weights_averaged_where_gradients_were_meant(lab, kit, optimizer, lengths, hidden):
-    here = lab(3, lengths, make_optimizer=getattr(kit, optimizer))
+def test_weights_averaged_where_gradients_were_meant(optimizer, lengths, hidden):
+    here = Lab(3, lengths, make_optimizer=optimizer)
 
     def step(models):
         here.step(models)
@@ -57,39 +57,39 @@ def test_weights_averaged_where_gradients_were_meant(lab, kit, optimizer, length
 
 @pytest.mark.parametrize("lengths", [(6,) * 6, UNEQUAL])
 @pytest.mark.parametrize("which", ["first", "last"])
-def test_only_one_micro_batch_counts(lab, kit, which, lengths):
+def test_only_one_micro_batch_counts(which, lengths):
     def zero_grad_inside(batches, model, weight):
         for batch in batches:
             model.zero_grad()
-            kit.backward([batch], model, weight)
+            backward([batch], model, weight)
 
     def ends_early(batches, model, weight):
         for batch in batches:
-            kit.backward([batch], model, weight)
+            backward([batch], model, weight)
             break
 
-    backward = {"last": zero_grad_inside, "first": ends_early}[which]
-    mistake = lab(3, lengths).judge(backward=backward).mistake
+    way = {"last": zero_grad_inside, "first": ends_early}[which]
+    mistake = Lab(3, lengths).judge(backward=way).mistake
     assert f"only the {which} micro-batch of each rank counts" in mistake
 
 
-def test_zero_grad_forgotten(lab, kit):
-    here = lab()
-    earlier = kit.make_batches(here.lengths, seed=9)
-    previous = {n: p.grad for n, p in _all_backward(kit, here, earlier).named_parameters()}
+def test_zero_grad_forgotten():
+    here = Lab()
+    earlier = make_batches(here.lengths, seed=9)
+    previous = {n: p.grad for n, p in _all_backward(here, earlier).named_parameters()}
     for rank, model in enumerate(here.models):
-        kit.backward(earlier[2 * rank : 2 * rank + 2], model, here.weight)
+        backward(earlier[2 * rank : 2 * rank + 2], model, here.weight)
     mistake = here.judge(previous=previous).mistake
     assert "the sum of this step's and the step's before: zero_grad() was forgotten" in mistake
 
 
-def test_stale_buffer(lab, kit):
-    here = lab()
-    previous = _all_backward(kit, here, kit.make_batches(here.lengths, seed=9))
+def test_stale_buffer():
+    here = Lab()
+    previous = _all_backward(here, make_batches(here.lengths, seed=9))
     buffer = {n: p.grad.clone() for n, p in previous.named_parameters() if p.grad is not None}
 
     def average(models):
-        kit.mean_over_ranks(models)
+        mean_over_ranks(models)
         for model in models:  # the buffer has not been filled yet
             for name, p in model.named_parameters():
                 if name in buffer:
@@ -99,23 +99,13 @@ def test_stale_buffer(lab, kit):
     assert "the gradients are those of the step before: a buffer is stale" in verdict.mistake
 
 
-def _all_backward(kit, here, batches):
+def _all_backward(here, batches):
     model = copy.deepcopy(here.model)
-    kit.backward(batches, model, lambda tokens: tokens / sum(here.lengths))
+    backward(batches, model, lambda tokens: tokens / sum(here.lengths))
     return model
 
 
-def test_mean_of_means_over_micro_batches(lab):
-    mistake = lab(3, UNEQUAL).judge(weight=lambda tokens: 1 / 2).mistake
-    assert "a mean of means: the micro-batches count alike, though they have 3, 9, 4, 7" in mistake
-
-
-def test_mean_of_means_over_ranks(lab):
-    mistake = lab(3, (3, 9, 5)).judge(weight=lambda tokens: 1.0).mistake
-    assert "a mean of means: the ranks count alike, though they have 3, 9, 5 tokens" in mistake
-
-
-def test_one_parameter_averaged_and_the_others_left(lab, kit):
+def test_one_parameter_averaged_and_the_others_left():
     def average(models):
         for parameters in zip(*(m.parameters() for m in models), strict=True):
             if parameters[0].grad is not None and parameters[0].shape == (11, 5):
@@ -123,5 +113,5 @@ def test_one_parameter_averaged_and_the_others_left(lab, kit):
                 for p in parameters:
                     p.grad.copy_(mean)
 
-    mistake = lab().judge(average=average).mistake
+    mistake = Lab().judge(average=average).mistake
     assert mistake.startswith("only in layers.0 to layers.2, and all else is right: every rank st")

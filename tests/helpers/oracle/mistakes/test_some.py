@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-UNEQUAL = (3, 9, 4, 7, 12, 5)
+from ..simulated import UNEQUAL, Lab, backward, mean_over_ranks
 
 
-def test_frozen_parameter_moved(lab):
-    here = lab()
+def test_frozen_parameter_moved():
+    here = Lab()
 
     def step(models):
         here.step(models)
@@ -21,72 +21,72 @@ def test_frozen_parameter_moved(lab):
     assert "leave it out of the optimizer" in mistake
 
 
-def test_frozen_parameter_got_a_gradient(lab, kit):
+def test_frozen_parameter_got_a_gradient():
     def average(models):
-        kit.mean_over_ranks(models)
+        mean_over_ranks(models)
         for model in models:
             model.middle.grad = torch.ones(5)
 
-    mistake = lab().judge(average=average).mistake
+    mistake = Lab().judge(average=average).mistake
     assert "'middle' moved by up to 0.5 on rank 0: a gradient was written to it" in mistake
 
 
-def test_zeros_for_a_frozen_gradient_are_right(lab, kit):
+def test_zeros_for_a_frozen_gradient_are_right():
     def average(models):
-        kit.mean_over_ranks(models)
+        mean_over_ranks(models)
         for model in models:
             model.middle.grad = torch.zeros(5)
 
-    assert lab().judge(average=average).ok
+    assert Lab().judge(average=average).ok
 
 
-def test_only_some_ranks_have_the_result(lab, kit):
+def test_only_some_ranks_have_the_result():
     def reduce(models):
         own = [[None if p.grad is None else p.grad.clone() for p in m.parameters()] for m in models]
-        kit.mean_over_ranks(models)
+        mean_over_ranks(models)
         for model, gradients in list(zip(models, own, strict=True))[1:]:
             for p, gradient in zip(model.parameters(), gradients, strict=True):
                 p.grad = gradient
 
-    mistake = lab().judge(average=reduce).mistake
+    mistake = Lab().judge(average=reduce).mistake
     assert "only some ranks are right: rank 0 has the gradients of one device, ranks 1, 2" in (
         mistake
     )
 
 
-def test_wrong_group(lab, kit):
+def test_wrong_group():
     def average(models):
-        kit.mean_over_ranks(models, group=[0, 1])
-        kit.mean_over_ranks(models, group=[2, 3])
+        mean_over_ranks(models, group=[0, 1])
+        mean_over_ranks(models, group=[2, 3])
 
-    mistake = lab(4, (6,) * 8).judge(average=average).mistake
+    mistake = Lab(4, (6,) * 8).judge(average=average).mistake
     assert (
         "over the wrong group: rank 0 has that of ranks 0, 1 alone, and ranks 0, 1, 2, 3" in mistake
     )
 
 
-def test_a_micro_batch_left_out(lab, kit):
+def test_a_micro_batch_left_out():
     def one_too_few(batches, model, weight):
-        kit.backward(batches[:1] + batches[2:], model, weight)
+        backward(batches[:1] + batches[2:], model, weight)
 
-    mistake = lab(1, (6, 4, 5, 7)).judge(backward=one_too_few).mistake
+    mistake = Lab(1, (6, 4, 5, 7)).judge(backward=one_too_few).mistake
     assert "micro-batch 1 is left out" in mistake
 
 
-def test_a_micro_batch_used_twice(lab, kit):
+def test_a_micro_batch_used_twice():
     def twice(batches, model, weight):
-        kit.backward([*batches, batches[2]], model, weight)
+        backward([*batches, batches[2]], model, weight)
 
-    mistake = lab(1, (6, 4, 5, 7)).judge(backward=twice).mistake
+    mistake = Lab(1, (6, 4, 5, 7)).judge(backward=twice).mistake
     assert "the micro-batches count 1, 1, 2, 1 times" in mistake
 
 
 @pytest.mark.parametrize("lengths", [(6,) * 6, UNEQUAL])
-def test_two_mistakes_at_once_are_read_off_the_counts(lab, kit, lengths):
+def test_two_mistakes_at_once_are_read_off_the_counts(lengths):
     def last(batches, model, weight):
-        kit.backward(batches[-1:], model, weight)
+        backward(batches[-1:], model, weight)
 
-    mistake = lab(3, lengths).judge(backward=last, average=lambda models: None).mistake
+    mistake = Lab(3, lengths).judge(backward=last, average=lambda models: None).mistake
     assert "count 0, 3, 0, 0, 0, 0 times in the gradients of rank 0, where each should" in mistake
 
 
@@ -98,7 +98,7 @@ def test_two_mistakes_at_once_are_read_off_the_counts(lab, kit, lengths):
         (torch.float64, torch.float32),
     ],
 )
-def test_rounding_through_another_dtype(lab, kit, dtype, short):
+def test_rounding_through_another_dtype(dtype, short):
     def average(models):
         for model in models:
             for p in model.parameters():
@@ -110,13 +110,13 @@ def test_rounding_through_another_dtype(lab, kit, dtype, short):
                 for p in parameters:
                     p.grad.copy_(mean)
 
-    mistake = lab(dtype=dtype).judge(average=average).mistake
+    mistake = Lab(dtype=dtype).judge(average=average).mistake
     name = str(short).removeprefix("torch.")
     assert f"the gradients have the digits of {name} alone" in mistake
 
 
-def test_backward_stops_at_a_layer(lab, kit):
-    here = lab()
+def test_backward_stops_at_a_layer():
+    here = Lab()
 
     def cut(model):
         def forward(ids):
@@ -134,8 +134,8 @@ def test_backward_stops_at_a_layer(lab, kit):
     assert "the backward stops before 'layers.1.weight' is passed on: 'layers.0.bias'" in mistake
 
 
-def test_a_layer_without_a_gradient(lab):
-    here = lab()
+def test_a_layer_without_a_gradient():
+    here = Lab()
     for model in here.models:
         model.layers[1].requires_grad_(False)
     mistake = here.judge().mistake

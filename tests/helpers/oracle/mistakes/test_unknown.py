@@ -1,11 +1,9 @@
 """What is said where no known mistake explains the facts."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 
-from helpers.oracle import judge
+from ..simulated import Lab
 
 
 @pytest.mark.parametrize(
@@ -16,8 +14,8 @@ from helpers.oracle import judge
         (("layers.1",), "; all are in layers.1"),
     ],
 )
-def test_the_unknown_is_described(lab, spoiled, where):
-    here = lab(1)
+def test_the_unknown_is_described(spoiled, where):
+    here = Lab(1)
     draw = torch.Generator().manual_seed(3)
 
     def average(models):
@@ -30,12 +28,3 @@ def test_the_unknown_is_described(lab, spoiled, where):
     assert f"no known mistake explains it: {count} of 8 gradients differ" in verdict.mistake
     assert f"{verdict.worst.name!r}, which differs by up to" in verdict.mistake
     assert where in verdict.mistake and "on rank" not in verdict.mistake
-
-
-def test_the_optimizers_state_is_compared_too(lab, kit):
-    here = lab(make_optimizer=kit.adam)
-    steps = here.train()
-    state = steps[2].state | {"head.weight: exp_avg": 2 * steps[2].state["head.weight: exp_avg"]}
-    verdict = judge(here.right, [*steps[:2], replace(steps[2], state=state)])
-    assert "1 of 16 tensors of the optimizer differ" in verdict.mistake
-    assert "'head.weight: exp_avg' on rank 2" in verdict.mistake

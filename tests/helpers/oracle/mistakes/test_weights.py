@@ -2,28 +2,28 @@
 
 import pytest
 
-UNEQUAL = (3, 9, 4, 7, 12, 5)
+from ..simulated import UNEQUAL, Lab, adam, mean_over_ranks, sgd
 
 
 @pytest.mark.parametrize("lengths", [(6,) * 6, UNEQUAL])
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_the_optimizer_stepped_before_the_averaging(lab, kit, lengths, optimizer):
-    here = lab(3, lengths, make_optimizer=getattr(kit, optimizer))
+@pytest.mark.parametrize("optimizer", [sgd, adam])
+def test_the_optimizer_stepped_before_the_averaging(lengths, optimizer):
+    here = Lab(3, lengths, make_optimizer=optimizer)
 
     def average(models):
         here.step(models)
-        kit.mean_over_ranks(models)
+        mean_over_ranks(models)
 
     verdict = here.judge(average=average, step=lambda models: None)
     assert "the optimizer stepped before the averaging" in verdict.mistake
 
 
-def test_the_optimizer_never_stepped(lab):
-    assert "no weight has moved" in lab().judge(step=lambda models: None).mistake
+def test_the_optimizer_never_stepped():
+    assert "no weight has moved" in Lab().judge(step=lambda models: None).mistake
 
 
-def test_the_optimizer_stepped_twice(lab):
-    here = lab()
+def test_the_optimizer_stepped_twice():
+    here = Lab()
 
     def step(models):
         here.step(models)
@@ -32,8 +32,8 @@ def test_the_optimizer_stepped_twice(lab):
     assert "every weight moved 2 times as far" in here.judge(step=step).mistake
 
 
-def test_one_rank_forgets_to_step(lab):
-    here = lab()
+def test_one_rank_forgets_to_step():
+    here = Lab()
 
     def step(models):
         for optimizer in here.optimizers[:2]:

@@ -1,0 +1,63 @@
+"""Work in place of the solutions of CK: what the check must name, and what it must pass."""
+
+from helpers.grade.task import Program
+
+PROGRAMS = (
+    Program(
+        "CK-1",
+        "named before all are complete",
+        {"dist.barrier()  # now all parts are complete\n": ""},
+        says="the folder has its final name while rank",
+    ),
+    Program(
+        "CK-1",
+        "without fsync",
+        {"os.fsync(file.fileno())": "pass"},
+        says="does not call os.fsync in every save",
+    ),
+    Program(
+        "CK-1",
+        "what a killed run left is in the way",
+        {"shutil.rmtree(draft, ignore_errors=True)": "pass"},
+        says="is in the way: remove it",
+    ),
+    Program(
+        "CK-1",
+        "every rank renames",
+        {"complete\nif rank == 0:": "complete\nif True:"},
+        says="only one may rename it",
+    ),
+    Program(
+        "CK-1",
+        "one rank calls something else",
+        {
+            "dist.barrier()  # now all parts are complete": (
+                "dist.all_reduce(torch.ones(1)) if rank == 0 else dist.barrier()"
+            )
+        },
+        says="of by_hand.py, in save_part",
+    ),
+    Program(
+        "CK-1",
+        "nobody waits for the folder",
+        {"dist.barrier()  # now there is a folder to write into\n": ""},
+        says="must wait until one rank has made it",
+    ),
+    Program(
+        "CK-1",
+        "the names of the parts are not synced",
+        {"names_to_disk(draft)": "pass"},
+        says="for the draft's folder",
+    ),
+    Program(
+        "CK-1",
+        "the name of the whole is not synced",
+        {"names_to_disk(folder)": "pass"},
+        says="after the folder got its name",
+    ),
+    Program(
+        "CK-1",
+        "rank 1 does it, with replace",
+        {"rank == 0": "rank == 1", "os.rename": "os.replace"},
+    ),
+)

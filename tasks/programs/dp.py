@@ -1,0 +1,220 @@
+"""Work in place of the solutions of DP: what the check must name, and what it must pass.
+
+The judges of DP-3 and DP-6 have more rules; tests/tasks breaks each of them once.
+"""
+
+from helpers.grade.task import Program
+
+BLOCK = "range(length * rank // world_size, length * (rank + 1) // world_size)"
+SEED = 'f"seed {seed}, epoch {epoch}"'
+
+PROGRAMS = (
+    Program(
+        "DP-1",
+        "a sum for a mean",
+        {"flat /= world_size": "pass"},
+        says="the sum over the ranks, 4 times too large",
+    ),
+    Program(
+        "DP-1",
+        "stops at the first parameter without a gradient",
+        """
+        for p in model.parameters():
+            if p.grad is None:
+                break
+            dist.all_reduce(p.grad)
+            p.grad /= world_size
+        """,
+        says="stops at the first parameter whose p.grad is None",
+    ),
+    Program(
+        "DP-1",
+        "reduce in place of all_reduce",
+        {"all_reduce(flat": "reduce(flat, dst=0"},
+        says="only rank 0 has the mean",
+    ),
+    Program(
+        "DP-1",
+        "the weights in place of the gradients",
+        {"p.grad for p": "p.data for p"},
+        says="the weights have changed",
+    ),
+    Program(
+        "DP-1",
+        "rounded on the way",
+        {"gradient.flatten()": "gradient.flatten().float()"},
+        says="float32's accuracy",
+    ),
+    Program(
+        "DP-1",
+        "one rank alone communicates",
+        {"dist.all_reduce": "dist.get_rank() == 0 and dist.all_reduce"},
+        says="left early",
+    ),
+    Program(
+        "DP-1",
+        "a new tensor as the gradient",
+        """
+        for p in model.parameters():
+            if p.grad is not None:
+                everybody = [torch.empty_like(p.grad) for _ in range(world_size)]
+                dist.all_gather(everybody, p.grad)
+                p.grad = torch.stack(everybody).mean(0)
+        """,
+    ),
+    Program(
+        "DP-1",
+        "zeros where there is no gradient",
+        """
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        dist.all_reduce(flat)
+        for p in model.parameters():
+            p.grad, flat = flat[: p.numel()].view_as(p) / world_size, flat[p.numel() :]
+        """,
+    ),
+    Program(
+        "DP-2",
+        "skips what has no gradient",
+        {"list(model.parameters())": "[p for p in model.parameters() if p.grad is not None]"},
+        says="'spare' has no gradient in this step, and was left out",
+    ),
+    Program(
+        "DP-2",
+        "new parameters",
+        """
+        for name, p in list(model.named_parameters()):
+            mean = p.detach().clone()
+            dist.all_reduce(mean)
+            new = torch.nn.Parameter(mean / world_size, requires_grad=p.requires_grad)
+            new.grad = p.grad
+            setattr(model, name, new)
+        """,
+        says="'embedding' was replaced by a new one",
+    ),
+    Program(
+        "DP-2",
+        "one rank alone communicates",
+        {"dist.all_reduce": "dist.get_rank() == 0 and dist.all_reduce"},
+        says="left early",
+    ),
+    Program(
+        "DP-2",
+        "other memory, the same parameter, and the frozen one left alone",
+        """
+        for p in model.parameters():
+            if p.requires_grad:
+                everybody = [torch.empty_like(p.data) for _ in range(world_size)]
+                dist.all_gather(everybody, p.data)
+                p.data = torch.stack(everybody).mean(0)
+        """,
+    ),
+    Program(
+        "DP-3",
+        "the remainder dropped",
+        {BLOCK: "[length // world_size * rank + i for i in range(length // world_size)]"},
+        says="the remainder is dropped",
+    ),
+    Program(
+        "DP-3",
+        "the same permutation in every epoch",
+        {SEED: "seed"},
+        says="two epochs have the same order",
+        met="torch's DistributedSampler without set_epoch(epoch), of which its documentation warns",
+    ),
+    Program(
+        "DP-3",
+        "every world_size-th, of a tensor",
+        {
+            BLOCK: "range(rank, length, world_size)",
+            f"random.Random({SEED}).shuffle(order)": (
+                "import torch\n"
+                "draw = torch.Generator().manual_seed(seed + epoch)\n"
+                "order = torch.randperm(length, generator=draw)"
+            ),
+        },
+    ),
+    Program(
+        "DP-4",
+        "only one leaves",
+        {"while": "if"},
+        says="one complete gradient may set several free",
+    ),
+    Program(
+        "DP-4",
+        "leaves too early",
+        {"while": "if", " and self.buckets[self.next].left == 0": ""},
+        says="before the gradient of",
+    ),
+    Program(
+        "DP-5",
+        "gathered into new tensors",
+        {"self.whole.chunk(self.size)": "self.whole.clone().chunk(self.size)"},
+        says="must write into views of self.whole",
+    ),
+    Program(
+        "DP-6",
+        "not gathered",
+        {"\nfor unit in self.units:\n    unit.gather()": ""},
+        says="the parts of the others are old",
+    ),
+    Program("DP-6", "backwards", {"in self.units": "in reversed(self.units)"}),
+    Program(
+        "DP-7",
+        "not before backward",
+        {"module.register_full_backward_pre_hook(need)": "pass"},
+        says="computes backward without its weights",
+    ),
+    Program(
+        "DP-7",
+        "not before forward",
+        {"module.register_forward_pre_hook(need)": "pass"},
+        says="computes forward without its weights",
+    ),
+    Program(
+        "DP-7",
+        "not freed after forward",
+        {"module.register_forward_hook(lambda *_: shards.free())": "pass"},
+        says="free after forward",
+    ),
+    Program(
+        "DP-7",
+        "not freed after backward",
+        {"unit.free()": "pass"},
+        says="its gradients are complete",
+    ),
+    Program("DP-7", "gathered twice", {"not shards.is_whole": "True"}, says="although it is whole"),
+    Program(
+        "DP-7",
+        "a shared weight is freed",
+        {"len(modules) == 1": "True"},
+        says="unit 0 has two modules and is freed between them",
+    ),
+    Program(
+        "DP-7",
+        "not averaged",
+        {"super().complete(p)": "self.missing[self.unit_of[p]].discard(p)"},
+        says="ZeRO-2's complete() does it",
+    ),
+    Program(
+        "DP-8",
+        "gradients every step",
+        """
+        while True:
+            group.compute()
+            group.all_reduce(group.gradients())
+            group.update()
+        """,
+        says="it runs, but its loss",
+    ),
+    Program(
+        "DP-8",
+        "a longer day",
+        """
+        group.budget = 1000
+        for _ in range(800):
+            group.all_reduce([weights[-1:] for weights in group.weights()])
+        """,
+        says="of the clock",
+    ),
+)

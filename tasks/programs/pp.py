@@ -1,0 +1,228 @@
+"""Work in place of the solutions of PP: what the check must name, and what it must pass."""
+
+from helpers.grade.task import Program
+
+BEGIN = "if rank == 0:"
+BACK = "for k in range(micro_batches):\n    backward(k)"
+MEAN_LOSS = "return sum(losses)"
+WAIT_FORWARD, WAIT_BACK = "free(rank + 1, k)", "free(rank - 1, k - 1)"
+NO_WAIT = {WAIT_FORWARD: "pass", WAIT_BACK: "pass"}
+
+PROGRAMS = (
+    Program(
+        "PP-1",
+        "ones in place of the gradient",
+        {"y.backward(gradient)": "y.backward(torch.ones_like(y))"},
+        says="rank 2 goes backward through the batch with ones",
+    ),
+    Program(
+        "PP-1",
+        "a loss of another scale",
+        {"stage.config.vocab_size)": "stage.config.vocab_size) / dist.get_world_size()"},
+        says="the gradient that rank 3 goes backward with is 0.25 times what it should be",
+    ),
+    Program(
+        "PP-1",
+        "the gradients thrown away first",
+        {BEGIN: f"stage.zero_grad()\n{BEGIN}"},
+        says="a second call without zero_grad() throws away the gradients of the first",
+    ),
+    Program(
+        "PP-1",
+        "the last rank of the lesson",
+        {"rank == last": "rank == 2", "rank < last": "rank != 2"},
+        says="classes and vocab_size is",
+    ),
+    Program(
+        "PP-1",
+        "forgot requires_grad_",
+        {"x.requires_grad_()": "pass"},
+        says="exists only where x.requires_grad_() was called before stage(x)",
+    ),
+    Program(
+        "PP-1",
+        "forgot to send back",
+        {"dist.send(x.grad, rank - 1)": "pass"},
+        says="every rank but the first x.grad to rank - 1",
+    ),
+    Program(
+        "PP-1",
+        "both send first",
+        {BEGIN: f"rank > 0 and dist.send(torch.zeros(shape), rank - 1)\n{BEGIN}"},
+        says="both send first",
+    ),
+    Program(
+        "PP-1",
+        "the last rank sends on",
+        {BEGIN: f"rank == last and dist.send(torch.zeros(shape), rank + 1)\n{BEGIN}"},
+        says="but the ranks are 0 to",
+    ),
+    Program(
+        "PP-1",
+        "both in one batch",
+        {
+            "dist.send(y.detach(), rank + 1)": "out = dist.P2POp(dist.isend, y.detach(), rank + 1)",
+            "dist.recv(gradient, rank + 1)": (
+                "back = dist.P2POp(dist.irecv, gradient, rank + 1)\n"
+                "        [m.wait() for m in dist.batch_isend_irecv([out, back])]"
+            ),
+        },
+    ),
+    Program(
+        "PP-2",
+        "losses summed",
+        {" / micro_batches": ""},
+        says="every gradient is 6 times too large",
+    ),
+    Program(
+        "PP-2",
+        "the gradients divided at the end",
+        {
+            " / micro_batches": "",
+            MEAN_LOSS: (
+                "[p.grad.div_(micro_batches) for p in stage.parameters()]\n"
+                f"{MEAN_LOSS} / micro_batches"
+            ),
+        },
+        says="the gradients that were there before the call were divided too",
+    ),
+    Program(
+        "PP-2",
+        "only the last micro-batch",
+        {"y.backward": "stage.zero_grad(); y.backward"},
+        says="only the last micro-batch",
+    ),
+    Program(
+        "PP-2",
+        "the ids of another micro-batch",
+        {"(y, parts[k]": "(y, parts[k - 1]"},
+        says="the loss of micro-batch 0 is computed with the ids of micro-batch 5",
+    ),
+    Program(
+        "PP-2",
+        "backward in another order on the last rank",
+        {BACK: BACK.replace("micro_batches)", "micro_batches)[:: -1 if rank == last else 1]")},
+        says="rank 2 goes backward through micro-batch 0 with the gradient of micro-batch 5",
+    ),
+    Program(
+        "PP-2",
+        "the loss not divided",
+        {"append(y.detach())": "append(y.detach() * micro_batches)"},
+        says="the loss that the last rank gives is the sum over the micro-batches",
+    ),
+    Program(
+        "PP-2",
+        "forgot requires_grad_",
+        {"x.requires_grad_()": "pass"},
+        says="exists only where x.requires_grad_() was called before stage(x)",
+    ),
+    Program(
+        "PP-2",
+        "never sends back",
+        {"dist.send(x.grad, rank - 1)": "pass"},
+        says="every rank but the first x.grad to rank - 1",
+    ),
+    Program(
+        "PP-2",
+        "the last one comes back first",
+        {BACK: BACK.replace("micro_batches)", "micro_batches)[::-1]")},
+    ),
+    Program(
+        "PP-3",
+        "one too many ahead",
+        {"min(last - rank,": "min(last - rank + 1,"},
+        says="rank 0 goes forward 5 times before its first backward, which is 1 too many",
+    ),
+    Program(
+        "PP-3",
+        "keeps every graph",
+        {
+            "outputs.pop(k)": "outputs[k]",
+            "backward(gradient)": "backward(gradient, retain_graph=True)",
+        },
+        says="the order is right, and still rank 0 keeps the activations of 6 of 6",
+    ),
+    Program(
+        "PP-3",
+        "waits for all messages at the end",
+        NO_WAIT,
+        says="and of a message and its tensor as soon as it must have arrived",
+    ),
+    Program(
+        "PP-3",
+        "every x and y stays",
+        {".pop(k)": "[k]"},
+        says="after its backward let go of a micro-batch's x and y",
+    ),
+    Program(
+        "PP-3",
+        "nobody waits for what goes forward",
+        {"send(y.detach(), rank + 1, k)": "dist.isend(y.detach(), rank + 1)", WAIT_FORWARD: "pass"},
+        says="nobody waits for the isend of rank 0 to rank 1",
+    ),
+    Program(
+        "PP-3",
+        "nobody waits for what goes back",
+        {
+            "send(x.grad, rank - 1, k)": (
+                "dist.batch_isend_irecv([dist.P2POp(dist.isend, x.grad, rank - 1)])"
+            ),
+            WAIT_BACK: "pass",
+        },
+        says="nobody waits for the isend of rank 1 to rank 0",
+    ),
+    Program(
+        "PP-3",
+        "plain sends",
+        {"sends[peer, k] = dist.isend(tensor, peer), tensor": "dist.send(tensor, peer)"} | NO_WAIT,
+        says="both send first",
+    ),
+    Program(
+        "PP-3",
+        "each waits for the one before it",
+        NO_WAIT
+        | {
+            '    with recorder.span("send"': (
+                "    [free(*one) for one in list(sends) if one[0] == peer]\n"
+                '    with recorder.span("send"'
+            ),
+        },
+    ),
+    Program(
+        "PP-4",
+        "ahead as in plain 1F1B",
+        {"2 * (ranks - 1 - rank) + (chunks - 1) * ranks": "ranks - 1 - rank"},
+        says="times before its first backward, and it should be",
+    ),
+    Program(
+        "PP-4",
+        "all micro-batches through a chunk",
+        {
+            "range(0, micro_batches, ranks)": "[0]",
+            "for k in range(ranks)": "for k in range(micro_batches)",
+        },
+        says="a round is as many micro-batches as there are ranks",
+    ),
+    Program(
+        "PP-5",
+        "room counted until I",
+        {"f[s] - w[s] < room": "f[s] - i[s] < room"},
+        says="each stays until its W has ended",
+    ),
+    Program(
+        "PP-5",
+        "W before F",
+        {"if i[s] < f[s]": "if w[s] == i[s] < f[s]", "elif came": "elif w[s] == i[s] and came"},
+        says="it runs and it fits, but it is slow: score",
+    ),
+    Program(
+        "PP-5",
+        "the library's search",
+        """
+        from helpers.search import search
+        from helpers.simulate import Costs
+        found = search(ranks, micro_batches, Costs(activation_bytes=1, memory_limit=room), walks=80)
+        return [[str(a) for a in row] for row in found.schedule.ranks]
+        """,
+    ),
+)

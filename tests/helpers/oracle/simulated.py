@@ -1,0 +1,117 @@
+"""A real training step on ranks that are simulated by loops, each part of which can be spoiled."""
+
+import copy
+from dataclasses import dataclass
+
+import torch
+
+from helpers.oracle import between, judge, one_step, snapshot
+
+WORDS, WIDTH = 11, 5
+UNEQUAL = (3, 9, 4, 7, 12, 5)  # tokens of six micro-batches
+
+
+class Model(torch.nn.Module):
+    """Words in, words out; `middle` is frozen."""
+
+    def __init__(self, tied=False):
+        super().__init__()
+        self.embed = torch.nn.Embedding(WORDS, WIDTH)
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(WIDTH, WIDTH) for _ in range(3))
+        self.middle = torch.nn.Parameter(torch.ones(WIDTH), requires_grad=False)
+        self.head = torch.nn.Linear(WIDTH, WORDS, bias=False)
+        if tied:
+            self.head.weight = self.embed.weight
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        for layer in self.layers:
+            x = x + torch.tanh(layer(x)) * self.middle
+        return self.head(x)
+
+
+def make_model(seed=0, tied=False, dtype=torch.float32):
+    torch.manual_seed(seed)
+    return Model(tied).to(dtype)
+
+
+def loss_of(model, ids):
+    """The mean loss and the number of tokens that it is the mean of."""
+    logits = model(ids[:-1])
+    return torch.nn.functional.cross_entropy(logits, ids[1:]), len(ids) - 1
+
+
+def make_batches(lengths, seed=1):
+    draw = torch.Generator().manual_seed(seed)
+    return [torch.randint(WORDS, (length + 1,), generator=draw) for length in lengths]
+
+
+def sgd(parameters):
+    return torch.optim.SGD(parameters, lr=0.5)
+
+
+def adam(parameters):
+    return torch.optim.Adam(parameters, lr=0.01)
+
+
+def backward(batches, model, weight):
+    """Add up the gradients of all micro-batches. weight(tokens): what each loss is times."""
+    for batch in batches:
+        loss, tokens = loss_of(model, batch)
+        (loss * weight(tokens)).backward()
+
+
+def mean_over_ranks(models, group=None, divide=True):
+    """Every rank gets the mean of the gradients of the ranks in `group`."""
+    group = range(len(models)) if group is None else group
+    for parameters in zip(*(models[rank].parameters() for rank in group), strict=True):
+        if parameters[0].grad is not None:
+            total = sum(p.grad for p in parameters)
+            for p in parameters:
+                p.grad.copy_(total / len(group) if divide else total)
+
+
+@dataclass
+class Lab:
+    """Ranks that train right; a test replaces what it wants to spoil."""
+
+    n_ranks: int = 3
+    lengths: tuple[int, ...] = (6,) * 6
+    dtype: torch.dtype = torch.float32
+    tied: bool = False
+    make_optimizer: object = staticmethod(sgd)
+    seeds: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        self.micro_batches = make_batches(self.lengths)
+        self.model = make_model(tied=self.tied, dtype=self.dtype)
+        self.right = one_step(self.model, loss_of, self.micro_batches, self.make_optimizer)
+        self.models = [copy.deepcopy(self.model) for _ in range(self.n_ranks)]
+        if self.seeds:
+            self.models = [make_model(seed, self.tied, self.dtype) for seed in self.seeds]
+        self.optimizers = [self.make_optimizer(list(m.parameters())) for m in self.models]
+
+    def batches(self, rank):
+        each = len(self.micro_batches) // self.n_ranks
+        return self.micro_batches[rank * each : (rank + 1) * each]
+
+    def weight(self, tokens):
+        """So that the mean over the ranks of the sums is the mean over all tokens."""
+        return tokens * self.n_ranks / sum(self.lengths)
+
+    def train(self, backward=backward, weight=None, average=mean_over_ranks, step=None):
+        """The Step of each rank."""
+        before = [snapshot(model) for model in self.models]
+        for rank, model in enumerate(self.models):
+            backward(self.batches(rank), model, weight or self.weight)
+        average(self.models)
+        (step or self.step)(self.models)
+        after = [snapshot(model) for model in self.models]
+        return [between(b, a) for b, a in zip(before, after, strict=True)]
+
+    def step(self, models):
+        for optimizer in self.optimizers:
+            optimizer.step()
+
+    def judge(self, previous=None, **spoiled):
+        return judge(self.right, self.train(**spoiled), previous=previous)
