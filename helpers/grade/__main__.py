@@ -11,7 +11,6 @@ from helpers.files import write_whole
 from helpers.grade import sandbox
 from helpers.grade.html import html_of
 from helpers.grade.judge import judge
-from helpers.grade.labs import all_tasks, tasks_of
 from helpers.grade.limits import Limits
 from helpers.grade.many import Graded, Grades, grade_all, write_json
 from helpers.grade.notebook import find_root
@@ -21,7 +20,7 @@ from helpers.grade.roster import add_rules, rules_of, write_class
 from helpers.grade.submission import Submission
 from helpers.grade.submitted import opened, submissions
 from helpers.grade.tables import csv_of, text_of, verdicts_csv_of, write_table
-from helpers.grade.task import WorkFailed, load_task
+from helpers.grade.task import WorkFailed, all_tasks, load_task, tasks_of
 from helpers.grade.verdict import Verdict, table
 from helpers.grade.words import why_not
 from helpers.ranks import usable_cores

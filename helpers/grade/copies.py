@@ -21,11 +21,10 @@ from itertools import combinations
 from pathlib import Path
 
 from helpers.grade.copy import MOST_SOURCE
-from helpers.grade.labs import tasks_of
 from helpers.grade.marks import replace_regions
 from helpers.grade.submitted import names, opened, refused, submissions
 from helpers.grade.tables import csv_text, safe, write_table
-from helpers.grade.task import ROOT, Task, load_task
+from helpers.grade.task import ROOT, Task, load_task, tasks_of
 from helpers.grade.words import in_one_line, why_not
 
 PUBLISHED = "the published solution"

@@ -11,9 +11,17 @@ import sys
 from pathlib import Path
 
 from helpers.grade.handin import pack
-from helpers.grade.labs import tasks_of
 from helpers.grade.marks import find_regions, replace_regions
-from helpers.grade.task import ROOT, Program, Task, TaskError, load_module, load_task, task_ids
+from helpers.grade.task import (
+    ROOT,
+    Program,
+    Task,
+    TaskError,
+    load_module,
+    load_task,
+    task_ids,
+    tasks_of,
+)
 from helpers.grade.words import why_not
 
 SHARES = {"right": 0.65, "wrong": 0.25, "undone": 0.1}

@@ -19,10 +19,9 @@ from helpers.files import write_whole
 from helpers.grade import sandbox
 from helpers.grade.handin import WHEN
 from helpers.grade.judge import judge
-from helpers.grade.labs import tasks_of
 from helpers.grade.submission import Submission
 from helpers.grade.submitted import opened
-from helpers.grade.task import ROOT, Task, TaskError, load_task
+from helpers.grade.task import ROOT, Task, TaskError, load_task, tasks_of
 from helpers.grade.tracked import MARKER, tracked_files
 from helpers.grade.verdict import Verdict
 from helpers.grade.words import why_not

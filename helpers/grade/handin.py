@@ -19,10 +19,9 @@ from pathlib import Path
 
 from helpers.files import write_whole
 from helpers.grade.copy import CopyError, copy_work, read_file
-from helpers.grade.labs import tasks_of
 from helpers.grade.look import has_stub, look_at
 from helpers.grade.notebook import find_root
-from helpers.grade.task import Task, TaskError, WorkFailed, load_task
+from helpers.grade.task import Task, TaskError, WorkFailed, load_task, tasks_of
 from helpers.grade.words import in_one_line, why_not
 
 WHEN = (1980, 1, 1, 0, 0, 0)  # zip's first day: when it was packed says nothing about the work

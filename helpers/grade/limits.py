@@ -60,18 +60,8 @@ def hold_resources(limits: Limits, own_user: bool) -> None:
     sizes = {"CORE": 0, "FSIZE": limits.megabytes * MEGABYTE}
     if sys.platform == "linux":
         sizes["NPROC"] = limits.processes * THREADS + (0 if own_user else _tasks_of_this_user())
-    _hold(sizes)
-    hold_memory(limits.gigabytes)
-
-
-def hold_memory(gigabytes: float) -> None:
-    """Let this process have so much memory of its own. Linux: elsewhere torch's maps count for the
-    system's limit, or nothing does."""
-    if sys.platform == "linux":
-        _hold({"DATA": int(gigabytes * 1024) * MEGABYTE})
-
-
-def _hold(sizes: dict[str, int]) -> None:
+        # Elsewhere torch's maps count for the system's limit of memory, or nothing does.
+        sizes["DATA"] = int(limits.gigabytes * 1024) * MEGABYTE
     import resource
 
     for name, size in sizes.items():

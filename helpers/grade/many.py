@@ -1,5 +1,6 @@
 """Grade many submissions, several checks at once; nothing that one does stops the rest."""
 
+import contextlib
 import json
 import os
 import secrets
@@ -17,7 +18,7 @@ from helpers.grade.judge import drawn, judge
 from helpers.grade.limits import Limits
 from helpers.grade.submission import Submission
 from helpers.grade.submitted import SubmissionError, names, opened, refused
-from helpers.grade.task import ROOT, Task, load_task
+from helpers.grade.task import ROOT, Task, WorkFailed, load_task
 from helpers.grade.verdict import Verdict
 from helpers.grade.words import in_one_line, why_not
 
@@ -100,11 +101,12 @@ def grade_all(
     stop = threading.Event()
     running: set[Submission] = set()
     once = cache(drawn)
-    pool = ThreadPoolExecutor(jobs)
+    # One submission more than is checked: its process imports torch while the others wait.
+    pool, turn = ThreadPoolExecutor(jobs + 1), threading.Semaphore(jobs)
     waiting: set[Future] = set()
     try:
         for one, path in zip(grades.graded, paths, strict=True):
-            waiting.add(pool.submit(_whole, one, path, grades, stop, running, once, limits))
+            waiting.add(pool.submit(_whole, one, path, grades, stop, running, turn, once, limits))
         while waiting:
             ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in ready:
@@ -127,6 +129,7 @@ def _whole(
     grades: Grades,
     stop: threading.Event,
     running: set[Submission],
+    turn: threading.Semaphore,
     once: Callable,
     limits: dict,
 ) -> Graded:
@@ -140,14 +143,17 @@ def _whole(
         with opened(path, files) as root, Submission(root, folder) as submission:
             one.says = name_in(root)
             running.add(submission)
-            for task in grades.tasks:
-                if stop.is_set():
-                    return one
-                found = load_task(task.id, folder)
-                seed, most = grades.seeds[task.id], limits.get("gigabytes", Limits.gigabytes)
-                verdict = judge(found, submission, seed, limits.get("seconds"), most, once)
-                if not stop.is_set():  # else it says only that it was interrupted
-                    one.verdicts[task.id] = verdict
+            with contextlib.suppress(WorkFailed):  # the first check tries again, and says why
+                submission.begin()
+            with turn:
+                for task in grades.tasks:
+                    if stop.is_set():
+                        return one
+                    found = load_task(task.id, folder)
+                    seed, most = grades.seeds[task.id], limits.get("gigabytes", Limits.gigabytes)
+                    verdict = judge(found, submission, seed, limits.get("seconds"), most, once)
+                    if not stop.is_set():  # else it says only that it was interrupted
+                        one.verdicts[task.id] = verdict
             running.discard(submission)
     except Exception as error:  # of one submission: the others are graded
         for task in grades.tasks:

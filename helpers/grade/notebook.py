@@ -5,12 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from helpers.grade.kept import kept_judge
-from helpers.grade.labs import all_tasks
 from helpers.grade.limits import Held
 from helpers.grade.look import look_at
 from helpers.grade.missing import explain_missing_tasks, forget_missing
 from helpers.grade.record import remember
-from helpers.grade.task import HINTS, ROOT, Task, WorkFailed, load_task
+from helpers.grade.task import HINTS, ROOT, Task, WorkFailed, all_tasks, load_task
 from helpers.grade.verdict import Verdict
 from helpers.skipped import load_again
 

@@ -1,15 +1,15 @@
 """`python -m helpers.grade.page [--check]`: write docs/tasks.md from the tasks' own facts; and the
-table of the lessons in TEACHING.md."""
+table of the lessons in TEACHING.md; and, for a lesson, one task as Markdown."""
 
 import argparse
+import re
 import sys
+from html import escape
 from pathlib import Path
 
 from helpers.doctor.lessons import LESSONS
 from helpers.files import write_whole
-from helpers.grade.card import hints
-from helpers.grade.labs import all_tasks
-from helpers.grade.task import ROOT, Task
+from helpers.grade.task import ROOT, Task, all_tasks
 
 PAGE = Path("docs", "tasks.md")
 TEACHING = Path("TEACHING.md")
@@ -66,6 +66,23 @@ def teaching(text: str) -> str:
             f"| {ids} | {minutes} |"
         )
     return before + begin + "\n".join(lines) + "\n" + end + after
+
+
+def card(task: Task) -> str:
+    """Where to write it, and each hint behind a line to click on; for a notebook."""
+    return f"{task.listed('`{}`')} in [{task.file}](../{task.file})\n\n{hints(task)}"
+
+
+def hints(task: Task) -> str:
+    """The hints, from a nudge to nearly the answer, each closed until it is wanted."""
+    return "\n".join(
+        f"<details><summary>Hint {number} for {task.id}</summary>{_html(hint)}</details>"
+        for number, hint in enumerate(task.hints, 1)
+    )
+
+
+def _html(text: str) -> str:
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
 
 
 def _row(task: Task) -> str:

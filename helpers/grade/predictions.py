@@ -10,9 +10,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from statistics import median
 
-from helpers.grade.labs import all_tasks
 from helpers.grade.record import read_all
-from helpers.grade.task import Task
+from helpers.grade.task import Task, all_tasks
 
 BAR = 30
 

@@ -46,36 +46,30 @@ class Guard:
                 return
 
 
-def memory_of(processes: list, most: float = 0) -> int:
+def memory_of(processes: list, most: float) -> int:
     """The bytes of memory that processes hold together, not closer than it takes to compare them
     with `most`.
 
-    What each holds for itself is quickly known, and all that it can see. Where `most` lies between
-    the two sums, the system is asked for the share of each in what several hold, such as a shared
-    map (Linux: the proportional set size): that is slow.
+    All that each can see is quickly known. Where that's more than `most`, the system is asked for
+    the share of each in what several hold, such as a shared map (Linux: the proportional set size):
+    that is slow.
     """
-    seen = [found for process in processes if (found := _seen(process))]
-    own, whole = (sum(numbers) for numbers in zip(*seen, strict=True)) if seen else (0, 0)
-    if own > most or whole <= most:
-        return own if own > most else whole
-    return sum(map(_share, processes))
+    whole = sum(map(_seen, processes))
+    return whole if whole <= most else sum(map(_share, processes))
 
 
-def _seen(process) -> tuple[int, int] | None:
-    """The bytes that a process holds for itself, and all that it can see."""
+def _seen(process) -> int:
     try:
-        memory = process.memory_info()
-        return memory.rss - getattr(memory, "shared", 0), memory.rss
+        return process.memory_info().rss
     except Exception:  # it has ended, or may not be read
-        return None
+        return 0
 
 
 def _share(process) -> int:
-    """What a process holds with its share of the rest; where nobody tells, all that it can see."""
     try:
         return process.memory_full_info().pss
     except Exception:  # no such number on this system, or it may not be read
-        return (_seen(process) or (0, 0))[1]
+        return _seen(process)
 
 
 def end_below(pid: int, itself: bool = True) -> None:

@@ -5,10 +5,9 @@ import json
 import sys
 
 from helpers.doctor.lessons import LESSONS
-from helpers.grade.labs import all_tasks
 from helpers.grade.notebook import find_root
 from helpers.grade.record import holds_solution, progress_file, read_all, read_record
-from helpers.grade.task import Task
+from helpers.grade.task import Task, all_tasks
 
 BAR = 20
 

@@ -11,11 +11,13 @@ import json
 import sys
 from pathlib import Path
 
-from helpers.grade.canvas import canvas_csv
-from helpers.grade.moodle import moodle_csv
 from helpers.grade.people import Person, assign, moment, read_roster, read_times
 from helpers.grade.tables import csv_text, safe, write_table
 from helpers.grade.words import why_not
+
+CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+CANVAS_POINTS = "    Points Possible"  # Canvas knows the row by these words
+MOODLE = {"email": "Email address", "id": "ID number", "login": "Username"}
 
 
 def class_csv(grades: dict, people: list[Person], nobody: list[dict]) -> str:
@@ -39,6 +41,51 @@ def class_csv(grades: dict, people: list[Person], nobody: list[dict]) -> str:
         rows.append(["", "", "", "", one["points"], one["of"], *(points.get(t, "") for t in tasks),
                      "", 1, safe(one["name"]), safe(note)])  # fmt: skip
     return csv_text(rows)
+
+
+def canvas_csv(people: list[Person], title: str) -> str:
+    """The table, or an empty text where the roster isn't Canvas's own export.
+
+    Canvas finds a student by the columns that it wrote itself, so they go back as they came. Who
+    handed in nothing has an empty field, which changes nothing there. A title that Canvas doesn't
+    know makes a new assignment; one with its number, "Lab DP (4711)", goes to that assignment.
+    """
+    heads = [head for head in CANVAS if head in people[0].row]
+    if not {"Student", "ID"} <= set(heads):
+        return ""
+    of = next((p.counted["of"] for p in people if p.counted), "")
+    rows = [[*heads, title], [CANVAS_POINTS, *("" for _ in heads[1:]), of]]
+    rows += [
+        [*(p.row[head] for head in heads), p.counted["points"] if p.counted else ""] for p in people
+    ]
+    return csv_text(rows)
+
+
+def moodle_csv(people: list[Person], title: str) -> str:
+    """The table; map one of its first columns to the user on Moodle's page, and both of the others.
+
+    Moodle takes away a grade that comes without its feedback, so both are here. Who handed in
+    nothing is not in the table. Empty where the roster has nothing that Moodle knows people by.
+    """
+    keys = [what for what in MOODLE if any(p.get(what) for p in people)]
+    if not keys:
+        return ""
+    rows = [[*(MOODLE[what] for what in keys), title, f"{title} (feedback)"]]
+    for person in people:
+        if one := person.counted:
+            rows.append(
+                [*map(person.get, keys), one["points"], _feedback(one, person.late_minutes)]
+            )
+    return csv_text(rows)
+
+
+def _feedback(one: dict, late: int | None) -> str:
+    """Points of each task and the kind of what was wrong: no word that the work itself has said."""
+    parts = [
+        f"{v['task']}: {v['points']} of {v['of']}" + ("" if v["passed"] else f" ({v['kind']})")
+        for v in one["verdicts"]
+    ]
+    return "; ".join(parts + ([f"{late} minutes late"] if late else []))
 
 
 def sorted_tasks(grades: dict) -> list[str]:

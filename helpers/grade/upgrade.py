@@ -12,10 +12,9 @@ import sys
 from pathlib import Path
 
 from helpers.files import write_whole
-from helpers.grade.labs import all_tasks
 from helpers.grade.look import has_stub
 from helpers.grade.notebook import find_root
-from helpers.grade.task import Task
+from helpers.grade.task import Task, all_tasks
 from helpers.skipped import definitions, with_references
 
 IMPORTS = ast.Import | ast.ImportFrom

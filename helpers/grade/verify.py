@@ -24,7 +24,6 @@ dicts are words of the sentence that says where two observations differ.
 import functools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from numbers import Number
 from types import ModuleType
 from typing import Any
@@ -35,22 +34,6 @@ DRAWS = 100  # seeds that are tried until no two mistakes coincide
 
 class CasesCoincide(ValueError):
     """Two mistakes, or a mistake and the truth, look the same; the message says which."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One place where two observations differ.
-
-    Attributes:
-        place: the way there: ("rank 2", "gradient", "weight").
-        what: "1.5 in place of 0.5".
-    """
-
-    place: tuple[str, ...]
-    what: str
-
-    def __str__(self) -> str:
-        return f"{', '.join(self.place)}: {self.what}" if self.place else self.what
 
 
 def verify(truth: ModuleType, cases: list, seen: list, ranks: int = 0) -> str | None:
@@ -129,36 +112,41 @@ def same(expected: Any, seen: Any, tolerance: float | None = None) -> bool:
 
 def differences(
     expected: Any, seen: Any, tolerance: float | None = None, place: tuple[str, ...] = ()
-) -> Iterator[Difference]:
+) -> Iterator[str]:
     """Yield every place where `seen` isn't what was expected, in the order of `expected`.
 
+    A difference is a sentence with the way there: "rank 2, gradient, weight: 1.5 in place of 0.5".
     Lists and tuples are alike, numbers of Python and of NumPy too; True isn't 1.
     """
     expected, seen = _as_python(expected), _as_python(seen)
     if isinstance(expected, dict):
         if not isinstance(seen, dict):
-            yield Difference(place, f"{short(seen)} in place of a dict")
+            yield _at(place, f"{short(seen)} in place of a dict")
             return
         for key, value in expected.items():
             if key in seen:
                 yield from differences(value, seen[key], tolerance, (*place, str(key)))
             else:
-                yield Difference((*place, str(key)), "is missing")
+                yield _at((*place, str(key)), "is missing")
         for key in seen.keys() - expected.keys():
-            yield Difference((*place, str(key)), "is too much")
+            yield _at((*place, str(key)), "is too much")
     elif isinstance(expected, list | tuple):
         if not isinstance(seen, list | tuple):
-            yield Difference(place, f"{short(seen)} in place of a list of {len(expected)}")
+            yield _at(place, f"{short(seen)} in place of a list of {len(expected)}")
         elif len(expected) != len(seen):
-            yield Difference(place, f"there are {len(seen)}, and there should be {len(expected)}")
+            yield _at(place, f"there are {len(seen)}, and there should be {len(expected)}")
         else:
             for number, (one, other) in enumerate(zip(expected, seen, strict=True)):
                 yield from differences(one, other, tolerance, (*place, f"number {number}"))
     elif _has_shape(expected) and _has_shape(seen):
         if what := _compare_tensors(expected, seen, tolerance):
-            yield Difference(place, what)
+            yield _at(place, what)
     elif _has_shape(expected) or _has_shape(seen) or not _equal(expected, seen, tolerance):
-        yield Difference(place, f"{short(seen)} in place of {short(expected)}")
+        yield _at(place, f"{short(seen)} in place of {short(expected)}")
+
+
+def _at(place: tuple[str, ...], what: str) -> str:
+    return f"{', '.join(place)}: {what}" if place else what
 
 
 def short(value: Any) -> str:

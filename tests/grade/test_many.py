@@ -13,13 +13,12 @@ import pytest
 from helpers.grade import __main__ as program
 from helpers.grade import example, handin, many, sandbox, student
 from helpers.grade.html import html_of
-from helpers.grade.labs import all_tasks
 from helpers.grade.limits import Held
 from helpers.grade.many import Graded, Grades, grade_all, write_json
 from helpers.grade.marks import find_regions
 from helpers.grade.submitted import SubmissionError, names, opened, refused, submissions, unzip
 from helpers.grade.tables import csv_of, text_of, verdicts_csv_of
-from helpers.grade.task import TaskError, load_task
+from helpers.grade.task import TaskError, all_tasks, load_task
 from helpers.grade.verdict import Verdict, table
 
 GOOD = "def add_one(number):\n    return number + 1\n"

@@ -16,12 +16,11 @@ from nbclient import NotebookClient
 
 from helpers.grade import check, kept, missing, notebook
 from helpers.grade.kept import KeptJudge, kept_judge
-from helpers.grade.labs import all_tasks
 from helpers.grade.limits import Held
 from helpers.grade.marks import replace_regions
 from helpers.grade.notebook import find_root
 from helpers.grade.record import read_record
-from helpers.grade.task import ROOT, TaskError, load_task
+from helpers.grade.task import ROOT, TaskError, all_tasks, load_task
 from helpers.grade.verdict import Verdict, table
 
 DP_1 = load_task("DP-1").task

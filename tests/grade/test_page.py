@@ -6,10 +6,8 @@ import nbformat
 import pytest
 
 from helpers.grade import page
-from helpers.grade.card import card
-from helpers.grade.labs import all_tasks, tasks_of
 from helpers.grade.marks import replace_regions
-from helpers.grade.task import ROOT
+from helpers.grade.task import ROOT, all_tasks, tasks_of
 
 TASKS = all_tasks()
 IDS = sorted(task.id for task in TASKS)
@@ -83,7 +81,7 @@ def test_a_lesson_asks_for_each_of_its_tasks():
             for place, cell in enumerate(cells)
             if cell.source.startswith(f'check("{task.id}")')
         )
-        assert (number, lessons[number][place - 1].source) == (task.notebook, card(task))
+        assert (number, lessons[number][place - 1].source) == (task.notebook, page.card(task))
         above = "\n".join(c.source for c in lessons[number][: place - 1])
         assert f"### Your turn: {task.id} · {task.minutes} minutes" in above
 

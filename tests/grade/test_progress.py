@@ -6,7 +6,7 @@ import json
 import pytest
 
 from helpers.grade import predictions, progress, record
-from helpers.grade.labs import all_tasks
+from helpers.grade.task import all_tasks
 from helpers.grade.verdict import Verdict
 
 # As every edition so far has written it.

@@ -8,7 +8,6 @@ import pytest
 
 from helpers.grade import __main__ as program
 from helpers.grade import roster
-from helpers.grade.canvas import canvas_csv
 from helpers.grade.people import assign, moment, read_roster, who
 
 OWN = "Name,ID,Email\nAda Lovelace,a1,ada@uni.edu\nGrace Hopper,g2,grace@uni.edu\nZoë Ng,z3,\n"
@@ -73,7 +72,7 @@ def test_minutes_late_and_the_best_of_the_first_two(tmp_path):
 def test_canvas_gets_its_own_columns_back(tmp_path):
     people = read_roster(write(tmp_path, CANVAS))
     assign({"submissions": [one("ada", 4)]}, people)
-    assert list(csv.reader(io.StringIO(canvas_csv(people, "Lab DP (78)")))) == [
+    assert list(csv.reader(io.StringIO(roster.canvas_csv(people, "Lab DP (78)")))) == [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Lab DP (78)"],
         ["    Points Possible", "", "", "", "", "4"],
         ["Lovelace, Ada", "11", "A1", "ada", "01", "4"],

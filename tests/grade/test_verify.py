@@ -62,7 +62,7 @@ def test_alike(one, other):
 )  # fmt: skip
 def test_different(one, other, words):
     found = list(differences(one, other))
-    assert len(found) == 1 and words in str(found[0])
+    assert len(found) == 1 and words in found[0]
 
 
 def test_tolerance():

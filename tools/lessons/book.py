@@ -9,7 +9,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from helpers.grade.card import card
+from helpers.grade.page import card
 from helpers.grade.task import TaskError, load_task
 
 CHECK = re.compile(r'check\("([A-Z0-9-]+)"\)')
