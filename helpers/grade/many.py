@@ -5,7 +5,7 @@ import json
 import os
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -102,11 +102,12 @@ def grade_all(
     running: set[Submission] = set()
     once = cache(drawn)
     # One submission more than is checked: its process imports torch while the others wait.
-    pool, turn = ThreadPoolExecutor(jobs + 1), threading.Semaphore(jobs)
+    pool, ahead, turn = ThreadPoolExecutor(jobs + 1), threading.Lock(), threading.Semaphore(jobs)
+    todo = zip(grades.graded, paths, strict=True)
     waiting: set[Future] = set()
     try:
-        for one, path in zip(grades.graded, paths, strict=True):
-            waiting.add(pool.submit(_whole, one, path, grades, stop, running, turn, once, limits))
+        for _ in paths:
+            waiting.add(pool.submit(_whole, todo, grades, stop, running, ahead, turn, once, limits))
         while waiting:
             ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in ready:
@@ -124,40 +125,46 @@ def grade_all(
 
 
 def _whole(
-    one: Graded,
-    path: Path,
+    todo: Iterator[tuple[Graded, Path]],
     grades: Grades,
     stop: threading.Event,
     running: set[Submission],
+    ahead: threading.Lock,
     turn: threading.Semaphore,
     once: Callable,
     limits: dict,
 ) -> Graded:
-    """All tasks of one submission; whatever goes wrong is a verdict."""
+    """All tasks of the next submission; whatever goes wrong is a verdict."""
     folder = limits.get("folder") or ROOT / "tasks"
     try:
-        if reason := refused(path):
-            raise SubmissionError(reason)
-        files = [task.file for task in grades.tasks]
-        one.handed_in = handed_in(path)
-        with opened(path, files) as root, Submission(root, folder) as submission:
-            one.says = name_in(root)
-            running.add(submission)
-            with contextlib.suppress(WorkFailed):  # the first check tries again, and says why
-                submission.begin()
-            with turn:
-                for task in grades.tasks:
-                    if stop.is_set():
-                        return one
-                    found = load_task(task.id, folder)
-                    seed, most = grades.seeds[task.id], limits.get("gigabytes", Limits.gigabytes)
-                    verdict = judge(found, submission, seed, limits.get("seconds"), most, once)
-                    if not stop.is_set():  # else it says only that it was interrupted
-                        one.verdicts[task.id] = verdict
+        with contextlib.ExitStack() as stack:
+            with ahead:  # in their order: one begins while those before it are checked
+                one, path = next(todo)
+                if stop.is_set():
+                    return one
+                if reason := refused(path):
+                    raise SubmissionError(reason)
+                one.handed_in = handed_in(path)
+                root = stack.enter_context(opened(path, [task.file for task in grades.tasks]))
+                one.says = name_in(root)
+                submission = stack.enter_context(Submission(root, folder))
+                running.add(submission)
+                with contextlib.suppress(WorkFailed):  # the first check tries again, and says why
+                    submission.begin()
+                stack.enter_context(turn)
+            for task in grades.tasks:
+                if stop.is_set():
+                    return one
+                found = load_task(task.id, folder)
+                seed, most = grades.seeds[task.id], limits.get("gigabytes", Limits.gigabytes)
+                verdict = judge(found, submission, seed, limits.get("seconds"), most, once)
+                if not stop.is_set():  # else it says only that it was interrupted
+                    one.verdicts[task.id] = verdict
             running.discard(submission)
     except Exception as error:  # of one submission: the others are graded
-        for task in grades.tasks:
-            one.verdicts.setdefault(task.id, Verdict(task, "no file", why_not(error)))
+        if not stop.is_set():
+            for task in grades.tasks:
+                one.verdicts.setdefault(task.id, Verdict(task, "no file", why_not(error)))
     return one
 
 
