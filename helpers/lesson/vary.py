@@ -22,7 +22,7 @@ def vary(draw: Callable[..., object], press: str = "", **choices: Iterable) -> N
     """
     values = {name: list(each) for name, each in choices.items()}
     first = {name: each[0] for name, each in values.items()}
-    start = shown(f"Nobody has pressed '{press}' yet." if press else draw(**first))
+    start = shown(f"Press '{press}' to see what happens." if press else draw(**first))
     if in_notebook() and not static():
         from helpers.lesson.sliders import Sliders
 

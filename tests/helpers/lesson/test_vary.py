@@ -37,7 +37,7 @@ def test_sliders_ask_once_for_each_choice_and_show_text_as_text():
 
 def test_with_a_button_it_is_asked_when_that_is_pressed_and_each_time(capsys):
     vary(tell, press="kill", temperature=(1, 2))
-    assert capsys.readouterr().out == "Nobody has pressed 'kill' yet.\n"
+    assert capsys.readouterr().out == "Press 'kill' to see what happens.\n"
     asked = []
 
     def draw(step):
