@@ -14,12 +14,13 @@ class Flight:
     """What the recorder knows. Groups are named as in `Operation.group`.
 
     started: group -> how many collectives this rank has started.
-    open: group -> (number, from 1; name, "all_reduce") of the oldest one that has not ended.
+    open: group -> (number, from 1; name, "all_reduce"; shape; dtype) of the oldest one that has
+        not ended.
     members: group -> its ranks.
     """
 
     started: dict[str, int] = field(default_factory=dict)
-    open: dict[str, tuple[int, str]] = field(default_factory=dict)
+    open: dict[str, tuple[int, str, tuple[int, ...], str]] = field(default_factory=dict)
     members: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
@@ -38,7 +39,10 @@ def read() -> Flight | None:
             continue
         flight.started[group] = max(number, flight.started.get(group, 0))
         if not entry["retired"] and group not in flight.open:
-            flight.open[group] = (number, entry["profiling_name"].split(":")[-1])
+            name = entry["profiling_name"].split(":")[-1]
+            shape = tuple(entry["input_sizes"][0]) if entry["input_sizes"] else ()
+            dtype = _DTYPES.get(entry["input_dtypes"][0], "") if entry["input_dtypes"] else ""
+            flight.open[group] = (number, name, shape, dtype)
     return flight
 
 
@@ -50,3 +54,15 @@ def _members() -> dict[str, tuple[int, ...]]:
         for group, ranks in c10d._world.pg_group_ranks.items()
         if isinstance(group, c10d.ProcessGroup)  # not one that this rank is no member of
     }
+
+
+_DTYPES = {
+    "Float": "float32",
+    "Double": "float64",
+    "Half": "float16",
+    "BFloat16": "bfloat16",
+    "Long": "int64",
+    "Int": "int32",
+    "Byte": "uint8",
+    "Bool": "bool",
+}

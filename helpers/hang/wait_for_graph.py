@@ -155,9 +155,11 @@ def _judged(standing: Standing) -> Standing:
         return replace(standing, waiting=standing.polls[0], since=standing.polls[1])
     if not (standing.blocked and standing.native and standing.native.open):
         return standing
-    group, (number, name) = next(iter(standing.native.open.items()))
+    group, (number, name, shape, dtype) = next(iter(standing.native.open.items()))
     members = tuple(standing.native.members.get(group, ()))
-    operation = Operation(NATIVE + name, standing.rank, None, group, members, number - 1)
+    operation = Operation(
+        NATIVE + name, standing.rank, None, group, members, number - 1, 0, shape, dtype
+    )
     frames = [f for f in standing.frames if f[0]]
     place = _own(frames) or (frames[-1] if frames else ("", 0, ""))
     several = len(standing.native.open) > 1  # then it isn't known which of them it waits for
