@@ -8,7 +8,6 @@ that file takes the real name in one step (``os.replace``) when all of it is on 
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -73,7 +72,7 @@ def _write(path: Path, data: bytes) -> None:
             device.write(data)
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
             file.write(data)
