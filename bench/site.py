@@ -1,5 +1,6 @@
 """The site in headless Chromium, beside what it promises: drawn, Python answers, a slider."""
 
+import contextlib
 import functools
 import subprocess
 import sys
@@ -50,6 +51,10 @@ def promised(name: str, took: Callable[[], float], most: float) -> Race:
 
 class Quiet(SimpleHTTPRequestHandler):
     """Serves files, and says nothing about it."""
+
+    def handle(self) -> None:
+        with contextlib.suppress(ConnectionError):  # a page may close while Python's files still come
+            super().handle()
 
     def log_message(self, *_) -> None:
         pass
