@@ -53,7 +53,7 @@ class Quiet(SimpleHTTPRequestHandler):
     """Serves files, and says nothing about it."""
 
     def handle(self) -> None:
-        with contextlib.suppress(ConnectionError):  # a page may close while Python's files still come
+        with contextlib.suppress(ConnectionError):  # the page closed before all had come
             super().handle()
 
     def log_message(self, *_) -> None:
