@@ -239,9 +239,12 @@ def _in_range(key: str, value: object) -> float:
         raise ValueError(f"there's no setting {str(key)[:40]!r}: choose from {', '.join(OWN)}")
     low, high, _ = OWN[key]
     try:
-        number = int(value) if key in WHOLE else float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{key}={str(value)[:40]!r} isn't a number") from None
+        number = float(value)
+        if key in WHOLE and number != (number := int(number)):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        kind = "whole number" if key in WHOLE else "number"
+        raise ValueError(f"{key}={str(value)[:40]!r} isn't a {kind}") from None
     if not low <= number <= high:
         raise ValueError(f"{key}={number:g}: choose from {low:g} to {high:g}")
     return number

@@ -13,6 +13,7 @@ from helpers.schedules import Action, Schedule, from_csv, parse, to_csv
 from helpers.schedules.schedule import cells_of
 
 MOST = 200_000  # characters of a file or a link
+NESTED = 50  # brackets of a file: a plan has three, and thousands end a Python in the browser
 
 
 def to_link(board: Board, costs: dict | None = None) -> str:
@@ -28,9 +29,9 @@ def from_link(text: str) -> tuple[Board, dict]:
     Raises:
         ValueError: for a link that is broken, or a plan that isn't legal in its level.
     """
-    fields = dict(parse_qsl(_short(text).rpartition("#")[2]))
+    fields = dict(parse_qsl(_short(text).rpartition("#")[2], keep_blank_values=True))
     unknown = sorted(set(fields) - {"level", "plan", *OWN})
-    if unknown or "level" not in fields:
+    if unknown or not fields.get("level"):
         what = f"{unknown[0][:40]!r} means nothing" if unknown else "it names no level"
         raise ValueError(f"the link is broken: {what}; copy it again, to its end")
     costs = {key: fields[key] for key in OWN if key in fields}
@@ -51,6 +52,8 @@ def to_json(board: Board, costs: dict | None = None) -> str:
 def from_json(text: str) -> tuple[Board, dict]:
     """Return the plan of a file, and its costs. Raises ValueError as `from_link`."""
     try:
+        if text.count("[") + text.count("{") > NESTED:
+            raise ValueError
         said = json.loads(text)
         name, rows, costs = said["level"], list(said["plan"]), dict(said.get("costs", {}))
         text = "\n".join(f"rank {n}: {row}" for n, row in enumerate(map(str, rows)))
@@ -70,7 +73,7 @@ def read(text: str, level: Level) -> tuple[Board, dict | None]:
     text = _short(text).strip()
     if text.startswith("{"):
         return from_json(text)
-    if "level=" in text.split("\n")[0]:
+    if text.startswith("#") or "level=" in text.split("\n")[0]:
         return from_link(text)
     schedule = parse(text) if text.lower().startswith("rank") else from_csv(text)
     return on_board(schedule, level, "the file"), None
