@@ -61,6 +61,10 @@ def _answered(question: dict) -> dict:
     said, about = "", []
     if do == "coach":
         said, about, _ = finish.coached(board)
+        if slip := finish.slip_of(board):
+            words = f"Since {slip[0]} at {slip[1]:g} s, no known way leads to {level.target:g} s: "
+            said = f"{words}take it back, and do something else in its place. {said}".strip()
+            about = [slip[0], *about]
     elif do == "on":
         board, said = finish.played_on(board)
     elif do == "finish":
@@ -193,7 +197,11 @@ def _praise(level: Level, worth: float) -> str:
 def _on_the_way(board: Board, worth: float) -> str:
     if not board.placed and board.level is LEVELS[0]:
         return "Press F0 of rank 0: the forward of micro-batch 0 goes to the end of its lane."
+    if not board.complete and board.level is LEVELS[0]:
+        action, _ = finish.next_moves(board)[0]
+        return f"Rank {action.stage} has what it needs now: press its {action.kind}0."
     if not board.complete:
         return ""
     what = "a span of " if board.level.aim == "span" else ""
-    return f"Complete in {what}{worth:g} s; the goal is {board.level.target:g} s. Move something."
+    words = f"Complete in {what}{worth:g} s; the goal is {board.level.target:g} s. "
+    return words + "Move a box along its lane, or ask the coach where the time went."

@@ -6,6 +6,7 @@ is worth. A choice is real if its options are worth different times.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -213,10 +214,7 @@ def coached(
     """
     moves = [action for action, _ in next_moves(board)]
     if not moves:
-        done = (
-            "The plan is complete" if board.complete else "No rank can go on: take something back"
-        )
-        return f"{done}.", [], None
+        return "" if board.complete else "No rank can go on: take something back.", [], None
     rank = board.level.places[moves[0].stage]
     if len(moves) == 1:
         return f"Rank {rank} has one thing to do: {moves[0]}.", moves, moves[0]
@@ -233,6 +231,31 @@ def coached(
 
 def _seconds(value: float) -> str:
     return "a dead end" if math.isinf(value) else f"{value:g} s"
+
+
+def slip_of(board: Board) -> tuple[Action, float] | None:
+    """Return the action with which the level's goal got out of reach, and its start.
+
+    Out of reach of the known plans and the greedy hand, that is. None: the goal is still in reach,
+    or there is none.
+    """
+    goal = board.level.target
+    starts = {
+        action: start
+        for order, row in zip(board.orders, board.simulated.times.starts, strict=True)
+        for action, start in zip(order, row, strict=True)
+    }
+    played = sorted(starts, key=starts.get)
+
+    def lost(count: int) -> bool:
+        first = set(played[:count])
+        orders = tuple(tuple(a for a in order if a in first) for order in board.orders)
+        return worth(finished(Board(board.level, orders))) > goal + ROUNDING
+
+    if goal is None or not lost(len(played)):
+        return None
+    slip = bisect_left(range(len(played)), True, key=lost) - 1
+    return played[slip], starts[played[slip]]
 
 
 def played_on(board: Board, most: int = 200) -> tuple[Board, str]:

@@ -115,6 +115,16 @@ def test_the_coach_knows_a_choice_from_none_and_play_on_stops_there():
     assert good < bad and f"{good:g} s" in words and f"{bad:g} s" in words
 
 
+def test_the_coach_names_the_move_that_lost_the_goal():
+    naive = "_".join(["F0 B0 F1 F2 F3 B1 B2 B3"] * 4)
+    said = ask("gpipe", naive, "coach")
+    assert said["said"].startswith("Since 2B0 at 5 s, no known way leads to 14 s: take it back")
+    assert said["about"] == ["2B0"]
+    assert "Since" not in ask("gpipe", "F0___", "coach")["said"]
+    won = answer({"do": "finish", "level": "gpipe"})["plan"]
+    assert ask("gpipe", won, "coach")["said"] == "Done: 14 s, and nobody knows a faster plan."
+
+
 def test_a_dead_end_is_said():
     level = replace(level_of("own", {"ranks": 2, "shape": 1, "cap": 2}), id="own")
     board = Board(level).place(Action("F", 0, 0)).place(Action("F", 0, 1))
@@ -144,7 +154,12 @@ def test_a_plan_travels_as_link_json_and_csv():
         ("#level=cap&plan=F0&x=1", "the link is broken: 'x' means nothing"),
         ("#level=<img src=x>&plan=F0", "there's no level '<img src=x>'"),
         ("#level=own&ranks=99&plan=F0", "ranks=99: choose from 1 to 8"),
-        ("#level=own&ranks=many", "ranks='many' isn't a number"),
+        ("#level=cap&pl", "the link is broken: 'pl' means nothing"),
+        ("#lev", "the link is broken"),
+        ("#level=own&ranks=many", "ranks='many' isn't a whole number"),
+        ("#level=own&ranks=2.5", "ranks='2.5' isn't a whole number"),
+        (f"#level=own&ranks={10**400}", "isn't a whole number"),
+        ('{"level": "own", "costs": {"ranks": 1e999}, "plan": []}', "isn't a whole number"),
         ("#level=own&latency=nan", "latency=nan: choose from 0 to 100"),
         ("0F0,0B0\n1F0,1B0\n", "the file is a plan for 2 ranks, and this level has 3"),
         ("0F0\n1F0\n2F9\n", "the file has 2F9, and this level has stages 0 to 2"),
