@@ -105,5 +105,5 @@ export function legendOfPlay(level) {
     element("i", { class: "play-swatch", "data-kind": kind }, kind), WORDS[kind]));
   return [...kinds,
     element("span", {}, element("i", { class: "play-swatch play-hatched" }), "waits: press to see for what"),
-    element("span", {}, `F2: of micro-batch 2, as are all with its stripe. 1F2: of stage 1${level.steps > 1 ? ". F3′: of the second step" : ""}`)];
+    element("span", {}, `F2: forward of micro-batch 2, whose boxes all have its stripe. 1F2: the one of stage 1${level.steps > 1 ? ". F3′: of the second step" : ""}`)];
 }

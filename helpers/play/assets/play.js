@@ -7,9 +7,15 @@ import { drawOwn, furnish } from "./furniture.js";
 // host.ask(question)   a promise of the answer of helpers.play.answers
 // host.progress        {level: {best, helped}}, and host.keep(level, best, helped) adds to it
 // host.link(fragment)  the text that shares a plan
+// host.hold(now)       keeps what stands on the page, to begin with as `start.held`; may be left out
 // host.runs            whether "run" and "train" may be asked; else host.command(fragment) is shown
 
 const MIN_BOX = 34; // px of the shortest action: a finger hits it
+const SCORE = {
+  step: "from the first action to the end of the last", span: "the longest that a rank takes from its first action to the end of its last",
+  par: "the best time anybody knows", bubble: "the share of the time in which ranks wait", peak: "the most micro-batches that a rank keeps at once",
+  messages: "between ranks", placed: "actions in the plan",
+};
 
 export function mountPlay(el, host, start = {}) {
   return new PlayView(el, host, start);
@@ -47,11 +53,12 @@ class PlayView {
     this.root.dataset.theme = dark ? "dark" : "light";
   }
 
-  async begin({ level, costs, link }) {
+  async begin({ level, costs, link, held }) {
     const { levels, own } = await this.host.ask({ do: "levels" });
     this.levels = levels;
     this.own = own;
     const first = levels.find((one) => !this.host.progress[one.id]) ?? levels[0];
+    if (held && await this.open(held.level, held.costs, held.plan, held.helped)) return;
     if (link) {
       if (await this.read(link)) return;
       const reason = this.said.textContent;
@@ -64,6 +71,7 @@ class PlayView {
   change(question, fresh = false) {
     this.busy = this.busy.then(() => this.asked(question, fresh)).catch((error) => {
       this.say(`No answer: ${error.message ?? error}`, true);
+      if (this.view) this.drawLevels();
       return false;
     });
     return this.busy;
@@ -71,9 +79,10 @@ class PlayView {
 
   async asked(question, fresh) {
     const now = this.view && { level: this.view.level.id, costs: this.view.costs, plan: this.view.plan };
-    const answer = await this.host.ask({ ...now, ...question });
+    const answer = await this.host.ask(question.do === "open" ? question : { ...now, ...question });
     if (answer.refused !== undefined) {
       this.say(answer.refused, true);
+      if (this.view) this.drawLevels(); // another may have been chosen
       this.point(answer.needs, "play-needed");
       return false;
     }
@@ -95,7 +104,8 @@ class PlayView {
     this.say(answer.said);
     this.point(answer.about, "play-about");
     if (answer.won) this.won();
-    this.showPar();
+    this.showPar().catch(() => { /* without Python there is no par */ });
+    this.host.hold?.({ level: answer.level.id, costs: answer.costs, plan: answer.plan, helped: this.helped, won: answer.won });
   }
 
   async won() {
@@ -121,9 +131,9 @@ class PlayView {
     this.drawScore();
   }
 
-  open(level, costs = {}) {
-    this.helped = false;
-    return this.change({ do: "open", level, costs, plan: "" }, true);
+  open(level, costs = {}, plan = "", helped = false) {
+    this.helped = helped;
+    return this.change({ do: "open", level, costs, plan }, true);
   }
 
   openNext() {
@@ -151,10 +161,10 @@ class PlayView {
   /** Undo or redo: the plans that were there before are legal, so they are opened again. */
   async go(by) {
     const to = this.history[this.at + by];
-    if (!to) return;
+    if (!to) return this.say(by < 0 ? "There's nothing to undo." : "There's nothing to redo.", true);
     this.at += by;
     this.helped = to.helped;
-    this.show(await this.host.ask({ do: "open", ...to }));
+    return this.show(await this.host.ask({ do: "open", ...to }));
   }
 
   assist(what) {
@@ -195,7 +205,7 @@ class PlayView {
 
   shift(by) {
     const one = this.selected();
-    if (!one) return undefined;
+    if (!one) return this.say("Which one? Press a box in a lane first, and then move it.", true);
     return this.moveTo(one.name, this.cursor.at + by);
   }
 
@@ -266,7 +276,7 @@ class PlayView {
       ["peak", `${number(score.peak)}${level.cap === null ? "" : ` of ${level.cap}`}`],
       ["messages", score.messages], ["placed", `${score.placed} of ${score.total}`],
     ];
-    this.score.replaceChildren(...said.map(([name, value]) => element("div", { "data-key": name },
+    this.score.replaceChildren(...said.map(([name, value]) => element("div", { "data-key": name, title: SCORE[name] },
       element("dt", {}, name), element("dd", {}, `${value}`))));
     this.score.classList.toggle("play-won", Boolean(this.view.won));
     this.score.dataset.worth = worth ?? "";

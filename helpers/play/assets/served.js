@@ -26,9 +26,10 @@ const host = {
       localStorage.setItem(kept, JSON.stringify(this.progress));
     } catch { /* a private window keeps nothing */ }
   },
+  hold: holdHere,
   link: (fragment) => `${location.href.split("#")[0]}#${fragment}`,
   command: (fragment) => `python -m helpers.play "#${fragment}"`,
 };
 
-const view = mountPlay(document.getElementById("play"), host, location.hash.length > 1 ? { link: location.hash } : {});
-addEventListener("hashchange", () => location.hash.length > 1 && view.read(location.hash));
+const view = mountPlay(document.getElementById("play"), host, startHere());
+addEventListener("hashchange", () => isLink(location.hash) && view.read(location.hash));

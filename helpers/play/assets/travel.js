@@ -1,6 +1,31 @@
 import { download } from "./save.js";
 
-// A plan leaves the page and comes in: files, links, and real ranks.
+// A plan leaves the page and comes in: files, links, a page that is loaded again, and real ranks.
+
+const HELD = "lab-play-now";
+
+/** Keep what stands on the page for as long as its tab is open. */
+export function holdHere(now) {
+  try {
+    sessionStorage.setItem(HELD, JSON.stringify({ ...now, hash: location.hash }));
+  } catch { /* a private window keeps nothing */ }
+}
+
+/** What this page begins with: what its tab held when the page was left, or else its link. */
+export function startHere() {
+  const { hash } = location, again = performance.getEntriesByType("navigation")[0]?.type !== "navigate";
+  let held = null;
+  try {
+    held = JSON.parse(sessionStorage.getItem(HELD));
+  } catch { /* nothing is held */ }
+  if (held && (again ? held.hash === hash : !hash && !held.won)) return { held };
+  return isLink(hash) ? { link: hash } : {};
+}
+
+/** Whether the end of an address is meant to be a plan, and not a place on the page. */
+export function isLink(hash) {
+  return hash.length > 1 && !document.getElementById(hash.slice(1));
+}
 
 export async function saveFile(game, kind) {
   const { level, costs, plan } = game.view;
