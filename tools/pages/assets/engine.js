@@ -23,12 +23,14 @@ class Engine {
     this.ready = new Promise((done, fail) => {
       this.worker.onmessage = ({ data }) => {
         if (data.ready) done();
-        else if (data.broken) fail(new Error(`Python did not start: ${data.broken}`));
+        else if (data.broken) fail(notStarted(data.broken));
         else this.heard(data);
       };
-      this.worker.onerror = (event) => fail(new Error(`Python did not start: ${event.message || "its files are missing"}`));
+      this.worker.onerror = (event) => fail(notStarted(event.message || "its files are missing"));
     });
-    this.ready.then(() => navigator.serviceWorker?.ready.then((one) => one.active?.postMessage("keep the engine")), sorry);
+    this.ready.catch(sorry);
+    this.ready.then(() => navigator.serviceWorker?.ready).then((one) => one?.active?.postMessage("keep the engine"))
+      .catch(() => { /* a browser that forbids it: the page works, but only online */ });
     return this.ready;
   }
 
@@ -44,13 +46,14 @@ class Engine {
     await this.start();
     const id = ++this.number;
     return new Promise((done, fail) => {
-      const alarm = setTimeout(() => this.end(patience), patience);
+      const silent = `No answer after ${patience / 1000} seconds, so it was stopped: is there a loop that never ends?`;
+      const alarm = setTimeout(() => this.end(silent), patience);
       this.open.set(id, { done, fail, alarm });
       this.worker.postMessage({ id, question });
     });
   }
 
-  heard({ id, said, body, failed }) {
+  heard({ id, said, body, failed, over }) {
     const waiting = this.open.get(id);
     if (!waiting) return;
     this.open.delete(id);
@@ -58,19 +61,26 @@ class Engine {
     document.querySelector(".wait")?.classList.add("over");
     if (failed) waiting.fail(new Error(failed));
     else waiting.done({ ...said, body });
+    if (over) this.end(failed);
   }
 
-  /** End a Python that doesn't answer; the next question starts another. */
-  end(patience) {
+  /** End a Python that doesn't answer, and say why; the next question starts another. */
+  end(why) {
     this.worker.terminate();
     this.ready = null;
     const open = [...this.open.values()];
     this.open.clear();
     for (const { fail, alarm } of open) {
       clearTimeout(alarm);
-      fail(new Error(`No answer after ${patience / 1000} seconds, so it was stopped: is there a loop that never ends?`));
+      fail(new Error(why));
     }
   }
+}
+
+function notStarted(why) {
+  const next = navigator.onLine ? "Load this page again, please."
+    : "You're offline, and this browser hasn't kept Python yet: open this page once with a network.";
+  return new Error(`Python did not start: ${why}. ${next}`);
 }
 
 export const engine = new Engine();

@@ -1,7 +1,7 @@
 // On every page: keep the site for a visit without a network.
 
-if ("serviceWorker" in navigator) {
-  navigator.serviceWorker.register(`${document.body.dataset.up}sw.js`).catch(() => {
-    // A page opened from a file, or a browser that forbids it: the site works, but only online.
-  });
+async function keep() {
+  await navigator.serviceWorker?.register(`${document.body.dataset.up}sw.js`);
 }
+
+keep().catch(() => { /* a page opened from a file, or a browser that forbids it: the site works, but only online */ });

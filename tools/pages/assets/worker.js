@@ -5,14 +5,22 @@ import { loadPyodide } from "./engine/pyodide.mjs";
 const starting = (async () => {
   const [py, lab] = await Promise.all([
     loadPyodide({ indexURL: new URL("./engine/", import.meta.url).href }),
-    fetch(new URL("./engine/lab.zip", import.meta.url)).then((answer) => answer.arrayBuffer()),
+    fetch(new URL("./engine/lab.zip", import.meta.url)).then((answer) => {
+      if (!answer.ok) throw new Error("its files are missing");
+      return answer.arrayBuffer();
+    }),
   ]);
   py.unpackArchive(lab, "zip", { extractDir: "/lab" });
   py.runPython("import os, sys\nos.chdir('/lab')\nsys.path[:0] = ['/lab', '/lab/puzzles']\nfrom in_browser import answered");
   return py.globals.get("answered");
 })();
 
-starting.then(() => postMessage({ ready: true }), (error) => postMessage({ broken: String(error) }));
+const broken = (error) => postMessage({ broken: error.message ?? String(error) });
+starting.then(() => postMessage({ ready: true }), broken);
+addEventListener("unhandledrejection", (event) => { // the loader waits forever for a file that doesn't come
+  event.preventDefault();
+  broken(event.reason);
+});
 
 onmessage = async ({ data: { id, question } }) => {
   try {
@@ -23,6 +31,8 @@ onmessage = async ({ data: { id, question } }) => {
     const body = new Uint8Array(bytes);
     postMessage({ id, said: JSON.parse(text), body }, [body.buffer]);
   } catch (error) {
-    postMessage({ id, failed: String(error).split("\n").filter(Boolean).at(-1) });
+    // What isn't an exception of Python has ended it: no later question has an answer.
+    const over = error.name !== "PythonError";
+    postMessage({ id, over, failed: over ? `Python ended: ${error.message}` : error.message.split("\n").filter(Boolean).at(-1) });
   }
 };
