@@ -11,6 +11,7 @@ import linecache
 import traceback
 
 YOURS = "your step"
+MOST = 20_000  # characters of what a step prints: a page that shows more of them gets slow
 
 
 def answered(text: str) -> tuple[str, bytes]:
@@ -60,7 +61,6 @@ def puzzle(question: dict) -> dict:
     from cluster.errors import PuzzleError
     from cluster.model import run
     from cluster.outcome import outcome
-    from cluster.script import where
     from cluster.trace import trace_of
     from eight import CASES
 
@@ -72,6 +72,10 @@ def puzzle(question: dict) -> dict:
     ranks, layers, samples, steps, memory = CASES[name]
     linecache.cache[YOURS] = (len(text), None, text.splitlines(True), YOURS)
     printed = io.StringIO()
+
+    def problem(told: str, where: str) -> dict:
+        return {"problem": told, "where": where, "printed": _short(printed.getvalue())}
+
     with contextlib.redirect_stdout(printed):
         try:
             scope = {"__name__": "yours", "__builtins__": builtins}
@@ -80,16 +84,12 @@ def puzzle(question: dict) -> dict:
                 raise PuzzleError(f"there is no function {name} in it: keep its first line")
             models = run(scope[name], ranks, layers, samples, profile="steps", seconds=None)
             found = outcome(models)
-        except (PuzzleError, NotImplementedError) as error:
-            return {"problem": str(error), "where": where(error), "printed": printed.getvalue()}
         except SyntaxError as error:
-            told = f"line {error.lineno}: {error.msg}"
-            return {"problem": told, "where": "", "printed": printed.getvalue()}
-        except Exception as error:
-            lines = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == YOURS]
-            at = f"line {lines[-1].lineno}: {lines[-1].line}" if lines else ""
-            told = f"{type(error).__name__}: {error}"
-            return {"problem": told, "where": at, "printed": printed.getvalue()}
+            return problem(f"line {error.lineno}: {error.msg}", "")
+        except BaseException as error:  # a step may raise SystemExit, too
+            known = isinstance(error, PuzzleError | NotImplementedError)
+            name = "" if known else type(error).__name__
+            return problem(": ".join(filter(None, (name, str(error)))), _line_of(error))
     trace = with_waits(trace_of(models)).from_zero()
     title = (
         f"{name}: {found.time:g} steps (target {steps:g}), memory {found.memory:,.0f} "
@@ -98,5 +98,23 @@ def puzzle(question: dict) -> dict:
     star = found.time <= steps + 1e-9 and found.memory < memory
     head, body = pack([Panel("", title, table_of(trace))], title, title)
     met = found.time <= steps + 1e-9 and found.memory <= memory
-    more = {"head": head, "body": body, "star": star, "met": met, "printed": printed.getvalue()}
+    more = {
+        "head": head,
+        "body": body,
+        "star": star,
+        "met": met,
+        "printed": _short(printed.getvalue()),
+    }
     return {"problem": "", "title": title} | more
+
+
+def _line_of(error: BaseException) -> str:
+    """Return the last line of the step in which an error arose; "" if there's none."""
+    lines = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == YOURS]
+    return f"line {lines[-1].lineno}: {lines[-1].line}" if lines else ""
+
+
+def _short(text: str) -> str:
+    if len(text) <= MOST:
+        return text
+    return f"{text[:MOST]}\n… and {len(text) - MOST:,} characters more"

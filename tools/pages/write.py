@@ -21,6 +21,9 @@ from pages.shell import LAB, framed
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = ("site.js", "lesson.js", "engine.js", "explore.js", "design.js", "puzzles.js")
 MARKER = ".distributed-ml-lab-site"
+NO_SCRIPT = """<noscript><style>.wait { display: none; }</style><p class="problem">This page needs
+JavaScript. The lessons can be read without it.</p></noscript>
+"""
 
 
 def write_site(root: Path, out: Path) -> list[str]:
@@ -58,6 +61,7 @@ def everything(root: Path) -> dict[str, bytes]:
         ("puzzles", "Training puzzles"),
     ):
         body = (ASSETS / f"{name}.html").read_text(encoding="utf-8") + first_answers(name)
+        body = body.replace("@@CALLS@@", calls(root)) + NO_SCRIPT
         files[f"{name}.html"] = framed(
             title, body, f"{name}.html", scripts=(f"{name}.js",)
         ).encode()
@@ -108,6 +112,21 @@ def puzzles(root: Path) -> list[dict]:
                 | {"memory": memory, "text": ast.get_source_segment(text, node), **facts}
             )
     return found
+
+
+def calls(root: Path) -> str:
+    """Return what a step may call, as rows: the methods of a puzzle's model, with their facts."""
+    tree = ast.parse((root / "puzzles/cluster/model.py").read_text(encoding="utf-8"))
+    model = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Model")
+    rows = []
+    for each in model.body:
+        if isinstance(each, ast.FunctionDef) and not each.name.startswith("_"):
+            takes = ast.unparse(each.args).removeprefix("self").removeprefix(", ")
+            does = " ".join(ast.get_docstring(each).split())
+            rows.append(
+                f"<dt><code>{each.name}({escape(takes)})</code></dt><dd>{escape(does)}</dd>"
+            )
+    return "".join(rows)
 
 
 def reading(lesson: Lesson, before: list[Lesson], after: list[Lesson]) -> str:
