@@ -137,6 +137,9 @@ def test_boxes_are_dragged_along_the_lane_and_out_of_it(game):
     drag(x, y + 300)
     page.wait_for_function("document.querySelectorAll('.play-box').length === 2")
     assert plan(page)[0] == ["0F2", "0F0"]
+    page.reload()
+    page.wait_for_selector(".play-box")
+    assert plan(page)[0] == ["0F2", "0F0"]  # and not the three of the link
 
 
 def test_a_finger_places_and_takes_back(game):

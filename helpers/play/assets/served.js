@@ -3,7 +3,10 @@
 const kept = "lab-play";
 
 async function ask(question) {
-  const answer = await fetch("ask", { method: "POST", body: JSON.stringify(question), headers: { "content-type": "application/json" } });
+  const sent = { method: "POST", body: JSON.stringify(question), headers: { "content-type": "application/json" } };
+  const answer = await fetch("ask", sent).catch(() => {
+    throw new Error("is `python -m helpers.play` still running?");
+  });
   if (!answer.ok) throw new Error(`the lab said ${answer.status}: is it still running?`);
   return answer.json();
 }
