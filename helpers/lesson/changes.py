@@ -116,7 +116,7 @@ def _row(line: str) -> str:
     """Return one line of the diff as HTML; the text keeps its mark, so color is only an aid."""
     mark, text = line[:1], escape(line)
     if mark == "@":
-        return f'<span style="opacity: 0.6">{text}</span>\n'
+        return f'<span style="opacity: 0.7">{text}</span>\n'
     if mark not in MARKS:
         return f"{text}\n"
     style = f"background-color: {COLOURS[mark]}; text-decoration: none"

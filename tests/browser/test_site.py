@@ -122,6 +122,13 @@ def test_a_browser_without_webassembly_is_told_so(site, page):
     page.add_init_script("delete globalThis.WebAssembly")
     page.goto(site[0] + "design.html")
     page.get_by_text("This browser has no WebAssembly").wait_for()
+    page.goto(site[0] + "play.html")  # the levels were opened when the site was made
+    page.get_by_label("level", exact=True).select_option("cap")
+    page.wait_for_function("document.querySelectorAll('.play-lane').length === 3")
+    page.locator(".skip").press("Enter")  # to a place on the page, which is no plan
+    assert page.url.endswith("#main")
+    page.wait_for_timeout(100)
+    assert page.locator(".play-refused").count() == 0
 
 
 def test_sliders_of_a_cluster_say_what_does_not_fit(site, page):

@@ -10,6 +10,7 @@ import pytest
 
 from helpers.lesson.shown import PREDICT, REVEAL, TIMELINE
 from pages.engine import EngineError, archive, pyodide
+from pages.in_browser import puzzle
 from pages.lesson import lesson_page
 from pages.markdown import html_of
 from pages.write import index, puzzles, reading, service_worker, write_site
@@ -77,7 +78,10 @@ def test_a_lesson_becomes_an_article(notebook):
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_every_link_of_a_lesson_leads_somewhere(path):
     lesson = lesson_page(path, lambda name: None)
-    pages = {each.with_suffix(".html").name for each in LESSONS} | lesson.files.keys()
+    pages = {each.with_suffix(".html").name for each in LESSONS} | {
+        "../puzzles.html",
+        *lesson.files,
+    }
     ids = set(re.findall(r'\bid="([^"]+)"', lesson.article))
     for link in re.findall(r'(?:href|src|data-timeline)="([^"]+)"', lesson.article):
         assert "://" in link or link in pages or link.removeprefix("#") in ids, link
@@ -93,6 +97,24 @@ def test_the_puzzles_come_without_their_solutions():
     with zipfile.ZipFile(io.BytesIO(archive(ROOT))) as packed:
         assert b"set_final_weight(layer" not in packed.read("puzzles/eight.py")
         assert not any(b"BEGIN SOLUTION" in packed.read(name) for name in packed.namelist())
+
+
+@pytest.mark.parametrize(
+    "body, problem, where, printed",
+    [
+        ("print('x' * 10_000_000)", "no rank has handed in", "", 20_040),
+        ("raise SystemExit(3)", "SystemExit: 3", "line 2: raise SystemExit(3)", 0),
+        ("raise MemoryError", "MemoryError", "line 2: raise MemoryError", 0),
+        ("model.load_weights(7)", "layer 7", "line 2: model.load_weights(7)", 0),
+    ],
+)
+def test_a_wrong_step_is_told_its_own_line(body, problem, where, printed, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "puzzles")
+    said = puzzle(
+        {"name": "basic", "text": f"async def basic(model):\n    {body}\n    return model"}
+    )
+    assert problem in said["problem"] and said["where"] == where
+    assert len(said["printed"]) <= printed
 
 
 def test_the_worker_of_another_site_is_another(notebook):

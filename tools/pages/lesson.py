@@ -18,6 +18,7 @@ from pages.markdown import colored, html_of
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 CHECK = re.compile(r'^check\("([A-Z0-9-]+)"\)', re.MULTILINE)
+EIGHT = tuple(f"PZ-{number}" for number in range(1, 9))  # what the page of the puzzles runs
 ANSWER = re.compile(r'^answer\("(L\d\d-\d+)", mine\)', re.MULTILINE)
 
 
@@ -67,9 +68,10 @@ def lesson_page(path: Path, file_link: Callable[[str], str | None]) -> Lesson:
 def _code_cell(cell, lesson: Lesson, numbers: dict[str, Number]) -> str:
     source = cell.source.strip()
     if found := CHECK.search(source):
+        here = ' Or <a href="../puzzles.html">solve it on this site</a>.'
         return (
             f'<p class="task"><b>{found[1]}</b> In the lab, this cell checks what you wrote: '
-            f'<code>check("{found[1]}")</code></p>'
+            f'<code>check("{found[1]}")</code>.{here if found[1] in EIGHT else ""}</p>'
         )
     outputs = [_output(output, lesson) for output in cell.outputs]
     asks = [o for o in cell.outputs if PREDICT in o.get("data", {})]

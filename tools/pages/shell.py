@@ -38,7 +38,7 @@ def framed(
 <main id="main">
 {body}
 </main>
-<footer>This site works offline after the first visit, and what needs Python once it has run here.
+<footer>This site works offline after the first visit, and so does its Python once it has run here.
 The lessons themselves run on your machine.</footer>
 <script type="module" src="{up}site.js"></script>{loads}
 </body>

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import shutil
 import tomllib
 from collections.abc import Callable
@@ -122,10 +123,9 @@ def calls(root: Path) -> str:
     for each in model.body:
         if isinstance(each, ast.FunctionDef) and not each.name.startswith("_"):
             takes = ast.unparse(each.args).removeprefix("self").removeprefix(", ")
-            does = " ".join(ast.get_docstring(each).split())
-            rows.append(
-                f"<dt><code>{each.name}({escape(takes)})</code></dt><dd>{escape(does)}</dd>"
-            )
+            does = escape(" ".join(ast.get_docstring(each).split()))
+            does = re.sub("`(.*?)`", r"<code>\1</code>", does)
+            rows.append(f"<dt><code>{each.name}({escape(takes)})</code></dt><dd>{does}</dd>")
     return "".join(rows)
 
 
