@@ -10,7 +10,7 @@ LEVELS = (
         "One micro-batch",
         "Send one micro-batch through four stages and back.",
         "A stage needs what the stage before it computed, and on the way back the gradient of the "
-        "stage behind it. So there's only one order, and three ranks always wait.",
+        "stage after it. So there's only one order, and three ranks always wait.",
         places=(0, 1, 2, 3),
         micro_batches=1,
         par=8.0,
@@ -42,8 +42,8 @@ LEVELS = (
         "1f1b",
         "One forward, one backward",
         "Four ranks, eight micro-batches, room for four: 22 s.",
-        "Rank r begins with 4 - r forwards, or one less and then pairs: one forward, one backward. "
-        "At the end it has backwards only. Let the coach play on when the pattern is clear.",
+        "Rank r begins with 4 - r forwards and then alternates: one backward, one forward. At the "
+        'end only backwards are left. Press "play on" when the pattern is clear.',
         places=(0, 1, 2, 3),
         micro_batches=8,
         cap=4,

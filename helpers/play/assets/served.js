@@ -13,7 +13,7 @@ async function ask(question) {
 
 function progressNow() {
   try {
-    return JSON.parse(localStorage.getItem(kept)) ?? {};
+    return { ...JSON.parse(localStorage.getItem(kept)) };
   } catch {
     return {};
   }

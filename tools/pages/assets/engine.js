@@ -97,7 +97,7 @@ export function sorry(error) {
 export const kept = {
   read(name) {
     try {
-      return JSON.parse(localStorage.getItem(name)) ?? {};
+      return { ...JSON.parse(localStorage.getItem(name)) };
     } catch {
       return {};
     }

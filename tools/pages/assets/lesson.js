@@ -4,7 +4,7 @@ const SAID = "lab-said";
 
 function saidNow() {
   try {
-    return JSON.parse(localStorage.getItem(SAID)) ?? {};
+    return { ...JSON.parse(localStorage.getItem(SAID)) };
   } catch {
     return {};
   }
