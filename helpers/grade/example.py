@@ -51,7 +51,7 @@ def planted(task: Task, work: str | dict[str, str], text: str) -> str:
     def new(region):
         if region.task != task.id:  # which may still be asked for: the marks stay
             mark = "SOLUTION"
-            return f"# BEGIN {mark} {region.task}\n{region.body}\n# END {mark} {region.task}"
+            return f"# BEGIN {mark} {region.task}\n{region.body}\n# END {mark}"
         body = work if isinstance(work, str) else region.body
         for old, changed in changes.items():
             body = body.replace(old, changed)

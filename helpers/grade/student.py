@@ -19,14 +19,7 @@ from pathlib import Path
 
 from helpers.grade.folder import Content, FolderError, write_folder
 from helpers.grade.leaks import functions_of, leaked, pieces_of
-from helpers.grade.marks import (
-    Region,
-    find_regions,
-    is_code,
-    map_cells,
-    notebook_cells,
-    replace_regions,
-)
+from helpers.grade.marks import MarkError, Region, find_regions, replace_regions
 from helpers.grade.task import PACKED, ROOT, load_task, task_ids
 from helpers.grade.tracked import MARKER, tracked_files
 from helpers.grade.words import why_not
@@ -78,8 +71,9 @@ def student_edition(root: Path = ROOT, with_references: bool = True) -> Edition:
     pieces += [piece for name in truths for piece in pieces_of(functions_of(root / name))]
     for name, content in data.items():
         if regions[name]:
-            content = _with_stubs(name, content.decode(), stubs).encode()
-            edition.stubs += [f"{task} in {name}" for task in _tasks(regions[name])]
+            content = replace_regions(content.decode(), lambda r: stubs[r.task], name).encode()
+            tasks = dict.fromkeys(region.task for region in regions[name])
+            edition.stubs += [f"{task} in {name}" for task in tasks]
         if name.endswith(".ipynb"):
             content = _without_outputs(name, content)
         if task := leaked(content.decode(errors="replace"), pieces):
@@ -116,8 +110,6 @@ def _references(texts: dict[str, str], regions: dict[str, list[Region]]) -> dict
     """{task: {file: {function: its source}}}: of each solution the function or class around it."""
     found: dict[str, dict[str, dict[str, str]]] = {}
     for name, text in texts.items():
-        if not name.endswith(".py"):
-            continue
         lines = text.splitlines()
         nodes = list(definitions(ast.parse(text)))
         for region in regions[name]:
@@ -140,42 +132,26 @@ def _references(texts: dict[str, str], regions: dict[str, list[Region]]) -> dict
 def _regions(name: str, content: bytes, ids: list[str]) -> list[Region]:
     """The solutions in one file."""
     # Most files have none; and a file that holds no such word need not be well-formed.
-    if not is_code(name) or b"solution" not in content.lower():
+    if not name.endswith(".py") or b"solution" not in content.lower():
         return []
-    if name.endswith(".py"):
-        return find_regions(content.decode(), name, ids)
-    cells = notebook_cells(content.decode(), name)
-    return [region for where, text in cells for region in find_regions(text, where, ids)]
-
-
-def _with_stubs(name: str, text: str, stubs: dict[str, str]) -> str:
-    """A file with each solution replaced by its stub."""
-
-    def stub(region: Region) -> str:
-        return stubs[region.task]
-
-    if name.endswith(".py"):
-        return replace_regions(text, stub, name)
-
-    def without_solution(cell: dict, where: str, source: str) -> None:
-        new = replace_regions(source, stub, where)
-        if new != source:
-            cell.update(source=new.splitlines(keepends=True))
-
-    return map_cells(text, name, without_solution)
+    return find_regions(content.decode(), name, ids)
 
 
 def _without_outputs(name: str, content: bytes) -> bytes:
-    """A notebook as it is before anybody has run it."""
+    """A notebook as it is before anybody has run it.
 
-    def clear(cell: dict, where: str, source: str) -> None:
+    Raises MarkError for what isn't a notebook, and for one that holds a solution.
+    """
+    try:
+        notebook = json.loads(content)
+        cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    except (json.JSONDecodeError, KeyError, TypeError):
+        raise MarkError(f"{name}: this is not a Jupyter notebook: build it again") from None
+    for cell in cells:
+        if find_regions("".join(cell.get("source", "")), name):
+            raise MarkError(f"{name}: a solution stands in a cell, and belongs in a script")
         cell.update(outputs=[], execution_count=None)
-
-    return map_cells(content.decode(), name, clear).encode()
-
-
-def _tasks(regions: list[Region]) -> list[str]:
-    return list(dict.fromkeys(region.task for region in regions))
+    return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
