@@ -1,5 +1,7 @@
 """CO-3: a layout that fits and is fast."""
 
+import dataclasses
+
 from helpers.cluster import Layout, preset
 from helpers.cost import ModelConfig
 from helpers.grade import Task
@@ -27,10 +29,12 @@ TASK = Task(
 
 
 def run(module, case):
-    """The Layout that the work chooses, None, or what came in its place.
+    """The fields of the Layout that the work chooses, None, or what came in its place.
 
     case: {"model": the fields of a ModelConfig, "machine": its name, "gpus", "batch"}.
     """
     model, machine = ModelConfig(**case["model"]), preset(case["machine"])
     found = module.choose_layout(model, machine, case["gpus"], case["batch"])
-    return found if found is None or isinstance(found, Layout) else repr(found)[:200]
+    if isinstance(found, Layout):
+        return dataclasses.asdict(found)
+    return None if found is None else repr(found)[:200]

@@ -1,14 +1,11 @@
 """Values that travel from the work to the check as plain data: reading them runs no code.
 
 Pickle may call any function where it is read, so a result that the work has pickled could take the
-judge over. A parcel holds numbers, text, bytes, lists, tuples, sets, dicts, tensors, arrays, and
-facts of the lab (`FACTS`); for whatever else was sent, the reader raises ParcelError. Layout: 8
-bytes for the length of a JSON text, the text, and then the bytes of the tensors, one after the
-other.
+judge over. A parcel holds numbers, text, bytes, lists, tuples, sets, dicts, tensors and arrays; for
+whatever else was sent, the reader raises ParcelError. Layout: 8 bytes for the length of a JSON
+text, the text, and then the bytes of the tensors, one after the other.
 """
 
-import dataclasses
-import importlib
 import json
 import math
 import re
@@ -21,9 +18,6 @@ _NUMBERS = re.compile(r"[<>=|][biufc]\d{1,2}")  # NumPy's names of plain numbers
 _DTYPES = (
     "float64 float32 float16 bfloat16 complex64 complex128 int64 int32 int16 int8 uint8 bool"
 ).split()
-
-# Dataclasses of the lab, with plain values in them: the reader makes them anew.
-FACTS = {"Operation": "helpers.hang.operation", "Layout": "helpers.cluster.layout"}
 
 
 class ParcelError(ValueError):
@@ -68,10 +62,6 @@ def _plain(value: Any, blobs: list[bytes]) -> Any:
     for kind, name in ((list, "list"), (tuple, "tuple"), (set | frozenset, "set")):
         if isinstance(value, kind):
             return {name: [_plain(item, blobs) for item in value]}
-    name = type(value).__name__
-    if dataclasses.is_dataclass(value) and FACTS.get(name) == type(value).__module__:
-        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
-        return {"facts": [name, _plain(fields, blobs)]}
     if isinstance(value, bytes | bytearray):
         return {"bytes": _blob(bytes(value), blobs)}
     module = type(value).__module__.partition(".")[0]
@@ -140,9 +130,6 @@ class _Reader:
                 return {"list": list, "tuple": tuple, "set": set}[kind](items)
             case "bytes":
                 return bytes(self._take(inside))
-            case "facts" if inside[0] in FACTS:
-                made = getattr(importlib.import_module(FACTS[inside[0]]), inside[0])
-                return made(**self.value(inside[1]))
             case "dtype" if inside in _DTYPES:
                 import torch
 
