@@ -1,16 +1,20 @@
-"""Write a folder whole, in the place of one that was written before; never of any other."""
+"""Write files as a folder, whole, in the place of one that was written before and never of any
+other; or as a zip, which is the same for the same files."""
 
 import hashlib
 import json
 import os
 import shutil
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 from helpers.grade.tracked import MARKER
 
 NOTE = "This folder was written by python -m helpers.grade.student, which may replace it."
+WHEN = (1980, 1, 1, 0, 0, 0)  # zip's first day: when it was packed says nothing about the files
 
 
 class FolderError(OSError):
@@ -84,6 +88,19 @@ def _may_replace(out: Path, force: bool) -> None:
                 f"{path} has been changed since it was written, and somebody may want to keep "
                 "that: move the folder away, or add --force"
             )
+
+
+def zip_of(files: Mapping[str, Content], compressed: bool = True) -> bytes:
+    """A zip of `files`, by name. Uncompressed, it's the same on every system, to the byte."""
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, WHEN)
+            entry.compress_type = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+            entry.create_system = 3  # Unix, wherever it's packed
+            entry.external_attr = (0o100755 if content.executable else 0o100644) << 16
+            archive.writestr(entry, content.data)
+    return out.getvalue()
 
 
 def _digest(data: bytes) -> str:

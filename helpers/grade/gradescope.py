@@ -10,14 +10,12 @@ import argparse
 import json
 import os
 import sys
-import zipfile
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 
 from helpers.files import write_whole
 from helpers.grade import sandbox
-from helpers.grade.handin import WHEN
+from helpers.grade.folder import Content, zip_of
 from helpers.grade.judge import judge
 from helpers.grade.submission import Submission
 from helpers.grade.submitted import opened
@@ -55,17 +53,12 @@ def autograder_zip(names: Sequence[str], root: Path = ROOT) -> bytes:
     ids = tasks_of(names)
     if (root / MARKER).exists():
         raise TaskError("the student edition makes no autograder: use the one with solutions")
-    files = {name: (root / name).read_bytes() for name in tracked_files(root)[0]
-             if name.startswith(TAKEN)}  # fmt: skip
-    out = BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in {"setup.sh": SETUP, "run_autograder": RUN.format(" ".join(ids))}.items():
-            entry = zipfile.ZipInfo(name, WHEN)
-            entry.create_system, entry.external_attr = 3, 0o100755 << 16
-            archive.writestr(entry, text)
-        for name, data in files.items():
-            archive.writestr(f"lab/{name}", data)
-    return out.getvalue()
+    programs = {"setup.sh": SETUP, "run_autograder": RUN.format(" ".join(ids))}
+    files = {name: Content(text.encode(), executable=True) for name, text in programs.items()}
+    for name in tracked_files(root)[0]:
+        if name.startswith(TAKEN):
+            files[f"lab/{name}"] = Content((root / name).read_bytes())
+    return zip_of(files)
 
 
 def run(place: Path, ids: Sequence[str], gigabytes: float) -> dict:

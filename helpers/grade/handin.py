@@ -13,18 +13,16 @@ import json
 import re
 import sys
 import tempfile
-import zipfile
-from io import BytesIO
 from pathlib import Path
 
 from helpers.files import write_whole
 from helpers.grade.copy import CopyError, copy_work, read_file
+from helpers.grade.folder import Content, zip_of
 from helpers.grade.look import has_stub, look_at
 from helpers.grade.notebook import find_root
 from helpers.grade.task import Task, TaskError, WorkFailed, load_task, tasks_of
 from helpers.grade.words import in_one_line, why_not
 
-WHEN = (1980, 1, 1, 0, 0, 0)  # zip's first day: when it was packed says nothing about the work
 MOST_BYTES = 5_000_000
 
 
@@ -50,13 +48,8 @@ def pack(root: Path, tasks: list[Task], name: str = "") -> tuple[bytes, dict[str
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())},
     }
     files["handin.json"] = (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode()
-    out = BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
-        for file, data in sorted(files.items()):
-            entry = zipfile.ZipInfo(file, WHEN)
-            entry.create_system, entry.external_attr = 3, 0o100644 << 16  # alike on all systems
-            archive.writestr(entry, data)
-    return out.getvalue(), undone
+    packed = {name: Content(data) for name, data in files.items()}
+    return zip_of(packed, compressed=False), undone
 
 
 def _taken(root: Path, task: Task) -> dict[str, bytes]:

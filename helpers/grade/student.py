@@ -12,12 +12,10 @@ import ast
 import json
 import sys
 import textwrap
-import zipfile
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 
-from helpers.grade.folder import Content, FolderError, write_folder
+from helpers.grade.folder import Content, FolderError, write_folder, zip_of
 from helpers.grade.leaks import functions_of, leaked, pieces_of
 from helpers.grade.marks import MarkError, Region, find_regions, replace_regions
 from helpers.grade.task import PACKED, ROOT, load_task, task_ids
@@ -31,7 +29,6 @@ LEFT_OUT = (".ci/", "tasks/programs/", "tests/grade/", "TEACHING.md", "docs/exer
 LEFT_OUT += ("docs/teaching/", ".github/")
 README, STUDENTS_README = "README.md", "README.student.md"
 TRUTH = "tasks/truth/"  # goes into an archive: checks need it, and nobody is to read it by accident
-WHEN = (1980, 1, 1, 0, 0, 0)  # zip's first day, so that the same truth gives the same bytes
 
 
 class LeakError(ValueError):
@@ -86,24 +83,14 @@ def student_edition(root: Path = ROOT, with_references: bool = True) -> Edition:
     if STUDENTS_README in edition.files:
         edition.files[README] = edition.files.pop(STUDENTS_README)
     if truths:
-        packed = {name.removeprefix("tasks/"): (root / name).read_bytes() for name in truths}
-        edition.files[f"tasks/{PACKED}"] = Content(_archive(packed))
+        packed = {n.removeprefix("tasks/"): Content((root / n).read_bytes()) for n in truths}
+        # From a zip with modules Python imports as from a folder.
+        edition.files[f"tasks/{PACKED}"] = Content(zip_of(packed))
     if with_references:
         found = {name: data[name].decode() for name, marked in regions.items() if marked}
         text = json.dumps(_references(found, regions), indent=1, sort_keys=True)
-        edition.files[REFERENCES] = Content(_archive({INSIDE: text.encode()}))
+        edition.files[REFERENCES] = Content(zip_of({INSIDE: Content(text.encode())}))
     return edition
-
-
-def _archive(files: dict[str, bytes]) -> bytes:
-    """A zip; from one with modules Python imports as from a folder."""
-    out = BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            entry = zipfile.ZipInfo(name, WHEN)
-            entry.create_system, entry.compress_type = 3, zipfile.ZIP_DEFLATED
-            archive.writestr(entry, data)
-    return out.getvalue()
 
 
 def _references(texts: dict[str, str], regions: dict[str, list[Region]]) -> dict:
