@@ -12,7 +12,7 @@ from helpers.grade import sandbox
 from helpers.grade.html import html_of
 from helpers.grade.judge import judge
 from helpers.grade.limits import Limits
-from helpers.grade.many import Graded, Grades, grade_all, write_json
+from helpers.grade.many import Graded, Grades, grade_all, json_of
 from helpers.grade.notebook import find_root
 from helpers.grade.people import read_roster
 from helpers.grade.record import remember
@@ -133,7 +133,7 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
         grades.seconds = time.monotonic() - begun
         write_table(out / "grades.csv", csv_of(grades))
         write_table(out / "verdicts.csv", verdicts_csv_of(grades))
-        write_whole(out / "grades.json", write_json(grades))
+        write_whole(out / "grades.json", json_of(grades))
         write_whole(out / "grades.html", html_of(grades, f"Grades: {options.all.name}"))
         if one:
             left = sum(not other.verdicts for other in grades.graded)
@@ -145,7 +145,7 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
     )  # fmt: skip
     save(grades)
     if options.json:
-        print(write_json(grades), end="")
+        print(json_of(grades), end="")
     else:
         print(text_of(grades))
         done = f"{len(paths)} submissions in {grades.seconds:.0f} s"

@@ -11,8 +11,7 @@ import argparse
 import ast
 import hashlib
 import sys
-import textwrap
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -178,10 +177,9 @@ def text_of(found: list[Pair], unread: list[str]) -> str:
     lines = []
     for pair in found:
         lines.append(f"{pair.weight:5d}  {pair.left} and {pair.right}")
-        often = Counter(how for how, _ in pair.alike.values())
         for how in HOW:
             ids = [f"{t} ({w})" for t, (h, w) in pair.alike.items() if h == how]
-            lines += [f"       {how}: {', '.join(ids)}"] if often[how] else []
+            lines += [f"       {how}: {', '.join(ids)}"] if ids else []
     lines = lines or ["no pair is more alike than its tasks make everybody"]
     return "\n".join([*lines, *(f"not compared: {text}" for text in unread)])
 
@@ -198,7 +196,7 @@ def main(arguments: list[str] | None = None) -> int:
     """0, or 2 if the question was wrong."""
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade.copies",
-        description=textwrap.fill("Report submissions that are alike; a person has to judge."),
+        description="Report submissions that are alike; a person has to judge.",
     )
     parser.add_argument("tasks", nargs="+", metavar="TASK", help="DP-1, a lab (DP) or a lesson")
     parser.add_argument("--all", type=Path, required=True, metavar="FOLDER")

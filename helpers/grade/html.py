@@ -89,8 +89,7 @@ def _cell(verdict: Verdict | None) -> str:
     kind, sign, word = SIGNS[verdict.passed]
     if verdict.kind in EMPTY:
         kind, sign, word = "o", "–", verdict.kind
-    words = f"{word}: {verdict.reason}" if verdict.reason else word
-    words = escape(words)
+    words = escape(f"{word}: {verdict.reason}" if verdict.reason else word)
     return f'<td class="v {kind}" title="{words}"><b aria-label="{word}">{sign}</b></td>'
 
 

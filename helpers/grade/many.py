@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -175,6 +174,6 @@ def handed_in(path: Path) -> str:
     return "" if newest is None else datetime.fromtimestamp(newest, UTC).isoformat("T", "seconds")
 
 
-def write_json(grades: Grades) -> str:
-    """The text of a JSON file with everything."""
-    return json.dumps(grades.as_dict(), indent=1, ensure_ascii=False) + os.linesep.replace("\r", "")
+def json_of(grades: Grades) -> str:
+    """Everything, as JSON."""
+    return json.dumps(grades.as_dict(), indent=1, ensure_ascii=False) + "\n"

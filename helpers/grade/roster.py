@@ -27,7 +27,7 @@ def class_csv(grades: dict, people: list[Person], nobody: list[dict]) -> str:
              "submission", "note"]]  # fmt: skip
     for p in people:
         who_is = [safe(text) for text in (p.name, *map(p.get, ("id", "login", "email")))]
-        one, note = p.counted, "; ".join(dict.fromkeys(p.notes)) or ""
+        one, note = p.counted, "; ".join(dict.fromkeys(p.notes))
         if one is None:
             rows.append([*who_is, "", "", *("" for _ in tasks), "", 0, "", "handed in nothing"])
             continue

@@ -14,7 +14,7 @@ from helpers.grade import __main__ as program
 from helpers.grade import example, handin, many, sandbox, student
 from helpers.grade.html import html_of
 from helpers.grade.limits import Held
-from helpers.grade.many import Graded, Grades, grade_all, write_json
+from helpers.grade.many import Graded, Grades, grade_all, json_of
 from helpers.grade.marks import find_regions
 from helpers.grade.submitted import SubmissionError, names, opened, refused, submissions, unzip
 from helpers.grade.tables import csv_of, text_of, verdicts_csv_of
@@ -169,7 +169,7 @@ def test_csv(grades):
 
 
 def test_json_and_text(grades):
-    facts = json.loads(write_json(grades))
+    facts = json.loads(json_of(grades))
     assert facts["interrupted"] and facts["seeds"] == {"T-1": 1}
     assert [len(one["verdicts"]) for one in facts["submissions"]] == [1, 1, 1, 0]
     lines = text_of(grades).splitlines()
@@ -190,7 +190,7 @@ def test_no_character_stops_a_table(task):
     evil = "a\ud800\x1b[2J\x9b\u202eb"
     verdict = Verdict(task, "crash", evil, details=evil, picture=("<svg/>", evil))
     grades = Grades([task], [Graded(f"{evil}\nada 10/10", {task.id: verdict})], {task.id: 1})
-    texts = [csv_of(grades), verdicts_csv_of(grades), write_json(grades), html_of(grades)]
+    texts = [csv_of(grades), verdicts_csv_of(grades), json_of(grades), html_of(grades)]
     texts += [text_of(grades), table([verdict]), repr(verdict), verdict._repr_html_()]
     for text in texts:
         text.encode()

@@ -217,7 +217,7 @@ def test_what_a_cell_sets():
 
 def test_a_task_that_has_passed_is_missing_no_more(monkeypatch):
     undone = missing.Undone({"DP-1", "DP-2"}, {"losses": "DP-1"})
-    monkeypatch.setattr(missing, "notebook_shell", lambda: SimpleNamespace(lab_undone_tasks=undone))
+    monkeypatch.setattr(missing, "the_shell", lambda: SimpleNamespace(lab_undone_tasks=undone))
     missing.forget_missing("DP-1")
     missing.forget_missing("T-1")
     assert undone.tasks == {"DP-2"}
