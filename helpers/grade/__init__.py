@@ -36,20 +36,7 @@ changes nothing but a copy of itself, has no network, and the truth isn't there;
 notebook, where it is the student's own, the verdict says that this isn't held.
 """
 
-from helpers.grade.judge import grade
-from helpers.grade.limits import Held, Limits
 from helpers.grade.notebook import check
-from helpers.grade.task import Program, Task, TaskError, WorkFailed
-from helpers.grade.verdict import Verdict
+from helpers.grade.task import Task
 
-__all__ = [
-    "Held",
-    "Limits",
-    "Program",
-    "Task",
-    "TaskError",
-    "Verdict",
-    "WorkFailed",
-    "check",
-    "grade",
-]
+__all__ = ["Task", "check"]

@@ -46,16 +46,9 @@ def pieces_of(regions: Iterable[Region]) -> list[Piece]:
 def functions_of(path: Path) -> list[Region]:
     """The functions of a file of truth, as if each were a solution; cases give nothing away."""
     source = path.read_text(encoding="utf-8")
-    lines = source.splitlines()
     task = path.stem.upper().replace("_", "-").strip("-")
     return [
-        Region(
-            task,
-            node.lineno,
-            node.end_lineno,
-            "",
-            "\n".join(lines[node.lineno - 1 : node.end_lineno]),
-        )
+        Region(task, node.lineno, node.end_lineno, "", ast.get_source_segment(source, node))
         for node in ast.parse(source).body
         if isinstance(node, ast.FunctionDef) and node.name not in ("cases", "name")
     ]

@@ -21,7 +21,7 @@ from helpers.grade.marks import MarkError, Region, find_regions, replace_regions
 from helpers.grade.task import PACKED, ROOT, load_task, task_ids
 from helpers.grade.tracked import MARKER, tracked_files
 from helpers.grade.words import why_not
-from helpers.skipped import INSIDE, definitions
+from helpers.skipped import INSIDE, definitions, first_line
 from helpers.skipped import PACKED as REFERENCES
 
 # What only makes sense with the solutions beside it, or is for teachers.
@@ -108,9 +108,8 @@ def _references(texts: dict[str, str], regions: dict[str, list[Region]]) -> dict
             if not around:
                 continue
             function, node = around[-1]  # the innermost
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
             last = max(node.end_lineno, region.last)
-            body = textwrap.dedent("\n".join(lines[first - 1 : last]))
+            body = textwrap.dedent("\n".join(lines[first_line(node) - 1 : last]))
             body = replace_regions(body, lambda part: part.body, name)
             found.setdefault(region.task, {}).setdefault(name, {})[function] = body
     return found

@@ -48,7 +48,7 @@ PATCHED = """
 import torch, helpers.grade.verify as verify, helpers.grade.judge as judge
 torch.equal = torch.allclose = verify.same = verify._equal = lambda *a, **k: True
 verify.verify = lambda *a: None
-judge.judge = judge.grade = lambda *a, **k: "pass"
+judge.judge = lambda *a, **k: "pass"
 return number - 1
 """
 MEMORY = ("memory", "MemoryError", "SIGKILL")

@@ -149,10 +149,6 @@ def test_no_line_of_a_solution_is_left(edition):
     assert not [name for name in edition.files if name.startswith(("tasks/truth/", "tests/grade/"))]
 
 
-def test_it_is_the_same_to_the_byte_each_time(edition):
-    assert student_edition().files == edition.files
-
-
 def test_it_grades_itself(folder, edition):
     """As a student does, in the fresh folder, with the checks that lie there: first each task is to
     do, and DP-1 passes as soon as it's solved."""
