@@ -1,6 +1,7 @@
 """`python -m helpers.grade.copies TASK … --all FOLDER`: which submissions are alike, and how.
 
-A report, not a verdict: two people who are taught the same write the same three lines. So a body
+It's a report and not a verdict, because two people who are taught the same write the same three
+lines. So a body
 weighs as many points as its syntax tree has nodes beyond the given code, a form that more than a
 quarter of the class uses weighs nothing between two of them, and a pair is listed from `--least`
 points on. Alike is, from strong to weak: the same text, comments included; the same code; the same
@@ -165,7 +166,7 @@ def compared(paths: list[Path], tasks: list[Task], least: int) -> tuple[list[Pai
             with opened(path, [task.file for task in tasks]) as root:
                 forms[name] = pool.submit(forms_of, root, tasks, given).result(timeout=60)
         except (OSError, BrokenProcessPool, TimeoutError) as error:
-            unread.append(f"{name}: {why_not(error) or 'it can not be parsed'}")
+            unread.append(f"{name}: {why_not(error) or 'it cannot be parsed'}")
             pool.shutdown(wait=False, cancel_futures=True)
             pool = ProcessPoolExecutor(1)
     pool.shutdown()
@@ -180,7 +181,7 @@ def text_of(found: list[Pair], unread: list[str]) -> str:
         for how in HOW:
             ids = [f"{t} ({w})" for t, (h, w) in pair.alike.items() if h == how]
             lines += [f"       {how}: {', '.join(ids)}"] if ids else []
-    lines = lines or ["no pair is more alike than its tasks make everybody"]
+    lines = lines or ["no two submissions are more alike than the tasks themselves make them"]
     return "\n".join([*lines, *(f"not compared: {text}" for text in unread)])
 
 
@@ -193,14 +194,14 @@ def csv_of(found: list[Pair]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0, or 2 if the question was wrong."""
+    """Return 0, or 2 for wrong arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade.copies",
         description="Report submissions that are alike; a person has to judge.",
     )
     parser.add_argument("tasks", nargs="+", metavar="TASK", help="DP-1, a lab (DP) or a lesson")
     parser.add_argument("--all", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--least", type=int, default=LEAST, help=f"weight to list ({LEAST})")
+    parser.add_argument("--least", type=int, default=LEAST, help=f"weight to list from ({LEAST})")
     parser.add_argument("--out", type=Path, default=Path("build", "grades"))
     options = parser.parse_args(arguments)
     try:

@@ -1,4 +1,4 @@
-"""Take a submission's file, and what lies beside it, to a place where nobody can lose anything."""
+"""Copy a submission's file, and what lies beside it: the original is never run or changed."""
 
 import os
 import stat
@@ -22,8 +22,8 @@ class CopyError(OSError):
 def copy_work(root: Path, task: Task, to: Path) -> None:
     """Copy the task's file and the Python files beside and below it from `root` to `to`.
 
-    A link is not followed, so what is graded is what was handed in, and no file from elsewhere. A
-    file that is not there is not copied: whoever looks for it will say so. Raises CopyError.
+    Links aren't followed, so that only what was handed in is graded, and no file from elsewhere. A
+    missing file isn't copied; `look_at` reports it. Raises CopyError.
     """
     to.mkdir(parents=True)
     _no_links(root, task.file)
@@ -93,7 +93,7 @@ def _no_flood(path: Path, name: str) -> None:
     if path.is_file() and path.stat().st_size > MOST_SOURCE:
         raise CopyError(
             f"{name} has {path.stat().st_size / 1000:,.0f} kB, and a task's file has at most "
-            f"{MOST_SOURCE / 1000:,.0f}: hand in the file that was to be written"
+            f"{MOST_SOURCE / 1000:,.0f}: hand in the file that the task names"
         )
 
 

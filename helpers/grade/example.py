@@ -1,7 +1,7 @@
 """`python -m helpers.grade.example FOLDER [TASK …]`: a class of submissions to try grading with.
 
-Each of them is made of solutions, stubs and wrong programs, as a class would hand them in: most
-did most of it. Only the edition with the solutions can make it.
+Each of them mixes solutions, stubs and wrong programs, as in a class where most have done most of
+it. Only the edition with the solutions can make it.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def programs_of(task: Task) -> list[Program]:
     lab = task.id.rpartition("-")[0].lower().replace("-", "_")
     path = ROOT / "tasks" / "programs" / f"{lab}.py"
     if not path.is_file():
-        raise TaskError(f"{path} is not there: only the edition with the solutions has wrong work")
+        raise TaskError(f"there is no {path}: only the edition with solutions has wrong programs")
     programs = load_module(path, f"programs_{lab}").PROGRAMS
     return [program for program in programs if program.task == task.id]
 
@@ -73,7 +73,7 @@ def submission(tasks: list[Task], draw: random.Random) -> dict[str, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 if it was written, 2 if the question was wrong."""
+    """0 if it was written, 2 for wrong arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade.example", description="Make a class of submissions."
     )
@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.count < 1:
             raise TaskError(f"--count must be at least 1, not {options.count}")
         if options.folder.exists():
-            raise TaskError(f"{options.folder} is there already: name a new folder")
+            raise TaskError(f"{options.folder} exists already: name a new folder")
         ids = tasks_of(options.tasks) if options.tasks else task_ids()
         tasks = [load_task(task_id).task for task_id in ids]
         for number in range(1, options.count + 1):

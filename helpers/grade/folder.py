@@ -1,5 +1,5 @@
-"""Write files as a folder, whole, in the place of one that was written before and never of any
-other; or as a zip, which is the same for the same files."""
+"""Write files as a folder, which replaces nothing but a folder that was written this way before; or
+as a zip, which is the same for the same files."""
 
 import hashlib
 import json
@@ -56,7 +56,7 @@ def write_folder(out: Path, files: Mapping[str, Content], force: bool = False) -
         place = f" ({error.filename})" if error.filename else ""
         raise FolderError(
             f"{out} could not be written and is as it was before: {error.strerror or error}{place}"
-            "; close programs that use it, and look for free space"
+            "; close the programs that use it, and check the free space"
         ) from None
     finally:
         shutil.rmtree(new, ignore_errors=True)
@@ -68,7 +68,7 @@ def _may_replace(out: Path, force: bool) -> None:
     if not out.exists() and not out.is_symlink():
         return
     if out.is_symlink() or not out.is_dir():
-        raise FolderError(f"{out} is no folder: name another with --out")
+        raise FolderError(f"{out} is not a folder: name another with --out")
     if not any(out.iterdir()):
         return
     try:
@@ -86,7 +86,7 @@ def _may_replace(out: Path, force: bool) -> None:
         if path.is_file() and _digest(path.read_bytes()) != digest:
             raise FolderError(
                 f"{path} has been changed since it was written, and somebody may want to keep "
-                "that: move the folder away, or add --force"
+                "the changes: move the folder away, or add --force"
             )
 
 

@@ -3,7 +3,7 @@
 It holds this lab without lessons and scripts, the names of the tasks, and two programs that
 Gradescope runs: `setup.sh` once, to set the lab up, and `run_autograder` for each submission, which
 calls `--run`: one test for each task, in results.json. The file is written before anything runs and
-after each task, so that a stopped grading has given what it found.
+after each task, so that a grading that is stopped still reports what it has found.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def autograder_zip(names: Sequence[str], root: Path = ROOT) -> bytes:
     """The zip for the tasks, labs or lessons that `names` names. Raises TaskError."""
     ids = tasks_of(names)
     if (root / MARKER).exists():
-        raise TaskError("the student edition makes no autograder: use the one with solutions")
+        raise TaskError("the student edition can't make an autograder: use the one with solutions")
     programs = {"setup.sh": SETUP, "run_autograder": RUN.format(" ".join(ids))}
     files = {name: Content(text.encode(), executable=True) for name, text in programs.items()}
     for name in tracked_files(root)[0]:
@@ -108,7 +108,7 @@ def results(tasks: Sequence[Task], verdicts: dict[str, Verdict], told: str = "")
     for task in tasks:
         v = verdicts.get(task.id)
         passed = v is not None and v.passed
-        words = "not graded: the grading was stopped before" if v is None else v.reason
+        words = "not graded: the grading stopped before this task" if v is None else v.reason
         tests.append({
             "name": f"{task.id}: {task.title}",
             "score": task.points if passed else 0,
@@ -122,7 +122,7 @@ def results(tasks: Sequence[Task], verdicts: dict[str, Verdict], told: str = "")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0, or 2 if the question was wrong."""
+    """Return 0, or 2 for wrong arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade.gradescope", description="Make an autograder for Gradescope."
     )

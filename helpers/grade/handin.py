@@ -71,7 +71,7 @@ def name_in(root: Path) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 if it was packed, 2 if the question was wrong."""
+    """0 if it was packed, 2 for wrong arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade.handin", description="Pack the files of a lab's tasks."
     )
@@ -96,10 +96,10 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         print(f"nothing was packed: {why_not(error)}", file=sys.stderr)
         return 2
-    print(f"packed {len(tasks) - len(undone)} of {len(tasks)} tasks' work in {out}")
+    print(f"packed the work on {len(tasks) - len(undone)} of {len(tasks)} tasks in {out}")
     for task_id, reason in undone.items():
         print(f"  {task_id}: {reason}")
-    print("This says only that they can be run. What they are worth: python -m helpers.grade")
+    print("The packed ones can be run. To see whether they pass: python -m helpers.grade")
     return 0
 
 

@@ -58,7 +58,7 @@ class KeptJudge:
                 raise
         if not line:
             self.close()
-            return Verdict(task, "no verdict", "the process that judges has died: check again")
+            return Verdict(task, "no verdict", "the judging process died: run the check again")
         said = json.loads(line)
         held = Held(said["held"], said["open"])
         facts = {name: said[name] for name in FIELDS}

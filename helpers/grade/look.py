@@ -25,7 +25,7 @@ def look_at(path: Path, task: Task) -> None:
     if name := _of_skipping(tree):
         raise WorkFailed(
             "skip",
-            f"{task.file} uses {name}: skipped work earns nothing, so write it yourself",
+            f"{task.file} uses {name}: a skipped task earns nothing, so write it yourself",
         )
     for function in task.functions:
         if not _bindings(tree, function.rpartition(".")[2]):

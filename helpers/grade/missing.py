@@ -72,14 +72,15 @@ def sentence(task: Task, undone: bool, can_skip: bool) -> str:
     """What a cell says that needs a task."""
     if not undone:
         return (
-            f"This cell needs what a cell above sets, which stopped while task {task.id} wasn't "
-            "done. Run that cell again, then this one."
+            f"This cell needs a name from a cell above, which stopped because task {task.id} "
+            "wasn't done. Run that cell again, then this one."
         )
     words = (
         f"This cell needs task {task.id} of lesson {task.notebook}: {task.title} (about "
-        f"{task.minutes} minutes). Write {task.listed('{}()')} in {task.file}, then run it again"
+        f"{task.minutes} minutes). Write {task.listed('{}()')} in {task.file}, then run this cell "
+        "again"
     )
-    return f'{words}; or run skip("{task.id}") to go on without.' if can_skip else f"{words}."
+    return f'{words}; or run skip("{task.id}") to go on without it.' if can_skip else f"{words}."
 
 
 class Card:

@@ -55,7 +55,7 @@ def _after(task: Task) -> str:
     tasks = all_tasks()
     place = [other.id for other in tasks].index(task.id)
     if place + 1 == len(tasks):
-        return "all tasks behind you; make progress shows which you have left out"
+        return "that was the last task; make progress shows which ones you have left out"
     then = tasks[place + 1]
     if then.notebook == task.notebook:
         return f"{then.id}, {then.title}, further down in this lesson"

@@ -43,13 +43,13 @@ def unpack(data: bytes) -> Any:
     try:
         (length,) = _LENGTH.unpack_from(data)
         if length > MOST_HEAD:
-            raise ParcelError("what came back is no result (it says too much)")
+            raise ParcelError("what came back isn't a result (it says too much)")
         end = _LENGTH.size + length
         return _Reader(memoryview(data), end).value(json.loads(bytes(data[_LENGTH.size : end])))
     except ParcelError:
         raise
     except Exception as error:  # whatever the work has made of it
-        raise ParcelError(f"what came back is no result ({type(error).__name__})") from None
+        raise ParcelError(f"what came back isn't a result ({type(error).__name__})") from None
 
 
 def _plain(value: Any, blobs: list[bytes]) -> Any:
@@ -119,7 +119,7 @@ class _Reader:
     def value(self, plain: Any) -> Any:
         if not isinstance(plain, dict):
             if isinstance(plain, list):
-                raise ParcelError("what came back is no result (list)")
+                raise ParcelError("what came back isn't a result (list)")
             return plain
         ((kind, inside),) = plain.items()
         match kind:
@@ -146,16 +146,16 @@ class _Reader:
 
                 found = np.frombuffer(self._take(inside[2]), np.dtype(inside[0])).copy()
                 return found.reshape(inside[1]) if kind == "array" else found[0]
-        raise ParcelError(f"what came back is no result ({kind!r:.40})")
+        raise ParcelError(f"what came back isn't a result ({kind!r:.40})")
 
     def _shaped(self, numbers: Any, dtype: Any, inside: list) -> Any:
         count = math.prod(inside[1]) * dtype.itemsize
         if count != inside[2] or min(inside[1], default=0) < 0:
-            raise ParcelError("what came back is no result (a tensor of another size)")
+            raise ParcelError("what came back isn't a result (a tensor of another size)")
         return numbers[:count].view(dtype).reshape(inside[1])
 
     def _take(self, count: int) -> memoryview:
         if not isinstance(count, int) or not 0 <= count <= len(self._data) - self._place:
-            raise ParcelError("what came back is no result (it is cut off)")
+            raise ParcelError("what came back isn't a result (it is cut off)")
         self._place += count
         return self._data[self._place - count : self._place]

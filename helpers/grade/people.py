@@ -79,8 +79,8 @@ def read_roster(path: Path) -> list[Person]:
     if not people:
         heads = ", ".join(rows[0]) if rows else "nothing"
         raise ValueError(
-            f"{path} names nobody: it needs a head with at least one of the columns name, id, "
-            f"login and email (or a gradebook's own), and has {heads}"
+            f"{path} names nobody: its first row needs at least one of the columns name, id, "
+            f"login and email (or a gradebook's own), and holds {heads}"
         )
     return people
 
@@ -153,7 +153,7 @@ def moment(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text.strip()).astimezone()
     except ValueError:
-        raise ValueError(f"{text!r} is no time: write it as in 2026-10-12T23:59") from None
+        raise ValueError(f"{text!r} is not a time: write it like 2026-10-12T23:59") from None
 
 
 def read_times(path: Path) -> dict[str, str]:

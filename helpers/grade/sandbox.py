@@ -71,10 +71,10 @@ def command(place: Path, tasks: Path) -> list[str]:
 def why_not() -> str:
     """Why work can't be confined here; '' where it can."""
     if sys.platform != "linux":
-        return "only Linux has what it needs"
+        return "the sandbox needs Linux"
     if not shutil.which("bwrap"):
         return CURE
-    return "" if isolation() else "bubblewrap may not make namespaces here"
+    return "" if isolation() else "this system doesn't let bubblewrap make namespaces"
 
 
 @cache

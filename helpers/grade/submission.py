@@ -95,7 +95,7 @@ class Submission:
         if "results" in said:
             return Seen(said["results"], printed)
         kind = said.get("kind") if said.get("kind") in KINDS else "crash"
-        sentence = said.get("sentence", "what came back is no result")
+        sentence = said.get("sentence", "what came back isn't a result")
         picture = (said["picture"], said.get("alt", "")) if "picture" in said else ()
         details = said.get("details", "")
         raise WorkFailed(kind, sentence, details, picture, printed)
@@ -211,7 +211,7 @@ class _Workshop:
         if guard.reason:
             raise WorkFailed("limit", guard.reason)
         if not said:
-            raise WorkFailed("crash", "the work ended the process in which it was started")
+            raise WorkFailed("crash", "the work ended the process that runs it")
         return said, self._process.poll() is None and sys.platform == "linux"
 
     def printed(self) -> str:
@@ -231,12 +231,12 @@ class _Workshop:
                 raise queue.Empty
             data = self._answers.get(timeout=left)
         except queue.Empty:
-            words = "the process in which the work lives does not answer any more"
+            words = "the process that runs the work no longer answers"
             raise WorkFailed("time-out", words) from None
         if isinstance(data, str):
             raise WorkFailed("crash", data)
         if data is None:
-            raise WorkFailed("crash", "the work ended the process in which it was started")
+            raise WorkFailed("crash", "the work ended the process that runs it")
         try:
             return read_answer(data)
         except ParcelError as error:
@@ -269,12 +269,12 @@ def read_answer(data: bytes) -> dict:
     """
     said = unpack(data)
     if not isinstance(said, dict) or not ANSWER.keys() >= said.keys():
-        raise ParcelError("what came back is no result")
+        raise ParcelError("what came back isn't a result")
     for name, value in said.items():
         if not isinstance(value, ANSWER[name]):
-            raise ParcelError(f"what came back is no result ({name})")
+            raise ParcelError(f"what came back isn't a result ({name})")
     if not all(isinstance(text, str) for text in said.get("texts", ())):
-        raise ParcelError("what came back is no result (texts)")
+        raise ParcelError("what came back isn't a result (texts)")
     return said
 
 

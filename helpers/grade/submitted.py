@@ -20,7 +20,7 @@ class SubmissionError(OSError):
 def submissions(folder: Path) -> list[Path]:
     """What lies in a folder, by name: each folder and each zip file is a submission.
 
-    Whatever else is there comes too, so that nobody is forgotten: `refused` says why it is none.
+    Other entries come too, so that nobody is forgotten; `refused` says why they aren't graded.
     Names that begin with "." or "__" are left to the system that made them. Raises SubmissionError
     where there is no submission.
     """
@@ -90,14 +90,14 @@ def unzip(path: Path, to: Path) -> None:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise SubmissionError(
-                f"{path.name} has more than {MOST_BYTES / 1e6:.0f} MB: this is no submission"
+                f"{path.name} has more than {MOST_BYTES / 1e6:.0f} MB: is this the right file?"
             )
         with zipfile.ZipFile(path) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
             if len(entries) > MOST_FILES or sum(e.file_size for e in entries) > MOST_BYTES:
                 raise SubmissionError(
                     f"{path.name} unpacks to more than {MOST_FILES:,} files or "
-                    f"{MOST_BYTES / 1e6:.0f} MB: this is no submission"
+                    f"{MOST_BYTES / 1e6:.0f} MB: is this the right file?"
                 )
             for entry in entries:
                 parts = entry.filename.replace("\\", "/").split("/")

@@ -129,7 +129,7 @@ def differences(
             else:
                 yield _at((*place, str(key)), "is missing")
         for key in seen.keys() - expected.keys():
-            yield _at((*place, str(key)), "is too much")
+            yield _at((*place, str(key)), "should not be there")
     elif isinstance(expected, list | tuple):
         if not isinstance(seen, list | tuple):
             yield _at(place, f"{short(seen)} in place of a list of {len(expected)}")

@@ -280,7 +280,7 @@ def test_the_limits_of_this_system_are_told(monkeypatch, capsys):
     assert program.main(["--limits"]) == 1
     said = capsys.readouterr().out
     assert all(f"NOT HELD  {name}\n" in said for name in ("files", "network", "user"))
-    assert "Work would run as you, and could read and change your files (no)" in said
+    assert "Work would run as you, so it could read and change your files (no)" in said
 
 
 def test_the_tables_are_written_and_it_says_where(class_of, monkeypatch, capsys, tmp_path):
@@ -330,5 +330,5 @@ def test_an_example_can_be_graded(tmp_path, monkeypatch):
     assert len(texts) >= 3, "right, wrong and not done"
     assert any("Task DP-1: " in text for text in texts) and any(map(find_regions, texts))
     monkeypatch.setattr(example, "ROOT", tmp_path)
-    with pytest.raises(TaskError, match="only the edition with the solutions has wrong work"):
+    with pytest.raises(TaskError, match="only the edition with solutions has wrong programs"):
         example.programs_of(task)

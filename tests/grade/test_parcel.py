@@ -69,5 +69,5 @@ def forged(plain, tail=b""):
     ],
 )  # fmt: skip
 def test_what_is_no_parcel(data):
-    with pytest.raises(ParcelError, match="what came back is no result"):
+    with pytest.raises(ParcelError, match="what came back isn't a result"):
         unpack(data)

@@ -246,7 +246,7 @@ def test_never_replaces_a_folder_of_somebody_else(tmp_path, marker, force):
     before = contents(tmp_path)
     with pytest.raises(FolderError, match="was not written by this program"):
         write_folder(tmp_path, FILES, force)
-    with pytest.raises(FolderError, match="thesis.txt is no folder: name another with --out"):
+    with pytest.raises(FolderError, match="thesis.txt is not a folder: name another with --out"):
         write_folder(tmp_path / "thesis.txt", FILES)
     assert contents(tmp_path) == before
 

@@ -110,7 +110,7 @@ def test_what_cannot_be_compared_is_the_works_fault(small):
      {"kind": "crash", "sentence": 5}, {"kind": [], "sentence": ""}, {"picture": b"<svg>"}],
 )  # fmt: skip
 def test_an_answer_that_is_none(said):
-    with pytest.raises(ParcelError, match="what came back is no result"):
+    with pytest.raises(ParcelError, match="what came back isn't a result"):
         read_answer(pack(said))
 
 
@@ -122,9 +122,9 @@ def parcel(value: dict) -> bytes:
 READY = parcel({"user": ""})
 FLOODS = {  # what a process in the workshop's place answers, again and again, and what is said then
     "has more than 256 MB": struct.pack(">Q", 1 << 40),
-    "what came back is no result": struct.pack(">Q", 9) + bytes(9),
-    "does not answer any more": parcel({"texts": []}),  # and never that it has ended
-    "ended the process in which it was started": b"",
+    "what came back isn't a result": struct.pack(">Q", 9) + bytes(9),
+    "no longer answers": parcel({"texts": []}),  # and never that it has ended
+    "ended the process that runs it": b"",
 }
 
 
