@@ -1,11 +1,11 @@
 """`python -m helpers.grade.copies TASK … --all FOLDER`: which submissions are alike, and how.
 
 It's a report and not a verdict, because two people who are taught the same write the same three
-lines. So a body
-weighs as many points as its syntax tree has nodes beyond the given code, a form that more than a
-quarter of the class uses weighs nothing between two of them, and a pair is listed from `--least`
-points on. Alike is, from strong to weak: the same text, comments included; the same code; the same
-code with other names. The solution that the lab publishes is one of those compared.
+lines. So a body weighs as many points as its syntax tree has nodes beyond the given code, a form
+that more than a quarter of the class uses weighs nothing between two of them, and a pair is listed
+from `--least` points on. Two can be alike in three ways, from strong to weak: the same text,
+comments included; the same code; the same code with other names. The solution that the lab
+publishes is one of those compared.
 """
 
 import argparse
@@ -101,7 +101,7 @@ def _renamed(node: ast.AST) -> ast.AST:
 
 
 def pairs(forms: dict[str, dict[str, Form]], least: int = LEAST) -> list[Pair]:
-    """Who is alike, the heaviest first.
+    """Return the pairs that are alike, the heaviest first.
 
     forms: {submission: {task: its form, with the size of what was written}}; PUBLISHED is one.
     """
@@ -125,9 +125,9 @@ def pairs(forms: dict[str, dict[str, Form]], least: int = LEAST) -> list[Pair]:
 
 
 def forms_of(root: Path, tasks: list[Task], given: dict[str, int]) -> dict[str, Form]:
-    """Of each task that was begun, the form of what stands below `root`.
+    """Return the form of the work below `root` on each task that was begun.
 
-    given: how many nodes of each task were there before; who added none hasn't begun.
+    given: how many nodes of each task were there before; where none was added, it hasn't begun.
     """
     found = {}
     for task in tasks:
@@ -212,7 +212,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(why_not(error), file=sys.stderr)
         return 2
     print(text_of(found, unread))
-    print(f"{len(found)} pairs; see {options.out / 'copies.csv'}. Ask both before you judge")
+    count = f"{len(found)} pair{'' if len(found) == 1 else 's'}"
+    print(f"{count}; see {options.out / 'copies.csv'}. Ask both before you judge")
     return 0
 
 

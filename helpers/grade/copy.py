@@ -113,7 +113,7 @@ def _beside(folder: Path) -> list[str]:
 
 
 def _read(path: Path, most: int) -> bytes | None:
-    """The bytes of a plain file, or None where it is none or is too large."""
+    """Return the bytes of a plain file; None for anything else, or where it is too large."""
     try:
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))

@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(f"no class was made in {options.folder}: {why_not(error)}", file=sys.stderr)
         return 2
-    print(f"{options.count} submissions of {len(ids)} tasks in {options.folder}")
+    print(f"{options.count} submissions of {', '.join(ids)} in {options.folder}")
     return 0
 
 

@@ -33,7 +33,7 @@ def write_folder(out: Path, files: Mapping[str, Content], force: bool = False) -
     """Make `out` hold exactly `files` (name with "/" -> content), and the marker.
 
     The new folder is complete before the old one goes. Raises FolderError where `out` is
-    somebody else's, or holds work that would be lost; `force` gives up the second care, not the
+    somebody else's, or holds work that would be lost; `force` overrides the second, never the
     first.
     """
     _may_replace(out, force)

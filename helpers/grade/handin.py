@@ -1,8 +1,8 @@
 """`python -m helpers.grade.handin LAB [--name NAME] [--out FILE]`: pack what is to be handed in.
 
 The zip holds the files of the lab's tasks and the Python files beside and below them, which a check
-may import; each at its place in the repository. `handin.json` says the tasks, what each file's
-SHA-256 is, what is not done, and whose it is, if a name was given. The same files and the same
+may import; each at its place in the repository. `handin.json` lists the tasks, each file's
+SHA-256, what is not done, and the name, if one was given. The same files and the same
 name give the same zip, to the byte.
 `python -m helpers.grade --root FILE.zip` and `--all` take it as it is.
 """
@@ -27,7 +27,7 @@ MOST_BYTES = 5_000_000
 
 
 def pack(root: Path, tasks: list[Task], name: str = "") -> tuple[bytes, dict[str, str]]:
-    """The zip's bytes; and of each task that is not done, or cannot be run, why.
+    """Return the zip's bytes, and {task: why it isn't done or can't be run}.
 
     Raises CopyError for a file that is a link or too large.
     """
@@ -53,7 +53,7 @@ def pack(root: Path, tasks: list[Task], name: str = "") -> tuple[bytes, dict[str
 
 
 def _taken(root: Path, task: Task) -> dict[str, bytes]:
-    """The files that a check of `task` would have, by name: just those, so that both agree."""
+    """Return the files that a check of `task` would copy, by name, so that both agree."""
     with tempfile.TemporaryDirectory(prefix="handin-") as name:
         place = Path(name, "work")
         copy_work(root, task, place)
@@ -62,7 +62,7 @@ def _taken(root: Path, task: Task) -> dict[str, bytes]:
 
 
 def name_in(root: Path) -> str:
-    """The name that a hand-in says it is from; its sender wrote it. Empty where there is none."""
+    """Return the name in a hand-in, as its sender wrote it; empty where there is none."""
     try:
         facts = json.loads(read_file(root, "handin.json", MOST_BYTES) or b"{}")
         return in_one_line(str(facts.get("name", "")))[:100]

@@ -73,8 +73,8 @@ def judge(
 def _compared(found: TaskFile, truth, cases: list, seen: list) -> dict:
     """Kind and reason, from what was observed.
 
-    It comes from where the work can change every function, also those of the task; so anything may
-    be met here.
+    These come from a process in which the work can change every function, the task's own too, so
+    anything may be among them.
     """
     try:
         with JUDGING:

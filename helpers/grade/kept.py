@@ -85,7 +85,7 @@ def kept_judge() -> KeptJudge:
 
 
 def main() -> None:
-    """Serve checks on stdin and stdout; ends with whoever asked."""
+    """Serve checks on stdin and stdout, until the kernel that asks has ended."""
     from helpers.grade.judge import judge
     from helpers.grade.submission import Submission
 

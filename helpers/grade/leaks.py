@@ -1,8 +1,8 @@
-"""Does a text give a solution away? Also where it was indented, marked as a diff, or made HTML.
+"""Does a text give a solution away, even if it was indented, marked as a diff, or made HTML?
 
 Only letters and digits are compared, so layout does not hide a solution. A text leaks a solution
-if it holds about half of its lines in a row (at most four): less is what any two pieces of code
-may share.
+if it holds about half of its lines in a row (at most four): any two pieces of code may share less
+than that.
 """
 
 import ast

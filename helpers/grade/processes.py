@@ -119,7 +119,7 @@ def _lives(process) -> bool:
 
 
 def adopt() -> None:
-    """From now on, whoever loses a parent below this process becomes its child (Linux only)."""
+    """From now on, adopt every process below this one that loses its parent (Linux only)."""
     if sys.platform == "linux":
         import ctypes
 

@@ -98,7 +98,9 @@ def points_of(one: dict) -> dict[str, int]:
 
 
 def write_class(grades: dict, out: Path, title: str, roster: Path, **rules) -> list[str]:
-    """Write class.csv, and what Canvas or Moodle can import; what to tell. Raises ValueError.
+    """Write class.csv, and what Canvas or Moodle can import; return what to print.
+
+    Raises ValueError.
 
     title: of the assignment, as the gradebook knows it. rules: `due`, `times`, `most`.
     """

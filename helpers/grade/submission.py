@@ -86,7 +86,7 @@ class Submission:
             raise
 
     def observe(self, found: TaskFile, cases: list, limits: Limits) -> Seen:
-        """Run the work on every case; what was observed. Raises WorkFailed and CopyError."""
+        """Run the work on every case; return what was observed. Raises WorkFailed and CopyError."""
         with self._copied(found.task) as (work, lab):
             said = self._ask(found, work, lab, cases, limits)
         printed = "".join(
@@ -175,7 +175,7 @@ class _Workshop:
             start_new_session=os.name == "posix",
             **({"user": user, "group": _group_of(user), "extra_groups": []} if user else {}),
         )
-        # Few answers for one order: who sends more wants to fill this process's memory.
+        # Few answers for one order: work that sends more wants to fill this process's memory.
         self._answers: queue.Queue[bytes | str | None] = queue.Queue(maxsize=4)
         self.user = ""
         threading.Thread(target=self._read, daemon=True).start()
@@ -202,7 +202,7 @@ class _Workshop:
                 if "ended" not in told and not said:
                     said = told
         except OSError:
-            pass  # it has gone: why, is said below
+            pass  # it has gone, and below it is said why
         except WorkFailed:
             if not guard.reason:
                 raise
@@ -263,9 +263,9 @@ class _Workshop:
 
 
 def read_answer(data: bytes) -> dict:
-    """What a workshop answers. Raises ParcelError for everything else.
+    """Return what a workshop answered. Raises ParcelError for anything else.
 
-    What the results are, the check has to see.
+    What the results are is for the check to see.
     """
     said = unpack(data)
     if not isinstance(said, dict) or not ANSWER.keys() >= said.keys():

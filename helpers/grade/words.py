@@ -1,4 +1,4 @@
-"""Text for a person: without what a terminal would obey or no file can hold, and not too long."""
+"""Text for a person: nothing that a terminal obeys or a file can't hold, and not too long."""
 
 import re
 

@@ -42,6 +42,12 @@ def test_whose_a_submission_is(tmp_path, name, says, whose):
     assert (person and person.name.split()[0]) == whose
 
 
+def test_a_login_that_ends_like_another_attempt(tmp_path):
+    people = read_roster(write(tmp_path, "login\ngroup-12\ngroup-13\n"))
+    assert who("group-12", "", people)[0] is people[0]
+    assert who("group-13-2.zip", "", people)[0] is people[1]
+
+
 def test_canvas_names_a_student_by_number_and_a_name_that_fits_two_is_nobodys(tmp_path):
     people = read_roster(write(tmp_path, CANVAS))
     assert [person.name for person in people] == ["Lovelace, Ada", "Hopper, Grace"]
