@@ -111,7 +111,7 @@ def _grade_one(options: argparse.Namespace, ids: list[str]) -> int:
                     judge(found, submission, options.seed, options.seconds, options.memory)
                 )
                 if options.root is None:
-                    remember(verdicts[-1], root=root)
+                    remember(verdicts[-1], root)
         except KeyboardInterrupt:
             print(f"stopped after {len(verdicts)} of {len(ids)} tasks", file=sys.stderr)
     if options.json:

@@ -42,7 +42,7 @@ def copy_work(root: Path, task: Task, to: Path) -> None:
         target.write_bytes(data)
 
 
-def copy_lab(task: Task, to: Path, lab: Path = ROOT) -> None:
+def copy_lab(task: Task, to: Path) -> None:
     """Copy what stands around the task's file in the grader's lab, where checks import it.
 
     Solutions are not in the copy: a stub is in the place of each. One check alone, that of GP-7,
@@ -51,8 +51,8 @@ def copy_lab(task: Task, to: Path, lab: Path = ROOT) -> None:
     top = task.file.split("/")[0]
     if top not in OWN_ROOTS:
         return
-    for name in _beside(lab / top):
-        data = _read(lab / top / name, MOST_BYTES)
+    for name in _beside(ROOT / top):
+        data = _read(ROOT / top / name, MOST_BYTES)
         if data is None:  # somebody has removed it meanwhile
             continue
         if name.endswith(".py") and b"SOLUTION" in data:

@@ -48,16 +48,16 @@ OMP_NUM_THREADS=1 LAB_PROGRESS=off .venv/bin/python -m helpers.grade.gradescope 
 """
 
 
-def autograder_zip(names: Sequence[str], root: Path = ROOT) -> bytes:
+def autograder_zip(names: Sequence[str]) -> bytes:
     """The zip for the tasks, labs or lessons that `names` names. Raises TaskError."""
     ids = tasks_of(names)
-    if (root / MARKER).exists():
+    if (ROOT / MARKER).exists():
         raise TaskError("the student edition can't make an autograder: use the one with solutions")
     programs = {"setup.sh": SETUP, "run_autograder": RUN.format(" ".join(ids))}
     files = {name: Content(text.encode(), executable=True) for name, text in programs.items()}
-    for name in tracked_files(root)[0]:
+    for name in tracked_files(ROOT)[0]:
         if name.startswith(TAKEN):
-            files[f"lab/{name}"] = Content((root / name).read_bytes())
+            files[f"lab/{name}"] = Content((ROOT / name).read_bytes())
     return zip_of(files)
 
 

@@ -100,17 +100,14 @@ def find_regions(
 
 
 def replace_regions(
-    text: str,
-    replacement: Callable[[Region], str],
-    where: str = "the text",
-    known: Iterable[str] | None = None,
+    text: str, replacement: Callable[[Region], str], where: str = "the text"
 ) -> str:
     """`text` with `replacement(region)` in the place of each solution, at the same indent.
 
     Everything outside of the marks stays as it is, to the byte.  Raises MarkError as above.
     """
     lines = text.splitlines(keepends=True)
-    for region in reversed(find_regions(text, where, known)):
+    for region in reversed(find_regions(text, where)):
         begin, end = lines[region.first - 1], lines[region.last - 1]
         newline = begin[len(begin.rstrip("\r\n")) :]
         new = [

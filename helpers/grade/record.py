@@ -121,21 +121,19 @@ def holds_solution(root: Path, task: Task) -> bool:
     return task.id in MARK.findall(text)
 
 
-def remember(verdict: Verdict, path: Path | None = None, root: Path | None = None) -> None:
+def remember(verdict: Verdict, root: Path) -> None:
     """Note a verdict. A task that has passed stays passed; what can't be written is dropped.
 
     For a task that isn't done, note only when it was met, because its minutes count from there.
 
-    root: what was graded, where it is known. A file that came with its solution is nobody's work,
-    and isn't noted. While lessons are built, nothing is.
+    root: what was graded. A file that came with its solution is nobody's work, and isn't noted.
+    While lessons are built, nothing is.
     """
     if os.environ.get("LAB_STATIC") == "1" or verdict.kind == "no file":
         return
-    if root is None and verdict.kind == "not done":
+    if holds_solution(root, verdict.task):
         return
-    if root is not None and holds_solution(root, verdict.task):
-        return
-    path = path or progress_file()
+    path = progress_file()
     if path is None:
         return
     everything, record = read_all(path), read_record(path)

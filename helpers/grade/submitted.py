@@ -104,12 +104,12 @@ def unzip(path: Path, to: Path) -> None:
                 kind = stat.S_IFMT(entry.external_attr >> 16)
                 if kind not in (0, stat.S_IFREG):
                     continue  # a link, or stranger: not followed
-                if any(":" in part for part in parts[1:]):  # Windows would leave the folder for it
+                if ":" in entry.filename:  # Windows would leave the folder for it
                     raise SubmissionError(
                         f"{path.name} holds a name with ':' ({entry.filename!r}): rename that file"
                     )
                 target = to.joinpath(*parts)
-                leaves = ".." in parts or parts[0] in ("", "~") or ":" in parts[0]
+                leaves = ".." in parts or parts[0] in ("", "~")
                 if leaves or not target.resolve().is_relative_to(to.resolve()):
                     raise SubmissionError(
                         f"{path.name} wants to write outside of its folder ({entry.filename!r})"

@@ -92,8 +92,8 @@ def test_what_breaks_for_one_is_the_verdict_of_one(class_of, small, monkeypatch,
 @pytest.mark.parametrize(
     ("name", "words"),
     [("../out.txt", "outside of its folder"), ("/out.txt", "outside of its folder"),
-     ("a/../../out.txt", "outside of its folder"), ("C:/out.txt", "outside of its folder"),
-     ("a/C:/out.txt", "holds a name with ':'"), ("a/b.py:x", "holds a name with ':'")],
+     ("a/../../out.txt", "outside of its folder"), ("C:/out.txt", "holds a name with ':'"),
+     ("a/b.py:x", "holds a name with ':'")],
 )  # fmt: skip
 def test_a_zip_that_wants_out(tmp_path, name, words):
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
