@@ -34,7 +34,7 @@ def copy_work(root: Path, task: Task, to: Path) -> None:
     size = 0
     for name in dict.fromkeys([parts[-1], *names]):
         target = to.joinpath(*parts[:-1], name)
-        data = _read(folder / name, MOST_BYTES - size)
+        data = read_plain(folder / name, MOST_BYTES - size)
         if data is None:
             continue
         size += len(data)
@@ -52,7 +52,7 @@ def copy_lab(task: Task, to: Path) -> None:
     if top not in OWN_ROOTS:
         return
     for name in _beside(ROOT / top):
-        data = _read(ROOT / top / name, MOST_BYTES)
+        data = read_plain(ROOT / top / name, MOST_BYTES)
         if data is None:  # somebody has removed it meanwhile
             continue
         if name.endswith(".py") and b"SOLUTION" in data:
@@ -69,14 +69,6 @@ def _shown(region: Region, task: Task) -> str:
     if region.task == task.id:
         return task.stub()
     return f'raise NotImplementedError("the solution of {region.task} is not shown here")'
-
-
-def read_file(root: Path, name: str, most: int) -> bytes | None:
-    """The bytes of a file below `root`, or None where it is not there. Raises CopyError."""
-    _no_links(root, name)
-    if (root / name).is_file() and (root / name).stat().st_size > most:
-        raise CopyError(f"{name} has more than {most / 1e6:g} MB: is this the right file?")
-    return _read(root / name, most)
 
 
 def _no_links(root: Path, name: str) -> None:
@@ -112,7 +104,7 @@ def _beside(folder: Path) -> list[str]:
     return found
 
 
-def _read(path: Path, most: int) -> bytes | None:
+def read_plain(path: Path, most: int) -> bytes | None:
     """Return the bytes of a plain file; None for anything else, or where it is too large."""
     try:
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

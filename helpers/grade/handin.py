@@ -16,14 +16,14 @@ import tempfile
 from pathlib import Path
 
 from helpers.files import write_whole
-from helpers.grade.copy import CopyError, copy_work, read_file
+from helpers.grade.copy import CopyError, copy_work, read_plain
 from helpers.grade.folder import Content, zip_of
 from helpers.grade.look import has_stub, look_at
 from helpers.grade.notebook import find_root
 from helpers.grade.task import Task, TaskError, WorkFailed, load_task, tasks_of
 from helpers.grade.words import in_one_line, why_not
 
-MOST_BYTES = 5_000_000
+MOST_FACTS = 100_000  # bytes of handin.json
 
 
 def pack(root: Path, tasks: list[Task], name: str = "") -> tuple[bytes, dict[str, str]]:
@@ -39,7 +39,6 @@ def pack(root: Path, tasks: list[Task], name: str = "") -> tuple[bytes, dict[str
                 undone[task.id] = f"not done yet: {task.not_done}"
         except WorkFailed as failed:
             undone[task.id] = failed.sentence
-        read_file(root, task.file, MOST_BYTES)  # raises for what could not be graded either
         files |= _taken(root, task)
     facts = {
         **({"name": name} if name else {}),
@@ -64,7 +63,7 @@ def _taken(root: Path, task: Task) -> dict[str, bytes]:
 def name_in(root: Path) -> str:
     """Return the name in a hand-in, as its sender wrote it; empty where there is none."""
     try:
-        facts = json.loads(read_file(root, "handin.json", MOST_BYTES) or b"{}")
+        facts = json.loads(read_plain(root / "handin.json", MOST_FACTS) or b"{}")
         return in_one_line(str(facts.get("name", "")))[:100]
     except Exception:  # whatever stands there instead
         return ""

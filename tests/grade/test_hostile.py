@@ -86,7 +86,8 @@ def test_hostile_work_fails_with_its_reason_and_the_next_check_is_sound(
     if name == "stops-its-parents":
         monkeypatch.setattr(submission, "MARGIN_S", 3)  # it's waited for to the end
     body, kinds, words = HOSTILE[name]
-    found = confined(body, seconds=6, gigabytes=1.5)
+    # What takes memory or the disk needs longer on a busy machine, and is never waited for.
+    found = confined(body, seconds=6 if "time-out" in kinds else 60, gigabytes=1.5)
     assert found.kind in kinds and any(word in found.reason for word in words), found
     assert found.reason and "check itself failed" not in found.reason
     assert found.limits.held.keys() >= {"time", "memory", "processes", "files", "network"}

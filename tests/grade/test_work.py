@@ -209,8 +209,8 @@ def test_says_what_is_not_done_and_refuses_what_is_too_large(small, task, monkey
     data, undone = handin.pack(small.root, [task])
     assert undone == {"T-1": "there is no file lab/work.py in the graded folder"} and data
     small.write("lab/work.py", "# too large")
-    monkeypatch.setattr(handin, "MOST_BYTES", 10)
-    with pytest.raises(CopyError, match="lab/work.py has more than .* is this the right file"):
+    monkeypatch.setattr(copy, "MOST_SOURCE", 10)
+    with pytest.raises(CopyError, match="lab/work.py has 0 kB, .* hand in the file that the task"):
         handin.pack(small.root, [task])
 
 
