@@ -350,9 +350,9 @@ show(in_one_step(traces[0].merged(traces[1])))
 # This is what sets tensor parallelism apart from data parallelism, whose averages can hide behind
 # the backward pass.
 #
-# Half of the all-reduces could hide, though. In backward a layer computes two things, the gradient
-# of its input and the gradient of its weights, and only the first must be summed. So we can start
-# the all-reduce of the input's gradient, and compute the weights' gradient meanwhile.
+# Those of the backward pass could hide, though. A layer then computes two things, the gradient of
+# its input and the gradient of its weights, and only the first must be summed. So we can start the
+# all-reduce of the input's gradient, and compute the weights' gradient meanwhile.
 
 
 # %%
