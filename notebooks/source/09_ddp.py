@@ -268,13 +268,13 @@ show(compare({"flat": each["flat"][1], "buckets": each["buckets"][1]}))
 # (`bench/ddp.py` races our buckets against DDP more strictly: without a slow link, on the same
 # ranks, one step of each in turn.)
 #
-# Is overlap free, then? Nearly, on this link, because a held-back message mostly just waits. What
-# isn't free is the adding and copying: it takes a core, and if all cores are busy, backward takes
-# longer. On GPUs it's the same. NCCL's collectives are kernels themselves: they occupy some of the
-# streaming multiprocessors and part of the memory bandwidth, and the matrix products that run at
-# the same time get slower. DeepSeek-V3 set 20 of an H800's 132 multiprocessors aside for
-# communication ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2). Overlap still pays,
-# but a step with perfect overlap takes a little more than the longer of the two.
+# Is overlap free, then? Compare the two backwards in the picture. A message that's held back only
+# waits, but adding and copying take a core, and where cores are scarce, backward takes longer while
+# messages travel. On GPUs it's much the same. NCCL's collectives are kernels themselves: they
+# occupy some of the streaming multiprocessors and part of the memory bandwidth, and the matrix
+# products that run at the same time get slower. DeepSeek-V3 set 20 of an H800's 132 multiprocessors
+# aside for communication ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2). Overlap
+# still pays, but a step with perfect overlap takes a little more than the longer of the two.
 #
 # ## Tied weights
 #

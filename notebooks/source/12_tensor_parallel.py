@@ -350,9 +350,9 @@ show(in_one_step(traces[0].merged(traces[1])))
 # This is what sets tensor parallelism apart from data parallelism, whose averages can hide behind
 # the backward pass.
 #
-# Those of the backward pass could hide, though. A layer then computes two things, the gradient of
-# its input and the gradient of its weights, and only the first must be summed. So we can start the
-# all-reduce of the input's gradient, and compute the weights' gradient meanwhile.
+# The all-reduces of the backward pass could hide too, though. There a layer computes two things,
+# the gradient of its input and the gradient of its weights, and only the first must be summed. So
+# we can start the all-reduce of the input's gradient, and compute the weights' gradient meanwhile.
 
 
 # %%
@@ -668,10 +668,11 @@ check("TP-3")
 check("TP-4")
 
 # %% [markdown]
-# Now both ways train on two ranks. Every copy divides its loss by the rows of the *whole* batch, so
-# the gradients of the copies are summed here, not averaged. The bytes are those of all steps and of
-# the test at the end. They're counted in rings; the number in parentheses is what the folder's own
-# counter reports, as if one rank collected everything and sent it back to all.
+# Now both ways of cutting the network train on two ranks. Every copy of the model divides its loss
+# by the rows of the *whole* batch, so the gradients of the copies are summed here, not averaged.
+# The bytes are those of all steps and of the test at the end. They're counted in rings; the number
+# in parentheses is what the folder's own counter reports, as if one rank collected everything and
+# sent it back to all.
 
 
 # %%
