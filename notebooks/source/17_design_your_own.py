@@ -92,8 +92,8 @@ claim(mean < 0.04, f"mean error {mean:.1%}; one factor for this paper's software
 # best we can show: over 120 steps on one node the mean error is 7.7 % and the largest 30 %, because
 # the model is weak on short steps of small models. `docs/cluster_model.md` has every row. And no
 # H100 or B200 was measured for it at all. We know their peak rates, bandwidths and memory; what
-# share of these a program reaches is taken from the A100, except that the H100's share of its peak
-# was set on one published run of Llama 3.
+# share of these a program reaches is taken from the A100, except for the share of the peak, which
+# was set on one published run of Llama 3 on H100s.
 #
 # ## Meet the limits
 #
@@ -128,8 +128,8 @@ reveal("L17-2", shrinks=shrinks)
 # %%
 predict(
     "L17-3",
-    "A pipeline has 8, 16 or 32 stages of 8 devices each, and the 512 devices hold as many replicas "
-    "of it as fit. The batch stays the same. Which pipeline has the smallest bubble?",
+    "A pipeline has 8, 16 or 32 stages of 8 devices each, and as many replicas as 512 devices can "
+    "hold. The batch stays the same. Which pipeline has the smallest bubble?",
     "8 stages, clearly",
     "32 stages, clearly: each stage is short",
     "it hardly matters",
@@ -287,8 +287,8 @@ reveal("L17-5", ratio=ratio)
 # up to the critical batch size of lesson 03.)
 #
 # Now find two numbers yourself, with the functions of this lesson. The first is about Llama 3 8B on
-# 8 H100s, without FlashAttention: `Layout(64, 8192, dp=8, micro_batch=…, recompute="full",
-# zero=1)`. Which power of two is the largest micro-batch that fits?
+# 8 H100s, without FlashAttention. Which power of two is the largest micro-batch that fits in
+# `Layout(64, 8192, dp=8, micro_batch=…, recompute="full", zero=1)`?
 
 # %%
 llama = ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192)
