@@ -75,7 +75,7 @@ predict(
     "In your terminal two variables are left from yesterday: RANK=0 and WORLD_SIZE=1. Today mpirun "
     "starts four processes there, and a careless script believes RANK. What happens?",
     "an error: there are four ranks 0",
-    "four trainings, each alone, and no message",
+    "four training runs, each alone, and no message",
     "the four wait for each other",
 )
 
