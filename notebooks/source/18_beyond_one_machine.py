@@ -3,7 +3,7 @@
 #
 # *Reading 35 minutes · tasks 110 · machine 2*
 #
-# *With twenty minutes: read as far as LA-1, then "Machines fail", and answer its two questions.*
+# *With twenty minutes: read as far as LA-1, and then from "Machines fail" to the two laptops.*
 #
 # All ranks of this course have lived on one machine so far. Large models are trained on thousands,
 # and even a small one can be trained on your laptop and your friend's. What breaks when the ranks

@@ -13,9 +13,8 @@
 #
 # Why check? Each piece has been tested thoroughly by itself, but the pieces were written by
 # different people at different times, and where two of them meet, wrong numbers can come out
-# without an error.
-# You have what it takes to notice: an oracle that compares any layout with one device, tensor by
-# tensor.
+# without an error. You have what it takes to notice: an oracle that compares any layout with one
+# device, tensor by tensor.
 #
 # **Question.** Do torch's pieces, put together, take the step that you have written by hand? And
 # where they don't, does anything tell you?
@@ -420,7 +419,8 @@ Markdown(sections["Where its pieces don't fit together"])
 #
 # ## A dictionary
 #
-# What each idea of the course is called in torch and in three libraries that train large models:
+# Here is what each idea of the course is called in torch and in three libraries that train large
+# models:
 
 # %%
 Markdown(page.split("\n## ")[0].split("\n\n", 2)[2])

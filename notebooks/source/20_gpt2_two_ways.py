@@ -58,8 +58,8 @@ for row in rows.train[:3]:
 # %% [markdown]
 # A **tokenizer** cuts text into tokens. Both sentences go into one row: the German one, a token for
 # its end, the English one, a token for its end. GPT-2 predicts each next token, but only the
-# English ones should count in the loss, so they have the weight 1 and all others the weight 0. (So
-# the sum of the weights in row 0 is the number of its English tokens, their end included.)
+# English ones should count in the loss, so they have the weight 1 and all others the weight 0. (The
+# sum of the weights in row 0 is then the number of its English tokens, their end included.)
 
 # %%
 from project.models import make_config, make_model
@@ -93,7 +93,7 @@ print(f"before training: loss {loss:.3f} nats per token, BLEU {bleu:.1f}")
 #
 # ### Your turn: GP-1 · 10 minutes · 10 points
 #
-# Write `cut()` in `gpt2/data_parallel/dataset.py`. It's short.
+# Write `cut()` in `gpt2/data_parallel/dataset.py`: which samples belong to which part. It's short.
 
 # %%
 check("GP-1")
@@ -234,7 +234,7 @@ reveal("L20-3")
 #
 # ### Your turn: GP-3 · 20 minutes · 10 points
 #
-# Write `_split_module()` in `gpt2/pipeline/partition.py`.
+# Write `_split_module()` in `gpt2/pipeline/partition.py`: the parts, and the device of each.
 
 # %%
 check("GP-3")
@@ -245,7 +245,8 @@ check("GP-3")
 #
 # ### Your turn: GP-4 · 20 minutes · 10 points
 #
-# Write `_clock_cycles()` in `gpt2/pipeline/pipe.py`.
+# Write `_clock_cycles()` in `gpt2/pipeline/pipe.py`: for each tick, which micro-batch is in which
+# part.
 
 # %%
 check("GP-4")
