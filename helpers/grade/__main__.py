@@ -59,7 +59,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--seconds", type=float, help="time limit for each task")
     add("--memory", type=float, default=Limits.gigabytes, help="gigabytes for each task")
     add("--seed", type=int, help="draw the inputs from this seed (default: a new one)")
-    add("--limits", action="store_true", help="say which limits this system holds work to")
+    add("--limits", action="store_true", help="say which limits hold on this system")
     add("--json", action="store_true", help="print the verdicts as JSON")
     return parser.parse_args(arguments)
 

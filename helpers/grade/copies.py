@@ -199,10 +199,11 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m helpers.grade.copies",
         description="Report submissions that are alike; a person has to judge.",
     )
-    parser.add_argument("tasks", nargs="+", metavar="TASK", help="DP-1, a lab (DP) or a lesson")
-    parser.add_argument("--all", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--least", type=int, default=LEAST, help=f"weight to list from ({LEAST})")
-    parser.add_argument("--out", type=Path, default=Path("build", "grades"))
+    add = parser.add_argument
+    add("tasks", nargs="+", metavar="TASK", help="DP-1, a lab (DP) or a lesson")
+    add("--all", type=Path, required=True, metavar="FOLDER", help="where the submissions are")
+    add("--least", type=int, default=LEAST, help=f"list pairs of at least this weight ({LEAST})")
+    add("--out", type=Path, default=Path("build", "grades"), help="default: build/grades")
     options = parser.parse_args(arguments)
     try:
         tasks = [load_task(task_id).task for task_id in tasks_of(options.tasks)]

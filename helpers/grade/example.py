@@ -77,9 +77,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade.example", description="Make a class of submissions."
     )
-    parser.add_argument("folder", type=Path, help="where to; it must be new")
+    parser.add_argument("folder", type=Path, help="the folder to write; it must be new")
     parser.add_argument("tasks", nargs="*", help="tasks, labs or lessons; all by default")
-    parser.add_argument("--count", type=int, default=40, help="how many (40)")
+    parser.add_argument("--count", type=int, default=40, help="how many submissions (40)")
     options = parser.parse_args(arguments)
     try:
         if options.count < 1:

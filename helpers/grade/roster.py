@@ -146,7 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m helpers.grade.roster", description="Give grades to people."
     )
     parser.add_argument("grades", type=Path, help="what --all wrote: build/grades/grades.json")
-    parser.add_argument("roster", type=Path)
+    parser.add_argument("roster", type=Path, help="a table of people: name, id, login or email")
     add_rules(parser)
     options = parser.parse_args(arguments)
     try:

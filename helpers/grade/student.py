@@ -146,16 +146,12 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         prog="python -m helpers.grade.student", description="Write the student edition."
     )
     parser.add_argument(
-        "--out", type=Path, help="the folder to write (default: build/student); an old one goes"
+        "--out", type=Path, help="the folder to write (default: build/student); replaces an old one"
     )
     parser.add_argument(
         "--force", action="store_true", help="replace it even if somebody has worked in it"
     )
-    parser.add_argument(
-        "--no-reference",
-        action="store_true",
-        help="leave out what skip() needs",
-    )
+    parser.add_argument("--no-reference", action="store_true", help="leave out what skip() needs")
     options = parser.parse_args(arguments)
     out = (options.out or root / "build" / "student").absolute()
     if (root / MARKER).exists():

@@ -101,7 +101,8 @@ def _first(node: ast.stmt) -> bool:
 def main(arguments: list[str] | None = None, new: Path | None = None) -> int:
     """0 if the old folder could be read."""
     parser = argparse.ArgumentParser(
-        prog="python -m helpers.grade.upgrade", description=__doc__.splitlines()[0]
+        prog="python -m helpers.grade.upgrade",
+        description="Bring work along from an older edition.",
     )
     parser.add_argument("old", type=Path, help="the folder of the older student edition")
     options = parser.parse_args(arguments)
