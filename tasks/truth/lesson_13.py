@@ -5,8 +5,8 @@ from helpers.lesson.asked import Number, Prediction
 PREDICTIONS = {
     "L13-2": Prediction(
         right="C",
-        because="each was divided by its own sum. Which share of the whole sum a half holds is in its "
-        "l and m, and the division has lost that.",
+        because="each was divided by its own sum. Which share of the whole sum a half holds is in "
+        "its l and m, and the division has lost that.",
         wrong={
             "A": "That would be right if both halves had the same sum of exponentials.",
             "B": "The weights of each half add up to 1 already, so together they'd add up to 2.",
@@ -31,14 +31,14 @@ PREDICTIONS = {
     ),
     "L13-6": Prediction(
         right=lambda ratio: "B" if ratio > 1.15 else "A",
-        because="the ring is only as fast as its slowest rank, which has 3.5 blocks to compute with "
-        "contiguous parts and 2 in a zigzag. Here the zigzag was {ratio:.2f} times faster.",
+        because="the ring is only as fast as its slowest rank, which has 3.5 blocks to compute "
+        "with contiguous parts and 2 in a zigzag. Here the zigzag was {ratio:.2f} times faster.",
         wrong={
             "A": "All ranks together have the same work, but the time is that of the rank that has "
             "the most.",
             "B": "On a busy machine, a short sleep takes longer than it should.",
-            "C": "The gain can't reach 2: the last rank had P - 1/2 blocks to compute, and the mean is "
-            "P/2, so at best it's 2 - 1/P.",
+            "C": "The gain can't reach 2: the last rank had P - 1/2 blocks to compute, and the "
+            "mean is P/2, so at best it's 2 - 1/P.",
         },
     ),
     "L13-7": Prediction(
@@ -86,7 +86,8 @@ NUMBERS = {
         tolerance=0.5,
         because="there are 131,072 x 131,072 scores of 2 bytes.",
         slips={
-            17.18: "that's one byte a score, or half of the matrix, but the masked half is stored too.",
+            17.18: "that's one byte a score, or half of the matrix, but the masked half is stored "
+            "too.",
             68.72: "that's 4 bytes a score: 16 bits are 2 bytes.",
             32.0: "those are GiB, of 2 to the power of 30 bytes: in GB it's a little more.",
             0.0336: "that's Q of one head: s x d numbers. Scores are s x s.",
