@@ -84,7 +84,7 @@ NUMBERS = {
         131072**2 * 2 / 1e9,
         unit="GB",
         tolerance=0.5,
-        because="there are 131,072 x 131,072 scores of 2 bytes.",
+        because="There are 131,072 x 131,072 scores of 2 bytes.",
         slips={
             17.18: "that's one byte a score, or half of the matrix, but the masked half is stored "
             "too.",

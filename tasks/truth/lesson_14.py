@@ -95,7 +95,7 @@ NUMBERS = {
     "L14-2": Number(
         480,
         unit="rows",
-        because="an equal share is 4,096 x 6 / 64 = 384, and a quarter more is 480.",
+        because="An equal share is 4,096 x 6 / 64 = 384, and a quarter more is 480.",
         slips={
             384: "that is an equal share; the capacity factor leaves room above it.",
             80: "you've left out that a token makes six choices.",
@@ -106,7 +106,7 @@ NUMBERS = {
         114.688,
         unit="kB",
         tolerance=0.01,
-        because="it's 7,168 numbers x 2 bytes x 8 experts. And in 58 layers, there and back, "
+        because="It's 7,168 numbers x 2 bytes x 8 experts. And in 58 layers, there and back, "
         "forward and backward, there are 232 such trips.",
         slips={
             14.336: "that is one row, and the token goes to 8 experts.",

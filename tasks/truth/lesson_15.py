@@ -60,7 +60,7 @@ NUMBERS = {
         lambda: states(13e9, zero=2, ranks=32).total / 1e9,
         unit="GB",
         tolerance=0.1,
-        because="it's 26 for the weights, and 14 x 13 / 32 for what is sharded.",
+        because="It's 26 for the weights, and 14 x 13 / 32 for what is sharded.",
         slips={
             56.9: "that's ZeRO-1, but stage 2 shards the gradients, too.",
             6.5: "that's ZeRO-3, but stage 2 keeps the weights whole.",
@@ -71,7 +71,7 @@ NUMBERS = {
         mfu,
         unit="%",
         tolerance=1,
-        because="it's three times the forward pass, over 1.42 s x 8 x 312 TFLOP/s.",
+        because="It's three times the forward pass, over 1.42 s x 8 x 312 TFLOP/s.",
         slips={
             42.6: "did you count a recomputed forward pass? That's HFU.",
             10.7: "backward counts too: three times the forward pass.",
