@@ -403,8 +403,8 @@ for name, how in {"DP 8": {"dp": 8}, "TP 8": {"tp": 8}, "PP 8": {"pp": 8}}.items
 # Tensor parallelism sends five times as much as data parallelism, and a hundred times as much as
 # a pipeline, which is why it stays inside the NVLink domain, usually a single machine.
 #
-# To turn bytes into seconds, we need the latency $\alpha$ and the bandwidth $1/\beta$ of lesson
-# 03. For an all-reduce of $n$ bytes on $P$ ranks in a ring,
+# To turn bytes into seconds, we need lesson 03's latency $\alpha$ and bandwidth $1/\beta$. For an
+# all-reduce of $n$ bytes on $P$ ranks in a ring,
 #
 # $$T = 2\,(P-1)\,\Bigl(\alpha + \frac{n}{P}\,\beta\Bigr).$$
 #
