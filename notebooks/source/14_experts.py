@@ -11,7 +11,7 @@
 # feed-forward network, a layer has many, and a small **router** sends each token to a few of
 # them. The others cost that token nothing.
 #
-# But the others' weights still have to be somewhere. DeepSeek-V3 has 256 experts in each of 58
+# But all those weights still have to be somewhere. DeepSeek-V3 has 256 experts in each of 58
 # layers, far too many for one GPU. If every GPU holds some of the experts, each token has to
 # travel to the experts it has chosen, and nobody knows beforehand which ones those will be.
 #
@@ -69,7 +69,7 @@ keep_warm(4)  # ranks get ready while you read
 # **shared** expert that every token passes through, so that the others needn't all learn what is
 # common.
 #
-# The name of Mixtral 8x7B says eight times seven billion.
+# The name of Mixtral 8x7B suggests eight times seven billion parameters.
 
 # %%
 predict(
@@ -375,8 +375,8 @@ reveal("L14-6")
 #
 # Write `AllToAll.forward()`, `AllToAll.backward()` and `Dispatch.run()` in
 # `EP/experts/dispatch.py`. The rows arrive sorted by sender, while the experts need them sorted
-# by expert, and the results have to go home in the order of arrival. A rank or an expert that
-# gets no row at all is no exception.
+# by expert, and the results have to go home in the order of arrival. And it has to work even if a
+# rank or an expert gets no rows at all.
 
 # %%
 check("EP-1")

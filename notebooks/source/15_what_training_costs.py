@@ -363,9 +363,10 @@ print(f"120 layers of that width: {parameters(gpt(h, layers, 96)).total:.3g} par
 reveal("L15-6")
 
 # %% [markdown]
-# Three things are wrong. The numbers add up to 8.8. Adam in mixed precision keeps 12 bytes, not 4.
-# And a layer keeps 34 bytes for each token and each unit of width, not 2, even if the scores aren't
-# kept. Besides, 120 layers of 12,288 make 0.22 trillion parameters, not one.
+# Three things are wrong. The numbers add up to 8.8, not 10.8. Adam in mixed precision keeps 12
+# bytes per parameter, not 4, and a layer keeps 34 bytes for each token and each unit of width,
+# not 2, even without the scores. Besides, 120 layers of 12,288 make 0.22 trillion parameters, not
+# one.
 #
 # What does a real trillion need? The GPT of a trillion parameters that was measured in
 # [2205.05198](https://arxiv.org/abs/2205.05198) has 128 layers of 25,600 and ran on 512 A100s.

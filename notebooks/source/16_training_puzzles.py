@@ -135,9 +135,9 @@ def play(name):
 # ### Your turn: PZ-1 · 15 minutes · 5 points
 #
 # One rank has the whole batch. Write `basic()` in `puzzles/eight.py`: forward, loss, backward,
-# update. What this puzzle is about is how long things live: an activation is needed until its
-# backward has run, and not a moment longer. Target: 17 steps and 2.6 million elements, for 2
-# layers and 4 samples.
+# update. This puzzle is about how long things live: an activation is needed until its backward
+# has run, and not a moment longer. Target: 17 steps and 2.6 million elements, for 2 layers and 4
+# samples.
 
 # %%
 check("PZ-1")
@@ -196,8 +196,8 @@ reveal("L16-1")
 # \underbrace{0.5\,L}_{\text{updates}},$$
 #
 # and only the first term shrinks if you add ranks to share the same batch. Every replica repeats
-# all updates, which is what sharding will put an end to. (The rules of the puzzles charge 0.5
-# steps for a shard's update, too; on a real device it would cost a fraction.)
+# all updates, and sharding will put an end to that. (The rules of the puzzles charge 0.5 steps
+# for a shard's update, too; on a real device it would cost a fraction.)
 #
 # Eight ranks train 3 layers, with one sample on each rank. How many steps does that take?
 
