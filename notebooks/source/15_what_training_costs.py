@@ -113,8 +113,9 @@ print(f"backward: torch {counter.get_total_flops():,}; twice the forward {ours.b
 # computed inside one fused kernel, and for the CPU's version of it the counter has no formula.
 # Remember that kernel: we'll meet it again.
 #
-# For a quick estimate, each weight takes part in one multiplication and one addition per token in
-# the forward pass, and in twice as many in the backward pass, so training takes
+# For quick estimates there's a shortcut. Each weight takes part in one multiplication and one
+# addition per token in the forward pass, and in twice as many in the backward pass, so training
+# takes
 #
 # $$C \approx 6\,N D$$
 #
@@ -190,7 +191,7 @@ flash = sum(kept.size for kept in rows if not kept.scores)
 print(f"{'without what is s x s':<34}{bytes_text(flash):>8}")
 
 # %% [markdown]
-# The last line is how models are trained today. **FlashAttention**
+# The last line is what models keep today. **FlashAttention**
 # ([2205.14135](https://arxiv.org/abs/2205.14135)) is one kernel that walks through the scores in
 # tiles, which stay in the GPU's fast memory. It never writes the $s \times s$ numbers out, and
 # computes each tile again in backward. That takes less memory and, because reading and writing

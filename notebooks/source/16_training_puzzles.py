@@ -225,8 +225,8 @@ play("weight_sharded")
 
 # %% [markdown]
 # A rank that updates one shard needs only one shard of the gradient. `await
-# model.reduce_scatter(gradient, layer)` sums over the ranks and returns to each its shard. That's
-# the last piece of **ZeRO stage 3**, which PyTorch calls FSDP.
+# model.reduce_scatter(gradient, layer)` sums over the ranks and returns to each rank its own
+# shard. That's the last piece of **ZeRO stage 3**, which PyTorch calls FSDP.
 
 # %%
 predict(
@@ -452,7 +452,7 @@ show(timeline(trace_of(models, ranks=[0, 15])))
 # which take some of the GPU's processors and memory bandwidth away from the matrix products
 # beside them.
 #
-# Don't take this MFU home either. `bytes` has one matrix product a layer: no attention, no
+# But don't take this MFU at face value. `bytes` has one matrix product a layer: no attention, no
 # normalization, no optimizer that touches memory in twenty small kernels. Lesson 17 has a cluster
 # model that was checked against measured runs, and for a real transformer it predicts about half
 # as much. The boss is played by that model's rules.
