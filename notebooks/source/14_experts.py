@@ -616,7 +616,7 @@ gap = max(abs(a - b) for a, b in zip(*runs.values(), strict=True))
 reveal("L14-9", gap=gap)
 
 # %% [markdown]
-# At first the two curves can't be told apart. Then they scatter, though neither is better: Adam
+# At first the two curves can't be told apart. Then they scatter, though neither stays ahead: Adam
 # adds a tiny constant, $\varepsilon = 10^{-8}$, to the size that it divides by, so the factor
 # doesn't cancel to the last bit, and a layer of experts magnifies the least difference as soon as
 # it sends one token to another expert. (With $\varepsilon = 10^{-30}$ the two runs are equal to
