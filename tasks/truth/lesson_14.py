@@ -70,8 +70,8 @@ PREDICTIONS = {
     ),
     "L14-9": Prediction(
         right=lambda gap: "B" if gap < 0.5 else "C",
-        because="Adam divides each gradient by its own running size, so the factor all but cancels. "
-        "The curves begin alike and then scatter, by at most {gap:.2f} nats.",
+        because="Adam divides each gradient by its own running size, so the factor all but "
+        "cancels. The curves begin alike and then scatter, by at most {gap:.2f} nats.",
         wrong={
             "A": "That holds for SGD, where a gradient twice as large makes a step twice as large. "
             "Adam's step hardly depends on a constant factor.",
