@@ -13,6 +13,13 @@ const PLAY_KEYS = [
   ["P", "play on"], ["?", "these keys"],
 ];
 
+/** What the words of the score mean. */
+export const SCORE = {
+  step: "from the first action to the end of the last", span: "the longest that a rank takes from its first action to the end of its last",
+  par: "the best time anybody knows", bubble: "the share of the time in which ranks wait", peak: "the most micro-batches that a rank keeps at once",
+  messages: "between ranks", placed: "actions in the plan",
+};
+
 const OWN_LABELS = {
   ranks: "ranks", micro_batches: "micro-batches", shape: "stages", split: "backward", forward: "F (s)",
   input_grad: "I (s)", weight_grad: "W (s)", latency: "message (s)", cap: "room (0: no limit)",

@@ -1,6 +1,6 @@
 import { element } from "./dom.js";
 import { laneRow, legendOfPlay, short, timeAxis } from "./lanes_of_play.js";
-import { drawOwn, furnish } from "./furniture.js";
+import { SCORE, drawOwn, furnish } from "./furniture.js";
 
 // The game's page. It knows no rule: it asks `host.ask(question)` and draws the answer.
 //
@@ -11,11 +11,6 @@ import { drawOwn, furnish } from "./furniture.js";
 // host.runs            whether "run" and "train" may be asked; else host.command(fragment) is shown
 
 const MIN_BOX = 34; // px of the shortest action: a finger hits it
-const SCORE = {
-  step: "from the first action to the end of the last", span: "the longest that a rank takes from its first action to the end of its last",
-  par: "the best time anybody knows", bubble: "the share of the time in which ranks wait", peak: "the most micro-batches that a rank keeps at once",
-  messages: "between ranks", placed: "actions in the plan",
-};
 
 export function mountPlay(el, host, start = {}) {
   return new PlayView(el, host, start);
@@ -82,7 +77,7 @@ class PlayView {
     const answer = await this.host.ask(question.do === "open" ? question : { ...now, ...question });
     if (answer.refused !== undefined) {
       this.say(answer.refused, true);
-      if (this.view) this.drawLevels(); // another may have been chosen
+      this.drawLevels(); // another may have been chosen
       this.point(answer.needs, "play-needed");
       return false;
     }
