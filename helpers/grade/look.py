@@ -21,7 +21,8 @@ def look_at(path: Path, task: Task) -> None:
         where = f"{task.file}, line {error.lineno}" if error.lineno else task.file
         raise WorkFailed("syntax", f"{where}: {type(error).__name__}: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise WorkFailed("syntax", f"{task.file} cannot be read as Python: {error}") from None
+        why = str(error) or type(error).__name__
+        raise WorkFailed("syntax", f"{task.file} cannot be read as Python: {why}") from None
     if name := _of_skipping(tree):
         raise WorkFailed(
             "skip",
