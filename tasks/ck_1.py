@@ -97,19 +97,20 @@ def watched_save(module, state, folder, step, held, slow):
     real_save, real_sync, real_mkdir = torch.save, os.fsync, os.mkdir
     real_rmtree = shutil.rmtree
 
-    def save(state, *args, **kwargs):
+    def save(*args, **kwargs):
         if whole.exists():
             seen["early"] = seen["early"] or "before"
         if held.rank == slow:
             held.let_others_run("save")
         held.tell("save")
-        real_save(state, *args, **kwargs)
+        real_save(*args, **kwargs)
         if whole.exists():
             seen["early"] = seen["early"] or "while"
         held.go_on("save")
 
     def sync(descriptor):
-        seen["synced"].append((os.fstat(descriptor).st_ino, whole.exists()))
+        number = descriptor if isinstance(descriptor, int) else descriptor.fileno()
+        seen["synced"].append((os.fstat(number).st_ino, whole.exists()))
         return real_sync(descriptor)
 
     def mkdir(*args, **kwargs):

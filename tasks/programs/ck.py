@@ -73,6 +73,14 @@ PROGRAMS = (
     ),
     Program(
         "CK-1",
+        "fsync of the file, which has a number; by keywords",
+        {
+            "os.fsync(file.fileno())": "os.fsync(file)",
+            "save(state, file)": "save(f=file, obj=state)",
+        },
+    ),
+    Program(
+        "CK-1",
         "rank 1 does it, with replace",
         {"rank == 0": "rank == 1", "os.rename": "os.replace"},
     ),
