@@ -18,8 +18,8 @@ def choose_layout(model, machine, gpus, batch):
     """The `Layout` that takes the least time for a step, of those that fit into memory.
 
     Try tp, pp, micro_batch and recompute; sequence_parallel where tp > 1; ZeRO 1 where dp > 1. The
-    sequence is the model's longest. estimate(model, layout, machine) gives .fits and .seconds, and
-    raises ValueError, as Layout(...) does, for what cannot be cut so.
+    sequence is the model's longest. estimate(model, layout, machine) returns something with .fits
+    and .seconds; like Layout(...), it raises ValueError for what can't be cut that way.
     """
     # BEGIN SOLUTION CO-3
     divisors = [d for d in range(1, gpus + 1) if gpus % d == 0]

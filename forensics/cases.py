@@ -1,4 +1,4 @@
-"""Twelve trainings whose loss curves look fine. Each has one mistake, drawn anew for every class.
+"""Twelve training runs whose loss curves look fine. Each hides a mistake, drawn anew for a class.
 
 case = Case(5, seed=7)                  case 5 of class 7; its clock starts
 case.listing()                          the script that ran, with its lines

@@ -72,7 +72,7 @@ def with_references(text: str, functions: dict[str, str]) -> str:
     lines = text.splitlines()
     nodes = {name: node for name, node in definitions(ast.parse(text)) if name in functions}
     for name, node in sorted(nodes.items(), key=lambda item: -item[1].lineno):
-        first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+        first = first_line(node)
         body = textwrap.indent(functions[name], " " * node.col_offset)
         lines[first - 1 : node.end_lineno] = body.splitlines()
     return "\n".join(lines) + "\n"
@@ -87,6 +87,11 @@ def definitions(
             yield before + node.name, node
         if isinstance(node, ast.ClassDef):
             yield from definitions(node, f"{before}{node.name}.")
+
+
+def first_line(node: FUNCTIONS | ast.ClassDef) -> int:
+    """Return the first line of a definition, decorators included, counted from 1."""
+    return min([node.lineno, *(each.lineno for each in node.decorator_list)])
 
 
 def install() -> None:

@@ -14,14 +14,14 @@ TASK = Task(
     minutes=35,
     ranks=3,
     hints=(
-        "A name is given in one moment, a file is written in many. Under which name do the parts "
-        "lie while ranks still write? And which rank may give the final name, and when does it "
-        "know that the others are done?",
-        "Three times the ranks must wait for each other (dist.barrier): when the folder for the "
-        "drafts is there, when all parts are written, and when the folder has its name. Rank 0 "
-        "makes the folder and renames it; before it makes it, it removes what a killed run left. "
-        "Names need names_to_disk: those of the parts before the folder gets its own, and that one "
-        "after.",
+        "A rename is atomic, writing a file isn't. Under which name are the parts kept while ranks "
+        "are still writing? Which rank may give the folder its final name, and how does it know "
+        "that the others are done?",
+        "The ranks must wait for each other three times (dist.barrier): when the draft folder is "
+        "there, when all parts are written, and when the folder has its final name. Rank 0 makes "
+        "the draft folder and renames it; first it removes what a killed run may have left. Call "
+        "names_to_disk twice: before the rename for the folder that holds the parts, and after it "
+        "for the one that holds the final name.",
         "Rank 0: shutil.rmtree and mkdir of a folder with another name; barrier. All: open their "
         "file in it, torch.save, flush, os.fsync; barrier. Rank 0: names_to_disk of the draft, "
         "os.rename, names_to_disk of `folder`; barrier.",

@@ -19,12 +19,12 @@ TASK = Task(
         "MLP. A product of (m, k) and (k, n) takes 2mnk FLOPs. Which tensors are as large as "
         "s x s for each head, and at which moment are there two of them?",
         "A layer has 2 h h + 2 h kv + 3 h i weights in its matrices, and two norms of h. Each "
-        "weight works twice for each token; the scores and their product with V take 2 s s h "
-        "each. Outside of the layers: a word embedding, one norm, and an output matrix if it is "
-        "not the embedding again.",
-        "Just after softmax 3 h + 2 kv + 2 heads s values live for each token, at the end "
-        "8 h + 2 kv + heads s + 4 i. Memory = 2 bytes x (weights of the layer + s x the larger of "
-        "the two). Return (parameters, FLOPs / 1e12, bytes / 1e9).",
+        "weight takes two FLOPs for each token; the scores and their product with V take 2 s s h "
+        "each. Outside the layers: a word embedding, one norm, and an output matrix, unless it "
+        "is the embedding again.",
+        "Just after softmax, 3 h + 2 kv + 2 heads s values are alive for each token, and at the "
+        "end 8 h + 2 kv + heads s + 4 i. Memory = 2 bytes x (weights of the layer + s x the "
+        "larger of the two). Return (parameters, FLOPs / 1e12, bytes / 1e9).",
     ),
 )
 NAMES = ("parameters", "TFLOPs", "GB")

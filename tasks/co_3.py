@@ -1,5 +1,7 @@
 """CO-3: a layout that fits and is fast."""
 
+import dataclasses
+
 from helpers.cluster import Layout, preset
 from helpers.cost import ModelConfig
 from helpers.grade import Task
@@ -13,24 +15,27 @@ TASK = Task(
     points=20,
     minutes=45,
     hints=(
-        "estimate(model, layout, machine) takes less than a millisecond: you can try every layout. "
-        "Which numbers can tp be, if dp x pp x tp must be the number of devices? What does "
-        "Layout(...) do with numbers that can't be a layout?",
-        "Loops inside each other: tp and pp over the divisors of `gpus`, dp = gpus // (tp * pp), "
-        "micro_batch over 1, 2, 4, 8 ..., recompute over its three words. Try each inside `try`, "
-        "and continue with the next at a ValueError. Keep the fastest of those with .fits.",
+        "estimate(model, layout, machine) is so quick that you can try every layout. Which numbers "
+        "can tp be, if dp x pp x tp must be the number of devices? What does Layout(...) do with "
+        "numbers that can't be a layout?",
+        "Nest loops: tp and pp over the divisors of `gpus`, dp = gpus // (tp * pp), micro_batch "
+        "over 1, 2, 4, 8 ..., recompute over its three words. Make and estimate each layout "
+        "inside `try`, and continue with the next one at a ValueError. Keep the fastest of those "
+        "with .fits.",
         "layout = Layout(batch, model.positions, dp, pp, tp, 1, micro_batch, recompute, "
-        "sequence_parallel=tp > 1, zero=int(dp > 1)); done = estimate(model, layout, machine); if "
-        "done.fits and done.seconds is less than the best so far, remember done.layout.",
+        "sequence_parallel=tp > 1, zero=int(dp > 1)); done = estimate(model, layout, machine). If "
+        "done.fits and done.seconds is the smallest so far, remember done.layout.",
     ),
 )
 
 
 def run(module, case):
-    """The Layout that the work chooses, None, or what came in its place.
+    """The fields of the Layout that the work chooses, None, or what came in its place.
 
     case: {"model": the fields of a ModelConfig, "machine": its name, "gpus", "batch"}.
     """
     model, machine = ModelConfig(**case["model"]), preset(case["machine"])
     found = module.choose_layout(model, machine, case["gpus"], case["batch"])
-    return found if found is None or isinstance(found, Layout) else repr(found)[:200]
+    if isinstance(found, Layout):
+        return dataclasses.asdict(found)
+    return None if found is None else repr(found)[:200]

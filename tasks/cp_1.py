@@ -11,8 +11,8 @@ TASK = Task(
     points=10,
     minutes=10,
     hints=(
-        "Both o and l are sums of exp(score - m), each with an m of its own. Before you add two "
-        "such sums up they need the same m. Which one, so that no exp can overflow?",
+        "Both o and l are sums of exp(score - m), and each block has its own m. Before you can add "
+        "two such sums, they need the same m. Which one, so that no exp can overflow?",
         "The common m is the larger of the two. A sum taken with m1 is multiplied by exp(m1 - m). "
         "And where both m are -inf? shift(m) is there for that.",
         "m = torch.maximum(one.m, other.m); a = (one.m - shift(m)).exp(), b the same of other; "

@@ -14,8 +14,8 @@ TASK = Task(
     hints=(
         "Write down for rank 0 of four whose keys it has in each step. Which rank were they on in "
         "the step before? What must be on its way while the rank computes?",
-        "In step t, rank r has the keys of rank (r - t) % size. Each step but the last: start to "
-        "pass on, compute the block, merge, wait for the next keys. In the last step only the "
+        "In step t, rank r has the keys of rank (r - t) % size. In each step but the last: start "
+        "to pass on, compute the block, merge, wait for the next keys. In the last step, only the "
         "block and the merge are left.",
         "for step in range(ring.size): arrived = ring.pass_on(k, v) unless it is the last; part = "
         "block(q, k, v, mask_of((ring.rank - step) % ring.size)); found = part, or "

@@ -11,10 +11,10 @@ TASK = Task(
     points=10,
     minutes=10,
     hints=(
-        "An early position looks at few others and a late one at many. Which two chunks together "
-        "look at equally many, whichever rank has them?",
+        "An early position looks at few others and a late one at many. How do you pair the chunks, "
+        "so that each pair looks at equally many?",
         "Cut into 2 * ranks chunks. Rank 0 has chunk 0 and the last one, rank 1 has chunk 1 and "
-        "the last but one.",
+        "the second to last.",
         "chunks = equal_chunks(length, 2 * ranks); torch.cat of chunk `rank` and of chunk "
         "`2 * ranks - 1 - rank`.",
     ),

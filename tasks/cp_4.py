@@ -14,7 +14,7 @@ TASK = Task(
     hints=(
         "Backward needs P, the weights after the softmax. With log_sum, P comes back from q and k "
         "in one product, without a maximum and without a sum. So what has to be kept, and what "
-        "has nobody to keep?",
+        "doesn't?",
         "Keep q, k, v, the attention and log_sum. P = exp(scores(q, k, mask) - log_sum). product "
         "is (gradient * attention).sum(-1, keepdim=True). The docstring has the five products: "
         "scores, dV, dP, dQ, dK.",

@@ -18,7 +18,7 @@ TASK = Task(
         "tensor belongs to which rank?",
         "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG): part is an empty tensor like "
         "self.mine, and parts are the chunks of the flat tensor, one for each rank. "
-        "dist.all_gather(parts, part) is the other way round, and chunks of self.whole are views "
+        "dist.all_gather(parts, part) is the other way around, and chunks of self.whole are views "
         "of it.",
         "average: flat = torch.zeros_like(self.whole, device=self.mine.device); copy each p.grad "
         "that isn't None into its view of flat; reduce-scatter list(flat.chunk(self.size)); then "

@@ -13,7 +13,7 @@ TASK = Task(
     minutes=10,
     hints=(
         "Each unit of the model can average its gradients, so that this rank has its part, and can "
-        "gather its weights from all ranks. In between stands the optimizer. In which order?",
+        "gather its weights from all ranks. Where does the optimizer's step belong?",
         "Every unit: average(). Then the optimizer, once: it knows the parts of all units. Then "
         "every unit: gather().",
         "One loop over self.units that averages each; then one call of the optimizer's step; then "

@@ -13,11 +13,11 @@ TASK = Task(
     ranks=4,
     hints=(
         "The loss is the mean of all ranks' losses. Write the gradient of one weight of the router "
-        "as a sum over ranks, and that of one weight of an expert. Which terms has a rank's "
-        "p.grad already, and which ranks hold the others?",
-        "Router, attention, norms: add up over all ranks. Experts: add up over `replicas`, because "
-        "the all-to-all has brought the gradients of all ranks that share them. By how much must "
-        "either sum be divided to be a mean over all ranks?",
+        "as a sum over ranks, and that of one weight of an expert. Which terms does a "
+        "rank's p.grad hold already, and which ranks have the others?",
+        "Router, attention, norms: add up over all ranks. Experts: add up over `replicas`, "
+        "because the all-to-all has brought in the gradients of all ranks that share them. By how "
+        "much must either sum be divided to be a mean over all ranks?",
         "For each name, p of net.named_parameters(): dist.all_reduce(p.grad, group=replicas if "
         "is_expert(name) else None), and p.grad /= dist.get_world_size() for all of them.",
     ),

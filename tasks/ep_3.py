@@ -12,8 +12,8 @@ TASK = Task(
     points=10,
     minutes=15,
     hints=(
-        "Put in numbers: two experts, one of which has all choices and all probability. The loss "
-        "is 2 then, and 1 if both have half. In the bias, only the direction counts.",
+        "Try it with numbers: of two experts, one has all choices and all probability. Then the "
+        "loss is 2, and it's 1 if each has half. For the bias, only the direction counts.",
         "counts / counts.sum() is the share of each expert, and probabilities.mean(0) is how much "
         "the router likes it. torch.sign is 1, 0 or -1; which difference is positive for an expert "
         "that had too little?",

@@ -12,10 +12,10 @@ TASK = Task(
     points=10,
     minutes=10,
     hints=(
-        "A part is a list of numbers of samples. In which order should the numbers be before they "
-        "are cut? And what happens to 50 samples if each of 3 parts has int(50 / 3)?",
+        "A part is a list of the samples' numbers. In which order should the numbers be before "
+        "they're cut? And what happens to 50 samples if each of 3 parts has int(50 / 3)?",
         "Shuffle with a generator of your own, random.Random(seed). Then round where each part "
-        "ends, not how long it is: the next part begins there, so nothing is lost between.",
+        "ends, not how long it is: the next part begins there, so nothing gets lost in between.",
         "Part k ends at round(samples * (the sum of sizes up to and including k)), and begins "
         "where part k - 1 ends.",
     ),

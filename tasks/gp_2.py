@@ -18,8 +18,8 @@ TASK = Task(
     ranks=4,
     hints=(
         "What must be the same on every rank after backward, so that the replicas stay equal?",
-        "Walk through model.parameters(). One collective adds a tensor up over all ranks, and "
-        "leaves the sum on each. A parameter that was not used has None as its gradient.",
+        "Go through model.parameters(). One collective adds a tensor up over all ranks and leaves "
+        "the sum on each. A parameter that wasn't used has None as its gradient.",
         "For each p whose p.grad is not None: dist.all_reduce(p.grad), then divide p.grad by "
         "dist.get_world_size(), in place.",
     ),

@@ -14,10 +14,10 @@ TASK = Task(
     hints=(
         "Go through the layers in order. When does a new part begin, and when does a layer join "
         "the part before it?",
-        "_retrieve_device says where a layer is. Compare it with the device of the part that you "
-        "are filling, and not with all devices so far: a batch goes through the layers in order.",
+        "_retrieve_device says where a layer is. Compare that with the device of the part that "
+        "you're filling, not with all devices so far: a batch goes through the layers in order.",
         "Keep a list of lists of layers, and a list of devices. Then _assemble_partition makes a "
-        "Sequential of each list; give nn.ModuleList of them, and the devices.",
+        "Sequential of each list. Return an nn.ModuleList of them, and the devices.",
     ),
 )
 

@@ -14,15 +14,15 @@ TASK = Task(
     points=15,
     minutes=30,
     hints=(
-        "Two things must happen for each (micro-batch, part) of a tick: ask its worker, and take "
-        "its answer. If you take the first answer before you ask the second worker, which worker "
-        "is idle meanwhile?",
+        "Two things must happen for each (micro-batch, part) of a tick: ask its worker, and get "
+        "its answer. If you wait for the first answer before you ask the second worker, which "
+        "worker is idle meanwhile?",
         "First a loop that puts a Task into the in-queue of each part; then a loop that takes "
         "from the out-queues. A worker answers (True, (task, result)) or (False, exc_info).",
         "in_queues[j].put(Task(partial(self.one, j, i, batches[i]))) for all of the tick. Then "
-        "take all answers: done, answer = out_queues[j].get(). Only then, for each: where not "
-        "done, raise answer[1]; else answer[1] is the new batches[i]. A lambda in the loop would "
-        "see the last i and j only: use partial.",
+        "take all answers: done, answer = out_queues[j].get(). Only then go through them: if not "
+        "done, raise answer[1]; otherwise answer[1] is the new batches[i]. A lambda in the loop "
+        "would see only the last i and j, so use partial.",
     ),
 )
 TOGETHER_S = 10.0  # how long one part waits to see the other at work

@@ -14,8 +14,8 @@ TASK = Task(
     hints=(
         "Three steps: from a batch to micro-batches, through the pipeline, back to a batch. Which "
         "functions of this file do each?",
-        "split(x, size) cuts a batch, join puts it together. split_size is the number of samples "
-        "in a micro-batch, and not the number of micro-batches.",
+        "split(x, size) cuts a batch, and join puts it together. split_size is the number of "
+        "samples in a micro-batch, not the number of micro-batches.",
         "batches = split(x, self.split_size); for each tick of _clock_cycles(len(batches), "
         "len(self.partitions)) call self.compute(batches, tick), which changes the list; return "
         "join(batches).",

@@ -15,8 +15,8 @@ TASK = Task(
     seconds=120,
     hints=(
         "Pipe wants an nn.Sequential, and it cuts where the device changes. What does a block take "
-        "beside its hidden states? And how does Pipe know the device of a block on a CPU?",
-        "BlockWithMask lets a block take and give a pair. WithDevice marks a layer with its "
+        "besides its hidden states? And how does Pipe know the device of a block on a CPU?",
+        "BlockWithMask lets a block take and return a pair. WithDevice marks a layer with its "
         "device; self.devices has the device of each block. self._hold(pipe) keeps the pipe.",
         "WithDevice(BlockWithMask(block), device) for each block of self.h with its device; "
         "nn.Sequential of all; self._hold(Pipe(that, split_size, recorders)).",

@@ -12,12 +12,12 @@ TASK = Task(
     minutes=25,
     hints=(
         "What does a launcher set, and what is there if none has started this process? What is "
-        "the type of a value of os.environ? Which of several launchers is the nearest to it? And "
-        "which variables could be left over from yesterday?",
+        "the type of a value of os.environ? Which of several launchers started the process itself, "
+        "and which only started another launcher? And which variables could be left over?",
         "Collect what each of LAUNCHERS says; skip one whose rank or world size isn't there. The "
         "first that is left decides. If it is RANK, and torchrun's own mark is missing, compare "
         "its two numbers with those of every other launcher that you found.",
-        "Make whole numbers of the texts. A rank below 0, or not below the world size, is a "
+        "Turn the texts into integers. A rank below 0, or not below the world size, is a "
         "ValueError, and so is a RANK without SET_BY_TORCHRUN whose (rank, world size) differs "
         "from another launcher's. A local rank that is missing is the rank itself. If nothing "
         "was found, this is rank 0 of 1.",

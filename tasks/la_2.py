@@ -14,8 +14,8 @@ TASK = Task(
         "Write down the hosts of six ranks, dealt out to two machines like cards. Which ranks are "
         "on the machine of rank 4, and which of them come before it?",
         "The local rank is how many ranks before this one are on the same host; the local size is "
-        "how many are there at all. Machines have numbers in the order in which their names come "
-        "first in the list.",
+        "how many there are on it in all. Machines are numbered in the order in which their names "
+        "first appear in the list.",
         "dict.fromkeys(names) keeps the first of each name, in order; list.index finds a place. "
         "Look at the ranks before `rank` only, and count those with its host.",
     ),

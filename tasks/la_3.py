@@ -14,10 +14,10 @@ TASK = Task(
         "Draw four ranks in a ring, first side by side on two hosts, then in turn. How many "
         "messages leave each host in one step? Which message does a step wait for?",
         "First list the pairs: each rank with the next, the last with the first. Then the times of "
-        "one step: a part over `inside` if any pair shares a host; and of each host the parts that "
-        "leave it, together, over `between`.",
+        "one step: one part over `inside`, if any pair shares a host; and for each host, all the "
+        "parts that leave it, as one message over `between`.",
         "A part is 1/n of the bytes. Take the longest of those times, and multiply it by the "
-        "2 (n - 1) steps. Some hosts may send nothing out; then only `inside` counts.",
+        "2 (n - 1) steps. If no part leaves any host, only `inside` counts.",
     ),
 )
 

@@ -11,8 +11,8 @@ TASK = Task(
     points=5,
     minutes=15,
     hints=(
-        "Three questions. What if no local rank was given? What if there is no GPU at all? What "
-        "if there are fewer GPUs than ranks: for whom is that an error?",
+        "Three questions. What if no local rank was given? What if there is no GPU at all? What if "
+        "there are fewer GPUs than ranks: with which backend is that an error?",
         "Begin with the number: 0 where local_rank is None. Then the one case that is an error. "
         "Then the GPU, where there is one; the remainder of a division lets ranks take turns.",
         "Number = local_rank, or 0 for None. If the backend is nccl and the number is not below "

@@ -17,8 +17,8 @@ TASK = Task(
         "back, and two biases of different length. A norm: two vectors. Then put the layers "
         "together, and mind that the decoder's have one attention and one norm more.",
         "With a, f, n for the three: an encoder's layer is a + f + 2 n, a decoder's 2 a + f + 3 n. "
-        "All layers of both, and 2 n for the two last norms. width 512, layers 6, hidden 2048 "
-        "must make 44,140,544.",
+        "Take all layers of both, and add 2 n for the two last norms. Width 512, layers 6 and "
+        "hidden 2048 must make 44,140,544.",
     ),
 )
 

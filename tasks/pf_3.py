@@ -13,8 +13,8 @@ TASK = Task(
     points=10,
     minutes=15,
     hints=(
-        "A worker that was forked has a copy of every object of its rank, the open file too. How "
-        "can it know that it was not the one who opened it?",
+        "A worker that was forked has a copy of every object of its rank, including the open file. "
+        "How can it know that it was not the one who opened it?",
         "Compare self.owner with the number of this process. If they differ, the file, if "
         "there is one, belongs to another process.",
         "If self.owner != os.getpid(): call self.open_file(), keep what it returns in self.file, "

@@ -15,8 +15,8 @@ TASK = Task(
         "Three parts, each under its mark. What runs in the half type, and what must not? Whose "
         "step() is called at the end?",
         "Only the model is called under torch.autocast, and only if dtype is in HALF. The output "
-        "may be a half: make it and the target wide before the loss. The scaler has scale(), "
-        "step() and update().",
+        "may be in the half type: convert it and the target to float32 before the loss. The scaler "
+        "has scale(), step() and update().",
         "Forward: output of the model under autocast; mse_loss of output and target, both as "
         "float32 (float64 stays). Backward: of the loss that the scaler has scaled. Update: the "
         "scaler takes the optimizer's step, then updates itself. Return the loss, unscaled and "

@@ -12,8 +12,8 @@ TASK = Task(
     points=5,
     minutes=15,
     hints=(
-        "Less memory: only the activations of one sample are there at a time. But the update "
-        "needs the gradient of the whole batch. What adds up?",
+        "To save memory, hold the activations of only one sample at a time. But the update needs "
+        "the gradient of the whole batch. What can you add up?",
         "Put a loop over the samples around forward, loss and backward. Two weight gradients "
         "of one layer can be added with +, if no sample is in both. The updates come after "
         "the loop.",

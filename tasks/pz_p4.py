@@ -13,11 +13,11 @@ TASK = Task(
     minutes=120,
     hints=(
         "Where does the time go? Open the trace of a simple data parallel step: how long does it "
-        "compute, and what does it do besides? Which of these costs are paid for each layer, and "
+        "compute, and what else does it do? Which of these costs are paid for each layer, and "
         "which can be made smaller by cutting something into shards?",
-        "With whole weights on every rank, only one collective a layer is left: the gradients. An "
-        "update of a shard takes a fraction of the time; and weights may stay in shards at the "
-        "end.",
+        "With whole weights on every rank, only one collective per layer is left, for the "
+        "gradients. The update of a shard takes a fraction of the time, and at the end the "
+        "weights may stay in shards.",
         "Load each layer whole, and cut weight and optimizer state: weight.shard(rank, ranks), "
         "opt_state.shard(rank, ranks). Forward and backward on the rank's whole part of the "
         "batch; reduce_scatter of each gradient; update of the shard. With the profile bytes, "

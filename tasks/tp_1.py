@@ -14,7 +14,7 @@ TASK = Task(
         "Ranks 0 … mp_size-1 hold one copy of the model together, so they need the same rows. "
         "Which copy does a rank belong to? And how many parts are there?",
         "rank // mp_size is the number of the copy, from 0 to dp_size - 1. Each copy gets "
-        "len(x_train) // dp_size rows that follow each other.",
+        "len(x_train) // dp_size consecutive rows.",
         "With d = rank // mp_size and n = len(x_train) // dp_size the part is "
         "[d * n : (d + 1) * n], of x_train and of y_train alike.",
     ),

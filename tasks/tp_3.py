@@ -14,8 +14,8 @@ TASK = Task(
     minutes=20,
     ranks=4,
     hints=(
-        "Both functions do the same: every rank has some columns, and all need all of them. Which "
-        "collective is that? And in which order does it put what it gets into memory?",
+        "Both functions do the same: every rank has some of the columns, and needs all of them. "
+        "Which collective is that? And in which order does it put what it gets into memory?",
         "Allgather writes the arrays of the ranks one after the other: into an array of shape "
         "(mp_size, *x.shape), of the dtype of x. The parts belong side by side, along the last "
         "axis. MPI sends memory, and x may be a view with gaps.",

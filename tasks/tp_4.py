@@ -19,12 +19,12 @@ TASK = Task(
     ranks=3,
     hints=(
         "The second layer has some rows of W on each rank: those for the inputs that this rank "
-        "has. So what does it need of the others before it multiplies? And what is its product: "
+        "has. So what does it need from the others before it multiplies? And what is its product: "
         "a part of the output, or one term of it?",
-        "Three of the four functions send nothing: their array is what the rank needs already. "
-        "The output is a sum of one term of each rank, which every rank needs.",
-        "megatron_collect_forward_output: an empty array with the shape and the dtype of out, "
-        "and Allreduce of np.ascontiguousarray(out) into it. The other three give their array.",
+        "Three of the four functions send nothing: their array is what the rank needs already. The "
+        "output is a sum, with one term from each rank, and every rank needs it.",
+        "megatron_collect_forward_output: an empty array with the shape and the dtype of out, and "
+        "Allreduce of np.ascontiguousarray(out) into it. The other three return their array.",
     ),
 )
 

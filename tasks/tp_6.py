@@ -21,7 +21,7 @@ TASK = Task(
         "gives the parts. Copy adds gradients up backward, Sum adds terms up forward. Both are "
         "used as Copy.apply(tensor).",
         "Outputs: F.linear(Copy.apply(x), self.weight). Inputs: Sum.apply(F.linear(x, "
-        "self.weight)). The weight: nn.Parameter of this rank's chunk, and a clone of it.",
+        "self.weight)). The weight: an nn.Parameter that holds a clone of this rank's chunk.",
     ),
 )
 

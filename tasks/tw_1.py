@@ -14,11 +14,11 @@ TASK = Task(
     ranks=4,
     libraries=("torch._dynamo", "torch.distributed.pipelining"),
     hints=(
-        "Take your trainer of lesson 08 and exchange three things: grid and groups become a mesh, "
+        "Take your trainer of lesson 08 and replace three things: grid and groups become a mesh, "
         "average_gradients becomes fully_shard (before the optimizer is made), and Pipeline "
         "becomes PipelineStage in a schedule. The loop around them stays.",
-        "dp, pp, tp = mesh.get_coordinate(). The text is part dp of mesh['dp'].size(), the stage "
-        "is number pp of options.stages. Every Block among stage.modules() is sharded over "
+        "dp, pp, tp = mesh.get_coordinate(). This rank reads part dp of mesh['dp'].size(), and its "
+        "stage is number pp of options.stages. Shard every Block among stage.modules() over "
         "mesh['dp'], then the stage. The group of PipelineStage is mesh['pp'].get_group().",
         "make = SCHEDULES[options.schedule], then schedule = make(part, options.micro_batches, "
         "loss_fn=loss_of). In the loop: optimizer.zero_grad(); schedule.step(ids) on the first "

@@ -7,6 +7,7 @@ The other sources, the fit of the constants and the generator of docs/cluster_mo
 bench/cluster_model.
 """
 
+import runpy
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,8 +112,4 @@ def judged_recomputation() -> tuple[list[Judged], float]:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))  # bench/ is in the lab's folder and is not installed
-    from bench.cluster_model.validate import main
-    from helpers.plain_errors import plain_errors
-
-    with plain_errors():
-        main(sys.argv[1:])
+    runpy.run_module("bench.cluster_model.validate", run_name="__main__")

@@ -42,7 +42,7 @@ LESSONS = (
     Lesson("18", "Beyond one machine: launchers, slow links, failures", ranks=3, gigabytes=2.0),
     Lesson("19", "In torch's own words", ranks=8, gigabytes=3.0),
     Lesson("20", "GPT-2: two ways to split it", ranks=3, gigabytes=3.0),
-    Lesson("21", "Forensics: twelve trainings whose curves look fine", ranks=4, gigabytes=2.0),
+    Lesson("21", "Forensics: twelve training runs that hide a mistake", ranks=4, gigabytes=2.0),
 )
 
 

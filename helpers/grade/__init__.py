@@ -33,23 +33,10 @@ writes the lists of tasks, and one task as text. The student edition: `tracked` 
 What is held: the work runs where the judgement isn't made; a crash, a hang, an early exit or
 anything printed is never a pass; nothing keeps running. On Linux with bubblewrap the work sees and
 changes nothing but a copy of itself, has no network, and the truth isn't there; elsewhere, and in a
-notebook, where it is the student's own, the verdict says that this isn't held.
+notebook, where it is the student's own, the verdict says which of these limits aren't held.
 """
 
-from helpers.grade.judge import grade
-from helpers.grade.limits import Held, Limits
 from helpers.grade.notebook import check
-from helpers.grade.task import Program, Task, TaskError, WorkFailed
-from helpers.grade.verdict import Verdict
+from helpers.grade.task import Task
 
-__all__ = [
-    "Held",
-    "Limits",
-    "Program",
-    "Task",
-    "TaskError",
-    "Verdict",
-    "WorkFailed",
-    "check",
-    "grade",
-]
+__all__ = ["Task", "check"]

@@ -12,7 +12,7 @@ from helpers.grade import sandbox
 from helpers.grade.html import html_of
 from helpers.grade.judge import judge
 from helpers.grade.limits import Limits
-from helpers.grade.many import Graded, Grades, grade_all, write_json
+from helpers.grade.many import Graded, Grades, grade_all, json_of
 from helpers.grade.notebook import find_root
 from helpers.grade.people import read_roster
 from helpers.grade.record import remember
@@ -27,8 +27,8 @@ from helpers.ranks import usable_cores
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 if every task passed (or all submissions were graded), 1 if not, 2 if the question was
-    wrong, 130 if it was stopped by hand."""
+    """Return 0 if every task passed (or all submissions were graded), 1 if not, 2 for wrong
+    arguments, 130 if it was stopped by hand."""
     options = _options(arguments)
     try:
         _refuse(options)
@@ -46,20 +46,20 @@ def main(arguments: list[str] | None = None) -> int:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade",
-        description="Check tasks. The checks are those beside this program; the work is in ROOT.",
+        description="Check tasks. The checks are this repository's own; the work is in ROOT.",
     )
     add = parser.add_argument
     add("tasks", nargs="*", metavar="TASK", help="DP-1, a lab (DP) or a lesson (03); default: all")
     add("--root", type=Path, help="the repository or zip to grade; this one by default")
     add("--all", type=Path, metavar="FOLDER", help="grade each folder and zip in FOLDER")
     add("--out", type=Path, help="where the tables of --all go (default: build/grades)")
-    add("--roster", type=Path, metavar="FILE", help="with --all: whose each is, who is missing")
+    add("--roster", type=Path, metavar="FILE", help="with --all: a table of the class's people")
     add_rules(parser)
-    add("--jobs", type=int, help="checks at once, with --all (default: half of the cores)")
+    add("--jobs", type=int, help="with --all: checks at once (default: half of the cores)")
     add("--seconds", type=float, help="time limit for each task")
     add("--memory", type=float, default=Limits.gigabytes, help="gigabytes for each task")
-    add("--seed", type=int, help="make the inputs from this number (default: a new one)")
-    add("--limits", action="store_true", help="say which limits this system holds work to")
+    add("--seed", type=int, help="draw the inputs from this seed (default: a new one)")
+    add("--limits", action="store_true", help="say which limits hold on this system")
     add("--json", action="store_true", help="print the verdicts as JSON")
     return parser.parse_args(arguments)
 
@@ -67,7 +67,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 def _refuse(options: argparse.Namespace) -> None:
     """Raise ValueError for what cannot be, before anything runs."""
     if options.all and options.root:
-        raise ValueError("give --all or --root, not both: --all has the folders to grade")
+        raise ValueError("give --all or --root, not both: --all already says what to grade")
     if options.root and not options.root.exists():
         raise ValueError(f"there is no folder {options.root}: give --root the repository to grade")
     if options.jobs is not None and options.jobs < 1:
@@ -75,11 +75,11 @@ def _refuse(options: argparse.Namespace) -> None:
     if options.seconds is not None and not options.seconds > 0:
         raise ValueError(f"--seconds must be above 0, not {options.seconds:g}")
     if not options.all and (options.roster or options.due or options.attempts or options.times):
-        raise ValueError("--roster, --due, --times and --attempts go with --all")
+        raise ValueError("--roster, --due, --times and --attempts need --all")
     if options.roster:
         read_roster(options.roster)  # before hours of grading
     elif options.due or options.attempts or options.times:
-        raise ValueError("--due, --times and --attempts need --roster, which says whose each is")
+        raise ValueError("--due, --times and --attempts need --roster, which says who handed in")
     Limits(Limits.seconds if options.seconds is None else options.seconds, options.memory)
 
 
@@ -92,7 +92,7 @@ def _show_limits(limits: Limits) -> int:
     lines += [f"NOT HELD  {name}" for name in held.open]
     if held.open:
         why = sandbox.why_not()
-        lines.append(f"Work would run as you, and could read and change your files ({why}).")
+        lines.append(f"Work would run as you, so it could read and change your files ({why}).")
         lines.append('What to do: "What holds a submission" in TEACHING.md.')
     print("\n".join(lines))
     return 1 if held.open else 0
@@ -111,7 +111,7 @@ def _grade_one(options: argparse.Namespace, ids: list[str]) -> int:
                     judge(found, submission, options.seed, options.seconds, options.memory)
                 )
                 if options.root is None:
-                    remember(verdicts[-1], root=root)
+                    remember(verdicts[-1], root)
         except KeyboardInterrupt:
             print(f"stopped after {len(verdicts)} of {len(ids)} tasks", file=sys.stderr)
     if options.json:
@@ -133,7 +133,7 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
         grades.seconds = time.monotonic() - begun
         write_table(out / "grades.csv", csv_of(grades))
         write_table(out / "verdicts.csv", verdicts_csv_of(grades))
-        write_whole(out / "grades.json", write_json(grades))
+        write_whole(out / "grades.json", json_of(grades))
         write_whole(out / "grades.html", html_of(grades, f"Grades: {options.all.name}"))
         if one:
             left = sum(not other.verdicts for other in grades.graded)
@@ -145,7 +145,7 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
     )  # fmt: skip
     save(grades)
     if options.json:
-        print(write_json(grades), end="")
+        print(json_of(grades), end="")
     else:
         print(text_of(grades))
         done = f"{len(paths)} submissions in {grades.seconds:.0f} s"

@@ -1,18 +1,18 @@
 """`python -m helpers.grade.copies TASK … --all FOLDER`: which submissions are alike, and how.
 
-A report, not a verdict: two people who are taught the same write the same three lines. So a body
-weighs as many points as its syntax tree has nodes beyond the given code, a form that more than a
-quarter of the class uses weighs nothing between two of them, and a pair is listed from `--least`
-points on. Alike is, from strong to weak: the same text, comments included; the same code; the same
-code with other names. The solution that the lab publishes is one of those compared.
+It's a report and not a verdict, because two people who are taught the same write the same three
+lines. So a body weighs as many points as its syntax tree has nodes beyond the given code, a form
+that more than a quarter of the class uses weighs nothing between two of them, and a pair is listed
+from `--least` points on. Two can be alike in three ways, from strong to weak: the same text,
+comments included; the same code; the same code with other names. The solution that the lab
+publishes is one of those compared.
 """
 
 import argparse
 import ast
 import hashlib
 import sys
-import textwrap
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -101,7 +101,7 @@ def _renamed(node: ast.AST) -> ast.AST:
 
 
 def pairs(forms: dict[str, dict[str, Form]], least: int = LEAST) -> list[Pair]:
-    """Who is alike, the heaviest first.
+    """Return the pairs that are alike, the heaviest first.
 
     forms: {submission: {task: its form, with the size of what was written}}; PUBLISHED is one.
     """
@@ -125,9 +125,9 @@ def pairs(forms: dict[str, dict[str, Form]], least: int = LEAST) -> list[Pair]:
 
 
 def forms_of(root: Path, tasks: list[Task], given: dict[str, int]) -> dict[str, Form]:
-    """Of each task that was begun, the form of what stands below `root`.
+    """Return the form of the work below `root` on each task that was begun.
 
-    given: how many nodes of each task were there before; who added none hasn't begun.
+    given: how many nodes of each task were there before; where none was added, it hasn't begun.
     """
     found = {}
     for task in tasks:
@@ -166,7 +166,7 @@ def compared(paths: list[Path], tasks: list[Task], least: int) -> tuple[list[Pai
             with opened(path, [task.file for task in tasks]) as root:
                 forms[name] = pool.submit(forms_of, root, tasks, given).result(timeout=60)
         except (OSError, BrokenProcessPool, TimeoutError) as error:
-            unread.append(f"{name}: {why_not(error) or 'it can not be parsed'}")
+            unread.append(f"{name}: {why_not(error) or 'it cannot be parsed'}")
             pool.shutdown(wait=False, cancel_futures=True)
             pool = ProcessPoolExecutor(1)
     pool.shutdown()
@@ -178,11 +178,10 @@ def text_of(found: list[Pair], unread: list[str]) -> str:
     lines = []
     for pair in found:
         lines.append(f"{pair.weight:5d}  {pair.left} and {pair.right}")
-        often = Counter(how for how, _ in pair.alike.values())
         for how in HOW:
             ids = [f"{t} ({w})" for t, (h, w) in pair.alike.items() if h == how]
-            lines += [f"       {how}: {', '.join(ids)}"] if often[how] else []
-    lines = lines or ["no pair is more alike than its tasks make everybody"]
+            lines += [f"       {how}: {', '.join(ids)}"] if ids else []
+    lines = lines or ["no two submissions are more alike than the tasks themselves make them"]
     return "\n".join([*lines, *(f"not compared: {text}" for text in unread)])
 
 
@@ -195,15 +194,16 @@ def csv_of(found: list[Pair]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0, or 2 if the question was wrong."""
+    """Return 0, or 2 for wrong arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade.copies",
-        description=textwrap.fill("Report submissions that are alike; a person has to judge."),
+        description="Report submissions that are alike; a person has to judge.",
     )
-    parser.add_argument("tasks", nargs="+", metavar="TASK", help="DP-1, a lab (DP) or a lesson")
-    parser.add_argument("--all", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--least", type=int, default=LEAST, help=f"weight to list ({LEAST})")
-    parser.add_argument("--out", type=Path, default=Path("build", "grades"))
+    add = parser.add_argument
+    add("tasks", nargs="+", metavar="TASK", help="DP-1, a lab (DP) or a lesson")
+    add("--all", type=Path, required=True, metavar="FOLDER", help="where the submissions are")
+    add("--least", type=int, default=LEAST, help=f"list pairs of at least this weight ({LEAST})")
+    add("--out", type=Path, default=Path("build", "grades"), help="default: build/grades")
     options = parser.parse_args(arguments)
     try:
         tasks = [load_task(task_id).task for task_id in tasks_of(options.tasks)]
@@ -213,7 +213,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(why_not(error), file=sys.stderr)
         return 2
     print(text_of(found, unread))
-    print(f"{len(found)} pairs; see {options.out / 'copies.csv'}. Ask both before you judge")
+    count = f"{len(found)} pair{'' if len(found) == 1 else 's'}"
+    print(f"{count}; see {options.out / 'copies.csv'}. Ask both before you judge")
     return 0
 
 

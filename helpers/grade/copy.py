@@ -1,4 +1,4 @@
-"""Take a submission's file, and what lies beside it, to a place where nobody can lose anything."""
+"""Copy a submission's file, and what lies beside it: the original is never run or changed."""
 
 import os
 import stat
@@ -22,8 +22,8 @@ class CopyError(OSError):
 def copy_work(root: Path, task: Task, to: Path) -> None:
     """Copy the task's file and the Python files beside and below it from `root` to `to`.
 
-    A link is not followed, so what is graded is what was handed in, and no file from elsewhere. A
-    file that is not there is not copied: whoever looks for it will say so. Raises CopyError.
+    Links aren't followed, so that only what was handed in is graded, and no file from elsewhere. A
+    missing file isn't copied; `look_at` reports it. Raises CopyError.
     """
     to.mkdir(parents=True)
     _no_links(root, task.file)
@@ -34,7 +34,7 @@ def copy_work(root: Path, task: Task, to: Path) -> None:
     size = 0
     for name in dict.fromkeys([parts[-1], *names]):
         target = to.joinpath(*parts[:-1], name)
-        data = _read(folder / name, MOST_BYTES - size)
+        data = read_plain(folder / name, MOST_BYTES - size)
         if data is None:
             continue
         size += len(data)
@@ -42,7 +42,7 @@ def copy_work(root: Path, task: Task, to: Path) -> None:
         target.write_bytes(data)
 
 
-def copy_lab(task: Task, to: Path, lab: Path = ROOT) -> None:
+def copy_lab(task: Task, to: Path) -> None:
     """Copy what stands around the task's file in the grader's lab, where checks import it.
 
     Solutions are not in the copy: a stub is in the place of each. One check alone, that of GP-7,
@@ -51,8 +51,8 @@ def copy_lab(task: Task, to: Path, lab: Path = ROOT) -> None:
     top = task.file.split("/")[0]
     if top not in OWN_ROOTS:
         return
-    for name in _beside(lab / top):
-        data = _read(lab / top / name, MOST_BYTES)
+    for name in _beside(ROOT / top):
+        data = read_plain(ROOT / top / name, MOST_BYTES)
         if data is None:  # somebody has removed it meanwhile
             continue
         if name.endswith(".py") and b"SOLUTION" in data:
@@ -71,14 +71,6 @@ def _shown(region: Region, task: Task) -> str:
     return f'raise NotImplementedError("the solution of {region.task} is not shown here")'
 
 
-def read_file(root: Path, name: str, most: int) -> bytes | None:
-    """The bytes of a file below `root`, or None where it is not there. Raises CopyError."""
-    _no_links(root, name)
-    if (root / name).is_file() and (root / name).stat().st_size > most:
-        raise CopyError(f"{name} has more than {most / 1e6:g} MB: is this the right file?")
-    return _read(root / name, most)
-
-
 def _no_links(root: Path, name: str) -> None:
     parts = name.split("/")
     for count in range(1, len(parts) + 1):
@@ -93,7 +85,7 @@ def _no_flood(path: Path, name: str) -> None:
     if path.is_file() and path.stat().st_size > MOST_SOURCE:
         raise CopyError(
             f"{name} has {path.stat().st_size / 1000:,.0f} kB, and a task's file has at most "
-            f"{MOST_SOURCE / 1000:,.0f}: hand in the file that was to be written"
+            f"{MOST_SOURCE / 1000:,.0f}: hand in the file that the task names"
         )
 
 
@@ -112,8 +104,8 @@ def _beside(folder: Path) -> list[str]:
     return found
 
 
-def _read(path: Path, most: int) -> bytes | None:
-    """The bytes of a plain file, or None where it is none or is too large."""
+def read_plain(path: Path, most: int) -> bytes | None:
+    """Return the bytes of a plain file; None for anything else, or where it is too large."""
     try:
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))

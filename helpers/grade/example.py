@@ -1,7 +1,7 @@
 """`python -m helpers.grade.example FOLDER [TASK …]`: a class of submissions to try grading with.
 
-Each of them is made of solutions, stubs and wrong programs, as a class would hand them in: most
-did most of it. Only the edition with the solutions can make it.
+Each of them mixes solutions, stubs and wrong programs, as in a class where most have done most of
+it. Only the edition with the solutions can make it.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def programs_of(task: Task) -> list[Program]:
     lab = task.id.rpartition("-")[0].lower().replace("-", "_")
     path = ROOT / "tasks" / "programs" / f"{lab}.py"
     if not path.is_file():
-        raise TaskError(f"{path} is not there: only the edition with the solutions has wrong work")
+        raise TaskError(f"there is no {path}: only the edition with solutions has wrong programs")
     programs = load_module(path, f"programs_{lab}").PROGRAMS
     return [program for program in programs if program.task == task.id]
 
@@ -51,7 +51,7 @@ def planted(task: Task, work: str | dict[str, str], text: str) -> str:
     def new(region):
         if region.task != task.id:  # which may still be asked for: the marks stay
             mark = "SOLUTION"
-            return f"# BEGIN {mark} {region.task}\n{region.body}\n# END {mark} {region.task}"
+            return f"# BEGIN {mark} {region.task}\n{region.body}\n# END {mark}"
         body = work if isinstance(work, str) else region.body
         for old, changed in changes.items():
             body = body.replace(old, changed)
@@ -73,19 +73,19 @@ def submission(tasks: list[Task], draw: random.Random) -> dict[str, str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 if it was written, 2 if the question was wrong."""
+    """0 if it was written, 2 for wrong arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade.example", description="Make a class of submissions."
     )
-    parser.add_argument("folder", type=Path, help="where to; it must be new")
+    parser.add_argument("folder", type=Path, help="the folder to write; it must be new")
     parser.add_argument("tasks", nargs="*", help="tasks, labs or lessons; all by default")
-    parser.add_argument("--count", type=int, default=40, help="how many (40)")
+    parser.add_argument("--count", type=int, default=40, help="how many submissions (40)")
     options = parser.parse_args(arguments)
     try:
         if options.count < 1:
             raise TaskError(f"--count must be at least 1, not {options.count}")
         if options.folder.exists():
-            raise TaskError(f"{options.folder} is there already: name a new folder")
+            raise TaskError(f"{options.folder} exists already: name a new folder")
         ids = tasks_of(options.tasks) if options.tasks else task_ids()
         tasks = [load_task(task_id).task for task_id in ids]
         for number in range(1, options.count + 1):
@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(f"no class was made in {options.folder}: {why_not(error)}", file=sys.stderr)
         return 2
-    print(f"{options.count} submissions of {len(ids)} tasks in {options.folder}")
+    print(f"{options.count} submissions of {', '.join(ids)} in {options.folder}")
     return 0
 
 

@@ -1,16 +1,20 @@
-"""Write a folder whole, in the place of one that was written before; never of any other."""
+"""Write files as a folder, which replaces nothing but a folder that was written this way before; or
+as a zip, which is the same for the same files."""
 
 import hashlib
 import json
 import os
 import shutil
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 from helpers.grade.tracked import MARKER
 
 NOTE = "This folder was written by python -m helpers.grade.student, which may replace it."
+WHEN = (1980, 1, 1, 0, 0, 0)  # zip's first day: when it was packed says nothing about the files
 
 
 class FolderError(OSError):
@@ -29,7 +33,7 @@ def write_folder(out: Path, files: Mapping[str, Content], force: bool = False) -
     """Make `out` hold exactly `files` (name with "/" -> content), and the marker.
 
     The new folder is complete before the old one goes. Raises FolderError where `out` is
-    somebody else's, or holds work that would be lost; `force` gives up the second care, not the
+    somebody else's, or holds work that would be lost; `force` overrides the second, never the
     first.
     """
     _may_replace(out, force)
@@ -52,7 +56,7 @@ def write_folder(out: Path, files: Mapping[str, Content], force: bool = False) -
         place = f" ({error.filename})" if error.filename else ""
         raise FolderError(
             f"{out} could not be written and is as it was before: {error.strerror or error}{place}"
-            "; close programs that use it, and look for free space"
+            "; close the programs that use it, and check the free space"
         ) from None
     finally:
         shutil.rmtree(new, ignore_errors=True)
@@ -64,7 +68,7 @@ def _may_replace(out: Path, force: bool) -> None:
     if not out.exists() and not out.is_symlink():
         return
     if out.is_symlink() or not out.is_dir():
-        raise FolderError(f"{out} is no folder: name another with --out")
+        raise FolderError(f"{out} is not a folder: name another with --out")
     if not any(out.iterdir()):
         return
     try:
@@ -82,8 +86,21 @@ def _may_replace(out: Path, force: bool) -> None:
         if path.is_file() and _digest(path.read_bytes()) != digest:
             raise FolderError(
                 f"{path} has been changed since it was written, and somebody may want to keep "
-                "that: move the folder away, or add --force"
+                "the changes: move the folder away, or add --force"
             )
+
+
+def zip_of(files: Mapping[str, Content], compressed: bool = True) -> bytes:
+    """A zip of `files`, by name. Uncompressed, it's the same on every system, to the byte."""
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, WHEN)
+            entry.compress_type = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+            entry.create_system = 3  # Unix, wherever it's packed
+            entry.external_attr = (0o100755 if content.executable else 0o100644) << 16
+            archive.writestr(entry, content.data)
+    return out.getvalue()
 
 
 def _digest(data: bytes) -> str:

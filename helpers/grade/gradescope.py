@@ -3,21 +3,19 @@
 It holds this lab without lessons and scripts, the names of the tasks, and two programs that
 Gradescope runs: `setup.sh` once, to set the lab up, and `run_autograder` for each submission, which
 calls `--run`: one test for each task, in results.json. The file is written before anything runs and
-after each task, so that a stopped grading has given what it found.
+after each task, so that a grading that is stopped still reports what it has found.
 """
 
 import argparse
 import json
 import os
 import sys
-import zipfile
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 
 from helpers.files import write_whole
 from helpers.grade import sandbox
-from helpers.grade.handin import WHEN
+from helpers.grade.folder import Content, zip_of
 from helpers.grade.judge import judge
 from helpers.grade.submission import Submission
 from helpers.grade.submitted import opened
@@ -50,22 +48,17 @@ OMP_NUM_THREADS=1 LAB_PROGRESS=off .venv/bin/python -m helpers.grade.gradescope 
 """
 
 
-def autograder_zip(names: Sequence[str], root: Path = ROOT) -> bytes:
+def autograder_zip(names: Sequence[str]) -> bytes:
     """The zip for the tasks, labs or lessons that `names` names. Raises TaskError."""
     ids = tasks_of(names)
-    if (root / MARKER).exists():
-        raise TaskError("the student edition makes no autograder: use the one with solutions")
-    files = {name: (root / name).read_bytes() for name in tracked_files(root)[0]
-             if name.startswith(TAKEN)}  # fmt: skip
-    out = BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in {"setup.sh": SETUP, "run_autograder": RUN.format(" ".join(ids))}.items():
-            entry = zipfile.ZipInfo(name, WHEN)
-            entry.create_system, entry.external_attr = 3, 0o100755 << 16
-            archive.writestr(entry, text)
-        for name, data in files.items():
-            archive.writestr(f"lab/{name}", data)
-    return out.getvalue()
+    if (ROOT / MARKER).exists():
+        raise TaskError("the student edition can't make an autograder: use the one with solutions")
+    programs = {"setup.sh": SETUP, "run_autograder": RUN.format(" ".join(ids))}
+    files = {name: Content(text.encode(), executable=True) for name, text in programs.items()}
+    for name in tracked_files(ROOT)[0]:
+        if name.startswith(TAKEN):
+            files[f"lab/{name}"] = Content((ROOT / name).read_bytes())
+    return zip_of(files)
 
 
 def run(place: Path, ids: Sequence[str], gigabytes: float) -> dict:
@@ -115,7 +108,7 @@ def results(tasks: Sequence[Task], verdicts: dict[str, Verdict], told: str = "")
     for task in tasks:
         v = verdicts.get(task.id)
         passed = v is not None and v.passed
-        words = "not graded: the grading was stopped before" if v is None else v.reason
+        words = "not graded: the grading stopped before this task" if v is None else v.reason
         tests.append({
             "name": f"{task.id}: {task.title}",
             "score": task.points if passed else 0,
@@ -129,7 +122,7 @@ def results(tasks: Sequence[Task], verdicts: dict[str, Verdict], told: str = "")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0, or 2 if the question was wrong."""
+    """Return 0, or 2 for wrong arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade.gradescope", description="Make an autograder for Gradescope."
     )

@@ -1,8 +1,8 @@
 """`python -m helpers.grade.handin LAB [--name NAME] [--out FILE]`: pack what is to be handed in.
 
 The zip holds the files of the lab's tasks and the Python files beside and below them, which a check
-may import; each at its place in the repository. `handin.json` says the tasks, what each file's
-SHA-256 is, what is not done, and whose it is, if a name was given. The same files and the same
+may import; each at its place in the repository. `handin.json` lists the tasks, each file's
+SHA-256, what is not done, and the name, if one was given. The same files and the same
 name give the same zip, to the byte.
 `python -m helpers.grade --root FILE.zip` and `--all` take it as it is.
 """
@@ -13,23 +13,21 @@ import json
 import re
 import sys
 import tempfile
-import zipfile
-from io import BytesIO
 from pathlib import Path
 
 from helpers.files import write_whole
-from helpers.grade.copy import CopyError, copy_work, read_file
+from helpers.grade.copy import CopyError, copy_work, read_plain
+from helpers.grade.folder import Content, zip_of
 from helpers.grade.look import has_stub, look_at
 from helpers.grade.notebook import find_root
 from helpers.grade.task import Task, TaskError, WorkFailed, load_task, tasks_of
 from helpers.grade.words import in_one_line, why_not
 
-WHEN = (1980, 1, 1, 0, 0, 0)  # zip's first day: when it was packed says nothing about the work
-MOST_BYTES = 5_000_000
+MOST_FACTS = 100_000  # bytes of handin.json
 
 
 def pack(root: Path, tasks: list[Task], name: str = "") -> tuple[bytes, dict[str, str]]:
-    """The zip's bytes; and of each task that is not done, or cannot be run, why.
+    """Return the zip's bytes, and {task: why it isn't done or can't be run}.
 
     Raises CopyError for a file that is a link or too large.
     """
@@ -41,7 +39,6 @@ def pack(root: Path, tasks: list[Task], name: str = "") -> tuple[bytes, dict[str
                 undone[task.id] = f"not done yet: {task.not_done}"
         except WorkFailed as failed:
             undone[task.id] = failed.sentence
-        read_file(root, task.file, MOST_BYTES)  # raises for what could not be graded either
         files |= _taken(root, task)
     facts = {
         **({"name": name} if name else {}),
@@ -50,17 +47,12 @@ def pack(root: Path, tasks: list[Task], name: str = "") -> tuple[bytes, dict[str
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())},
     }
     files["handin.json"] = (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode()
-    out = BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
-        for file, data in sorted(files.items()):
-            entry = zipfile.ZipInfo(file, WHEN)
-            entry.create_system, entry.external_attr = 3, 0o100644 << 16  # alike on all systems
-            archive.writestr(entry, data)
-    return out.getvalue(), undone
+    packed = {name: Content(data) for name, data in files.items()}
+    return zip_of(packed, compressed=False), undone
 
 
 def _taken(root: Path, task: Task) -> dict[str, bytes]:
-    """The files that a check of `task` would have, by name: just those, so that both agree."""
+    """Return the files that a check of `task` would copy, by name, so that both agree."""
     with tempfile.TemporaryDirectory(prefix="handin-") as name:
         place = Path(name, "work")
         copy_work(root, task, place)
@@ -69,16 +61,16 @@ def _taken(root: Path, task: Task) -> dict[str, bytes]:
 
 
 def name_in(root: Path) -> str:
-    """The name that a hand-in says it is from; its sender wrote it. Empty where there is none."""
+    """Return the name in a hand-in, as its sender wrote it; empty where there is none."""
     try:
-        facts = json.loads(read_file(root, "handin.json", MOST_BYTES) or b"{}")
+        facts = json.loads(read_plain(root / "handin.json", MOST_FACTS) or b"{}")
         return in_one_line(str(facts.get("name", "")))[:100]
     except Exception:  # whatever stands there instead
         return ""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 if it was packed, 2 if the question was wrong."""
+    """0 if it was packed, 2 for wrong arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade.handin", description="Pack the files of a lab's tasks."
     )
@@ -103,10 +95,10 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         print(f"nothing was packed: {why_not(error)}", file=sys.stderr)
         return 2
-    print(f"packed {len(tasks) - len(undone)} of {len(tasks)} tasks' work in {out}")
+    print(f"packed the work on {len(tasks) - len(undone)} of {len(tasks)} tasks in {out}")
     for task_id, reason in undone.items():
         print(f"  {task_id}: {reason}")
-    print("This says only that they can be run. What they are worth: python -m helpers.grade")
+    print("The packed ones can be run. To see whether they pass: python -m helpers.grade")
     return 0
 
 

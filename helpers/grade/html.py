@@ -47,13 +47,13 @@ def html_of(grades: Grades, title: str = "Grades") -> str:
     if grades.seconds:
         sub += f", {grades.seconds:.0f} s"
     if grades.interrupted:
-        sub += ". Stopped by hand: what is empty was not graded"
+        sub += ". Stopped by hand: what is empty wasn't graded"
     limits = _usual_limits(graded)
     body = [
         f"<h1>{escape(title)}</h1><p class=sub>{escape(sub)}.<br>Limits {escape(limits)}.</p>",
         _people(grades),
         _tasks(grades),
-        "<h2>Every reason</h2>",
+        "<h2>All reasons</h2>",
         *(_reasons(number, one, limits) for number, one in enumerate(grades.graded)),
     ]
     head = f"<meta charset=utf-8><title>{escape(title)}</title><style>{STYLE}</style>"
@@ -76,7 +76,7 @@ def _people(grades: Grades) -> str:
             f"<td>{_bar(one.points, grades.of)}{one.points} of {grades.of}</td>{cells}</tr>"
         )
     return (
-        "<p class=sub>✓ passed, ✗ failed, – not begun. Point at a sign for its reason; all are "
+        "<p class=sub>✓ passed, ✗ failed, – not begun. Point at a sign to see its reason; all are "
         "below.</p>"
         f"<div class=wide><table><thead><tr><th>submission</th><th>points</th>{heads}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
@@ -89,8 +89,7 @@ def _cell(verdict: Verdict | None) -> str:
     kind, sign, word = SIGNS[verdict.passed]
     if verdict.kind in EMPTY:
         kind, sign, word = "o", "–", verdict.kind
-    words = f"{word}: {verdict.reason}" if verdict.reason else word
-    words = escape(words)
+    words = escape(f"{word}: {verdict.reason}" if verdict.reason else word)
     return f'<td class="v {kind}" title="{words}"><b aria-label="{word}">{sign}</b></td>'
 
 
@@ -109,9 +108,9 @@ def _tasks(grades: Grades) -> str:
             f"{len(verdicts)}</td><td class=n>{begun}</td><td class=why>{escape(often)}</td></tr>"
         )
     return (
-        "<h2>What gave trouble</h2><div class=wide><table><thead><tr><th>task</th><th>what</th>"
-        "<th>points</th><th>passed</th><th>begun</th><th>most frequent reasons</th></tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        "<h2>Where the class struggled</h2><div class=wide><table><thead><tr><th>task</th>"
+        "<th>what</th><th>points</th><th>passed</th><th>begun</th><th>most frequent reasons</th>"
+        f"</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 

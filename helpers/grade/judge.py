@@ -5,13 +5,12 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 
 from helpers.grade.copy import CopyError
 from helpers.grade.limits import Limits
 from helpers.grade.submission import Submission
-from helpers.grade.task import ROOT, TaskFile, WorkFailed, load_task, load_truth
+from helpers.grade.task import TaskFile, WorkFailed, load_truth
 from helpers.grade.verdict import Verdict
 from helpers.grade.verify import draw, verify
 from helpers.grade.words import cut
@@ -21,35 +20,6 @@ MOST_SENTENCE, MOST_DETAILS, MOST_PICTURE = 2_000, 8_000, 40_000
 # One truth at a time: it may set torch's default type, which all threads of a process share.
 JUDGING = threading.Lock()
 SEEDS = 1 << 31  # a seed is folded into so many: torch and NumPy take no larger ones, nor below 0
-
-
-def grade(
-    task_id: str,
-    root: Path | None = None,
-    seconds: float | None = None,
-    folder: Path | None = None,
-    seed: int | None = None,
-    gigabytes: float = Limits.gigabytes,
-    confined: bool = True,
-) -> Verdict:
-    """Check one task in the repository at `root`, by default the one that contains this grader.
-
-    The checks are those beside this grader, whatever tasks the graded repository holds; the work
-    is a copy, so that nothing it does can change the original.
-
-    Args:
-        seconds, gigabytes: the limits; by default the task's own time.
-        folder: where the tasks are.
-        seed: what the cases are drawn from, any whole number; by default drawn anew.
-        confined: whether to use the sandbox, where there is one.
-
-    Raises:
-        TaskError: for an unknown task. Everything that the work does wrong is a verdict.
-    """
-    folder = (folder or ROOT / "tasks").resolve()
-    found = load_task(task_id, folder)
-    with Submission(root or ROOT, folder, confined) as submission:
-        return judge(found, submission, seed, seconds, gigabytes)
 
 
 def drawn(found: TaskFile, seed: int) -> tuple[ModuleType, list]:
@@ -66,9 +36,12 @@ def judge(
     gigabytes: float = Limits.gigabytes,
     drawn: Callable[[TaskFile, int], tuple[ModuleType, list]] = drawn,
 ) -> Verdict:
-    """The verdict on one task of a submission; the arguments are those of `grade`.
+    """The verdict on one task of a submission: everything that the work does wrong is one.
 
-    drawn: for many submissions, one that draws the cases of a seed once.
+    Args:
+        seed: what the cases are drawn from, any whole number; by default drawn anew.
+        seconds, gigabytes: the limits; by default the task's own time.
+        drawn: for many submissions, one that draws the cases of a seed once.
     """
     limits = Limits(found.task.seconds if seconds is None else seconds, gigabytes)
     seed = secrets.randbelow(SEEDS) if seed is None else seed % SEEDS
@@ -100,8 +73,8 @@ def judge(
 def _compared(found: TaskFile, truth, cases: list, seen: list) -> dict:
     """Kind and reason, from what was observed.
 
-    It comes from where the work can change every function, also those of the task; so anything may
-    be met here.
+    These come from a process in which the work can change every function, the task's own too, so
+    anything may be among them.
     """
     try:
         with JUDGING:
@@ -111,7 +84,7 @@ def _compared(found: TaskFile, truth, cases: list, seen: list) -> dict:
             return {"kind": "pass", "reason": str(told or "")}
         return {"kind": "mistake", "reason": reason}
     except MemoryError:
-        sentence = "to judge what the work returned takes more memory than a check may use"
+        sentence = "judging what the work returned takes more memory than a check may use"
         return {"kind": "limit", "reason": sentence, "details": traceback.format_exc()}
     except Exception as error:
         sentence = (

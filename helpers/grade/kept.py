@@ -42,10 +42,10 @@ class KeptJudge:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def check(self, task_id: str, root: Path, seed: int | None = None) -> Verdict:
+    def check(self, task_id: str, root: Path) -> Verdict:
         """The verdict on a task. An interrupt ends the check, and the process with it."""
         task = load_task(task_id).task
-        order = {"task": task_id, "root": str(root), "seed": seed}
+        order = {"task": task_id, "root": str(root)}
         with self._lock:
             try:
                 self._process.stdin.write(json.dumps(order) + "\n")
@@ -58,7 +58,7 @@ class KeptJudge:
                 raise
         if not line:
             self.close()
-            return Verdict(task, "no verdict", "the process that judges has died: check again")
+            return Verdict(task, "no verdict", "the judging process died: run the check again")
         said = json.loads(line)
         held = Held(said["held"], said["open"])
         facts = {name: said[name] for name in FIELDS}
@@ -85,7 +85,7 @@ def kept_judge() -> KeptJudge:
 
 
 def main() -> None:
-    """Serve checks on stdin and stdout; ends with whoever asked."""
+    """Serve checks on stdin and stdout, until the kernel that asks has ended."""
     from helpers.grade.judge import judge
     from helpers.grade.submission import Submission
 
@@ -100,7 +100,7 @@ def main() -> None:
                 if submission:
                     submission.close()
                 submission = Submission(root, confined=False)
-            verdict = judge(load_task(order["task"]), submission, order["seed"])
+            verdict = judge(load_task(order["task"]), submission)
             said = {name: getattr(verdict, name) for name in FIELDS}
             said |= {"held": verdict.limits.held, "open": verdict.limits.open}
             answers.write(json.dumps(said) + "\n")

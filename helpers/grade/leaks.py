@@ -1,8 +1,8 @@
-"""Does a text give a solution away? Also where it was indented, marked as a diff, or made HTML.
+"""Does a text give a solution away, even if it was indented, marked as a diff, or made HTML?
 
 Only letters and digits are compared, so layout does not hide a solution. A text leaks a solution
-if it holds about half of its lines in a row (at most four): less is what any two pieces of code
-may share.
+if it holds about half of its lines in a row (at most four): any two pieces of code may share less
+than that.
 """
 
 import ast
@@ -46,16 +46,9 @@ def pieces_of(regions: Iterable[Region]) -> list[Piece]:
 def functions_of(path: Path) -> list[Region]:
     """The functions of a file of truth, as if each were a solution; cases give nothing away."""
     source = path.read_text(encoding="utf-8")
-    lines = source.splitlines()
     task = path.stem.upper().replace("_", "-").strip("-")
     return [
-        Region(
-            task,
-            node.lineno,
-            node.end_lineno,
-            "",
-            "\n".join(lines[node.lineno - 1 : node.end_lineno]),
-        )
+        Region(task, node.lineno, node.end_lineno, "", ast.get_source_segment(source, node))
         for node in ast.parse(source).body
         if isinstance(node, ast.FunctionDef) and node.name not in ("cases", "name")
     ]

@@ -1,4 +1,4 @@
-"""What the work may use, and what of that this system can hold it to."""
+"""Resource limits for a submission, and which of them this system can enforce."""
 
 import os
 import sys
@@ -25,11 +25,11 @@ class Limits:
     def __post_init__(self) -> None:
         if not 0 < self.seconds <= MOST_SECONDS:
             raise ValueError(
-                f"a check takes more than 0 s and at most {MOST_SECONDS:,}, not {self.seconds:g} s"
+                f"a check's seconds are above 0 and at most {MOST_SECONDS:,}, not {self.seconds:g}"
             )
         if self.gigabytes > MOST_GIGABYTES:
             raise ValueError(
-                f"a check has at most {MOST_GIGABYTES:,} GB of memory, not {self.gigabytes:g}"
+                f"a check may use at most {MOST_GIGABYTES:,} GB of memory, not {self.gigabytes:g}"
             )
         if not self.gigabytes >= 1:
             raise ValueError(

@@ -31,7 +31,7 @@ def look_at(path: Path, task: Task) -> None:
     if name := _of_skipping(tree):
         raise WorkFailed(
             "skip",
-            f"{task.file} uses {name}: skipped work earns nothing, so write it yourself",
+            f"{task.file} uses {name}: a skipped task earns nothing, so write it yourself",
         )
     if name := _of_peeking(tree):
         raise WorkFailed(
@@ -114,7 +114,7 @@ def _bindings(tree: ast.Module, name: str) -> int:
 def _certain_stub(tree: ast.Module, name: str) -> str | None:
     """The stub's message, if calling the function must reach `raise NotImplementedError("Task …")`.
 
-    That saves starting ranks only to hear so. It is certain only where nothing else is called
+    That saves starting ranks just to find out. It is certain only where nothing else is called
     `name`, the raise stands in the function's own body, and nothing before it can leave that.
     """
     functions = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name]

@@ -2,11 +2,10 @@
 
 import contextlib
 import json
-import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -84,7 +83,9 @@ def grade_all(
     jobs: int = 1,
     seed: int | None = None,
     done: Callable[[Grades, Graded], None] = lambda grades, one: None,
-    **limits,
+    seconds: float | None = None,
+    gigabytes: float = Limits.gigabytes,
+    folder: Path = ROOT / "tasks",
 ) -> Grades:
     """Grade the tasks `ids` of every submission, `jobs` checks at once.
 
@@ -93,21 +94,53 @@ def grade_all(
     Args:
         seed: for every task; by default each task has one of its own, the same for everybody.
         done: called when all of one submission is graded; what it raises stops the grading.
-        limits: `seconds`, `gigabytes`, `folder` of `grade`.
+        seconds, gigabytes: the limits of each check, as `judge` takes them.
+        folder: where the tasks are.
     """
-    tasks = [load_task(task_id, limits.get("folder")).task for task_id in ids]
+    found = [load_task(task_id, folder) for task_id in ids]
+    tasks = [each.task for each in found]
     seeds = {t.id: secrets.randbits(31) if seed is None else seed for t in tasks}
     grades = Grades(tasks, [Graded(name) for name in names(paths)], seeds)
-    stop = threading.Event()
+    todo = zip(grades.graded, paths, strict=True)
+    stop, once = threading.Event(), cache(drawn)
     running: set[Submission] = set()
-    once = cache(drawn)
     # One submission more than is checked: its process imports torch while the others wait.
     pool, ahead, turn = ThreadPoolExecutor(jobs + 1), threading.Lock(), threading.Semaphore(jobs)
-    todo = zip(grades.graded, paths, strict=True)
-    waiting: set[Future] = set()
+
+    def whole() -> Graded:
+        """All tasks of the next submission; whatever goes wrong is a verdict."""
+        try:
+            with contextlib.ExitStack() as stack:
+                with ahead:  # in their order: one begins while those before it are checked
+                    one, path = next(todo)
+                    if stop.is_set():
+                        return one
+                    if reason := refused(path):
+                        raise SubmissionError(reason)
+                    one.handed_in = handed_in(path)
+                    root = stack.enter_context(opened(path, [task.file for task in tasks]))
+                    one.says = name_in(root)
+                    submission = stack.enter_context(Submission(root, folder))
+                    running.add(submission)
+                    with contextlib.suppress(WorkFailed):  # the first check tries again, says why
+                        submission.begin()
+                    stack.enter_context(turn)
+                for each in found:
+                    if stop.is_set():
+                        return one
+                    of_task = seeds[each.task.id]
+                    verdict = judge(each, submission, of_task, seconds, gigabytes, once)
+                    if not stop.is_set():  # else it says only that it was interrupted
+                        one.verdicts[each.task.id] = verdict
+                running.discard(submission)
+        except Exception as error:  # of one submission: the others are graded
+            if not stop.is_set():
+                for task in tasks:
+                    one.verdicts.setdefault(task.id, Verdict(task, "no file", why_not(error)))
+        return one
+
     try:
-        for _ in paths:
-            waiting.add(pool.submit(_whole, todo, grades, stop, running, ahead, turn, once, limits))
+        waiting = {pool.submit(whole) for _ in paths}
         while waiting:
             ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in ready:
@@ -124,50 +157,6 @@ def grade_all(
     return grades
 
 
-def _whole(
-    todo: Iterator[tuple[Graded, Path]],
-    grades: Grades,
-    stop: threading.Event,
-    running: set[Submission],
-    ahead: threading.Lock,
-    turn: threading.Semaphore,
-    once: Callable,
-    limits: dict,
-) -> Graded:
-    """All tasks of the next submission; whatever goes wrong is a verdict."""
-    folder = limits.get("folder") or ROOT / "tasks"
-    try:
-        with contextlib.ExitStack() as stack:
-            with ahead:  # in their order: one begins while those before it are checked
-                one, path = next(todo)
-                if stop.is_set():
-                    return one
-                if reason := refused(path):
-                    raise SubmissionError(reason)
-                one.handed_in = handed_in(path)
-                root = stack.enter_context(opened(path, [task.file for task in grades.tasks]))
-                one.says = name_in(root)
-                submission = stack.enter_context(Submission(root, folder))
-                running.add(submission)
-                with contextlib.suppress(WorkFailed):  # the first check tries again, and says why
-                    submission.begin()
-                stack.enter_context(turn)
-            for task in grades.tasks:
-                if stop.is_set():
-                    return one
-                found = load_task(task.id, folder)
-                seed, most = grades.seeds[task.id], limits.get("gigabytes", Limits.gigabytes)
-                verdict = judge(found, submission, seed, limits.get("seconds"), most, once)
-                if not stop.is_set():  # else it says only that it was interrupted
-                    one.verdicts[task.id] = verdict
-            running.discard(submission)
-    except Exception as error:  # of one submission: the others are graded
-        if not stop.is_set():
-            for task in grades.tasks:
-                one.verdicts.setdefault(task.id, Verdict(task, "no file", why_not(error)))
-    return one
-
-
 def handed_in(path: Path) -> str:
     """When the newest file of a submission was written, as far as this disk knows."""
     files = islice(path.rglob("*"), 2_000) if path.is_dir() else [path]
@@ -175,6 +164,6 @@ def handed_in(path: Path) -> str:
     return "" if newest is None else datetime.fromtimestamp(newest, UTC).isoformat("T", "seconds")
 
 
-def write_json(grades: Grades) -> str:
-    """The text of a JSON file with everything."""
-    return json.dumps(grades.as_dict(), indent=1, ensure_ascii=False) + os.linesep.replace("\r", "")
+def json_of(grades: Grades) -> str:
+    """Everything, as JSON."""
+    return json.dumps(grades.as_dict(), indent=1, ensure_ascii=False) + "\n"

@@ -3,14 +3,12 @@
 A solution stands between two comment lines, each alone on its line:
 
     `# BEGIN SOLUTION DP-1`
-    `# END SOLUTION`           or, where several follow each other, `# END SOLUTION DP-1`
+    `# END SOLUTION`
 
 The id says which task the solution belongs to, so one file may hold several tasks, and one task
-several regions.  Works line by line, so it reads scripts, notebook sources and notebook cells
-alike, also a cell that stands as comments in a notebook source (`# # BEGIN SOLUTION DP-1`).
+several regions.
 """
 
-import json
 import re
 import textwrap
 from collections.abc import Callable, Iterable
@@ -18,8 +16,7 @@ from dataclasses import dataclass
 
 TASK_ID = re.compile(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)*")
 _MARK = re.compile(
-    r"(?P<indent>[ \t]*(?:# [ \t]*)?)# (?P<word>BEGIN|END) SOLUTION"
-    rf"(?: (?P<task>{TASK_ID.pattern}))?"
+    rf"(?P<indent>[ \t]*)# (END SOLUTION|BEGIN SOLUTION(?: (?P<task>{TASK_ID.pattern}))?)"
 )
 # Written nearly right, a mark would hand the solution to every student: so it is an error.
 _NEARLY = re.compile(r"""[^'"`]*#\W*(begin|end)\W*solution\b.{0,12}""", re.IGNORECASE)
@@ -46,12 +43,12 @@ class Region:
 def find_regions(
     text: str, where: str = "the text", known: Iterable[str] | None = None
 ) -> list[Region]:
-    """All solutions of a script or of one notebook cell, in order.
+    """All solutions of a script, in order.
 
     where: the name of the file, for the message.
     known: the ids that exist; None takes every well-formed id.
     Raises MarkError: BEGIN without END or END without BEGIN, one solution inside another, no id,
-    another id at the end, an unknown id, a mark written nearly right.
+    an unknown id, a mark written nearly right.
     """
     known = None if known is None else set(known)
     found: list[Region] = []
@@ -68,7 +65,7 @@ def find_regions(
                 )
             continue
         task = mark["task"]
-        if mark["word"] == "BEGIN":
+        if "BEGIN" in mark[0]:
             if begun:
                 raise MarkError(
                     f"{where}:{number}: a solution begins inside the solution of {begun['task']} "
@@ -90,13 +87,9 @@ def find_regions(
             raise MarkError(
                 f"{where}:{number}: END SOLUTION without a '# BEGIN SOLUTION ID' before it"
             )
-        if task not in (None, begun["task"]):
-            raise MarkError(
-                f"{where}:{number}: the solution of {begun['task']} that began at line {first} "
-                f"ends with the id {task}: write the same id, or none"
-            )
-        body = [_cut(indented, begun["indent"]) for indented in lines[first : number - 1]]
-        found.append(Region(begun["task"], first, number, begun["indent"], "\n".join(body)))
+        indent = begun["indent"]
+        body = "\n".join(line.removeprefix(indent) for line in lines[first : number - 1])
+        found.append(Region(begun["task"], first, number, indent, body))
         begun = None
     if begun:
         raise MarkError(
@@ -107,63 +100,21 @@ def find_regions(
 
 
 def replace_regions(
-    text: str,
-    replacement: Callable[[Region], str],
-    where: str = "the text",
-    known: Iterable[str] | None = None,
+    text: str, replacement: Callable[[Region], str], where: str = "the text"
 ) -> str:
     """`text` with `replacement(region)` in the place of each solution, at the same indent.
 
     Everything outside of the marks stays as it is, to the byte.  Raises MarkError as above.
     """
     lines = text.splitlines(keepends=True)
-    for region in reversed(find_regions(text, where, known)):
+    for region in reversed(find_regions(text, where)):
         begin, end = lines[region.first - 1], lines[region.last - 1]
         newline = begin[len(begin.rstrip("\r\n")) :]
         new = [
             (region.indent + line).rstrip() + newline
             for line in textwrap.dedent(replacement(region)).strip("\n").split("\n")
         ]
-        if end == end.rstrip("\r\n"):  # the last line of a cell has no end of line
+        if end == end.rstrip("\r\n"):  # the last line of a file without an end of line
             new[-1] = new[-1].rstrip("\r\n")
         lines[region.first - 1 : region.last] = new
     return "".join(lines)
-
-
-def is_code(name: str) -> bool:
-    """Whether solutions may stand in a file of this name: scripts, sources and notebooks."""
-    return name.endswith((".py", ".ipynb"))
-
-
-def notebook_cells(text: str, where: str = "the notebook") -> list[tuple[str, str]]:
-    """Place ("name, cell 3") and text of each code cell in the JSON of a notebook."""
-    cells: list[tuple[str, str]] = []
-    map_cells(text, where, lambda cell, place, source: cells.append((place, source)))
-    return cells
-
-
-def map_cells(text: str, where: str, change: Callable[[dict, str, str], object]) -> str:
-    """The JSON of a notebook after `change(cell, place, source)` was called for each code cell.
-
-    `change` edits the cell in place. A notebook that it leaves alone comes back as it was, to the
-    byte; another as Jupyter writes it.
-    """
-    try:
-        notebook, before = json.loads(text), json.loads(text)
-        cells = list(enumerate(notebook["cells"], start=1))
-    except (json.JSONDecodeError, KeyError, TypeError):
-        raise MarkError(f"{where}: this is not a Jupyter notebook: build it again") from None
-    for number, cell in cells:
-        if cell.get("cell_type") == "code":
-            source = cell.get("source", "")
-            change(cell, f"{where}, cell {number}", "".join(source))
-    if notebook == before:
-        return text
-    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-
-
-def _cut(line: str, indent: str) -> str:
-    """`line` without `indent`; a line that has less of it (an empty one) without what it has."""
-    if line.rstrip() == indent.rstrip():
-        return ""
-    return line.removeprefix(indent) if line.startswith(indent) else line.lstrip(" \t")

@@ -6,12 +6,12 @@ What the cell would have set is unset, and a later cell that lacks it says the s
 
 import ast
 import re
-import sys
 from dataclasses import dataclass, field
 from html import escape
 
 from helpers import skipped
 from helpers.grade.task import Task, TaskError, load_task
+from helpers.ranks.pool import the_shell
 
 _TASK = re.compile(r"\bTask ([A-Z][A-Z0-9-]*): ")
 _NAME = re.compile(r"name '(\w+)' is not defined")
@@ -33,7 +33,7 @@ class Undone:
 
 def explain_missing_tasks() -> None:
     """From now on every error of this notebook is looked at. Does nothing outside of a notebook."""
-    shell = notebook_shell()
+    shell = the_shell()
     if shell is not None and not hasattr(shell, KEPT):
         setattr(shell, KEPT, Undone())
         shell.set_custom_exc((Exception,), _show)
@@ -42,7 +42,7 @@ def explain_missing_tasks() -> None:
 
 def forget_missing(task_id: str) -> None:
     """The task has passed, or is skipped: it is missing no more."""
-    if undone := getattr(notebook_shell(), KEPT, None):
+    if undone := getattr(the_shell(), KEPT, None):
         undone.tasks.discard(task_id)
 
 
@@ -72,14 +72,15 @@ def sentence(task: Task, undone: bool, can_skip: bool) -> str:
     """What a cell says that needs a task."""
     if not undone:
         return (
-            f"This cell needs what a cell above sets, which stopped while task {task.id} wasn't "
-            "done. Run that cell again, then this one."
+            f"This cell needs a name from a cell above, which stopped because task {task.id} "
+            "wasn't done. Run that cell again, then this one."
         )
     words = (
         f"This cell needs task {task.id} of lesson {task.notebook}: {task.title} (about "
-        f"{task.minutes} minutes). Write {task.listed('{}()')} in {task.file}, then run it again"
+        f"{task.minutes} minutes). Write {task.listed('{}()')} in {task.file}, then run this cell "
+        "again"
     )
-    return f'{words}; or run skip("{task.id}") to go on without.' if can_skip else f"{words}."
+    return f'{words}; or run skip("{task.id}") to go on without it.' if can_skip else f"{words}."
 
 
 class Card:
@@ -116,7 +117,7 @@ def _show(shell, kind, error, trace, tb_offset=None) -> None:
 
 def _after(result) -> None:
     """What IPython calls after a cell: one that was stopped calmly counts as done."""
-    shell = notebook_shell()
+    shell = the_shell()
     undone = getattr(shell, KEPT)
     task_id, undone.calm = undone.calm, ""
     try:
@@ -131,8 +132,3 @@ def _after(result) -> None:
     for name in names:
         shell.user_ns.pop(name, None)
         undone.owed[name] = task_id
-
-
-def notebook_shell():
-    """The shell of this notebook, or None."""
-    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None

@@ -31,7 +31,7 @@ def check(task_id: str, hint: int = 0) -> Verdict:
         raise ValueError(f"hint must be a number from 1 to {HINTS}, or 0 for none, not {hint!r}")
     root = find_root()
     verdict = _not_begun(load_task(task_id).task, root) or kept_judge().check(task_id, root)
-    remember(verdict, root=root)
+    remember(verdict, root)
     if verdict.passed:
         forget_missing(task_id)
         with suppress(Exception):  # the work is right, whatever it thinks of being loaded twice
@@ -55,20 +55,20 @@ def _after(task: Task) -> str:
     tasks = all_tasks()
     place = [other.id for other in tasks].index(task.id)
     if place + 1 == len(tasks):
-        return "all tasks behind you; make progress shows which you have left out"
+        return "that was the last task; make progress shows which ones you have left out"
     then = tasks[place + 1]
     if then.notebook == task.notebook:
         return f"{then.id}, {then.title}, further down in this lesson"
     return f"read on; the next task is {then.id}, in lesson {then.notebook}"
 
 
-def find_root(start: Path | None = None) -> Path:
-    """The repository to grade: the first folder, from `start` up, that holds tasks and helpers.
+def find_root() -> Path:
+    """The repository to grade: the first folder, from this one up, that holds tasks and helpers.
 
     Where there is none, the repository that contains this grader.
     """
-    start = (start or Path.cwd()).resolve()
-    for folder in (start, *start.parents):
+    here = Path.cwd().resolve()
+    for folder in (here, *here.parents):
         if (folder / "tasks").is_dir() and (folder / "helpers" / "grade").is_dir():
             return folder
     return ROOT

@@ -22,7 +22,7 @@ def page() -> str:
     lines = [
         "# Tasks",
         "",
-        "Written by `make tasks` from the files in [tasks/](../tasks): a test holds them together.",
+        "Written by `make tasks` from the files in [tasks/](../tasks), and tested against them.",
         "",
         f"{len(tasks)} tasks, {sum(t.points for t in tasks)} points, about "
         f"{sum(t.minutes for t in tasks) / 60:.0f} hours. Write the body of the function that a "
@@ -44,7 +44,7 @@ def page() -> str:
             lines += [_row(task) for task in here]
             for task in here:
                 lines += ["", hints(task)]
-    lines += ["", "What the labs of other courses ask, and where: [other_labs.md](other_labs.md)."]
+    lines += ["", "Labs of other courses, and what they find here: [other_labs.md](other_labs.md)."]
     return "\n".join([*lines, ""])
 
 

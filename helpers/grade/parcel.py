@@ -1,14 +1,11 @@
 """Values that travel from the work to the check as plain data: reading them runs no code.
 
 Pickle may call any function where it is read, so a result that the work has pickled could take the
-judge over. A parcel holds numbers, text, bytes, lists, tuples, sets, dicts, tensors, arrays, and
-facts of the lab (`FACTS`); for whatever else was sent, the reader raises ParcelError. Layout: 8
-bytes for the length of a JSON text, the text, and then the bytes of the tensors, one after the
-other.
+judge over. A parcel holds numbers, text, bytes, lists, tuples, sets, dicts, tensors and arrays; for
+whatever else was sent, the reader raises ParcelError. Layout: 8 bytes for the length of a JSON
+text, the text, and then the bytes of the tensors, one after the other.
 """
 
-import dataclasses
-import importlib
 import json
 import math
 import re
@@ -21,9 +18,6 @@ _NUMBERS = re.compile(r"[<>=|][biufc]\d{1,2}")  # NumPy's names of plain numbers
 _DTYPES = (
     "float64 float32 float16 bfloat16 complex64 complex128 int64 int32 int16 int8 uint8 bool"
 ).split()
-
-# Dataclasses of the lab, with plain values in them: the reader makes them anew.
-FACTS = {"Operation": "helpers.hang.operation", "Layout": "helpers.cluster.layout"}
 
 
 class ParcelError(ValueError):
@@ -54,13 +48,13 @@ def unpack(data: bytes) -> Any:
     try:
         (length,) = _LENGTH.unpack_from(data)
         if length > MOST_HEAD:
-            raise ParcelError("what came back is no result (it says too much)")
+            raise ParcelError("what came back isn't a result (it says too much)")
         end = _LENGTH.size + length
         return _Reader(memoryview(data), end).value(json.loads(bytes(data[_LENGTH.size : end])))
     except ParcelError:
         raise
     except Exception as error:  # whatever the work has made of it
-        raise ParcelError(f"what came back is no result ({type(error).__name__})") from None
+        raise ParcelError(f"what came back isn't a result ({type(error).__name__})") from None
 
 
 def _plain(value: Any, blobs: list[bytes]) -> Any:
@@ -73,10 +67,6 @@ def _plain(value: Any, blobs: list[bytes]) -> Any:
     for kind, name in ((list, "list"), (tuple, "tuple"), (set | frozenset, "set")):
         if isinstance(value, kind):
             return {name: [_plain(item, blobs) for item in value]}
-    name = type(value).__name__
-    if dataclasses.is_dataclass(value) and FACTS.get(name) == type(value).__module__:
-        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
-        return {"facts": [name, _plain(fields, blobs)]}
     if isinstance(value, bytes | bytearray):
         return {"bytes": _blob(bytes(value), blobs)}
     module = type(value).__module__.partition(".")[0]
@@ -134,7 +124,7 @@ class _Reader:
     def value(self, plain: Any) -> Any:
         if not isinstance(plain, dict):
             if isinstance(plain, list):
-                raise ParcelError("what came back is no result (list)")
+                raise ParcelError("what came back isn't a result (list)")
             return plain
         ((kind, inside),) = plain.items()
         match kind:
@@ -145,9 +135,6 @@ class _Reader:
                 return {"list": list, "tuple": tuple, "set": set}[kind](items)
             case "bytes":
                 return bytes(self._take(inside))
-            case "facts" if inside[0] in FACTS:
-                made = getattr(importlib.import_module(FACTS[inside[0]]), inside[0])
-                return made(**self.value(inside[1]))
             case "dtype" if inside in _DTYPES:
                 import torch
 
@@ -164,16 +151,16 @@ class _Reader:
 
                 found = np.frombuffer(self._take(inside[2]), np.dtype(inside[0])).copy()
                 return found.reshape(inside[1]) if kind == "array" else found[0]
-        raise ParcelError(f"what came back is no result ({kind!r:.40})")
+        raise ParcelError(f"what came back isn't a result ({kind!r:.40})")
 
     def _shaped(self, numbers: Any, dtype: Any, inside: list) -> Any:
         count = math.prod(inside[1]) * dtype.itemsize
         if count != inside[2] or min(inside[1], default=0) < 0:
-            raise ParcelError("what came back is no result (a tensor of another size)")
+            raise ParcelError("what came back isn't a result (a tensor of another size)")
         return numbers[:count].view(dtype).reshape(inside[1])
 
     def _take(self, count: int) -> memoryview:
         if not isinstance(count, int) or not 0 <= count <= len(self._data) - self._place:
-            raise ParcelError("what came back is no result (it is cut off)")
+            raise ParcelError("what came back isn't a result (it is cut off)")
         self._place += count
         return self._data[self._place - count : self._place]

@@ -79,8 +79,8 @@ def read_roster(path: Path) -> list[Person]:
     if not people:
         heads = ", ".join(rows[0]) if rows else "nothing"
         raise ValueError(
-            f"{path} names nobody: it needs a head with at least one of the columns name, id, "
-            f"login and email (or a gradebook's own), and has {heads}"
+            f"{path} names nobody: its first row needs at least one of the columns name, id, "
+            f"login and email (or a gradebook's own), and holds {heads}"
         )
     return people
 
@@ -91,8 +91,9 @@ def who(name: str, says: str, people: list[Person]) -> tuple[Person | None, str]
     name: of its file or folder. says: the name inside the zip.
     """
     given = CANVAS.match(name) or MOODLE.match(name)
-    stem = ATTEMPT.sub("", name.removesuffix(".zip"))
-    texts = list(given.groupdict().values()) if given else [stem, stem.partition("_")[0]]
+    whole = name.removesuffix(".zip")
+    stem = ATTEMPT.sub("", whole)
+    texts = list(given.groupdict().values()) if given else [whole, stem, stem.partition("_")[0]]
     named = _meant(texts, people)
     claimed = _meant([says], people)
     if len(named) > 1:
@@ -116,7 +117,7 @@ def assign(
     times: dict[str, str] | None = None,
     most: int | None = None,
 ) -> list[dict]:
-    """Give each submission to its person, and choose the one that counts; what is nobody's.
+    """Give each submission to its person, choose the one that counts, and return what is nobody's.
 
     The one with the most points counts, of several the first; `most` lets only so many count, the
     first that were handed in.
@@ -153,7 +154,7 @@ def moment(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text.strip()).astimezone()
     except ValueError:
-        raise ValueError(f"{text!r} is no time: write it as in 2026-10-12T23:59") from None
+        raise ValueError(f"{text!r} is not a time: write it like 2026-10-12T23:59") from None
 
 
 def read_times(path: Path) -> dict[str, str]:

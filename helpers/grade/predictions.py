@@ -62,7 +62,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade.predictions", description="Show what a class predicted."
     )
-    parser.add_argument("folder", type=Path, help="a folder of progress files, one a student")
+    parser.add_argument(
+        "folder", type=Path, help="a folder with one progress file for each student"
+    )
     folder = parser.parse_args(arguments).folder
     if not folder.is_dir():
         print(f"there is no folder {folder}", file=sys.stderr)

@@ -35,24 +35,22 @@ class Guard:
             found = tree(self._pid)
             if len(found) > self._limits.processes:
                 self.reason = (
-                    f"it started more than {self._limits.processes} processes, and was stopped"
+                    f"the work was stopped: it started more than {self._limits.processes} processes"
                 )
             elif memory_of(found, most) > most:
-                self.reason = (
-                    f"it used more than {self._limits.gigabytes:g} GB of memory, and was stopped"
-                )
+                gigabytes = f"{self._limits.gigabytes:g} GB"
+                self.reason = f"the work was stopped: it used more than {gigabytes} of memory"
             if self.reason:
                 end_below(self._pid)
                 return
 
 
 def memory_of(processes: list, most: float) -> int:
-    """The bytes of memory that processes hold together, not closer than it takes to compare them
-    with `most`.
+    """Return the bytes of memory that processes hold together, as closely as `most` asks for.
 
-    All that each can see is quickly known. Where that's more than `most`, the system is asked for
-    the share of each in what several hold, such as a shared map (Linux: the proportional set size):
-    that is slow.
+    What each of them sees is known quickly, but counts shared memory several times. So where that's
+    more than `most`, the system is asked for each one's share (Linux: the proportional set size),
+    which is slow.
     """
     whole = sum(map(_seen, processes))
     return whole if whole <= most else sum(map(_share, processes))
@@ -75,8 +73,8 @@ def _share(process) -> int:
 def end_below(pid: int, itself: bool = True) -> None:
     """Kill a process and all that came from it; or only what came from it.
 
-    First all are stopped, several times, since some are started meanwhile: whoever has lost its
-    parent could not be found any more.
+    First all are stopped, several times, since some are started meanwhile: a process that has lost
+    its parent couldn't be found any more.
     """
     known: dict = {}
     for _ in range(5):
@@ -121,7 +119,7 @@ def _lives(process) -> bool:
 
 
 def adopt() -> None:
-    """From now on, whoever loses a parent below this process becomes its child (Linux only)."""
+    """From now on, adopt every process below this one that loses its parent (Linux only)."""
     if sys.platform == "linux":
         import ctypes
 

@@ -51,7 +51,7 @@ def overview(tasks: list[Task], record: dict[str, dict], noted: dict | None = No
     if following:
         lines.append(
             f"next: lesson {following.notebook}, task {following.id} ({following.title}), about "
-            f"{following.minutes} minutes; all that is left: about {minutes / 60:.0f} hours"
+            f"{following.minutes} minutes; what is left takes about {minutes / 60:.0f} hours"
         )
     else:
         lines.append("everything is done. What will you build?")

@@ -8,7 +8,6 @@ import datetime
 import functools
 import json
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -17,8 +16,7 @@ from helpers.grade.task import Task
 from helpers.grade.verdict import Verdict
 
 NAME = "distributed-ml-lab"
-LONGEST = 240  # minutes: more was no sitting
-MARK = re.compile(r"^\s*#\s*BEGIN SOLUTION\s+(\S+)\s*$", re.MULTILINE)
+LONGEST = 240  # minutes: what took longer wasn't one sitting
 
 
 def progress_file() -> Path | None:
@@ -118,24 +116,22 @@ def holds_solution(root: Path, task: Task) -> bool:
         text = (root / task.file).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
-    return task.id in MARK.findall(text)
+    return f"# BEGIN SOLUTION {task.id}" in map(str.strip, text.splitlines())
 
 
-def remember(verdict: Verdict, path: Path | None = None, root: Path | None = None) -> None:
-    """Note a verdict. A task that has passed stays passed; what cannot be written is let go.
+def remember(verdict: Verdict, root: Path) -> None:
+    """Note a verdict. A task that has passed stays passed; what can't be written is dropped.
 
-    Of a task that isn't done only the moment is noted in which it was met, for the minutes.
+    For a task that isn't done, note only when it was met, because its minutes count from there.
 
-    root: what was graded, where it is known. A file that came with its solution is nobody's work,
-    and is not noted. Nor is anything while lessons are built or tests run.
+    root: what was graded. A file that came with its solution is nobody's work, and isn't noted.
+    While lessons are built, nothing is.
     """
     if os.environ.get("LAB_STATIC") == "1" or verdict.kind == "no file":
         return
-    if root is None and verdict.kind == "not done":
+    if holds_solution(root, verdict.task):
         return
-    if root is not None and holds_solution(root, verdict.task):
-        return
-    path = path or progress_file()
+    path = progress_file()
     if path is None:
         return
     everything, record = read_all(path), read_record(path)
@@ -150,7 +146,7 @@ def remember(verdict: Verdict, path: Path | None = None, root: Path | None = Non
 
 
 def _timed(before: object, passed: bool) -> dict:
-    """When a task was met, and how many minutes later it passed; None where that was no sitting."""
+    """When a task was met, and how many minutes later it passed; None if not in one sitting."""
     now = datetime.datetime.now()
     try:
         met = datetime.datetime.fromisoformat(before["met"])

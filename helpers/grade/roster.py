@@ -27,7 +27,7 @@ def class_csv(grades: dict, people: list[Person], nobody: list[dict]) -> str:
              "submission", "note"]]  # fmt: skip
     for p in people:
         who_is = [safe(text) for text in (p.name, *map(p.get, ("id", "login", "email")))]
-        one, note = p.counted, "; ".join(dict.fromkeys(p.notes)) or ""
+        one, note = p.counted, "; ".join(dict.fromkeys(p.notes))
         if one is None:
             rows.append([*who_is, "", "", *("" for _ in tasks), "", 0, "", "handed in nothing"])
             continue
@@ -98,7 +98,9 @@ def points_of(one: dict) -> dict[str, int]:
 
 
 def write_class(grades: dict, out: Path, title: str, roster: Path, **rules) -> list[str]:
-    """Write class.csv, and what Canvas or Moodle can import; what to tell. Raises ValueError.
+    """Write class.csv, and what Canvas or Moodle can import; return what to print.
+
+    Raises ValueError.
 
     title: of the assignment, as the gradebook knows it. rules: `due`, `times`, `most`.
     """
@@ -118,7 +120,7 @@ def write_class(grades: dict, out: Path, title: str, roster: Path, **rules) -> l
     lines = [f"{len(people) - len(absent)} of {len(people)} people handed in, {late} of them late"]
     lines += [f"handed in nothing: {', '.join(absent)}"] if absent else []
     strange = ", ".join(one["name"] for one in nobody)
-    lines += [f"nobody's on the roster: {strange}"] if nobody else []
+    lines += [f"from nobody on the roster: {strange}"] if nobody else []
     return [*lines, f"written to {out}: {', '.join(name for name in texts if texts[name])}"]
 
 
@@ -127,7 +129,7 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--due", type=moment, help="when it was due, as 2026-10-12T23:59: adds the minutes late")
     add("--times", type=Path, help="a table (submission, time); else the dates of the files count")
-    add("--attempts", type=int, metavar="N", help="of each person, only the first N can count")
+    add("--attempts", type=int, metavar="N", help="only the first N of each person can count")
     add("--title", help="the assignment's name in the gradebook, as in 'Lab DP (4711)'")
 
 
@@ -139,12 +141,12 @@ def rules_of(options: argparse.Namespace) -> dict:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 if the tables were written, 2 if the question was wrong."""
+    """0 if the tables were written, 2 for wrong arguments."""
     parser = argparse.ArgumentParser(
         prog="python -m helpers.grade.roster", description="Give grades to people."
     )
     parser.add_argument("grades", type=Path, help="what --all wrote: build/grades/grades.json")
-    parser.add_argument("roster", type=Path)
+    parser.add_argument("roster", type=Path, help="a table of people: name, id, login or email")
     add_rules(parser)
     options = parser.parse_args(arguments)
     try:

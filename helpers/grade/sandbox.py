@@ -50,7 +50,10 @@ def command(place: Path, tasks: Path) -> list[str]:
     for folder in sorted(above):  # else only root could go through them
         words += ["--perms", "0755", "--dir", str(folder)]
     for name in dict.fromkeys(name for name in shown if name not in inside):
-        words += _link(name) if Path(name).is_symlink() else ["--ro-bind-try", name, name]
+        if Path(name).is_symlink():
+            words += ["--symlink", os.readlink(name), name]
+        else:
+            words += ["--ro-bind-try", name, name]
     if any(ROOT.is_relative_to(name) for name in shown):
         words += ["--tmpfs", str(ROOT)]  # the lab lies below a folder that is shown whole
     for name in dict.fromkeys([*inside, *lab, str(tasks), str(place)]):
@@ -68,10 +71,10 @@ def command(place: Path, tasks: Path) -> list[str]:
 def why_not() -> str:
     """Why work can't be confined here; '' where it can."""
     if sys.platform != "linux":
-        return "only Linux has what it needs"
+        return "the sandbox needs Linux"
     if not shutil.which("bwrap"):
         return CURE
-    return "" if isolation() else "bubblewrap may not make namespaces here"
+    return "" if isolation() else "this system doesn't let bubblewrap make namespaces"
 
 
 @cache
@@ -99,7 +102,3 @@ def become_nobody() -> bool:
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
     return True
-
-
-def _link(name: str) -> list[str]:
-    return ["--symlink", os.readlink(name), name]

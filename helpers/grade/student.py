@@ -12,25 +12,16 @@ import ast
 import json
 import sys
 import textwrap
-import zipfile
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 
-from helpers.grade.folder import Content, FolderError, write_folder
+from helpers.grade.folder import Content, FolderError, write_folder, zip_of
 from helpers.grade.leaks import functions_of, leaked, pieces_of
-from helpers.grade.marks import (
-    Region,
-    find_regions,
-    is_code,
-    map_cells,
-    notebook_cells,
-    replace_regions,
-)
+from helpers.grade.marks import MarkError, Region, find_regions, replace_regions
 from helpers.grade.task import PACKED, ROOT, load_task, task_ids
 from helpers.grade.tracked import MARKER, tracked_files
 from helpers.grade.words import why_not
-from helpers.skipped import INSIDE, definitions
+from helpers.skipped import INSIDE, definitions, first_line
 from helpers.skipped import PACKED as REFERENCES
 
 # What only makes sense with the solutions beside it, or is for teachers.
@@ -38,7 +29,6 @@ LEFT_OUT = (".ci/", "tasks/programs/", "tests/grade/", "TEACHING.md", "docs/exer
 LEFT_OUT += ("docs/teaching/", ".github/")
 README, STUDENTS_README = "README.md", "README.student.md"
 TRUTH = "tasks/truth/"  # goes into an archive: checks need it, and nobody is to read it by accident
-WHEN = (1980, 1, 1, 0, 0, 0)  # zip's first day, so that the same truth gives the same bytes
 
 
 class LeakError(ValueError):
@@ -78,8 +68,9 @@ def student_edition(root: Path = ROOT, with_references: bool = True) -> Edition:
     pieces += [piece for name in truths for piece in pieces_of(functions_of(root / name))]
     for name, content in data.items():
         if regions[name]:
-            content = _with_stubs(name, content.decode(), stubs).encode()
-            edition.stubs += [f"{task} in {name}" for task in _tasks(regions[name])]
+            content = replace_regions(content.decode(), lambda r: stubs[r.task], name).encode()
+            tasks = dict.fromkeys(region.task for region in regions[name])
+            edition.stubs += [f"{task} in {name}" for task in tasks]
         if name.endswith(".ipynb"):
             content = _without_outputs(name, content)
         if task := leaked(content.decode(errors="replace"), pieces):
@@ -92,32 +83,20 @@ def student_edition(root: Path = ROOT, with_references: bool = True) -> Edition:
     if STUDENTS_README in edition.files:
         edition.files[README] = edition.files.pop(STUDENTS_README)
     if truths:
-        packed = {name.removeprefix("tasks/"): (root / name).read_bytes() for name in truths}
-        edition.files[f"tasks/{PACKED}"] = Content(_archive(packed))
+        packed = {n.removeprefix("tasks/"): Content((root / n).read_bytes()) for n in truths}
+        # From a zip with modules Python imports as from a folder.
+        edition.files[f"tasks/{PACKED}"] = Content(zip_of(packed))
     if with_references:
         found = {name: data[name].decode() for name, marked in regions.items() if marked}
         text = json.dumps(_references(found, regions), indent=1, sort_keys=True)
-        edition.files[REFERENCES] = Content(_archive({INSIDE: text.encode()}))
+        edition.files[REFERENCES] = Content(zip_of({INSIDE: Content(text.encode())}))
     return edition
-
-
-def _archive(files: dict[str, bytes]) -> bytes:
-    """A zip; from one with modules Python imports as from a folder."""
-    out = BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            entry = zipfile.ZipInfo(name, WHEN)
-            entry.create_system, entry.compress_type = 3, zipfile.ZIP_DEFLATED
-            archive.writestr(entry, data)
-    return out.getvalue()
 
 
 def _references(texts: dict[str, str], regions: dict[str, list[Region]]) -> dict:
     """{task: {file: {function: its source}}}: of each solution the function or class around it."""
     found: dict[str, dict[str, dict[str, str]]] = {}
     for name, text in texts.items():
-        if not name.endswith(".py"):
-            continue
         lines = text.splitlines()
         nodes = list(definitions(ast.parse(text)))
         for region in regions[name]:
@@ -129,9 +108,8 @@ def _references(texts: dict[str, str], regions: dict[str, list[Region]]) -> dict
             if not around:
                 continue
             function, node = around[-1]  # the innermost
-            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
             last = max(node.end_lineno, region.last)
-            body = textwrap.dedent("\n".join(lines[first - 1 : last]))
+            body = textwrap.dedent("\n".join(lines[first_line(node) - 1 : last]))
             body = replace_regions(body, lambda part: part.body, name)
             found.setdefault(region.task, {}).setdefault(name, {})[function] = body
     return found
@@ -140,42 +118,26 @@ def _references(texts: dict[str, str], regions: dict[str, list[Region]]) -> dict
 def _regions(name: str, content: bytes, ids: list[str]) -> list[Region]:
     """The solutions in one file."""
     # Most files have none; and a file that holds no such word need not be well-formed.
-    if not is_code(name) or b"solution" not in content.lower():
+    if not name.endswith(".py") or b"solution" not in content.lower():
         return []
-    if name.endswith(".py"):
-        return find_regions(content.decode(), name, ids)
-    cells = notebook_cells(content.decode(), name)
-    return [region for where, text in cells for region in find_regions(text, where, ids)]
-
-
-def _with_stubs(name: str, text: str, stubs: dict[str, str]) -> str:
-    """A file with each solution replaced by its stub."""
-
-    def stub(region: Region) -> str:
-        return stubs[region.task]
-
-    if name.endswith(".py"):
-        return replace_regions(text, stub, name)
-
-    def without_solution(cell: dict, where: str, source: str) -> None:
-        new = replace_regions(source, stub, where)
-        if new != source:
-            cell.update(source=new.splitlines(keepends=True))
-
-    return map_cells(text, name, without_solution)
+    return find_regions(content.decode(), name, ids)
 
 
 def _without_outputs(name: str, content: bytes) -> bytes:
-    """A notebook as it is before anybody has run it."""
+    """A notebook as it is before anybody has run it.
 
-    def clear(cell: dict, where: str, source: str) -> None:
+    Raises MarkError for what isn't a notebook, and for one that holds a solution.
+    """
+    try:
+        notebook = json.loads(content)
+        cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    except (json.JSONDecodeError, KeyError, TypeError):
+        raise MarkError(f"{name}: this is not a Jupyter notebook: build it again") from None
+    for cell in cells:
+        if find_regions("".join(cell.get("source", "")), name):
+            raise MarkError(f"{name}: a solution stands in a cell, and belongs in a script")
         cell.update(outputs=[], execution_count=None)
-
-    return map_cells(content.decode(), name, clear).encode()
-
-
-def _tasks(regions: list[Region]) -> list[str]:
-    return list(dict.fromkeys(region.task for region in regions))
+    return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
@@ -184,16 +146,12 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         prog="python -m helpers.grade.student", description="Write the student edition."
     )
     parser.add_argument(
-        "--out", type=Path, help="the folder to write (default: build/student); an old one goes"
+        "--out", type=Path, help="the folder to write (default: build/student); replaces an old one"
     )
     parser.add_argument(
         "--force", action="store_true", help="replace it even if somebody has worked in it"
     )
-    parser.add_argument(
-        "--no-reference",
-        action="store_true",
-        help="leave out what skip() needs",
-    )
+    parser.add_argument("--no-reference", action="store_true", help="leave out what skip() needs")
     options = parser.parse_args(arguments)
     out = (options.out or root / "build" / "student").absolute()
     if (root / MARKER).exists():

@@ -86,7 +86,7 @@ class Submission:
             raise
 
     def observe(self, found: TaskFile, cases: list, limits: Limits) -> Seen:
-        """Run the work on every case; what was observed. Raises WorkFailed and CopyError."""
+        """Run the work on every case; return what was observed. Raises WorkFailed and CopyError."""
         with self._copied(found.task) as (work, lab):
             said = self._ask(found, work, lab, cases, limits)
         printed = "".join(
@@ -95,7 +95,7 @@ class Submission:
         if "results" in said:
             return Seen(said["results"], printed)
         kind = said.get("kind") if said.get("kind") in KINDS else "crash"
-        sentence = said.get("sentence", "what came back is no result")
+        sentence = said.get("sentence", "what came back isn't a result")
         picture = (said["picture"], said.get("alt", "")) if "picture" in said else ()
         details = said.get("details", "")
         raise WorkFailed(kind, sentence, details, picture, printed)
@@ -175,7 +175,7 @@ class _Workshop:
             start_new_session=os.name == "posix",
             **({"user": user, "group": _group_of(user), "extra_groups": []} if user else {}),
         )
-        # Few answers for one order: who sends more wants to fill this process's memory.
+        # Few answers for one order: work that sends more wants to fill this process's memory.
         self._answers: queue.Queue[bytes | str | None] = queue.Queue(maxsize=4)
         self.user = ""
         threading.Thread(target=self._read, daemon=True).start()
@@ -202,7 +202,7 @@ class _Workshop:
                 if "ended" not in told and not said:
                     said = told
         except OSError:
-            pass  # it has gone: why, is said below
+            pass  # it has gone, and below it is said why
         except WorkFailed:
             if not guard.reason:
                 raise
@@ -211,7 +211,7 @@ class _Workshop:
         if guard.reason:
             raise WorkFailed("limit", guard.reason)
         if not said:
-            raise WorkFailed("crash", "the work ended the process in which it was started")
+            raise WorkFailed("crash", "the work ended the process that runs it")
         return said, self._process.poll() is None and sys.platform == "linux"
 
     def printed(self) -> str:
@@ -231,12 +231,12 @@ class _Workshop:
                 raise queue.Empty
             data = self._answers.get(timeout=left)
         except queue.Empty:
-            words = "the process in which the work lives does not answer any more"
+            words = "the process that runs the work no longer answers"
             raise WorkFailed("time-out", words) from None
         if isinstance(data, str):
             raise WorkFailed("crash", data)
         if data is None:
-            raise WorkFailed("crash", "the work ended the process in which it was started")
+            raise WorkFailed("crash", "the work ended the process that runs it")
         try:
             return read_answer(data)
         except ParcelError as error:
@@ -263,18 +263,18 @@ class _Workshop:
 
 
 def read_answer(data: bytes) -> dict:
-    """What a workshop answers. Raises ParcelError for everything else.
+    """Return what a workshop answered. Raises ParcelError for anything else.
 
-    What the results are, the check has to see.
+    What the results are is for the check to see.
     """
     said = unpack(data)
     if not isinstance(said, dict) or not ANSWER.keys() >= said.keys():
-        raise ParcelError("what came back is no result")
+        raise ParcelError("what came back isn't a result")
     for name, value in said.items():
         if not isinstance(value, ANSWER[name]):
-            raise ParcelError(f"what came back is no result ({name})")
+            raise ParcelError(f"what came back isn't a result ({name})")
     if not all(isinstance(text, str) for text in said.get("texts", ())):
-        raise ParcelError("what came back is no result (texts)")
+        raise ParcelError("what came back isn't a result (texts)")
     return said
 
 

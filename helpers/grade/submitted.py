@@ -20,7 +20,7 @@ class SubmissionError(OSError):
 def submissions(folder: Path) -> list[Path]:
     """What lies in a folder, by name: each folder and each zip file is a submission.
 
-    Whatever else is there comes too, so that nobody is forgotten: `refused` says why it is none.
+    Other entries come too, so that nobody is forgotten; `refused` says why they aren't graded.
     Names that begin with "." or "__" are left to the system that made them. Raises SubmissionError
     where there is no submission.
     """
@@ -90,26 +90,26 @@ def unzip(path: Path, to: Path) -> None:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise SubmissionError(
-                f"{path.name} has more than {MOST_BYTES / 1e6:.0f} MB: this is no submission"
+                f"{path.name} has more than {MOST_BYTES / 1e6:.0f} MB: is this the right file?"
             )
         with zipfile.ZipFile(path) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
             if len(entries) > MOST_FILES or sum(e.file_size for e in entries) > MOST_BYTES:
                 raise SubmissionError(
                     f"{path.name} unpacks to more than {MOST_FILES:,} files or "
-                    f"{MOST_BYTES / 1e6:.0f} MB: this is no submission"
+                    f"{MOST_BYTES / 1e6:.0f} MB: is this the right file?"
                 )
             for entry in entries:
                 parts = entry.filename.replace("\\", "/").split("/")
                 kind = stat.S_IFMT(entry.external_attr >> 16)
                 if kind not in (0, stat.S_IFREG):
                     continue  # a link, or stranger: not followed
-                if any(":" in part for part in parts[1:]):  # Windows would leave the folder for it
+                if ":" in entry.filename:  # Windows would leave the folder for it
                     raise SubmissionError(
                         f"{path.name} holds a name with ':' ({entry.filename!r}): rename that file"
                     )
                 target = to.joinpath(*parts)
-                leaves = ".." in parts or parts[0] in ("", "~") or ":" in parts[0]
+                leaves = ".." in parts or parts[0] in ("", "~")
                 if leaves or not target.resolve().is_relative_to(to.resolve()):
                     raise SubmissionError(
                         f"{path.name} wants to write outside of its folder ({entry.filename!r})"

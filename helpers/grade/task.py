@@ -175,30 +175,30 @@ def lab_of(task_id: str) -> str:
     return task_id.rpartition("-")[0] or task_id
 
 
-def all_tasks(folder: Path | None = None) -> list[Task]:
+def all_tasks() -> list[Task]:
     """Every task, in the order of the lessons, and within one as the lesson asks for them."""
-    tasks = [load_task(task_id, folder).task for task_id in task_ids(folder)]
-    places = asked_in_lessons((folder or ROOT / "tasks").parent)
+    tasks = [load_task(task_id).task for task_id in task_ids()]
+    places = asked_in_lessons()
     last = len(places)  # a task that no lesson asks for; these stay in the order of their ids
     return sorted(tasks, key=lambda task: (task.notebook, places.get(task.id, last)))
 
 
-def asked_in_lessons(root: Path = ROOT) -> dict[str, int]:
+def asked_in_lessons() -> dict[str, int]:
     """The ids that lessons check in a cell, and the place of each: 0 for the first."""
     ids: dict[str, None] = {}
-    for path in sorted((root / "notebooks" / "source").glob("[0-9][0-9]_*.py")):
+    for path in sorted((ROOT / "notebooks" / "source").glob("[0-9][0-9]_*.py")):
         text = path.read_text(encoding="utf-8")
         ids |= dict.fromkeys(re.findall(r'^check\("([^"]+)"\)', text, re.MULTILINE))
     return {task_id: place for place, task_id in enumerate(ids)}
 
 
-def tasks_of(names: Iterable[str], folder: Path | None = None) -> list[str]:
+def tasks_of(names: Iterable[str]) -> list[str]:
     """The ids that names stand for: a task ("PP-2"), a lab ("PP") or a lesson ("06").
 
     Those of one name come in the order of `all_tasks`. Raises TaskError for a name that is none of
     these.
     """
-    tasks = {task.id: task for task in all_tasks(folder)}
+    tasks = {task.id: task for task in all_tasks()}
     found: dict[str, None] = {}
     for name in names:
         ids = [
@@ -209,9 +209,8 @@ def tasks_of(names: Iterable[str], folder: Path | None = None) -> list[str]:
         if not ids:
             labs = ", ".join(dict.fromkeys(map(lab_of, tasks)))
             raise TaskError(
-                f"there is no task {name!r}: the tasks are {', '.join(tasks) or 'none'} (one file "
-                f"each in {folder or ROOT / 'tasks'}); a lab ({labs}) or the number of a lesson "
-                "names several"
+                f"there is no task {name!r}: the tasks are {', '.join(tasks)} (one file each in "
+                f"{ROOT / 'tasks'}); a lab ({labs}) or the number of a lesson names several"
             )
         found |= dict.fromkeys(ids)
     return list(found)

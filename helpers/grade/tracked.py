@@ -1,4 +1,4 @@
-"""Which files belong to a repository: those that git tracks; without git, those that look so."""
+"""Which files belong to a repository: those that git tracks; without git, all that nothing made."""
 
 import os
 import subprocess

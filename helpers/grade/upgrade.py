@@ -15,7 +15,7 @@ from helpers.files import write_whole
 from helpers.grade.look import has_stub
 from helpers.grade.notebook import find_root
 from helpers.grade.task import Task, all_tasks
-from helpers.skipped import definitions, with_references
+from helpers.skipped import definitions, first_line, with_references
 
 IMPORTS = ast.Import | ast.ImportFrom
 STUB = re.compile(r"\bTask [A-Z][A-Z0-9-]*-[A-Z0-9]+: ")  # of whatever id: ids were renumbered
@@ -87,8 +87,7 @@ def _asked(old: Path, name: str) -> set[str]:
 
 
 def _source(lines: list[str], node: ast.FunctionDef | ast.ClassDef) -> str:
-    first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-    cut = [line[node.col_offset :] for line in lines[first - 1 : node.end_lineno]]
+    cut = [line[node.col_offset :] for line in lines[first_line(node) - 1 : node.end_lineno]]
     return "\n".join(cut)
 
 
@@ -102,7 +101,8 @@ def _first(node: ast.stmt) -> bool:
 def main(arguments: list[str] | None = None, new: Path | None = None) -> int:
     """0 if the old folder could be read."""
     parser = argparse.ArgumentParser(
-        prog="python -m helpers.grade.upgrade", description=__doc__.splitlines()[0]
+        prog="python -m helpers.grade.upgrade",
+        description="Bring work along from an older edition.",
     )
     parser.add_argument("old", type=Path, help="the folder of the older student edition")
     options = parser.parse_args(arguments)

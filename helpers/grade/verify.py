@@ -3,9 +3,9 @@
 A task's truth (`tasks/truth/`) is a module with
 
     cases(seed)          a list of inputs, plain data, drawn from the seed
-    truth(case)          what right work gives for a case; with ranks, one observation for each
+    truth(case)          what right work returns for a case; with ranks, one observation for each
     MISTAKES             {sentence: the keywords with which `truth` makes this mistake, or a
-                         function of a case, which gives what it leads to}
+                         function of a case, which returns what it leads to}
 
 and, only where the task needs it,
 
@@ -46,7 +46,7 @@ def verify(truth: ModuleType, cases: list, seen: list, ranks: int = 0) -> str | 
         ranks: where it isn't 0, an observation is a list with one entry for each rank.
     """
     if len(seen) != len(cases):
-        return f"{len(seen)} results came back for {len(cases)} cases"
+        return f"results came back for {len(seen)} of {len(cases)} cases"
     wrong = [n for n, case in enumerate(cases) if not agrees(truth, case, seen[n])]
     if not wrong:
         return None
@@ -129,12 +129,12 @@ def differences(
             else:
                 yield _at((*place, str(key)), "is missing")
         for key in seen.keys() - expected.keys():
-            yield _at((*place, str(key)), "is too much")
+            yield _at((*place, str(key)), "should not be there")
     elif isinstance(expected, list | tuple):
         if not isinstance(seen, list | tuple):
             yield _at(place, f"{short(seen)} in place of a list of {len(expected)}")
         elif len(expected) != len(seen):
-            yield _at(place, f"there are {len(seen)}, and there should be {len(expected)}")
+            yield _at(place, f"{len(seen)} entries in place of {len(expected)}")
         else:
             for number, (one, other) in enumerate(zip(expected, seen, strict=True)):
                 yield from differences(one, other, tolerance, (*place, f"number {number}"))

@@ -1,4 +1,4 @@
-"""Text for a person: without what a terminal would obey or no file can hold, and not too long."""
+"""Text for a person: nothing that a terminal obeys or a file can't hold, and not too long."""
 
 import re
 
@@ -33,5 +33,7 @@ def why_not(error: Exception) -> str:
         return "a path holds a null byte; choose another name"
     if not isinstance(error, OSError) or error.strerror is None:
         return plain(str(error))
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"there is no file or folder {error.filename}"
     place = f"{error.filename}: " if error.filename else ""
-    return f"{place}{error.strerror}; choose another folder, or free some space"
+    return f"{place}{error.strerror}; choose another file or folder"

@@ -32,7 +32,7 @@ from helpers.ranks.protocol import receive_bytes, send_bytes
 
 LIBRARIES = ("numpy", "torch.distributed", "psutil", "cloudpickle", "helpers.hang.monitor")
 LIBRARIES += ("helpers.ranks", "helpers.ranks.connect", "helpers.ranks.worker", "helpers.oracle")
-# What works import and the lab gives: else each rank of each check would import it.
+# What work imports from the lab: imported here once, and not by each rank of each check.
 LIBRARIES += ("helpers.grid", "helpers.parallel", "helpers.pipeline", "helpers.ranks.script")
 LIBRARIES += ("helpers.trace", "simplellm.dataloaders", "simplellm.llama", "simplellm.models")
 CAN_FORK = hasattr(os, "fork") and sys.platform == "linux"

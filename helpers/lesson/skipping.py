@@ -1,11 +1,12 @@
 """`skip`: in this kernel the reference takes the place of a task that isn't done."""
 
 from helpers import skipped
-from helpers.grade.missing import Card, forget_missing, notebook_shell
+from helpers.grade.missing import Card, forget_missing
 from helpers.grade.notebook import find_root
 from helpers.grade.record import holds_solution, note_skipped
 from helpers.grade.task import load_task
 from helpers.lesson.shown import put
+from helpers.ranks.pool import the_shell
 
 
 def skip(task_id: str) -> None:
@@ -39,7 +40,7 @@ def skip(task_id: str) -> None:
 
 def offer_skip() -> None:
     """Put `skip` among the names of a notebook: a cell that lacks a task names it."""
-    if shell := notebook_shell():
+    if shell := the_shell():
         shell.user_ns.setdefault("skip", skip)
 
 

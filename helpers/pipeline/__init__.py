@@ -15,7 +15,7 @@ what only watches: trace, checks, counts. `batch` cuts the batch and weights the
 step on processes of its own. `tied` is for a weight that the first and the last stage share.
 """
 
-from helpers.pipeline.batch import count_next_tokens, count_targets
+from helpers.pipeline.batch import count_targets
 from helpers.pipeline.pace import Pace, message_latency
 from helpers.pipeline.paced import PacedStep, run_paced
 from helpers.pipeline.pipeline import Outcome, Pipeline
@@ -27,7 +27,6 @@ __all__ = [
     "PacedStep",
     "Pipeline",
     "add_tied",
-    "count_next_tokens",
     "count_targets",
     "make_tie",
     "message_latency",

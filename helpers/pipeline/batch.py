@@ -50,14 +50,6 @@ def count_targets(targets: Tensor) -> int:
     return int((targets != IGNORED).sum())
 
 
-def count_next_tokens(targets: Tensor) -> int:
-    """Count the targets of a loss that compares position i with token i + 1 of targets (B, S).
-
-    The first token of a sequence is nobody's target, so it doesn't count.
-    """
-    return count_targets(targets[:, 1:])
-
-
 @dataclass
 class BatchLoss:
     """The loss of a batch: the mean over the micro-batches, each weighted by its tokens.

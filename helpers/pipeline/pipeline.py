@@ -55,7 +55,6 @@ class Pipeline:
             micro-batch, so that the gradients are those of the mean over the whole batch.
         recorder: records F, B, I, W, send, recv, and how much is kept.
         pace: lets each action take a chosen time (see `Pace`).
-        ahead: how many receives are posted on each link before they are needed; more of small ones.
         gradients_ready: gradients_ready(stage) is called once per step for each stage of this rank,
             after the last backward (B or W) of that stage. The gradients of its weights are
             complete then, and averaging them over replicas can overlap with the rest of the step.
@@ -75,7 +74,6 @@ class Pipeline:
         tokens: Callable[[Tensor], int] = count_targets,
         recorder: Recorder | None = None,
         pace: Pace | None = None,
-        ahead: int = 3,
         gradients_ready: Callable[[int], None] | None = None,
     ):
         self.schedule, self.stages = check(schedule), dict(stages)
@@ -86,7 +84,7 @@ class Pipeline:
         self.loss, self.tokens = loss, tokens
         self.pace = pace.require(schedule) if pace is not None else None
         self.recorder = recorder or Recorder(self.peers.rank, enabled=False)
-        self.transport = Transport(schedule, self.peers, self.recorder, ahead)
+        self.transport = Transport(schedule, self.peers, self.recorder)
         self.gradients_ready = gradients_ready or (lambda stage: None)
         self.is_first, self.is_last = 0 in self.stages, schedule.stages - 1 in self.stages
         if self.is_last and loss is None:

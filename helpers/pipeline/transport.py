@@ -29,7 +29,9 @@ from helpers.trace import Recorder
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 DIMENSIONS = 8  # of one row of an activation, at most
-SMALL = 2**18  # bytes that may be posted ahead on a link, however many messages they are
+# How many receives are posted on a link before they are needed; and more of them, up to so many
+# bytes: where messages are small, the latency is all that counts.
+AHEAD, SMALL = 3, 2**18
 
 
 # --- the ranks -----------------------------------------------------------------------------------
@@ -154,15 +156,10 @@ class Inbound:
 
 
 class Transport:
-    """The sends and receives of one rank, for one step after the other.
+    """The sends and receives of one rank, for one step after the other."""
 
-    Args:
-        ahead: how many receives are posted on a link before they are needed. More of them are if
-            they are small, up to SMALL bytes: there the latency is all that counts.
-    """
-
-    def __init__(self, schedule: Schedule, peers: Peers, recorder: Recorder, ahead: int = 3):
-        self.schedule, self.peers, self.recorder, self.ahead = schedule, peers, recorder, ahead
+    def __init__(self, schedule: Schedule, peers: Peers, recorder: Recorder):
+        self.schedule, self.peers, self.recorder = schedule, peers, recorder
         of_ranks = messages(schedule)
         mine = of_ranks[peers.rank]
         self.sends = {m.action: (m.peer, m.tag) for m in mine if m.kind == "send"}
@@ -255,7 +252,7 @@ class Transport:
             if not message.announces and message.stage not in self.specs:
                 return
             size = 0 if message.announces else self.specs[message.stage].nbytes(message.micro_batch)
-            if inbound.unused >= self.ahead and inbound.unused_bytes + size > SMALL:
+            if inbound.unused >= AHEAD and inbound.unused_bytes + size > SMALL:
                 return
             self._post(peer)
 

@@ -231,7 +231,7 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # | 18 | [Beyond one machine](18_beyond_one_machine.ipynb) | launchers, slow links, failures |
 # | 19 | [In torch's own words](19_torchs_own_words.ipynb) | the same step in torch's pieces |
 # | 20 | [GPT-2](20_gpt2_two_ways.ipynb) | a translator, split in two ways |
-# | 21 | [Forensics](21_forensics.ipynb) | twelve trainings whose curves look fine |
+# | 21 | [Forensics](21_forensics.ipynb) | twelve training runs that hide a mistake |
 #
 # 00 to 08 build on each other. After them, go where your curiosity takes you.
 

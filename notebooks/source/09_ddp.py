@@ -5,12 +5,12 @@
 #
 # *With twenty minutes: read up to "Your turn", then "How large should a bucket be?"*
 #
-# In lesson 03 the ranks averaged their gradients after backward. So while they average, no
-# processor computes, and while they compute, the network is idle. The two resources take turns, and
-# you pay for both. On a slow link that easily doubles the step.
+# In lesson 03 the ranks averaged their gradients after backward, so no processor computed while
+# they averaged, and the network was idle while they computed. The two take turns and you pay for
+# both, which easily doubles the step on a slow link.
 #
-# But backward doesn't produce its gradients all at once. It produces them layer by layer, and a
-# gradient that is complete could travel while the next one is being computed.
+# But does the network have to wait until backward is over? If some gradients are complete earlier
+# than others, they could travel while the rest are still being computed.
 #
 # **Question.** How much of the communication can hide behind backward, and in how many messages
 # should the gradients travel?
@@ -44,8 +44,8 @@ predict(
 
 # %% [markdown]
 # Autograd can tell us. A **hook** is a function that it calls when something has happened, and
-# `register_post_accumulate_grad_hook` is the one for "the gradient of this parameter is now
-# complete in `.grad`".
+# `register_post_accumulate_grad_hook` registers one for the moment when a parameter's gradient is
+# complete in `.grad`.
 
 # %%
 net = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(4)))
@@ -57,14 +57,14 @@ print(*order)
 reveal("L09-1")
 
 # %% [markdown]
-# So the gradients of the last layer may leave first, while backward computes the layer before. Two
-# things that happen at the same time **overlap**, and communication that overlaps with computing
-# costs nothing extra, as long as there is enough to compute.
+# So the last layer's gradients can leave first, while backward is busy with the layer before it.
+# Two things that happen at the same time **overlap**, and communication that overlaps with
+# computing costs nothing extra, as long as there's enough to compute.
 #
 # ## The price of a message
 #
-# The simplest plan: every gradient travels on its own as soon as it's complete. Beside the flat
-# version of lesson 03, this is what changes:
+# The simplest plan is to send every gradient on its own, as soon as it's complete. Compared with
+# the flat version of lesson 03, this is what changes:
 
 # %%
 show_diff("DP/ddp/flat.py", "DP/ddp/hooks.py", context=1)
@@ -76,9 +76,10 @@ show_diff("DP/ddp/flat.py", "DP/ddp/hooks.py", context=1)
 #
 # $$T_{\text{sent}} = k \cdot 2(n-1)\,\alpha + \tfrac{2(n-1)}{n}\,\beta S.$$
 #
-# The bytes are the same for every $k$. The latency isn't. Our model has 57 parameters, so let's ask
-# about a link with half a millisecond of latency, and compare it with your own machine, by the
-# numbers that lesson 03 has kept.
+# The bytes are the same for every $k$, but the latency isn't. Our model's weights are 57 parameters
+# in torch's sense, which means 57 tensors. So let's ask what 57 messages take on a link with half a
+# millisecond of latency, and compare that with your own machine, using the numbers that lesson 03
+# kept.
 
 # %%
 predict(
@@ -104,19 +105,20 @@ reveal("L09-2")
 # %% [markdown]
 # Neither extreme is good. One message per parameter pays for latency again and again, while a
 # single message has to wait for the last gradient, and then nothing overlaps. The compromise is a
-# **bucket**: some parameters together, which leave when the last of their gradients is complete.
+# **bucket**: a group of gradients that leave together, as soon as the last of them is complete.
 #
-# That's what torch's `DistributedDataParallel`, **DDP**, does. You'll write the central function.
+# That's what torch's `DistributedDataParallel`, or **DDP**, does, and you'll write its central
+# function.
 
 # %% [markdown]
 # ### Your turn: DP-4 · 40 minutes · 20 points
 #
-# Write `Buckets.complete()` in `DP/ddp/buckets.py`. Autograd calls it for every parameter whose
-# gradient is complete. A bucket is one flat tensor, and the gradients of its parameters become
-# views of it, so nothing has to be copied back after the all-reduce. And there's one rule that is
-# easily forgotten: **all ranks must start their all-reduces in the same order**, because a
-# collective has no name by which the ranks could recognize it. A bucket that is complete too early
-# therefore waits for those before it.
+# Write `Buckets.complete()` in `DP/ddp/buckets.py`. Autograd calls it each time the gradient of a
+# parameter is complete. A bucket is one flat tensor, and the gradients of its parameters become
+# views of it, so nothing has to be copied back after the all-reduce. One rule is easily forgotten:
+# **all ranks must start their all-reduces in the same order**, because a collective has no name by
+# which the ranks could recognize it. A bucket that is complete before its turn therefore waits for
+# those ahead of it.
 
 # %%
 check("DP-4")
@@ -124,8 +126,8 @@ check("DP-4")
 # %% [markdown]
 # ## Four ways, one result
 #
-# Three ranks train with each way and with torch's DDP. First the question of every lesson: is it
-# still the same training? And how many messages does it take?
+# Three ranks train with each of our three ways and with torch's DDP. First the question of every
+# lesson: is it still the same training? And then, how many messages does each way take?
 
 
 # %%
@@ -155,24 +157,26 @@ last = [ranks[0][way][0][-1] for way in ways]
 claim(max(last) - min(last) < 1e-3, "The four losses agree: only the order of additions differs.")
 
 # %% [markdown]
-# DDP and our buckets cut differently: DDP closes a bucket once it has passed its size, and its
-# first one is small on purpose (1 MiB by default), so that the network has something to do early.
+# DDP cuts its buckets a little differently: it closes one only after it has grown past the given
+# size, where ours stay below it. In both the first bucket is small on purpose (1 MiB by default),
+# so that the network has something to do early.
 #
 # ## How large should a bucket be?
 #
 # Now the experiment that decides. We need a link on which communication matters, so the lesson
-# measures how long your machine computes, and `slow_link` then holds every message back as a link
-# would on which sending takes equally long. Two ranks, and the size of a bucket goes from "every
-# gradient alone" to "all in one".
+# measures how long your machine computes and then uses `slow_link` to hold every message back, as
+# if on a link where sending takes just as long. Two ranks train on it, and the size of a bucket
+# goes from "every gradient alone" to "all in one".
 #
-# First the prediction. We measure, without any message, when each gradient is complete. Then a
-# bucket begins when its last gradient is complete *and* the bucket before it has arrived, because
-# the link carries one message at a time:
+# We can also predict the result. Without sending anything, we measure when each gradient is
+# complete. A bucket then begins its trip when its last gradient is complete *and* the bucket before
+# it has arrived, because the link carries one message at a time:
 #
 # $$\text{begin}_i = \max(\text{complete}_i,\ \text{end}_{i-1}), \qquad
 # \text{end}_i = \text{begin}_i + 2(n-1)\alpha + \tfrac{2(n-1)}{n}\beta S_i,$$
 #
-# and the step takes until the last bucket has arrived. `DP/ddp/sweep.py` does both.
+# and the step ends when the last bucket has arrived. `DP/ddp/sweep.py` predicts the steps this way,
+# and measures them.
 
 # %%
 predict(
@@ -211,8 +215,8 @@ claim(
 reveal("L09-3", ratio=swept[best] / computed)
 
 # %% [markdown]
-# Here are the three predicted steps beside each other: the left arm of the curve, the bottom and
-# the right arm.
+# Here are three of the predicted steps, one below the other: the right end of the curve, its lowest
+# point, and its left end.
 
 # %%
 arms = {"each alone": sizes[0], f"{best:g} MB": best, "all in one": sizes[-1]}
@@ -220,18 +224,20 @@ show(compare({name: steps_of[mb] for name, mb in arms.items()}))
 
 # %% [markdown]
 # Two things bound the best step from below. It can't be shorter than the longer of computing and
-# sending, and sending can't start before backward does, so the forward is never hidden. Where
-# sending takes much less time than backward, there's little to save; where it takes much more, the
-# step is all communication, and no bucket helps. So before you tune a bucket, compare the two.
+# sending, and sending can't start before backward does, so nothing is ever hidden behind the
+# forward. If sending takes much less time than backward, there's little to save; if it takes much
+# more, the step is nearly all communication, and no bucket helps. So before you tune a bucket,
+# compare the two.
 #
-# The curve also says what to do on another machine. With a higher latency the left arm becomes
-# steeper, and larger buckets pay; with more ranks it does too, because a ring makes $2(n-1)$ steps.
-# That's why Megatron-LM lets its buckets grow with the number of replicas.
+# The curve also says what to do on another machine. With a higher latency its right arm, where
+# messages are many, becomes steeper, so larger buckets pay. The same goes for more ranks, because a
+# ring makes $2(n-1)$ steps, and that's why Megatron-LM lets its buckets grow with the number of
+# replicas.
 #
 # ## Side by side
 #
-# On the same link, all four ways with a real optimizer, and torch's DDP among them. Of each the
-# fastest step counts: a slow one tells you what else your computer was doing.
+# Now all four ways, torch's DDP among them, train on the same link. We keep the fastest step of
+# each, because a slow one only tells you what else your computer was doing.
 
 
 # %%
@@ -258,21 +264,22 @@ claim(0.6 < ratio < 1.5, f"Our buckets take {ratio:.2f} of DDP's time on this li
 show(compare({"flat": each["flat"][1], "buckets": each["buckets"][1]}))
 
 # %% [markdown]
-# In the lower half the all-reduces begin while the rank still goes backward. (`bench/ddp.py` races
-# our buckets against DDP more strictly: without a slow link, in the same ranks, a step of each in
-# turn.)
+# In the lower half the all-reduces begin while the rank is still computing its backward.
+# (`bench/ddp.py` races our buckets against DDP more strictly: without a slow link, on the same
+# ranks, one step of each in turn.)
 #
-# Is it free, then? On this link, yes: it only waits. On GPUs it isn't. NCCL's collectives are
-# kernels themselves: they occupy some of the streaming multiprocessors and part of the memory
-# bandwidth, and the matrix products below them get slower. DeepSeek-V3 set 20 of an H800's 132
-# multiprocessors aside for communication ([2412.19437](https://arxiv.org/abs/2412.19437), section
-# 3.2.2). Overlap still pays, but a step with perfect overlap takes a little more than the longer of
-# the two.
+# Is overlap free, then? Compare the two backwards in the picture. A message that's held back only
+# waits, but adding and copying take a core, and where cores are scarce, backward takes longer while
+# messages travel. On GPUs it's much the same. NCCL's collectives are kernels themselves: they
+# occupy some of the streaming multiprocessors and part of the memory bandwidth, and the matrix
+# products that run at the same time get slower. DeepSeek-V3 set 20 of an H800's 132 multiprocessors
+# aside for communication ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2). Overlap
+# still pays, but a step with perfect overlap takes a little more than the longer of the two.
 #
 # ## Tied weights
 #
-# Some models use the embedding a second time, as their head: **tied weights**. Its gradient has two
-# parts, one from the head and one from the embedding.
+# Some models use the embedding a second time, as their head. The gradient of such **tied weights**
+# has two parts, one from the head and one from the embedding.
 
 # %%
 predict(
@@ -320,24 +327,25 @@ reveal("L09-4")
 
 # %% [markdown]
 # Parameter 2 is the tied weight. The hook fires only when both parts have been added, so no half
-# gradient ever leaves; but the other buckets have to keep the order, and they wait behind it. After
-# the first backward, our buckets and DDP's are rebuilt, in the order in which the gradients
-# became complete on rank 0. From then on the tied weight comes last, and no bucket waits for it.
+# gradient ever leaves; but the other buckets have to keep the order, and they wait behind it.
+# That's why our buckets, and DDP's too, are rebuilt after the first backward, in the order in which
+# the gradients became complete on rank 0. From then on the tied weight comes last, and no other
+# bucket waits for it.
 #
 # ## Sending less
 #
-# When sending takes longer than computing, no bucket helps, and fewer bytes are the only way out.
-# DDP calls a **communication hook** for each bucket in place of its all-reduce, and the hook may do
-# what it wants. Two of the classics:
+# When sending takes longer than computing, no choice of buckets can hide it, and the only way out
+# is to send fewer bytes. DDP can call a **communication hook** for each bucket in place of its
+# all-reduce, and the hook may do what it wants. Two of the classics:
 #
-# - **16 bits.** Half of the bytes; the mean is rounded. It's in torch as `fp16_compress_hook`.
-# - **Top-k.** Send only the largest one percent, as pairs of value and place. What isn't sent is
-#   lost, or, with **error feedback**, kept and added to the next step's gradient.
+# - **16 bits.** Half the bytes, and the mean is rounded. Torch has it as `fp16_compress_hook`.
+# - **Top-k.** Send only the largest one percent, as pairs of a value and its index. What isn't sent
+#   is lost, or, with **error feedback**, kept and added to the next step's gradient.
 
 # %%
 predict(
     "L09-5",
-    "Each rank sends only the largest 1 % of its gradients, and drops the rest. What does it do to "
+    "Each rank sends only the largest 1 % of its gradient and drops the rest. What does this do to "
     "the training, and what does error feedback change?",
     "nothing much either way: the largest gradients are what matters",
     "dropping slows the training down; with feedback most of that comes back",
@@ -362,43 +370,44 @@ by_hook = launch(
 # %%
 end = {name: sum(run[-10:]) / len(run[-10:]) for name, run in by_hook.items()}
 print(*(f"{name}: {loss:.2f}" for name, loss in end.items()), sep="\n")
-claim(abs(end["16 bits"] - end["32 bits"]) < 0.1, "With 16 bits the training can't be told apart.")
+claim(abs(end["16 bits"] - end["32 bits"]) < 0.1, "16 bits end within 0.1 of what 32 bits reach.")
 show(curves({name: by_hook[name] for name in ("32 bits", "1 %, dropped", "1 %, feedback")}))
 reveal("L09-5", kept=end["1 %, feedback"], dropped=end["1 %, dropped"], full=end["32 bits"])
 
 # %% [markdown]
 # Error feedback comes with a proof for SGD, where a gradient that arrives late still moves the
-# weights by the same amount. Our run uses Adam, which divides each gradient by its usual size, and
-# a sum that arrives rarely and all at once isn't usual. 1-bit Adam solves that by freezing these
-# sizes after a warm-up, and then compresses ([2102.02888](https://arxiv.org/abs/2102.02888)). Try
-# `--optimizer sgd --lr 0.3` in `small` as well.
+# weights by the same amount. But our run uses Adam, which divides each gradient by its usual size,
+# and a sum that arrives rarely and all at once doesn't have the usual size. 1-bit Adam solves this
+# by freezing these sizes after a warm-up and compressing only from then on
+# ([2102.02888](https://arxiv.org/abs/2102.02888)). To compare, add the flags `--optimizer sgd --lr
+# 0.3` to `small`.
 
 # %% [markdown]
 # ## In practice
 #
-# Three switches of DDP that you will meet:
+# Three switches of DDP that you'll meet:
 #
-# - `no_sync()`: with gradient accumulation, only the last micro-batch may average. Inside
-#   `with model.no_sync():` the hooks only add up. Forget it, and each of $k$ micro-batches sends
-#   everything; the result is the same, and the traffic $k$ times as large.
+# - `no_sync()`: with gradient accumulation, only the last micro-batch may average. Inside `with
+#   model.no_sync():` the gradients are only added up. If you forget it, each of the $k$
+#   micro-batches sends everything: the result is the same, but the traffic is $k$ times as large.
 # - `find_unused_parameters=True`: a parameter that takes no part in this step's loss never calls
-#   its hook, so its bucket never fills, and torch ends the next step with an error. With it,
-#   DDP walks through the graph before each backward and marks such parameters as complete, which
-#   costs time. Our `finish` simply sends what's left, with zeros for what wasn't used.
-# - `gradient_as_bucket_view=True`: the gradients live in the buckets, as ours do, and a copy of the
-#   size of the model is saved.
+#   its hook, so its bucket never fills, and torch ends the next step with an error. With this
+#   switch, DDP walks through the graph before each backward and marks such parameters as complete,
+#   which costs time. Our `finish` simply sends what's left, with zeros for what wasn't used.
+# - `gradient_as_bucket_view=True`: the gradients live in the buckets, as ours do, which saves a
+#   copy as large as the model.
 #
-# A model has 100 MB of gradients, and a bucket holds at most 25 MB. The last layer alone has 60 MB,
-# and each of the other 40 layers has 1 MB. How many buckets are there? (With one size for all
-# buckets, cut as ours do.)
+# Two numbers to check yourself with. A model has 100 MB of gradients, and a bucket holds at most 25
+# MB. The last layer alone has 60 MB, and each of the other 40 layers has 1 MB. How many buckets are
+# there? (Take one size for all buckets, and cut as our code does.)
 
 # %%
 mine = None
 answer("L09-6", mine)
 
 # %% [markdown]
-# And with `no_sync`: 8 micro-batches are accumulated, the gradients fill 4 buckets. How many
-# all-reduces does a rank take part in for one update, if somebody forgets `no_sync`?
+# And one about `no_sync`: 8 micro-batches are accumulated, and the gradients fill 4 buckets. How
+# many all-reduces does a rank take part in for one update, if you forget `no_sync`?
 
 # %%
 mine = None
@@ -408,11 +417,12 @@ answer("L09-7", mine)
 # ## What to remember
 #
 # - A gradient is complete when backward has passed its layer, and a hook tells you.
-# - A message costs alpha + beta x bytes. Many small ones pay for latency, a single one can't
-#   overlap, and between them lies the best bucket.
-# - The step can't be shorter than the longer of computing and sending.
+# - A message costs alpha + beta x bytes. Many small ones pay for latency, and a single one can't
+#   overlap; the best bucket lies in between.
+# - The step can't be shorter than the longer of computing and sending, and nothing can be sent
+#   during the forward.
 # - All ranks must start their all-reduces in the same order.
-# - A tied weight is complete last, so buckets are remade after the first step.
+# - A tied weight is complete last, so the buckets are rebuilt after the first step.
 #
 # ## In the wild
 #

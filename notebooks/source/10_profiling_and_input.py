@@ -39,16 +39,17 @@ sys.path[:0] = ["../DP/ddp"]
 # ## A program to look at
 #
 # `DP/ddp/profile_ddp.py` trains `torch.nn.Transformer` on pairs of vector sequences, on one device
-# or by DDP. Its encoder reads a source, and its decoder predicts the target, vector by vector. A
-# model that always says 0 has a loss of 1. Four of its functions are yours, and each of them is a
-# classic mistake if you get it wrong.
+# or with DDP. The encoder reads a source, and the decoder predicts the target, vector by vector. (A
+# model that always predicts 0 has a loss of 1.) You'll write four of the program's functions, and
+# each is a place where a classic mistake is made.
 
 # %% [markdown]
 # ### Your turn: PF-1 · 15 minutes · 5 points
 #
 # Write `choose_device()` in `DP/ddp/devices.py`. The same script should run on a laptop without a
-# GPU, on one GPU without a launcher, and as eight ranks on eight GPUs.
-# `int(os.environ["LOCAL_RANK"])` fails in the first two cases, and it's in many published scripts.
+# GPU, on one GPU without a launcher, and as eight ranks on eight GPUs. The usual
+# `int(os.environ["LOCAL_RANK"])`, which stands in many published scripts, fails in the first two
+# cases.
 
 # %%
 check("PF-1")
@@ -56,9 +57,10 @@ check("PF-1")
 # %% [markdown]
 # ### Your turn: PF-5 · 20 minutes · 10 points
 #
-# Write `Forecaster.forward()` in `DP/ddp/transformer.py`. A decoder that reads the vector it has to
-# predict learns to copy it, and its loss then looks wonderful. So the target is shifted by one
-# place, and a mask hides the rest.
+# Write `Forecaster.forward()` in `DP/ddp/transformer.py`. A decoder that may read the vector it has
+# to predict ends with a wonderful loss, and it's easy to build one by accident. To prevent this,
+# the decoder reads the target one place late, and a mask keeps each place from looking at later
+# ones.
 
 # %%
 check("PF-5")
@@ -66,15 +68,17 @@ check("PF-5")
 # %% [markdown]
 # ### Your turn: PF-4 · 30 minutes · 15 points
 #
-# Write `train_step()` in `DP/ddp/precision.py`: one step in half precision, with weights in
-# float32. It also sets the marks by which you'll find forward, backward and update in a profile.
+# Write `train_step()` in `DP/ddp/precision.py`: one step in half precision, in which GPUs multiply
+# much faster, but with weights in float32, because an update is often smaller than what a 16-bit
+# number can resolve. The function also sets the marks by which you'll find forward, backward and
+# update in a profile.
 
 # %%
 check("PF-4")
 
 # %% [markdown]
-# What does it look like when one forgets the shift and the mask? Two models train on the same data,
-# and one of them reads the very target that it should predict.
+# What does training look like if you forget the shift and the mask? Two models train on the same
+# data, and one of them reads the very target it should predict.
 
 
 # %%
@@ -117,7 +121,8 @@ show(curves(seen, y="squared error"))
 ends = {name: sum(found[-8:]) / len(found[-8:]) for name, found in seen.items()}
 claim(
     ends["reads its target"] < ends["shifted and masked"],
-    f"{ends['reads its target']:.2f} against {ends['shifted and masked']:.2f} at the end",
+    f"{ends['reads its target']:.2f} at the end, against {ends['shifted and masked']:.2f}, "
+    "for the model that reads its target",
 )
 
 # %%
@@ -144,9 +149,9 @@ reveal("L10-1", honest=errors["shifted and masked"], peeking=errors["reads its t
 # %% [markdown]
 # ## Where does the time go?
 #
-# torch has a profiler. It sees every operator, in C++ too, and on a GPU every kernel. The first
-# steps of a run are slow, and so is the profiler when it starts, so it follows a schedule: here it
-# waits for one step, warms up for one, and records two.
+# PyTorch comes with a profiler, which sees every operator, also those called from C++, and on a GPU
+# every kernel. The first steps of a run are slow, and the profiler itself is slow when it starts,
+# so it follows a schedule: here it waits for one step, warms up for one, and records two.
 
 
 # %%
@@ -172,7 +177,8 @@ def profiles(*runs, ranks):
 # %%
 predict(
     "L10-2",
-    "Two ranks train by DDP on your cores. What has the largest share of a step after computing?",
+    "Two ranks train with DDP on your cores. After computing, what takes the largest share of a "
+    "step?",
     "communication: the all-reduces, and the waiting in them",
     "input: making the batches",
     "idle: nothing of all this",
@@ -203,11 +209,11 @@ reveal("L10-2", second=max(after, key=after.get))
 # %% [markdown]
 # The buckets are small here (0.2 MB), so you can see several all-reduces below the backward, as
 # lesson 09 promised. "Communication" in the numbers is only what no computing hides. Where a rank
-# waits in an all-reduce for the other one, the picture is hatched, and there no faster network
-# would help: a late rank is a problem of balance.
+# waits in an all-reduce for the other one, the picture is hatched. A faster network wouldn't
+# shorten that: a late rank is a problem of load balance.
 #
-# Each rank leaves a table beside its trace, sorted by total time, which includes all that was
-# called from there. These are its first lines, for two steps.
+# Each rank leaves a table beside its trace, sorted by total time, in which an operator's time
+# includes everything it called. These are the table's first lines, for two steps.
 
 # %%
 for line in table.splitlines()[5:13]:
@@ -215,9 +221,9 @@ for line in table.splitlines()[5:13]:
     print(f"{' '.join(name):44} {total:>10} {calls:>5} calls")
 
 # %% [markdown]
-# Names such as "forward" come from the marks of your `train_step`. Without marks you'd see
-# operators, and not your own words. The profiler can tell more, and everything it tells costs time,
-# so switch on only what you ask for:
+# Names such as "forward" come from the marks of your `train_step`. Without them you'd see operators
+# only, and not the words you think in. The profiler can tell more, but everything it records costs
+# time, so switch on only what you need:
 #
 # | flag | tells |
 # |---|---|
@@ -226,13 +232,13 @@ for line in table.splitlines()[5:13]:
 # | `--with-stack` | the line of Python that called it |
 # | `--with-flops` | the FLOPs of the matrix products |
 #
-# `python -m helpers.trace traces/*.json` prints the shares of any profile, and each trace opens in
-# [Perfetto](https://ui.perfetto.dev) too, with its thousands of operators.
+# `python -m helpers.trace traces/*.json` prints the shares of any profile. Each trace also opens in
+# [Perfetto](https://ui.perfetto.dev), with all of its thousands of operators.
 #
 # ## Would a faster network help?
 #
-# Before anyone buys one, compute what it has to carry. DDP sends every gradient once a step,
-# however large the batch is, so the parameters are all you have to count.
+# Before you buy one, compute what it has to carry. DDP averages every gradient once a step, however
+# large the batch is, so the parameters are all you have to count.
 
 # %% [markdown]
 # ### Your turn: PF-2 · 25 minutes · 10 points
@@ -255,8 +261,9 @@ for name, size in SIZES.items():
     print(f"{name:6} {count:11,} parameters, at least {1e3 * seconds:7.2f} ms for an all-reduce")
 
 # %% [markdown]
-# Compare the first line with the picture above: the all-reduces there are longer, mostly because
-# the two ranks and their messages share the cores.
+# Compare the line of the small model with the picture above, which shows the same model: its
+# all-reduces are longer in total, because each bucket pays for its own latency, and because the two
+# ranks and their messages share the cores.
 #
 # How many bytes of gradients, in float32, does each rank average in a step of `--size lab`?
 
@@ -270,9 +277,10 @@ answer("L10-3", mine)
 # %% [markdown]
 # ## Input
 #
-# Data that fits into memory is easy. Most doesn't: it's read from files, batch by batch, while an
-# expensive machine waits. Here are five inputs with the same numbers. The files were just written,
-# so the operating system still has them in memory, and what differs is the work each format makes.
+# Data that fits into memory is easy. Most doesn't, so it's read from files, batch by batch, while
+# an expensive machine waits. Below we compare five inputs that hold the same numbers: memory, and
+# four kinds of files. We read the files right after writing them, while the operating system still
+# has them in memory, so what differs isn't the disk but the work that each format makes.
 
 # %% [markdown]
 # ### Your turn: PF-3 · 15 minutes · 10 points
@@ -280,7 +288,7 @@ answer("L10-3", mine)
 # Write `FromFile.handle()` in `DP/ddp/inputs.py`. A `DataLoader` may read with **workers**,
 # processes that prepare the next batches. If the data set opened its file in the constructor, a
 # forked worker would share the position in the file, and HDF5's caches, with its parent and its
-# siblings: sometimes that crashes, and sometimes it returns the wrong rows in silence.
+# siblings: sometimes that crashes, and sometimes it silently returns the wrong rows.
 
 # %%
 check("PF-3")
@@ -288,8 +296,8 @@ check("PF-3")
 # %%
 predict(
     "L10-4",
-    "HDF5 is the format of many simulations: it keeps names, groups and compressed parts. How much "
-    "longer does reading a batch take than taking the same one from memory?",
+    "HDF5 is the format of many simulations: it keeps names, groups and compressed parts. How long "
+    "does reading a batch take, compared with taking the same one from memory?",
     "less than one and a half times as long",
     "two to four times as long",
     "five times as long, or more",
@@ -321,8 +329,8 @@ for kind, found in fastest.items():
 reveal("L10-4", ratio=fastest["hdf5"] / fastest["memory"])
 
 # %% [markdown]
-# Whether that matters depends on the step, so let's look at a step. One rank trains from memory,
-# from HDF5, and from HDF5 with a worker.
+# Whether that matters depends on how long the rest of a step takes, so let's look at whole steps.
+# One rank trains from memory, from HDF5, and from HDF5 with a worker.
 
 # %%
 small = "--src-shape 128 1 64 --tgt-shape 128 20 64 --epochs 1"
@@ -335,10 +343,11 @@ for name, share in found.items():
 show(in_lanes(traces[1]))
 
 # %% [markdown]
-# The picture is HDF5 without a worker. A worker is a separate process, so its time isn't in the
-# trace of its rank, and it needs a free core: where all cores compute already, the input gains only
-# what the model loses. The rule of thumb: workers hide input as long as
-# preparing a batch takes less than (workers x step).
+# The picture shows HDF5 without a worker. (Its title counts the time for input as idle, because the
+# rank isn't computing.) A worker is a separate process, so its time isn't in the trace of its rank,
+# and it needs a core to itself: where all cores are computing already, the input gains only what
+# the model loses. Where there are enough cores, workers hide the input as long as one of them
+# prepares a batch in less than (workers x step).
 #
 # A batch takes 120 ms to prepare and a step 50 ms. How many workers does a rank need, so that it
 # never waits for input?
@@ -350,10 +359,11 @@ answer("L10-5", mine)
 # %% [markdown]
 # ## `torch.compile`
 #
-# If computing has the largest share, a compiler may help. torch runs one operator after the other,
-# and each of them reads its inputs from memory and writes its result back. `torch.compile` joins
-# them: it writes C++ (Triton on a GPU) in which the numbers stay in registers from the first
-# operator to the last. That's worth most where operators are memory-bound, like these six.
+# If computing has the largest share, a compiler may help. By default torch runs one operator after
+# the other, and each of them reads its inputs from memory and writes its result back.
+# `torch.compile` **fuses** them: it writes C++ (Triton on a GPU) in which the numbers stay in
+# registers from the first operator to the last. That's worth most where operators are memory-bound,
+# like the seven of the function below.
 
 
 # %%
@@ -373,11 +383,11 @@ def timed(function, x, rounds):
 # %%
 predict(
     "L10-6",
-    "Compiled, the six operators become one. Running the compiled function gets faster, but "
-    "compiling takes time as well. After how many calls has it paid off?",
+    "Compiled, the seven operators become one. Each call gets faster, but compiling takes time as "
+    "well. After how many calls has it paid off?",
     "after the first call",
-    "after a hundred or more",
-    "never: the products take the time, not such small operators",
+    "only after many calls: dozens, or hundreds",
+    "never: matrix products take the time, not such small operators",
 )
 
 # %%
@@ -393,51 +403,55 @@ calls = first / gain
 reveal("L10-6", calls=calls)
 
 # %% [markdown]
-# The same holds for a whole model: `profile_ddp.py --compile --profile` shows the fused operators
-# in its table, and `record_function` marks inside a compiled model are ignored, so put them around
-# it. Compiling the whole Transformer takes a minute or more of a core. Over 10,000 steps that's
-# nothing; in a run of ten steps it's all you measure.
+# The same holds for a whole model, which takes much longer to compile: over 10,000 steps that's
+# nothing, but in a run of ten steps it's all you measure. `profile_ddp.py --compile --profile`
+# shows the fused operators in its table. Marks by `record_function` inside a compiled model are
+# ignored, so put them around it.
 #
-# ## Easily got wrong
+# ## Easy to get wrong
 #
-# - DDP *averages* the gradients: more ranks don't make an update smaller, they make steps fewer.
-#   With SGD a learning rate in proportion makes up for that, with a warm-up
-#   ([1706.02677](https://arxiv.org/abs/1706.02677)); with Adam one usually takes the square root
-#   (`--lr-rule`).
+# - DDP *averages* the gradients, so with more ranks an update is no larger than before, but an
+#   epoch has fewer of them. With SGD, a learning rate that grows in proportion makes up for that,
+#   after a warm-up ([1706.02677](https://arxiv.org/abs/1706.02677)); with Adam it usually grows
+#   with the square root (`--lr-rule`).
 # - You call no collective, but DDP does: it broadcasts the weights at the start, and averages
 #   buckets during backward. You've seen both.
-# - With one seed, all ranks draw the same dropout. Weights are equal by DDP's broadcast, the
-#   order of the data by the sampler's seed, but dropout should differ.
+# - Ranks with the same seed draw the same dropout. The weights must be the same everywhere, and
+#   DDP's broadcast sees to that; so must the shuffling of the data, for which the sampler has a
+#   seed that all ranks share. But dropout should differ, so give each rank a seed of its own for
+#   it.
 # - A profiler that was started must be stopped: `with` does it, even after an error.
-# - On a GPU, Python's clock measures how long it took to *enqueue* a kernel. Ask the profiler, or
-#   synchronize first.
+# - On a GPU, Python's clock only measures how long it takes to *enqueue* a kernel. Ask the
+#   profiler, or synchronize before you read the clock.
 #
 # ## What to remember
 #
-# - Measure first: computing, communication, input, or nothing. Then improve the largest.
+# - Measure first how much of a step is computing, communication, input, and nothing. Then improve
+#   the largest.
 # - Communication counts only where nothing hides it, and waiting for a late rank isn't the
 #   network's fault.
 # - A loss that looks too good is a bug until you've asked the model to predict.
 # - Workers hide input behind computing, if there's a core for them. Each process opens its own
 #   file.
-# - Compiling pays over many steps.
+# - Compiling takes time, so it pays only over many steps.
 #
 # ## In the wild
 #
-# - Meta feeds its training clusters with tens of terabytes a second, and calls the pipeline that
-#   stores and prepares this data the factor that is beginning to limit training
+# - Meta feeds its training clusters with tens of terabytes a second, and says that the pipeline
+#   that stores and prepares this data is becoming the dominant limit on training
 #   ([2108.09373](https://arxiv.org/abs/2108.09373), abstract).
-# - Llama 3's training had 41 to 43 % MFU ([2407.21783](https://arxiv.org/abs/2407.21783), table 4):
-#   more than half of each second isn't matrix products.
+# - Llama 3 405B reached 41 to 43 % MFU at 8,192 tokens a sequence
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), table 4): the model's FLOPs, divided by what
+#   the GPUs could do at their peak. More than half of that peak went unused.
 # - PyTorch 2's paper reports a geometric mean of 1.41 times faster training on an A100, over more
 #   than 180 models, from `torch.compile` ([ASPLOS 2024](https://doi.org/10.1145/3620665.3640366),
 #   abstract).
 #
-# To read: `maybe_enable_profiling` in torchtitan (`torchtitan/tools/profiling.py`), which records
-# a step now and then in a run of weeks, and `_MultiProcessingDataLoaderIter` in
-# `torch/utils/data/dataloader.py`, whose long comment tells what can go wrong with workers.
+# To read: `maybe_enable_profiling` in torchtitan (`torchtitan/tools/profiling.py`), which records a
+# step now and then in a run of weeks, and `_MultiProcessingDataLoaderIter` in
+# `torch/utils/data/dataloader.py`, whose long comment lists what can go wrong with workers.
 #
 # ## Where next
 #
-# All of this assumed that the model fits on every rank. [Lesson 11](11_sharding.ipynb) takes the
-# same gradients, weights and states apart, so that no rank holds all of them.
+# All of this assumed that the model fits on every rank. [Lesson 11](11_sharding.ipynb) divides
+# weights, gradients and optimizer states among the ranks, so that none of them holds everything.

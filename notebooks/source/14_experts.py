@@ -6,13 +6,13 @@
 # *With twenty minutes: read up to the picture of the dispatch, do EP-1, and look at the heat map.*
 #
 # Larger models are better, and every parameter of a dense model works on every token. So a model
-# with ten times the parameters costs ten times the FLOPs, for the word "the" as for the answer to
-# an exam question. A **mixture of experts** breaks this link. In place of one feed-forward network,
-# a layer has many, and a small **router** sends each token to a few of them. The others cost that
-# token nothing.
+# with ten times the parameters costs ten times the FLOPs, for the word "the" just as for the
+# answer to an exam question. A **mixture of experts** breaks this link. In place of one
+# feed-forward network, a layer has many, and a small **router** sends each token to a few of
+# them. The others cost that token nothing.
 #
-# But they're still weights, and they have to be somewhere. DeepSeek-V3 has 256 experts in each of
-# 58 layers, far too many for one GPU. If every GPU holds some of the experts, each token has to
+# But all those weights still have to be somewhere. DeepSeek-V3 has 256 experts in each of 58
+# layers, far too many for one GPU. If every GPU holds some of the experts, each token has to
 # travel to the experts it has chosen, and nobody knows beforehand which ones those will be.
 #
 # **Question.** How do tokens find their experts on other devices, and what does it cost if all of
@@ -57,17 +57,19 @@ keep_warm(4)  # ranks get ready while you read
 # ## A layer of experts
 #
 # The router is one small matrix. For a token $x$ it computes a probability for each of the $E$
-# experts, keeps the $k$ largest, and the layer's result is their weighted sum:
+# experts and chooses the $k$ most likely, and the layer's result is the weighted sum of what
+# these return:
 #
 # $$p = \mathrm{softmax}(W_r\,x), \qquad y = \sum_{e \,\in\, \mathrm{top}\,k} \frac{p_e}{\sum_{j
 # \in \mathrm{top}\,k} p_j}\; E_e(x).$$
 #
-# (Two conventions circulate. Mixtral divides by the sum of the chosen probabilities, as we do here;
-# Switch, with $k = 1$, doesn't, because then the weight would always be 1 and the router would
-# never get a gradient.) Each $E_e$ is an ordinary feed-forward network. Some models add a
-# **shared** expert that every token passes, so that the others needn't all learn what is common.
+# (Two conventions circulate. Mixtral divides by the sum of the chosen probabilities, as we do
+# here; Switch, with $k = 1$, doesn't, because then the weight would always be 1 and the router
+# would never get a gradient.) Each $E_e$ is an ordinary feed-forward network. Some models add a
+# **shared** expert that every token passes through, so that the others needn't all learn what is
+# common.
 #
-# The name of Mixtral 8x7B says eight times seven billion.
+# The name of Mixtral 8x7B suggests eight times seven billion parameters.
 
 # %%
 predict(
@@ -89,9 +91,9 @@ for name, model in (("Mixtral", mixtral), ("DeepSeek-V3", deepseek)):
 reveal("L14-1")
 
 # %% [markdown]
-# A computer doesn't like "each token goes somewhere else". It likes large matrix products, so the
-# layer first sorts the rows by expert, then runs each expert once on all of its rows, and finally
-# puts the results back. Sorting is called **dispatch**, and putting back **combine**.
+# A GPU is bad at "each token goes somewhere else" and good at large matrix products, so the layer
+# first sorts the rows by expert, then runs each expert once on all of its rows, and finally puts
+# the results back. Sorting is called **dispatch**, and putting back **combine**.
 
 # %%
 show(routing(places=4))
@@ -102,9 +104,10 @@ show(routing(places=4))
 #
 # $$C = \left\lceil c\,\frac{N\,k}{E} \right\rceil$$
 #
-# rows of $N$ tokens, where the *capacity factor* $c$ is a little above 1. What comes later is
-# **dropped**: that expert contributes nothing to that token, and the residual carries it on.
-# Without a limit a model is called *dropless*, which is what we'll use unless we say otherwise.
+# rows of $N$ tokens, where the *capacity factor* $c$ is a little above 1. Rows beyond that are
+# **dropped**: the expert contributes nothing to that token, and the residual connection carries
+# the token on. A model without a limit is called *dropless*, and that's what we'll use unless we
+# say otherwise.
 #
 # A batch has 4,096 tokens, and each is sent to 6 of 64 experts. The capacity factor is 1.25. How
 # many rows does an expert take?
@@ -117,8 +120,9 @@ answer("L14-2", mine)
 # ## Does it learn?
 #
 # `simplellm/moe.py` has all of this on one page. `give_experts` replaces the feed-forward network
-# of each block by 8 experts of half its width, of which a token takes 2. So a token passes as much
-# as before, while the layer has four times the weights. We train both on the same stories.
+# of each block by 8 experts of half its width, of which a token takes 2. So a token passes
+# through as many weights as before, while the layer has four times as many. We train both models
+# on the same stories.
 
 # %%
 STEPS = quick(100, 3)
@@ -163,10 +167,10 @@ def after_step(net, way):
 # %%
 predict(
     "L14-3",
-    "Both train for the same few steps, with the same FLOPs a token. Which loss ends lower?",
+    "Both train for the same few steps, with the same FLOPs per token. Which loss ends lower?",
     "that of the experts: they have four times the weights in their feed-forward layers",
     "the dense one's",
-    "they are the same: a token passes as many weights in both",
+    "they are the same: a token passes through as many weights in both",
 )
 
 # %%
@@ -178,19 +182,19 @@ ends = [sum(losses[-10:]) / len(losses[-10:]) for losses in (dense, free)]
 reveal("L14-3", dense=ends[0], experts=ends[1])
 
 # %% [markdown]
-# The experts learn, but at this point each of them has seen only a quarter of the tokens, and the
-# router had to find out first what to send where. Mixtures pay off in runs far longer than ours:
-# Switch reports pre-training up to seven times as fast as a dense model on the same resources
-# ([2101.03961](https://arxiv.org/abs/2101.03961), abstract).
+# The experts learn, but so far each of them has seen only a quarter of the tokens on average, and
+# the router first has to find out what to send where. Mixtures pay off in runs far longer than
+# ours: Switch reports pre-training up to seven times as fast as a dense model on the same
+# resources ([2101.03961](https://arxiv.org/abs/2101.03961), abstract).
 #
-# Nothing in the loss asks the router to use all of its experts. Its gradient comes through the
-# weights $p_e$ alone: an expert that helped is made more likely next time.
+# Nothing in the loss asks the router to use all of its experts. Its gradient comes only through
+# the weights $p_e$ of the chosen experts: one that helped is made more likely next time.
 
 # %%
 predict(
     "L14-4",
-    "What does that do to the experts? With equal shares each would get 12.5 % of the choices. How "
-    "much does the busiest one of the layers have after this training?",
+    "What does that do to the experts? With equal shares, each would get 12.5 % of its layer's "
+    "choices. How much does the busiest expert of any layer get after this training?",
     "about its share, up to 1.3 times as much",
     "more than 1.3 times as much, up to 2 times",
     "more than twice as much",
@@ -223,9 +227,10 @@ show(heat({"no balancing": counts.tolist()}, rows="layer", columns="expert"))
 reveal("L14-4", ratio=busiest(counts))
 
 # %% [markdown]
-# It feeds on itself: an expert that is chosen more often learns more, and is chosen more often
-# still. In a large run some experts would never wake up, and their weights would be paid for and
-# never used. With a capacity, the crowd at the popular ones would be dropped.
+# The imbalance feeds on itself: an expert that's chosen more often learns more, and so is chosen
+# even more often. In a large run some experts would never wake up: we'd pay for their weights and
+# never use them. And with a capacity, many of the rows that crowd at the popular experts would be
+# dropped.
 #
 # ## Two ways to balance
 #
@@ -239,10 +244,11 @@ reveal("L14-4", ratio=busiest(counts))
 # E$. A count has no gradient, so only $\bar p_e$ is pushed, and it's pushed down hardest where
 # $f_e$ is largest.
 #
-# The second way leaves the loss alone, because a term that wants even experts is a term that
-# doesn't want good stories. DeepSeek-V3 adds a **bias** $b_e$ to the probabilities where the top
-# $k$ are chosen, and nowhere else, and after each step moves it a little: down for an expert that
-# had more than the mean, up for one that had less ([2408.15664](https://arxiv.org/abs/2408.15664)).
+# The second way leaves the loss alone, because a gradient that asks for even experts competes
+# with the one that asks for good stories. DeepSeek-V3 adds a **bias** $b_e$ to the probabilities
+# when the top $k$ are chosen, and nowhere else. After each step it moves the bias a little: down
+# for an expert that had more than the mean, up for one that had less
+# ([2408.15664](https://arxiv.org/abs/2408.15664)).
 #
 # ### Your turn: EP-3 · 15 minutes · 10 points
 #
@@ -253,7 +259,7 @@ reveal("L14-4", ratio=busiest(counts))
 check("EP-3")
 
 # %% [markdown]
-# Now the same training with each of them.
+# Now let's repeat the training, once with the loss term and once with the bias.
 
 # %%
 by_loss, loss_net = learn(EXPERTS, "loss")
@@ -277,7 +283,7 @@ claim(best < busiest(counts), words)
 # %%
 predict(
     "L14-5",
-    "What decides, in this model, which expert a token goes to first?",
+    "In this model, what decides to which expert a token goes first?",
     "what the story is about",
     "where in the sequence the token stands",
     "which token it is",
@@ -298,9 +304,9 @@ pieces = [tokenizer.decode([token]) for token in ids[0, :60].tolist()]
 show(words_by_expert([piece or "·" for piece in pieces], chosen[0, :60].tolist()))
 
 # %% [markdown]
-# To measure it, compare how much three things tell us about the expert: the token, its position,
-# and the sequence it's in. The **mutual information** counts it in nats. Small samples seem to tell
-# more than they do, so we subtract what we get when the experts are shuffled.
+# Let's measure how much three things tell us about the expert: the token, its position, and the
+# sequence it's in. **Mutual information** counts that in nats. Small samples seem to tell more
+# than they do, so we subtract what we get when the experts are shuffled.
 
 
 # %%
@@ -323,25 +329,26 @@ print(", ".join(f"the {name} tells {value:.2f} nats" for name, value in nats.ite
 reveal("L14-5", best=max(nats, key=nats.get))
 
 # %% [markdown]
-# That is what larger models show, too: Mixtral's authors found no experts for subjects, but
-# consistent ones for syntax, such as indentation in code
-# ([2401.04088](https://arxiv.org/abs/2401.04088), section 5).
+# Larger models show the same: Mixtral's authors found no experts for subjects, but consistent
+# ones for syntax, such as indentation in code ([2401.04088](https://arxiv.org/abs/2401.04088),
+# section 5).
 #
 # — *A good place for a break* —
 #
 # ## Experts on four ranks
 #
-# Now let every rank hold two of the eight experts of each layer, and everything else whole: each
-# rank reads its own stories, as in data parallelism. That's **expert parallelism**. In the middle
-# of a layer each rank has rows for every other rank, and that is an **all-to-all**.
+# Now let every rank hold two of the eight experts of each layer, and a full copy of everything
+# else, while it reads its own stories as in data parallelism. That's **expert parallelism**. In
+# the middle of a layer each rank has rows for every other rank, and exchanging them is an
+# **all-to-all**.
 
 # %%
 show(collectives(("all-to-all",)))
 
 # %% [markdown]
-# Here the parts aren't equal, because a rank sends as many rows as its tokens have chosen. So the
-# ranks first tell each other how many are coming: one all-to-all of counts, so that everybody can
-# make room, and then one of rows.
+# Here the parts aren't equal, because how many rows a rank sends where is up to its router. So
+# the ranks first tell each other how many rows are coming: an all-to-all of counts, so that
+# everybody can make room, and then one of rows.
 
 # %%
 predict(
@@ -360,23 +367,24 @@ print(f"Mixtral on 4 ranks: {trips:.0f} all-to-alls of {tokens / 1e6:.0f} MB for
 reveal("L14-6")
 
 # %% [markdown]
-# Tokens go out and results come home. Backward, every gradient goes the way that its row came. So
-# the backward of an all-to-all is an all-to-all in which `give` and `take` have changed places.
+# Tokens go out and results come home, and in the backward pass every gradient goes back the way
+# its row came. So the backward of an all-to-all is an all-to-all, in which the rows to send and
+# the rows to receive (`give` and `take` in the code) have changed places.
 #
 # ### Your turn: EP-1 · 30 minutes · 20 points
 #
 # Write `AllToAll.forward()`, `AllToAll.backward()` and `Dispatch.run()` in
-# `EP/experts/dispatch.py`. The rows arrive sorted by sender, while the experts need them sorted by
-# expert, and the results have to go home in the order of arrival. A rank or an expert without a
-# single row must work like any other.
+# `EP/experts/dispatch.py`. The rows arrive sorted by sender, while the experts need them sorted
+# by expert, and the results have to go home in the order of arrival. And it has to work even if a
+# rank or an expert gets no rows at all.
 
 # %%
 check("EP-1")
 
 
 # %% [markdown]
-# `spread` puts a `Dispatch` into each layer and keeps only this rank's experts. We send each rank
-# one of four batches, and compare with the same model on one device.
+# `spread` puts a `Dispatch` into each layer and keeps only this rank's experts. We give each rank
+# one of four batches, and compare its logits with those of the same model on one device.
 
 
 # %%
@@ -408,8 +416,9 @@ print(f"all-to-alls of rows in a step: {found[0][1].count('all-to-all') // layer
 # %% [markdown]
 # ## Who sends how much to whom?
 #
-# The same four batches through the model that was never balanced, and through the one balanced by
-# its bias. A cell is the number of rows that one rank sends to another in the second layer.
+# Let's send the same four batches through the model that was never balanced, and through the one
+# balanced by its bias. Each cell is the number of rows that one rank (its row) sends to another
+# (its column) in the second layer.
 
 # %%
 even = launch(forward, ranks=4, args=(bias_net, batches), quiet=True)
@@ -422,24 +431,23 @@ print(", ".join(f"{name}: the busiest rank gets {n} rows, {n / equal:.2f} of a s
                 for name, n in most.items()))  # fmt: skip
 
 # %% [markdown]
-# Read a column from top to bottom: that's the work that arrives at one rank. The ranks meet in
-# every all-to-all, so a layer takes as long as the rank with the longest column.
+# Read a column from top to bottom: that's the work that arrives at one rank.
 
 # %%
 predict(
     "L14-7",
-    "In a layer one of four ranks gets twice its share of the rows, and the other three what's "
-    "left. Only the experts' computing counts. How long does the layer take, compared with even "
+    "In a layer, one of four ranks gets twice its share of the rows, and the other three get the "
+    "rest. If only the experts' computing counts, how long does the layer take, compared with even "
     "shares?",
-    "as long: the sum of the rows is the same",
+    "just as long: the sum of the rows is the same",
     "1.25 times as long, since only one of four is late",
     "twice as long",
 )
 
 # %% [markdown]
-# To see it we use ranks that are **paced**: an expert takes at least 0.4 ms for each row, however
-# busy this machine is, so that the times can be computed beforehand. The router's bias makes a rank
-# as popular as we like.
+# To see it, we use ranks that are **paced**: before they compute, they sleep 0.4 ms for each row,
+# however busy this machine is, so that the times can be predicted from the rows. And with the
+# router's bias we can make a rank as popular as we like.
 
 # %%
 PACE = 4e-4  # seconds a row
@@ -465,7 +473,7 @@ def paced(net, batches, crowd):
 
 # %%
 traces, took, foretold = {}, {}, {}
-for name, crowd in (("even shares", 0.0), ("a popular rank 0", 0.15)):
+for name, crowd in (("nearly even shares", 0.0), ("a popular rank 0", 0.15)):
     ranks = launch(paced, ranks=4, args=(bias_net, batches, crowd), quiet=True)
     trace = ranks[0][0].merged(*(rank[0] for rank in ranks[1:]))
     arriving = [sum(rank[1][0][to] for rank in ranks) for to in range(4)]  # in the first layer
@@ -482,12 +490,14 @@ error = max(abs(took[name] / foretold[name] - 1) for name in took)
 claim(error < 0.5, f"The measured layer is within {error:.0%} of the one computed from the rows.")
 
 # %% [markdown]
-# The three quiet ranks are hatched for most of that layer: their rows are done, and they wait for
-# rank 0.
+# The ranks meet in every all-to-all, so a layer takes as long as its busiest rank. In the lower
+# timeline the three other ranks are hatched for much of the first layer: their rows are done, and
+# they wait for rank 0. (The measured layers differ by less than a factor of two, because without
+# our push the shares aren't quite even either.)
 #
-# And the bytes? A row of DeepSeek-V3 has 7,168 numbers, of 2 bytes in bfloat16, and a token is sent
-# to 8 experts. If all of them are on other ranks, how many kilobytes (1,000 bytes) does one token
-# send in one dispatch of one layer?
+# And how many bytes travel? A row of DeepSeek-V3 has 7,168 numbers of 2 bytes each in bfloat16,
+# and a token is sent to 8 experts. If all of them are on other ranks, how many kilobytes (1,000
+# bytes) does one token send in one dispatch of one layer?
 
 # %%
 mine = None
@@ -497,14 +507,14 @@ answer("L14-8", mine)
 # ## Whose gradient is it?
 #
 # The loss is the mean over all $P$ ranks, $L = \frac1P \sum_r L_r$. For the router, attention and
-# norms each rank has its own $\partial L_r$, so they're averaged over **all** ranks, as in data
-# parallelism. An expert is different. The all-to-all of the backward pass has brought it the
-# gradients of the tokens of every rank that sends to it, so after backward its `.grad` is already a
-# sum over ranks.
+# norms, each rank has the gradient of its own $L_r$ only, so these are averaged over **all**
+# ranks, as in data parallelism. An expert is different, because the all-to-all of the backward
+# pass has brought it the gradients of the tokens of every rank that sends to it, so after
+# backward its `.grad` is already a sum over ranks.
 #
-# With 4 ranks we may also let two ranks share all experts, twice: two replicas of each expert, so
-# DP x EP. Then an expert's gradient is a sum over the two ranks of its own half, and what's missing
-# is the other half's:
+# With 4 ranks we can also form two halves of two ranks and let each half hold all experts. Then
+# there are two replicas of each expert, which makes it DP x EP. An expert's gradient is now a sum
+# over the two ranks of its own half, and what's missing is the other half's:
 #
 # $$\frac{\partial L}{\partial w} = \frac1P \sum_{\text{replicas}} \Big( \sum_{r \,\in\,
 # \text{half}} \frac{\partial L_r}{\partial w} \Big).$$
@@ -516,16 +526,17 @@ answer("L14-8", mine)
 #
 # ### Your turn: EP-2 · 20 minutes · 15 points
 #
-# Write `average_gradients()` in `EP/experts/intro_EP.py`. The two columns on the right are what
-# there is to get wrong.
+# Write `average_gradients()` in `EP/experts/intro_EP.py`. It's easy to get one of the two columns
+# on the right wrong.
 
 # %%
 check("EP-2")
 
 
 # %% [markdown]
-# A step of four ranks against a step of one device, in float64, tensor by tensor. An expert keeps
-# its number as its name wherever it is, so the ranks' gradients together are those of the model.
+# Now compare a step of four ranks with a step of one device, in float64, tensor by tensor. An
+# expert keeps its number in its name wherever it is, so we can put the ranks' gradients together
+# into those of one whole model.
 
 
 # %%
@@ -567,8 +578,8 @@ claim(good.ok, good.headline)
 # %% [markdown]
 # ## Find the bug
 #
-# Here's an average that somebody wrote for two replicas of two ranks. It takes the mean over the
-# ranks that hold the same weights, which sounds just right.
+# Here's an average that somebody wrote for two replicas on two ranks each. It takes the mean over
+# the ranks that hold the same weights, which sounds just right.
 
 
 # %%
@@ -589,7 +600,7 @@ def train_rank(average):
 predict(
     "L14-9",
     "The mean over two replicas divides by 2 where it should divide by 4, so the gradients of all "
-    "experts are twice too large. What does the loss under Adam look like?",
+    "experts are twice as large as they should be. What does the loss under Adam look like?",
     "it jumps up and down, as with a learning rate that is too high",
     "like the right one",
     "it falls clearly more slowly, because the experts overshoot",
@@ -605,9 +616,15 @@ gap = max(abs(a - b) for a, b in zip(*runs.values(), strict=True))
 reveal("L14-9", gap=gap)
 
 # %% [markdown]
-# Adam divides each gradient by its own running size, so a constant factor cancels. It comes back as
-# soon as somebody clips by the norm of the whole gradient, changes the number of replicas, or
-# switches the optimizer. The comparison with one device sees it at once:
+# At first the two curves can't be told apart. Then they scatter, though neither stays ahead: Adam
+# adds a tiny constant, $\varepsilon = 10^{-8}$, to the size that it divides by, so the factor
+# doesn't cancel to the last bit, and a layer of experts magnifies the least difference as soon as
+# it sends one token to another expert. (With $\varepsilon = 10^{-30}$ the two runs are equal to
+# the last bit.)
+#
+# The mistake comes to light as soon as somebody clips by the norm of the whole gradient or
+# switches the optimizer. The comparison with one device sees it at once. (Our four ranks hold the
+# model together, so to `judge` they're one rank with four micro-batches.)
 
 # %%
 bad = verdict(mean_of_those_who_hold_it)
@@ -617,13 +634,13 @@ wrong = [row.name for row in bad.rows if row.kind == "gradient" and not row.ok]
 claim(wrong and all(map(intro_EP.is_expert, wrong)), f"wrong: {len(wrong)} gradients, all experts'")
 
 # %% [markdown]
-# A second bug of this kind starts before the model. In tensor parallelism all ranks read the *same*
-# tokens, and it's easy to carry that over.
+# A second bug of this kind lies in the data, before the model. In tensor parallelism all ranks
+# read the *same* tokens, and it's easy to carry that over by mistake.
 
 # %%
 predict(
     "L14-10",
-    "By mistake all four ranks read the same batch. What happens in a layer of experts?",
+    "All four ranks read the same batch. What happens in a layer of experts?",
     "the ranks disagree about the splits, and the all-to-all fails",
     "the all-to-all merges equal rows, so nothing is lost",
     "every row is sent and computed four times, and the loss looks fine",
@@ -649,7 +666,7 @@ print(said)
 reveal("L14-10")
 
 # %% [markdown]
-# The script calls this check once, before its first step. Where tensor and expert parallelism are
+# The script makes this check once, in its first step. Where tensor and expert parallelism are
 # combined, the ranks of a tensor-parallel group first split their common tokens among themselves.
 #
 # ## What it saves, and what it costs
@@ -657,8 +674,9 @@ reveal("L14-10")
 # Sharing experts saves memory: each rank keeps $1/\mathrm{EP}$ of them, with their gradients and
 # their optimizer's state, and ZeRO-1 cuts that state once more, among the replicas of each expert
 # (`zero_1` in the script). It also makes the matrix products larger, because an expert gets the
-# rows of several ranks at a time. The price is the all-to-all. Here is Mixtral 8x7B in the cluster
-# model, on 64 H100s, 8 of them in each machine: 8 replicas of 4 stages, and 2 GPUs share a layer.
+# rows of several ranks at a time, and leaves a rank fewer gradients to average. The price is the
+# all-to-all. Here is Mixtral 8x7B in the cluster model, on 64 H100s, 8 of them in each machine: 8
+# replicas of 4 stages, with each layer split between 2 GPUs by tensor parallelism.
 
 # %%
 common = {"batch": 128, "sequence": 4096, "dp": 8, "pp": 4, "tp": 2, "zero": 1, "flash": True}
@@ -669,29 +687,29 @@ for ep in (1, 2, 4, 8):
           f"{done.memory.total / 1e9:.0f} GB on a GPU")  # fmt: skip
 
 # %% [markdown]
-# With 2 GPUs to a layer, EP 4 fills one machine of 8. EP 8 reaches across two of them, so half of
-# the rows leave over the slower network: memory keeps falling, and the step gets longer again. (The
-# model takes the experts to be equally busy.)
+# With 2 GPUs for each layer, EP 4 fills one machine of 8. EP 8 reaches across two machines, so
+# half of the rows leave over the slower network: memory keeps falling, but the step gets longer
+# again. (The cluster model assumes that all experts are equally busy.)
 #
 # ## What to remember
 #
 # - A mixture of experts separates the parameters that exist from those a token pays for.
 # - A layer is: route, sort the rows by expert, run each expert once, put the results back. On
-#   several ranks an all-to-all goes before the experts and another one after them, and backward the
-#   same with splits exchanged.
+#   several ranks there's an all-to-all before the experts and another one after them, and
+#   backward does the same with the splits exchanged.
 # - A router left alone prefers a few experts. A loss term or a bias keeps them even, and a layer
 #   takes as long as the busiest rank.
-# - Router and attention: add up over all ranks. Experts: add up over their replicas. Divide both by
-#   the number of *all* ranks. Adam hides it if you don't.
-# - Every rank needs tokens of its own, or each is computed once a rank.
+# - Gradients of router and attention are added up over all ranks, those of experts over their
+#   replicas, and both are divided by the number of *all* ranks. Adam hides it if you don't.
+# - Every rank needs tokens of its own; otherwise each token is computed once per rank.
 #
 # ## In the wild
 #
-# - DeepSeek-V3: 256 routed experts and 1 shared one in each of 58 layers, 8 chosen, 671 billion
-#   parameters of which 37 work on a token; experts spread over 64 GPUs on 8 nodes, and a token is
-#   sent to at most 4 nodes ([2412.19437](https://arxiv.org/abs/2412.19437), sections 2.1.2 and
-#   3.2). It balances by the bias above, beside a term of the loss with a weight of only 0.0001
-#   (section 4.2).
+# - DeepSeek-V3: 256 routed experts and 1 shared one in each of 58 layers, 8 chosen; 671 billion
+#   parameters, of which 37 billion work on a token; experts spread over 64 GPUs on 8 nodes, and a
+#   token is sent to at most 4 nodes ([2412.19437](https://arxiv.org/abs/2412.19437), sections
+#   2.1.2 and 3.2). It balances by the bias above, beside a term of the loss with a weight of only
+#   0.0001 (section 4.2).
 # - Mixtral 8x7B: 8 experts, 2 chosen, 47 billion parameters, 13 on a token
 #   ([2401.04088](https://arxiv.org/abs/2401.04088)).
 # - Switch: up to 1.6 trillion parameters with one expert a token, capacity factors from 1 to 1.25

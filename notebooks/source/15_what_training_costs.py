@@ -77,10 +77,10 @@ reveal("L15-1")
 # ## FLOPs
 #
 # The product of an $(m, k)$ matrix and a $(k, n)$ matrix takes $2mnk$ FLOPs: each pair of numbers
-# is multiplied and added. Everything else in a transformer is so little that it isn't counted. And
-# yet three numbers circulate for one and the same layer, because not everybody counts the same
-# **attention scores**, the $s \times s$ numbers that say how much each token looks at each other
-# one.
+# is multiplied and added. Everything else in a transformer takes so few that nobody counts them.
+# And yet three numbers circulate for one and the same layer, because people differ in how they
+# count the **attention scores**, the $s \times s$ numbers that say how much each token looks at
+# every other.
 
 # %%
 for attention in ("full", "causal", "weights"):
@@ -88,10 +88,12 @@ for attention in ("full", "causal", "weights"):
     print(f"{forward.layer / 1e12:.4f} TFLOP: {forward.convention}")
 
 # %% [markdown]
-# So always say which. The papers on Megatron and PaLM count all scores, and a causal kernel does
-# half of them. Does the formula hold? Torch can count the products while a small LLaMA runs. The
-# backward pass should take twice as many as the forward pass, since each product needs one more for
-# the gradient of its input and one more for the gradient of its weights.
+# So always say which convention you use. The papers on Megatron and PaLM count all scores,
+# although a causal kernel computes only half of them.
+#
+# Does the formula hold? Torch can count the FLOPs while a small LLaMA runs. The backward pass
+# should take twice as many as the forward pass, since each product of the forward pass needs two
+# in backward, one for the gradient of its input and one for the gradient of its weights.
 
 # %%
 net = LLama(CausalLLama, 1000, dmodel=64, num_heads=4, n_layers=3, ctx_size=32, device="cpu")
@@ -107,12 +109,13 @@ with FlopCounterMode(display=False) as counter:
 print(f"backward: torch {counter.get_total_flops():,}; twice the forward {ours.backward:,.0f}")
 
 # %% [markdown]
-# Torch counts the matrices exactly as we do. It didn't see the attention scores, because the kernel
-# that it chose computes them inside, without writing them down. Remember that kernel: we'll meet it
-# again.
+# Torch counts the matrices exactly as we do. It missed the attention scores, because they're
+# computed inside one fused kernel, and for the CPU's version of it the counter has no formula.
+# Remember that kernel: we'll meet it again.
 #
-# For quick sums: each weight takes part in one multiplication and one addition per token forward,
-# and in twice as many backward, so training takes
+# For quick estimates there's a shortcut. Each weight takes part in one multiplication and one
+# addition per token in the forward pass, and in twice as many in the backward pass, so training
+# takes
 #
 # $$C \approx 6\,N D$$
 #
@@ -131,9 +134,9 @@ check("CO-1")
 # %% [markdown]
 # ## Memory: what each parameter takes
 #
-# Most models are trained in **mixed precision**: products in 16 bits, the update in 32. Adam then
-# keeps for each parameter the weight (2 bytes), the gradient (2), and in 32 bits a copy of the
-# weight, a mean and a variance (12).
+# Most models are trained in **mixed precision**: products in 16 bits, the update in 32. With
+# Adam, each parameter then needs its weight (2 bytes), its gradient (2), and in 32 bits a copy of
+# the weight, a mean and a variance (12).
 
 # %%
 predict(
@@ -154,8 +157,8 @@ for precision in ("mixed", "mixed, fp32 gradients"):
 reveal("L15-2")
 
 # %% [markdown]
-# Those are the two conventions that circulate. The ZeRO paper counts 16 bytes with gradients in 16
-# bits, and Megatron-LM 18, because it adds gradients up in 32 bits, which is safer when many
+# Both conventions circulate. The ZeRO paper counts 16 bytes, with gradients in 16 bits.
+# Megatron-LM counts 18, because it adds gradients up in 32 bits, which is safer when many
 # micro-batches are accumulated. [Lesson 11](11_sharding.ipynb) showed how the data-parallel ranks
 # can share all of this.
 #
@@ -175,8 +178,9 @@ answer("L15-3", mine)
 # $$s\,b\,h\,\Bigl(34 + 5\,\frac{a\,s}{h}\Bigr)\ \text{bytes}$$
 #
 # for $b$ sequences of $s$ tokens, width $h$ and $a$ heads
-# ([2205.05198](https://arxiv.org/abs/2205.05198), equation 1). The second term is the attention
-# scores. One layer of LLaMA-7B, one sequence of 2,048 tokens:
+# ([2205.05198](https://arxiv.org/abs/2205.05198), equation 1). The second term comes from the
+# attention scores. A LLaMA's layer is a little different; here's what one layer of LLaMA-7B keeps
+# for one sequence of 2,048 tokens:
 
 # %%
 rows = kept_by_layer(llama, batch=1, sequence=2048)
@@ -187,27 +191,27 @@ flash = sum(kept.size for kept in rows if not kept.scores)
 print(f"{'without what is s x s':<34}{bytes_text(flash):>8}")
 
 # %% [markdown]
-# The last line is how models are trained today. **FlashAttention**
+# The last line is what models keep today. **FlashAttention**
 # ([2205.14135](https://arxiv.org/abs/2205.14135)) is one kernel that walks through the scores in
 # tiles, which stay in the GPU's fast memory. It never writes the $s \times s$ numbers out, and
-# computes each tile again in backward. That's less memory and, because reading and writing was the
-# slow part, less time as well. It's what torch chose for us above: `scaled_dot_product_attention`
-# picks such a kernel where it can. The table with the scores is still worth knowing, since papers
-# before 2023 are full of it.
+# computes each tile again in backward. That takes less memory and, because reading and writing
+# was the slow part, less time as well. It's the kind of kernel that torch chose for us above:
+# `scaled_dot_product_attention` picks one where it can. The formula with the scores is still
+# worth knowing, since papers before 2023 are full of it.
 #
 # ## Recomputation, run
 #
-# For all other activations there is **recomputation**: throw them away after forward, and compute
-# them again when backward needs them. Torch has it as `torch.utils.checkpoint`. With *full*
-# recomputation a block keeps its input and nothing else.
+# The same idea works for all other activations, and it's called **recomputation**: throw them
+# away after forward, and compute them again when backward needs them. Torch has it as
+# `torch.utils.checkpoint`. With *full* recomputation a block keeps its input and nothing else.
 
 # %%
 predict(
     "L15-4",
-    "Backward takes twice as long as forward. If every block goes forward a second time, by how "
-    "much does a step take longer?",
-    "not at all: it runs beside backward",
-    "by about a third",
+    "Backward takes twice as long as forward. If every block goes forward a second time, how much "
+    "longer does a step take?",
+    "no longer: it runs beside backward",
+    "about a third longer",
     "twice as long",
 )
 
@@ -271,9 +275,10 @@ claim(1 < slower < 1.8, f"{slower:.2f} times as long")
 reveal("L15-4")
 
 # %% [markdown]
-# The gradients are the same, the activations are a small fraction, and the price is the second
-# forward. You can see it: below, the number in each F is the block's (F6 is the head), and in the
-# lower step the blocks go forward again, last one first, each just before its backward.
+# The gradients are the same, the activations shrink to a small fraction, and the price is the
+# second forward pass. You can see it below, where the number in each F is that of the block (F6
+# is the head): in the lower step the blocks go forward again, the last one first, each just
+# before its own backward.
 
 # %%
 title = "Recomputed, each block goes forward a second time, in the middle of backward"
@@ -287,14 +292,14 @@ show(compare({name: cut_by(trace, {"F"}) for name, trace in traces.items()}, tit
 # ## MFU and HFU
 #
 # How well does a run use its devices? **MFU**, model FLOPs utilization, counts the FLOPs that the
-# model needs: $3 \times$ forward. **HFU** counts those that the devices compute, with everything
-# that's recomputed:
+# model needs: $3 \times$ forward. **HFU**, hardware FLOPs utilization, counts those that the
+# devices compute, including everything that's recomputed:
 #
-# $$\text{MFU} = \frac{\text{model FLOPs}}{\text{seconds} \times \text{devices} \times \text{peak}},
-# \qquad \text{HFU} \approx \tfrac{4}{3}\,\text{MFU with full recomputation.}$$
+# $$\text{MFU} = \frac{\text{model FLOPs}}{\text{seconds} \times \text{devices} \times
+# \text{peak}}, \qquad \text{HFU} \approx \tfrac{4}{3}\,\text{MFU (with full recomputation).}$$
 #
 # Here's LLaMA-7B on 8 H100s with ZeRO-1 and three sequences at a time. The times come from the
-# model of a cluster that [lesson 17](17_design_your_own.ipynb) explains.
+# cluster model that [lesson 17](17_design_your_own.ipynb) explains.
 
 # %%
 machine, base = preset("H100"), Layout(24, dp=8, micro_batch=3, zero=1, recompute="none")
@@ -308,20 +313,21 @@ for name, e in done.items():
     print(f"{name:<19}{used if e.fits else 'does not fit, so there is no MFU to compare'}")
 
 # %% [markdown]
-# With full recomputation a quarter of what the devices compute is done for the second time, so a
-# high HFU says little about how fast the model trains. Compare MFU, and only of layouts that fit.
+# With full recomputation, a quarter of what the devices compute has been computed before, so a
+# high HFU says little about how fast the model trains. Compare MFU instead, and only for layouts
+# that fit.
 #
-# A GPT with hidden size 6,144, 48 layers and 64 heads trains on 8 A100s (312 TFLOP/s each), four
-# sequences of 2,048 tokens in 1.42 s. What is its MFU in percent? Count all attention scores, and
-# the logits of a vocabulary of 51,200. (To 1 %.)
+# A GPT with hidden size 6,144, 48 layers and 64 heads trains on 8 A100s (312 TFLOP/s each). A
+# step of four sequences of 2,048 tokens takes 1.42 s. What is its MFU in percent? Count all
+# attention scores, and the logits of a vocabulary of 51,200. (To 1 %.)
 
 # %%
 mine = None
 answer("L15-5", mine)
 
 # %% [markdown]
-# With a running kernel this cell shows sliders: cut the model, share the states, recompute. When
-# does GPT-3 fit?
+# With a running kernel, this cell shows sliders: cut the model, share the states, recompute. With
+# which settings does GPT-3 fit?
 
 # %%
 sliders = design(model="GPT-3, 175B", dp=4, pp=8, tp=8, micro_batches=32, recompute="selective")
@@ -349,23 +355,24 @@ shown = {"weights": 2 * P, "gradients": 2 * P, "optimizer": 4 * P}
 shown["activations"] = 2 * s * b * h * layers
 needed = {"weights": 2 * P, "gradients": 2 * P, "optimizer": 12 * P}
 needed["activations"] = 34 * s * b * h * layers
-title = "Nine terabytes were promised, and three times as many are needed"
+adds_up, enough = (bytes_text(sum(each.values())) for each in (shown, needed))
 sums = {"the sum, added up": shown, "what is needed": needed}
-show(bars([Group(sums)], title))
+show(bars([Group(sums)], f"The slide adds up to {adds_up}, and {enough} are needed"))
 scores = 5 * 96 * s * s * b * layers
 print(f"and the attention scores of 96 heads, where they are kept: {bytes_text(scores)}")
 print(f"120 layers of that width: {parameters(gpt(h, layers, 96)).total:.3g} parameters")
 reveal("L15-6")
 
 # %% [markdown]
-# Three things are wrong. The numbers add up to 8.8. Adam in mixed precision keeps 12 bytes, not 4.
-# And a layer keeps 34 bytes for each token and each unit of width, not 2, even if the scores aren't
-# kept. Besides, 120 layers of 12,288 make 0.22 trillion parameters, not one.
+# Three things are wrong. The numbers add up to 8.8, not 10.8. Adam in mixed precision keeps 12
+# bytes per parameter, not 4, and a layer keeps 34 bytes for each token and each unit of width,
+# not 2, even without the scores. Besides, 120 layers of 12,288 make 0.22 trillion parameters, not
+# one.
 #
 # What does a real trillion need? The GPT of a trillion parameters that was measured in
-# [2205.05198](https://arxiv.org/abs/2205.05198) has 128 layers of 25,600 and ran on 512 A100s. The
-# cluster model predicts its step, with one factor for the software of that paper, set on other
-# measurements:
+# [2205.05198](https://arxiv.org/abs/2205.05198) has 128 layers of 25,600 and ran on 512 A100s.
+# The cluster model predicts how long its step takes, with a single factor for that paper's
+# software, which was fitted to another of its tables:
 
 # %%
 from helpers.cluster.validate import judged_recomputation
@@ -381,9 +388,9 @@ show(bars([Group({"each of 512 devices": memory.named()})], "A trillion paramete
 # %% [markdown]
 # ## Bytes on the wire
 #
-# Each kind of parallelism sends something else. Data parallelism sends gradients, once a step;
-# tensor parallelism sends activations, four times in every layer; a pipeline sends activations,
-# once a stage.
+# Each kind of parallelism sends something else. Data parallelism sends gradients, once per step.
+# Tensor parallelism sends activations four times in every layer, for each micro-batch. A pipeline
+# sends activations too, but only from one stage to the next, and their gradients back.
 
 # %%
 from helpers.cost import bytes_on_the_wire
@@ -395,10 +402,10 @@ for name, how in {"DP 8": {"dp": 8}, "TP 8": {"tp": 8}, "PP 8": {"pp": 8}}.items
     print(f"{name}: {bytes_text(volumes[name]):>8} sent by a rank in a step of 32 micro-batches")
 
 # %% [markdown]
-# Tensor parallelism sends five times as much as data parallelism, and a hundred times as much as a
-# pipeline, which is why it stays inside the NVLink domain.
+# Tensor parallelism sends five times as much as data parallelism, and a hundred times as much as
+# a pipeline, which is why it stays inside the NVLink domain, usually a single machine.
 #
-# Bytes become seconds by the latency $\alpha$ and the bandwidth $1/\beta$ of lesson 03. For an
+# To turn bytes into seconds, we need lesson 03's latency $\alpha$ and bandwidth $1/\beta$. For an
 # all-reduce of $n$ bytes on $P$ ranks in a ring,
 #
 # $$T = 2\,(P-1)\,\Bigl(\alpha + \frac{n}{P}\,\beta\Bigr).$$
@@ -439,14 +446,16 @@ for size, best in found.items():
 #
 # ## How large a model, how much text?
 #
-# You have a **budget** of so many FLOPs. A larger model learns more from each token, but sees fewer
-# tokens. Hoffmann and others fitted many runs ([2203.15556](https://arxiv.org/abs/2203.15556)) by
+# Suppose you have a **budget** of so many FLOPs. A larger model learns more from each token, but
+# sees fewer tokens. Hoffmann and others ([2203.15556](https://arxiv.org/abs/2203.15556)) fitted
+# the loss of many runs by a law (whose $\alpha$ and $\beta$ have nothing to do with latency and
+# bandwidth):
 #
 # $$L(N, D) = \frac{A}{N^{\alpha}} + \frac{B}{D^{\beta}} + E, \qquad A = 406.4,\ \alpha = 0.34,\ B =
 # 410.7,\ \beta = 0.29,\ E = 1.69.$$
 #
-# With $C = 6ND$ there's one free choice left. At the best one, a percent more parameters gains as
-# much as a percent more tokens.
+# With $C = 6ND$ there's one free choice left. At the best one, a percent more parameters lowers
+# the loss as much as a percent more tokens.
 #
 # ### Your turn: CO-2 · 30 minutes · 15 points
 #
@@ -459,9 +468,9 @@ check("CO-2")
 # %%
 predict(
     "L15-7",
-    "The budget is 1.23e22 FLOPs. A rule of thumb, from the same paper, says 20 tokens for each "
+    "The budget is 1.23e22 FLOPs. A rule of thumb from the same paper says 20 tokens for each "
     "parameter. What do these constants say?",
-    "20 too",
+    "20, too",
     "fewer: about 10",
     "more: about 30",
 )
@@ -472,8 +481,8 @@ print(law.best(1.23e22))
 reveal("L15-7")
 
 # %% [markdown]
-# So the paper contradicts itself: two of its three methods give about 20 tokens a parameter, and
-# its law with the printed constants doesn't. Two years later Besiroglu and others
+# So the paper contradicts itself: two of its three methods give about 20 tokens per parameter,
+# but its law with the printed constants doesn't. Two years later, Besiroglu and others
 # ([2404.10102](https://arxiv.org/abs/2404.10102)) read the data off the paper's own figure and
 # fitted them again. The printed constants turned out not to be the best fit to the data. With the
 # new ones:
@@ -483,9 +492,9 @@ print("as printed:  ", law.best(1.23e22))
 print("fitted again:", REFITTED.best(1.23e22))
 
 # %% [markdown]
-# Twenty it is. It's a lesson about rules of thumb, too: this one was right, its derivation wasn't,
-# and it took a second fit to find out. Here are the losses that the new fit predicts,
-# for three budgets. Note how flat each valley is.
+# So it's twenty after all. There's a lesson about rules of thumb in this, too: this one was
+# right, the law printed beside it wasn't, and it took a second fit to find out. Here are the
+# losses that the new fit predicts for three budgets. Note how flat each valley is.
 
 # %%
 losses = {f"{budget:.3g} FLOPs": REFITTED.curve(budget) for budget in budgets}
@@ -511,8 +520,9 @@ budgets = (1.23e22, 1e19, 1e20, 1e21, 1e23, 1e24, 3.8e25)
 vary(away_from_best, budget=budgets, times_the_best_size=(1, 0.1, 0.25, 0.5, 2, 4))
 
 # %% [markdown]
-# A model of half the best size loses little and costs half as much to serve. That's why models that
-# many people use are trained on far more than 20 tokens a parameter: Llama 3 8B saw about 1,900.
+# A model of half the best size loses little and costs half as much to serve. That's why models
+# that many people use are trained on far more than 20 tokens per parameter: Llama 3 8B saw about
+# 1,900.
 #
 # ## What to remember
 #
@@ -522,8 +532,8 @@ vary(away_from_best, budget=budgets, times_the_best_size=(1, 0.1, 0.25, 0.5, 2, 
 #   them are the optimizer's.
 # - A layer of a GPT keeps $34\,sbh$ bytes of activations, plus the scores where there's no
 #   FlashAttention.
-# - Recomputation trades a third more time for most of that memory, and changes no gradient.
-# - MFU counts what the model needs, and HFU what the devices did.
+# - Recomputation saves most of that memory for about a third more time, and changes no gradient.
+# - MFU counts the FLOPs that the model needs, and HFU those that the devices compute.
 # - For a budget there's a best size, at about 20 tokens a parameter by the corrected fit, in a very
 #   flat valley.
 #
@@ -532,8 +542,8 @@ vary(away_from_best, budget=budgets, times_the_best_size=(1, 0.1, 0.25, 0.5, 2, 
 # - PaLM 540B reached 46.2 % MFU on 6,144 TPU v4 chips, and introduced the term
 #   ([2204.02311](https://arxiv.org/abs/2204.02311), section 4.1).
 # - Llama 3 405B took 3.8 × 10²⁵ FLOPs for 15.6 trillion tokens, at 38 to 43 % MFU on 8,192 to
-#   16,384 H100s ([2407.21783](https://arxiv.org/abs/2407.21783), sections 3.2 and 3.3.2). Check it:
-#   $6ND$ is right to the second digit.
+#   16,384 H100s ([2407.21783](https://arxiv.org/abs/2407.21783), sections 3.2 and 3.3.2). Check
+#   it: $6ND$ agrees to two digits.
 # - The trillion-parameter run above: selective recomputation and sequence parallelism saved 24 % of
 #   the time of full recomputation ([2205.05198](https://arxiv.org/abs/2205.05198), table 5).
 #
@@ -543,5 +553,5 @@ vary(away_from_best, budget=budgets, times_the_best_size=(1, 0.1, 0.25, 0.5, 2, 
 #
 # ## Where next
 #
-# You can compute what a step costs. In [lesson 16](16_training_puzzles.ipynb) you make it cheaper:
-# the same step on a simulated cluster, with a number to beat.
+# You can now compute what a step costs. In [lesson 16](16_training_puzzles.ipynb) you make it
+# cheaper, on a simulated cluster and with a number to beat.

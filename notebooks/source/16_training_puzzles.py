@@ -6,16 +6,16 @@
 # *With twenty minutes: read as far as puzzle 3 and solve PZ-1.*
 #
 # Until now every script ran on ranks that your laptop could start, so you never had 32 GPUs, and
-# you never had to decide which of them keeps what. But the decision doesn't need the GPUs. It's a
-# program: who loads which weights, who computes which samples, who sends what to whom, and when a
-# tensor may be thrown away. In this lesson you write that program, and a simulated cluster runs it.
-# Nothing is computed, but everything is counted.
+# you never had to decide which of them keeps what. But you don't need the GPUs to decide that. A
+# program can say it all: who loads which weights, who computes which samples, who sends what to
+# whom, and when a tensor may be thrown away. In this lesson you write that program, and a
+# simulated cluster runs it: nothing is computed, but everything is counted.
 #
 # **Question.** How do you spread one training step over many ranks so that it's fast and needs
 # little memory?
 #
-# The six puzzles of this session take about two hours with the reading; eight more are homework,
-# and the last of them is the boss.
+# With the reading, the six puzzles of this session take a good two hours. Eight more are
+# homework, and the last of them is the boss.
 
 # %%
 # needs: puzzles/*.py, puzzles/cluster/*.py, puzzles/machines/*.json
@@ -37,10 +37,10 @@ from helpers.lesson import answer, claim, predict, reveal, show
 # %% [markdown]
 # ## A step without numbers
 #
-# You write one function, and the cluster runs it once on every rank. `model` is what a rank sees:
-# its number, the layers, and everything it can do. The values are **symbolic**: a weight knows its
-# layer, an activation knows its layer and its samples, and that's all they know. For example,
-# here's a whole step on one rank, with one layer and two samples:
+# You write one function, and the cluster runs it once on every rank. Its argument `model` is all
+# that a rank sees: its number, the layers, and everything it can do. The values are **symbolic**:
+# a weight knows its layer, an activation knows its layer and its samples, and that's all they
+# know. For example, here's a whole step on one rank, with one layer and two samples:
 
 
 # %%
@@ -61,9 +61,10 @@ for event in models[0].log:
     print(f"{1e6 * event.time:6.0f} µs {event.typ:12} {event.memory / 1e6:6.0f} MB held")
 
 # %% [markdown]
-# Each call takes time on the rank's clock, and each value takes memory for as long as Python holds
-# it. (The step begins with `load_weights`, which reads weights and optimizer states from the host's
-# memory. A real run does that once, not in every step. The puzzles charge nothing for it.)
+# Each call takes time on the rank's clock, and each value takes memory for as long as Python
+# holds it. (The step begins with `load_weights`, which reads weights and optimizer states from
+# the host's memory and takes its time here, although a real run does that once and not in every
+# step. In the puzzles below it's free.)
 #
 # ## Why should you believe the numbers?
 #
@@ -105,11 +106,11 @@ except PuzzleError as error:
 # %% [markdown]
 # ## The puzzles
 #
-# They are Sasha Rush's [LLM Training Puzzles](https://github.com/srush/LLM-Training-Puzzles), and
-# they count in **steps** instead of seconds: a forward or a backward of one sample through one
-# layer takes 1 step, an update 0.5, a collective 0.3, and a message 0.2 at each of its two ends.
-# Keep what a rank holds in the five dictionaries of `model.storage()`, because that's where its
-# memory is counted, in elements.
+# The puzzles are Sasha Rush's [LLM Training
+# Puzzles](https://github.com/srush/LLM-Training-Puzzles), and they count in **steps** instead of
+# seconds: a forward or a backward of one sample through one layer takes 1 step, an update 0.5, a
+# collective 0.3, and a message 0.2 at each of its two ends. Keep what a rank holds in the five
+# dictionaries of `model.storage()`, because that's where its memory is counted, in elements.
 #
 # You reach a puzzle's target in time by putting the right work on the right rank, and its target in
 # memory by throwing things away at the right moment. From puzzle 3 on, the published memory target
@@ -134,8 +135,9 @@ def play(name):
 # ### Your turn: PZ-1 · 15 minutes · 5 points
 #
 # One rank has the whole batch. Write `basic()` in `puzzles/eight.py`: forward, loss, backward,
-# update. The idea of this puzzle is lifetime: an activation is needed until its backward has run,
-# and not a moment longer. Target: 17 steps and 2.6 million elements, for 2 layers and 4 samples.
+# update. This puzzle is about how long things live: an activation is needed until its backward
+# has run, and not a moment longer. Target: 17 steps and 2.6 million elements, for 2 layers and 4
+# samples.
 
 # %%
 check("PZ-1")
@@ -156,8 +158,8 @@ check("PZ-2")
 play("accumulation")
 
 # %% [markdown]
-# Compare the two memory strips. The time is the same because the work is the same, but now there is
-# only one sample's worth of activations at a time instead of four.
+# Compare the two memory strips. The time is the same because the work is the same, but now a rank
+# holds only one sample's activations at a time instead of four.
 #
 # ## Many ranks, each with everything
 #
@@ -193,8 +195,9 @@ reveal("L16-1")
 # $$T = \underbrace{2Lb}_{\text{shared}} + \underbrace{0.3\,L}_{\text{collectives}} +
 # \underbrace{0.5\,L}_{\text{updates}},$$
 #
-# and only the first term shrinks when ranks are added. Every replica repeats all updates. That's
-# what sharding will remove.
+# and only the first term shrinks if you add ranks to share the same batch. Every replica repeats
+# all updates, and sharding will put an end to that. (The rules of the puzzles charge 0.5 steps
+# for a shard's update, too; on a real device it would cost a fraction.)
 #
 # Eight ranks train 3 layers, with one sample on each rank. How many steps does that take?
 
@@ -205,9 +208,9 @@ answer("L16-2", mine)
 # %% [markdown]
 # ## Many ranks, each with a shard
 #
-# A **shard** is a part of a tensor that is cut over the ranks. In puzzle 4 each rank keeps one
-# shard of every weight and its optimizer state, and `await model.all_gather(shard, layer)` puts a
-# layer together when it's needed.
+# Cut a tensor into as many parts as there are ranks, and each part is a **shard**. In puzzle 4
+# each rank keeps one shard of every weight and of its optimizer state, and `await
+# model.all_gather(shard, layer)` puts a layer together when it's needed.
 #
 # ### Your turn: PZ-4 · 25 minutes · 10 points
 #
@@ -222,8 +225,8 @@ play("weight_sharded")
 
 # %% [markdown]
 # A rank that updates one shard needs only one shard of the gradient. `await
-# model.reduce_scatter(gradient, layer)` sums over the ranks and returns to each its shard. That's
-# the last piece of **ZeRO stage 3**, which PyTorch calls FSDP.
+# model.reduce_scatter(gradient, layer)` sums over the ranks and returns to each rank its own
+# shard. That's the last piece of **ZeRO stage 3**, which PyTorch calls FSDP.
 
 # %%
 predict(
@@ -252,8 +255,8 @@ for name, ranks in (("basic", 1), ("fully_sharded", 4)):
 reveal("L16-3")
 
 # %% [markdown]
-# On top of what stays from step to step comes one whole layer at a time, and the activations, which
-# data parallelism has divided already.
+# During a step, a rank also holds one whole layer at a time, and its activations, which data
+# parallelism has already divided.
 #
 # ## Many ranks, each with some layers
 #
@@ -269,14 +272,15 @@ predict(
     "many steps does that take?",
     "near 17, a quarter of 68",
     "near 34, a half",
-    "near 67, hardly less than one rank",
+    "near 67, hardly fewer than one rank needs",
 )
 
 # %% [markdown]
 # ### Your turn: PZ-6 · 25 minutes · 10 points
 #
-# Write `pipeline()` in `puzzles/eight.py`: the naive pipeline of lesson 05, with the whole batch in
-# one piece. Memory target: 3.1 million elements. The target in steps is printed below your picture.
+# Write `pipeline()` in `puzzles/eight.py`: the naive pipeline of lesson 05, with the whole batch
+# in one piece. Memory target: 3.1 million elements. The target in steps is printed above your
+# picture.
 
 # %%
 check("PZ-6")
@@ -286,8 +290,8 @@ play("pipeline")
 reveal("L16-4")
 
 # %% [markdown]
-# The naive pipeline divides the memory, not the time. PZ-7 below cures that with micro-batches, as
-# in lesson 06, and it sends each sample on as soon as it's ready.
+# The naive pipeline divides the memory, but not the time. PZ-7 below cures that with
+# micro-batches, as in lesson 06: each sample is sent on as soon as it's ready.
 #
 # ## What does it really cost?
 #
@@ -300,10 +304,10 @@ reveal("L16-4")
 #   their true size, NVLink joins the 8 GPUs of a node and a slower network joins the nodes, and a
 #   rank can communicate while it computes.
 #
-# Your `ddp` and `fully_sharded` run under each of them. ZeRO stage 3 moves each layer three times:
-# two all-gathers and one reduce-scatter. Data parallelism has one all-reduce. The `classic` rules
-# charge the same for each of the four collectives, so by them ZeRO communicates three times as
-# long.
+# Your `ddp` and `fully_sharded` run under each of them. ZeRO stage 3 moves each layer three
+# times: two all-gathers and one reduce-scatter. Data parallelism has one all-reduce. The
+# `classic` rules charge the same for each of these, so by those rules ZeRO communicates three
+# times as long.
 
 # %%
 predict(
@@ -329,26 +333,24 @@ for profile in ("classic", "bytes"):
     plain, zero = (communication(step, profile) for step in (eight.ddp, eight.fully_sharded))
     ratios[profile] = zero / plain
     print(f"{profile:8} data parallel {plain:.3f} s, ZeRO-3 {zero:.3f} s: {zero / plain:.2f} x")
-claim(
-    1.4 < ratios["bytes"] < 1.6, f"in bytes, ZeRO-3 sends for {ratios['bytes']:.2f} times as long"
-)
+claim(1.4 < ratios["bytes"] < 1.6, f"by bytes, ZeRO-3 communicates {ratios['bytes']:.2f} x as long")
 reveal("L16-5")
 
 # %% [markdown]
-# In a ring of $n$ ranks, a reduce-scatter or an all-gather of $S$ bytes sends $\frac{n-1}{n}S$ from
-# each rank, and an all-reduce is one of each. So data parallelism sends $2\,\frac{n-1}{n}S$ a step,
-# and ZeRO-3 sends $3\,\frac{n-1}{n}S$: the ratio 1.5 of the ZeRO paper
-# ([1910.02054](https://arxiv.org/abs/1910.02054), section 7). Your run confirms the counting,
-# because its profile charges by these formulas; it isn't a measurement of a network.
+# In a ring of $n$ ranks, a reduce-scatter or an all-gather of $S$ bytes sends $\frac{n-1}{n}S$
+# from each rank, and an all-reduce is one of each. So data parallelism sends $2\,\frac{n-1}{n}S$
+# a step, and ZeRO-3 sends $3\,\frac{n-1}{n}S$: the ratio 1.5 of the ZeRO paper
+# ([1910.02054](https://arxiv.org/abs/1910.02054), section 7). (Your run had to return 1.5, since
+# the profile charges by these formulas. It counts; it doesn't measure a network.)
 #
-# And the 1.5 holds for **one** micro-batch a step. With $k$ accumulated micro-batches, data
-# parallelism still reduces once, but ZeRO-3 gathers and scatters for each: $3k$ against 2. A
-# pipeline needs many micro-batches, and that's why pipelines are usually combined with ZeRO-1.
+# But the 1.5 holds only for **one** micro-batch per step. With $k$ accumulated micro-batches,
+# data parallelism still reduces once, but ZeRO-3 gathers and scatters for each: $3k$ against 2. A
+# pipeline needs many micro-batches, which is why pipelines are usually combined with ZeRO-1.
 #
 # ## Homework
 #
-# Eight more puzzles, nine hours in all. They stand in the order in which they build on each other,
-# so you can stop anywhere.
+# Here are eight more puzzles, nine hours in all. Each builds on those before it, so you can stop
+# anywhere.
 #
 # ### Your turn: PZ-7 · 30 minutes · 15 points
 #
@@ -365,7 +367,7 @@ play("gpipe")
 # ### Your turn: PZ-8 · 45 minutes · 20 points
 #
 # Write `pipeline_sharded()` in `puzzles/eight.py`: sixteen ranks, four pipelines of four stages,
-# and each layer sharded over all sixteen. The new idea is that a collective needs all its ranks,
+# and each layer sharded over all sixteen. What's new is that a collective needs all of its ranks,
 # even those that have nothing to add. Target: 16 steps and 0.97 million elements. The picture
 # shows the first pipeline of the four.
 
@@ -376,9 +378,9 @@ check("PZ-8")
 play("pipeline_sharded")
 
 # %% [markdown]
-# The next five are the parts of the CS 8803 SMR lab, larger and in seconds. Each is also a script:
-# `cd puzzles`, then `python part3.py --ranks 8 --micro-batch 64 --profile classic`. It prints time,
-# memory and MFU, and writes a trace to `debug_traces/` that opens in
+# The next five are the parts of the CS 8803 SMR lab. They're larger, and they count in seconds.
+# Each is also a script: `cd puzzles`, then `python part3.py --ranks 8 --micro-batch 64 --profile
+# classic`. It prints time, memory and MFU, and writes a trace to `debug_traces/` that opens in
 # [Perfetto](https://ui.perfetto.dev).
 #
 # ### Your turn: PZ-P0 · 30 minutes · 10 points
@@ -418,13 +420,13 @@ check("PZ-P3")
 # %% [markdown]
 # ### Your turn: PZ-P4 · 120 minutes · 25 points
 #
-# Part 4 asks for the highest **MFU**, model FLOPs utilization: the time that the step would
-# take if every rank computed at its peak rate all the time, divided by the time that it takes.
-# Write `part4_training_loop()` in `puzzles/part4.py`, with any strategy you like: 80 % MFU in at
-# most 60 GB on 32 ranks, by the `classic` rules. `model.group(ranks)` returns collectives of some
-# of the ranks.
+# Part 4 asks for the highest **MFU**, model FLOPs utilization: the time that the step would take
+# if every rank computed at its peak rate all the time, divided by the time that it takes. Write
+# `part4_training_loop()` in `puzzles/part4.py`, with any strategy you like: 80 % MFU in at most
+# 60 GB on 32 ranks, by the `classic` rules. `model.group(ranks)` returns an object whose
+# collectives take only these ranks.
 #
-# In the profile `bytes`, a collective that isn't awaited runs beside the computing:
+# In the profile `bytes`, a collective that you don't await yet runs beside the computing:
 #
 # ```python
 # started = model.all_gather(shard, layer)      # it begins
@@ -445,23 +447,24 @@ models = run(part4.part4_training_loop, 16, 3, 512, 32, profile="bytes")
 show(timeline(trace_of(models, ranks=[0, 15])))
 
 # %% [markdown]
-# Look at the two lanes of a rank: whatever lies under a forward or a backward adds nothing to the
-# step. On a real GPU it isn't quite free, because NCCL's collectives are kernels that take some of
-# the GPU's processors and of its memory bandwidth away from the matrix products beside them.
+# Look at the two lanes of a rank: a collective that lies under a forward or a backward adds
+# nothing to the step. On a real GPU it isn't quite free, because NCCL's collectives are kernels,
+# which take some of the GPU's processors and memory bandwidth away from the matrix products
+# beside them.
 #
-# Don't take this MFU home either. `bytes` has one matrix product a layer: no attention, no
-# normalization, no optimizer that touches memory in twenty small kernels. Lesson 17 has a model
-# that was judged by measured runs, and for a real transformer it predicts about half as much. The
-# boss is played by that model's rules.
+# But don't take this MFU at face value. `bytes` has one matrix product a layer: no attention, no
+# normalization, no optimizer that touches memory in twenty small kernels. Lesson 17 has a cluster
+# model that was checked against measured runs, and for a real transformer it predicts about half
+# as much. The boss is played by that model's rules.
 #
 # ## The boss
 #
 # 60 layers of GPT-3's width are 109 billion parameters. You have 48 A100s with 80 GB each, in six
 # nodes of eight. Inside a node a card sends 247 GB/s; between nodes the eight cards share 400
 # Gbit/s, of which 73 % arrive. The batch is 192 sequences of 2,048 tokens. A fourth profile,
-# `measured`, charges for it what lesson 17's model of a cluster says, whose constants were fitted
-# to measured training steps. An activation counts with everything that its layer keeps for
-# backward, which is the $34\,sbh$ of lesson 15.
+# `measured`, charges what lesson 17's cluster model says, whose constants were fitted to measured
+# training steps. An activation here stands for everything that its layer keeps for backward, the
+# $34\,sbh$ bytes of lesson 15.
 #
 # Weights, gradients and states take 16 bytes a parameter:
 
@@ -487,17 +490,17 @@ print(compete(plain))
 reveal("L16-6")
 
 # %% [markdown]
-# So you have to combine what you know, and there's one thing more that you may do: `forward` can be
-# called again for the same samples, because recomputation is as honest here as it was in lesson 15.
+# So you have to combine what you know. And there's one more thing that you may do, recomputation
+# as in lesson 15: `forward` can be called again for the same samples.
 #
 # ### Your turn: PZ-P5 · 180 minutes · 30 points
 #
-# Write `part5_training_loop()` in `puzzles/part5.py`. It passes with an MFU of 35 %, and its score
-# is the MFU. Three solutions to compare yours with: ZeRO-3 over all cards with recomputation
-# reaches 14 % to 19 %, and with two sequences at once, 38 %. A pipeline whose stages are nodes,
-# with ZeRO-3 inside each, reaches 36 % if it recomputes everything and waits for each message, and
-# 50 % if messages travel beside the computing. With recomputation only where memory is short it's
-# 55 %. Can you beat that?
+# Write `part5_training_loop()` in `puzzles/part5.py`. It passes with an MFU of 35 %, and its
+# score is the MFU. Here are some solutions to compare yours with. ZeRO-3 over all cards with
+# recomputation reaches 14 % to 19 %, and with two sequences at once, 38 %. A pipeline whose
+# stages are nodes, with ZeRO-3 inside each, reaches 36 % if it recomputes everything and waits
+# for each message, and 50 % if messages travel beside the computing. With recomputation only
+# where memory is short, it's 55 %. Can you beat that?
 
 # %%
 check("PZ-P5")
@@ -506,8 +509,8 @@ check("PZ-P5")
 print(compete({"yours": part5.part5_training_loop} | plain))
 
 # %% [markdown]
-# A class has its leaderboard too: `python -m cluster.leaderboard FOLDER --part 5` judges a folder
-# of submissions, each in a sandbox and replayed from its tape.
+# A class can have its own leaderboard: `python -m cluster.leaderboard FOLDER --part 5` runs a
+# folder of submissions, each in a sandbox, and counts again what each of them did.
 #
 # ## What to remember
 #
@@ -517,7 +520,7 @@ print(compete({"yours": part5.part5_training_loop} | plain))
 #   the bytes for one micro-batch, and $3k/2$ times for $k$ of them.
 # - A pipeline sends activations instead of weights. It divides the memory at once, but the time
 #   only with micro-batches.
-# - Communication that overlaps with computing adds little to the step. It's never quite free.
+# - Communication that overlaps with computing adds little to the step, but it's never quite free.
 # - Where no single strategy fits, combine them along the network: shards inside a node, stages
 #   between nodes, and recomputation where memory is short.
 #
@@ -526,9 +529,9 @@ print(compete({"yours": part5.part5_training_loop} | plain))
 # - Llama 3 405B ran on 16,384 H100s with TP 8, PP 16 and DP 128, and reached 400 TFLOP/s a GPU, an
 #   MFU of 41 % ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). Compare that with what
 #   `bytes` promises you.
-# - DeepSeek-V3 used 16 pipeline stages, 64-way expert parallelism over 8 nodes and ZeRO-1, on 2,048
-#   H800s ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2). ZeRO-1, and not 3: now you
-#   know why.
+# - DeepSeek-V3 used 16 pipeline stages, 64-way expert parallelism over 8 nodes and ZeRO-1, on
+#   2,048 H800s ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2). It's ZeRO-1 and not
+#   3, and now you know why.
 # - The ZeRO paper counts the traffic as you did: $2\Psi$ for stages 1 and 2, $3\Psi$ for stage 3,
 #   with $\Psi$ parameters ([1910.02054](https://arxiv.org/abs/1910.02054), section 7).
 #
@@ -539,5 +542,5 @@ print(compete({"yours": part5.part5_training_loop} | plain))
 #
 # ## Where next
 #
-# You've spread a step by hand. [Lesson 17](17_design_your_own.ipynb) lets a program try thousands
-# of ways, for a real model and a real cluster.
+# You've now spread a step over a cluster by hand. [Lesson 17](17_design_your_own.ipynb) lets a
+# program try thousands of ways, for a real model and a real cluster.

@@ -8,8 +8,8 @@
 # By now you can cut a training step in many ways: into replicas (lesson 03), stages and
 # micro-batches (06), chunks (07), shards (11) and parts of layers (12), and you can recompute
 # instead of storing (15). For one model and 512 GPUs that makes thousands of layouts. Most of them
-# don't fit into memory, and of those that do, some take twice as long as others. You can't try them
-# all on a cluster that costs more than a thousand dollars an hour. But you can compute them.
+# don't fit into memory, and some of those that do take many times as long as others. You can't try
+# them all on a cluster that costs more than a thousand dollars an hour, but you can compute them.
 #
 # **Question.** GPT-3 has 175 billion parameters. How would you spread its training over 512 GPUs,
 # how few would be enough, and what would it cost?
@@ -34,10 +34,10 @@ from helpers.simulate import OutOfMemory
 # ## One layout
 #
 # A **layout** is a handful of numbers: `dp` replicas, each cut into `pp` stages, each layer cut
-# into `tp` parts, so $dp \cdot pp \cdot tp$ is the number of devices. Before the machine computes
-# the memory, do it yourself. Count 16 bytes for each parameter, as in lesson 15: 175 billion
-# parameters, 8 stages, 8 parts of each layer, 8 replicas, and nothing sharded over the replicas.
-# How many GB of weights, gradients and optimizer states does each device hold?
+# into `tp` parts, so $dp \cdot pp \cdot tp$ is the number of devices. Before the program computes
+# the memory, do it yourself: 175 billion parameters, 8 stages, 8 parts of each layer, 8 replicas,
+# and nothing sharded over the replicas. With 16 bytes for each parameter, as in lesson 15, how many
+# GB of weights, gradients and optimizer states does each device hold?
 
 # %%
 mine = None
@@ -49,28 +49,32 @@ today = {"flash": True, "overlap_tp": True, "overlap_dp": True}  # what software
 first = Layout(batch=512, dp=8, pp=8, tp=8, recompute="full", **today)
 done = estimate(gpt3, first, h100, gpus=512)
 print(done)
-title = "A third of the step is no matrix product"
+title = "Only two thirds of the step are matrix products"
 show(bars([memory_group({"memory": done}), time_group({"time": done})], title))
 
 # %% [markdown]
 # Where do these numbers come from? The model is a list: each layer is some matrix products, some
 # kernels that do little but read and write memory, and some collectives. The machine has a rate for
-# each of them: FLOPs a second, bytes a second, and two networks, NVLink inside a node of eight GPUs
-# and a slower one between the nodes. A small product doesn't reach the full rate, and a message has
-# a latency. Then the pieces go into the simulator that you know from lesson 06:
+# each of them: FLOPs per second, bytes per second, and two networks, NVLink inside a node of eight
+# GPUs and a slower one between the nodes. A small product doesn't reach the full rate, and a
+# message has a latency. Then the pieces go into the simulator that you know from lesson 06. Here is
+# what it does with 8 micro-batches for each pipeline instead of 64, so that you can see them all
+# (with so few, the bubble is large):
 
 # %%
 show(estimate(gpt3, replace(first, batch=64), h100).simulated.trace)
 
 # %% [markdown]
-# FlashAttention (`flash`) and collectives that overlap with computing are switched on here, because
-# nearly everybody trains with them by now. For measurements from before 2022 they must be off.
+# `today` switches on FlashAttention (`flash`) and collectives that overlap with computing, because
+# nearly everybody trains with both by now. Older measurements have to be predicted without what
+# their software didn't have.
 #
 # ## Can you trust it?
 #
-# The constants were set on 140 measured steps. Here are eight other measurements, which have set
-# nothing ([2205.05198](https://arxiv.org/abs/2205.05198), table 5, on A100s, without
-# FlashAttention):
+# A model of a cluster is worth as much as its agreement with measurements that it hasn't seen. Ours
+# has ten constants, which were fitted to 140 measured steps. Here are eight other measurements,
+# which no constant was fitted to ([2205.05198](https://arxiv.org/abs/2205.05198), table 5, on
+# A100s, without FlashAttention):
 
 # %%
 from helpers.cluster.validate import judged_recomputation
@@ -83,15 +87,17 @@ mean = sum(abs(one.error) for one in judged) / len(judged)
 claim(mean < 0.04, f"mean error {mean:.1%}; one factor for this paper's software: {factor:.3f}")
 
 # %% [markdown]
-# That's the best of its tables. The factor was set on single layers from the same paper, and it's
-# in these predictions but in no others. Over 120 steps on one node the mean error is 7.7 % and the
-# largest 30 %: short steps of small models are where the model is weak. `docs/cluster_model.md` has
-# every row. And no H100 or B200 was measured at all. For them we know the peak rates, the
-# bandwidths and the memory; the shares of these that a program reaches are taken from the A100.
+# The factor says how much slower this paper's software is than that of the 140 steps. It was set on
+# single layers of another table of the paper, and it's in these predictions only. They're also the
+# best we can show: over 120 steps on one node the mean error is 7.7 % and the largest 30 %, because
+# the model is weak on short steps of small models. `docs/cluster_model.md` has every row. And no
+# H100 or B200 was measured for it at all. We know their peak rates, bandwidths and memory; what
+# share of these a program reaches is taken from the A100, except for the share of the peak, which
+# was set on one published run of Llama 3 on H100s.
 #
 # ## Meet the limits
 #
-# Each number of a layout has its own limit. Change one at a time, and look at what grows.
+# Each number of a layout has its own limit. Change one at a time, and watch what grows.
 
 # %%
 predict(
@@ -109,19 +115,21 @@ limits = {name: estimate(gpt3, layout, h100) for name, layout in wide.items()}
 four, eight, sixteen = (one.seconds for one in limits.values())
 shrinks = 1 - sixteen / eight
 print(f"from 4 to 8: {1 - eight / four:.0%} shorter; from 8 to 16: {shrinks:.0%} shorter")
-show(bars([time_group(limits)], "Out of the node, the messages grow while the products shrink"))
+show(bars([time_group(limits)], "Across two nodes, messages grow while the products shrink"))
 reveal("L17-2", shrinks=shrinks)
 
 # %% [markdown]
-# With 16 parts, every collective inside a layer has to cross the network between the nodes. It
-# carries as many bytes as before, through a ninth of the bandwidth. So `tp` stays inside the NVLink
-# domain, which is a node of 8 on most machines and a rack of 72 on some newer ones.
+# With 16 parts, every collective inside a layer has to cross the network between the nodes. Even
+# with all eight network cards of a node sending side by side, it has less bandwidth than NVLink and
+# a higher latency, and more ranks have to wait for each other. So the messages grow while the
+# products halve, and each doubling of the GPUs buys less. That's why `tp` stays inside the NVLink
+# domain, which is a node of 8 GPUs on most machines and a rack of 72 on some newer ones.
 
 # %%
 predict(
     "L17-3",
-    "A pipeline of 8, 16 or 32 stages, and the rest of the 512 devices are replicas. Which has the "
-    "smallest bubble?",
+    "A pipeline has 8, 16 or 32 stages of 8 devices each, and as many replicas as 512 devices can "
+    "hold. The batch stays the same. Which pipeline has the smallest bubble?",
     "8 stages, clearly",
     "32 stages, clearly: each stage is short",
     "it hardly matters",
@@ -138,13 +146,13 @@ reveal("L17-3")
 
 # %% [markdown]
 # With more stages there are fewer replicas, so each pipeline gets more micro-batches. The bubble is
-# $\frac{p-1}{m+p-1}$ of the step, and $m$ grows in proportion to $p$. What changes is memory.
-# (Batch and devices are fixed here. If the number of micro-batches is fixed, a longer pipeline does
-# have a larger bubble.)
+# $\frac{p-1}{m+p-1}$ of the step, and $m$ grows in proportion to $p$. What changes is memory. (That
+# holds because the batch and the devices are fixed here. With a fixed number of micro-batches, a
+# longer pipeline does have a larger bubble.)
 #
 # ## Why doesn't it fit?
 #
-# Most layouts don't, and it helps to know which part is too large:
+# Most layouts don't fit, and then it helps to know which part is too large:
 
 # %%
 for change in ({"pp": 2, "dp": 32}, {"recompute": "none", "micro_batch": 4, "flash": False}):
@@ -154,14 +162,16 @@ for change in ({"pp": 2, "dp": 32}, {"recompute": "none", "micro_batch": 4, "fla
         print(error, end="\n\n")
 
 # %% [markdown]
-# Weights and states are divided by stages, by parts, or by ZeRO. Activations are different: more
-# stages don't help the first one at all, because it keeps as many micro-batches as there are
-# stages. For activations you need recomputation or smaller micro-batches.
+# Stages and parts divide the weights, the gradients and the optimizer states, and ZeRO divides them
+# further. Activations are different: more stages don't help the first one at all, because each
+# stage has fewer layers but the first one keeps as many micro-batches as there are stages. What
+# helps is recomputation, smaller micro-batches or a larger `tp`.
 #
 # ## Try it
 #
-# With a running kernel this cell shows sliders. Fit GPT-3 on as few H100s as you can, and then make
-# it fast. What stops you each time?
+# With a running kernel this cell shows sliders. They start from the layout above, but without
+# overlap, so the step takes a little longer. Fit GPT-3 on as few H100s as you can, and then make it
+# fast. What stops you each time?
 
 # %%
 from helpers.cluster import design
@@ -173,8 +183,8 @@ show(sliders.picture(), live=lambda: sliders)
 # %% [markdown]
 # ## Let the machine search
 #
-# Computing one layout takes a fraction of a millisecond, so a program can try all of them, drop
-# those that don't fit, and keep the fastest. That's what you write now.
+# By hand you look at a few layouts. A program can compute all of them in the time it takes you to
+# move a slider, drop those that don't fit, and keep the fastest. That's what you write now.
 #
 # ### Your turn: CO-3 · 45 minutes · 20 points
 #
@@ -195,21 +205,21 @@ begun, found = time.perf_counter(), []
 for how in ("none", "full"):
     found += search(gpt3, h100, gpus=512, batch=512, recompute=how, **today)
 found.sort(key=lambda one: one.seconds)
-print(f"{len(found)} layouts fit; found in {time.perf_counter() - begun:.0f} seconds")
+print(f"{len(found)} layouts fit; the search took {time.perf_counter() - begun:.1f} seconds")
 for one in found[:4]:
     print(one)
 faster = done.seconds / found[0].seconds
 claim(faster > 1.3, f"\nthe first guess takes {faster:.2f} times as long as the best layout")
 
 # %% [markdown]
-# Read the best one from left to right. Layers are cut into four, fewer than a node has GPUs, and
-# that's enough. The stages are cut into chunks (lesson 07), which shrinks the bubble. ZeRO 1
-# (lesson 11) and sequence-parallel norms (lesson 12) buy the memory that it takes to recompute
-# nothing. (With FlashAttention there are no stored attention scores, so there's nothing to
-# recompute selectively.)
+# Look at what the best one does differently. It cuts layers into four parts only, although a node
+# has eight GPUs. It cuts its stages into chunks (lesson 07), which shrinks the bubble. And ZeRO 1
+# (lesson 11) and sequence-parallel norms (lesson 12) free so much memory that nothing has to be
+# recomputed. (With FlashAttention no attention scores are stored, so there's nothing to recompute
+# selectively, and the search leaves that choice out.)
 #
-# What would you pay for less memory? The **frontier** holds the layouts that no other beats in both
-# time and memory.
+# But the best one fills most of the memory. What would you pay for less? The **frontier** holds the
+# layouts that no other layout beats in both time and memory.
 
 # %%
 line = {"the frontier": {e.memory.total / 1e9: e.seconds for e in frontier(found)}}
@@ -243,21 +253,22 @@ for gpus in (32, 64):
         print(gpus, error)
 
 # %% [markdown]
-# The activations need room too, and the model must be cut evenly, so 64 is the
-# smallest power of two. But is that the cheapest way to train?
+# So 64 is the smallest power of two that works. (48 work as well. With fewer, either the
+# activations don't fit beside the rest, or the layers and heads can't be cut evenly.) But is that
+# the cheapest way to train?
 
 # %%
 predict(
     "L17-5",
     "Train GPT-3 on 300 billion tokens, on 64 H100s or on 512. How do the prices compare, if an "
-    "hour of one GPU costs the same in both?",
+    "hour of one GPU costs the same in both cases?",
     "512 cost eight times as much",
     "they cost about the same",
     "64 cost eight times as much, because it takes eight times as long",
 )
 
 # %%
-DOLLARS = {"H100": 3.0, "B200": 6.0}  # for an hour of one GPU: an assumption, put in your own
+DOLLARS = {"H100": 3.0, "B200": 6.0}  # for an hour of one GPU; an assumption, so put in your own
 TOKENS, cost = 300e9, {}
 for name, gpus in (("H100", 64), ("H100", 512), ("B200", 512)):
     one = search(gpt3, preset(name), gpus, batch=512, recompute="none", zero=1, **today)[0]
@@ -270,14 +281,14 @@ claim(0.8 < ratio < 1.3, f"512 H100s cost {ratio:.2f} times as much as 64")
 reveal("L17-5", ratio=ratio)
 
 # %% [markdown]
-# You pay for GPU hours, so what decides is how well each hour is used. With more GPUs a little of
-# it is lost to messages and to the bubble, and what you buy for that is time: a model in weeks
-# instead of most of a year. (The batch stays at 512 sequences here. On thousands of GPUs you'd
-# enlarge it, until that stops helping the loss.)
+# You pay for GPU hours, so what decides is how well each hour is used. With more GPUs a little more
+# of it is lost to messages and to the bubble, and what you buy for that is time: a model in weeks
+# instead of months. (The batch stays at 512 sequences here. On thousands of GPUs you'd enlarge it,
+# up to the critical batch size of lesson 03.)
 #
-# Two numbers for you to find, with the functions of this lesson. First: Llama 3 8B on 8 H100s,
-# without FlashAttention: `Layout(64, 8192, dp=8, micro_batch=…, recompute="full", zero=1)`. What is
-# the largest micro-batch that fits, a power of two?
+# Now find two numbers yourself, with the functions of this lesson. The first is about Llama 3 8B on
+# 8 H100s, without FlashAttention. Which power of two is the largest micro-batch that fits in
+# `Layout(64, 8192, dp=8, micro_batch=…, recompute="full", zero=1)`?
 
 # %%
 llama = ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192)
@@ -286,8 +297,8 @@ mine = None
 answer("L17-6", mine)
 
 # %% [markdown]
-# Second: GPT-3 on 64 A100s, `Layout(64, pp=8, tp=8, chunks=…)`. How many seconds shorter is a step
-# with 3 chunks on each device than with 1? (To 0.1 s.)
+# The second is about GPT-3 on 64 A100s, `Layout(64, pp=8, tp=8, chunks=…)`. By how many seconds is
+# a step with 3 chunks on each device shorter than with 1? (To 0.1 s.)
 
 # %%
 mine = None
@@ -296,8 +307,9 @@ answer("L17-7", mine)
 # %% [markdown]
 # ## Your own machine
 #
-# `measure()` times a large and a small matrix product, a copy and the start of a kernel, and makes
-# a machine of them. So we can predict a step of the small LLaMA of lesson 01, and then run it.
+# All of these machines are far away, but the same model can be asked about the one in front of you.
+# `measure()` times a large and a small matrix product, a copy and the start of a kernel, and builds
+# a machine from them. So we can predict a step of the small LLaMA of lesson 01, and then run it.
 
 # %%
 sys.path[:0] = ["../primer"]
@@ -323,24 +335,27 @@ print(f"predicted {time_text(plan.seconds)}, measured {time_text(real)} (the fas
 print({why: time_text(t) for why, t in plan.causes.items() if t > plan.seconds / 20})
 
 # %% [markdown]
-# On a CPU the model is rough, and on a busy machine rougher, so don't expect better than a factor
-# of two. A step here is many tiny kernels, and the model was made for large ones.
+# On a CPU the prediction is rough, and on a busy machine even rougher: it may be off by a factor of
+# two in either direction, because a step here consists of many tiny kernels, and the model was made
+# for large ones.
 #
 # ## What to remember
 #
 # - Tensor parallelism stays inside the NVLink domain.
 # - A pipeline needs many micro-batches. With a fixed batch, replicas take them away.
 # - Recomputation buys memory with time; ZeRO 1 saves memory at almost no cost.
-# - The price of a training is GPU hours. The fewest GPUs aren't much cheaper, only much slower.
-# - Compute first, then rent. A model with a few constants predicts a step on hundreds of GPUs
-#   within a few percent, if it was held against measurements that didn't set its constants.
+# - The price of a training run is its GPU hours. The fewest GPUs aren't much cheaper, only much
+#   slower.
+# - Compute first, then rent. A model with a few constants predicts most steps on hundreds of GPUs
+#   to within ten percent. Trust it only as far as it has been compared with measurements that
+#   didn't set its constants.
 #
 # ## In the wild
 #
 # - Llama 3 405B on 8,192 H100s (TP 8, PP 16, DP 64): 430 TFLOP/s a GPU, an MFU of 43 %. On 16,384,
 #   with DP 128 and half the batch for each replica: 400 TFLOP/s, 41 %
-#   ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). Twice the GPUs, and nearly the same
-#   price.
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). That's twice the GPUs for nearly the
+#   same price per token.
 # - Megatron's 530 billion parameters on 2,520 A100s: TP 8, PP 35, DP 9, at 163 TFLOP/s a GPU
 #   ([2104.04473](https://arxiv.org/abs/2104.04473), table 1).
 # - GPT-3's shape on 64 A100s took 18.13 s a step with full recomputation, and 13.75 s with sequence
@@ -352,5 +367,6 @@ print({why: time_text(t) for why, t in plan.causes.items() if t > plan.seconds /
 #
 # ## Where next
 #
-# All of this assumed that machines work and that somebody has started the ranks. [Lesson
-# 18](18_beyond_one_machine.ipynb) leaves the one machine.
+# All of this assumed that the machines work and that somebody has started the ranks. [Lesson
+# 18](18_beyond_one_machine.ipynb) leaves the single machine, where neither can be taken for
+# granted.

@@ -3,15 +3,15 @@
 #
 # *Reading 35 minutes · tasks 110 · machine 2*
 #
-# *With twenty minutes: read as far as LA-1, then "Machines fail", and answer its two questions.*
+# *With twenty minutes: read as far as LA-1, and then from "Machines fail" to the two laptops.*
 #
 # All ranks of this course have lived on one machine so far. Large models are trained on thousands,
 # and even a small one can be trained on your laptop and your friend's. What breaks when the ranks
 # move apart? Three things do. Somebody must start the ranks on every machine and tell them who they
-# are. Messages that were a copy in memory become slow. And machines fail, which hardly matters for
-# one and matters every few hours for sixteen thousand.
+# are. Messages that were a copy in memory become slow. And machines fail: with one you may never
+# notice, but with thousands you have to plan for it.
 #
-# **Question.** What must a training do differently when its ranks are on different machines?
+# **Question.** What must a training run do differently when its ranks are on different machines?
 
 # %%
 # needs: DP/ddp/intro_DDP.py, DP/ddp/flat.py, DP/ddp/hooks.py, DP/ddp/buckets.py
@@ -36,8 +36,8 @@ from sweep import predicted
 #
 # A **launcher** is a program that starts the same script many times, on one machine or on many:
 # torchrun, `mpirun`, Slurm's `srun`, or PALS on clusters with PBS. It must tell each process who it
-# is, and all of them do that in the same way, through **environment variables**: names with a text,
-# which a process inherits when it starts. But each launcher has its own names.
+# is, and all launchers do that in the same way, through **environment variables**: named texts that
+# a process inherits when it starts. But each launcher has its own names for them.
 
 # %%
 torchrun = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4",
@@ -55,18 +55,19 @@ for environ in (torchrun, slurm, pals):
 
 # %% [markdown]
 # The **local rank** counts the ranks of one machine only. It says which GPU to take, because rank 5
-# finds no GPU number 5 on a machine with four. And one machine must be known to all: rank 0 listens
-# there while the ranks find each other, which is called the **rendezvous**.
+# finds no GPU number 5 on a machine with four. And all ranks must know one machine's address: rank
+# 0 listens there while the ranks find each other, which is called the **rendezvous**.
 #
-# `discover` is the function behind all scripts of this course that run on ranks, so one script runs
-# under all launchers. (Lesson 12 asks MPI, and GPT-2 starts its own ranks.) The folder `jobs` has a
-# short job script for each launcher. This is the one for several machines:
+# The scripts of this course that run on ranks call `discover`, so each of them runs under all
+# launchers. (There are two exceptions: lesson 12's MPI script asks MPI itself, and GPT-2 in lesson
+# 20 starts its own ranks.) The folder `jobs` has a short job script for each launcher. This is
+# torchrun's, for several machines:
 
 # %%
 print(open("../jobs/torchrun_several_nodes.sh", encoding="utf-8").read())
 
 # %% [markdown]
-# Variables stay where they were set, and that's a trap.
+# Variables stay in the terminal in which they were set, even after the job, and that's a trap.
 
 # %%
 predict(
@@ -74,7 +75,7 @@ predict(
     "In your terminal two variables are left from yesterday: RANK=0 and WORLD_SIZE=1. Today mpirun "
     "starts four processes there, and a careless script believes RANK. What happens?",
     "an error: there are four ranks 0",
-    "four trainings, each alone, and no message",
+    "four training runs, each alone, and no message",
     "the four wait for each other",
 )
 
@@ -89,9 +90,10 @@ except PlaceError as error:
 reveal("L18-1")
 
 # %% [markdown]
-# So variables that contradict each other must be an error. But not always: torchrun may itself run
-# below `srun`, one for each machine, and then both are right about different things. Torchrun marks
-# its own variables with `TORCHELASTIC_RUN_ID`, which is how you can tell.
+# So variables that contradict each other must be an error. But there's one exception: `srun` may
+# start one torchrun on each machine, and then Slurm's variables count the torchruns while
+# torchrun's count the ranks, so they differ and both are right. Torchrun marks its own variables
+# with `TORCHELASTIC_RUN_ID`, which is how you can tell.
 #
 # ### Your turn: LA-1 · 25 minutes · 10 points
 #
@@ -102,8 +104,8 @@ reveal("L18-1")
 check("LA-1")
 
 # %% [markdown]
-# Sometimes no launcher counts the ranks of a machine, but MPI can still tell every rank on which
-# host each of them is. That's enough.
+# Sometimes no launcher counts the ranks of a machine, but MPI can still tell every rank which host
+# each of the ranks runs on. That's enough to count them yourself.
 #
 # ### Your turn: LA-2 · 20 minutes · 10 points
 #
@@ -120,9 +122,9 @@ check("LA-2")
 # megabits a second, Wi-Fi 50 to 500, and a link between two machines of a GPU cluster 400,000 for
 # each GPU.
 #
-# We have no second machine, but a rank can act as if it had: inside `slow_link` a message is handed
-# over only when the slow link would have brought it. Everything else is real. First the step
-# without a slow link:
+# We have no second machine, but a rank can act as if there were one: inside `slow_link` a message
+# is handed over only when the slow link would have delivered it. Everything else is real. Let's
+# first time a step on a link so fast that it hardly counts:
 
 
 # %%
@@ -139,7 +141,7 @@ def train(ways, links, steps):
 
 
 def best_step(traces):
-    """The fastest step of a run, of all ranks: from one update of rank 0 to the next."""
+    """All ranks' traces of the fastest step of a run, from one update of rank 0 to the next."""
     whole = traces[0].merged(*traces[1:])
     ends = sorted(e.end for e in whole.events_of(0) if e.kind == "update")
     steps = zip(ends, ends[1:], strict=False)
@@ -166,9 +168,9 @@ predict(
 
 # %% [markdown]
 # In a ring all-reduce of $n$ ranks, each sends $2\frac{n-1}{n}$ of the bytes in $2(n-1)$ messages.
-# With size $S$, bandwidth $\beta$ and latency $\alpha$ that takes
+# With size $S$, latency $\alpha$ and bandwidth $1/\beta$, as in lesson 03, that takes
 #
-# $$t_S = 2(n-1)\,\alpha + 2\,\frac{n-1}{n}\,\frac{S}{\beta}.$$
+# $$t_S = 2(n-1)\,\alpha + 2\,\frac{n-1}{n}\,\beta S.$$
 
 # %%
 equal = 8 * size / t_b / 1e6  # two ranks send 2 (2 - 1) / 2 = once the size
@@ -179,14 +181,14 @@ for link in links:
 reveal("L18-2", megabits=equal)
 
 # %% [markdown]
-# What about the ranks of one machine that share a cable? They matter, and the next task counts
-# them.
+# So far each machine has had a single rank. If several ranks of a machine share its cable, the time
+# also depends on which ranks are neighbors in the ring: eight ranks on two hosts can be numbered
+# side by side, or dealt out to the hosts like cards.
 #
 # ### Your turn: LA-3 · 30 minutes · 15 points
 #
-# Write `ring_seconds()` in `jobs/count_ranks.py`: what an all-reduce costs, from where the ranks
-# are. Eight ranks on two hosts can stand side by side, or be dealt out like cards. That makes a
-# difference.
+# Write `ring_seconds()` in `jobs/count_ranks.py`: how long an all-reduce takes, given the host of
+# each rank.
 
 # %%
 check("LA-3")
@@ -194,9 +196,10 @@ check("LA-3")
 # %% [markdown]
 # ## What can overlap save?
 #
-# `flat` computes and then sends, so the times add up: $t_F + t_B + t_S$. The buckets of lesson 09
-# send while backward is still computing. Suppose backward takes twice as long as forward, and
-# sending takes just as long as backward.
+# `flat`, which averages all gradients in one message after backward, computes and then sends, so
+# the times add up: $t_F + t_B + t_S$. The buckets of lesson 09 send while backward is still
+# computing. Suppose backward takes twice as long as forward, and sending takes just as long as
+# backward.
 
 # %%
 predict(
@@ -218,9 +221,12 @@ reveal("L18-3")
 # %% [markdown]
 # Only backward can hide anything, because there are no gradients during forward. So the step takes
 # at least $t_F + \max(t_B, t_S)$, and the saving is largest where $t_S = t_B$: three units instead
-# of five, if backward takes two and forward one. Where sending takes much longer, the rank is idle
-# no matter what. With a running kernel, two sliders change the link. Watch which step gets longer,
-# and why (this is lesson 09's prediction, with your machine's times and eight buckets):
+# of five, if backward takes two and forward one. (The table shows less, because its steps also
+# contain everything besides forward and backward, such as the update, and nothing is hidden behind
+# that.) Where sending takes much longer than backward, the rank is idle no matter what.
+#
+# With a running kernel, two sliders change the link. Watch which step gets longer, and why. (This
+# is lesson 09's prediction, with your machine's times and eight buckets.)
 
 
 # %%
@@ -234,8 +240,8 @@ def on_a_link(megabits, milliseconds):
 vary(on_a_link, megabits=(round(equal), 10, 50, 100, 500, 1000, 10_000), milliseconds=(0.5, 5, 20))
 
 # %% [markdown]
-# And now for real: both ways on each of the four links, your `Buckets` of DP-4 (lesson 09) among
-# them.
+# And now for real: two ranks train both ways on each of the four links, `flat` and with your
+# `Buckets` of DP-4 (lesson 09). The line "at least" is the bound from above.
 
 # %%
 ways = ("flat", "buckets")
@@ -254,26 +260,30 @@ title = f"Where sending takes as long as backward, buckets save {100 * saved:.0f
 show(curves(lines, title, x="ms to send", y="ms a step"))
 
 # %% [markdown]
-# Here is the step where both take the same time, on one scale:
+# Here is the step on the third link, where sending takes as long as backward, both ways on one
+# scale:
 
 # %%
 pictures = {"flat": flat_steps[2], "buckets": bucket_steps[2]}
 show(compare(pictures))
 
 # %% [markdown]
-# No overlap can beat the bound, and in practice buckets stay a little above it: the last bucket is
-# full only when backward ends, so its message has nothing to hide behind.
+# No overlap can beat the bound, and in practice buckets stay above it, for two reasons. The last
+# bucket is full only when backward ends, so its message has nothing to hide behind. And here the
+# CPU that computes backward also has to carry the messages, so backward itself takes longer while
+# they're in transit. On a fast link, where there's little to hide, that can cost more than the
+# overlap saves.
 #
-# What helps on a much slower link is to **send less**: 16 bits instead of 32 halve it; DiLoCo
-# (lesson 04) sends weights every few hundred steps. Or each rank takes a larger batch, so it
-# computes for longer and sends the same.
+# What helps on a much slower link is to **send less**: 16 bits instead of 32 halve the bytes, and
+# DiLoCo (lesson 04) communicates only once every few hundred steps. Or let each rank take a larger
+# batch, so that it computes for longer and sends the same.
 #
 # ## Two hosts, for real
 #
 # Linux can split its own network. A **network namespace** is a part of the machine with its own
 # interfaces and addresses, and it sees nothing of the rest. We make two of them, put a cable
-# between them, and let the kernel slow the cable down. In each, torchrun starts one rank, exactly
-# as on two machines, and then they must find each other over the cable.
+# between them, and let Linux slow the cable down. In each namespace torchrun starts one rank,
+# exactly as on two machines, and then the two ranks must find each other over the cable.
 
 
 # %%
@@ -295,15 +305,15 @@ def on_two_hosts(link):
 print(on_two_hosts(Link(megabits=100)))
 
 # %% [markdown]
-# A million bytes are 8 megabits, so through 100 megabits a second they need 80 ms at least.
+# A million bytes are 8 megabits, so at 100 megabits a second they need 80 ms at least.
 #
 # ## Machines fail
 
 # %%
 predict(
     "L18-4",
-    "Say that a GPU, with everything around it, works for nearly six years before it fails. 16,384 "
-    "of them train one model. How long does it take until one fails?",
+    "Say that a GPU, with everything around it, works for nearly six years on average before it "
+    "fails, and 16,384 of them train one model. How long does it take until one of them fails?",
     "three hours",
     "three weeks",
     "three months",
@@ -316,11 +326,12 @@ reveal("L18-4")
 
 # %% [markdown]
 # While Llama 3 was trained on so many GPUs, it was interrupted 419 times in 54 days by something
-# unexpected ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4), which is once in three
-# hours. When one rank is gone, the others wait for it. So the whole job stops, and starts again
-# from what was saved, a **checkpoint**.
+# unexpected ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4), which is about once in
+# three hours. When one rank is gone, the others can only wait for it. So the whole job stops, and
+# starts again from what was saved last, a **checkpoint**.
 #
-# Two ranks train for 12 steps and save after every 5. In step 8 rank 1 is killed.
+# Here two ranks are to train for 12 steps, and they save a checkpoint after every 5. In step 8 we
+# kill rank 1.
 
 
 # %%
@@ -339,10 +350,11 @@ report = launch(survive, 2, (folder.name, "--die-at", "8"), quiet=True, on_error
 print(report.failure.sentence)
 
 # %% [markdown]
-# The rank had no time to say a word. Its end was seen from outside, and the other rank was stopped
-# at once.
+# The rank had no time to report anything. Its end was noticed from outside, and the other rank was
+# stopped at once.
 #
-# Now start again, with *three* ranks: say that the broken machine was replaced by two.
+# Now start again, with *three* ranks, as if the broken machine had been replaced by two, and
+# compare the losses with those of a run that nothing has interrupted.
 
 # %%
 (losses, begun), *_ = launch(survive, 3, (folder.name,), quiet=True)
@@ -368,35 +380,36 @@ def kill(in_step):
         begun = launch(survive, 3, (place,), quiet=True)[0][1]
     from_where = f"from the checkpoint with step {begun}" if begun else "from the start"
     return (
-        f"{report.failure.sentence}\nKilled in step {in_step}. Three ranks go on {from_where}, "
-        f"so {in_step - begun} complete steps are lost, and the one that was running."
+        f"{report.failure.sentence}\nKilled in step {in_step}. Three ranks continue {from_where}, "
+        f"so {in_step - begun} complete steps are lost, besides the one that was running."
     )
 
 
 vary(kill, press="kill rank 1", in_step=(9, 2, 4, 5, 6, 8, 11))
 
 # %% [markdown]
-# The checkpoint doesn't say which rank held what. It names the tensors of the whole model, and each
-# rank takes what it needs, so another number of ranks can continue.
+# Three ranks can continue what two have begun because the checkpoint doesn't depend on which rank
+# held what. It names the tensors of the whole model, and each rank takes what it needs.
 #
-# And it can't be half a checkpoint. It's written under a draft's name and gets its own name last,
-# by a rename, which the file system does in one moment. That protects from a rank that dies while
-# it saves. When the *power* fails there is one more step: what a program has written may still be
-# in the machine's memory. `os.fsync` of a file waits until its bytes are on the disk, and
-# `os.fsync` of a folder until the names in it are. Without the second, a complete file may come
-# back without a name.
+# And there's never half a checkpoint. It's written under a draft's name, and it gets its final name
+# last, by a rename, which is atomic: the file system does all of it or nothing. That protects
+# against a rank that dies while it saves. A *power* failure takes more care, because what a program
+# has written may still be in the machine's memory. `os.fsync` of a file waits until its bytes are
+# on the disk, and `os.fsync` of a folder until the names in it are. Without the second, a complete
+# file may come back without its name.
 #
 # ### Your turn: CK-1 · 35 minutes · 20 points
 #
-# Write `save_part()` in `DP_PP/survival/by_hand.py`: a save by several ranks that no kill and no
-# power failure can spoil.
+# Write `save_part()` in `DP_PP/survival/by_hand.py`: several ranks save a checkpoint together, and
+# neither a killed rank nor a power failure can spoil it.
 
 # %%
 check("CK-1")
 
 # %% [markdown]
-# On a cluster no person starts it again, but `torchrun --max-restarts 3` does: it sees that a
-# rank has ended, ends the others, and starts all of them. `jobs/torchrun_elastic.sh` shows it.
+# On a cluster nobody sits there to start the ranks again, but `torchrun --max-restarts 3` does it:
+# it notices that a rank has ended, stops the others, and starts all of them anew.
+# `jobs/torchrun_elastic.sh` shows how.
 #
 # ## How often should you save?
 #
@@ -419,7 +432,7 @@ answer("L18-5", mine)
 # Some failures don't stop anything, and they're the nastier ones. A **straggler** is a GPU that has
 # become slow, for example because it's hot. Every step waits for it, so one slow GPU makes
 # thousands slow, without an error. Only the trace of a step shows it: all ranks wait for one. And
-# a **silent corruption** is a chip that computes something wrong. Llama 3's team counts it among
+# in a **silent data corruption** a chip computes a wrong result. Llama 3's team counts it among
 # its causes of interruptions (6 of 419, table 5), and Gemini's expected one to affect training
 # every week or two ([2312.11805](https://arxiv.org/abs/2312.11805), section 3). A checkpoint
 # doesn't help if it has saved the wrong numbers, so you keep several, and you watch the norm of the
@@ -427,26 +440,27 @@ answer("L18-5", mine)
 #
 # ## Two laptops, one model
 #
-# Try it with a friend. Both laptops are in one network, best by cable, and both have this folder
-# with the same version of everything.
+# Try it with a friend. Both laptops must be on the same network, best by cable, and both need this
+# folder with the same version of everything.
 #
 # 1. Find the address of the first laptop: `hostname -I` (Linux), `ipconfig getifaddr en0` (macOS),
 #    `ipconfig` (Windows). Say it's 192.168.1.10. From the other one, `ping 192.168.1.10`.
 # 2. The ranks choose their own ports, so a firewall must let the two talk on all ports.
 # 3. On the first: `NODE=0 MASTER_ADDR=192.168.1.10 jobs/torchrun_several_nodes.sh`
 # 4. On the second: `NODE=1 MASTER_ADDR=192.168.1.10 jobs/torchrun_several_nodes.sh`
-# 5. They say who they are, and what an all-reduce costs. Find your link in the picture above: is it
-#    worth training on two? Then append `DP/ddp/intro_DDP.py --steps 50` to both lines.
+# 5. The ranks say who they are, and what an all-reduce costs. Find your link in the picture above:
+#    is it worth training on two? Then append `DP/ddp/intro_DDP.py --steps 50` to both lines.
 #
 # If they never meet, the address isn't the one of step 1, or a firewall is between them. If they
-# meet and then wait, gloo took the wrong one of several networks: set `GLOO_SOCKET_IFNAME` to the
-# right one, such as `en0` or `wlan0`. (On Windows, `set USE_LIBUV=0` first. We haven't tried it
-# there.) And the slower laptop sets the pace, because a step ends when the last rank has its
-# gradients.
+# meet and then wait, gloo may have taken the wrong one of several networks: set
+# `GLOO_SOCKET_IFNAME` to the right one, such as `en0` or `wlan0`. (On Windows, `set USE_LIBUV=0`
+# first. We haven't tried it there.) And don't be surprised that the slower laptop sets the pace: a
+# step ends when the last rank has its gradients.
 #
 # ## What to remember
 #
-# - Launchers tell a rank its place through environment variables. Contradictions must be errors.
+# - Launchers tell a rank its place through environment variables, and contradictions between them
+#   must be errors.
 # - The local rank chooses the GPU; the rank chooses the data.
 # - Compare two times: computing, and bytes sent divided by bandwidth. Overlap hides at most the
 #   backward, so it helps most where both take the same time.
@@ -461,8 +475,8 @@ answer("L18-5", mine)
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4).
 # - Each of its GPUs had 400 gigabits a second to the network (section 3.3.1): four hundred times
 #   your gigabit cable.
-# - Slurm stopped passing `--cpus-per-task` from `sbatch` on to `srun` in version 22.05, and
-#   trainings became slow without an error. `jobs/slurm.sh` has the line that cures it.
+# - In version 22.05, Slurm stopped passing `--cpus-per-task` on from `sbatch` to `srun`, and
+#   training jobs became slow without an error. `jobs/slurm.sh` has the line that cures it.
 #
 # Go and read `SimpleElasticAgent._invoke_run` in PyTorch's
 # `torch/distributed/elastic/agent/server/api.py`: the loop behind `--max-restarts`. What does it do

@@ -11,10 +11,10 @@
 # translation, in both directions: it says which of your functions each of them replaces, and it
 # checks that they take the same step.
 #
-# Why check? Each piece has been tested thoroughly, but the pieces were written by different people
-# at different times, and it's where two of them meet that wrong numbers come out without an error.
-# You have what it takes to notice: an oracle that compares any layout with one device, tensor by
-# tensor.
+# Why check? Each piece has been tested thoroughly by itself, but the pieces were written by
+# different people at different times, and where two of them meet, wrong numbers can come out
+# without an error. You have what it takes to notice: an oracle that compares any layout with one
+# device, tensor by tensor.
 #
 # **Question.** Do torch's pieces, put together, take the step that you have written by hand? And
 # where they don't, does anything tell you?
@@ -60,10 +60,10 @@ keep_warm(quick(8, 4), trains=True)  # ranks get ready while you read
 # %% [markdown]
 # ## A mesh is a grid
 #
-# `Grid(dp=2, pp=2, tp=2)` of lesson 08 is an array of ranks, and a group is a slice of it. torch's
-# name for this array is **DeviceMesh**: `init_device_mesh("cpu", (2, 2, 2), mesh_dim_names=("dp",
-# "pp", "tp"))` on every rank, and then `mesh["dp"]` is the slice along "dp" in which this rank
-# lies. The last dimension changes fastest, as in ours.
+# `Grid(dp=2, pp=2, tp=2)` of lesson 08 is an array of ranks, and a group is a slice of it. In torch
+# this array is called a **DeviceMesh**. Every rank calls `init_device_mesh("cpu", (2, 2, 2),
+# mesh_dim_names=("dp", "pp", "tp"))`, and then `mesh["dp"]` is the slice along "dp" that this rank
+# belongs to. The last dimension changes fastest, as in our grid.
 
 # %%
 predict(
@@ -85,7 +85,7 @@ reveal("L19-1")
 # ## A tensor that knows its place
 #
 # In lesson 12 a rank's part of a matrix was an ordinary tensor, and only our plan knew that it was
-# a part. torch writes the plan on the tensor itself. A **DTensor** has a mesh and, for each of the
+# a part. Torch writes the plan on the tensor itself. A **DTensor** has a mesh and, for each of the
 # mesh's dimensions, a *placement*: `Shard(0)`, a part of the rows; `Replicate()`, all of it; or
 # `Partial()`, one term of a sum that is still to be added up. Its `.shape` is the whole tensor's,
 # `.to_local()` is what this rank holds, and `.full_tensor()` gathers the whole. When an operation
@@ -104,11 +104,11 @@ reveal("L19-1")
 # %%
 predict(
     "L19-2",
-    "Four ranks, dp 2 x tp 2, so that tp changes fastest. Whose are the four quarters of the rows, "
-    "from top to bottom?",
+    "Four ranks form a mesh of dp 2 x tp 2, so that tp changes fastest. Which ranks hold the four "
+    "quarters of the rows, from top to bottom?",
     "ranks 0, 2, 1, 3",
     "ranks 0, 1, 2, 3",
-    "it doesn't matter to anybody",
+    "in any order: nothing depends on it",
 )
 
 
@@ -130,9 +130,9 @@ show(cut_weights())
 reveal("L19-2")
 
 # %% [markdown]
-# The order matters as soon as the parts are put together without asking the tensor: a checkpoint
-# that joins files by rank number would shuffle the rows, for example. That's why a DTensor carries
-# its placements with it, and why we saved by name and offset in lesson 18.
+# The order matters as soon as the parts are put together without asking the tensor. For example, a
+# checkpoint that joins the ranks' files by rank number would shuffle the rows. That's why a DTensor
+# carries its placements with it, and why we saved by the names of the whole model in lesson 18.
 #
 # ## The trainer of lesson 08, ported
 #
@@ -144,15 +144,15 @@ reveal("L19-2")
 # | `Pipeline(one_f_one_b(p, m), …)` | `Schedule1F1B(PipelineStage(…), m, loss_fn=…)` | 06 |
 #
 # The loop around them doesn't change at all. Two habits of torch are worth knowing before you
-# write it. `fully_shard` replaces the parameters, so the optimizer comes after it. And the weights
-# it has gathered are freed after each forward, which in a pipeline means one all-gather for every
-# micro-batch; with `reshard_after_forward=False` they stay until the step is over.
+# write it. `fully_shard` replaces the parameters, so the optimizer comes after it. And it frees the
+# weights that it has gathered after each forward, so in a pipeline they have to be gathered anew
+# for every micro-batch. With `reshard_after_forward=False` they stay until the step is over.
 #
 # ### Your turn: TW-1 · 40 minutes · 20 points
 #
 # Write `train()` in `DP_PP/torchs_words.py`: DP x PP on a mesh, for any grid. The docstring names
-# the calls; which dimension of the mesh each of them gets is up to you. The check compares every
-# weight with one device's, in float64.
+# the calls, and most of the dimensions of the mesh that they take. The check compares every weight
+# with one device's, in float64.
 
 # %%
 check("TW-1")
@@ -161,13 +161,13 @@ check("TW-1")
 # ## Is it the same step?
 #
 # Now add tensor parallelism: `cut_layers` stands in the same file, so `--tp 2` turns your trainer
-# into DP x PP x TP on eight ranks. In it the mean is taken in three places. Tensor-parallel ranks
-# add up the terms of one product, torch's pipeline divides by its $m$ micro-batches at the end of
-# `step()`, and `fully_shard` divides by the $D$ replicas:
+# into DP x PP x TP on eight ranks. Its gradient is put together in three places. Tensor-parallel
+# ranks add up the terms of one product, torch's pipeline divides by its $m$ micro-batches at the
+# end of `step()`, and `fully_shard` divides by the $D$ replicas. The last two make the mean
 #
 # $$\nabla L = \frac1D \sum_{d=1}^{D} \frac1m \sum_{i=1}^{m} \nabla \ell(x_{d,i}).$$
 #
-# Here is what one device makes of the same eight sequences.
+# The next cell lets one device take the same step, with the same eight sequences.
 
 # %%
 SMALL = ["--dmodel", "32", "--heads", "4", "--layers", "4", "--seq-l", "16"]
@@ -190,8 +190,8 @@ torch.set_default_dtype(torch.float32)
 # %%
 predict(
     "L19-3",
-    "Eight ranks, four of torch's libraries at once, float64. How far is the worst gradient from "
-    "one device's, relative to the largest entry of its tensor?",
+    "Eight ranks take the step with four of torch's libraries at once, in float64. How far is the "
+    "worst gradient from one device's, relative to the largest entry of its tensor?",
     "not at all: the same bits",
     "about 1e-15: the same numbers, added in another order",
     "about 1e-7: somewhere in there torch computes in float32",
@@ -223,15 +223,15 @@ for name, parts in zip(orders, zip(*ranks, strict=True), strict=True):
 reveal("L19-3")
 
 # %% [markdown]
-# Every gradient and every weight, on all ranks and for both schedules. `gather` has also checked
-# that ranks which hold the same tensor agree about it. So the answer to the first half of our
-# question is yes: what you wrote by hand and what torch ships are the same step.
+# That's every gradient and every weight, on all ranks and for both schedules. `gather` has also
+# checked that ranks which hold the same tensor agree about it. So the answer to the first half of
+# our question is yes: torch's pieces take the step that one device takes, as your own did.
 #
 # ## Torch's plan on our timeline
 #
-# A schedule in torch is a table as well. Each of its classes has a `pipeline_order`, a list of
-# actions for each rank, and its actions print as ours do: `2F0` is the forward of micro-batch 0 in
-# stage 2. So we can simulate and draw it.
+# In torch, too, a schedule is a table. Each of the schedule classes has a `pipeline_order`, a list
+# of actions for each rank, and an action such as `2F0` is the forward of micro-batch 0 in stage 2.
+# Our `from_csv` reads these, so we can simulate and draw torch's order.
 
 
 # %%
@@ -257,8 +257,8 @@ show(compare({name: step.trace for name, step in steps.items()}))
 # %% [markdown]
 # Torch's zero bubble is the ZB-H1 of lesson 07. ZB-H2 isn't among its classes: it keeps more
 # activations, and in return a rank is never idle between its first action and its last, so that one
-# step can run into the next. But its runtime can read an order from a CSV file, a row for
-# each rank, and writing such a file is one line: `save_csv(plan, path)`.
+# step can run into the next. But torch's runtime can read an order from a CSV file with a row for
+# each rank, and writing such a file takes us one line: `save_csv(plan, path)`.
 
 # %%
 predict(
@@ -299,19 +299,20 @@ for number, (name, plan) in enumerate(plans.items()):
 reveal("L19-4")
 
 # %% [markdown]
-# The other direction works too, as the first line says: our executor runs torch's order. So you
+# The other direction works too, as the first line shows: our executor runs torch's order. So you
 # can search for an order (lesson 07), prove it with `check`, simulate it for machines you don't
 # have, and hand it to the runtime that you'll find at work.
 #
 # ## When a rank leaves early
 #
-# With torch's pieces you no longer call collectives yourself. They start in hooks, in the middle of
-# a forward or a backward. Suppose rank 2 has one batch less than the others.
+# With torch's pieces you no longer call collectives yourself. That's comfortable as long as all
+# ranks do the same. But suppose there are three ranks, and rank 2 has one batch fewer than the
+# others.
 
 # %%
 predict(
     "L19-5",
-    "Rank 2 leaves its loop one batch early. Which line do the other ranks stop at?",
+    "Rank 2 leaves its loop one batch early. At which line do the other ranks stop?",
     "none: their gradients are averaged over two ranks from then on",
     "the end of the program, where all ranks wait for each other",
     "the line of the model or of backward(), inside of which a collective waits for rank 2",
@@ -337,20 +338,21 @@ for wrap in quick(("DDP", "fully_shard"), ("fully_shard",)):
 reveal("L19-5")
 
 # %% [markdown]
-# The program doesn't mention those collectives, but they're the ones of lessons 09 and 11, and the
-# explanation names them with the line that led there. Under `torchrun` you'd see nothing for ten to
-# thirty minutes, and then a time-out. DDP starts its all-reduce in C++, so we know of it from
-# torch's own *flight recorder*, which keeps the last few hundred collectives of each rank if
-# `TORCH_FR_BUFFER_SIZE` is set. Set it at work.
+# The program doesn't mention those collectives, because hooks start them in the middle of a forward
+# or a backward. But they're the ones of lessons 09 and 11, and the explanation names them with the
+# line that led there. Under `torchrun` you'd see nothing for ten to thirty minutes, and then a
+# time-out. DDP starts its all-reduce in C++, so we know of it only from torch's own *flight
+# recorder*, which keeps the latest collectives of each rank, as many as `TORCH_FR_BUFFER_SIZE`
+# says. Set it at work.
 #
 # ## Where the pieces don't fit together
 #
-# Gradient clipping scales all gradients down if their norm is too large. The norm is that of *all*
-# of them, and squares of norms add up over the $p$ stages:
+# Gradient clipping scales all gradients down if their norm is too large. What counts is the norm of
+# *all* of them together, and squares of norms add up over the $p$ stages:
 #
 # $$\lVert g \rVert = \sqrt{\textstyle\sum_{s=1}^{p} \lVert g_s \rVert^2}.$$
 #
-# Everybody writes `torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`.
+# On one device everybody writes `torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`.
 
 # %%
 predict(
@@ -382,14 +384,14 @@ for rank, (own, true, _) in enumerate(found):
 reveal("L19-6")
 
 # %% [markdown]
-# So each stage's gradients are scaled by another factor, the direction of the step changes, and the
-# loss falls all the same. `clip` in `DP_PP/torchs_words.py` is the cure, and torchtitan has one
-# like it.
+# So each stage's gradients are scaled by a different factor, the direction of the step changes, and
+# the loss falls all the same. `clip` in `DP_PP/torchs_words.py` is the cure, and torchtitan has a
+# function like it.
 #
-# The same launch did something else: it ran `step()` twice on the same batch without `zero_grad` in
-# between, as gradient accumulation would. By hand the gradient doubles. But torch divides all of
-# `.grad` by $m$ at the end of a step, what was there before included. With $m = 4$, how many times
-# the first step's gradient is in `.grad` after the second one?
+# The same launch tried something else: it ran `step()` twice on the same batch without `zero_grad`
+# in between, as gradient accumulation would. In our own pipeline the gradient doubles. But torch
+# divides all of `.grad` by $m$ at the end of a step, including what was there before. With $m = 4$,
+# how many times as large as after the first step is `.grad` after the second?
 
 # %%
 mine = None
@@ -400,8 +402,8 @@ ratio = found[0][2]
 claim(abs(ratio - 1.25) < 1e-9, f"measured: {ratio:.2f} times the first step's gradient")
 
 # %% [markdown]
-# Here is the whole list, as we found it with torch 2.13 on CPU. A test of this project watches each
-# row, so that the list shrinks when torch grows.
+# Here is the whole list, as we found it with torch 2.13 on a CPU. A test of this project watches
+# each row, so that the list gets shorter when torch gets better.
 
 # %%
 page = Path("../docs/torch.md").read_text(encoding="utf-8")
@@ -409,48 +411,53 @@ sections = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
 Markdown(sections["Where its pieces don't fit together"])
 
 # %% [markdown]
-# Five of these are silent. None of them shows in a loss curve, and each is found in a minute by the
-# test above: a small model, SGD, float64, one step, every tensor. Run it whenever you combine two
+# Five of these are silent, and you'd look for them in a loss curve for a long time. The test above
+# finds wrong gradients within a minute: a small model, SGD, float64, one step, every tensor, with
+# everything switched on that you'll use, such as clipping and sequences of different lengths. For a
+# checkpoint, save it, read it back, and compare every tensor too. Run both whenever you combine two
 # pieces for the first time, and again when you change the version of torch.
 #
 # ## A dictionary
 #
-# What each idea of the course is called in torch and in three libraries that train large models:
+# Here is what each idea of the course is called in torch and in three libraries that train large
+# models:
 
 # %%
 Markdown(page.split("\n## ")[0].split("\n\n", 2)[2])
 
 # %% [markdown]
-# And what does torch do that we don't? It overlaps: `fully_shard` gathers the next layer's weights
-# while this one computes, on a separate CUDA stream. It trains in two precisions, which a
-# `MixedPrecisionPolicy` chooses for computing and for adding up. And `torch.compile` fuses many
-# small kernels into few large ones. All three need a GPU to be worth anything, so we've left
-# them out.
+# And what does torch do that we don't? `fully_shard` gathers the next layer's weights on a separate
+# CUDA stream while this layer computes. It trains in two precisions: a `MixedPrecisionPolicy` says
+# in which type a module computes, and in which it adds gradients up. And `torch.compile` fuses many
+# small kernels into a few large ones. With a small model on two cores there's little to gain from
+# any of them, so we've left them out.
 #
 # ## What to remember
 #
 # - A mesh is a grid, a DTensor is a part that knows its place, and a placement says which
 #   collective is still owed.
 # - Cut layers first, shard second, then make the optimizer; the pipeline goes around all of it.
-# - torch's step is yours, to the last few bits of float64. Its orders and ours are the same tables.
+# - Torch's step is yours, to the last few bits of float64, and its schedules are tables like ours.
 # - The pieces fail where two of them meet, and mostly in silence: norms over stages, names in
 #   checkpoints, gradients left over from the last step.
-# - One step of SGD in float64 against one device finds all of these.
+# - To find such mistakes, compare one step of SGD in float64 with one device, tensor by tensor, and
+#   a checkpoint with what was saved.
 #
 # ## In the wild
 #
-# - torchtitan, which is torch's own pieces and little else, reports 65.08 % more speed than its
-#   baseline with one dimension of parallelism for Llama 3.1 8B on 128 H100s, 12.59 % more on top
-#   with two (70B, 256), and 30 % more with three (405B, 512)
+# - torchtitan, which consists of torch's own pieces and little else, reports 65.08 % more speed
+#   than its baseline with one dimension of parallelism (Llama 3.1 8B on 128 H100s), another 12.59 %
+#   with two (70B on 256), and another 30 % with three (405B on 512)
 #   ([2410.06511](https://arxiv.org/abs/2410.06511), abstract).
 # - DDP scales nearly linearly to 256 GPUs ([2006.15704](https://arxiv.org/abs/2006.15704),
 #   abstract): the buckets and the overlap of lesson 09.
-# - torchtitan met the norm over stages too: [issue 596](https://github.com/pytorch/torchtitan/issues/596)
-#   is why it has a clipping function of its own.
+# - torchtitan met the norm over stages too: [issue
+#   596](https://github.com/pytorch/torchtitan/issues/596) is why it has a clipping function of its
+#   own.
 #
 # Go and read `clip_grad_norm_` in torchtitan's `torchtitan/distributed/utils.py`, and compare it
-# with `clip`. Then look for `_load_csv` in `torchtitan/distributed/pipeline_parallel.py`: a plan of
-# yours can go in there.
+# with `clip`. Then look for `_load_csv` in `torchtitan/distributed/pipeline_parallel.py`: that's
+# where a plan of yours could go in.
 #
 # ## Where next
 #

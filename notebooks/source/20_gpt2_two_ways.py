@@ -6,8 +6,8 @@
 # *With twenty minutes: skip GP-1 and GP-2, and read the first session.*
 #
 # GPT-2 is the model that many courses begin with, and for a good reason: it's small enough to
-# understand whole, and it's a real language model. Here a small one learns to translate German into
-# English. Then it's split over two devices in two ways: each device has a part of the **data**, or
+# understand as a whole, and it's a real language model. Here a small one learns to translate German
+# into English. We split it over two devices in two ways: each device has a part of the **data**, or
 # each device has a part of the **layers**. A split that changes what the model learns is worth
 # nothing, however fast it is. So everything here is compared with a control: one device that reads
 # the same sentences in the same order.
@@ -45,8 +45,8 @@ show(two_splits())
 # ## The data
 #
 # The sentences come from a small grammar that writes both languages. German has more forms than
-# English: three genders, endings of adjectives, and verbs at the end. So there is something to
-# learn.
+# English, such as three genders, endings of adjectives, and verbs at the end, so there's something
+# to learn.
 
 # %%
 from project.data import load
@@ -58,7 +58,8 @@ for row in rows.train[:3]:
 # %% [markdown]
 # A **tokenizer** cuts text into tokens. Both sentences go into one row: the German one, a token for
 # its end, the English one, a token for its end. GPT-2 predicts each next token, but only the
-# English tokens count in the loss. Their weight is 1, and all others have 0.
+# English ones should count in the loss, so they have the weight 1 and all others the weight 0. (The
+# sum of the weights in row 0 is then the number of its English tokens, their end included.)
 
 # %%
 from project.models import make_config, make_model
@@ -74,8 +75,8 @@ for name, tensor in batch.items():
 
 # %% [markdown]
 # How good is a translation? **BLEU** compares its words, and its groups of up to four words, with
-# the right one: 0 means that nothing fits, 100 that both are the same ([Papineni et al.,
-# 2002](https://aclanthology.org/P02-1040/)).
+# those of the right translation: 0 means that nothing matches, 100 that both are the same
+# ([Papineni et al., 2002](https://aclanthology.org/P02-1040/)).
 
 # %%
 from project.judge import judge
@@ -87,12 +88,12 @@ print(f"before training: loss {loss:.3f} nats per token, BLEU {bleu:.1f}")
 # %% [markdown]
 # ## The first way: each device has a part of the data
 #
-# Each rank has the whole model and a part of the sentences. First the parts. This is DP-3 of lesson
-# 04 once more, with one thing to watch: no sentence may get lost between two parts.
+# Each rank has the whole model and a part of the sentences. Let's cut the sentences first. This is
+# DP-3 of lesson 04 once more, with one thing to watch: no sentence may get lost between two parts.
 #
 # ### Your turn: GP-1 · 10 minutes · 10 points
 #
-# Write `cut()` in `gpt2/data_parallel/dataset.py`. It's short.
+# Write `cut()` in `gpt2/data_parallel/dataset.py`: which samples belong to which part. It's short.
 
 # %%
 check("GP-1")
@@ -100,7 +101,7 @@ check("GP-1")
 # %% [markdown]
 # Now the control. `same_order` puts the sentences into the order in which two ranks read them, so a
 # batch of one device holds the sentences that both ranks together have in the same step. One device
-# trains on that, and after every second epoch it translates the same three sentences:
+# trains on them in this order, and every second epoch we look at how it translates three sentences:
 
 # %%
 from project.control import learn, learn_on_ranks
@@ -112,12 +113,12 @@ for row, *said in zip(rows.test, *(epoch.said for epoch in one), strict=False):
         print(f"    after epoch {number}: {words}")
 
 # %% [markdown]
-# Now two ranks. After backward they take the mean of their gradients, so both make the same step.
+# Now two ranks. After backward they take the mean of their gradients, so both take the same step.
 #
 # ### Your turn: GP-2 · 5 minutes · 10 points
 #
-# Write `average_gradients()` in `gpt2/project/run_data_parallel.py`: DP-1 once more, for a model of
-# which not every parameter may have a gradient.
+# Write `average_gradients()` in `gpt2/project/run_data_parallel.py`: DP-1 once more, for a model in
+# which some parameters may have no gradient.
 
 # %%
 check("GP-2")
@@ -125,7 +126,7 @@ check("GP-2")
 # %%
 predict(
     "L20-1",
-    "Two ranks train, with 8 of the 16 sentences of each step. How does their model compare with "
+    "Two ranks train, each with 8 of the 16 sentences of a step. How does their model compare with "
     "the one that one device has trained?",
     "it's the same, up to rounding",
     "it's a little worse: each rank has seen only half of the sentences",
@@ -152,7 +153,7 @@ def table(**ways):
 
 
 two = launch(learn_on_ranks, 2, (1, SENTENCES), quiet=True, checked=False)[0]
-table(one=one[:1], two=two)  # the later epochs would tell the same
+table(one=one[:1], two=two)  # the later epochs would show the same
 apart = abs(one[0].loss - two[0].loss)
 claim(apart < 0.1, f"the losses are {apart:.4f} apart")
 reveal("L20-1")
@@ -164,14 +165,14 @@ reveal("L20-2", ratio=ratio)
 
 # %% [markdown]
 # The model is the same: what decides is the batch, not how many ranks it's cut over. That's also
-# why a comparison of a run on one device with a run on two is worthless if they read the sentences
-# in different orders. After so few steps the order alone moves the loss, and BLEU with it, far more
+# why it's worthless to compare a run on one device with a run on two if they read the sentences in
+# different orders. After so few steps the order alone moves the loss, and BLEU with it, far more
 # than the split does.
 #
 # The time is another matter. Each rank computes on 8 sentences instead of 16, which takes more than
 # half as long, because a small batch uses a core less well. And `average_gradients` sends each of
-# the 52 gradients by itself, after backward, on the same two cores. You know the cures from lesson
-# 09: buckets that overlap, and larger batches.
+# the 52 gradients by itself, after backward, while nothing else is computed. You know the cures
+# from lesson 09: buckets that overlap, and larger batches.
 #
 # For longer runs the folder has scripts, with flags for everything: `project/run_data_parallel.py`
 # and `project/run_pipeline.py` write each epoch's results as JSON, and `project/plot.py` draws the
@@ -179,7 +180,8 @@ reveal("L20-2", ratio=ratio)
 #
 # ## The mean of two means
 #
-# One rank has a short sentence, the other a long one. Each takes the mean loss over its own tokens,
+# The gradients of the two ranks are averaged, and so, in effect, are their losses. But say that one
+# rank has a short sentence and the other a long one. Each takes the mean loss over its own tokens,
 # and then the ranks take the mean of both.
 
 # %%
@@ -207,15 +209,15 @@ print(f"mean over tokens:  {sum(t for t, _ in sums) / sum(c for _, c in sums):.4
 reveal("L20-3")
 
 # %% [markdown]
-# The program does it right. With $L_r$ the sum of the losses of rank $r$, $n_r$ its number of
-# tokens, and $R$ ranks, each rank goes backward from
+# The program of this lesson does it right. With $L_r$ the sum of the losses of rank $r$, $n_r$ its
+# number of tokens, and $R$ ranks, each rank calls backward on
 #
 # $$\frac{R\,L_r}{\sum_s n_s}, \qquad\text{so the mean over the ranks is}\quad \frac{1}{R}\sum_r
 # \frac{R\,L_r}{\sum_s n_s} = \frac{\sum_r L_r}{\sum_s n_s}.$$
 #
-# It takes one more number in each step: how many tokens all ranks have. The same idea helps if one
-# rank has a batch more than the others. The others continue with a loss of zero until the last is
-# done; without that it would wait in the all-reduce forever.
+# It costs one more message in each step, with the number of tokens of all ranks. The same idea
+# helps if one rank has one batch more than the others. The others continue with a loss of zero
+# until the last rank is done, which would otherwise wait for them in its all-reduce.
 
 # %% [markdown]
 # — *End of the first session* —
@@ -223,26 +225,28 @@ reveal("L20-3")
 # %% [markdown]
 # ## The second way: each device has a part of the layers
 #
-# Blocks 0 and 1 are on the first device, blocks 2 and 3 on the second. In this lab's own pipelines
-# a device is a process. Here it's a **thread**, as in the homework this folder follows, and we'll
-# see what that costs.
+# Blocks 0 and 1 are on the first device, blocks 2 and 3 on the second. In our pipelines so far, a
+# device was a process. Here it's a **thread**, as in the homework that this folder follows, and
+# we'll see what that costs.
 #
-# First the cut: a new part begins wherever the device changes.
+# The pipeline is given a sequence of layers, each of which is on some device. First cut it into
+# parts: a new part begins wherever the device changes.
 #
 # ### Your turn: GP-3 · 20 minutes · 10 points
 #
-# Write `_split_module()` in `gpt2/pipeline/partition.py`.
+# Write `_split_module()` in `gpt2/pipeline/partition.py`: the parts, and the device of each.
 
 # %%
 check("GP-3")
 
 # %% [markdown]
-# Then a clock, which says who works on which micro-batch. Micro-batch $i$ is in part $j$ at
-# tick $i + j$.
+# Then we need a clock, which says at each tick which part works on which micro-batch. Micro-batch
+# $i$ is in part $j$ at tick $i + j$.
 #
 # ### Your turn: GP-4 · 20 minutes · 10 points
 #
-# Write `_clock_cycles()` in `gpt2/pipeline/pipe.py`.
+# Write `_clock_cycles()` in `gpt2/pipeline/pipe.py`: for each tick, which micro-batch is in which
+# part.
 
 # %%
 check("GP-4")
@@ -255,8 +259,8 @@ for tick, cycle in enumerate(_clock_cycles(4, 2)):
 print(gpipe(2, 4))
 
 # %% [markdown]
-# The last lines are GPipe of lesson 06, and the clock is its first half, the forwards. The second
-# half needs no clock, because autograd finds its way back by itself.
+# The last two lines are GPipe of lesson 06, and the clock produces its first half, the forwards.
+# The second half needs no clock, because autograd finds its way back by itself.
 #
 # Four parts and 12 micro-batches: how many ticks does the clock have?
 
@@ -267,8 +271,8 @@ answer("L20-4", mine)
 # %% [markdown]
 # ### Your turn: GP-5 · 30 minutes · 15 points
 #
-# Write `Pipe.compute()` in `gpt2/pipeline/pipe.py`: what one tick asks for, done by the worker
-# threads. All tasks of a tick must have started before you wait for the first of them.
+# Write `Pipe.compute()` in `gpt2/pipeline/pipe.py`: the worker threads, one for each part, compute
+# what one tick asks for. Hand out all tasks of the tick before you wait for the first answer.
 
 # %%
 check("GP-5")
@@ -276,8 +280,8 @@ check("GP-5")
 # %% [markdown]
 # ### Your turn: GP-6 · 10 minutes · 10 points
 #
-# Write `Pipe.forward()` in `gpt2/pipeline/pipe.py`: cut the batch, walk through the clock, join.
-# It's short.
+# Write `Pipe.forward()` in `gpt2/pipeline/pipe.py`: cut the batch into micro-batches, compute tick
+# after tick, and join the results. It's short.
 
 # %%
 check("GP-6")
@@ -315,7 +319,8 @@ apart = max((p.grad - q.grad).abs().max() for p, q in pairs)
 claim(apart < 1e-4, f"gradients: {apart:.1e} apart at most")
 
 # %% [markdown]
-# So it must learn the same. One epoch, on the sentences of the first session:
+# The gradients are the same, so the pipeline must learn the same. Here is one epoch, on the
+# sentences of the first session:
 
 # %%
 pipeline = learn("pipeline", 1, SENTENCES)
@@ -326,7 +331,7 @@ claim(apart < 0.1, f"the losses are {apart:.4f} apart")
 # %% [markdown]
 # ## What do two threads gain?
 #
-# This is what they did in the forward of a batch of 32, measured (rank 0 is the first thread):
+# This is what they did in the forward of that batch of 32 sentences (rank 0 is the first thread):
 
 # %%
 threads = split.transformer.h_pp.trace()
@@ -335,8 +340,8 @@ show(threads)
 # %%
 predict(
     "L20-5",
-    "Forward overlaps in two threads. How much faster is a whole step, forward and backward, than "
-    "one part after the other?",
+    "In forward, the two threads overlap. How much faster is a whole step, forward and backward, "
+    "than without a pipeline, with one part after the other?",
     "twice as fast",
     "a little faster, or not at all",
     "half as fast, or worse",
@@ -371,15 +376,15 @@ split.deparallelize()  # its threads end
 reveal("L20-5", ratio=turn / piped)
 
 # %% [markdown]
-# Autograd has one thread for the CPU. So backward, about two thirds of the work, doesn't overlap
-# here, and even the forward gains only if two cores are free. On GPUs both overlap, because there
-# autograd has one thread for each device.
+# On a CPU, autograd runs all of backward in one thread. So backward, about two thirds of the work,
+# doesn't overlap here, and even the forward gains only if two cores are free. On GPUs both overlap,
+# because there autograd has one thread for each device.
 #
 # ## The same blocks as processes
 #
 # In lesson 06 each stage was a process. A process has its own autograd, so backward overlaps too,
-# and the price is that everything that passes from part to part is a message. Here are the same
-# blocks, the same four micro-batches, and the executor of lesson 06:
+# and the price is that everything that passes from part to part is a message. Here is one step of
+# the same blocks with the same four micro-batches, run by the executor of lesson 06:
 
 # %%
 from pipeline.by_process import one_step, together
@@ -390,14 +395,15 @@ answers = launch(one_step, 2, args=(model.config, hidden, 4), quiet=True, checke
 show(together([trace for trace, _, _ in answers]))
 
 # %% [markdown]
-# Compare the backwards of this picture with the threads: there, backward was one call of autograd
-# on one thread, so it isn't in that picture at all. Here both ranks compute B at the same time.
+# Look at the backwards. With threads, backward was one call of autograd in one thread, so it isn't
+# in their picture at all. Here each rank computes its own B, and the two overlap.
 #
 # ## Eight ranks: plan, then run
 #
-# Which split would you take on more devices? Lesson 17 has a search for that. Its input here: eight
-# ranks, a LLaMA with eight blocks (the trainer of lesson 08 takes any grid of it) and 16 sequences
-# a step. The machine is yours, measured, and each rank gets its share of the cores.
+# Which split would you choose on more devices? Lesson 17 has a search for that. Here we ask it
+# about eight ranks and 16 sequences a step. The model is a LLaMA with eight blocks, because the
+# trainer of lesson 08 can run it on any grid of replicas and stages. The machine is yours, as
+# `measure()` finds it, and each rank gets its share of the cores.
 
 # %%
 import os
@@ -419,14 +425,15 @@ for dp, seconds_planned in plans.items():
     print(f"dp {dp} x pp {8 // dp}: {1e3 * seconds_planned:5.0f} ms a step, planned")
 
 # %% [markdown]
-# The first line is what the search proposes.
+# The first line is what the search proposes. Lesson 17 warned that on a CPU the milliseconds may be
+# far off, so let's only ask how the layouts compare with each other.
 
 # %%
 predict(
     "L20-6",
     "The plan charges a pipeline for its bubble. Now all four layouts run, with eight real ranks "
-    "on the cores that you have. How does one pipeline of eight stages do against eight replicas, "
-    "compared with the plan?",
+    "on the cores that you have. How well does one pipeline of eight stages do, compared with "
+    "eight replicas?",
     "about as planned",
     "better than planned",
     "worse than planned",
@@ -462,42 +469,43 @@ gain = (real[8] / real[1]) / (plans[8] / plans[1])
 reveal("L20-6", gain=gain)
 
 # %% [markdown]
-# On a cluster, a device that waits is lost. Here the ranks share cores, so a rank that waits in the
-# bubble leaves its core to one that computes. What counts instead is all the work there is: every
+# On a cluster, a device that waits is wasted. Here the ranks share cores, so a rank that waits in
+# the bubble leaves its core to one that computes. What counts instead is the sum of all work: every
 # replica averages all its gradients, through the same memory, and every message costs processor
-# time. So ask of each plan which resource it takes to be scarce, and run the layouts next to the
-# proposed one as well.
+# time. So ask of each plan which resource it takes to be scarce, and also run the layouts that come
+# close behind the proposed one.
 #
 # ## What to remember
 #
 # - A split must not change what is learned. Compare with one device that reads the same batches in
 #   the same order; everything else compares orders.
-# - Data parallel: the whole model everywhere, a part of the data each, the mean of the gradients.
-#   With small batches on two cores it hardly pays.
+# - In data parallelism each device has the whole model and a part of the data, and they average
+#   their gradients. With small batches on two cores that hardly pays.
 # - A mean of means is wrong where ranks have different numbers of tokens. Add up sums and counts.
-# - Pipeline: a part of the layers each; micro-batch $i$ is in part $j$ at tick $i + j$.
-# - A thread for each device is enough on GPUs. On a CPU it overlaps only the forward, and processes
-#   overlap everything and pay with messages.
+# - In a pipeline each device has a part of the layers, and micro-batch $i$ is in part $j$ at tick
+#   $i + j$.
+# - A thread for each device is enough on GPUs. On a CPU, threads overlap only the forward;
+#   processes overlap everything, and pay for it with messages.
 #
 # ## In the wild
 #
 # - The real GPT-2 had up to 1.5 billion parameters, 48 layers of width 1,600 ([Radford et al.,
-# 2019](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf),
-# table 2). It would fit on one GPU of today, states included. GPT-3's 175 billion take 2.8 TB of
-# weights, gradients and optimizer states (lesson 17), and that's where splitting stops being a
-# choice.
+#   2019](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf),
+#   table 2). Today it would fit on one GPU, optimizer states included. GPT-3's 175 billion take 2.8
+#   TB of weights, gradients and optimizer states (lesson 17), and that's where splitting stops
+#   being a choice.
 # - In October 2024 gradient accumulation in a widely used library turned out to take the mean of
 #   means: micro-batches of different lengths counted equally. It was fixed by counting the tokens
 #   of the whole batch first ([the library's
 #   account](https://huggingface.co/blog/gradient_accumulation)).
 # - GPipe's paper trains a Transformer of 6 billion parameters and 128 layers that translates from
 #   more than 100 languages into English ([1811.06965](https://arxiv.org/abs/1811.06965), section
-#   5): your task, and your clock, on a larger scale.
+#   5), which is this lesson's task, and your clock, on a larger scale.
 #
 # Go and read `clock_cycles` and `Pipeline.fence` in torchgpipe's `torchgpipe/pipeline.py`. How does
 # it make backward run in the right order without a second clock?
 #
 # ## Where next
 #
-# So far all wrong programs were yours. In [lesson 21](21_forensics.ipynb) they are somebody else's,
-# and their loss curves look fine.
+# So far, the wrong programs were your own. In [lesson 21](21_forensics.ipynb) they're somebody
+# else's, and their mistakes are well hidden.

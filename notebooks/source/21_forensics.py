@@ -1,16 +1,17 @@
 # %% [markdown]
-# # Forensics: twelve trainings whose curves look fine
+# # Forensics: twelve training runs that hide a mistake
 #
 # *Reading 25 minutes · tasks 0 · machine 1*
 #
 # *With twenty minutes: read as far as the first case, and find its mistake.*
 #
-# A deadlock is a kind mistake: it stops, and it says where. The mistakes that cost weeks don't
-# stop. The loss falls, nobody waits, the checkpoint loads, and the model is a little worse than the
-# one you paid for, because a gradient was added up once too often or two ranks read the same text.
+# A deadlock is a kind mistake: the program stops, and in this lab it even says where. The mistakes
+# that cost weeks don't stop anything. The loss falls, no rank waits, the checkpoint loads, and the
+# model is a little worse than the one you paid for, because a gradient was added up once too often
+# or two ranks read the same text.
 #
-# In this lesson you get twelve sick trainings, and each hides one such mistake. You know all the
-# tools by now. What's left to learn is in which order to use them.
+# In this lesson you get twelve sick training runs, and each hides one such mistake. You know all
+# the tools by now. What's left to learn is in which order to use them.
 #
 # **Question.** The loss curve looks right. How do you find out whether the training is?
 #
@@ -36,16 +37,17 @@ from cases import Case, mistakes, spread, truth
 #
 # `forensics/one_device.py` trains a small language model on one device: attention with rotary
 # positions, dropout, and two experts that a router mixes. A step reads eight stories in four
-# micro-batches. They have different lengths, so each ends in padding that mustn't count.
+# micro-batches. The stories have different lengths, so the shorter ones end in padding, which
+# mustn't count.
 #
-# The sick scripts mean to do the same on four ranks, with three of the ideas of this course at
+# The sick scripts are meant to do the same on four ranks, with several ideas of this course at
 # once. There are two **replicas** (ranks 0 and 1, ranks 2 and 3), and each reads half of the
 # stories. Inside a replica, two ranks share every story: one has the first half of its tokens, the
 # other the second half, and they exchange keys and values. Each of the two also has one of the two
-# experts. And each replica updates only half of the weights, and sends them to the other one.
+# experts. Finally, each replica updates only half of the weights, and sends them to the other one.
 #
-# A log prints the loss of every eighth step. Here are five healthy trainings, which differ in their
-# seed, and one sick one.
+# The log of a run shows the loss of every eighth step. Here are five healthy runs, which differ
+# only in their seed, and one sick run.
 
 # %%
 example = Case(0)
@@ -55,7 +57,8 @@ show(example.picture())
 predict(
     "L21-1",
     "There are twelve mistakes, from gradients that are twice too large to positions that are "
-    "wrong. How many of the curves leave the spread of five healthy seeds at a printed step?",
+    "wrong. How many of their curves leave the spread of the five healthy seeds at some printed "
+    "step?",
     "most of them",
     "those with wrong gradients",
     "none",
@@ -72,15 +75,15 @@ claim(outside == 0, f"{outside} are outside; two healthy seeds differ by up to {
 reveal("L21-1", outside=outside)
 
 # %% [markdown]
-# To be fair: we looked for these seeds, and we chose the five healthy ones among 25. A sick
-# training with a random seed is often outside of a random five, and so is a sixth healthy one. But
-# you have one run and one curve, and nobody shows you the other five.
+# To be fair, we searched for seeds that show this, and we chose the five healthy ones among 25. A
+# sick run with a random seed often leaves the spread of a random five, but so does a sixth healthy
+# run. And in practice you have one run and one curve, and nobody shows you the other five.
 #
 # ## A step is a chain
 #
 # So don't look at the loss. A step is a chain of stations, and at each of them there's something
-# that must be equal to what one device has, to all digits. The first station where it isn't is next
-# to the mistake, and everything behind it is a consequence.
+# that must equal what one device has, up to rounding. The first station where it doesn't is next to
+# the mistake, and everything after it is a consequence.
 
 # %%
 show(
@@ -98,11 +101,13 @@ show(
 )
 
 # %% [markdown]
-# Each call compares with one device that starts from the very weights that the sick run had before
-# this step. That matters, because weights that have been trained wrongly for a while are different
-# everywhere, and then comparing tells you nothing.
+# From `tokens()` to `judge()`, each call compares with one device that starts from the very weights
+# that the sick run had before this step. That matters, because weights that have been trained
+# wrongly for a while are different everywhere, and then a comparison tells you nothing. (Only
+# `log()` compares with a whole healthy run.)
 #
-# Let's go through the chain once, with a thirteenth mistake. First step 0:
+# Let's go through the chain once, with a thirteenth mistake. We begin with step 0. (`judge` is
+# given each replica as a whole, so the two "ranks" of its sentence are the two replicas.)
 
 # %%
 example.run(at=0)
@@ -111,7 +116,9 @@ example.gradients()
 example.judge()
 
 # %% [markdown]
-# The first step is right: every gradient and every weight. Many tests stop here. Now step 2:
+# The first step is right: every gradient and every weight. Many tests stop here, but let's look at
+# step 2 as well. `tokens()` prints a dot for each token whose loss is one device's, an x where it
+# isn't, and nothing for padding. The bar is where the second rank's half begins.
 
 # %%
 example.run(at=2)
@@ -124,7 +131,7 @@ example.gradients()
 # %%
 predict(
     "L21-2",
-    "Step 0 was right. In step 2 the data, the forward and what each backward adds are right, and "
+    "Step 0 was right. In step 2 the data, the forward and what each backward adds are right, but "
     "the gradients after the messages are wrong. What is it?",
     "an all-reduce over the wrong group",
     "a micro-batch that counts twice",
@@ -132,8 +139,8 @@ predict(
 )
 
 # %% [markdown]
-# The oracle can be asked as well. It tries every mistake that it knows on the numbers, but it has
-# never seen this layout, so read its sentence as a hint. Then read the lines around the update.
+# You can ask the oracle as well. It tries on the numbers every mistake that it knows, but it
+# doesn't know this layout, so read its sentence as a hint. Then read the training loop.
 
 # %%
 example.judge()
@@ -154,9 +161,10 @@ example.accuse(rank="all", tensor="all", line=line, mistake="left over")
 # gets wrong shows in step 0. What needs a past (a stale buffer, an optimizer's state, a schedule)
 # shows later, so always look at two steps.
 #
-# ## Why not compare the weights?
+# ## Gradients or weights?
 #
-# Because an adaptive optimizer hides what you're looking for.
+# In the end you want the right weights, so why not just compare those after a step? Try it with a
+# plain mistake:
 
 # %%
 predict(
@@ -187,17 +195,18 @@ claim(share < 0.01, f"the weights are off by {share:.1%} of what the step moved 
 reveal("L21-3")
 
 # %% [markdown]
-# AdamW divides each gradient by its own size, and a factor on all of them cancels. It doesn't stay
-# harmless: clipping sees the norm, weight decay and the gradient go out of balance, and with SGD
-# it's another learning rate. So compare gradients, or judge with SGD.
+# AdamW divides each gradient by its own size, so a factor on all of them cancels, and an adaptive
+# optimizer hides what you're looking for. That doesn't make the mistake harmless: clipping depends
+# on the norm, weight decay that's added to the gradients (as in plain Adam) gets too small a share,
+# and with SGD the factor is a different learning rate. So compare gradients, or judge with SGD.
 #
 # ## Your turn: the cases
 #
 # `CLASS` is a number that your teacher gives you, so that everybody has the same twelve. Another
 # number draws mistakes, places and seeds anew. The clock starts with the line `Case(…)`.
 #
-# The scripts also differ in lines that change nothing, and some of these look suspicious. So a
-# comparison of two scripts gives you suspects, and it takes a tool to convict one.
+# The scripts also differ in lines that change nothing, and some of these look suspicious. So if you
+# compare two scripts, you only get suspects, and it takes a tool to convict one.
 
 # %%
 CLASS = 1
@@ -215,10 +224,11 @@ case.gradients()
 case.disagreements()
 
 # %% [markdown]
-# These are the other things to look at: the log beside that of one device, the script, and the
-# trace, which shows who waits for whom. (None of the twelve makes a rank wait. That's why nobody
-# has noticed them.) Some mistakes need their occasion: nothing is clipped in the first steps, for
-# example. So if step 2 is right, look at `case.run(at=12)`.
+# There are three more things to look at: the log, with one device's values in parentheses, the
+# trace, which shows which rank waits for which, and the script. (Don't expect much of the trace.
+# None of the twelve mistakes makes a rank wait any longer, which is one reason why nobody has
+# noticed them.) Some mistakes don't show in every step. For example, nothing is clipped in the
+# first few. So if step 2 is right, look at step 12 with `case.run(at=12)`.
 
 # %%
 case.log()
@@ -230,9 +240,9 @@ show(with_waits(case.trace).between(ends[-2], ends[-1]))
 case.listing(65, 112)
 
 # %% [markdown]
-# When you know it, accuse: a rank that does it wrong, or "all" of them; a tensor that it spoils, or
-# "all" where no tensor is spared; the line; and the mistake, by its short name. Each wrong
-# accusation costs a point.
+# When you know what it is, accuse: name a rank that does it wrong, or "all" of them; a tensor that
+# it spoils, or "all" if no tensor is spared; the line; and the mistake, by its short name. Each
+# further attempt costs a point.
 
 # %%
 for name, meaning in mistakes().items():
@@ -242,16 +252,17 @@ for name, meaning in mistakes().items():
 # case.accuse(rank="all", tensor="all", line=1, mistake="clip", name="your name")
 
 # %% [markdown]
-# With a `name` your points go to `scores.json`, and `python cases.py board scores.json …` in
-# `forensics` makes the scoreboard of a class from such files. Cases 1 to 4 are worth 4 points each,
-# 5 to 8 are worth 8, and 9 to 12 are worth 12.
+# If you add your `name`, your points go to `scores.json`, and `python cases.py board scores.json …`
+# in `forensics` makes the scoreboard of a class from such files. Cases 1 to 4 are worth 4 points
+# each, 5 to 8 are worth 8, and 9 to 12 are worth 12.
 #
 # ## The same for your own scripts
 #
-# Nothing of this needs our training. `python -m helpers.oracle SINGLE PARALLEL` runs two scripts as
-# they are, watches one step of each, and compares. The two in `forensics/theirs` know nothing of
-# this course: a Hugging Face LLaMA on one device, and the same under FSDP2 on two ranks. (Here they
-# train a model of torch's own layers, which loads sooner.) In this run, one layer was forgotten.
+# None of this needs our training script. `python -m helpers.oracle SINGLE PARALLEL` runs two
+# scripts as they are, watches one step of each, and compares the two. Those in `forensics/theirs`
+# know nothing of this course: one trains a Hugging Face LLaMA on one device, the other trains the
+# same under FSDP2 on two ranks. (Here they train a model of torch's own layers, which loads
+# sooner.) In this run, one layer was never given to `fully_shard`.
 
 # %%
 from helpers.oracle.__main__ import compare_scripts, first_difference
@@ -264,14 +275,15 @@ print(f"first to differ: the {first.kind} of {first.name} on rank {first.rank}\n
 claim(not found.ok, f"{found.headline}: {found.mistake}")
 
 # %% [markdown]
-# It can tell so much because the single script calls backward once for each rank's batch. What it
-# can't compare, it says: a script that takes no step, two models in one script, FSDP1's flat
-# parameters, ranks that hold the same tensor and disagree.
+# It can say so much because the single script calls backward once for each rank's batch, so the
+# gradient of each rank is known separately. And it says so when it can't compare: if a script takes
+# no step, if there are two models in one script, with FSDP1's flat parameters, or if ranks that
+# hold the same tensor disagree.
 #
 # ## The method, on one page
 #
-# Before you believe a distributed training run, and in this order, because each line takes the ones
-# above it for granted:
+# Before you believe a distributed training run, compare these, in this order, because each line
+# takes the ones above it for granted:
 #
 # | | compare | with | finds |
 # |---|---|---|---|
@@ -284,13 +296,13 @@ claim(not found.ok, f"{found.headline}: {found.mistake}")
 # | 7 | the weights after the step, on all ranks | each other | stale shards, local clipping |
 # | 8 | lines 3 to 7, two steps later | one device, same weights | what is left over |
 #
-# Do it in float64 or with SGD where you can, on a tiny model with all the layouts you'll use, with
-# micro-batches of *different* lengths. It takes seconds, and it's cheaper than a week on the
+# Do it in float64 and with SGD where you can, on a tiny model, with all the layouts you'll use, and
+# with micro-batches of *different* lengths. It takes seconds, and that's cheaper than a week on the
 # cluster.
 #
 # ## What to remember
 #
-# - A loss curve can't tell a mistake from a seed. Most silent mistakes are smaller than the
+# - A loss curve can't tell a mistake from a seed: a silent mistake can cost less than the
 #   difference between two seeds.
 # - Walk along the chain: data, forward, backward, messages, update, replicas. The first difference
 #   is next to the mistake.
@@ -307,17 +319,17 @@ claim(not found.ok, f"{found.headline}: {found.mistake}")
 #   six of them were put down to silent data corruption
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4). Those are the ones that were
 #   noticed.
-# - PaLM 540B had about 20 loss spikes. Training went on from a checkpoint 100 steps earlier and
-#   without 200 to 500 of the batches that followed
+# - PaLM 540B had about 20 loss spikes. Each time, training was restarted from a checkpoint about
+#   100 steps before the spike, and 200 to 500 batches were skipped
 #   ([2204.02311](https://arxiv.org/abs/2204.02311), section 5.1).
 #
 # Go and read `finalize_model_grads` in Megatron-LM's
 # `megatron/core/distributed/finalize_model_grads.py`. It's a list of everything that must be added
 # up after the last backward: the gradients of normalizations and of tied embeddings, the tokens
-# that each expert has seen, the number of tokens to divide by. A line that is missing there is one
-# of your twelve cases.
+# that each expert has seen, the number of tokens to divide by. Leave out the right line there, and
+# you have one of your twelve cases.
 #
 # ## Where next
 #
-# This is the last lesson. Take a training of your own, write its single-device twin, and ask the
-# oracle. [Lesson 00](00_welcome.ipynb) has the list of what you've read.
+# This was the last lesson. Take a training script of your own, write its twin for a single device,
+# and ask the oracle. [Lesson 00](00_welcome.ipynb) has the list of what you've read.

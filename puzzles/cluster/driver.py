@@ -23,7 +23,7 @@ NAP_S = 0.05
 
 
 def deadlock(cluster) -> Deadlock:
-    """The error for ranks that wait in vain. Ranks that do not wait have ended."""
+    """The error for ranks that wait for each other. Ranks that do not wait have ended."""
     waiting = [rank for rank in cluster.ranks if rank.waiting is not None]
     ended = [rank.number for rank in cluster.ranks if rank.waiting is None]
     waits = [
@@ -38,7 +38,7 @@ def deadlock(cluster) -> Deadlock:
 
 def _cure(knot) -> str:
     if knot.cycle:
-        return ". Let one of them go another way: receive before it sends, or join the others"
+        return ". Let one of them change its order: send first, receive first, or join the others"
     return ". All ranks of a group must make the same collectives, and each receive needs its send"
 
 

@@ -13,7 +13,7 @@ PROGRAMS = (
         "LA-1",
         "RANK is believed whatever the others say",
         {"says != [rank, world_size]": "False"},
-        says="four lonely trainings",
+        says="four ranks train alone",
     ),
     Program(
         "LA-2", "ranks side by side", {"len(before)": "rank % hosts.count(here)"}, says="like cards"

@@ -52,8 +52,9 @@ def explain(case, seen):
     batch, gpus = case["batch"], case["gpus"]
     if seen is None:
         return "nothing was chosen, and there are layouts that fit"
-    if not isinstance(seen, Layout):
+    if not isinstance(seen, dict):
         return f"give a Layout, and not {seen}"
+    seen = Layout(**seen)
     if (seen.batch, seen.sequence) != (batch, model.positions):
         return (
             f"the layout is for {seen.batch} sequences of {seen.sequence} tokens, and {batch} of "

@@ -85,7 +85,7 @@ def truth(environ, launchers=tuple(NAMES), refuse=True, local=None, leftover="co
 
 
 MISTAKES = {
-    "a RANK that was left over is believed, and four ranks become four lonely trainings: without "
+    "a RANK that was left over is believed, and four ranks train alone: without "
     "TORCHELASTIC_RUN_ID, raise ValueError if another launcher says something else": {
         "leftover": "never"
     },

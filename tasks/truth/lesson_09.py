@@ -5,13 +5,13 @@ from helpers.lesson.asked import Number, Prediction
 PREDICTIONS = {
     "L09-1": Prediction(
         right="B",
-        because="Backward applies the chain rule from the loss to the input, so it passes the last "
-        "layer first.",
+        because="Backward applies the chain rule from the loss to the input, so it reaches the "
+        "last layer first.",
         wrong={
             "A": "That's the order of the forward. Backward needs the gradient at a layer's output "
-            "before it can compute anything there, and that comes from the layer behind it.",
-            "C": "backward() returns once, but it works layer by layer, and a gradient that has "
-            "been passed doesn't change any more.",
+            "before it can compute anything there, and that comes from the layer after it.",
+            "C": "backward() returns once, but it works layer by layer, and once it's past a "
+            "layer, that layer's gradients don't change anymore.",
         },
     ),
     "L09-2": Prediction(
@@ -21,20 +21,22 @@ PREDICTIONS = {
         wrong={
             "A": "Bandwidth isn't the only price: every message waits for its latency, however "
             "small it is.",
-            "B": "One latency would be right for one message. Each of the 57 has its own.",
-            "D": "Each message is only a 57th of the bytes, so the bytes don't count 57 times.",
+            "B": "That's what a single message takes. Each of the 57 pays a latency of its own.",
+            "D": "Each message carries only a 57th of the bytes, so the bytes don't count 57 "
+            "times.",
         },
     ),
     "L09-3": Prediction(
         right=lambda ratio: "A" if ratio < 1.15 else "B" if ratio < 1.8 else "C",
-        because="The best step takes {ratio:.2f} T here. Sending can begin only when backward has "
-        "completed its first bucket, so the forward, about a third of T, hides nothing; and the "
-        "last bucket leaves when backward is over.",
+        because="The best step takes {ratio:.2f} T here. Sending can't begin before backward has "
+        "completed its first bucket, so nothing is hidden behind the forward, and the last bucket "
+        "leaves only when backward is over. Where cores are scarce, sending also slows computing.",
         wrong={
             "A": "During the forward there's no gradient to send yet.",
-            "B": "On this machine the ranks have too few cores of their own: who sends takes time "
-            "from who computes.",
-            "C": "That's the flat average: only there does sending begin after backward.",
+            "B": "With a core to spare for sending, that's about what you'd see. On this machine "
+            "the sending takes time from the computing.",
+            "C": "That's the flat average, where sending begins after backward. Buckets leave "
+            "earlier.",
         },
     ),
     "L09-4": Prediction(
@@ -44,7 +46,7 @@ PREDICTIONS = {
         wrong={
             "A": "The hook of a parameter fires once, when all parts of its gradient have been "
             "added.",
-            "C": "Then the ranks would have to agree on who skips what. They avoid that by keeping "
+            "C": "Then the ranks would have to agree on what to skip. They avoid that by keeping "
             "one order on all ranks.",
         },
     ),
@@ -52,13 +54,13 @@ PREDICTIONS = {
         right=lambda kept, dropped, full: (
             "A" if dropped - full < 0.1 else "B" if dropped - kept > (dropped - full) / 2 else "C"
         ),
-        because="After the same steps the loss is {full:.2f} with everything, {dropped:.2f} with "
-        "the largest 1 % alone, and {kept:.2f} with error feedback.",
+        because="After the same number of steps the loss is {full:.2f} with everything, "
+        "{dropped:.2f} with the largest 1 % alone, and {kept:.2f} with error feedback.",
         wrong={
-            "A": "The small gradients are 99 % of the directions, and without them most weights "
-            "learn late or never.",
+            "A": "The small ones are 99 % of the numbers, and without them most weights learn late "
+            "or never.",
             "B": "What wasn't sent does add up until it's large enough to be sent, but that takes "
-            "about a hundred steps, and Adam expects gradients of a steady size.",
+            "a hundred steps on average, and Adam expects gradients of a steady size.",
             "C": "In this run it made a difference: what wasn't sent adds up until it's large "
             "enough to be sent.",
         },
@@ -71,7 +73,7 @@ NUMBERS = {
         because="The last layer has a bucket of its own, although it's larger than 25 MB, and the "
         "other 40 MB fill two.",
         slips={
-            4: "100 / 25, but a parameter isn't cut: the 60 MB layer is one bucket.",
+            4: "That's 100 / 25, but a parameter isn't cut: the 60 MB layer is one bucket.",
             5: "The layer of 60 MB isn't cut into three: a larger parameter gets one bucket of its "
             "own.",
             2: "40 MB don't fit into one bucket of 25 MB.",

@@ -23,7 +23,7 @@ PREDICTIONS = {
             "them by the time backward needs them.",
             "B": "Count the calls of your run: two gathers and a reduce-scatter are expected.",
             "C": "Two gathers and an all-reduce would be four against two. But each rank needs "
-            "only its part of the gradient, so the second half of the all-reduce falls away.",
+            "only its part of the gradient, so the second half of the all-reduce isn't needed.",
         },
     ),
     "L11-4": Prediction(
@@ -34,13 +34,13 @@ PREDICTIONS = {
             "A": "The 1.5 compares 3 with 2 for one micro-batch. ZeRO-1's 2 is for a whole step, "
             "and ZeRO-3's 3 comes again with every micro-batch.",
             "B": "Close to what remains if whole gradients are kept until the end: 2 x 8 + 1 = 17 "
-            "against 2, which is 8.5. With gradients freed too it is 24 against 2.",
+            "against 2, which is 8.5. With gradients freed too it's 24 against 2, which is 12.",
         },
     ),
     "L11-5": Prediction(
         right="B",
         because="the norm that counts is that of the whole gradient, 5. The parts have the norms "
-        "3, 4 and 0.1, so each is scaled by another factor.",
+        "3, 4 and 0.1, so each is scaled by a different factor.",
         wrong={
             "A": "With 1/3 the parts would still be scaled by different factors.",
             "C": "It may be clipped in shards, as long as all of them use the same factor.",
@@ -48,13 +48,13 @@ PREDICTIONS = {
     ),
     "L11-6": Prediction(
         right=lambda kept, freed: "B" if kept < freed else "A",
-        because="the second gather falls away, {kept:.1f} instead of {freed:.1f} times the model, "
-        "and in exchange all weights are there at the end of forward.",
+        because="there is no second gather, so {kept:.1f} instead of {freed:.1f} times the model "
+        "is sent, and in exchange all weights are in memory at the end of forward.",
         wrong={
             "B": "Compare the first two lines.",
             "A": "It is the other way round: what isn't freed needn't be gathered again.",
-            "C": "They are freed after backward. But that is much later than after forward, when "
-            "the peak of memory comes.",
+            "C": "They are freed after backward in either case. But the peak of memory comes "
+            "earlier, at the end of forward, and there it matters whether they are kept.",
         },
     ),
 }
@@ -63,7 +63,7 @@ NUMBERS = {
         lambda: states(1e9, "mixed", 2, 16).total / 1e9,
         unit="GB",
         tolerance=0.01,
-        because="2 for the weights, and 14 / 16 for what is cut.",
+        because="2 bytes for the weights, which stay whole, and 14 / 16 for what is cut.",
         slips={
             4.75: "that is ZeRO-1: stage 2 cuts the gradients too.",
             1.0: "that is ZeRO-3: stage 2 keeps the weights whole.",

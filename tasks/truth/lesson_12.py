@@ -15,7 +15,10 @@ PREDICTIONS = {
         right="B",
         because="the ReLU of a sum isn't the sum of the ReLUs: 3 and -5 give 0 together, and 3 "
         "apart.",
-        wrong={"A": "That holds for linear functions. Then the layer wouldn't need a function."},
+        wrong={
+            "A": "That holds for linear functions. But with one of those, two layers would be "
+            "no more than one."
+        },
     ),
     "L12-4": Prediction(
         right="C",
@@ -28,7 +31,7 @@ PREDICTIONS = {
     "L12-5": Prediction(
         right=lambda backward: {2: "A", 5: "B"}.get(backward, "C"),
         because="queries, keys, values, gate and up each have a Copy, and each Copy is an "
-        "all-reduce backward: {backward}.",
+        "all-reduce backward, {backward} in all.",
         wrong={
             "A": "That is what one Copy before all three of queries, keys and values, and one "
             "before gate and up, would give.",
@@ -40,15 +43,15 @@ PREDICTIONS = {
         right="B",
         because="a maximum, a sum of exponentials and the target's logit for each position.",
         wrong={
-            "A": "To gather the logits would be right, too, and 1,365 times as much.",
+            "A": "Gathering all logits would work too, but it's 1,365 times as much.",
             "C": "The loss is computed for each position, so what is exchanged grows with the "
             "positions and not with the vocabulary.",
         },
     ),
     "L12-8": Prediction(
         right="B",
-        because="a rank sends 2 (P-1)/P times the activations, which is 1.75 times for 8 ranks and "
-        "1.97 times for 64.",
+        because="in each all-reduce a rank sends 2 (P-1)/P times the activations, which is 1.75 "
+        "times for 8 ranks and 1.97 times for 64.",
         wrong={
             "A": "The work is divided among the ranks, but every rank needs all of the sum.",
             "C": "In a ring each rank sends about two volumes, however many ranks there are.",
@@ -64,7 +67,8 @@ NUMBERS = {
         slips={
             7.5: "that is one half of it: a reduce-scatter or an all-gather.",
             16.0: "almost: a rank sends the parts of the others, 15 of 16.",
-            240.0: "that is one rank collecting everything and sending it to all.",
+            240.0: "that is what travels in all if one rank collects everything and sends it back "
+            "to the others.",
         },
     ),
     "L12-6": Number(

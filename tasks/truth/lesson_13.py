@@ -5,8 +5,8 @@ from helpers.lesson.asked import Number, Prediction
 PREDICTIONS = {
     "L13-2": Prediction(
         right="C",
-        because="each was divided by its own sum. How much of the whole sum a half has is in l and "
-        "m, and the division has lost it.",
+        because="each was divided by its own sum. Which share of the whole sum a half holds is in "
+        "its l and m, and the division has lost that.",
         wrong={
             "A": "That would be right if both halves had the same sum of exponentials.",
             "B": "The weights of each half add up to 1 already, so together they'd add up to 2.",
@@ -16,8 +16,8 @@ PREDICTIONS = {
         right="B",
         because="every query still meets every key: s x s scores are computed, and none is kept.",
         wrong={
-            "A": "That's the memory. The computing is the same as before, only in pieces.",
-            "C": "Blocks save memory, and traffic to it. They save no products.",
+            "A": "That's the memory. The computing is the same as without blocks, only in pieces.",
+            "C": "Blocks save memory, and traffic to it, but they save no products.",
         },
     ),
     "L13-5": Prediction(
@@ -25,57 +25,57 @@ PREDICTIONS = {
         because="it computes half a block, the triangle of its own keys, while the last rank needs "
         "three blocks and a half.",
         wrong={
-            "A": "That would be so without a mask. What comes later, its queries may not see.",
-            "B": "A half is the mean over all ranks: 8 of 14 half blocks, to be exact.",
+            "A": "That would be true without a mask, but its queries may not see what comes later.",
+            "B": "About a half is the mean over all ranks: 8 of 14 blocks, to be exact.",
         },
     ),
     "L13-6": Prediction(
         right=lambda ratio: "B" if ratio > 1.15 else "A",
-        because="the ring is as fast as its slowest rank: 3.5 blocks before, 2 blocks in a zigzag. "
-        "Here it was {ratio:.2f} times.",
+        because="the ring is only as fast as its slowest rank, which has 3.5 blocks to compute "
+        "with contiguous parts and 2 in a zigzag. Here the zigzag was {ratio:.2f} times faster.",
         wrong={
-            "A": "The sum of the work is the same, but the time is that of the rank that has the "
-            "most.",
-            "B": "On a busy machine a short sleep takes long.",
-            "C": "Four ranks are at best twice as fast as before, since half of the pairs are "
-            "visible: the bound is 2 - 1/P.",
+            "A": "All ranks together have the same work, but the time is that of the rank that has "
+            "the most.",
+            "B": "On a busy machine, a short sleep takes longer than it should.",
+            "C": "The gain can't reach 2: the last rank had P - 1/2 blocks to compute, and the "
+            "mean is P/2, so at best it's 2 - 1/P.",
         },
     ),
     "L13-7": Prediction(
         right="A",
-        because="only the scores are computed again: five products for four.",
+        because="only the scores are computed again: five products instead of four.",
         wrong={
             "B": "The product with V needn't be repeated, because the attention itself is kept: it "
             "has s x d numbers only.",
-            "C": "That is what it costs to run a whole layer's forward again.",
+            "C": "That would be four more products, and the whole forward pass has only two.",
         },
     ),
     "L13-8": Prediction(
         right="C",
         because="a ring shows every key to every rank, while an all-to-all sends each number to "
-        "one rank: with as many key heads as query heads the ratio is P/2, so 8.",
+        "one rank: with as many key heads as query heads the ratio is P/2, which is 8 here.",
         wrong={
-            "A": "The ring sends keys and values only, and Ulysses queries and results too. But "
-            "the ring sends them 15 times.",
-            "B": "Ring and gather are the same. Compare them with the last column.",
+            "A": "The ring sends only keys and values, and Ulysses queries and results too, but a "
+            "rank of the ring sends 15 blocks.",
+            "B": "Ring and gather send the same. Compare them with the last column.",
         },
     ),
     "L13-9": Prediction(
         right=lambda wrong, right: "C" if wrong > right else "A",
-        because="distances within a rank are right, and between ranks they are off by multiples of "
-        "its length: {wrong:.2f} nats a token in place of {right:.2f}.",
+        because="distances within a rank are right, but between ranks they're off by multiples of "
+        "its length: {wrong:.2f} nats per token instead of {right:.2f}.",
         wrong={
-            "A": "True, and the distance between tokens of two ranks is what became wrong.",
-            "B": "The tables have the size of what the rank sees, so all shapes fit.",
+            "A": "True, but the distance between tokens on two ranks is exactly what went wrong.",
+            "B": "The tables are as long as what the rank sees, so all shapes fit.",
             "C": "Compare the two numbers again.",
         },
     ),
     "L13-10": Prediction(
         right="B",
-        because="Adam divides each gradient by its own size, so a factor on all of them falls out.",
+        because="Adam divides each gradient by its own size, so a factor on all of them cancels.",
         wrong={
-            "A": "With SGD it would be so: half the gradient is half the step.",
-            "C": "Smaller gradients don't make a training diverge.",
+            "A": "That's SGD, where half the gradient is half the step.",
+            "C": "Smaller gradients don't make training diverge.",
         },
     ),
 }
@@ -84,9 +84,10 @@ NUMBERS = {
         131072**2 * 2 / 1e9,
         unit="GB",
         tolerance=0.5,
-        because="131,072 x 131,072 scores of 2 bytes.",
+        because="There are 131,072 x 131,072 scores of 2 bytes.",
         slips={
-            17.18: "that's one byte a score, or half of the matrix: the masked half is stored too.",
+            17.18: "that's one byte a score, or half of the matrix, but the masked half is stored "
+            "too.",
             68.72: "that's 4 bytes a score: 16 bits are 2 bytes.",
             32.0: "those are GiB, of 2 to the power of 30 bytes: in GB it's a little more.",
             0.0336: "that's Q of one head: s x d numbers. Scores are s x s.",

@@ -10,7 +10,7 @@ PREDICTIONS = {
         wrong={
             "A": "All ranks have the same work and finish it at the same moment, so nobody is "
             "slowest. Look at the picture: no rank waits.",
-            "C": "Four samples on four ranks are one each.",
+            "C": "Four samples on four ranks make one each.",
         },
     ),
     "L16-3": Prediction(
@@ -18,8 +18,8 @@ PREDICTIONS = {
         because="Everything that stays from step to step is cut into four shards, and each rank "
         "keeps one.",
         wrong={
-            "A": "That was data parallelism: every replica keeps everything.",
-            "B": "You may be thinking of weights that are sharded while the states are not. Here "
+            "A": "That's data parallelism, where every replica keeps everything.",
+            "B": "You may be thinking of weights that are sharded while the states aren't. Here, "
             "both are.",
         },
     ),
@@ -37,7 +37,7 @@ PREDICTIONS = {
     "L16-5": Prediction(
         right="B",
         because="An all-reduce is a reduce-scatter and an all-gather, so it moves twice as much as "
-        "either. Three pieces against two make 1.5.",
+        "either. Three of these against two make 1.5.",
         wrong={
             "A": "That counts collectives instead of bytes, as the classic rules do. An all-reduce "
             "moves twice the bytes of an all-gather.",
@@ -52,10 +52,10 @@ PREDICTIONS = {
         "activations of more than 40 sequences wait there for their backward: over 70 GB.",
         wrong={
             "A": "The states fit either way. Add the activations.",
-            "B": "ZeRO shards states, and no activations: all 60 layers of a sequence stay on the "
-            "card that computes it, 51 GB.",
-            "C": "Two layers have little activation for one sequence, but with 1F1B an early one "
-            "of 48 stages has more than 40 sequences in flight.",
+            "B": "ZeRO shards the states, but not the activations: those of all 60 layers stay on "
+            "the card that computes the sequence, 51 GB.",
+            "C": "The activations of two layers are small for one sequence, but with 1F1B an "
+            "early one of 48 stages has more than 40 sequences in flight.",
         },
     ),
 }
@@ -64,13 +64,13 @@ NUMBERS = {
         8.4,
         unit="steps",
         tolerance=1e-6,
-        because="3 layers: 3 x 2 for forward and backward of one sample, 3 x 0.3 for the "
+        because="Of the 3 layers: 3 x 2 for forward and backward of one sample, 3 x 0.3 for the "
         "collectives, 3 x 0.5 for the updates. The number of ranks doesn't matter.",
         slips={
-            6.0: "That is forward and backward alone. Add the collectives and the updates.",
-            6.9: "You left out the updates, which every replica repeats.",
-            7.5: "You left out the collectives, one for each layer.",
-            49.5: "That is one rank with all eight samples.",
+            6.0: "that's forward and backward alone. Add the collectives and the updates.",
+            6.9: "you left out the updates, which every replica repeats.",
+            7.5: "you left out the collectives, one for each layer.",
+            49.5: "that's one rank with all eight samples.",
         },
     ),
 }

@@ -33,8 +33,8 @@ PREDICTIONS = {
         because="The products halve, but the collectives of each layer now cross the network "
         "between the nodes and grow: {shrinks:.0%} shorter, for twice the GPUs.",
         wrong={
-            "A": "The work of a device does halve. The bytes that it sends don't, and they now go "
-            "through a network that is nine times as slow.",
+            "A": "The work of a device does halve. The bytes that it sends don't, and they now "
+            "cross a slower network with a higher latency.",
             "B": "This time the measurement says something else.",
             "C": "The collectives do get slower, but they are only a part of the step, and the "
             "rest halves.",
@@ -53,10 +53,11 @@ PREDICTIONS = {
     ),
     "L17-5": Prediction(
         right=lambda ratio: "A" if ratio > 2 else "C" if ratio < 0.5 else "B",
-        because="Eight times the GPUs for about an eighth of the time: the price is GPU hours; "
-        "their number changes only as far as the GPUs are used better or worse, {ratio:.2f} times.",
+        because="You pay for GPU hours, and eight times the GPUs take about an eighth of the time. "
+        "The price changes only as far as each GPU is used better or worse, here {ratio:.2f} "
+        "times.",
         wrong={
-            "A": "Per hour they do. But they are done in about an eighth of the time.",
+            "A": "Per hour they do, but they're done in about an eighth of the time.",
             "B": "This time the measurement says something else.",
             "C": "It does take about eight times as long, but on an eighth of the GPUs.",
         },
@@ -70,10 +71,12 @@ NUMBERS = {
         because="175e9 parameters x 16 bytes / (8 stages x 8 parts) = 43.75 GB. The replicas don't "
         "divide anything before ZeRO.",
         slips={
-            5.47: "You divided by all 512 devices. Each of the 8 replicas keeps everything.",
-            350: "You divided by only one of the two: 8 stages and 8 parts make 64.",
+            5.47: "Did you divide by all 512 devices? Each of the 8 replicas keeps everything. (Or "
+            "did you count 2 bytes for each parameter instead of 16?)",
+            350: "You divided by the stages or by the parts only: 8 stages with 8 parts make 64.",
             2800: "That is the whole model. Divide by the stages and the parts.",
-            5.5: "You divided by all 512 devices. Each of the 8 replicas keeps everything.",
+            5.5: "Did you divide by all 512 devices? Each of the 8 replicas keeps everything. (Or "
+            "did you count 2 bytes for each parameter instead of 16?)",
         },
     ),
     "L17-4": Number(

@@ -5,19 +5,21 @@ from helpers.lesson.asked import Number, Prediction
 PREDICTIONS = {
     "L18-1": Prediction(
         right="B",
-        because="Each process thinks that it is rank 0 of 1 and trains alone. Nothing fails: there "
-        "is nobody to disagree with. You get four models in one file, and none of the speed.",
+        because="Each process thinks that it's rank 0 of 1 and trains alone. Nothing fails, since "
+        "no other rank is there to disagree. You get four models that overwrite each other's file, "
+        "and none of the speed.",
         wrong={
-            "A": "Nobody sees that there are four ranks 0: they never talk to each other.",
+            "A": "No process notices that there are four ranks 0, because they never talk to each "
+            "other.",
             "C": "They would wait if one of them knew of the others. But each has a world of one.",
         },
     ),
     "L18-2": Prediction(
         right=lambda megabits: "A" if megabits < 20 else "B" if megabits < 2000 else "C",
-        because="The gradients are 17.5 megabits, and two ranks send them once. Divided by the "
-        "time of a backward, that is about {megabits:.0f} megabits a second.",
+        because="The gradients are 17.5 megabits, and each of two ranks sends them once. Divided "
+        "by the time of a backward, that is about {megabits:.0f} megabits a second.",
         wrong={
-            "A": "At that rate the 17.5 megabits of gradients need many seconds.",
+            "A": "At that rate the 17.5 megabits of gradients need nearly nine seconds.",
             "B": "This time the measurement says something else.",
             "C": "At that rate the 17.5 megabits of gradients need a millisecond. This model is "
             "small: for a large one on GPUs you would be right.",
@@ -34,10 +36,11 @@ PREDICTIONS = {
     ),
     "L18-4": Prediction(
         right="A",
-        because="Failures of independent machines add up: 51,000 hours divided by 16,384.",
+        because="The failure rates of independent machines add up, so the time until one of them "
+        "fails is 51,000 hours divided by 16,384.",
         wrong={
             "B": "Divide by all 16,384: any one of them stops the job.",
-            "C": "Divide by all 16,384: any one of them stops the job.",
+            "C": "With two dozen GPUs it would. But any one of the 16,384 stops the job.",
         },
     ),
 }

@@ -17,8 +17,8 @@ PREDICTIONS = {
         because="The upper half is tp 0's, ranks 0 and 2, and dp cuts it between these two. So "
         "rank 2 holds the second quarter.",
         wrong={
-            "B": "That would be one cut of four. But there are two, and the one that was made "
-            "first decides about the halves: tp's, which puts ranks 0 and 2 above.",
+            "B": "That would be a single cut into four. But there are two cuts, and the first one "
+            "decides about the halves: it's tp's, and puts ranks 0 and 2 above.",
             "C": "It matters to everybody who joins the parts by rank number, such as a checkpoint "
             "that knows nothing of the mesh.",
         },
@@ -28,8 +28,8 @@ PREDICTIONS = {
         because="The same products are added up in another order: over the terms of a row-parallel "
         "layer, over micro-batches, over replicas. In float64 that costs the last bits.",
         wrong={
-            "A": "Only if all additions came in the same order. One device adds eight sequences up "
-            "one by one, eight ranks add in groups.",
+            "A": "It would be, if all additions came in the same order. But one device adds eight "
+            "sequences up one by one, and eight ranks add in groups.",
             "C": "It would be a reasonable worry, since norms often compute in float32. But all of "
             "these libraries keep the type of the parameters unless a policy says otherwise.",
         },
@@ -75,8 +75,8 @@ NUMBERS = {
         1.25,
         unit="gradients",
         tolerance=1e-6,
-        because="The second step adds four gradients g_i of micro-batches to the first step's mean "
-        "g, and then divides all of it by 4: (g + 4 g) / 4.",
+        because="The second step adds the gradients of its four micro-batches, 4 g in all, to the "
+        "first step's mean g, and then divides everything by 4: (g + 4 g) / 4.",
         slips={
             2: "That's gradient accumulation as you would write it by hand. Here the old gradient "
             "is divided by m once more.",

@@ -21,23 +21,25 @@ PREDICTIONS = {
         wrong={
             "A": "That would need messages that cost nothing, and a core that computes 8 "
             "sentences in half of the time of 16.",
-            "B": "This time the measurement says something else: look at how busy both cores are.",
-            "C": "It can be so: on a busy machine, or with smaller batches. This time it was "
+            "B": "It can be like that with larger batches, or on cores with nothing else to do. "
+            "This time it was {ratio:.2f}.",
+            "C": "It can be like that on a busy machine, or with smaller batches. This time it was "
             "{ratio:.2f}.",
         },
     ),
     "L20-3": Prediction(
         right="B",
-        because="Both sentences count for a half, so a token of the short one has a larger share.",
+        because="Each sentence counts for one half, so a token of the short one has a larger "
+        "share.",
         wrong={
-            "A": "Only if both have equally many tokens.",
+            "A": "That's true only if both have the same number of tokens.",
             "C": "A long sentence's half is divided among more tokens, so each counts less.",
         },
     ),
     "L20-5": Prediction(
         right=lambda ratio: "A" if ratio > 1.7 else "B" if ratio > 0.6 else "C",
-        because="On a CPU autograd runs backward on one thread, and backward is two thirds of the "
-        "work: {ratio:.2f} times as fast.",
+        because="On a CPU, autograd runs backward in one thread, and backward is about two thirds "
+        "of the work. So the whole step was {ratio:.2f} times as fast.",
         wrong={
             "A": "That would need a backward that overlaps too. It does on GPUs, and with "
             "processes.",
@@ -47,8 +49,8 @@ PREDICTIONS = {
     ),
     "L20-6": Prediction(
         right=lambda gain: "B" if gain > 1.15 else "C" if gain < 0.87 else "A",
-        because="Against eight replicas, the one pipeline did {gain:.2f} times as well as planned. "
-        "A bubble is cheap where ranks share cores, and messages cost processor time.",
+        because="Compared with eight replicas, the pipeline did {gain:.2f} times as well as "
+        "planned. A bubble is cheap where ranks share cores, but messages cost processor time.",
         wrong={
             "A": "The plan gives every rank a share of a core of its own. Here the cores go to "
             "whichever rank has work.",
@@ -66,8 +68,8 @@ NUMBERS = {
         because="The last micro-batch, number 11, is in the last part, number 3, at tick 14; ticks "
         "count from 0.",
         slips={
-            14: "That is the number of the last tick. They count from 0.",
-            16: "12 + 4 counts the first tick of the last part twice.",
+            14: "That is the number of the last tick, but the ticks count from 0.",
+            16: "12 + 4 is one too many: the last part's first tick comes after 3 ticks, not 4.",
             48: "That is how many tasks there are. Several of them share a tick.",
         },
     ),

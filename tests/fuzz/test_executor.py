@@ -1,8 +1,8 @@
 """Random schedules, batches and models on real ranks: the gradients and weights of one device.
 
 What is drawn: which ranks take part, which stage is on which of them, the order of the actions, B
-or I and W, waves, how the batch is cut, which targets count, what is frozen, tied ends, how far
-ahead receives are posted. Each rank draws a case from its number, so that only numbers travel.
+or I and W, waves, how the batch is cut, which targets count, what is frozen, tied ends. Each rank
+draws a case from its number, so that only numbers travel.
 """
 
 import itertools
@@ -39,7 +39,6 @@ class Case:
     def __init__(self, number):
         self.draw = draw = random.Random(number)
         self.ranks = draw.choice(GROUPS)
-        self.ahead = draw.randint(1, 5)
         self.tied, self.adds_up = draw.random() < 0.4, draw.random() < 0.5
         self.schedule = self.draw_schedule()
         self.edges = self.draw_edges()
@@ -144,7 +143,6 @@ def run(case, group):
         {stage: stages[stage] for stage in mine},
         group,
         loss=loss_of,
-        ahead=case.ahead,
         gradients_ready=gradients_ready,
     )
     tie = make_tie(schedule, group) if case.tied else None

@@ -15,6 +15,7 @@ def test_the_zip_holds_the_lab_without_lessons_and_scripts_and_two_programs():
     with zipfile.ZipFile(io.BytesIO(gradescope.autograder_zip(["DP-1", "12"]))) as archive:
         files = set(archive.namelist())
         assert archive.getinfo("run_autograder").external_attr >> 16 & 0o111
+        assert archive.getinfo("lab/pyproject.toml").external_attr >> 16 & 0o444 == 0o444
         said = archive.read("run_autograder").decode().splitlines()[-1]
     assert said.endswith("--run /autograder DP-1 TP-5 TP-6 TP-7 TP-1 TP-2 TP-3 TP-4")
     assert {"setup.sh", "lab/tasks/truth/dp_1.py", "lab/pyproject.toml"} <= files

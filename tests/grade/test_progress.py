@@ -24,7 +24,7 @@ def path(tmp_path, monkeypatch):
 
 def test_what_has_passed_stays_passed(path, task):
     for kind in ("mistake", "pass", "crash"):
-        record.remember(Verdict(task, kind))
+        record.remember(Verdict(task, kind), path.parent)
     facts = record.read_record(path)["T-1"]
     assert facts["tries"] == 3 and len(facts["passed"]) == len("2026-01-31")
 
@@ -32,7 +32,7 @@ def test_what_has_passed_stays_passed(path, task):
 def test_a_record_written_before_goes_on(path, task):
     path.parent.mkdir()
     path.write_text(OLD)
-    record.remember(Verdict(task, "crash"))
+    record.remember(Verdict(task, "crash"), path.parent)
     found = record.read_record(path)
     assert found["T-1"] == {"tries": 3, "passed": "2026-01-31"} and found["G-1"]["tries"] == 1
     assert "(done on 2026-01-31, 3 tries)" in progress.overview(
@@ -41,15 +41,14 @@ def test_a_record_written_before_goes_on(path, task):
 
 
 def test_what_is_nobodys_progress(path, small, task, monkeypatch, capsys):
-    record.remember(Verdict(task, "not done"))
-    record.remember(Verdict(task, "pass"), root=small.root)  # its solution came with the edition
+    record.remember(Verdict(task, "pass"), small.root)  # its solution came with the edition
     monkeypatch.setenv("LAB_STATIC", "1")  # while lessons are built
-    record.remember(Verdict(task, "pass"))
+    record.remember(Verdict(task, "pass"), path.parent)
     monkeypatch.delenv("LAB_STATIC")
     assert not path.exists()
     text = small.work.read_text().replace("SOLUTION T-1", "SOLUTION T-12")
     small.work.write_text(text)  # another task's marks
-    record.remember(Verdict(task, "pass"), root=small.root)
+    record.remember(Verdict(task, "pass"), small.root)
     assert record.read_record(path)["T-1"]["passed"]
     assert progress.main([]) == 0  # this repository is the edition with solutions
     assert "This folder holds the solutions" in capsys.readouterr().out
@@ -64,13 +63,13 @@ def test_a_broken_record_starts_anew(path, task, text):
     path.parent.mkdir()
     path.write_text(text)
     assert record.read_record(path) == {}
-    record.remember(Verdict(task, "pass"))
+    record.remember(Verdict(task, "pass"), path.parent)
     assert record.read_record(path)["T-1"]["tries"] == 1
 
 
 def test_what_cannot_be_written_breaks_no_check(path, task):
     path.parent.write_text("a file where a folder should be")
-    record.remember(Verdict(task, "pass"))
+    record.remember(Verdict(task, "pass"), path.parent)
 
 
 def test_the_record_is_the_users_own_and_not_in_this_folder(monkeypatch, tmp_path):
@@ -83,21 +82,21 @@ def test_the_record_is_the_users_own_and_not_in_this_folder(monkeypatch, tmp_pat
 
 
 def test_minutes_from_the_first_look_to_the_pass(path, task, tmp_path, monkeypatch):
-    record.remember(Verdict(task, "not done"), root=tmp_path)
+    record.remember(Verdict(task, "not done"), tmp_path)
     assert record.read_record(path) == {}
     facts = json.loads(path.read_text())
     met = datetime.datetime.now() - datetime.timedelta(minutes=25)
     facts["times"]["T-1"]["met"] = met.isoformat(timespec="seconds")
     path.write_text(json.dumps(facts))
     for kind in ("mistake", "pass", "pass"):
-        record.remember(Verdict(task, kind), root=tmp_path)
+        record.remember(Verdict(task, kind), tmp_path)
     found = [record.read_all(path), {"times": {"T-1": {"minutes": "<b>"}}}, {"times": {"T-1": 3}}]
     assert found[0]["times"]["T-1"]["minutes"] == 25
     said = predictions.minutes(found, [task])
     assert said == "T-1        25 minutes, the median of 1; estimated 1"
     facts["times"]["T-1"]["met"] = "2026-01-01T10:00:00"  # another day
     path.write_text(json.dumps(facts))
-    record.remember(Verdict(task, "pass"), root=tmp_path)
+    record.remember(Verdict(task, "pass"), tmp_path)
     assert record.read_all(path)["times"]["T-1"]["minutes"] is None
 
 

@@ -42,6 +42,12 @@ def test_whose_a_submission_is(tmp_path, name, says, whose):
     assert (person and person.name.split()[0]) == whose
 
 
+def test_a_login_that_ends_like_another_attempt(tmp_path):
+    people = read_roster(write(tmp_path, "login\ngroup-12\ngroup-13\n"))
+    assert who("group-12", "", people)[0] is people[0]
+    assert who("group-13-2.zip", "", people)[0] is people[1]
+
+
 def test_canvas_names_a_student_by_number_and_a_name_that_fits_two_is_nobodys(tmp_path):
     people = read_roster(write(tmp_path, CANVAS))
     assert [person.name for person in people] == ["Lovelace, Ada", "Hopper, Grace"]
@@ -89,7 +95,7 @@ def test_the_program_reads_grades_again_and_moodle_gets_points_with_their_feedba
     assert roster.main(arguments) == 0
     said = capsys.readouterr().out
     assert "1 of 3 people handed in" in said and "nothing: Grace Hopper, Zoë Ng" in said
-    assert "nobody's on the roster: who" in said and not (tmp_path / "canvas.csv").exists()
+    assert "from nobody on the roster: who" in said and not (tmp_path / "canvas.csv").exists()
     text = (tmp_path / "moodle.csv").read_text(encoding="utf-8")
     assert text.startswith("\ufeff")  # without it Excel reads Zoë as ZoÃ«
     rows = list(csv.reader(io.StringIO(text[1:])))
@@ -101,7 +107,7 @@ def test_the_program_reads_grades_again_and_moodle_gets_points_with_their_feedba
 
 @pytest.mark.parametrize(
     ("text", "flags", "words"),
-    [("color\nred\n", [], "names nobody: it needs a head with at least one of the columns name"),
+    [("color\nred\n", [], "names nobody: its first row needs at least one of the columns name"),
      ("", [], "names nobody"), (OWN, ["--attempts", "0"], "--attempts must be at least 1, not 0"),
      (OWN, ["--times", "roster.csv"], "needs the columns submission and time")],
 )  # fmt: skip

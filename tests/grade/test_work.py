@@ -222,15 +222,15 @@ def test_says_what_is_not_done_and_refuses_what_is_too_large(small, task, monkey
     data, undone = handin.pack(small.root, [task])
     assert undone == {"T-1": "there is no file lab/work.py in the graded folder"} and data
     small.write("lab/work.py", "# too large")
-    monkeypatch.setattr(handin, "MOST_BYTES", 10)
-    with pytest.raises(CopyError, match="lab/work.py has more than .* is this the right file"):
+    monkeypatch.setattr(copy, "MOST_SOURCE", 10)
+    with pytest.raises(CopyError, match="lab/work.py has 0 kB, .* hand in the file that the task"):
         handin.pack(small.root, [task])
 
 
 def test_the_program_that_packs(capsys, tmp_path):
     out, count = tmp_path / "DP.zip", len(tasks_of(["DP"]))
     assert handin.main(["DP", "--out", str(out)]) == 0 and zipfile.is_zipfile(out)
-    assert f"packed {count} of {count} tasks' work in {out}" in capsys.readouterr().out
+    assert f"packed the work on {count} of {count} tasks in {out}" in capsys.readouterr().out
     for arguments, words in {(): "which lab? Name one", ("QQ",): "there is no task 'QQ'"}.items():
         assert handin.main(list(arguments)) == 2
         assert words in capsys.readouterr().err

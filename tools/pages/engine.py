@@ -10,9 +10,9 @@ import io
 import os
 import tarfile
 import urllib.request
-import zipfile
 from pathlib import Path
 
+from helpers.grade.folder import Content, zip_of
 from helpers.grade.marks import replace_regions
 
 VERSION = "314.0.7"
@@ -76,12 +76,6 @@ def archive(root: Path) -> bytes:
         paths += [
             p for p in folder.rglob("*") if p.suffix in (".py", ".js", ".css", ".html", ".json")
         ]
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
-        for path in sorted(paths):
-            entry = zipfile.ZipInfo(path.relative_to(root).as_posix())
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            made.writestr(entry, unsolved(path))
-        own = Path(__file__).with_name("in_browser.py")
-        made.writestr(zipfile.ZipInfo("in_browser.py"), own.read_bytes())
-    return packed.getvalue()
+    files = {path.relative_to(root).as_posix(): Content(unsolved(path)) for path in paths}
+    own = Path(__file__).with_name("in_browser.py")
+    return zip_of(files | {own.name: Content(own.read_bytes())})

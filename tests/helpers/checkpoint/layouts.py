@@ -6,7 +6,7 @@ import torch.distributed as dist
 from helpers.checkpoint import Training
 from helpers.grid import Grid, make_groups
 from helpers.parallel import LLAMA, cut, parallel_cross_entropy
-from helpers.pipeline import Pipeline, add_tied, count_next_tokens
+from helpers.pipeline import Pipeline, add_tied, count_targets
 from helpers.schedules import one_f_one_b
 from simplellm.llama import CausalLLama, LLama
 from simplellm.losses import causalLLMLoss
@@ -51,7 +51,7 @@ class Trainer:
         if grid.size > 1:
             schedule = one_f_one_b(grid.pp, min(MICRO_BATCHES, ROWS // grid.dp))
             self.pipeline = Pipeline(
-                schedule, {self.here.pp: self.stage}, self.groups.pp, self.loss, count_next_tokens
+                schedule, {self.here.pp: self.stage}, self.groups.pp, self.loss, self.tokens
             )
         self.tie = self.make_tie() if tied and grid.pp > 1 else None
         self.optimizer = optimizer_for(optimizer, self.stage)
@@ -78,6 +78,9 @@ class Trainer:
             return causalLLMLoss(logits, ids, VOCAB)
         following = torch.nn.functional.pad(ids, (0, 1), value=-100)[:, 1:]
         return parallel_cross_entropy(logits, following, self.groups.tp)
+
+    def tokens(self, ids):
+        return count_targets(ids[:, 1:])  # the first token of a sequence is nobody's target
 
     def step(self, number):
         """One step; the loss of the global batch where this rank has it, else None."""
