@@ -78,14 +78,13 @@ class Holds:
 
 
 def watched_save(module, state, folder, step, held, slow):
-    """One `save_part`: what this rank sees of the folder while it writes and when it returns, how
-    often it synced, which folders, and the draft that it gave the name to.
+    """One `save_part`: what this rank sees of the folder while it writes and when it returns, what
+    it synced, which file is its part, and the draft that it gave the name to.
 
     held: where each rank is held; slow: the rank that writes last.
     """
     import os
     import shutil
-    import stat
     from pathlib import Path
     from unittest import mock
 
@@ -94,27 +93,24 @@ def watched_save(module, state, folder, step, held, slow):
     from helpers.hang.monitor import the_monitor
 
     whole = folder / f"step-{step}"
-    seen = {"early": "", "synced": 0, "draft": None, "folders": []}
+    seen = {"early": "", "draft": None, "part": None, "synced": []}
     real_save, real_sync, real_mkdir = torch.save, os.fsync, os.mkdir
     real_rmtree = shutil.rmtree
 
-    def save(state, *args, **kwargs):
+    def save(*args, **kwargs):
         if whole.exists():
             seen["early"] = seen["early"] or "before"
         if held.rank == slow:
             held.let_others_run("save")
         held.tell("save")
-        real_save(state, *args, **kwargs)
+        real_save(*args, **kwargs)
         if whole.exists():
             seen["early"] = seen["early"] or "while"
         held.go_on("save")
 
     def sync(descriptor):
-        about = os.fstat(descriptor)
-        if stat.S_ISDIR(about.st_mode):
-            seen["folders"].append((about.st_ino, whole.exists()))
-        else:
-            seen["synced"] += 1
+        number = descriptor if isinstance(descriptor, int) else descriptor.fileno()
+        seen["synced"].append((os.fstat(number).st_ino, whole.exists()))
         return real_sync(descriptor)
 
     def mkdir(*args, **kwargs):
@@ -131,7 +127,7 @@ def watched_save(module, state, folder, step, held, slow):
             real(old, new, *args, **kwargs)
             if Path(new) == whole:
                 seen["draft"] = Path(old)
-                seen["folders"].append(("renamed", whole.stat().st_ino, folder.stat().st_ino))
+                seen["synced"].append(("renamed", whole.stat().st_ino, folder.stat().st_ino))
 
         return rename
 
@@ -145,6 +141,8 @@ def watched_save(module, state, folder, step, held, slow):
     try:
         module.save_part(state, folder, step)
         seen["returned"] = whole.exists()
+        with contextlib.suppress(OSError):
+            seen["part"] = (whole / f"rank{held.rank}.pt").stat().st_ino
     finally:
         held.tell("left")
         for patch in patches:
@@ -152,21 +150,24 @@ def watched_save(module, state, folder, step, held, slow):
     return seen
 
 
-def names_synced(folders):
-    """On every rank: which folder's names nobody synced, "draft" or "folder", else ""."""
+def reached_disk(save):
+    """On every rank: whether its part was synced, by any rank; and which folder's names nobody
+    synced, "draft" or "folder", else "".
+    """
     import os
 
     import torch.distributed as dist
 
     everyone = [None] * dist.get_world_size()
-    dist.all_gather_object(everyone, folders)
+    dist.all_gather_object(everyone, save["synced"])
     found = [one for each in everyone for one in each]
+    part = save["part"] in [one[0] for one in found]
     for _, draft, parent in [one for one in found if one[0] == "renamed"][:1]:
         if (draft, False) not in found and os.name != "nt":
-            return "draft"
+            return part, "draft"
         if (parent, True) not in found and os.name != "nt":
-            return "folder"
-    return ""
+            return part, "folder"
+    return part, ""
 
 
 def run(module, case):
@@ -180,6 +181,7 @@ def run(module, case):
     import tempfile
     from pathlib import Path
 
+    import torch
     import torch.distributed as dist
 
     rank, step = dist.get_rank(), case["step"]
@@ -206,11 +208,10 @@ def run(module, case):
         "there at the return": first["returned"],
         "parts": sorted(path.name for path in whole.glob("*")),
         "loaded": None,
-        "synced": [save["synced"] > 0 for save in saves],
-        "names": [names_synced(save["folders"]) for save in saves],
     }
+    facts["synced"], facts["names"] = map(list, zip(*map(reached_disk, saves), strict=True))
     with contextlib.suppress(Exception):
-        facts["loaded"] = module.load_part(folder, step)
+        facts["loaded"] = torch.load(whole / f"rank{rank}.pt")
     dist.barrier()
     if rank == 0:
         shutil.rmtree(root, ignore_errors=True)

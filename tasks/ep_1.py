@@ -29,6 +29,8 @@ TASK = Task(
     ),
 )
 
+GIVEN = ("output", "input", "output_split_sizes", "input_split_sizes", "group", "async_op")
+
 
 def run(module, case):
     """On a rank: what comes back for its rows, the gradients of rows and of its experts, and
@@ -57,9 +59,10 @@ def run(module, case):
     grad, group, asked = case["grads"][rank], dist.new_group(), []
     exchange = dist.all_to_all_single
 
-    def noted(*args, group=None, **kwargs):
-        asked.append(group)
-        return exchange(*args, group=group, **kwargs)
+    def noted(*args, **kwargs):
+        given = dict(zip(GIVEN, args, strict=False)) | kwargs
+        asked.append(given.get("group"))
+        return exchange(*args, **kwargs)
 
     with mock.patch.object(dist, "all_to_all_single", noted):
         y = module.Dispatch(group).run(experts, rows, case["counts"][rank].clone())

@@ -36,10 +36,12 @@ def run(module, case):
             return {"number": opened[-1]}
 
     data, seen = Counted("a file that is not there", 4), {}
+    names = [name for name, value in vars(module).items() if value is real]  # from os import getpid
     try:
         # A fork leaves the object as it is, and changes the number of the process.
         for who, number in (("rank", real()), ("worker", real() + 1)):
             os.getpid, seen[who] = (lambda number=number: number), []
+            vars(module).update(dict.fromkeys(names, os.getpid))
             for _ in range(3):
                 file = data.handle()
                 given = file.get("number") if isinstance(file, dict) else repr(file)

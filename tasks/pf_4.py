@@ -39,7 +39,7 @@ class Descent:
     def __init__(self, parameters, rate):
         self.rate, self.param_groups = rate, [{"params": list(parameters)}]
 
-    def zero_grad(self):
+    def zero_grad(self, set_to_none=True):
         for p in self.param_groups[0]["params"]:
             p.grad = None
 

@@ -111,8 +111,9 @@ def read_plain(path: Path, most: int) -> bytes | None:
         descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
         data = file.read(most + 1)
     return data if len(data) <= most else None

@@ -31,6 +31,11 @@ def pack(value: Any) -> bytes:
         head = json.dumps(_plain(value, blobs)).encode()
     except RecursionError:
         raise ParcelError("the result contains itself, or is nested too deep") from None
+    except ParcelError:
+        raise
+    except Exception as error:  # a number of 5,000 digits, a tensor without numbers
+        told = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise ParcelError(f"the result cannot be given to the check: {told}") from None
     if len(head) > MOST_HEAD:
         raise ParcelError(
             f"the result has more than {MOST_HEAD >> 20} MB beside its tensors and arrays"

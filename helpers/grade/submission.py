@@ -171,7 +171,7 @@ class _Workshop:
             stdout=subprocess.PIPE,
             stderr=self._printed,
             cwd=place,
-            env=_environment(),
+            env=_environment() | ({} if confined else {"TMPDIR": str(place)}),  # ends with it
             start_new_session=os.name == "posix",
             **({"user": user, "group": _group_of(user), "extra_groups": []} if user else {}),
         )

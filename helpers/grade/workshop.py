@@ -8,9 +8,11 @@ limits, imports the work, runs it on ranks, and ends with all that it has starte
 is what the work wants to answer, and no more: the judgement is made elsewhere, with the truth.
 """
 
+import contextlib
 import gc
 import importlib
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -64,7 +66,6 @@ def serve(orders: int, answers: int, confined: bool) -> None:
     gc.freeze()  # what is there now stays shared between all copies
     gc.enable()
     adopt()
-    scratch = tempfile.mkdtemp(prefix="scratch-")
     send_bytes(answers, pack({"user": _user(confined, other_user)}))
     while True:
         try:
@@ -75,12 +76,15 @@ def serve(orders: int, answers: int, confined: bool) -> None:
             importlib.import_module(name)
         status = 0
         if CAN_FORK:
+            scratch = tempfile.mkdtemp(prefix="scratch-")
             child = os.fork()
             if child == 0:
                 os.close(orders)
                 _work(job, answers, scratch, other_user)
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             _end_the_rest(confined)
+            with contextlib.suppress(RecursionError):  # folders in folders, thousands of them
+                shutil.rmtree(scratch, ignore_errors=True)
         else:
             send_bytes(answers, answer(job))
         send_bytes(answers, pack({"ended": job.number, "status": status}))

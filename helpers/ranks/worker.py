@@ -158,8 +158,9 @@ def _pack_result(value: object, rank: int) -> bytes:
     try:
         packed = cloudpickle.dumps(value)
     except Exception as error:
+        why = str(error) or type(error).__name__
         raise TypeError(
-            f"the result, a {type(value).__name__}, cannot be sent back ({error}): "
+            f"the result, a {type(value).__name__}, cannot be sent back ({why}): "
             "return numbers, text, lists or tensors"
         ) from None
     if len(packed) > LARGEST:

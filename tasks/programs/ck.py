@@ -17,6 +17,22 @@ PROGRAMS = (
     ),
     Program(
         "CK-1",
+        "fsync of another file",
+        {"os.fsync(file.fileno())": "names_to_disk(__file__)"},
+        says="does not call os.fsync in every save",
+    ),
+    Program(
+        "CK-1",
+        "empty files, and a load_part that remembers",
+        {
+            "torch.save(state, file)": (
+                "globals().update(load_part=lambda folder, step, kept=state: kept)"
+            )
+        },
+        says="rank0.pt does not hold the state",
+    ),
+    Program(
+        "CK-1",
         "what a killed run left is in the way",
         {"shutil.rmtree(draft, ignore_errors=True)": "pass"},
         says="is in the way: remove it",
@@ -54,6 +70,14 @@ PROGRAMS = (
         "the name of the whole is not synced",
         {"names_to_disk(folder)": "pass"},
         says="after the folder got its name",
+    ),
+    Program(
+        "CK-1",
+        "fsync of the file, which has a number; by keywords",
+        {
+            "os.fsync(file.fileno())": "os.fsync(file)",
+            "save(state, file)": "save(f=file, obj=state)",
+        },
     ),
     Program(
         "CK-1",

@@ -17,6 +17,11 @@ PROGRAMS = (
     ),
     Program(
         "EP-1",
+        "the group by its place",
+        {"counts, group=self.group": "counts, None, None, self.group"},
+    ),
+    Program(
+        "EP-1",
         "over all ranks",
         {"counts, group=self.group": "counts"},
         says="an all-to-all goes to the default group",

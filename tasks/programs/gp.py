@@ -17,6 +17,12 @@ PROGRAMS = (
     Program(
         "GP-1", "parts overlap", {"[0, *ends[:-1]]": "[0] * len(ends)"}, says="is in two parts"
     ),
+    Program(
+        "GP-1",
+        "turned, not shuffled",
+        {"random.Random(seed).shuffle(index)": "index = [(n + seed) % samples for n in index]"},
+        says="in their order",
+    ),
     Program("GP-2", "the sum", {"p.grad /= ranks": "pass"}, says="are the sum over the ranks"),
     Program("GP-2", "gradients that are none", {"p.grad is not None": "True"}, says="NoneType"),
     Program(

@@ -11,6 +11,11 @@ PROGRAMS = (
         {"self.owner != os.getpid()": "self.file is None"},
         says="it must open one of its own",
     ),
+    Program(
+        "PF-4",
+        "zero_grad with its flag",
+        {"scaler.update()": "scaler.update()\n    optimizer.zero_grad(set_to_none=True)"},
+    ),
     Program("PF-4", "not scaled", {"scaler.scale(loss)": "loss"}, says="let the scaler scale"),
     Program(
         "PF-4",

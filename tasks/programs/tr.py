@@ -22,5 +22,14 @@ PROGRAMS = (
         {"0.0": "0", "+= loss.item()": "= of_batch + loss"},
         says="return numbers, loss.item()",
     ),
+    Program(
+        "TR-1",
+        "losses are added up in float32",
+        {
+            "of_batch = 0.0": "of_batch = torch.zeros(())",
+            "+= loss.item()": "+= loss.detach()",
+            "append(of_batch)": "append(of_batch.item())",
+        },
+    ),
     Program("TR-1", "no return", {"return losses": ""}, says="train() returns None"),
 )

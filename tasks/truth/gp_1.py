@@ -1,6 +1,8 @@
 """GP-1: rules for parts of a data set; any shuffle will do."""
 
 import random
+from collections import Counter
+from itertools import pairwise
 
 SHUFFLED = 20  # fewer samples may be in order by chance
 
@@ -28,7 +30,7 @@ def explain(case, seen):
     if len(parts) != len(sizes):
         return f"there are {len(parts)} lists; give one for each share"
     together = [number for part in parts for number in part]
-    twice = next((n for n in together if together.count(n) > 1), None)
+    twice = next((n for n, count in Counter(together).items() if count > 1), None)
     if twice is not None:
         return f"sample {twice} is in two parts"
     lost = sorted(set(range(samples)) - set(together))
@@ -42,7 +44,8 @@ def explain(case, seen):
     for number, (size, part) in enumerate(zip(sizes, parts, strict=True)):
         if abs(len(part) - size * samples) > 1:
             return f"part {number} has {len(part)} samples, and its share is {size * samples:.1f}"
-    if samples > SHUFFLED and together == sorted(together):
+    follow = sum(after - before == 1 for before, after in pairwise(together))
+    if samples > SHUFFLED and follow > samples / 2:
         return "they are still in their order: shuffle them before you cut"
     if seen["again"] != parts:
         return "the same seed gives other parts: every rank must cut in the same way"

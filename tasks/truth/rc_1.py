@@ -204,6 +204,11 @@ def wrong_messages(case, ranks):
                 f"rank {rank} sends to rank {far[0]}, which is not its neighbor in the ring of "
                 f"{world}: send to (rank + 1) % world_size only"
             )
+        if not one["sends"]:
+            return (
+                f"rank {rank} sends nothing ({case['what']}, {world} ranks), and the others need "
+                "its numbers: build the ring from messages"
+            )
         sent = sum(size for _, size in one["sends"])
         most = 2 * (world - 1) * -(-tensor.numel() // world) * tensor.itemsize
         if sent > most and case["what"] == "a long tensor":

@@ -41,7 +41,10 @@ def test_only_the_numbers_of_a_parameter_travel():
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [*((value, "cannot be given to the check: it takes numbers, text") for value in
+    [({1: 10**5000}, "cannot be given to the check: ValueError: Exceeds"),
+     (torch.ones(2, device="meta"), "cannot be given to the check: NotImplementedError"),
+     (torch.eye(2).to_sparse(), "cannot be given to the check: RuntimeError"),
+     *((value, "cannot be given to the check: it takes numbers, text") for value in
        (object(), len, 1j, np.array([object()]), [lambda: 1])),
      ("x" * MOST_HEAD, "^the result has more than 16 MB beside its tensors"),
      (ITSELF, "contains itself")],

@@ -13,7 +13,7 @@ from helpers.grade import submission
 from helpers.grade.limits import Limits
 from helpers.grade.parcel import ParcelError, pack
 from helpers.grade.submission import Submission, WorkFailed, _Workshop, read_answer
-from helpers.grade.task import load_task
+from helpers.grade.task import load_task, load_truth
 from helpers.grade.workshop import _in_our_words
 
 
@@ -42,6 +42,24 @@ def test_no_pass_for_what_ends_hangs_or_lies_and_the_next_check_is_sound(free):
     while any(child in (p.info["cmdline"] or []) for p in psutil.process_iter(["cmdline"])):
         assert time.monotonic() < end, "a process of the work is still there"
         time.sleep(0.1)
+
+
+def test_what_a_check_leaves_on_the_disk_is_gone_before_the_next(free):
+    assert free("open('left', 'w').close()\nreturn number + 1").passed
+    assert free("return number + 1 - os.path.exists('left')").passed
+    found = free("os.chdir('..')\nraise ValueError(os.getcwd())")
+    assert str(free.submission._place) in found.reason  # and goes with it
+
+
+def test_a_flood_of_numbers_is_judged_at_once():
+    found = load_task("GP-1")
+    truth = load_truth(found)
+    cases = truth.cases(1)
+    flood = {"parts": [range(n, 60_000, 3) for n in range(3)], "again": [], "another": []}
+    flood["parts"] = [list(part) for part in flood["parts"]]
+    begun = time.monotonic()
+    assert "there is no sample 59999" in truth.explain(cases[0], flood)
+    assert time.monotonic() - begun < 5
 
 
 def test_a_file_that_cannot_be_run(free):

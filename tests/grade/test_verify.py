@@ -76,6 +76,7 @@ def test_common_factor():
     assert common_factor(right, {"a": T([4.0, 8.0]), "b": [12, 0]}) == pytest.approx(4)
     for other in (
         {"a": T([4.0, 8.0]), "b": [12, 1]}, right, {"a": T([1.0]), "b": [3, 0]}, {"a": 1},
+        {"a": T([4.0, 8.0]), "b": T([12, 0])}, {"a": T([4.0, 8.0]), "b": [T([12, 0]), 0]},
         {"a": T([NAN, NAN]), "b": [NAN, 0]}, {"a": T([0.0, 0.0]), "b": [0, 0]},
     ):  # fmt: skip
         assert common_factor(right, other) is None

@@ -89,12 +89,25 @@ def test_what_can_be_run(small, task, text):
     look_at(small.write("lab/work.py", text), task)
 
 
+def test_a_folder_with_the_name_of_the_file_is_no_file(small, task, tmp_path):
+    small.work.unlink()
+    small.work.mkdir()
+    copy_work(small.root, task, tmp_path / "copy")
+    with pytest.raises(WorkFailed, match="there is no file lab/work.py"):
+        look_at(tmp_path / "copy" / "lab" / "work.py", task)
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "words"),
     [
         ("def add_one(:\n", "syntax", "lab/work.py, line 1: SyntaxError: invalid syntax"),
         ("if 1:\nx = 1\n", "syntax", "lab/work.py, line 2: IndentationError"),
-        ("\0", "syntax", "lab/work.py"), (None, "no file", "there is no file lab/work.py"),
+        ("\0", "syntax", "lab/work.py"),
+        ("import sys\nsys._getframe().f_back\n", "peek", "lab/work.py uses f_back, which reads"),
+        ("from inspect import currentframe\n", "peek", "lab/work.py uses currentframe"),
+        ("import gc\ngetattr(gc, 'get_objects')\n", "peek", "lab/work.py uses get_objects"),
+        ("-" * 99_999, "syntax", "lab/work.py cannot be read as Python: MemoryError"),
+        (None, "no file", "there is no file lab/work.py"),
         ("folder", "no file", "lab/work.py"),
         ("def add_two():\n    pass\n", "no function", "lab/work.py has no function add_one"),
         (f"{ADD}{STUB}\n", "not done", "not done yet: Task T-1: add one. Write it."),
