@@ -54,7 +54,9 @@ def cluster_of(models):
         if model is None:
             raise Missing(f"the step of rank {number} returned nothing: end it with `return model`")
         if not isinstance(model, Model):
-            raise Forged(f"rank {number} returned an object of type {type(model).__name__}, not its model")
+            raise Forged(
+                f"rank {number} returned an object of type {type(model).__name__}, not its model"
+            )
     clusters = {id(model._books.cluster): model._books.cluster for model in models}
     if len(clusters) > 1:
         raise Forged("these models belong to several clusters: check those of one run together")
