@@ -6,7 +6,8 @@ import { loadFile, runPlan, saveFile, shareLink } from "./travel.js";
 
 const HELPS = [["legal", "help: none"], ["ready", "help: what is ready"], ["coach", "help: a coach"]];
 const PLAY_KEYS = [
-  ["↑ ↓", "the rank above, below"], ["← →", "the action before, after"], ["F B I W", "place the next one there"],
+  ["↑ ↓", "the rank above, below"], ["← →", "the action before, after"],
+  ["F B I W", "place the next one there"],
   ["1 … 9", "place what is listed first, second, …"], ["Enter", "place the first that is ready"],
   [", .", "move the action earlier, later"], ["Delete", "take it back"],
   ["Shift+Delete", "take back what needs it, too"], ["Z Y", "undo, redo"], ["C", "ask the coach"],
@@ -15,9 +16,13 @@ const PLAY_KEYS = [
 
 /** What the words of the score mean. */
 export const SCORE = {
-  step: "from the first action to the end of the last", span: "the longest that a rank takes from its first action to the end of its last",
-  par: "the best time anybody knows", bubble: "the share of the time in which ranks wait", peak: "the most micro-batches that a rank keeps at once",
-  messages: "between ranks", placed: "actions in the plan",
+  step: "from the first action to the end of the last",
+  span: "the longest that a rank takes from its first action to the end of its last",
+  par: "the best time anybody knows",
+  bubble: "the share of the time in which ranks wait",
+  peak: "the most micro-batches that a rank keeps at once",
+  messages: "between ranks",
+  placed: "actions in the plan",
 };
 
 const OWN_LABELS = {
@@ -40,7 +45,8 @@ export function furnish(game) {
     game.draw();
     if (game.help === "coach") game.change({ do: "coach" });
   } }, ...HELPS.map(([value, words]) => element("option", { value, selected: value === "ready" }, words)));
-  game.file = element("input", { type: "file", accept: ".json,.csv,.txt", hidden: true, onchange: () => loadFile(game) });
+  const onchange = () => loadFile(game);
+  game.file = element("input", { type: "file", accept: ".json,.csv,.txt", hidden: true, onchange });
   game.said = element("p", { class: "play-said", role: "status", "aria-live": "polite" });
   game.heard = element("p", { class: "play-unseen", "aria-live": "polite" });
   game.next = tool("next level", "", () => game.openNext(), "next level ▶");
@@ -66,13 +72,16 @@ export function furnish(game) {
     tool("all keys", "?", () => game.turnKeys(), "?"));
   game.files = element("div", { class: "play-tools", role: "toolbar", "aria-label": "run, save and share" },
     game.runButton, element("span", { class: "play-gap" }),
-    tool("copy a link", "", () => shareLink(game), "copy a link"), tool("save as JSON", "", () => saveFile(game, "json"), "save"),
+    tool("copy a link", "", () => shareLink(game), "copy a link"),
+    tool("save as JSON", "", () => saveFile(game, "json"), "save"),
     tool("save as torch's CSV", "", () => saveFile(game, "csv"), "torch's CSV"),
     tool("load a plan", "", () => game.file.click(), "load"), game.file);
-  game.root = element("section", { class: "play", "aria-label": "build a schedule", "data-lm-suppress-shortcuts": "true" },
+  const about = { class: "play", "aria-label": "build a schedule", "data-lm-suppress-shortcuts": "true" };
+  game.root = element("section", about,
     element("div", { class: "play-head" }, game.levelList, game.goal,
       element("details", {}, element("summary", {}, "a hint"), game.hint)),
-    game.costs, game.score, game.tools, element("div", { class: "play-word" }, game.said, game.next), game.board, game.legend, game.keys, game.files, game.shared, game.heard);
+    game.costs, game.score, game.tools, element("div", { class: "play-word" }, game.said, game.next), game.board,
+    game.legend, game.keys, game.files, game.shared, game.heard);
   game.root.addEventListener("keydown", (event) => pressKey(game, event));
 }
 
@@ -88,9 +97,11 @@ export function drawOwn(game) {
   const focus = document.activeElement?.name;
   game.costs.replaceChildren(...Object.entries(game.own).map(([key, [low, high, first]]) => {
     const value = Number(game.view.costs[key] ?? first), words = { shape: SHAPE_WORDS, split: SPLIT_WORDS }[key];
-    const input = words
-      ? element("select", { name: key, onchange: change }, ...words.map((text, n) => element("option", { value: n, selected: n === value }, text)))
-      : element("input", { name: key, type: "number", min: low, max: high, step: Number.isInteger(low) && high <= 64 ? 1 : 0.1, value, onchange: change });
+    const choices = words?.map((text, n) => element("option", { value: n, selected: n === value }, text));
+    const step = Number.isInteger(low) && high <= 64 ? 1 : 0.1;
+    const input = choices
+      ? element("select", { name: key, onchange: change }, ...choices)
+      : element("input", { name: key, type: "number", min: low, max: high, step, value, onchange: change });
     return element("label", {}, OWN_LABELS[key], input);
   }));
   if (focus) game.costs.elements[focus]?.focus();

@@ -26,7 +26,8 @@ export function pressKey(game, event) {
     const kind = small.toUpperCase();
     act = () => {
       const mine = row().next.filter((one) => one.kind === kind);
-      return placeHere(game, mine.find((one) => one.start !== null) ?? mine[0] ?? { name: `${row().stages[0]}${kind}0` });
+      const next = mine.find((one) => one.start !== null) ?? mine[0] ?? { name: `${row().stages[0]}${kind}0` };
+      return placeHere(game, next);
     };
   }
   if (/^[1-9]$/.test(key)) act = () => placeHere(game, row().next[Number(key) - 1]);
@@ -50,7 +51,8 @@ export function stepTo(game, down, right) {
   game.drawCursor();
   const one = game.selected();
   game.follow(one ? one.micro : null);
-  game.heard.textContent = `rank ${cursor.rank}: ${one ? `${one.name}, ${short(one.start)} s to ${short(one.end)} s` : "its end"}`;
+  const what = one ? `${one.name}, ${short(one.start)} s to ${short(one.end)} s` : "its end";
+  game.heard.textContent = `rank ${cursor.rank}: ${what}`;
   const here = game.rows.querySelector(".play-box.play-here, .play-cursor");
   here?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
@@ -78,7 +80,9 @@ export function grab(game, event) {
     target = targetOf(game, next, name, box?.rank ?? rankOf(game, name));
   };
   const up = (last) => {
-    for (const [kind, heard] of [["pointermove", move], ["pointerup", up], ["pointercancel", up]]) removeEventListener(kind, heard);
+    for (const [kind, heard] of [["pointermove", move], ["pointerup", up], ["pointercancel", up]]) {
+      removeEventListener(kind, heard);
+    }
     held.style.transform = "";
     held.classList.remove("play-dragged");
     if (!dragged || last.type === "pointercancel") return;

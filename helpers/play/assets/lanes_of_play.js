@@ -24,7 +24,10 @@ export function laneRow(game, row, rank) {
     ghost.style.fontSize = `${Math.min(12, 40 / ghosts.length - 5)}px`; // inside of two borders
     lane.append(ghost);
   });
-  for (const one of game.measured?.[rank] ?? []) lane.append(placed(game, element("i", { class: "play-measured", title: one.name, "data-kind": one.name.replace(/\d/g, "") }), one));
+  for (const one of game.measured?.[rank] ?? []) {
+    const about = { class: "play-measured", title: one.name, "data-kind": one.name.replace(/\d/g, "") };
+    lane.append(placed(game, element("i", about), one));
+  }
   const strip = memoryStrip(game, row, level);
   const chips = row.next.map((one) => {
     const chip = actionBox(game, one, "play-chip");
@@ -32,15 +35,19 @@ export function laneRow(game, row, rank) {
     return chip;
   });
   const head = element("div", { class: "play-rank" },
-    element("b", {}, `rank ${rank}`), element("span", { class: "play-room", title: "micro-batches kept now, and the room for them" }, ...roomOf(game, row, level)),
+    element("b", {}, `rank ${rank}`),
+    element("span", { class: "play-room", title: "micro-batches kept now, and the room for them" },
+      ...roomOf(game, row, level)),
     element("span", { class: "play-chips" }, ...chips));
-  return element("div", { class: "play-row", "data-rank": rank }, head, element("div", { class: "play-track" }, lane, strip));
+  const track = element("div", { class: "play-track" }, lane, strip);
+  return element("div", { class: "play-row", "data-rank": rank }, head, track);
 }
 
 /** Slots for what a rank keeps; a number where room has no limit. */
 export function roomOf(game, row, level) {
   if (level.cap === null || level.cap > 8) return [`keeps ${row.kept}${level.cap === null ? "" : ` of ${level.cap}`}`];
-  return Array.from({ length: level.cap }, (_, n) => element("i", { class: n < row.kept ? "play-slot play-taken" : "play-slot" }))
+  const slot = (_, n) => element("i", { class: n < row.kept ? "play-slot play-taken" : "play-slot" });
+  return Array.from({ length: level.cap }, slot)
     .concat(element("span", { class: "play-unseen" }, `keeps ${row.kept} of ${level.cap}`));
 }
 
@@ -85,9 +92,11 @@ export function placed(game, one, { start, end }, gap = 1) {
 export function actionBox(game, action, look) {
   const { level } = game.view, implied = level.chunks === 1;
   const words = `${action.kind}${action.micro}${"′".repeat(action.step)}`;
-  const long = `${action.name}${action.start === null ? ", not ready" : `, ${short(action.start)} s to ${short(action.end)} s`}`;
+  const when = action.start === null ? "not ready" : `${short(action.start)} s to ${short(action.end)} s`;
+  const long = `${action.name}, ${when}`;
   const made = element("button", {
-    type: "button", tabindex: "-1", class: look, "data-name": action.name, "data-kind": action.kind, "data-chunk": action.chunk % 2,
+    type: "button", tabindex: "-1", class: look,
+    "data-name": action.name, "data-kind": action.kind, "data-chunk": action.chunk % 2,
     title: long, "aria-label": look === "play-box" ? long : `place ${long}`,
   }, implied || look === "play-box" ? words : action.name);
   made.style.setProperty("--hue", `${(action.micro * 137.5) % 360}`);
@@ -105,5 +114,6 @@ export function legendOfPlay(level) {
     element("i", { class: "play-swatch", "data-kind": kind }, kind), WORDS[kind]));
   return [...kinds,
     element("span", {}, element("i", { class: "play-swatch play-hatched" }), "waits: press to see for what"),
-    element("span", {}, `F2: forward of micro-batch 2, whose boxes all have its stripe. 1F2: the one of stage 1${level.steps > 1 ? ". F3′: of the second step" : ""}`)];
+    element("span", {}, "F2: forward of micro-batch 2, whose boxes all have its stripe. "
+      + `1F2: the one of stage 1${level.steps > 1 ? ". F3′: of the second step" : ""}`)];
 }

@@ -18,7 +18,8 @@ export function mountPlay(el, host, start = {}) {
 
 class PlayView {
   constructor(el, host, start) {
-    Object.assign(this, { host, view: null, history: [], at: -1, helped: false, measured: null, cursor: { rank: 0, at: 0 } });
+    const cursor = { rank: 0, at: 0 };
+    Object.assign(this, { host, view: null, history: [], at: -1, helped: false, measured: null, cursor });
     this.help = "ready";
     this.scale = 40;
     this.busy = this.turn = Promise.resolve();

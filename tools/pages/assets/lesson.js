@@ -48,19 +48,24 @@ for (const box of document.querySelectorAll(".predict")) {
 
 document.querySelectorAll(".reveal").forEach(answer);
 
-const close = (one, other, tolerance) => Math.abs(one - other) <= Math.max(tolerance, 1e-9 * Math.max(Math.abs(one), Math.abs(other)));
+function close(one, other, tolerance) {
+  return Math.abs(one - other) <= Math.max(tolerance, 1e-9 * Math.max(Math.abs(one), Math.abs(other)));
+}
 
 for (const form of document.querySelectorAll(".number")) {
   const { truth, tolerance, unit, because, slips } = JSON.parse(form.dataset.facts);
   const status = form.querySelector("[role=status]");
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const mine = Number(form.querySelector("input").value.replaceAll(",", "").replaceAll("_", ""));
+    const text = form.querySelector("input").value.trim();
+    const mine = Number(text.replaceAll(",", "").replaceAll("_", ""));
     const slip = slips.find(([number]) => close(mine, number, Math.min(tolerance, Math.abs(number - truth) / 4)));
-    if (!form.querySelector("input").value.trim() || Number.isNaN(mine)) status.textContent = "Write a number, such as 12 or 0.5.";
-    else if (close(mine, truth, tolerance)) status.textContent = `✓ Right: ${truth.toLocaleString("en-US")} ${unit}. ${because}`;
-    else if (slip) status.textContent = `✗ Not yet: ${slip[1]}`;
-    else status.textContent = `✗ Not yet: ${mine.toLocaleString("en-US")} is ${mine > truth ? "too large" : "too small"}.`;
+    const written = (number) => number.toLocaleString("en-US");
+    let said = `✗ Not yet: ${written(mine)} is ${mine > truth ? "too large" : "too small"}.`;
+    if (!text || Number.isNaN(mine)) said = "Write a number, such as 12 or 0.5.";
+    else if (close(mine, truth, tolerance)) said = `✓ Right: ${written(truth)} ${unit}. ${because}`;
+    else if (slip) said = `✗ Not yet: ${slip[1]}`;
+    status.textContent = said;
   });
 }
 

@@ -75,7 +75,8 @@ async function begin() {
     run.disabled = false;
     const lines = [answer.printed?.trimEnd(), answer.problem || answer.title, answer.where && `  at ${answer.where}`];
     if (!answer.problem) {
-      lines.push(answer.star ? "★ within the time, and in less memory" : answer.met ? "✓ solved" : "It's right, but above a target.");
+      const solved = answer.met ? "✓ solved" : "It's right, but above a target.";
+      lines.push(answer.star ? "★ within the time, and in less memory" : solved);
       if (answer.met && done[now.name] !== "star") done[now.name] = answer.star ? "star" : "met";
       kept.write("lab-puzzles-done", done);
       view = new TimelineView(picture, LOOK, readModel(answer.head, answer.body));

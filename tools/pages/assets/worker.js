@@ -33,6 +33,7 @@ onmessage = async ({ data: { id, question } }) => {
   } catch (error) {
     // What isn't an exception of Python has ended it: no later question has an answer.
     const over = error.name !== "PythonError";
-    postMessage({ id, over, failed: over ? `Python ended: ${error.message}` : error.message.split("\n").filter(Boolean).at(-1) });
+    const line = error.message.split("\n").filter(Boolean).at(-1);
+    postMessage({ id, over, failed: over ? `Python ended: ${error.message}` : line });
   }
 };
