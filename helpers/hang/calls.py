@@ -101,7 +101,7 @@ def operation_of(
         facts = {
             "name": name,
             "rank": log.rank,
-            "group": group.group_name,
+            "group": log.group_name(group.group_name),
             "members": members,
             "tag": values.get("tag", 0) if name in MESSAGES else 0,
             "shape": tuple(tensor.shape) if tensor is not None else (),
@@ -125,10 +125,12 @@ def operation_of(
 
 def _detail(values: dict[str, Any], known: Roles, root: int | None) -> str:
     """Return what the ranks must agree on besides the tensor: "SUM", "from rank 0"."""
+    import torch.distributed as dist
+
     parts = []
     if known.reduces:
-        operation = values.get("op")
-        parts.append("SUM" if operation is None else str(operation).split(".")[-1])
+        operations, asked = dist.ReduceOp.RedOpType.__members__.items(), values.get("op")
+        parts.append(next((name for name, other in operations if asked == other), "SUM"))
     if known.root:
         parts.append(
             f"{'from' if known.root == 'src' else 'to'} rank {0 if root is None else root}"
@@ -171,7 +173,8 @@ def _new_group(values: dict[str, Any], log: Log, place: Frame, checked: bool) ->
     ranks = tuple(world if ranks is None else ranks)
     if values.get("sort_ranks", True):
         ranks = tuple(sorted(ranks))
-    detail, group = f"ranks {', '.join(map(str, ranks))}", dist.group.WORLD.group_name
+    detail = f"ranks {', '.join(map(str, ranks))}"
+    group = log.group_name(dist.group.WORLD.group_name)
     if local:
         if log.rank not in ranks:
             return None

@@ -12,6 +12,10 @@ Neither waits for more than the operation itself waits for: a collective needs a
 a send of gloo waits for its receive. An asynchronous operation must not wait at all: if the
 notes of the others aren't there yet, a thread starts it as soon as they are.
 
+A receive from any rank is not compared: which send it takes is open, and so is what is left for
+the receives after it. Nor does an operation with a time limit of its own, monitored_barrier, wait
+for notes; it only leaves one.
+
 Not checked: what starts inside C++, as DDP's buckets do. A program that itself starts collectives
 asynchronously (async_op=True) in the group that DDP uses should run unchecked: a collective that
 waits for notes could begin later than DDP's on one rank, and earlier on another.
@@ -22,11 +26,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any
 
-import torch.distributed as dist
-
+from helpers.hang.deferred import Deferred
 from helpers.hang.match import Mismatch, collective_mismatch, message_mismatch
 from helpers.hang.notes import Notes, pack, unpack
 from helpers.hang.operation import Operation
@@ -52,6 +54,7 @@ class PreflightCheck:
         self._mistake, self._timeout = mistake, timeout
         self._begun: dict[str, int] = defaultdict(int)  # by group: collectives begun here
         self._forgotten: dict[str, int] = defaultdict(int)  # by group: own notes deleted
+        self._open: set[tuple] = set()  # (group, tag) of receives from any rank that began here
         self._later: list[_Pending] = []
         self._change = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -67,6 +70,12 @@ class PreflightCheck:
             return
         self._let_pass(operation.channel)
         self._compare(operation, self._await_notes(operation))
+
+    def announce(self, operation: Operation) -> None:
+        """Leave a note about a collective, but wait for no other: it has its own time limit."""
+        self._let_pass(operation.channel)
+        self._leave_note(operation)
+        self._begun[operation.group] = operation.index + 1
 
     def start(self, operation: Operation, call: Callable[[], Any]) -> Any:
         """Start an asynchronous operation: now if all notes are there and fit, else later."""
@@ -88,10 +97,11 @@ class PreflightCheck:
             self._notes.leave(_collective_key(operation, operation.rank), note)
         elif operation.receives:
             if operation.peer is None:
-                key = _any_key(operation.rank, operation)
-            else:
+                self._open.add((operation.group, operation.tag))
+                self._notes.leave(_any_key(operation.rank, operation), pack(operation))
+            elif (operation.group, operation.tag) not in self._open:
                 key = _message_key(operation.peer, operation.rank, operation)
-            self._notes.leave(key, pack(operation))
+                self._notes.leave(key, pack(operation))
 
     def _look(self, operation: Operation) -> Sequence[Operation] | None:
         """Return the notes that an operation must fit, or None if they aren't all there yet."""
@@ -102,8 +112,11 @@ class PreflightCheck:
         if notes := self._notes.look([key], unpack):
             self._notes.forget(key)
             return notes
-        # It may receive from any rank: which send it will take is open.
-        return self._notes.look([_any_key(operation.peer, operation)], unpack)
+        return self._from_any(operation)
+
+    def _from_any(self, send: Operation) -> Sequence[Operation] | None:
+        """Return the note of a receive from any rank that the send may meet, or None."""
+        return self._notes.look([_any_key(send.peer, send)], unpack)
 
     def _await_notes(self, operation: Operation) -> Sequence[Operation]:
         """Wait for the notes that an operation must fit, and return them."""
@@ -149,7 +162,7 @@ class PreflightCheck:
             mistake = collective_mismatch(notes)
         else:
             mistake = message_mismatch(operation, notes[0])
-        if mistake:
+        if mistake and (operation.collective or not self._from_any(operation)):
             raise Mismatch(mistake)
 
     # --- later ---------------------------------------------------------------------------------
@@ -231,52 +244,3 @@ def _message_key(source: int, target: int, operation: Operation) -> str:
 
 def _any_key(target: int, operation: Operation) -> str:
     return f"check/{operation.group}/any>{target}/{operation.tag}"
-
-
-class Deferred(dist.Work):
-    """Stands in for torch's own Work until torch has begun."""
-
-    def __init__(self):
-        super().__init__()
-        self._begun = threading.Event()
-        self._work: Any = None
-        self._error: Exception | None = None
-
-    def begin(self, work: Any) -> None:
-        """Take torch's Work, now that it has begun (None if there is nothing to wait for)."""
-        self._work = work
-        self._begun.set()
-
-    def fail(self, error: Exception) -> None:
-        """Note that it will never begin; whoever waits gets the error."""
-        self._error = error
-        self._begun.set()
-
-    def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait for it to begin and to end.
-
-        Raises:
-            Exception: the one that kept it from beginning.
-        """
-        self._begun.wait(timeout.total_seconds() if timeout else None)
-        if self._error is not None:
-            raise self._error
-        if self._work is None:
-            return True
-        return self._work.wait(timeout) if timeout else self._work.wait()
-
-    def is_completed(self) -> bool:
-        return self._begun.is_set() and (self._work is None or self._work.is_completed())
-
-    def is_success(self) -> bool:
-        return self.is_completed() and self._error is None
-
-    def exception(self) -> Exception | None:
-        return self._error
-
-    def get_future(self) -> Any:
-        """Wait for it to begin and return torch's own future."""
-        self._begun.wait()
-        if self._error is not None:
-            raise self._error
-        return self._work.get_future()

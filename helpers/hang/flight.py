@@ -37,7 +37,9 @@ def read() -> Flight | None:
         group, number = entry["process_group"][0], entry["collective_seq_id"]
         if entry.get("is_p2p"):
             continue
-        flight.started[group] = max(number, flight.started.get(group, 0))
+        if number < flight.started.get(group, 0):  # the program has begun again, with new groups
+            flight.open.pop(group, None)
+        flight.started[group] = number
         if not entry["retired"] and group not in flight.open:
             name = entry["profiling_name"].split(":")[-1]
             shape = tuple(entry["input_sizes"][0]) if entry["input_sizes"] else ()

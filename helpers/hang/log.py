@@ -72,6 +72,7 @@ class Log:
 
     def __init__(self, rank: int = -1):
         self.rank = rank
+        self.worlds = 0  # how often torch has been initialized: it uses the names of groups again
         self._lock = threading.Lock()
         self._posted: Counter[tuple] = Counter()
         self._calls: Counter[Frame] = Counter()
@@ -80,6 +81,10 @@ class Log:
         self._waiting: dict[int, tuple[Operation, Frame]] = {}  # by thread
         self._polling: dict[int, tuple[Operation, Frame]] = {}  # by thread
         self._moved = 0
+
+    def group_name(self, name: str) -> str:
+        """Return torch's name of a group, made different for each time torch is initialized."""
+        return f"{name} of {self.worlds}" if self.worlds > 1 else name
 
     def next_index(self, channel: tuple) -> int:
         """Return the index of the next operation on a channel, and count it as posted."""

@@ -91,17 +91,21 @@ def _part_mismatch(operations: Sequence[Operation]) -> str | None:
     return None
 
 
+SAME = {  # two names of one collective: torch 2.13 has renamed some
+    "all_gather_into_tensor": "all_gather_single",
+    "reduce_scatter_tensor": "reduce_scatter_single",
+}
 # What all ranks must agree on; the first disagreement is reported.
 FACTS = (
     (
         "different collectives meet",
-        lambda op: op.name,
+        lambda op: SAME.get(op.name, op.name),
         "All ranks of a group must call the same collectives in the same order, equally often: "
         "look for a branch that only some ranks take, or a step that one of them skips",
     ),
     (
         "the ranks disagree about a collective",
-        lambda op: op.detail,
+        lambda op: op.detail or None,
         "All ranks must pass the same arguments",
     ),
     (

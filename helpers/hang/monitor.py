@@ -13,13 +13,15 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
-from helpers.hang import calls, flight, threads
-from helpers.hang.checked_mode import Deferred, PreflightCheck
+from helpers.hang import calls, direct, flight, threads
+from helpers.hang.checked_mode import PreflightCheck
+from helpers.hang.deferred import Deferred
 from helpers.hang.log import Log, Standing
 from helpers.hang.operation import Operation
-from helpers.hang.places import caller
+from helpers.hang.places import Frame, caller
 
 MOST_KEPT = 256  # asynchronous operations that the program hasn't waited for
 
@@ -81,6 +83,7 @@ class Monitor:
         if returned or finished:
             stood.pop(main, None)
         blocked = threads.inside_torch(mine.frames) and not mine.waiting
+        handled = (ident != main or mine.polls) and threads.handles_signals()
         return self.log.standing(
             mine,
             native=flight.read(),
@@ -91,6 +94,9 @@ class Monitor:
                 or len(able) > (0 if finished else 1)
                 or ident in self._hasty
                 or self._calls_back()
+                or handled
+                or threads.serves_calls()
+                or (blocked and self._open_collectives())
             ),
             returned=returned,
             others=list(stood.values()),
@@ -99,6 +105,11 @@ class Monitor:
     def not_waited_for(self) -> list[Operation]:
         """Return the asynchronous operations that nobody has waited for yet, in their order."""
         return [self._works[work] for work in list(self._kept.values())]
+
+    def _open_collectives(self) -> bool:
+        """Return whether the program has left a collective open; then C++ may not wait for it."""
+        works = list(self._kept.values())
+        return any(self._works[work].collective and not work.is_completed() for work in works)
 
     def _calls_back(self) -> bool:
         """Return whether some Work will run a callback: a thread of C++ does that, at its end."""
@@ -121,43 +132,72 @@ class Monitor:
         import torch.distributed as dist
         from torch.distributed import distributed_c10d as c10d
 
+        modules = (dist, c10d)  # torch's own code looks them up in c10d
         for name, (function, signature) in calls.signatures().items():
-            watched = self._watched(name, function, signature)
-            for module in (dist, c10d):  # torch's own code looks them up in c10d
+            watched = self._watched(name, function, self._reader(name, signature))
+            for module in modules:
                 if hasattr(module, name):
                     setattr(module, name, watched)
+        for module in modules:
+            module.init_process_group = self._watched_init(module.init_process_group)
+        for name in direct.METHODS:
+            if method := getattr(dist.ProcessGroup, name, None):
+                watched = self._watched(direct.METHODS[name], method, self._method_reader(name))
+                setattr(dist.ProcessGroup, name, watched)
         dist.P2POp.__init__ = self._watched_batch_op(dist.P2POp.__init__)
         for work in (dist.Work, Deferred):
             work.wait = self._watched_wait(work.wait)
             work.is_completed = self._watched_question(work.is_completed)
             work.get_future = self._watched_future(work.get_future)
 
-    def _watched(self, name: str, function: Callable, signature) -> Callable:
+    def _reader(self, name: str, signature: inspect.Signature) -> Callable:
+        """Return what makes an operation of the arguments of a call, and says if it is async."""
+
+        def read(args: tuple, kwargs: dict, place: Frame) -> tuple[Operation | None, bool]:
+            checked = self.preflight is not None
+            return calls.operation_of(name, signature, args, kwargs, self.log, place, checked)
+
+        return read
+
+    def _method_reader(self, name: str) -> Callable:
+        """Return the same for a method of a group: all are asynchronous but one."""
+
+        def read(args: tuple, kwargs: dict, place: Frame) -> tuple[Operation | None, bool]:
+            group, *rest = args
+            found = direct.operation_of_method(name, group, tuple(rest), kwargs, self.log, place)
+            return found, name != "monitored_barrier"
+
+        return read
+
+    def _watched_init(self, init: Callable) -> Callable:
+        @functools.wraps(init)
+        def watched(*args, **kwargs) -> Any:
+            done = init(*args, **kwargs)
+            self.log.worlds += 1
+            return done
+
+        return watched
+
+    def _watched(self, name: str, function: Callable, read: Callable) -> Callable:
         @functools.wraps(function)
         def watched(*args, **kwargs) -> Any:
             if getattr(self._inside, "call", False):
                 return function(*args, **kwargs)
             place = caller(sys._getframe(1))
-            checked = self.preflight is not None
-            operation, later = calls.operation_of(
-                name, signature, args, kwargs, self.log, place, checked
-            )
+            operation, later = read(args, kwargs, place)
             if operation is None:
                 return function(*args, **kwargs)
             self.log.note(operation)
-            call = functools.partial(self._plain, function, args, kwargs)
+            call = functools.partial(self._plain, operation, function, args, kwargs)
             if later:
                 work = self.preflight.start(operation, call) if self.preflight else call()
                 return self._remember(work, operation)
-            hasty = (
-                name == "monitored_barrier"
-                and "timeout" in signature.bind(*args, **kwargs).arguments
-            )
-            with self._hurried(hasty):
-                with self.log.waiting(operation, place):
-                    if self.preflight:
-                        self.preflight.before(operation)
-                    return call()
+            limits = [value for value in (*args, *kwargs.values()) if isinstance(value, timedelta)]
+            hasty = name == "monitored_barrier" and bool(limits)
+            with self._hurried(hasty), self.log.waiting(operation, place):
+                if self.preflight:
+                    (self.preflight.announce if hasty else self.preflight.before)(operation)
+                return call()
 
         return watched
 
@@ -184,11 +224,12 @@ class Monitor:
                 self._kept.pop(next(iter(self._kept)))
         return work
 
-    def _plain(self, function: Callable, args: tuple, kwargs: dict) -> Any:
+    def _plain(self, operation: Operation, function: Callable, args: tuple, kwargs: dict) -> Any:
         """Call torch's own function; what it calls in turn isn't recorded."""
         self._inside.call = True
         try:
-            return function(*args, **kwargs)
+            with _closing_told(operation):
+                return function(*args, **kwargs)
         finally:
             self._inside.call = False
 
@@ -200,7 +241,8 @@ class Monitor:
             if operation is None or getattr(self._inside, "call", False):
                 return wait(work, *args, **kwargs)
             with self._hurried(any(value is not None for value in (*args, *kwargs.values()))):
-                with self.log.waiting(operation, caller(sys._getframe(1))):
+                since = caller(sys._getframe(1))
+                with self.log.waiting(operation, since), _closing_told(operation):
                     return wait(work, *args, **kwargs)
 
         return watched
@@ -234,6 +276,21 @@ class Monitor:
             yield
         finally:
             self._hasty.discard(threading.get_ident())
+
+
+@contextlib.contextmanager
+def _closing_told(operation: Operation) -> Iterator[None]:
+    """Say why gloo has closed a connection, where all that it says is that it has."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "timeout caused pair closure" not in str(error):
+            raise
+        raise RuntimeError(
+            f"rank {operation.rank} {operation.doing}, but an earlier wait on the same connection "
+            "ran out of time, and gloo then closes the connection for good: wait() without a "
+            "time limit for messages, or give the group a longer one"
+        ) from error
 
 
 def _say(mistake: Exception) -> None:

@@ -27,7 +27,7 @@ def locate(frames: Frames) -> Where:
 
     frames: the outermost first.
     """
-    frames = [f for f in frames if not f[0].startswith("<frozen")]
+    frames = [f for f in frames if f[0] and not f[0].startswith("<frozen")]
     mine = [f for f in frames if f[0] in CELLS or not is_library(f[0])]
     if not mine:
         return Where()

@@ -8,6 +8,7 @@ import ast
 import linecache
 import os
 import re
+import signal
 import sys
 import threading
 import time
@@ -61,9 +62,21 @@ def stack(frame: FrameType | None) -> list[Frame]:
     return frames[::-1]
 
 
+def handles_signals() -> bool:
+    """Return whether a signal would run code of the program: in the main thread, between lines."""
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    return any(callable(own) and own is not signal.default_int_handler for own in handlers)
+
+
+def serves_calls() -> bool:
+    """Return whether other ranks may run code in this process, by torch.distributed.rpc."""
+    rpc = sys.modules.get("torch.distributed.rpc")
+    return bool(rpc) and rpc.is_available() and rpc.api._is_current_rpc_agent_set()
+
+
 def inside_torch(frames: list[Frame]) -> bool:
-    """Return whether a thread has called into the parts of torch that wait for other ranks."""
-    return bool(frames) and frames[-1][0].startswith(_parts_that_wait())
+    """Return whether a thread is in C++ where it does nothing but compute or wait for others."""
+    return bool(frames) and frames[-1][0] in _parts_that_wait()
 
 
 def time_used(ident: int) -> int:
@@ -85,10 +98,22 @@ def _joined(frame: FrameType | None) -> int | None:
 
 @cache
 def _parts_that_wait() -> tuple[str, ...]:
+    """Return the files of torch from which C++ waits for collectives that it has started.
+
+    The backward pass, DDP, and functional collectives. Elsewhere, torch may write a file or call a
+    service, which ends whatever the other ranks do.
+    """
     import torch
 
     home = os.path.dirname(torch.__file__)
-    return tuple(os.path.join(home, part, "") for part in ("autograd", "distributed", "nn"))
+    parts = (
+        ("autograd", "__init__.py"),
+        ("autograd", "graph.py"),
+        ("nn", "parallel", "distributed.py"),
+        ("distributed", "utils.py"),
+        ("distributed", "_functional_collectives.py"),
+    )
+    return tuple(os.path.join(home, *part) for part in parts)
 
 
 # --- polling -------------------------------------------------------------------------------------

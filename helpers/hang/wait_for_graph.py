@@ -67,7 +67,8 @@ class GlobalSnapshot:
             )
         if operation.peer is None:
             others = tuple(rank for rank in operation.members if rank != operation.rank)
-            return () if any(self._sent_more(rank, operation) for rank in others) else others
+            open_to_all = sum(self._not_named(rank, operation) for rank in others)
+            return () if open_to_all > operation.index else others
         return () if self._other_side(operation) > operation.index else (operation.peer,)
 
     def called(self, rank: int, operation: Operation) -> int:
@@ -127,14 +128,14 @@ class GlobalSnapshot:
             count += peer.posted.get(("recv", None, group, tag), 0)
         return count
 
-    def _sent_more(self, rank: int, receive: Operation) -> bool:
-        """Return whether a rank has sent something that a receive from any rank could take."""
+    def _not_named(self, rank: int, receive: Operation) -> int:
+        """Return how many messages of a rank its named receives have left to those from any."""
         peer, mine = self._known.get(rank), self.standings[receive.rank]
         if peer is None:
-            return False
+            return 0
         sent = peer.posted.get(("send", receive.rank, receive.group, receive.tag), 0)
         taken = mine.posted.get(("recv", rank, receive.group, receive.tag), 0)
-        return sent > taken + receive.index
+        return max(0, sent - taken)
 
 
 def _by_tag(posted: Mapping[tuple, int], direction: str, peer: int, group: str) -> dict[int, int]:
@@ -157,11 +158,18 @@ def _judged(standing: Standing) -> Standing:
         return standing
     group, (number, name, shape, dtype) = next(iter(standing.native.open.items()))
     members = tuple(standing.native.members.get(group, ()))
-    operation = Operation(
-        NATIVE + name, standing.rank, None, group, members, number - 1, 0, shape, dtype
-    )
     frames = [f for f in standing.frames if f[0]]
     place = _own(frames) or (frames[-1] if frames else ("", 0, ""))
+    operation = Operation(
+        NATIVE + name,
+        standing.rank,
+        group=group,
+        members=members,
+        index=number - 1,
+        shape=shape,
+        dtype=dtype,
+        place=place,
+    )
     several = len(standing.native.open) > 1  # then it isn't known which of them it waits for
     return replace(standing, waiting=operation, since=place, threads=standing.threads or several)
 
