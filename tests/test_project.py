@@ -112,6 +112,16 @@ def test_every_notebook_has_its_row_in_the_doctors_list():
         assert listed.get(source.name[:2]) == title, said
 
 
+def test_a_page_that_names_a_system_says_what_was_tested():
+    told = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
+    untested = told.partition("Meant to work but not tested:")[2].partition("\n\n")[0]
+    for name in ("README.md", "README.student.md", "TEACHING.md", "docs/installing.md"):
+        path = ROOT / name
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""  # the student edition's
+        for system in (system for system in ("macOS", "Windows") if system in untested):
+            assert system not in text or "measured.md#what-was-tested" in text, f"{name}: {system}"
+
+
 # --- packages ------------------------------------------------------------------------------------
 
 
