@@ -132,6 +132,13 @@ def test_the_page_on_hosts_names_the_lessons_that_need_more_memory_than_binder_h
     assert f"(lessons {' and '.join(lesson.number for lesson in large)} ask for 3)" in text
 
 
+def test_neighbors_are_spelled_in_one_way():
+    british = "neighb" + "our"
+    for path in files(".py", ".md"):
+        text = path.read_text(encoding="utf-8").lower()
+        assert british not in text.replace(f"{british}s(rank, ", ""), path  # a name that work calls
+
+
 def test_a_page_that_names_a_system_says_what_was_tested():
     told = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
     untested = told.partition("Meant to work but not tested:")[2].partition("\n\n")[0]
