@@ -49,6 +49,7 @@ def run(installed, folder, *arguments):
         "helpers.grade.gradescope DP",
         "helpers.grade.handin DP",
         "helpers.grade.page",
+        "helpers.grade.predictions .",
         "helpers.grade.progress",
         "helpers.grade.student",
         "helpers.grade.upgrade .",
