@@ -55,7 +55,8 @@ PROGRAM = textwrap.dedent("""
             dist.send(x, dst=1)  # nobody
 
     def backward(rank, other, x):
-        loss = DistributedDataParallel(torch.nn.Linear(4, 1))(x).sum()
+        model = DistributedDataParallel(torch.nn.Linear(4, 1))
+        loss = model(x).sum()
         if rank == 1:
             time.sleep(600)
         loss.backward()  # no gradient comes
