@@ -157,7 +157,7 @@ def test_a_long_wait_is_told_once_and_the_program_goes_on(started):
 
 @pytest.mark.parametrize("checked", ["0", "1"])
 def test_a_deadlock_ends_in_a_sentence(started, checked):
-    ends = started("deadlock", 3, LAB_CHECKED=checked)
+    ends = started("deadlock", 9, LAB_CHECKED=checked)
     words = []
     for rank, (code, err) in enumerate(ends):
         here = f"it receives 4 float32 from rank {1 - rank} {at('deadlock', 'deadlock')}"
@@ -166,7 +166,7 @@ def test_a_deadlock_ends_in_a_sentence(started, checked):
         assert len(err.splitlines()) == 2, err
         words.append(err.splitlines()[1])
     late = [
-        f"error: no message came from rank {1 - rank} within 3 s: "
+        f"error: no message came from rank {1 - rank} within 9 s: "
         f"rank {rank} receives 4 float32 from rank {1 - rank} {at('deadlock', 'deadlock')}. Where "
         "it may be a deadlock, python -m helpers.ranks finds and explains it on one machine"
         for rank in (0, 1)
@@ -179,20 +179,20 @@ def test_a_deadlock_ends_in_a_sentence(started, checked):
 
 
 def test_a_send_that_nobody_takes(started):
-    code, err = started("nobody_takes_it", 2)[0]
+    code, err = started("nobody_takes_it", 9)[0]
     assert code == 1
     assert err.splitlines()[-1].startswith(
-        "error: rank 1 took no message within 2 s: "
+        "error: rank 1 took no message within 9 s: "
         f"rank 0 sends 4 float32 to rank 1 {at('nobody', 'nobody_takes_it')}. "
     )
     assert len(err.splitlines()) == 2
 
 
 def test_a_backward_pass_that_waits(started):
-    code, err = started("backward", 3)[0]
+    code, err = started("backward", 9)[0]
     assert code == 1
     assert err.splitlines()[-1].startswith(
-        "error: no message came from another rank within 3 s: "
+        "error: no message came from another rank within 9 s: "
         f"rank 0 waits inside torch {at('no gradient comes', 'backward')}. "
     )
 
@@ -209,7 +209,7 @@ def test_a_rank_whose_partner_has_died(started, checked):
 
 
 def test_a_rank_that_does_not_exist(started):
-    _, (code, err) = started("nowhere", 3)
+    _, (code, err) = started("nowhere", 9)
     told = (
         "rank 1 receives from rank -1, but the ranks are 0 to 1: name one of these "
         f"{at('nowhere', 'nowhere')}"
@@ -226,9 +226,9 @@ def test_another_error_of_torch_keeps_its_traceback(started):
 
 
 def test_a_traceback_that_is_shown_ends_in_the_sentence(started):
-    for rank, (_, err) in enumerate(started("bare", 2, LAB_TRACEBACK="1")):
+    for rank, (_, err) in enumerate(started("bare", 9, LAB_TRACEBACK="1")):
         assert f"[rank{rank}]: Traceback (most recent call last):\n" in err
         assert re.match(
-            rf"\[ranks\] (no message came from rank {1 - rank} within 2 s|the connection to rank )",
+            rf"\[ranks\] (no message came from rank {1 - rank} within 9 s|the connection to rank )",
             err.splitlines()[-1],
         )
