@@ -65,6 +65,7 @@ SLOW = (
     "tests/helpers/ranks/test_listening.py",
     "tests/helpers/ranks/test_pool.py",
     "tests/helpers/ranks/test_script.py",
+    "tests/helpers/ranks/test_watch.py",
     "tests/helpers/test_clone.py",
     "tests/jobs/",
     "tests/notebooks/test_build.py",
