@@ -243,14 +243,13 @@ def coached(
 
 def _first_of(plan: Board, board: Board) -> Action:
     """Return what a plan does first of all that isn't on the board yet."""
-    starts = zip(plan.orders, plan.simulated.times.starts, strict=True)
-    left = [
-        (start, action)
-        for order, row in starts
-        for action, start in zip(order, row, strict=True)
-        if action not in board.placed
-    ]
-    return min(left)[1]
+    starts = _starts(plan)
+    return min(starts.keys() - board.placed, key=lambda action: (starts[action], action))
+
+
+def _starts(board: Board) -> dict[Action, float]:
+    rows = zip(board.orders, board.simulated.times.starts, strict=True)
+    return {a: start for order, row in rows for a, start in zip(order, row, strict=True)}
 
 
 def _seconds(value: float) -> str:
@@ -264,11 +263,7 @@ def slip_of(board: Board) -> tuple[Action, float] | None:
     still in reach, or there is none.
     """
     goal = board.level.target
-    starts = {
-        action: start
-        for order, row in zip(board.orders, board.simulated.times.starts, strict=True)
-        for action, start in zip(order, row, strict=True)
-    }
+    starts = _starts(board)
     played = sorted(starts, key=starts.get)
 
     def lost(count: int) -> bool:
