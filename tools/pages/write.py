@@ -72,7 +72,7 @@ def everything(root: Path) -> dict[str, bytes]:
     files |= scripts(root)
     engine = {f"engine/{name}": data for name, data in pyodide(root).items()}
     engine["engine/lab.zip"] = archive(root)
-    files["worker.js"] = (ASSETS / "worker.js").read_bytes()
+    files["worker.js"] = worker(engine).encode()
     files["sw.js"] = service_worker(files, engine).encode()
     return files | engine
 
@@ -100,7 +100,8 @@ def scripts(root: Path) -> dict[str, bytes]:
     found = {
         "timeline.js": "\n".join([*parts, look, exports]),
         "site.css": "\n".join([*colors, asset("timeline.css"), play_asset("play.css")]),
-        "play.js": 'import { engine, kept } from "./engine.js";\n' + play,
+        "play.js": 'import { engine } from "./engine.js";\n' + play,
+        "kept.js": asset("kept.js"),
         "puzzles.json": json.dumps(puzzles(root)),
     }
     found |= {name: (ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS}
@@ -156,6 +157,15 @@ def index(lessons: list[Lesson]) -> str:
     words = (ASSETS / "welcome.md").read_text(encoding="utf-8")
     text = html_of(words, lambda address, said: f'<a href="{escape(address)}">{said}</a>')
     return framed(LAB, f'{text}<ol class="lessons">{rows}</ol>', "index.html")
+
+
+def worker(engine: dict[str, bytes]) -> str:
+    """Return the thread in which Python runs. It fetches what no script imports."""
+    size = sum(len(data) for name, data in engine.items() if not name.endswith(".mjs"))
+    lab = sha256(engine["engine/lab.zip"]).hexdigest()[:16]
+    return f'const SIZE = {size}, LAB = "{lab}";\n' + (ASSETS / "worker.js").read_text(
+        encoding="utf-8"
+    )
 
 
 def service_worker(pages: dict[str, bytes], engine: dict[str, bytes]) -> str:
