@@ -24,7 +24,9 @@ def asset(name: str) -> str:
 
 def module_text(host: str = "") -> str:
     """Return the ES module that has `mountPlay`, with the lines of a host behind it."""
-    parts = [shared(name) for name in ("dom.js", "save.js")] + [asset(name) for name in FILES]
+    parts = [shared(name) for name in ("dom.js", "save.js", "kept.js")] + [
+        asset(name) for name in FILES
+    ]
     return "\n".join([*map(joinable, parts), host])
 
 
