@@ -62,12 +62,13 @@ def _home(file: str) -> str:
     if file.startswith("<"):
         return "python"
     path = Path(file).resolve()
-    if path.is_relative_to(PACKAGES):  # before the rest: the environment may lie in the project
+    # In this order: the project may be installed among the packages, and they may lie in a clone.
+    if any(path.is_relative_to(ROOT / package) for package in ("helpers", "simplellm")):
+        return "library"
+    if path.is_relative_to(PACKAGES):
         return "package"
     if path.is_relative_to(LIBRARY):
         return "python"
-    if any(path.is_relative_to(ROOT / package) for package in ("helpers", "simplellm")):
-        return "library"
     return "script" if path.is_relative_to(ROOT) else "elsewhere"
 
 

@@ -65,6 +65,7 @@ SLOW = (
     "tests/helpers/ranks/test_listening.py",
     "tests/helpers/ranks/test_pool.py",
     "tests/helpers/ranks/test_script.py",
+    "tests/helpers/test_clone.py",
     "tests/jobs/",
     "tests/notebooks/test_build.py",
     "tests/notebooks/test_lessons.py::test_the_lesson_runs",

@@ -112,6 +112,43 @@ def test_every_notebook_has_its_row_in_the_doctors_list():
         assert listed.get(source.name[:2]) == title, said
 
 
+def test_the_image_runs_under_any_user_of_group_0():
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert (
+        "ENV HOME=/home/${NB_USER}" in text
+        and "useradd --create-home --uid ${NB_UID} --gid 0" in text
+    )
+    assert set(re.findall(r"(?:chown[= ])\S+?:(\S+)", text)) == {"0"}
+    (install,) = [
+        line for line in text.splitlines() if "tools/install.py" in line and "RUN" in line
+    ]
+    assert install.endswith("&& chmod -R g=u ${HOME}")  # in one layer, or all of it is there twice
+
+
+def test_the_page_on_hosts_names_the_lessons_that_need_more_memory_than_binder_has():
+    text = (ROOT / "docs" / "hosted.md").read_text(encoding="utf-8")
+    large = [lesson for lesson in LESSONS if lesson.gigabytes > 2]
+    assert {lesson.gigabytes for lesson in large} == {3}
+    assert f"(lessons {' and '.join(lesson.number for lesson in large)} ask for 3)" in text
+
+
+def test_neighbors_are_spelled_in_one_way():
+    british = "neighb" + "our"
+    for path in files(".py", ".md"):
+        text = path.read_text(encoding="utf-8").lower()
+        assert british not in text.replace(f"{british}s(rank, ", ""), path  # a name that work calls
+
+
+def test_a_page_that_names_a_system_says_what_was_tested():
+    told = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
+    untested = told.partition("Meant to work but not tested:")[2].partition("\n\n")[0]
+    for name in ("README.md", "README.student.md", "TEACHING.md", "docs/installing.md"):
+        path = ROOT / name
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""  # the student edition's
+        for system in (system for system in ("macOS", "Windows") if system in untested):
+            assert system not in text or "measured.md#what-was-tested" in text, f"{name}: {system}"
+
+
 # --- packages ------------------------------------------------------------------------------------
 
 

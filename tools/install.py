@@ -129,7 +129,8 @@ def run_step(words: str, command: list, log: Path) -> None:
             file.write(f"$ {' '.join(map(str, command))}\n{done.stdout}\n")
     if done.returncode:
         print(f"failed after {seconds:.0f} s")
-        print("".join(f"    {line}" for line in done.stdout.splitlines(keepends=True)[-25:]))
+        last = done.stdout.splitlines(keepends=True)[-25:]
+        print("".join(f"    {line}" for line in last), flush=True)  # before what stderr says
         cure = next(cure for signs, cure in CURES.items() if re.search(signs, done.stdout))
         raise SetupError(cure.format("{}.{}".format(*sys.version_info[:2])))
     print(f"{seconds:.1f} s", flush=True)

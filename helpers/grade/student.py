@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from helpers.clone import need_clone
 from helpers.grade.folder import Content, FolderError, write_folder, zip_of
 from helpers.grade.leaks import functions_of, leaked, pieces_of
 from helpers.grade.marks import MarkError, Region, find_regions, replace_regions
@@ -55,6 +56,7 @@ def student_edition(root: Path = ROOT, with_references: bool = True) -> Edition:
     Raises MarkError for wrong marks, LeakError where a solution would stay, TaskError for a
     wrong task file.
     """
+    need_clone(root)
     names, source = tracked_files(root)
     edition = Edition(source=source)
     edition.left_out = [name for name in names if name.startswith(LEFT_OUT)]

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from helpers.clone import ROOT, need_clone
 from helpers.grade.marks import TASK_ID
 from helpers.grade.shown import shown_part
 
-ROOT = Path(__file__).resolve().parents[2]  # the repository that contains this grader
 HINTS = 3
 PACKED = "truth.zip"  # beside the tasks: their truth, in the student edition
 SOLUTIONS = "truth/solutions.json"  # in it
@@ -149,7 +149,9 @@ class Program:
 
 def task_ids(folder: Path | None = None) -> list[str]:
     """The ids of all tasks, from the names of their files alone: tasks/dp_1.py holds "DP-1"."""
-    folder = folder or ROOT / "tasks"
+    if folder is None:
+        need_clone()
+        folder = ROOT / "tasks"
     names = [path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")]
     return sorted((name.upper().replace("_", "-") for name in names), key=_in_order)
 

@@ -447,8 +447,8 @@ reveal("L10-6", calls=calls)
 #   than 180 models, from `torch.compile` ([ASPLOS 2024](https://doi.org/10.1145/3620665.3640366),
 #   abstract).
 #
-# To read: `maybe_enable_profiling` in torchtitan (`torchtitan/tools/profiling.py`), which records a
-# step now and then in a run of weeks, and `_MultiProcessingDataLoaderIter` in
+# To read: the class `Profiler` in torchtitan (`torchtitan/tools/profiler.py`), which records a step
+# now and then in a run of weeks, and `_MultiProcessingDataLoaderIter` in
 # `torch/utils/data/dataloader.py`, whose long comment lists what can go wrong with workers.
 #
 # ## Where next

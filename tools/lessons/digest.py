@@ -86,9 +86,9 @@ def _checked(book: Book) -> Iterator[Path]:
 def _room(folder: Path, root: Path) -> Iterator[Path]:
     """What belongs to the package that `folder` is: the files in it, data folders next to them."""
     if (folder / "__init__.py").is_file() and not folder.is_relative_to(root / "tasks"):
-        for neighbour in folder.iterdir():
-            if neighbour.is_file() or not any(neighbour.rglob("*.py")):
-                files = _files(neighbour, root)
+        for neighbor in folder.iterdir():
+            if neighbor.is_file() or not any(neighbor.rglob("*.py")):
+                files = _files(neighbor, root)
                 yield from (file for file in files if file.suffix != ".md")  # read by people
 
 

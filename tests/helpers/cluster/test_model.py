@@ -86,7 +86,7 @@ def test_two_tiers_of_network():
     assert message_seconds(machine, 1e9, False) == 10 * message_seconds(machine, 1e9, True)
 
 
-def test_neighbours_first():
+def test_neighbors_first():
     layout = Layout(64, dp=4, pp=2, tp=2)
     assert [layout.on_a_node(d, 8) for d in ("tp", "dp", "pp")] == [2, 4, 1]
     assert [layout.on_a_node(d, 16) for d in ("tp", "dp", "pp")] == [2, 4, 2]
