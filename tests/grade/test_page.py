@@ -152,7 +152,7 @@ def test_the_plans_of_a_lesson_and_of_a_day_fill_their_time():
 def test_the_manual_names_the_lessons_that_have_more_tasks_as_homework():
     longer = [
         lesson
-        for lesson in LISTED
+        for lesson in sorted(LISTED)
         if minutes_of(task for task in TASKS if task.notebook == lesson) > times_of(lesson)[1]
     ]
     text = (ROOT / page.TEACHING).read_text(encoding="utf-8")

@@ -101,7 +101,7 @@ def scripts(root: Path) -> dict[str, bytes]:
         "timeline.js": "\n".join([*parts, look, exports]),
         "site.css": "\n".join([*colors, asset("timeline.css"), play_asset("play.css")]),
         "play.js": 'import { engine } from "./engine.js";\n' + play,
-        "kept.js": asset("kept.js"),
+        "kept.js": play_asset("kept.js"),
         "puzzles.json": json.dumps(puzzles(root)),
     }
     found |= {name: (ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS}
