@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,12 @@ def files(*endings: str) -> list[Path]:
         path for path in ROOT.rglob("*") if not {".venv", ".git", "build"} & set(path.parts)
     ]
     return [path for path in paths if path.is_file() and (not endings or path.suffix in endings)]
+
+
+def some(found: Iterable) -> list:
+    """What was found, in order: a search that finds nothing would prove anything of it."""
+    assert (listed := sorted(found)), "there is nothing to test: has it moved?"
+    return listed
 
 
 # --- settings ------------------------------------------------------------------------------------
@@ -86,27 +93,29 @@ def test_a_release_has_one_version():
 
 
 def test_workflows_use_nobody_elses_actions_and_run_what_exists():
-    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+    scripts = set()
+    for path in some((ROOT / ".github" / "workflows").glob("*.yml")):
         text = path.read_text(encoding="utf-8")
-        assert all(use.startswith("actions/") for use in re.findall(r"uses: (\S+)", text))
+        assert all(use.startswith("actions/") for use in some(re.findall(r"uses: (\S+)", text)))
         assert yaml.safe_load(text)["permissions"] == {"contents": "read"}
-        for script in re.findall(r"(?:tools|\.ci)/[\w.]+", text):
-            assert (ROOT / script).is_file(), f"{path.name} runs {script}, which is not there"
+        scripts |= {(path.name, script) for script in re.findall(r"(?:tools|\.ci)/[\w.]+", text)}
+    for name, script in some(scripts):
+        assert (ROOT / script).is_file(), f"{name} runs {script}, which is not there"
 
 
 def test_every_target_of_the_makefile_is_explained_and_runs_something_that_exists():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.search(r"\.PHONY: (.*)", makefile).group(1).split()
-    for target in set(targets) - {"help"}:
+    for target in some(set(targets) - {"help"}):
         assert f'@echo "make {target} ' in makefile, f"make help does not name {target}"
         assert re.search(rf"^{target}:", makefile, re.M), f"there is no target {target}"
-    for script in re.findall(r"[\w/]+\.py", makefile):
+    for script in some(re.findall(r"[\w/]+\.py", makefile)):
         assert (ROOT / script).is_file(), f"the Makefile runs {script}, which is not there"
 
 
 def test_every_notebook_has_its_row_in_the_doctors_list():
     listed = {lesson.number: lesson.title for lesson in LESSONS}
-    for source in sorted((ROOT / "notebooks" / "source").glob("[0-9][0-9]_*.py")):
+    for source in some((ROOT / "notebooks" / "source").glob("[0-9][0-9]_*.py")):
         title = re.search(r"^# # (.+)$", source.read_text(encoding="utf-8"), re.M).group(1)
         said = f"helpers/doctor/lessons.py has another title for {source.name}, or none"
         assert listed.get(source.name[:2]) == title, said
@@ -140,7 +149,7 @@ def imported(path: Path) -> set[str]:
 def test_each_package_imports_only_from_packages_before_it():
     order = packages()
     assert order[0] == "files" and order[-1] == "lesson"
-    for path in sorted((ROOT / "helpers").rglob("*.py")):
+    for path in some((ROOT / "helpers").rglob("*.py")):
         place = path.relative_to(ROOT / "helpers").parts
         package = place[0].removesuffix(".py")
         if path.name == "__main__.py":
@@ -160,7 +169,7 @@ def test_each_package_imports_only_from_packages_before_it():
 
 def test_the_models_and_the_helpers_do_not_know_each_other():
     for here, there in (("simplellm", "helpers"), ("helpers", "simplellm")):
-        for path in sorted((ROOT / here).rglob("*.py")):
+        for path in some((ROOT / here).rglob("*.py")):
             known = {name.split(".")[0] for name in imported(path)}
             assert there not in known, f"{path.relative_to(ROOT)} imports {there}"
 

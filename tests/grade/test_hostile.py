@@ -332,6 +332,8 @@ def test_mpirun_starts_ranks_in_the_sandbox(confined, tmp_path):
 def test_nothing_that_is_shown_of_the_lab_holds_a_solution():
     hidden = [ROOT / "tasks" / name for name in sandbox.HIDDEN]
     for path in [ROOT / name for name in sandbox.LAB]:
-        for file in path.rglob("*.py") if path.is_dir() else [path]:
+        files = [*path.rglob("*")] if path.is_dir() else [path]
+        assert any(file.is_file() for file in files) or path.suffix == ".egg-info", path
+        for file in files:
             if file.suffix == ".py" and not any(file.is_relative_to(folder) for folder in hidden):
                 assert find_regions(file.read_text(encoding="utf-8"), str(file)) == []
