@@ -133,6 +133,11 @@ def test_a_step_that_fails_shows_its_words_and_one_sentence(log, sentence, tmp_p
     assert "line 98" in out and "line 3\n" not in out
 
 
+def test_a_tool_that_speaks_another_encoding_stops_nobody():
+    says = "import os; os.write(1, b'GPU \\xff\\x81 0')"
+    assert install.output_of([sys.executable, "-c", says]) == "GPU \ufffd\ufffd 0"
+
+
 @pytest.mark.parametrize("name", ["install.py", "run_tests.py"])
 def test_an_old_python_gets_as_far_as_the_sentence(name):
     # A Python that cannot read the file cannot say what is wrong either.
