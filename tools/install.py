@@ -106,7 +106,9 @@ def has_nvidia_driver() -> bool:
 def output_of(command: list) -> str:
     """Return what a command prints, or nothing if it fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=300
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

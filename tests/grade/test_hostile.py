@@ -330,6 +330,8 @@ def test_nothing_that_is_shown_of_the_lab_holds_a_solution():
     shared = sorted((ROOT / "tasks").glob("_*.py"))
     assert shared
     for path in [*(ROOT / name for name in sandbox.LAB), *shared]:
-        for file in path.rglob("*.py") if path.is_dir() else [path]:
+        files = [*path.rglob("*")] if path.is_dir() else [path]
+        assert any(file.is_file() for file in files) or path.suffix == ".egg-info", path
+        for file in files:
             if file.suffix == ".py":
                 assert find_regions(file.read_text(encoding="utf-8"), str(file)) == []

@@ -74,7 +74,8 @@ def test_a_lesson_asks_for_each_of_its_tasks():
         path.name[:2]: nbformat.read(path, as_version=4).cells
         for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")
     }
-    for task in (task for task in TASKS if task.notebook in LISTED):
+    assert set(LISTED) >= {task.notebook for task in TASKS} != set()
+    for task in TASKS:
         ((number, place),) = (
             (number, place)
             for number, cells in lessons.items()
@@ -138,6 +139,7 @@ def test_the_plans_of_a_lesson_and_of_a_day_fill_their_time():
         assert sum(int(row[0]) for row in rows_of(plan)) == minutes
         for row in rows_of(plan):  # no task that can't be done in its time
             assert minutes_of(named(row[1].partition("(")[0])) <= int(row[0])
+    assert any(named(row[1].partition("(")[0]) for row in rows_of("A day"))
     for minutes, what in rows_of("A day"):
         lessons, short = re.findall(r"\b\d\d\b", what), "in twenty minutes" in what
         if "by choice" in what:

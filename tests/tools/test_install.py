@@ -152,6 +152,11 @@ def test_in_a_pipe_the_failed_step_comes_before_the_sentence_about_it(tmp_path):
     assert sorted(said, key=done.stdout.index) == said, done.stdout
 
 
+def test_a_tool_that_speaks_another_encoding_stops_nobody():
+    says = "import os; os.write(1, b'GPU \\xff\\x81 0')"
+    assert install.output_of([sys.executable, "-c", says]) == "GPU \ufffd\ufffd 0"
+
+
 @pytest.mark.parametrize("name", ["install.py", "run_tests.py"])
 def test_an_old_python_gets_as_far_as_the_sentence(name):
     # A Python that cannot read the file cannot say what is wrong either.

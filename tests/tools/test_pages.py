@@ -89,7 +89,8 @@ def test_every_link_of_a_lesson_leads_somewhere(path):
         *lesson.files,
     }
     ids = set(re.findall(r'\bid="([^"]+)"', lesson.article))
-    for link in re.findall(r'(?:href|src|data-timeline)="([^"]+)"', lesson.article):
+    assert (links := re.findall(r'(?:href|src|data-timeline)="([^"]+)"', lesson.article))
+    for link in links:
         assert "://" in link or link in pages or link.removeprefix("#") in ids, link
     assert "\ue000" not in lesson.article and lesson.article.count("<h1") == 1
 
