@@ -2,6 +2,7 @@
 
 import base64
 import struct
+import zlib
 
 import pytest
 from nbformat import NotebookNode, v4
@@ -84,6 +85,15 @@ def test_a_picture_is_its_words_and_its_size():
     assert "committed is 'It falls from 7" in said and "it shows 'It rises from 7" in said
     (said,) = between(old, picture("It falls from 7.102 to 5.8.", height=3))
     assert "by 1 pixels" in said and "by 3 pixels" in said
+
+
+def test_a_timeline_is_its_events_and_not_the_bytes_they_are_packed_in():
+    def timeline(events, level=6):
+        body = base64.b64encode(zlib.compress(events, level)).decode()
+        return v4.new_output("display_data", {"application/x+json": {"head": {}, "body": body}})
+
+    assert between(timeline(b"F0 F0 F0"), timeline(b"F0 F0 F0", level=0)) == []
+    assert len(between(timeline(b"F0 F0 F0"), timeline(b"F0 F0 B0"))) == 1
 
 
 @pytest.mark.parametrize("tags", [(), ("time",)])

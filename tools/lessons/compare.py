@@ -16,6 +16,7 @@ import json
 import os
 import re
 import struct
+import zlib
 from decimal import Decimal
 from itertools import zip_longest
 
@@ -24,7 +25,7 @@ from nbformat import NotebookNode
 from lessons.book import CHECK, code_cells
 
 TAGS = {"time", "training"}
-NUMBER = re.compile(r"(-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?)")
+NUMBER = re.compile(r"(-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d{1,3})?)")
 TOOK = re.compile(r"(?<=[(>])\d+\.\d s(?=[)<])")  # how long the check of a task took
 AROUND = 60  # characters before and after a difference
 
@@ -52,6 +53,8 @@ def _shown(cell: NotebookNode) -> list[tuple[str, str]]:
             if kind == "image/png":
                 size = struct.unpack(">II", base64.b64decode(value)[16:24])
                 value = f"{output.metadata[kind]['alt']} ({size[0]} by {size[1]} pixels)"
+            if "body" in value and not isinstance(value, str):  # of a timeline, compressed
+                value = {**value, "body": zlib.crc32(zlib.decompress(base64.b64decode(value.body)))}
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             shown.append((kind, TOOK.sub("… s", text) if CHECK.match(cell.source) else text))
     return shown
