@@ -4,6 +4,7 @@ import base64
 import struct
 import zlib
 
+import nbformat
 import pytest
 from nbformat import NotebookNode, v4
 
@@ -92,6 +93,8 @@ def test_a_timeline_is_its_events_and_not_the_bytes_they_are_packed_in():
         body = base64.b64encode(zlib.compress(events, level)).decode()
         return v4.new_output("display_data", {"application/x+json": {"head": {}, "body": body}})
 
+    read = nbformat.reads(nbformat.writes(v4.new_notebook(cells=[cell(timeline(b"F"))])), 4)
+    assert differences(v4.new_notebook(cells=[cell(timeline(b"F"))]), read) == [], "sorted keys"
     assert between(timeline(b"F0 F0 F0"), timeline(b"F0 F0 F0", level=0)) == []
     assert len(between(timeline(b"F0 F0 F0"), timeline(b"F0 F0 B0"))) == 1
 

@@ -16,4 +16,5 @@ BOOKS = books(Path(__file__).resolve().parents[2])
 @pytest.mark.parametrize("lesson", BOOKS, ids=[lesson.name for lesson in BOOKS])
 def test_the_lesson_shows_what_is_committed(lesson):
     now = build(lesson)  # raises LessonFailed with the cell, its line and the reason
-    assert differences(nbformat.read(lesson.notebook, as_version=4), now) == []
+    found = differences(nbformat.read(lesson.notebook, as_version=4), now)
+    assert not found, "\n".join(found)

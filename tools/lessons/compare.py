@@ -55,8 +55,9 @@ def _shown(cell: NotebookNode) -> list[tuple[str, str]]:
                 value = f"{output.metadata[kind]['alt']} ({size[0]} by {size[1]} pixels)"
             if "body" in value and not isinstance(value, str):  # of a timeline, compressed
                 value = {**value, "body": zlib.crc32(zlib.decompress(base64.b64decode(value.body)))}
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            shown.append((kind, TOOK.sub("… s", text) if CHECK.match(cell.source) else text))
+            if not isinstance(value, str):  # in a file its keys are sorted
+                value = json.dumps(value, ensure_ascii=False, sort_keys=True)
+            shown.append((kind, TOOK.sub("… s", value) if CHECK.match(cell.source) else value))
     return shown
 
 
