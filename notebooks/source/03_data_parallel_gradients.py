@@ -253,7 +253,7 @@ def train_rank(flags):
 
 ours = launch(train_rank, ranks=3, args=(steps,), quiet=True, checked=False)
 
-# %%
+# %% tags=["training"]
 mean_losses = [sum(step) / 3 for step in zip(*(r[0] for r in ours), strict=True)]
 runs = {"one device": losses, "three ranks": mean_losses}
 show(curves(runs, floor=floor(tokenizer, world=whole.world).nats_per_token))

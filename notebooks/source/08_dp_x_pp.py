@@ -128,7 +128,7 @@ def train_alone(dtype):
 alone, weights = train_alone(torch.float32)
 
 
-# %%
+# %% tags=["training"]
 def train_rank(dtype):
     torch.set_default_dtype(dtype)
     options = intro_DP_PP.read_flags(flags)

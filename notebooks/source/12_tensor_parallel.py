@@ -265,7 +265,7 @@ def train_rank(flags):
     return losses, net.state_dict(), trace.merged(recorder.trace())
 
 
-# %%
+# %% tags=["training"]
 two = launch(train_rank, ranks=2, args=(flags,), quiet=True)
 show(curves({"one device": alone, "two ranks": two[0][0]}))
 
