@@ -19,7 +19,6 @@
 # **Question.** Which programs can hang, and how do you find out which rank is waiting for which?
 
 # %%
-# needs: primer/exchange.py
 import sys
 from datetime import timedelta
 
@@ -294,7 +293,7 @@ launch(too_large, ranks=2, timeout=10, on_error="report", quiet=True)
 # different collective from the rest:
 
 
-# %%
+# %% tags=["time"]
 def two_branches():
     x = torch.ones(3)
     if dist.get_rank() == 1:

@@ -13,7 +13,6 @@
 # **Question.** A model has a trillion parameters. How much memory does its training need, in all?
 
 # %%
-# needs: TP/model_training_cost_analysis.py, TP/llama_7b_config.json
 import time
 from functools import partial
 
@@ -265,7 +264,7 @@ for name, recompute in (("all kept", False), ("recomputed", True)):
             best, traces[name] = spent, recorder.trace().between(begun, recorder.now())
     seconds[name], gradients[name] = best, [p.grad.clone() for p in net.parameters()]
 
-# %%
+# %% tags=["time"]
 for name, best in seconds.items():
     print(f"{name:<11} {bytes_text(bytes_kept[name])} of activations, {1e3 * best:.0f} ms a step")
 pairs = zip(*gradients.values(), strict=True)
@@ -281,7 +280,7 @@ reveal("L15-4")
 # is the head): in the lower step the blocks go forward again, the last one first, each just
 # before its own backward.
 
-# %%
+# %% tags=["time"]
 title = "Recomputed, each block goes forward a second time, in the middle of backward"
 show(compare({name: cut_by(trace, {"F"}) for name, trace in traces.items()}, title))
 
@@ -430,7 +429,7 @@ def all_reduces(sizes):
     return found
 
 
-# %%
+# %% tags=["time"]
 link, whose = measured()
 print(whose)
 sizes = (4000, 400_000, 8_000_000)

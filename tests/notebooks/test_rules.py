@@ -24,6 +24,7 @@ ELSEWHERE = "/".join(["", "home", "no-such-person", "lab"])  # no clone of the l
         ("## What to remember", "## End", "no heading '## What to remember'"),
         ("**Question.**", "We have\n# 1. **Question.**", "this line would become a list"),
         ("print(halves(8))", "x = 1\n\n" * 15, "cell 3 has 18 lines of code, more than 15"),
+        ('["time"]', '["tme"]', "cell 6 has the tag 'tme': use time or training"),
     ],
 )
 def test_a_source_that_breaks_a_rule(book, old, new, said):
