@@ -6,17 +6,18 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends git make \
     && rm -rf /var/lib/apt/lists/*
 
-# Binder and many JupyterHubs expect this user.
+# Binder and many JupyterHubs expect this user. OpenShift starts the image as another one, of any
+# number, without a home, and always of group 0: that group may do what the owner may.
 ARG NB_USER=jovyan
 ARG NB_UID=1000
-RUN useradd --create-home --uid ${NB_UID} ${NB_USER}
+RUN useradd --create-home --uid ${NB_UID} --gid 0 ${NB_USER}
 WORKDIR /home/${NB_USER}/distributed-ml-lab
-RUN chown ${NB_UID}:${NB_UID} .
-COPY --chown=${NB_UID}:${NB_UID} . .
+RUN chown ${NB_UID}:0 .
+COPY --chown=${NB_UID}:0 . .
 USER ${NB_UID}
 
-ENV LAB_TORCH=cpu PIP_NO_CACHE_DIR=1
-RUN python tools/install.py
+ENV HOME=/home/${NB_USER} LAB_TORCH=cpu PIP_NO_CACHE_DIR=1
+RUN python tools/install.py && chmod -R g=u ${HOME}
 ENV PATH="/home/${NB_USER}/distributed-ml-lab/.venv/bin:${PATH}"
 
 EXPOSE 8888

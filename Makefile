@@ -23,7 +23,7 @@ help:
 	@echo "make test       set everything up and run the tests (ONLY=pipeline: of one package)"
 	@echo "make test-all   the same, and what takes longer: lessons executed, browser, random cases"
 	@echo "make demo       train the small model on one device, then on three ranks, and compare"
-	@echo "make notebooks  build and execute the notebooks whose source or code has changed"
+	@echo "make notebooks  write the notebooks whose source has changed, and execute them if need be"
 	@echo "make figures    draw imgs/ again, from the schedules themselves"
 	@echo "make site       write the lab as static pages to build/site"
 	@echo "make slides     slides of three lessons, from the lessons themselves, in build/slides"

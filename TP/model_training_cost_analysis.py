@@ -7,12 +7,10 @@ python model_training_cost_analysis.py --training_budget 1.23e22 --curve optimum
 import argparse
 from math import log10
 
-from helpers.cost import ScalingLaw, flops, forward_peak, read_config
+from helpers.cost import EXERCISE, flops, forward_peak, read_config
 from helpers.draw import curves
 from helpers.draw.text import bytes_text
 from helpers.plain_errors import plain_errors
-
-CHINCHILLA = ScalingLaw()  # L(N, D) = 406.4/N^0.34 + 410.7/D^0.29 + 1.69
 
 
 def model_training_cost_analysis(path):
@@ -44,10 +42,11 @@ def model_training_cost_analysis(path):
     # END SOLUTION
 
 
-def get_optimal_N_D(budget, law=CHINCHILLA):
+def get_optimal_N_D(budget, law=EXERCISE):
     """(N, D): parameters and tokens with the lowest loss among all with 6 N D = budget.
 
-    law: its loss is law.a / N^law.alpha + law.b / D^law.beta + law.floor.
+    law: its loss is law.a / N^law.alpha + law.b / D^law.beta + law.floor. EXERCISE is
+        406.4 / N^0.34 + 410.7 / D^0.29 + 1.69.
     """
     budget = law.checked(budget)
     # BEGIN SOLUTION CO-2
@@ -74,9 +73,9 @@ def say_optimum(budget, curve):
     n, d = get_optimal_N_D(budget)
     print(f"Optimal N: {n:.4g}")
     print(f"Optimal D: {d:.4g}")
-    print(f"\nloss {CHINCHILLA.loss(n, d):.3f}, {d / n:.1f} tokens a parameter; C = 6ND")
+    print(f"\nloss {EXERCISE.loss(n, d):.3f}, {d / n:.1f} tokens a parameter; C = 6ND")
     if curve:
-        sizes = CHINCHILLA.curve(CHINCHILLA.checked(budget))
+        sizes = EXERCISE.curve(EXERCISE.checked(budget))
         losses = {"loss": {log10(size): loss for size, loss in sizes.items()}}
         title = f"One budget: the loss is lowest at {n:.3g} parameters"
         picture = curves(losses, title, x="parameters, as a power of ten", y="loss (nats a token)")

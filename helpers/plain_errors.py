@@ -4,7 +4,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +20,10 @@ EXPECTED = (
     RuntimeError,
     MemoryError,
 )
+# What else can tell an error in a sentence; each returns None for one that it doesn't know.
+TELLERS: list[Callable[[BaseException], str | None]] = []
+# These wrap functions of torch, so an error that comes through them alone is torch's.
+WRAPPERS = [ROOT / "helpers" / name for name in ("hang/monitor.py", "ranks/watch.py")]
 
 
 @contextmanager
@@ -45,6 +49,9 @@ def sentence_of(error: BaseException) -> str | None:
     """Return what to tell a person, or None if the error is a mistake in the code."""
     if _out_of_memory(error):
         return "there is not enough memory for these sizes: choose smaller ones"
+    for tell in TELLERS:
+        if told := tell(error):
+            return told
     frames = [(f, _home(f.filename)) for f in traceback.extract_tb(error.__traceback__)]
     own = [(frame, home) for frame, home in frames if home != "python"]  # pathlib only passes it on
     if not own or own[-1][1] not in ("library", "script"):
@@ -62,12 +69,15 @@ def _home(file: str) -> str:
     if file.startswith("<"):
         return "python"
     path = Path(file).resolve()
-    if path.is_relative_to(PACKAGES):  # before the rest: the environment may lie in the project
+    # In this order: the project may be installed among the packages, and they may lie in a clone.
+    if any(path.is_relative_to(ROOT / package) for package in ("helpers", "simplellm")):
+        return "library"
+    if path.is_relative_to(PACKAGES):
+        return "package"
+    if path in WRAPPERS:
         return "package"
     if path.is_relative_to(LIBRARY):
         return "python"
-    if any(path.is_relative_to(ROOT / package) for package in ("helpers", "simplellm")):
-        return "library"
     return "script" if path.is_relative_to(ROOT) else "elsewhere"
 
 

@@ -8,10 +8,17 @@
 #PBS -l select=2
 #PBS -l walltime=00:10:00
 #PBS -j oe
+# When a machine fails: don't start again, at step 0 and over the log.
+#PBS -r n
 # What your cluster wants besides: -A, -q, -l filesystems.
 cd "${PBS_O_WORKDIR:-$(dirname "$0")/..}" || exit 1
-MPIEXEC=$(command -v mpiexec) # the cluster's; .venv has one of its own, for one machine
-[ -f .venv/bin/activate ] && . .venv/bin/activate
+if [ ! -f jobs/find_python.bash ]; then
+    echo "error: $PWD is not the top of the lab: submit this from there, as jobs/pbs_pals.sh" >&2
+    exit 1
+fi
+# The cluster's mpiexec; .venv has one of its own, for one machine.
+MPIEXEC=$(command -v mpiexec) || { echo "error: there is no mpiexec here" >&2; exit 1; }
+. jobs/find_python.bash || exit 1
 
 NODES=$(sort -u "$PBS_NODEFILE" | wc -l)
 RANKS=${RANKS:-4} # on each machine: one for each GPU
@@ -21,4 +28,4 @@ export MASTER_ADDR
 
 # The scripts read PALS_RANKID, PALS_LOCAL_RANKID and so on. SCRIPT has no quotes: it may have flags.
 "$MPIEXEC" -n $((NODES * RANKS)) --ppn "$RANKS" \
-    "${PYTHON:-python}" ${SCRIPT:-jobs/hello.py} --rank-source pals
+    "$PYTHON" ${SCRIPT:-jobs/hello.py} --rank-source pals

@@ -8,11 +8,11 @@
 # NODES: how many machines, or from:to (1). RANKS: processes on each (2). RESTARTS: at most (3).
 # The ranks are numbered anew at each start, so a machine may have other ranks than before.
 cd "$(dirname "$0")/.." || exit 1
+. jobs/find_python.bash || exit 1
 
 # c10d: the torchrun on machine MASTER_ADDR keeps the list of who is there. Port 0: any free one.
 # Many machines do not know their own name, so torchrun is told: the address that the others can
 # reach, and whether this machine is MASTER_ADDR (1 or 0).
-PYTHON=${PYTHON:-python}
 read -r HERE IS_HOST < <("$PYTHON" jobs/way_to.py "${MASTER_ADDR:-localhost}") || exit 1
 PORT=${MASTER_PORT:-${MASTER_ADDR:+29400}}
 

@@ -10,7 +10,7 @@
 cd "$(dirname "$0")/.." || exit 1
 : "${NODE:?set NODE to the number of this machine, from 0}"
 : "${MASTER_ADDR:?set MASTER_ADDR to the address of machine 0}"
-PYTHON=${PYTHON:-python}
+. jobs/find_python.bash || exit 1
 "$PYTHON" jobs/way_to.py "$MASTER_ADDR" >/dev/null || exit 1 # else torchrun waits for minutes
 
 exec "$PYTHON" -m torch.distributed.run \

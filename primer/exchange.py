@@ -1,9 +1,9 @@
-"""Neighbours exchange tensors: a deadlock, and three ways out of it.
+"""Neighbors exchange tensors: a deadlock, and three ways out of it.
 
     python -m helpers.ranks -n 3 exchange.py                     the three ways
     python -m helpers.ranks -n 3 exchange.py --way deadlock      ends in words: who waits for whom
 
-The ranks stand in a ring. Each hands its tensor to its right neighbour and receives that of its
+The ranks stand in a ring. Each hands its tensor to its right neighbor and receives that of its
 left one. Prints what each rank received.
 """
 
@@ -22,7 +22,7 @@ def neighbours(rank, world_size):
     Raises ValueError for a rank that is alone, or that the ring does not have.
     """
     if world_size < 2:
-        raise ValueError(f"world_size is {world_size}: a ring of neighbours needs 2 ranks or more")
+        raise ValueError(f"world_size is {world_size}: a ring of neighbors needs 2 ranks or more")
     if not 0 <= rank < world_size:
         raise ValueError(
             f"rank is {rank} and world_size is {world_size}: ranks go from 0 to {world_size - 1}"
@@ -44,7 +44,7 @@ def exchange_deadlock(mine, rank, world_size):
 
 
 def exchange_in_order(mine, rank, world_size):
-    """Give `mine` to the right neighbour; return the tensor of the left one, as a new tensor.
+    """Give `mine` to the right neighbor; return the tensor of the left one, as a new tensor.
 
     mine: a tensor without gaps in memory (contiguous), of the same shape and type on all ranks.
     It stays as it is. world_size: 2 or more, even or odd.
@@ -57,7 +57,7 @@ def exchange_in_order(mine, rank, world_size):
     if rank % 2 == 0:
         dist.send(mine, right)
         dist.recv(theirs, left)
-    else:  # with an odd number of ranks, two even ones are neighbours: the next odd one frees them
+    else:  # with an odd number of ranks, two even ones are neighbors: the next odd one frees them
         dist.recv(theirs, left)
         dist.send(mine, right)
     return theirs
@@ -65,7 +65,7 @@ def exchange_in_order(mine, rank, world_size):
 
 
 def exchange_without_waiting(mine, rank, world_size):
-    """Give `mine` to the right neighbour; return the tensor of the left one: as above.
+    """Give `mine` to the right neighbor; return the tensor of the left one: as above.
 
     Uses dist.isend, which starts to send and returns at once. Its result has a method wait();
     until that has returned, the message may still be in transit and `mine` must not change.
@@ -81,7 +81,7 @@ def exchange_without_waiting(mine, rank, world_size):
 
 
 def exchange_in_a_batch(mine, rank, world_size):
-    """Give `mine` to the right neighbour; return the tensor of the left one: as above.
+    """Give `mine` to the right neighbor; return the tensor of the left one: as above.
 
     Uses dist.batch_isend_irecv, which starts a list of dist.P2POp(dist.isend or dist.irecv,
     tensor, other rank) together. On GPUs, this is the way that NCCL is safe with.

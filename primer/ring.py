@@ -1,4 +1,4 @@
-"""All-reduce as a ring, built from messages between neighbours.
+"""All-reduce as a ring, built from messages between neighbors.
 
     python -m helpers.ranks -n 4 ring.py                   a million numbers
     python -m helpers.ranks -n 4 ring.py --numbers 10      few numbers
@@ -21,7 +21,7 @@ def ring_all_reduce(tensor, rank, world_size):
     tensor: any shape and layout, any length, any number type; alike on all ranks.
     rank, world_size: this rank, and how many there are. A rank alone sends nothing.
 
-    The ranks stand in a ring: rank r sends to its right neighbour, r + 1, and receives from its
+    The ranks stand in a ring: rank r sends to its right neighbor, r + 1, and receives from its
     left one, r - 1. The tensor is cut into `world_size` parts, whose lengths differ by at most one.
 
     1. Reduce-scatter. In world_size - 1 steps each part travels once round the ring, and every

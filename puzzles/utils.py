@@ -58,7 +58,7 @@ def get_global_batch_list(global_batch_size: int, batch_size: int) -> list[list[
 
 
 def get_layers(num_layers: int, world_size: int, rank: int) -> range:
-    """The layers of a rank in a pipeline: neighbours, as equal in number as can be.
+    """The layers of a rank in a pipeline: neighbors, as equal in number as can be.
 
     With more ranks than layers, each of the first num_layers ranks has one, the others none.
     """

@@ -100,6 +100,8 @@ class Router(nn.Module):
 
     bias: (E,), added to the probabilities where the choice is made and nowhere else, so that it
     moves tokens and not results (arXiv 2408.15664). It is zero until somebody sets it.
+
+    In half precision, probabilities and bias are float32: a step of 0.001 would round away.
     """
 
     def __init__(self, config: Config, experts: Experts):
@@ -108,8 +110,19 @@ class Router(nn.Module):
         self.gate = nn.Linear(config.dmodel, experts.experts, bias=False)
         self.register_buffer("bias", torch.zeros(experts.experts))
 
+    def _apply(self, move: Callable, recurse: bool = True) -> nn.Module:
+        """Move or convert everything, as for any module; but the bias keeps at least float32."""
+        bias = self.bias
+        super()._apply(move, recurse)
+        if not bias.is_meta:
+            wide = torch.promote_types(self.bias.dtype, torch.float32)
+            self.bias = bias.to(self.bias.device, wide)
+        return self
+
     def forward(self, tokens: torch.Tensor) -> Routing:
-        probabilities = self.gate(tokens).softmax(-1)
+        logits = self.gate(tokens)
+        wide = torch.promote_types(logits.dtype, torch.float32)
+        probabilities = logits.softmax(-1, dtype=wide)
         if probabilities.is_cpu and not probabilities.isfinite().all():
             raise FloatingPointError(
                 "the router's probabilities are not numbers, so no token can be sent anywhere: "
@@ -147,7 +160,9 @@ class MoE(nn.Module):
     """A mixture of experts: (B, S, d) -> (B, S, d). Of a token that all dropped, the result is 0.
 
     run: `run_experts`, or what takes its place where the experts are on several ranks.
-    routing: of the last batch. Experts are named by their number, "experts.3", on every rank.
+    routing: of the last batch. wanted: (E,), how many choices fell on each expert in all batches of
+        training since somebody set it to 0. Experts are named by their number, "experts.3", on
+        every rank.
     """
 
     def __init__(self, config: Config, experts: Experts):
@@ -160,14 +175,17 @@ class MoE(nn.Module):
             self.shared = SwiGLU(replace(config, hidden_dim=experts.shared * wide.hidden_dim))
         self.run: Callable = run_experts
         self.routing: Routing | None = None
+        self.wanted: torch.Tensor | int = 0
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         tokens = x.flatten(0, -2)
         routing = self.routing = self.router(tokens)
+        if self.training:
+            self.wanted = self.wanted + routing.wanted
         order = routing.order()
         of = order // routing.chosen.shape[1]  # the token of each choice
         done = self.run(self.experts, tokens[of], routing.counts)
-        done = done * routing.weights.flatten()[order, None]
+        done = done * routing.weights.flatten()[order, None].to(done.dtype)
         y = torch.zeros_like(tokens).index_add(0, of, done)
         if self.shared is not None:
             y = y + self.shared(tokens)

@@ -39,4 +39,4 @@ def test_every_link_and_picture_of_a_page_exists(page):
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
     links += re.findall(r"(?:src|srcset)=\"([^\":]+)\"", text)
     missing = [link for link in links if not (page.parent / link).exists()]
-    assert not missing
+    assert not missing and (links or page != ROOT / "README.md")

@@ -31,7 +31,7 @@ def places(url: str) -> dict[str, tuple[str, str, str]]:
     }
     badge = f"{url}/actions/workflows/tests.yml"
     links = " · ".join(f"[{where}]({link})" for where, link in hosted.items())
-    open_it = f"Open it in {links}." if host == "github.com" else ""
+    open_it = f"Look around, solutions included: {links}." if host == "github.com" else ""
     begin, end = "<!-- begin address -->", "<!-- end address -->"
     tests = f"[![tests]({badge}/badge.svg)]({badge}) {open_it}" if url else ""
     return {

@@ -106,7 +106,9 @@ def has_nvidia_driver() -> bool:
 def output_of(command: list) -> str:
     """Return what a command prints, or nothing if it fails."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=300
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
@@ -129,7 +131,8 @@ def run_step(words: str, command: list, log: Path) -> None:
             file.write(f"$ {' '.join(map(str, command))}\n{done.stdout}\n")
     if done.returncode:
         print(f"failed after {seconds:.0f} s")
-        print("".join(f"    {line}" for line in done.stdout.splitlines(keepends=True)[-25:]))
+        last = done.stdout.splitlines(keepends=True)[-25:]
+        print("".join(f"    {line}" for line in last), flush=True)  # before what stderr says
         cure = next(cure for signs, cure in CURES.items() if re.search(signs, done.stdout))
         raise SetupError(cure.format("{}.{}".format(*sys.version_info[:2])))
     print(f"{seconds:.1f} s", flush=True)

@@ -33,6 +33,7 @@ PYTEST = ("-m", "pytest", "-q", "--continue-on-collection-errors", "--durations=
 # Of two workers one runs all that starts ranks, one test after the other: see tests/conftest.py.
 TOGETHER = (*PYTEST, "-n", "2")
 FOLDERS = ("tests", "gpt2/tests")
+LESSONS = "tests/notebooks/test_execution.py"
 Parts = dict[str, tuple[str, ...]]  # of each its name and what Python runs
 
 
@@ -51,8 +52,9 @@ def parts(everything: bool, names: list[str]) -> Parts:
     if not everything:
         return found | {"tests": (*TOGETHER, *quick, *FOLDERS)}
     return found | {
-        "tests": (*TOGETHER, *FOLDERS, "--ignore=tests/browser"),
-        # A browser gives up waiting, so it has the machine to itself.
+        "tests": (*TOGETHER, *FOLDERS, "--ignore=tests/browser", f"--ignore={LESSONS}"),
+        # A lesson measures times, and a browser gives up waiting: each has the machine to itself.
+        "lessons": (*PYTEST, LESSONS),
         "browser": (*PYTEST, "tests/browser"),
         "student edition": ("-m", "helpers.grade.student"),
     }
@@ -145,7 +147,7 @@ def main(arguments: list[str] | None = None) -> int:
     RESULTS.mkdir(parents=True, exist_ok=True)
     python = str(venv_python(ROOT / ".venv"))
     begin, total, lines = time.monotonic(), Counter(), []
-    deadline = begin + 60 * (29 if os.environ.get("CI") else 120)
+    deadline = begin + 60 * (44 if os.environ.get("CI") else 120)
     install = [sys.executable, "tools/install.py", "--extras", "test"]
     install += ["--this-python"] if flags.this_python else []
     todo = {"set-up": install}

@@ -6,6 +6,9 @@ arXiv 1805.02867). Backward, the scores of a block are computed again instead of
 al. 2022, arXiv 2205.14135).
 
 Shapes: queries (…, S, d), keys and values (…, K, d), a mask (…, S, K), True where a query may look.
+
+Half precision is computed in float32, as FlashAttention keeps its sums: scores, what a query has
+found, and gradients. The attention itself is of the queries' type again.
 """
 
 import math
@@ -26,6 +29,11 @@ class Partial(NamedTuple):
     l: torch.Tensor  # noqa: E741
 
 
+def wide(*tensors):
+    """Return them in float32, or in float64 if they are: the type of everything that is summed."""
+    return [tensor.to(torch.promote_types(tensor.dtype, torch.float32)) for tensor in tensors]
+
+
 def scores(q, k, mask):
     """Return q k / sqrt(d), and -inf where a query may not look."""
     return (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -math.inf)
@@ -38,6 +46,7 @@ def shift(m):
 
 def partial(q, k, v, mask):
     """Return what the queries find in this block of keys."""
+    q, k, v = wide(q, k, v)
     s = scores(q, k, mask)
     m = s.amax(-1, keepdim=True)
     weights = (s - shift(m)).exp()
@@ -87,6 +96,7 @@ class Recomputed(torch.autograd.Function):
     @staticmethod
     def forward(ctx, q, k, v, mask_of):
         attention, log_sum = finish(partial(q, k, v, mask_of()))
+        attention = attention.to(q.dtype)
         ctx.mask_of = mask_of
         # BEGIN SOLUTION CP-4
         ctx.save_for_backward(q, k, v, attention, log_sum)
@@ -96,7 +106,8 @@ class Recomputed(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         # BEGIN SOLUTION CP-4
-        q, k, v, attention, log_sum = ctx.saved_tensors
+        *saved, log_sum = ctx.saved_tensors
+        q, k, v, attention, gradient = wide(*saved, gradient)
         product = (gradient * attention).sum(-1, keepdim=True)
         return *block_gradients(q, k, v, ctx.mask_of(), log_sum, product, gradient), None
         # END SOLUTION

@@ -7,9 +7,9 @@ steps as ranks, every query has seen every key (Liu et al. 2023, arXiv 2310.0188
 
 import torch
 import torch.distributed as dist
-from online import Partial, block_gradients, finish, merge, partial
+from online import Partial, block_gradients, finish, merge, partial, wide
 
-from helpers.parallel.context import visible, window
+from helpers.parallel.context import require_plain, visible, window
 
 
 class Ring:
@@ -48,6 +48,7 @@ def block(q, k, v, mask):
     """Return the `Partial` of one block, and compute only the rows and columns that the mask
     leaves: none at all for a block of later positions."""
     rows, columns = window(mask)
+    q, k, v = wide(q, k, v)
     found = Partial(
         torch.zeros_like(q), torch.full_like(q[..., :1], -torch.inf), torch.zeros_like(q[..., :1])
     )
@@ -63,6 +64,7 @@ def block(q, k, v, mask):
 def block_back(q, k, v, mask, *about_queries):
     """Return the gradients of q, k and v from one block, computed for the same rows and columns."""
     rows, columns = window(mask)
+    q, k, v = wide(q, k, v)
     found = [torch.zeros_like(tensor) for tensor in (q, k, v)]
     if rows.stop:
         some = block_gradients(
@@ -104,9 +106,10 @@ def ring_backward(q, k, v, mask_of, ring, *about_queries):
     """Return the gradients of this rank's q, k and v.
 
     The gradients of a block's keys and values travel with them, one step behind, and each rank adds
-    its own. After `ring.size` messages they are back home.
+    its own. After `ring.size` messages they are back home. They are sums, and in float32 where the
+    keys are in half precision.
     """
-    dq, home, last = torch.zeros_like(q), None, ring.size - 1
+    dq, home, last = torch.zeros_like(*wide(q)), None, ring.size - 1
     for step in range(ring.size):
         if step < last:
             arrived = ring.pass_on(k, v)
@@ -128,6 +131,7 @@ class RingAttention(torch.autograd.Function):
     def forward(ctx, q, k, v, mask_of, ring):
         rows = by_key_head(q, k.shape[1])
         attention, log_sum = ring_forward(rows, k, v, mask_of, ring)
+        attention = attention.to(q.dtype)
         ctx.save_for_backward(rows, k, v, attention, log_sum)
         ctx.rest = mask_of, ring, q.shape[1]
         return by_query_head(attention, q.shape[1])
@@ -136,10 +140,11 @@ class RingAttention(torch.autograd.Function):
     def backward(ctx, gradient):
         q, k, v, attention, log_sum = ctx.saved_tensors
         mask_of, ring, heads = ctx.rest
-        gradient = by_key_head(gradient, k.shape[1])
+        gradient, attention = wide(by_key_head(gradient, k.shape[1]), attention)
         product = (gradient * attention).sum(-1, keepdim=True)
         dq, dk, dv = ring_backward(q, k, v, mask_of, ring, log_sum, product, gradient)
-        return by_query_head(dq, heads), dk, dv, None, None
+        dq, dk, dv = (found.to(q.dtype) for found in (by_query_head(dq, heads), dk, dv))
+        return dq, dk, dv, None, None
 
 
 def by_key_head(q, heads):
@@ -160,7 +165,9 @@ def ring_attention(ring, positions, documents=None):
     the document that each token belongs to, equal on all ranks; None: one document a sequence.
     """
 
-    def mix(q, k, v, **_):
+    def mix(q, k, v, dropout=0.0, causal=True):
+        require_plain(dropout, causal)
+
         def mask_of(source):
             mask = visible(positions[ring.rank], positions[source], documents)
             return mask.repeat_interleave(q.shape[1] // k.shape[1], -2)

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.parallel import all_gather, require_heads
-from helpers.parallel.context import visible
+from helpers.parallel.context import require_plain, visible
 from simplellm.blocks import attend
 
 
@@ -43,7 +43,8 @@ def ulysses_attention(group, documents=None):
     Each rank holds a contiguous part of the positions.
     """
 
-    def mix(q, k, v, **_):
+    def mix(q, k, v, dropout=0.0, causal=True):
+        require_plain(dropout, causal)
         ranks = dist.get_world_size(group)
         require_heads([q.shape[1]], ranks)
         if k.shape[1] % ranks:  # fewer key heads than ranks: some ranks get the same one
@@ -66,7 +67,8 @@ def gathered_attention(group, positions, documents=None):
     """Return what takes the place of `attend`; positions: for each rank those that it holds."""
     mask = visible(positions[dist.get_rank(group)], torch.cat(positions), documents)
 
-    def mix(q, k, v, **_):
+    def mix(q, k, v, dropout=0.0, causal=True):
+        require_plain(dropout, causal)
         k, v = (all_gather(t, group, 2) for t in (k, v))
         return attend(q, k, v, mask=mask)
 

@@ -10,7 +10,7 @@ weights too; stage 0 is plain data parallelism. At the end each rank says what i
 
 import torch.distributed as dist
 from memory import expected, kept
-from zero1 import Zero1
+from zero1 import Zero1, parameters_of
 from zero2 import Zero2
 from zero3 import Zero3
 
@@ -30,14 +30,14 @@ class Zero0:
     """Plain data parallelism, with the same three methods."""
 
     def __init__(self, units, make, recorder):
-        self.parameters = [p for unit in units for module in unit for p in module.parameters()]
+        self.parameters = parameters_of(module for unit in units for module in unit)
         self.optimizer, self.recorder = make(self.parameters), recorder
 
     def zero_grad(self):
         self.optimizer.zero_grad()
 
     def step(self):
-        for p in self.parameters:
+        for p in [p for p in self.parameters if p.grad is not None]:
             with self.recorder.span("all-reduce", bytes=p.grad.nbytes):
                 dist.all_reduce(p.grad, op=dist.ReduceOp.AVG)
         self.optimizer.step()

@@ -9,6 +9,11 @@ def balance_loss(probabilities, counts):
     probabilities: (N, E), the router's softmax. counts: (E,), how many choices fell on each expert;
     its share is that of all choices. Only the probabilities carry a gradient, because a count has
     none. Fedus et al. 2021, arXiv 2101.03961, section 2.2.
+
+    It balances the tokens that it is given. The mean of the ranks' terms isn't the term of their
+    joint batch: it asks each rank's few tokens to be even, which is a stronger demand. With the
+    counts added up over the ranks, the share is that of the global batch (Qiu et al. 2025, arXiv
+    2501.11873, of Qwen).
     """
     # BEGIN SOLUTION EP-3
     share = counts / counts.sum()

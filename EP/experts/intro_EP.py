@@ -93,9 +93,9 @@ def zero_1(net, replicas, trainer, make, recorder):
 
 
 def balance_after(net, rate=1e-3):
-    """After a step: move the router's biases, by the counts of all ranks."""
+    """After a step: move the router's biases, by the counts of all ranks and all its forwards."""
     for layer in moe_layers(net):
-        counts = layer.routing.wanted
+        counts, layer.wanted = layer.wanted, 0
         dist.all_reduce(counts)
         adjust_bias(layer.router.bias, counts, rate)
 
@@ -124,6 +124,7 @@ def train(options, place, device, say=print):
         with recorder.span("F"):
             loss = total = causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
         if options.balance == "loss":
+            # Of this rank's tokens: see `balance_loss`.
             for routing in [layer.routing for layer in moe_layers(net)]:
                 total = total + 0.01 * balance_loss(routing.probabilities, routing.wanted)
         with recorder.span("B"):

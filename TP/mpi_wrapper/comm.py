@@ -62,7 +62,7 @@ class Communicator:
         self._count_alltoall(src)
 
     def myAllreduce(self, src: np.ndarray, dst: np.ndarray, op: MPI.Op = MPI.SUM) -> None:
-        """Allreduce, from messages between neighbours in a ring."""
+        """Allreduce, from messages between neighbors in a ring."""
         buffers.require_same("myAllreduce", src, dst)
         sent = messages.ring_allreduce(self.comm, src, dst, op)
         self._count(2 * self._others * src.nbytes, sent)

@@ -17,7 +17,9 @@ class Layout:
     batch: sequences of one step, over all replicas. sequence: tokens of each.
     dp: replicas. pp: stages of the pipeline. tp: devices that share a layer. ep: replicas that
         share the experts of a layer; it divides dp.
-    chunks: stages of one device (interleaved 1F1B); 1 is plain 1F1B.
+    chunks: stages of one device (interleaved 1F1B); 1 is plain 1F1B. With any number of
+        micro-batches, as in `helpers.schedules.interleaved`; with fewer than pp, a chunk more saves
+        less.
     micro_batch: sequences that go through a stage together.
     recompute: "none", "selective" (attention scores) or "full" (each layer goes forward twice).
     sequence_parallel: the tensor-parallel ranks also share norms and dropouts.
@@ -89,6 +91,12 @@ class Layout:
     def micro_batches(self) -> int:
         """How many go through each pipeline in one step."""
         return self.batch // (self.dp * self.micro_batch)
+
+    @property
+    def round(self) -> float:
+        """How many go through one chunk before the next one begins, on average: from pp to 2 pp,
+        or all where there are fewer."""
+        return self.micro_batches / max(1, self.micro_batches // self.pp)
 
     @property
     def tokens(self) -> int:

@@ -1,6 +1,7 @@
 """What one device keeps during a step, by component."""
 
 from dataclasses import dataclass
+from math import ceil
 
 from helpers.cluster.layout import Layout
 from helpers.cluster.parts import expert_parameters, stage_parameters
@@ -76,8 +77,9 @@ def _stage(model: ModelConfig, layout: Layout, stage: int, weights: float) -> Me
 def chunks_in_flight(layout: Layout, rank: int) -> int:
     """Activations of one chunk and one micro-batch that a rank of 1F1B keeps at most.
 
-    Plain: p - r. Interleaved: 2(p-1-r) + (v-1)p + 1 (arXiv 2104.04473, section 2.2).
+    Plain: p - r. Interleaved: 2(p-1-r) + (v-1)p + 1 (arXiv 2104.04473, section 2.2), where p
+    divides the micro-batches; else the longest round takes the place of the second p.
     """
     p, v = layout.pp, layout.chunks
-    ahead = p - rank if v == 1 else 2 * (p - 1 - rank) + (v - 1) * p + 1
+    ahead = p - rank if v == 1 else 2 * (p - 1 - rank) + (v - 1) * ceil(layout.round) + 1
     return min(ahead, v * layout.micro_batches)

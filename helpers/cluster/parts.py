@@ -32,19 +32,34 @@ class Parts:
     update: float
     step: float
 
-    def rank_seconds(self, ranks: int) -> list[float]:
-        """What each rank of a pipeline needs for one micro-batch, messages among it."""
-        each = [
+    @property
+    def stage_seconds(self) -> list[float]:
+        """What each stage needs for one micro-batch, messages among it."""
+        return [
             f.total + b.total + 2 * self.message
             for f, b in zip(self.forward, self.backward, strict=True)
         ]
+
+    def rank_seconds(self, ranks: int) -> list[float]:
+        """What each rank of a pipeline needs for one micro-batch: that of all its stages."""
+        each = self.stage_seconds
         return [sum(each[rank::ranks]) for rank in range(ranks)]
 
     def fill(self, layout: Layout) -> float:
-        """The bubble: one micro-batch passes the other stages before the slowest rank begins, and
-        after it has ended; interleaved, one chunk of it."""
-        ranks = self.rank_seconds(layout.pp)
-        return (sum(ranks) - max(ranks)) / layout.chunks
+        """The bubble of the slowest rank: what the step takes longer than its own work.
+
+        One micro-batch passes the first stage of every other rank before the slowest rank begins,
+        and after it has ended; if one of these stages is longer, as that with the embedding is, the
+        others of its round come at its pace. With fewer micro-batches than ranks a round is over
+        before it comes back to the next chunk: all stages then follow each other, as if each had a
+        rank of its own.
+        """
+        p, m, stages = layout.pp, layout.micro_batches, self.stage_seconds
+        ranks, first = self.rank_seconds(p), stages[:p]
+        slowest = ranks.index(max(ranks))
+        behind = (layout.round - 1) * (max(first) - first[slowest])
+        begin = sum(first) - first[slowest] + behind
+        return max(begin, sum(stages) + (m - 1) * max(stages) - m * max(ranks))
 
     def seconds(self, layout: Layout) -> float:
         """The step by 1F1B: the slowest rank computes all micro-batches, and the bubble."""

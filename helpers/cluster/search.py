@@ -25,9 +25,9 @@ def layouts(
 ) -> Iterator[Layout]:
     """All layouts that the model and the devices can be cut into.
 
-    Tensor parallelism stays inside a node; interleaving needs a number of micro-batches that the
-    stages divide, as in Megatron-LM. same: fields that all of them have, as ``flash=True``;
-    `recompute` and `zero` too.
+    Tensor parallelism stays inside a node, and chunks come with a number of micro-batches that the
+    stages divide, as Megatron-LM demands (`Layout` itself takes any number). same: fields that all
+    of them have, as ``flash=True``; `recompute` and `zero` too.
     """
     hows = (same.pop("recompute"),) if "recompute" in same else RECOMPUTE
     zeros = (same.pop("zero"),) if "zero" in same else ZERO

@@ -10,17 +10,16 @@ bench/cluster_model.
 import runpy
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import mean
 
+from helpers.clone import ROOT, need_clone
 from helpers.cluster.layer import layer_seconds
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine
 from helpers.cluster.parts import parts
 from helpers.cluster.presets import A100
 from helpers.cost import ModelConfig, gpt
-
-ROOT = Path(__file__).resolve().parents[2]
+from helpers.plain_errors import plain_errors
 
 
 @dataclass(frozen=True)
@@ -111,5 +110,7 @@ def judged_recomputation() -> tuple[list[Judged], float]:
 
 
 if __name__ == "__main__":
+    with plain_errors():
+        need_clone()
     sys.path.insert(0, str(ROOT))  # bench/ is in the lab's folder and is not installed
     runpy.run_module("bench.cluster_model.validate", run_name="__main__")

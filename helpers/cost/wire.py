@@ -85,6 +85,7 @@ def context_parallel_bytes(
     (arXiv 2310.01889). gather: K and V are all-gathered, their gradients reduce-scattered
     (arXiv 2407.21783, section 3.3.2). ulysses: queries, keys, values and the result are exchanged
     by all-to-alls (arXiv 2309.14509); with fewer key heads than ranks, some are sent twice.
+    2 bytes a number, gradients too; `CP/ring` sends the gradients of half precision in float32.
 
     Raises:
         ValueError: for an unknown way.

@@ -3,7 +3,9 @@
 import sys
 
 from helpers.doctor import doctor
+from helpers.plain_errors import plain_errors
 
-report = doctor()
+with plain_errors():
+    report = doctor()
 print(report)
 sys.exit(0 if report.ready else 1)

@@ -141,7 +141,7 @@ def loopback() -> str:
 def first_line(*command: str) -> str | None:
     """Return the first line a tool prints about itself, or None if it is not installed."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return None
     lines = (done.stdout or done.stderr).strip().splitlines()
@@ -166,6 +166,7 @@ def ask_torch(python: str = sys.executable, seconds: float = 120) -> tuple[Torch
             [python, *flags, str(PROBE)],
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=seconds,
             stdin=subprocess.DEVNULL,
         )

@@ -5,9 +5,10 @@ import sys
 import tomllib
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+from helpers.clone import ROOT, need_clone
+
+PROJECT = ROOT / "pyproject.toml"
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,12 @@ def found_version(name: str) -> str | None:
 
 
 def packages() -> tuple[Package, ...]:
-    """Return every package that pyproject.toml names, with its installed version."""
+    """Return every package that pyproject.toml names, with its installed version.
+
+    Raises:
+        NotAClone: this is the installed package, which has no pyproject.toml.
+    """
+    need_clone()
     table = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
     groups = {"": table["dependencies"], **table.get("optional-dependencies", {})}
     return tuple(

@@ -32,9 +32,9 @@ class Content:
 def write_folder(out: Path, files: Mapping[str, Content], force: bool = False) -> None:
     """Make `out` hold exactly `files` (name with "/" -> content), and the marker.
 
-    The new folder is complete before the old one goes. Raises FolderError where `out` is
-    somebody else's, or holds work that would be lost; `force` overrides the second, never the
-    first.
+    The new folder is complete before the old one goes, and a repository in `out` stays one. Raises
+    FolderError where `out` is somebody else's, or holds work that would be lost; `force` overrides
+    the second, never the first.
     """
     _may_replace(out, force)
     new, old = (out.with_name(f".{out.name}.{word}-{os.getpid()}") for word in ("new", "old"))
@@ -50,6 +50,8 @@ def write_folder(out: Path, files: Mapping[str, Content], force: bool = False) -
         if out.exists():
             out.rename(old)
         new.rename(out)
+        if (old / ".git").exists():  # where the folder is published, its history stays
+            (old / ".git").rename(out / ".git")
     except OSError as error:
         if old.exists() and not out.exists():
             old.rename(out)

@@ -17,9 +17,10 @@ from helpers.files import write_whole
 from helpers.grade import sandbox
 from helpers.grade.folder import Content, zip_of
 from helpers.grade.judge import judge
+from helpers.grade.student import scripts_of
 from helpers.grade.submission import Submission
 from helpers.grade.submitted import opened
-from helpers.grade.task import ROOT, Task, TaskError, load_task, tasks_of
+from helpers.grade.task import PACKED, ROOT, SOLUTIONS, Task, TaskError, load_task, tasks_of
 from helpers.grade.tracked import MARKER, tracked_files
 from helpers.grade.verdict import Verdict
 from helpers.grade.words import why_not
@@ -58,6 +59,9 @@ def autograder_zip(names: Sequence[str]) -> bytes:
     for name in tracked_files(ROOT)[0]:
         if name.startswith(TAKEN):
             files[f"lab/{name}"] = Content((ROOT / name).read_bytes())
+    data = {n: (ROOT / n).read_bytes() for n in tracked_files(ROOT)[0] if n.endswith(".py")}
+    packed = zip_of({SOLUTIONS: scripts_of(data, [load_task(i).task.file for i in ids])})
+    files[f"lab/tasks/{PACKED}"] = Content(packed)
     return zip_of(files)
 
 
@@ -94,7 +98,8 @@ def run(place: Path, ids: Sequence[str], gigabytes: float) -> dict:
 def close_to_others(place: Path, root: Path = ROOT) -> None:
     """Take from all other users what work must not see or change: solutions, truth, results."""
     closed = [place / "results", place / "submission_metadata.json"]
-    closed += [root / "tasks" / "truth", root / "tasks" / "programs"]
+    closed += [root / "tasks" / "truth", root / "tasks" / "programs", root / "tasks" / PACKED]
+    closed += sorted((root / "tasks").glob("[!_]*.py"))
     scripts = [path for name in ("gpt2", "puzzles") for path in (root / name).rglob("*.py")]
     closed += [path for path in scripts if b"BEGIN SOLUTION" in path.read_bytes()]
     for path in closed:

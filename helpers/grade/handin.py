@@ -22,6 +22,7 @@ from helpers.grade.look import has_stub, look_at
 from helpers.grade.notebook import find_root
 from helpers.grade.task import Task, TaskError, WorkFailed, load_task, tasks_of
 from helpers.grade.words import in_one_line, why_not
+from helpers.plain_errors import plain_errors
 
 MOST_FACTS = 100_000  # bytes of handin.json
 
@@ -103,4 +104,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with plain_errors():
+        sys.exit(main())

@@ -1,16 +1,20 @@
 """The judgement of one task. No line of any work ever runs in this process."""
 
+import atexit
 import secrets
 import threading
 import time
 import traceback
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from types import ModuleType
 
 from helpers.grade.copy import CopyError
 from helpers.grade.limits import Limits
+from helpers.grade.reference import Lab, Reference
 from helpers.grade.submission import Submission
-from helpers.grade.task import TaskFile, WorkFailed, load_truth
+from helpers.grade.task import ROOT, TaskError, TaskFile, WorkFailed, load_truth
 from helpers.grade.verdict import Verdict
 from helpers.grade.verify import draw, verify
 from helpers.grade.words import cut
@@ -22,9 +26,20 @@ JUDGING = threading.Lock()
 SEEDS = 1 << 31  # a seed is folded into so many: torch and NumPy take no larger ones, nor below 0
 
 
-def drawn(found: TaskFile, seed: int) -> tuple[ModuleType, list]:
+@cache
+def the_lab(tasks: Path = ROOT / "tasks", root: Path = ROOT) -> Lab:
+    """The process of this one in which references and mutants run; it ends with its owner."""
+    lab = Lab(tasks, root)
+    atexit.register(lab.close)
+    return lab
+
+
+def drawn(found: TaskFile, seed: int) -> tuple[ModuleType | Reference, list]:
     """The truth of a task, and cases drawn for it."""
     truth = load_truth(found)
+    if hasattr(truth, "MUTANTS"):
+        reference = the_lab(found.path.parent).reference(found, truth, seed)
+        return reference, reference.cases
     return truth, draw(truth, seed)
 
 
@@ -83,6 +98,8 @@ def _compared(found: TaskFile, truth, cases: list, seen: list) -> dict:
             told = truth.passed(cases, seen) if hasattr(truth, "passed") else ""
             return {"kind": "pass", "reason": str(told or "")}
         return {"kind": "mistake", "reason": reason}
+    except TaskError:
+        raise
     except MemoryError:
         sentence = "judging what the work returned takes more memory than a check may use"
         return {"kind": "limit", "reason": sentence, "details": traceback.format_exc()}

@@ -4,6 +4,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from helpers.clone import need_clone
 from helpers.grade.kept import kept_judge
 from helpers.grade.limits import Held
 from helpers.grade.look import look_at
@@ -65,12 +66,13 @@ def _after(task: Task) -> str:
 def find_root() -> Path:
     """The repository to grade: the first folder, from this one up, that holds tasks and helpers.
 
-    Where there is none, the repository that contains this grader.
+    Where there is none, the repository that contains this grader; NotAClone if that is installed.
     """
     here = Path.cwd().resolve()
     for folder in (here, *here.parents):
         if (folder / "tasks").is_dir() and (folder / "helpers" / "grade").is_dir():
             return folder
+    need_clone()
     return ROOT
 
 

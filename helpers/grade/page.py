@@ -10,6 +10,7 @@ from pathlib import Path
 from helpers.doctor.lessons import LESSONS
 from helpers.files import write_whole
 from helpers.grade.task import ROOT, Task, all_tasks
+from helpers.plain_errors import plain_errors
 
 PAGE = Path("docs", "tasks.md")
 TEACHING = Path("TEACHING.md")
@@ -119,4 +120,5 @@ def _text(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with plain_errors():
+        sys.exit(main())

@@ -10,7 +10,7 @@ import csv
 import re
 import unicodedata
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 HEADS = {
@@ -24,6 +24,7 @@ HEADS = {
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<id>\d+)_\d+_")
 MOODLE = re.compile(r"(?P<name>.+)_\d+_assignsubmission_")
 ATTEMPT = re.compile(r"(-\d{1,2}| \(\d{1,2}\))$")  # ada-2, "ada (2)"
+UNDATED = datetime.max.replace(tzinfo=UTC)  # no local time: in some zones it is after the year 9999
 
 
 @dataclass
@@ -131,7 +132,7 @@ def assign(
         person.attempts.append(one)
         person.notes += [note] if note else []
     for person in people:
-        person.attempts.sort(key=lambda one: _when(one, times) or datetime.max.astimezone())
+        person.attempts.sort(key=lambda one: _when(one, times) or UNDATED)
         person.late = [_late(_when(one, times), due) for one in person.attempts]
         person.counted = max(person.attempts[:most], key=lambda one: one["points"], default=None)
     return nobody
@@ -152,8 +153,9 @@ def _late(when: datetime | None, due: datetime | None) -> int | None:
 def moment(text: str) -> datetime:
     """A time as ISO writes it; without an offset, this machine's. Raises ValueError."""
     try:
-        return datetime.fromisoformat(text.strip()).astimezone()
-    except ValueError:
+        found = datetime.fromisoformat(text.strip())
+        return found if found.tzinfo else found.astimezone()
+    except (ValueError, OverflowError):  # the latter from the zone, in the last year there is
         raise ValueError(f"{text!r} is not a time: write it like 2026-10-12T23:59") from None
 
 

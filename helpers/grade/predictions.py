@@ -12,6 +12,7 @@ from statistics import median
 
 from helpers.grade.record import read_all
 from helpers.grade.task import Task, all_tasks
+from helpers.plain_errors import plain_errors
 
 BAR = 30
 
@@ -70,12 +71,14 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"there is no folder {folder}", file=sys.stderr)
         return 1
     read = {path.name: read_all(path) for path in sorted(folder.glob("*.json"))}
+    tasks = all_tasks()
     print(histogram(list(read.values())))
-    print(minutes(list(read.values()), all_tasks()))
+    print(minutes(list(read.values()), tasks))
     if unread := [name for name, record in read.items() if not record]:
         print(f"{len(unread)} not readable: {', '.join(unread)}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with plain_errors():
+        sys.exit(main())

@@ -8,6 +8,7 @@ from helpers.doctor.lessons import LESSONS
 from helpers.grade.notebook import find_root
 from helpers.grade.record import holds_solution, progress_file, read_all, read_record
 from helpers.grade.task import Task, all_tasks
+from helpers.plain_errors import plain_errors
 
 BAR = 20
 
@@ -98,4 +99,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with plain_errors():
+        sys.exit(main())

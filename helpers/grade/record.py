@@ -77,7 +77,7 @@ def note_answer(question: str, right: bool) -> None:
 
 def note_skipped(task_id: str) -> None:
     """Remember that a task was skipped."""
-    _note("skipped", task_id, {"on": datetime.date.today().isoformat()})
+    _note("skipped", task_id, {"on": _now().date().isoformat()})
 
 
 def note_level(level: str, best: float, helped: bool) -> None:
@@ -141,17 +141,22 @@ def remember(verdict: Verdict, root: Path) -> None:
         facts = record.setdefault(verdict.task.id, {"tries": 0, "passed": None})
         facts["tries"] += 1
         if verdict.passed and not facts["passed"]:
-            facts["passed"] = datetime.date.today().isoformat()
+            facts["passed"] = _now().date().isoformat()
     _write(path, everything | {"tasks": record, "times": times})
+
+
+def _now() -> datetime.datetime:
+    """The local time with its offset: an hour counts once where clocks go back in between."""
+    return datetime.datetime.now().astimezone()
 
 
 def _timed(before: object, passed: bool) -> dict:
     """When a task was met, and how many minutes later it passed; None if not in one sitting."""
-    now = datetime.datetime.now()
+    now = _now()
     try:
-        met = datetime.datetime.fromisoformat(before["met"])
+        met = datetime.datetime.fromisoformat(before["met"]).astimezone()
         minutes = before["minutes"]
-    except (TypeError, KeyError, ValueError):
+    except (TypeError, KeyError, ValueError, OverflowError):
         return {"met": now.isoformat(timespec="seconds"), "minutes": None}
     spent = round((now - met).total_seconds() / 60)
     if passed and minutes is None and 0 < spent <= LONGEST:

@@ -19,20 +19,20 @@ SYSTEM += tuple(f"/etc/{name}" for name in ("hosts", "nsswitch.conf", "passwd", 
 SYSTEM += ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives")
 SYSTEM += ("/sys/devices/system",)
 # Of the lab: what the work, and the task's half beside it, import. No script, no solution.
-LAB = ("helpers", "simplellm", "tasks", "pyproject.toml", "distributed_ml_lab.egg-info")
+LAB = ("helpers", "simplellm", "pyproject.toml", "distributed_ml_lab.egg-info")
 LAB += ("puzzles/cluster", "puzzles/machines", "puzzles/lib.py", "puzzles/utils.py")
-HIDDEN = ("truth", "programs")  # of the tasks
 MEGABYTES = 512  # of memory for what the work writes to files
 HELD = {"files": "a copy of its own folder", "network": "loopback only"}
 CURE = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap)"
 
 
-def command(place: Path, tasks: Path) -> list[str]:
+def command(place: Path) -> list[str]:
     """What stands before a command to run it in a new sandbox.
+
+    Of the tasks only what several of them share is there: a job brings its own task along.
 
     Args:
         place: a folder that can be read there under its own name.
-        tasks: the folder of the tasks; their truth isn't there.
     """
     python = {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.realpath(sys.prefix)}
     python |= {str(Path(os.path.realpath(sys.executable)).parents[1])}
@@ -41,11 +41,12 @@ def command(place: Path, tasks: Path) -> list[str]:
     links = {Path(name) for name in shown if Path(name).is_symlink()}  # a linked .venv, for one
     shown = [os.path.realpath(n) if links.intersection(Path(n).parents) else n for n in shown]
     lab = [str(ROOT / name) for name in LAB]
+    lab += map(str, sorted((ROOT / "tasks").glob("_*.py")))
     inside = [name for name in shown if Path(name).is_relative_to(ROOT)]
     words = ["bwrap", *isolation(), "--die-with-parent"]
     words += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size", f"{MEGABYTES << 20}"]
     words += ["--tmpfs", "/tmp"]
-    names = map(Path, [*shown, *lab, tasks, place])
+    names = map(Path, [*shown, *lab, place])
     above = {parent for name in names for parent in name.parents} - {Path("/"), Path("/tmp")}
     for folder in sorted(above):  # else only root could go through them
         words += ["--perms", "0755", "--dir", str(folder)]
@@ -56,15 +57,8 @@ def command(place: Path, tasks: Path) -> list[str]:
             words += ["--ro-bind-try", name, name]
     if any(ROOT.is_relative_to(name) for name in shown):
         words += ["--tmpfs", str(ROOT)]  # the lab lies below a folder that is shown whole
-    for name in dict.fromkeys([*inside, *lab, str(tasks), str(place)]):
+    for name in dict.fromkeys([*inside, *lab, str(place)]):
         words += ["--ro-bind-try", name, name]
-    for folder in {ROOT / "tasks", tasks}:
-        for name in HIDDEN:
-            if (folder / name).is_dir():
-                words += ["--tmpfs", str(folder / name)]
-        for name in ("truth.zip", "reference.zip"):
-            if (folder / name).exists():
-                words += ["--ro-bind", os.devnull, str(folder / name)]
     return [*words, "--chdir", "/tmp", "--"]
 
 

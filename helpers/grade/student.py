@@ -12,13 +12,16 @@ import ast
 import json
 import sys
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from helpers.clone import need_clone
 from helpers.grade.folder import Content, FolderError, write_folder, zip_of
 from helpers.grade.leaks import functions_of, leaked, pieces_of
 from helpers.grade.marks import MarkError, Region, find_regions, replace_regions
-from helpers.grade.task import PACKED, ROOT, load_task, task_ids
+from helpers.grade.shown import shown_part
+from helpers.grade.task import PACKED, ROOT, SOLUTIONS, load_task, task_ids
 from helpers.grade.tracked import MARKER, tracked_files
 from helpers.grade.words import why_not
 from helpers.skipped import INSIDE, definitions, first_line
@@ -53,6 +56,7 @@ def student_edition(root: Path = ROOT, with_references: bool = True) -> Edition:
     Raises MarkError for wrong marks, LeakError where a solution would stay, TaskError for a
     wrong task file.
     """
+    need_clone(root)
     names, source = tracked_files(root)
     edition = Edition(source=source)
     edition.left_out = [name for name in names if name.startswith(LEFT_OUT)]
@@ -63,6 +67,12 @@ def student_edition(root: Path = ROOT, with_references: bool = True) -> Edition:
     stubs = {task_id: load_task(task_id, root / "tasks").task.stub() for task_id in ids}
 
     data = {name: (root / name).read_bytes() for name in names}
+    packed = {name.removeprefix("tasks/"): Content((root / name).read_bytes()) for name in truths}
+    for name in map("tasks/{}.py".format, (i.lower().replace("-", "_") for i in ids)):
+        shown = shown_part(data[name].decode()).encode()
+        if shown != data[name]:
+            packed[f"truth/{Path(name).name}"] = Content(data[name])
+            data[name] = shown
     regions = {name: _regions(name, content, ids) for name, content in data.items()}
     pieces = pieces_of(region for found in regions.values() for region in found)
     pieces += [piece for name in truths for piece in pieces_of(functions_of(root / name))]
@@ -82,15 +92,22 @@ def student_edition(root: Path = ROOT, with_references: bool = True) -> Edition:
         edition.files[name] = Content(content, executable)
     if STUDENTS_README in edition.files:
         edition.files[README] = edition.files.pop(STUDENTS_README)
-    if truths:
-        packed = {n.removeprefix("tasks/"): Content((root / n).read_bytes()) for n in truths}
+    found = {name: data[name].decode() for name, marked in regions.items() if marked}
+    if packed:
+        packed[SOLUTIONS] = scripts_of(data, found)
         # From a zip with modules Python imports as from a folder.
         edition.files[f"tasks/{PACKED}"] = Content(zip_of(packed))
     if with_references:
-        found = {name: data[name].decode() for name, marked in regions.items() if marked}
         text = json.dumps(_references(found, regions), indent=1, sort_keys=True)
         edition.files[REFERENCES] = Content(zip_of({INSIDE: Content(text.encode())}))
     return edition
+
+
+def scripts_of(data: dict[str, bytes], marked: Iterable[str]) -> Content:
+    """Pack all scripts of the labs that hold these files, with their solutions: {name: text}."""
+    labs = tuple({f"{name.split('/')[0]}/" for name in marked})
+    names = [name for name in data if name.startswith(labs) and name.endswith((".py", ".json"))]
+    return Content(json.dumps({n: data[n].decode() for n in names}, sort_keys=True).encode())
 
 
 def _references(texts: dict[str, str], regions: dict[str, list[Region]]) -> dict:

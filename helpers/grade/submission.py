@@ -76,7 +76,7 @@ class Submission:
         """Start the process now; otherwise the first job does. Raises WorkFailed."""
         if self._workshop is not None:
             return
-        self._workshop = _Workshop(self._place, self.tasks, self._confined, self._user)
+        self._workshop = _Workshop(self._place, self._confined, self._user)
         try:
             if self._closed:
                 raise WorkFailed("crash", "the submission was closed while it was graded")
@@ -88,12 +88,18 @@ class Submission:
     def observe(self, found: TaskFile, cases: list, limits: Limits) -> Seen:
         """Run the work on every case; return what was observed. Raises WorkFailed and CopyError."""
         with self._copied(found.task) as (work, lab):
-            said = self._ask(found, work, lab, cases, limits)
+            return self.observe_in(found, [work], lab, cases, limits)[0]
+
+    def observe_in(
+        self, found: TaskFile, works: list[str], lab: str, cases: list, limits: Limits
+    ) -> list[Seen]:
+        """Run what lies in several folders on every case, one after the other on the same ranks."""
+        said = self._ask(found, works, lab, cases, limits)
         printed = "".join(
             text if text.endswith("\n") else f"{text}\n" for text in said.get("texts", ()) if text
         )
-        if "results" in said:
-            return Seen(said["results"], printed)
+        if len(said.get("results", ())) == len(works):
+            return [Seen(observed, printed) for observed in said["results"]]
         kind = said.get("kind") if said.get("kind") in KINDS else "crash"
         sentence = said.get("sentence", "what came back isn't a result")
         picture = (said["picture"], said.get("alt", "")) if "picture" in said else ()
@@ -139,12 +145,14 @@ class Submission:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _ask(self, found: TaskFile, work: str, lab: str, cases: list, limits: Limits):
+    def _ask(self, found: TaskFile, works: list[str], lab: str, cases: list, limits: Limits):
         """The answer to a job. A workshop that didn't end it as it should serves no other."""
         self._jobs += 1
         self.begin()
-        job = {"number": self._jobs, "task": found.task.id, "tasks": str(self.tasks)}
-        job |= {"work": work, "lab": lab, "cases": cases}
+        path = self._place / f"{found.path.stem}.py"
+        path.write_text(found.shown(), encoding="utf-8")
+        job = {"number": self._jobs, "task": str(path), "tasks": str(self.tasks)}
+        job |= {"works": works, "lab": lab, "cases": cases}
         job |= {"seconds": limits.seconds, "gigabytes": limits.gigabytes}
         try:
             said, sound = self._workshop.do(job, limits)
@@ -159,10 +167,10 @@ class Submission:
 class _Workshop:
     """The judge's side of the process."""
 
-    def __init__(self, place: Path, tasks: Path, confined: bool, user: str = ""):
+    def __init__(self, place: Path, confined: bool, user: str = ""):
         program = [sys.executable, "-P", "-m", "helpers.grade.workshop"]
         if confined:
-            program = [*sandbox.command(place, tasks), *program, "--confined"]
+            program = [*sandbox.command(place), *program, "--confined"]
             user = ""  # it gets one of its own there
         self._printed = open(place / "printed", "w+b")  # noqa: SIM115 (closed in `close`)
         self._process = subprocess.Popen(

@@ -1,21 +1,25 @@
 """What a task is, where tasks are found (one file each in the folder tasks/), and which belong to a
 lab: by the letters of their ids, or by their lesson."""
 
+import functools
 import importlib.util
 import json
 import re
 import sys
+import zipfile
 import zipimport
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from helpers.clone import ROOT, need_clone
 from helpers.grade.marks import TASK_ID
+from helpers.grade.shown import shown_part
 
-ROOT = Path(__file__).resolve().parents[2]  # the repository that contains this grader
 HINTS = 3
 PACKED = "truth.zip"  # beside the tasks: their truth, in the student edition
+SOLUTIONS = "truth/solutions.json"  # in it
 
 
 class WorkFailed(Exception):
@@ -117,10 +121,14 @@ class Task:
 
 @dataclass(frozen=True)
 class TaskFile:
-    """A task, and the file that it comes from: all of it that the work's process ever sees."""
+    """A task, and the file that it comes from."""
 
     task: Task
     path: Path
+
+    def shown(self) -> str:
+        """Return the source that the process of the work may see: facts, and how to observe it."""
+        return shown_part(self.path.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -141,7 +149,9 @@ class Program:
 
 def task_ids(folder: Path | None = None) -> list[str]:
     """The ids of all tasks, from the names of their files alone: tasks/dp_1.py holds "DP-1"."""
-    folder = folder or ROOT / "tasks"
+    if folder is None:
+        need_clone()
+        folder = ROOT / "tasks"
     names = [path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")]
     return sorted((name.upper().replace("_", "-") for name in names), key=_in_order)
 
@@ -155,18 +165,22 @@ def load_task(task_id: str, folder: Path | None = None) -> TaskFile:
             f"there is no task {task_id!r}: the tasks are {', '.join(ids) or 'none'} "
             f"(one file each in {folder})"
         )
-    path = folder / (task_id.lower().replace("-", "_") + ".py")
+    found = read_task(folder / (task_id.lower().replace("-", "_") + ".py"))
+    if found.task.id != task_id:
+        raise TaskError(
+            f"{found.path}: the file's name says {task_id} and its TASK says {found.task.id}: "
+            "rename one of them"
+        )
+    return found
+
+
+def read_task(path: Path) -> TaskFile:
+    """The task in a file. Raises TaskError for a file that isn't one."""
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))  # what several tasks share is imported from `tasks`
     module = load_module(path, f"lab_task_{path.stem}")
-    for name in ("TASK", "run"):
-        if not hasattr(module, name):
-            raise TaskError(f"{path}: a task file must define {name}")
-    if module.TASK.id != task_id:
-        raise TaskError(
-            f"{path}: the file's name says {task_id} and its TASK says {module.TASK.id}: "
-            "rename one of them"
-        )
+    if not hasattr(module, "TASK") or not (hasattr(module, "observe") or hasattr(module, "run")):
+        raise TaskError(f"{path}: a task file must define TASK and observe")
     return TaskFile(module.TASK, path)
 
 
@@ -217,10 +231,13 @@ def tasks_of(names: Iterable[str]) -> list[str]:
 
 
 def load_truth(found: TaskFile) -> ModuleType:
-    """The judge's side of a task: cases, truth and mistakes. Never called where work runs.
+    """The judge's side of a task: cases, and what is right and wrong. Never called where work runs.
 
     In the student edition it lies in an archive, so that nobody reads it by accident.
     """
+    module = load_module(found.path, f"lab_task_{found.path.stem}")
+    if hasattr(module, "MUTANTS"):
+        return module  # the edition with solutions has all of it in one file
     return load_packed(found.path.parent, found.path.stem)
 
 
@@ -238,6 +255,16 @@ def load_packed(folder: Path, name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@functools.cache
+def packed_solutions(folder: Path) -> dict[str, str]:
+    """{file: its text with the solutions} in the student edition; elsewhere files have them."""
+    try:
+        with zipfile.ZipFile(folder / PACKED) as archive:
+            return json.loads(archive.read(SOLUTIONS))
+    except (OSError, KeyError, zipfile.BadZipFile):
+        return {}
 
 
 def load_module(path: Path, name: str) -> ModuleType:

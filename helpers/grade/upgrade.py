@@ -15,6 +15,7 @@ from helpers.files import write_whole
 from helpers.grade.look import has_stub
 from helpers.grade.notebook import find_root
 from helpers.grade.task import Task, all_tasks
+from helpers.plain_errors import plain_errors
 from helpers.skipped import definitions, first_line, with_references
 
 IMPORTS = ast.Import | ast.ImportFrom
@@ -123,4 +124,5 @@ def main(arguments: list[str] | None = None, new: Path | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with plain_errors():
+        sys.exit(main())

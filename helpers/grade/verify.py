@@ -51,10 +51,11 @@ def verify(truth: ModuleType, cases: list, seen: list, ranks: int = 0) -> str | 
     if not wrong:
         return None
     case, observed = cases[wrong[0]], seen[wrong[0]]
+    sentence = _known_mistake(truth, [cases[n] for n in wrong], [seen[n] for n in wrong])
+    if sentence and hasattr(truth, "MUTANTS"):
+        sentence += f" ({_where(truth, case, observed, ranks)})"
     sentence = (
-        _known_mistake(truth, [cases[n] for n in wrong], [seen[n] for n in wrong])
-        or _told(truth, "explain", case, observed)
-        or _where(truth, case, observed, ranks)
+        sentence or _told(truth, "explain", case, observed) or _where(truth, case, observed, ranks)
     )
     before = truth.name(case) if hasattr(truth, "name") else ""
     return f"{before}: {sentence}" if before else sentence
@@ -220,7 +221,10 @@ def _compare_tensors(expected: Any, seen: Any, tolerance: float | None) -> str:
     difference = compare(right, found, tolerance)
     if difference is None or difference.at is None:
         return difference.text if difference else ""
-    here, there = (short(value[difference.at].item()) for value in (found, right))
+    values = [value[difference.at].item() for value in (found, right)]
+    here, there = map(short, values)
+    if here == there:  # four digits don't show it
+        here, there = map(repr, values)
     return f"{here} in place of {there}" + (f" at {difference.at}" if right.ndim else "")
 
 

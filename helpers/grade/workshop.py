@@ -27,7 +27,7 @@ from helpers.grade.look import look_at
 from helpers.grade.parcel import ParcelError, pack, unpack
 from helpers.grade.processes import adopt, end_below
 from helpers.grade.sandbox import become_nobody
-from helpers.grade.task import ROOT, Task, WorkFailed, load_module, load_task
+from helpers.grade.task import ROOT, Task, WorkFailed, load_module, read_task
 from helpers.ranks.protocol import receive_bytes, send_bytes
 
 LIBRARIES = ("numpy", "torch.distributed", "psutil", "cloudpickle", "helpers.hang.monitor")
@@ -42,15 +42,16 @@ CAN_FORK = hasattr(os, "fork") and sys.platform == "linux"
 class Job:
     """Run the work on cases.
 
-    number: of this job in its workshop. task, tasks: the id, and the folder of the tasks.
-    work: the folder that holds the copied submission. lab: a folder with copies of labs, from
-    which is imported first, or "".
+    number: of this job in its workshop. task: the file with the task's facts and `observe`.
+    tasks: the folder that it is from, which the work must not read.
+    works: the folders that hold copied work, one submission's or several mutants of a solution.
+    lab: a folder with copies of labs, from which is imported first, or "".
     """
 
     number: int
     task: str
     tasks: str
-    work: str
+    works: list[str]
     lab: str
     cases: list
     seconds: float
@@ -72,7 +73,7 @@ def serve(orders: int, answers: int, confined: bool) -> None:
             job = Job(**unpack(receive_bytes(orders)))
         except EOFError:
             break
-        for name in load_task(job.task, Path(job.tasks)).task.libraries:
+        for name in read_task(Path(job.task)).task.libraries:
             importlib.import_module(name)
         status = 0
         if CAN_FORK:
@@ -135,8 +136,9 @@ def _end_the_rest(confined: bool) -> None:
 def answer(job: Job) -> bytes:
     """Do a job; the parcel that says how it went."""
     try:
-        found = load_task(job.task, Path(job.tasks))
-        look_at(Path(job.work, found.task.file), found.task)
+        found = read_task(Path(job.task))
+        for work in job.works:
+            look_at(Path(work, found.task.file), found.task)
         return _run(job, found.task, found.path)
     except WorkFailed as failed:
         return pack({"kind": failed.kind, "sentence": failed.sentence})
@@ -153,10 +155,11 @@ def _run(job: Job, task: Task, path: Path) -> bytes:
 
     if CAN_FORK:
         the_pool().fork_from_here()
+    files = [str(Path(work, task.file)) for work in job.works]
     report = launch(
         observe,
         ranks=max(1, task.ranks),
-        args=(str(path), str(Path(job.work, task.file)), job.lab, job.cases),
+        args=(str(path), job.tasks, files, job.lab, job.cases),
         backend="gloo",
         timeout=job.seconds,
         on_error="report",
@@ -165,30 +168,44 @@ def _run(job: Job, task: Task, path: Path) -> bytes:
     texts = [text[-(1 << 16) :] for text in report.texts]
     if report.failure is not None:
         return pack({**_in_our_words(report.failure), "texts": texts})
-    if not all(isinstance(r, list) and len(r) == len(job.cases) for r in report.results):
+    number = len(job.works) * len(job.cases)
+    if not all(isinstance(r, list) and len(r) == number for r in report.results):
         return pack({"kind": "crash", "sentence": "a rank ended without a result", "texts": texts})
-    by_case = zip(*report.results, strict=True)
-    results = [list(ranks) if task.ranks else ranks[0] for ranks in by_case]
+    observed = [list(r) if task.ranks else r[0] for r in zip(*report.results, strict=True)]
+    each = len(job.cases)
+    results = [observed[n * each : (n + 1) * each] for n in range(len(job.works))]
     return pack({"results": results, "texts": texts})
 
 
-def observe(task_path: str, file: str, lab: str, cases: list) -> list[Any]:
-    """On a rank: import the task and the work; what `run` of the task returns for each case."""
-    _hide_truth(Path(task_path).parent, ROOT / "tasks")
+def observe(task_path: str, tasks: str, files: list[str], lab: str, cases: list) -> list[Any]:
+    """On a rank: import the task and each work; what `observe` of the task returns for each case,
+    for one file after the other."""
+    _hide_tasks(str(ROOT / "tasks"), tasks)
     if lab:
         sys.path[:0] = map(str, Path(lab).iterdir())  # labs with names of their own: gpt2
-    run = load_module(Path(task_path), "lab_task").run
-    module = load_work(Path(file))
-    return [run(module, case) for case in cases]
+    task = load_module(Path(task_path), "lab_task")
+    run = task.observe if hasattr(task, "observe") else task.run
+    modules = map(load_work, map(Path, files))
+    return [run(module, case) for module in modules for case in cases]
 
 
-def _hide_truth(*folders: Path) -> None:
-    """Refuse to open or import what is in these folders, where no sandbox hides it."""
-    hidden = tuple(str(folder / "truth") for folder in folders)
+def _hide_tasks(*folders: str) -> None:
+    """Refuse to open or import the tasks in these folders, where no sandbox hides them.
+
+    What several of them share has a name that begins with `_`.
+    """
+
+    inside = tuple(folder + os.sep for folder in folders)
 
     def refuse(event: str, args: tuple) -> None:
-        if event in ("open", "import") and str(args[0]).startswith((*hidden, "tasks.truth")):
-            raise PermissionError("the truth of the tasks is the judge's alone")
+        if event == "open":
+            name = str(args[0])
+            hidden = name.startswith(inside) and not os.path.basename(name).startswith("_")
+        else:
+            name = str(args[0]) if event == "import" else ""
+            hidden = name.startswith("tasks.") and not name.startswith("tasks._")
+        if hidden:
+            raise PermissionError("what the tasks expect is for the judge alone")
 
     sys.addaudithook(refuse)
 

@@ -9,6 +9,7 @@ Nothing is changed: torch calls us at the first forward, at each backward and at
 `torch.compile` and the like put before them, and DTensors (FSDP2, tensor parallelism) are gathered.
 """
 
+import inspect
 import os
 import runpy
 import sys
@@ -130,7 +131,9 @@ class Recording:
         self.gradients = {n: None if p.grad is None else copied(p.grad) for n, p in named.items()}
         groups = optimizer.param_groups
         known = len(groups) == 1 and not optimizer.state
-        settings = {k: v for k, v in groups[0].items() if k in optimizer.defaults} if known else {}
+        # AdamW's defaults hold an entry that only Adam's constructor takes.
+        takes = optimizer.defaults.keys() & inspect.signature(type(optimizer)).parameters.keys()
+        settings = {k: v for k, v in groups[0].items() if k in takes} if known else {}
         self.optimizer = (type(optimizer), settings)
 
     def _finish(self) -> None:

@@ -45,6 +45,19 @@ def visible(
     return (mask & same)[:, None]
 
 
+def require_plain(dropout: float, causal: bool) -> None:
+    """Raise ValueError for what attention over a cut sequence does not do.
+
+    Every rank would have to draw the dropout of its own part of the scores, and ranks of one seed
+    draw the same; a past of keys would have to be cut over the ranks too.
+    """
+    if dropout or not causal:
+        raise ValueError(
+            f"dropout={dropout}, causal={causal}: attention over ranks that share a sequence drops "
+            "nothing and is causal, so train with dropout_prob=0, and generate on one device"
+        )
+
+
 def window(mask: torch.Tensor) -> tuple[slice, slice]:
     """Return the rows and the columns between the first and the last True of a mask (…, S, K)."""
     mask = mask.flatten(0, -3).any(0) if mask.dim() > 2 else mask
@@ -65,8 +78,12 @@ def following(ids: torch.Tensor) -> torch.Tensor:
 
 
 def token_loss(logits: torch.Tensor, targets: torch.Tensor, tokens: int) -> torch.Tensor:
-    """Return this rank's term of the mean cross-entropy over `tokens` tokens of all its group."""
-    flat = logits.flatten(0, 1), targets.flatten()
+    """Return this rank's term of the mean cross-entropy over `tokens` tokens of all its group.
+
+    Half precision is computed in float32, in which thousands of losses can be added up.
+    """
+    wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    flat = wide.flatten(0, 1), targets.flatten()
     return F.cross_entropy(*flat, ignore_index=IGNORED, reduction="sum") / tokens
 
 

@@ -1,6 +1,6 @@
 """Turn a model, identical on every rank, into this rank's part of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from torch import nn
@@ -36,9 +36,13 @@ def cut(
     afterwards. Attention must derive its number of heads from the shapes, because a rank holds
     only some of the heads.
 
+    Dropout: ranks of one seed draw one mask. That is right for what all of them have, and wrong for
+    parts, of heads or of the sequence: Megatron-LM gives each rank a generator of its own there.
+
     Raises:
         PlanError: if the plan matches no module, or one of another kind.
-        ValueError: if the number of ranks does not divide a dimension.
+        ValueError: if the number of ranks does not divide a dimension, or if a module of which
+            parts are cut has a `dropout_prob` above 0.
     """
     ranks = size_of(group)
     require_heads(heads, ranks)
@@ -46,6 +50,8 @@ def cut(
     chosen = {name: way for name, way in ways.items() if way}
     if not chosen:
         raise PlanError(f"the plan names {', '.join(plan)}, and no module of this model fits")
+    if ranks > 1:
+        require_no_dropout(model, chosen)
     made: dict[int, nn.Parameter] = {}
     for name, way in chosen.items():
         whole, (kind, part) = model.get_submodule(name), KINDS[way]
@@ -66,6 +72,20 @@ def cut(
         parent, _, last = name.rpartition(".")
         setattr(model.get_submodule(parent), last, module)
     return model
+
+
+def require_no_dropout(model: nn.Module, names: Iterable[str]) -> None:
+    """Raise ValueError if something between the named parts is dropped, as attention weights are.
+
+    Every rank would draw the same mask for other heads.
+    """
+    for owner in dict.fromkeys(name.rpartition(".")[0] for name in names):
+        dropped = getattr(model.get_submodule(owner), "dropout_prob", 0)
+        if dropped:
+            raise ValueError(
+                f"{owner} has dropout_prob={dropped}, and ranks of one seed would draw the same "
+                "mask for different heads: cut a model with dropout_prob=0"
+            )
 
 
 def require_heads(heads: Sequence[int], ranks: int) -> None:

@@ -7,6 +7,7 @@ python -m helpers.play plan.csv --run                no page: run a plan and jud
 
 import argparse
 import json
+import os
 import secrets
 import sys
 import threading
@@ -21,11 +22,29 @@ from helpers.play.levels import LEVELS, level_of
 from helpers.play.links import read
 from helpers.play.page import asset, page
 
+PORT = 18640  # the same each time: what a browser keeps belongs to an address with its port
 LARGEST = 1_000_000  # bytes of a question
 RANKS = threading.Lock()  # one plan runs at a time, however many pages ask
 
 
-def server(port: int = 0) -> tuple[ThreadingHTTPServer, str]:
+class Server(ThreadingHTTPServer):
+    allow_reuse_address = os.name == "posix"  # on Windows two servers would share a port
+
+
+def steady(port: int = PORT) -> tuple[Server, str]:
+    """Return a server on the usual port, and its address; on another where that one is taken."""
+    try:
+        return server(port)
+    except OSError:
+        made, address = server()
+        print(
+            f"port {port} is taken, so this page doesn't know the levels that you have won: end "
+            "the game that runs there, or name a port of your own with --port"
+        )
+        return made, address
+
+
+def server(port: int = 0) -> tuple[Server, str]:
     """Return a server on this machine alone, and its address, which ends in a secret.
 
     Other pages in the same browser don't know the secret, so they can't ask it anything.
@@ -63,7 +82,7 @@ def server(port: int = 0) -> tuple[ThreadingHTTPServer, str]:
         def log_message(self, *_: object) -> None:
             """Say nothing: an address in a log would give the secret away."""
 
-    made = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    made = Server(("127.0.0.1", port), Handler)
     return made, f"http://127.0.0.1:{made.server_address[1]}/{secret}/"
 
 
@@ -91,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
     levels = [level.id for level in LEVELS]
     parser.add_argument("--level", choices=levels, default="own", help="of a CSV (own)")
     parser.add_argument("--run", action="store_true", help="run the plan here, and judge it")
-    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--port", type=int, help=f"({PORT}; another if it's taken)")
     parser.add_argument("--no-browser", action="store_true")
     options = parser.parse_args(arguments)
     try:
@@ -103,7 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
             judged = train(board)
             print(judged["said"])
             return 0 if judged["right"] else 1
-        made, address = server(options.port)
+        made, address = steady() if options.port is None else server(options.port)
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

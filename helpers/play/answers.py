@@ -58,24 +58,27 @@ def _answered(question: dict) -> dict:
         else:
             board = board.remove(action, bool(question.get("users")))
         return view(board, costs)
-    said, about = "", []
+    said, about, worse = "", [], []
     if do == "coach":
         said, about, _ = finish.coached(board)
+        worse = about[1:]
         if slip := finish.slip_of(board):
-            words = f"Since {slip[0]} at {slip[1]:g} s, no known way leads to {level.target:g} s: "
-            said = f"{words}take it back, and do something else in its place. {said}".strip()
-            about = [slip[0], *about]
+            words = f"Since {slip[0]} at {slip[1]:g} s, the coach knows no way to {level.target:g} "
+            words += "s: take it back, and do something else in its place, or find one. "
+            said = f"{words}{said}".strip()
+            about, worse = [slip[0], *about], [slip[0], *worse]
     elif do == "on":
         board, said = finish.played_on(board)
     elif do == "finish":
         done = finish.finished(board)
         if done is None:
-            raise Refused("From here no order fits into memory: take back a forward, and try again")
+            raise Refused(f"From here no order fits into memory: {finish.NO_ROOM}")
         board = done
     elif do != "open":
         raise ValueError(f"there's no question {do!r}")
     shown = view(board, costs)
-    return shown | {"said": said or shown["said"], "about": [str(action) for action in about]}
+    marks = {"about": list(map(str, about)), "worse": list(map(str, worse))}
+    return shown | {"said": said or shown["said"]} | marks
 
 
 def _listed(level: Level) -> dict:
@@ -144,6 +147,7 @@ def view(board: Board, costs: dict) -> dict:
         "won": won,
         "said": _praise(level, worth) if won else _on_the_way(board, worth),
         "about": [],
+        "worse": [],
     }
 
 

@@ -37,6 +37,7 @@ HABITS = (
     Habit(9.0, late=True),
     Habit(1.0, late=True),
 )
+NO_ROOM = "take back a forward, and try again"
 QUICK = (HABITS[0], HABITS[4], HABITS[6])
 
 
@@ -138,7 +139,8 @@ class _Hand:
         self.ahead[rank] += {"F": 1, "W": 0}.get(action.kind, -1)
 
 
-def finished(board: Board, habits: Sequence[Habit] = HABITS) -> Board | None:
+@lru_cache(maxsize=512)
+def finished(board: Board, habits: tuple[Habit, ...] = HABITS) -> Board | None:
     """Return the plan with everything that is missing, as good as the habits make it.
 
     None: every habit leads to a dead end, where memory is full and nothing can free it.
@@ -206,20 +208,30 @@ def next_moves(board: Board) -> list[tuple[Action, float]]:
 
 
 def coached(
-    board: Board, habits: Sequence[Habit] = HABITS
+    board: Board, habits: tuple[Habit, ...] = HABITS
 ) -> tuple[str, list[Action], Action | None]:
     """Return what a coach says of the next move, what it's about, and the move it would make.
 
-    Two or more actions: the choice is real, because they are worth different times.
+    Two or more actions: the choice is real, because they are worth different times; the first is
+    the best. Who does what the coach says keeps what the coach promises, because the rest of the
+    best continuation is the best one after its first move, too.
     """
     moves = [action for action, _ in next_moves(board)]
     if not moves:
         return "" if board.complete else "No rank can go on: take something back.", [], None
+    plan = finished(board, habits)
+    if plan is None:
+        return f"The coach knows no end from here: {NO_ROOM}.", [], None
     rank = board.level.places[moves[0].stage]
-    if len(moves) == 1:
-        return f"Rank {rank} has one thing to do: {moves[0]}.", moves, moves[0]
     values = {move: worth(finished(board.place(move), habits)) for move in moves}
     best = min(values, key=lambda move: (values[move], "BIFW".index(move.kind), -move.stage))
+    if values[best] > worth(plan) + ROUNDING:
+        better = _first_of(plan, board)
+        words = f"Do {better}, which can still reach {worth(plan):g} s. Rank {rank} could do "
+        cost = [f"{m} now, which leads to {_seconds(values[m])}" for m in moves]
+        return f"{words}{listed(cost)}, as far as the coach knows.", [better, *moves], better
+    if len(moves) == 1:
+        return f"Rank {rank} has one thing to do: {best}.", moves, best
     others = [m for m in moves if values[m] > values[best] + ROUNDING]
     if not others:
         words = f"Rank {rank} may do {listed(map(str, moves))}: it makes no difference."
@@ -229,22 +241,29 @@ def coached(
     return words + f"and {listed(cost)}.", [best, *others], best
 
 
+def _first_of(plan: Board, board: Board) -> Action:
+    """Return what a plan does first of all that isn't on the board yet."""
+    starts = _starts(plan)
+    return min(starts.keys() - board.placed, key=lambda action: (starts[action], action))
+
+
+def _starts(board: Board) -> dict[Action, float]:
+    rows = zip(board.orders, board.simulated.times.starts, strict=True)
+    return {a: start for order, row in rows for a, start in zip(order, row, strict=True)}
+
+
 def _seconds(value: float) -> str:
     return "a dead end" if math.isinf(value) else f"{value:g} s"
 
 
 def slip_of(board: Board) -> tuple[Action, float] | None:
-    """Return the action with which the level's goal got out of reach, and its start.
+    """Return the action since which the coach knows no way to the level's goal, and its start.
 
-    Out of reach of the known plans and the greedy hand, that is. None: the goal is still in reach,
-    or there is none.
+    The known plans and the greedy hand know none, that is, and there may be one. None: the goal is
+    still in reach, or there is none.
     """
     goal = board.level.target
-    starts = {
-        action: start
-        for order, row in zip(board.orders, board.simulated.times.starts, strict=True)
-        for action, start in zip(order, row, strict=True)
-    }
+    starts = _starts(board)
     played = sorted(starts, key=starts.get)
 
     def lost(count: int) -> bool:
@@ -261,11 +280,8 @@ def slip_of(board: Board) -> tuple[Action, float] | None:
 def played_on(board: Board, most: int = 200) -> tuple[Board, str]:
     """Play on until something strange happens; return the plan and what it is."""
     for played in range(most):
-        moves = next_moves(board)
-        if not moves:
-            return board, coached(board)[0]
         words, about, best = coached(board, QUICK)
-        if len(about) > 1 and played:
+        if best is None or (len(about) > 1 and played):
             return board, words
         held = _memory_waits(board)
         board = board.place(best)

@@ -43,7 +43,7 @@ LEVELS = (
         "One forward, one backward",
         "Four ranks, eight micro-batches, room for four: 22 s.",
         "Rank r begins with 4 - r forwards and then alternates: one backward, one forward. At the "
-        'end only backwards are left. Press "play on" when the pattern is clear.',
+        'end only backwards are left. "Play on" can do the rest, and then it counts as helped.',
         places=(0, 1, 2, 3),
         micro_batches=8,
         cap=4,

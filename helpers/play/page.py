@@ -13,7 +13,7 @@ from helpers.timeline.page import joinable
 
 ASSETS = Path(__file__).parent / "assets"
 # A file comes after those that it imports.
-FILES = ("lanes_of_play.js", "hand.js", "travel.js", "furniture.js", "play.js")
+FILES = ("kept.js", "lanes_of_play.js", "hand.js", "travel.js", "furniture.js", "play.js")
 
 
 @cache
@@ -24,7 +24,7 @@ def asset(name: str) -> str:
 
 def module_text(host: str = "") -> str:
     """Return the ES module that has `mountPlay`, with the lines of a host behind it."""
-    parts = [shared(name) for name in ("dom.js", "save.js")] + [asset(name) for name in FILES]
+    parts = [*map(shared, ("dom.js", "save.js")), *map(asset, FILES)]
     return "\n".join([*map(joinable, parts), host])
 
 

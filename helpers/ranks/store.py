@@ -9,9 +9,12 @@ import contextlib
 import importlib
 import ipaddress
 import os
+import platform
 import socket
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from datetime import timedelta
 
 from helpers.hang.notes import KEY, Notes
@@ -99,13 +102,16 @@ def open_store(place: Place, timeout: float):
         port, serves = int(os.environ["LAB_STORE_PORT"]), False
     where = f"{place.address}:{port}"
     _look_up(place.address)
-    if not serves:
+    if serves:
+        _require_own(place.address)
+    else:
         _await_rank_0(place, port, timeout)
     try:
         wait = timedelta(seconds=timeout)
-        if serves:
-            return serve_store(place.address, port, timeout=wait)
-        return dist.TCPStore(place.address, port, is_master=False, timeout=wait)
+        with _without_stacks():
+            if serves:
+                return serve_store(place.address, port, timeout=wait)
+            return dist.TCPStore(place.address, port, is_master=False, timeout=wait)
     except (dist.DistError, RuntimeError, OSError) as error:
         text = str(error).lower()
         if serves and ("eaddrinuse" in text or "in use" in text):
@@ -175,6 +181,44 @@ def _look_up(address: str) -> None:
             f"the address {address!r} of rank 0 is not known on this machine: set MASTER_ADDR to "
             "a name or number that is, the same for every rank"
         ) from None
+
+
+def _require_own(address: str) -> None:
+    """Raise ConnectError if rank 0, which is here, is to listen at another machine's address.
+
+    torch would call that address until its time-out.
+    """
+    for family, _, _, _, where in socket.getaddrinfo(address, None):
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.bind((where[0], 0, *where[2:]))
+            return
+    raise ConnectError(
+        f"rank 0 is on {platform.node()}, and the ranks were told to meet at {address}, which is "
+        "another machine: set MASTER_ADDR to the name or address of rank 0's machine for every rank"
+    )
+
+
+@contextlib.contextmanager
+def _without_stacks() -> Iterator[None]:
+    """Keep back what the body writes to stderr, and drop it if it raises: the error says it all.
+
+    torch's C++ writes a stack of thirty lines for each time that it calls again.
+    """
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as written:
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            os.dup2(kept, 2)
+            raise
+        else:
+            os.dup2(kept, 2)
+            written.seek(0)
+            os.write(2, written.read())
+        finally:
+            os.close(kept)
 
 
 def _await_rank_0(place: Place, port: int, timeout: float) -> None:

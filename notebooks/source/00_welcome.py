@@ -45,7 +45,7 @@ predict(
     "millions of years",
 )
 
-# %%
+# %% tags=["time"]
 import time
 
 import torch
@@ -126,7 +126,7 @@ doctor()
 # %%
 # %load_ext helpers.ranks
 
-# %%
+# %% tags=["time"]
 # %%ranks 3
 import os
 

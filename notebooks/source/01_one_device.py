@@ -15,7 +15,6 @@
 # **Question.** How does a language model learn, and how good can it possibly get?
 
 # %%
-# needs: primer/intro.py, primer/loop.py
 import math
 import sys
 from itertools import islice
@@ -184,7 +183,7 @@ predict(
 )
 
 
-# %%
+# %% tags=["training"]
 def trained(rate):
     flags = ["--size", "story", "--lr", str(rate), "--steps", str(quick(40, 2))]
     losses, _, _ = intro.train(intro.read_flags(flags), say=lambda step, loss: None)
@@ -204,7 +203,7 @@ reveal("L01-4")
 # started?
 
 
-# %%
+# %% tags=["training"]
 def with_rate(learning_rate):
     return curves({f"learning rate {learning_rate}": trained(learning_rate)})
 
@@ -362,7 +361,7 @@ reveal("L01-6")
 # blocks in place of six here, because they learn faster in a short time, and a learning rate that
 # rises over the first steps, stays, and falls to almost nothing at the end.
 
-# %%
+# %% tags=["training"]
 flags = ["--size", "story", "--lr-schedule", "decay", "--steps", str(quick(450, 3))]
 told = intro.read_flags(flags)
 losses, teller, trace = intro.train(told, say=lambda step, loss: None)
@@ -385,7 +384,7 @@ claim(0.278 < last < 2.2, sentence + f"{least.perplexity:.1f} for a perfect read
 # probabilities count, and above that it gets bold.
 
 
-# %%
+# %% tags=["training"]
 def tell(model, temperature, seed, length=150):
     end = tokenizer.eos_id
     how = {"temperature": temperature, "top_p": 0.95, "eos_id": end, "cache": True}
@@ -409,13 +408,13 @@ predict(
     "5",
 )
 
-# %%
+# %% tags=["training"]
 stories = {tell(teller, temperature=0, seed=seed, length=40) for seed in range(5)}
 print(len(stories), "different at temperature 0:", *stories)
 reveal("L01-7")
 
 
-# %%
+# %% tags=["training"]
 def story_of_mine(temperature, seed):
     return tell(teller, temperature, seed)
 
@@ -432,7 +431,7 @@ vary(story_of_mine, temperature=(1.0, 0, 0.2, 0.4, 0.6, 0.8, 1.5, 2.0), seed=ran
 # at a token for its probability.)
 
 
-# %%
+# %% tags=["training"]
 def costs(model, text):
     """Its tokens as text, and the surprise of each in nats."""
     ids = [tokenizer.eos_id, *tokenizer.encode(text)]
@@ -535,7 +534,7 @@ predict(
     "more than that",
 )
 
-# %%
+# %% tags=["time"]
 from helpers.trace import Trace
 
 events = trace.events  # F, B, update, F, B, update …
@@ -543,7 +542,7 @@ spans = [events[i : i + 9] for i in range(0, len(events) - 8, 3)]
 show(Trace(min(spans, key=lambda span: span[-1].end - span[0].start)))
 
 
-# %%
+# %% tags=["time"]
 def seconds(kind):
     return [e.end - e.start for e in events if e.kind == kind]
 
@@ -560,7 +559,7 @@ reveal("L01-8", ratio=ratios[len(ratios) // 2])
 # Python costs forward more than backward, which runs in C++. Give a single layer a matrix of a
 # decent size, and the 2 comes out:
 
-# %%
+# %% tags=["time"]
 import time
 
 

@@ -19,7 +19,6 @@
 # **Question.** Which programs can hang, and how do you find out which rank is waiting for which?
 
 # %%
-# needs: primer/exchange.py
 import sys
 from datetime import timedelta
 
@@ -294,7 +293,7 @@ launch(too_large, ranks=2, timeout=10, on_error="report", quiet=True)
 # different collective from the rest:
 
 
-# %%
+# %% tags=["time"]
 def two_branches():
     x = torch.ones(3)
     if dist.get_rank() == 1:
@@ -449,8 +448,8 @@ answer("L02-6", mine)
 #   diagnose hangs at that scale ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4).
 # - torchtitan doesn't wait for PyTorch's defaults: by default it allows 300 s for start-up, 100 s
 #   once the first step is through, and records the last 20,000 collectives of every rank ([its
-#   options](https://github.com/pytorch/torchtitan/blob/main/torchtitan/config/job_config.py), class
-#   `Comm`).
+#   options](https://github.com/pytorch/torchtitan/blob/0014ac2ca45ae15db6706b4f5cc3e67546c98885/torchtitan/config/configs.py),
+#   class `CommConfig`).
 # - Read `init_distributed` and `set_pg_timeouts` in torchtitan's `torchtitan/distributed/utils.py`.
 #   The first sets the environment variables of the list above. The second starts with a barrier:
 #   why would a *shorter* time-out be dangerous without it?

@@ -17,7 +17,6 @@
 # big device would learn, and how long does that take?
 
 # %%
-# needs: primer/intro.py, primer/ring.py, DP/gradient_aggr/intro_DP_GA.py
 import sys
 import time
 from contextlib import nullcontext
@@ -254,7 +253,7 @@ def train_rank(flags):
 
 ours = launch(train_rank, ranks=3, args=(steps,), quiet=True, checked=False)
 
-# %%
+# %% tags=["training"]
 mean_losses = [sum(step) / 3 for step in zip(*(r[0] for r in ours), strict=True)]
 runs = {"one device": losses, "three ranks": mean_losses}
 show(curves(runs, floor=floor(tokenizer, world=whole.world).nats_per_token))
@@ -427,7 +426,7 @@ def ping_pong(sizes, repeats):
     return times
 
 
-# %%
+# %% tags=["time"]
 sizes = [4**k for k in range(1, 13)]  # 4 bytes to 17 MB
 times = launch(ping_pong, ranks=2, args=(sizes, quick(30, 5)), quiet=True, checked=False)[0]
 link = fit(times)
@@ -435,7 +434,7 @@ remember(link)  # later lessons read it again
 print(f"alpha = {1e6 * link.alpha:.0f} µs, 1/beta = {1e-9 / link.beta:.2f} GB/s")
 print(f"a message of {link.alpha / link.beta:,.0f} bytes is half latency, half transfer")
 
-# %%
+# %% tags=["time"]
 fitted = {size: 1e3 * link.seconds(size) for size in sizes}
 measured = {size: 1e3 * seconds for size, seconds in times.items()}
 show(
@@ -539,7 +538,7 @@ def race(sizes, slow=None, repeats=1):
     return seconds
 
 
-# %%
+# %% tags=["time"]
 lengths = (400, 100_000, 1_000_000)
 found = launch(race, racers, args=(lengths, slow), quiet=True, checked=False)
 real = {key: max(seconds[key] for seconds in found) for key in found[0]}
@@ -568,7 +567,7 @@ show(curves(lines, title, x="bytes of the tensor", y="time of an all-reduce (s)"
 # Now the same race without a slow link: two and four ranks on your machine, priced with the
 # $\alpha$ and $\beta$ that you've just measured.
 
-# %%
+# %% tags=["time"]
 for n in (2, 4):
     here = launch(race, n, args=((4_000, 4_000_000), None, quick(10, 2)), quiet=True, checked=False)
     for way, length in here[0]:
@@ -618,7 +617,7 @@ def tokens_per_second(traces):
 traces = {ranks: train_ranks(ranks) for ranks in (1, 2, 3)}
 speed = {ranks: tokens_per_second(each) for ranks, each in traces.items()}
 
-# %%
+# %% tags=["time"]
 cores, step = usable_cores(), options.seq_l / speed[1]
 for ranks, reached in speed.items():
     longer = step * max(1, ranks / cores) + link.all_reduce_seconds(4 * size, ranks)
@@ -632,7 +631,7 @@ reveal("L03-7", speedup=speed[3] / speed[1], cores=cores)
 # On a cluster every rank brings its own device, so only the second term is left, together with the
 # wait for the slowest rank. Here are three steps of two ranks, as they were measured:
 
-# %%
+# %% tags=["time"]
 from helpers.trace import Trace, with_waits
 
 both = with_waits(traces[2][0].merged(traces[2][1]))

@@ -20,7 +20,6 @@
 # can you average?
 
 # %%
-# needs: primer/intro.py, DP/*
 import copy
 import inspect
 import sys
@@ -315,7 +314,7 @@ print(inspect.getsource(local_steps.local_training))
 # DP/weight_aggr/local_steps.py`, which writes its results to a file. You needn't take the file on
 # trust: here is one of its runs again, live.
 
-# %%
+# %% tags=["training"]
 STEPS, EVERY = quick(128, 2), (4, 16, 64)
 recorded, start = local_steps.recorded(), local_steps.warmed_up(0, quick(96, 2))
 again = local_steps.local_training(start, 0, every=quick(64, 2), steps=STEPS)
@@ -409,7 +408,7 @@ predict(
 # Momentum of 0.9 is a memory of ten outer steps, and our runs have only eight in all, so we take
 # $\mu = 0.6$.
 
-# %%
+# %% tags=["training"]
 by_hand = local_steps.local_training(start, 0, quick(16, 2), nesterov, STEPS)
 before = recorded["DiLoCo, every 16 steps"][0]
 claim(abs(by_hand - before) < 0.1, f"recorded {before:.3f}, with our ten lines {by_hand:.3f}")
@@ -490,7 +489,7 @@ def local_sgd(group, every=16):
             group.all_reduce(group.weights())
 
 
-# %%
+# %% tags=["training"]
 for method in (gradients_every_step, local_sgd):
     print(f"{method.__name__:20}", score(method, budget=MINUTES))
 
@@ -504,7 +503,7 @@ for method in (gradients_every_step, local_sgd):
 # and its score is how far you are below `local_sgd` with the same one: 0.04 nats pass, and the
 # largest margin in the class wins.
 
-# %%
+# %% tags=["training"]
 check("DP-8")
 
 # %% [markdown]
@@ -637,7 +636,7 @@ def follow(every, steps):
     return found
 
 
-# %%
+# %% tags=["training"]
 ends = {}
 for name, every in (("Averaged every 16 steps", 16), ("Never averaged", 0)):
     found = follow(every, quick(96, 16))
@@ -675,7 +674,7 @@ def train_three(factor, choice, steps):
     return losses, nets
 
 
-# %%
+# %% tags=["training"]
 CASES = {"right": 1, "3 times too large": 3, "never averaged": 0}
 trained = {
     (choice, name): train_three(factor, choice, quick(24, 2))
@@ -689,7 +688,7 @@ show(curves({name: trained["Adam", name][0] for name in CASES}, title))
 # All three fall, the first two can hardly be told apart, and the third looks fine until a right one
 # stands beside it. So compare weights instead: rank 0 with rank 1, and with the right program.
 
-# %%
+# %% tags=["training"]
 print(f"{'':25} from rank 1   from the right program")
 for (choice, name), (_, nets) in trained.items():
     right = flat(trained[choice, "right"][1][0])

@@ -17,7 +17,6 @@
 # exactly what one big device would learn, and what does it cost?
 
 # %%
-# needs: primer/intro.py, PP/naive/intro_PP_naive.py
 import sys
 import time
 from itertools import pairwise
@@ -290,7 +289,7 @@ reveal("L05-3", share=plan.bubble())
 # there yet (so a rank that is blocked in `recv` waits, whether the message has been sent or not),
 # and **finished** when it has nothing left to do. The bubble is everything that isn't busy.
 
-# %%
+# %% tags=["time"]
 trace = with_waits(ranks[0][2].merged(ranks[1][2], ranks[2][2]))
 ends = [e.end for e in trace.events_of(0) if e.kind == "update"]
 three = quick(3, 1)
@@ -307,7 +306,7 @@ print(f"bubble: {bubble(steps):.0%} of the time, against {2 / 3:.0%} in the simu
 # Python at work, and because a process that has waited for a message needs a moment to wake up. So
 # what have we gained? One device runs the same batches:
 
-# %%
+# %% tags=["time"]
 updates = [e.end for e in alone.events_of(0) if e.kind == "update"]
 one_device = median(end - start for start, end in pairwise(updates))
 pipeline = median(end - start for start, end in pairwise(ends))
@@ -353,7 +352,7 @@ def seconds(stage, x, ids):
     return best
 
 
-# %%
+# %% tags=["time"]
 large = intro.read_flags(["--batch-size", "3", "--tokenizer", "stories-4096"])
 large_net = intro.make_model(large, intro.make_tokenizer(large))
 text = next(intro.stories_of_ranks(large, intro.make_tokenizer(large), ranks=1))
@@ -370,7 +369,7 @@ for name, piece in zip(("embedding", "one layer", "head"), pieces, strict=True):
         f"{name:10} forward {1e3 * piece.forward:5.2f} ms, backward {1e3 * piece.backward:5.2f} ms"
     )
 
-# %%
+# %% tags=["time"]
 sliders = cuts(6, *pieces, counts=(2, 2, 2))
 show(sliders.picture(), live=lambda: sliders)
 worth = head.seconds / layer.seconds
@@ -388,7 +387,7 @@ reveal("L05-4", worth=worth)
 # bar is shortest. Without one, let a loop try all of them:
 
 
-# %%
+# %% tags=["time"]
 def slowest_first(counts):
     times = [layer.seconds * count for count in counts]
     times[0] += embedding.seconds
@@ -407,7 +406,7 @@ show(cut(best, *pieces))
 # what share of the computing falls to the busiest rank:
 
 
-# %%
+# %% tags=["time"]
 def run_cut(counts, steps):
     place = find_place()
     stage, recorder = slice_stage(large_net, place.rank, counts), Recorder(place.rank)

@@ -18,7 +18,6 @@
 # work on them?
 
 # %%
-# needs: PP/microbatches/intro_PP_microbatches.py, PP/1F1B/intro_PP_1F1B.py, primer/intro.py
 import importlib
 import sys
 
@@ -385,7 +384,7 @@ compare_with_one_device(by_1f1b)
 # each rank and runs one step; instead of computing, each stage sleeps for as long as the
 # computation should take. The processes, the messages and the waiting are real.
 
-# %%
+# %% tags=["time"]
 pace = Pace(*[quick(0.03, 0.005)] * 3)  # seconds of forward, and of each half of backward
 for schedule in (naive(4, 8), gpipe(4, 8), one_f_one_b(4, 8))[quick(0, 2) :]:
     predicted, measured = simulate(schedule, pace.costs()), run_paced(schedule, pace)
@@ -393,7 +392,7 @@ for schedule in (naive(4, 8), gpipe(4, 8), one_f_one_b(4, 8))[quick(0, 2) :]:
     claim(abs(more) < 60, f"{schedule.name:5} predicted {predicted.step_time:.2f} s, "
           f"measured {more:+.1f} %, kept {measured.most_kept}")  # fmt: skip
 
-# %%
+# %% tags=["time"]
 from helpers.timeline import compare
 
 both = compare(predicted.trace, measured.trace)

@@ -18,7 +18,6 @@
 # does each way cost?
 
 # %%
-# needs: PP/schedules/orders.py, PP/schedules/intro_PP_schedule.py, primer/intro.py
 import sys
 
 import torch
@@ -494,7 +493,7 @@ for schedule in ("ZB-V", "1F1B", "ZB-H1", "ZB-H2", "DualPipeV")[: quick(5, 1)]:
 # Then the times, predicted and measured. As in lesson 06, the stages sleep instead of computing.
 # The last column is what each rank really kept.
 
-# %%
+# %% tags=["time"]
 cases = ((zb_v(4, 8), 2), (zb_h2(4, 8), 1), (zb_h1(4, 8), 1), (one_f_one_b(4, 8), 1))
 for plan, v in cases[: quick(4, 1)]:
     pace = Pace(*[quick(0.04, 0.006) / v] * 3)

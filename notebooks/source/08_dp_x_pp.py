@@ -18,7 +18,6 @@
 # about what, and how fast does each of these links have to be?
 
 # %%
-# needs: primer/intro.py, DP_PP/*.py
 import sys
 
 import torch
@@ -129,7 +128,7 @@ def train_alone(dtype):
 alone, weights = train_alone(torch.float32)
 
 
-# %%
+# %% tags=["training"]
 def train_rank(dtype):
     torch.set_default_dtype(dtype)
     options = intro_DP_PP.read_flags(flags)
@@ -195,7 +194,7 @@ reveal("L08-2")
 # Here is a step of the run above. Each row goes through warm-up, steady state and cool-down on its
 # own; the columns meet only at the end.
 
-# %%
+# %% tags=["time"]
 trace = six[0][2].merged(*(trace for _, _, trace in six[1:]))
 ends = [e.end for e in trace.events_of(0) if e.kind == "update"]
 show(with_waits(trace).between(ends[-2], ends[-1]))
@@ -242,7 +241,7 @@ reveal("L08-3")
 # the step shows the schedule and not your machine, and only the columns are slow (60 ms a stage).
 
 
-# %%
+# %% tags=["time"]
 def first_pipeline(trace):
     return Trace([e for e in with_waits(trace).events if e.rank < 3])
 
@@ -251,7 +250,7 @@ after, during = overlap.run(False), overlap.run(True)
 both_ways = {"at the end": after, "with overlap": during}
 show(compare({name: first_pipeline(trace) for name, trace in both_ways.items()}))
 
-# %%
+# %% tags=["time"]
 saved = 1e3 * (after.duration - during.duration)
 claim(
     saved > 15,

@@ -16,7 +16,6 @@
 # should the gradients travel?
 
 # %%
-# needs: DP/ddp/*.py
 import sys
 
 import torch
@@ -92,7 +91,7 @@ predict(
     "about 2.5 s: 57 times as long",
 )
 
-# %%
+# %% tags=["time"]
 slow, (here, whose), total = Link(400, 0.5), measured(), 547_648 * 4
 for messages in (1, 4, 57):
     there, inside = (
@@ -188,7 +187,7 @@ predict(
     "about 2 T: one after the other",
 )
 
-# %%
+# %% tags=["time"]
 flags = ["--batch-size", "4", "--seq-l", "128"]
 sizes = sweep.SIZES if quick(1, 0) else (0.001, 0.2, 4.0)
 found = launch(sweep.both, 2, (flags, sizes, quick(6, 1)), quiet=True, checked=False)
@@ -203,7 +202,7 @@ best = min(sizes, key=swept.get)
 title = f"The fastest step has {count[best]} buckets"
 show(curves(ms, title, x="buckets", y="ms a step"))
 
-# %%
+# %% tags=["time"]
 apart = max(abs(swept[mb] / steps_of[mb].duration - 1) for mb in sizes)
 print(f"T = {1e3 * computed:.0f} ms; the prediction is at most {apart:.0%} off")
 claim(
@@ -218,7 +217,7 @@ reveal("L09-3", ratio=swept[best] / computed)
 # Here are three of the predicted steps, one below the other: the right end of the curve, its lowest
 # point, and its left end.
 
-# %%
+# %% tags=["time"]
 arms = {"each alone": sizes[0], f"{best:g} MB": best, "all in one": sizes[-1]}
 show(compare({name: steps_of[mb] for name, mb in arms.items()}))
 
@@ -251,7 +250,7 @@ def on_the_link(way, steps, megabytes):
     return end - start, trace.between(start, end)
 
 
-# %%
+# %% tags=["time"]
 steps = quick(8, 3)
 each = launch(
     lambda: {way: on_the_link(way, steps, 0.2) for way in ways}, 2, quiet=True, checked=False
@@ -367,7 +366,7 @@ by_hook = launch(
     quiet=True,
 )[0]
 
-# %%
+# %% tags=["training"]
 end = {name: sum(run[-10:]) / len(run[-10:]) for name, run in by_hook.items()}
 print(*(f"{name}: {loss:.2f}" for name, loss in end.items()), sep="\n")
 claim(abs(end["16 bits"] - end["32 bits"]) < 0.1, "16 bits end within 0.1 of what 32 bits reach.")

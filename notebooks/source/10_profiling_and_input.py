@@ -18,7 +18,6 @@
 # on input, and on nothing at all?
 
 # %%
-# needs: DP/ddp/*.py
 import sys
 import tempfile
 import time
@@ -107,7 +106,7 @@ def learn(call, model, steps):
     return losses
 
 
-# %%
+# %% tags=["training"]
 from transformer import SIZES, Forecaster
 
 torch.manual_seed(0)
@@ -135,7 +134,7 @@ predict(
     "worse than the other one",
 )
 
-# %%
+# %% tags=["training"]
 ((source, target),) = batches(1)
 with torch.no_grad():
     errors = {
@@ -184,13 +183,13 @@ predict(
     "idle: nothing of all this",
 )
 
-# %%
+# %% tags=["time"]
 short = "--epochs 1 --src-shape 256 1 64 --tgt-shape 256 20 64"
 (trace,), (table,) = profiles(f"{short} --input memory --bucket-mb 0.2", ranks=2)
 show(in_lanes(trace))
 
 
-# %%
+# %% tags=["time"]
 def tell(name, found):
     parts = f"computing {found.computing:5.1%}, communication {found.communication:5.1%}, "
     print(f"{name:22} {parts}input {found.input:5.1%}, idle {found.idle:5.1%}")
@@ -215,7 +214,7 @@ reveal("L10-2", second=max(after, key=after.get))
 # Each rank leaves a table beside its trace, sorted by total time, in which an operator's time
 # includes everything it called. These are the table's first lines, for two steps.
 
-# %%
+# %% tags=["time"]
 for line in table.splitlines()[5:13]:
     *name, own_share, own, total_share, total, average, calls = line.split()
     print(f"{' '.join(name):44} {total:>10} {calls:>5} calls")
@@ -250,7 +249,7 @@ for line in table.splitlines()[5:13]:
 # %%
 check("PF-2")
 
-# %%
+# %% tags=["time"]
 from transformer import SIZES, count_parameters
 
 link, whose = measured()
@@ -315,7 +314,7 @@ for kind in INPUTS[1:]:
     data[kind] = open_input(kind, f"{folder.name}/{kind}", shapes)
 
 
-# %%
+# %% tags=["time"]
 def seconds_a_batch(data):
     begun = time.perf_counter()
     count = sum(1 for _ in torch.utils.data.DataLoader(data, batch_size=32, shuffle=True))
@@ -332,7 +331,7 @@ reveal("L10-4", ratio=fastest["hdf5"] / fastest["memory"])
 # Whether that matters depends on how long the rest of a step takes, so let's look at whole steps.
 # One rank trains from memory, from HDF5, and from HDF5 with a worker.
 
-# %%
+# %% tags=["time"]
 small = "--src-shape 128 1 64 --tgt-shape 128 20 64 --epochs 1"
 file = f"{small} --hdf5 --data {folder.name}/small.h5"
 runs = {"memory": small, "HDF5": file, "HDF5 and a worker": f"{file} --workers 1"}
@@ -390,7 +389,7 @@ predict(
     "never: matrix products take the time, not such small operators",
 )
 
-# %%
+# %% tags=["time"]
 from compiling import compiled
 
 x = torch.randn(quick(4_000_000, 10_000))
@@ -447,8 +446,8 @@ reveal("L10-6", calls=calls)
 #   than 180 models, from `torch.compile` ([ASPLOS 2024](https://doi.org/10.1145/3620665.3640366),
 #   abstract).
 #
-# To read: `maybe_enable_profiling` in torchtitan (`torchtitan/tools/profiling.py`), which records a
-# step now and then in a run of weeks, and `_MultiProcessingDataLoaderIter` in
+# To read: the class `Profiler` in torchtitan (`torchtitan/tools/profiler.py`), which records a step
+# now and then in a run of weeks, and `_MultiProcessingDataLoaderIter` in
 # `torch/utils/data/dataloader.py`, whose long comment lists what can go wrong with workers.
 #
 # ## Where next

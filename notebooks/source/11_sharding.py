@@ -15,8 +15,6 @@
 # the wire and in seconds, to keep less?
 
 # %%
-# needs: DP/zero/intro_ZeRO.py, DP/zero/shards.py, DP/zero/zero1.py, DP/zero/zero2.py
-# needs: DP/zero/zero3.py, DP/zero/memory.py
 import sys
 from statistics import median
 
@@ -220,7 +218,7 @@ runs |= {2 + n: [rank[n] for rank in two_stages] for n in (0, 1)}
 for stage, ranks in runs.items():
     print_kept(stage, ranks)
 
-# %%
+# %% tags=["time"]
 HALVES = {"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1}
 whole, volume = plain[0][2]["weights"], {}
 for stage, ranks in runs.items():
@@ -249,7 +247,7 @@ print(f"one volume: {1e3 * one:.0f} ms; two: {2e3 * one:.0f} ms; three: {3e3 * o
 # many bytes. Here is one step of stage 3, on three ranks. F and B are cut where the rank stops to
 # communicate.
 
-# %%
+# %% tags=["time"]
 trace = runs[3][0][3].merged(*(rank[3] for rank in runs[3][1:]))
 ends = [e.end for e in trace.events_of(0) if e.kind == "update"]
 show(cut_by(trace).between(ends[-2], ends[-1]))

@@ -15,8 +15,6 @@
 # in the middle of a layer, and what does that cost?
 
 # %%
-# needs: primer/intro.py, TP/llama/intro_TP.py
-# needs: TP/mpirun.py, TP/unified_train.py, TP/model/*.py, TP/data/*.py, TP/mpi_wrapper/*.py
 import sys
 from dataclasses import replace
 
@@ -267,7 +265,7 @@ def train_rank(flags):
     return losses, net.state_dict(), trace.merged(recorder.trace())
 
 
-# %%
+# %% tags=["training"]
 two = launch(train_rank, ranks=2, args=(flags,), quiet=True)
 show(curves({"one device": alone, "two ranks": two[0][0]}))
 
@@ -335,7 +333,7 @@ answer("L12-6", mine)
 # gigabit a second. F and B are cut at each point where the rank stops to communicate.
 
 
-# %%
+# %% tags=["time"]
 def on_a_slow_link(flags):
     with slow_link(Link(1000)):
         return train_rank(flags)[2]
@@ -383,7 +381,7 @@ def the_best(overlap):
     return min(found, key=lambda trace: trace.duration)
 
 
-# %%
+# %% tags=["time"]
 ways = {
     name: launch(the_best, ranks=2, args=(overlap,), quiet=True)[0]
     for name, overlap in (("one after the other", False), ("overlapped", True))
@@ -675,7 +673,7 @@ check("TP-4")
 # sent it back to all.
 
 
-# %%
+# %% tags=["training"]
 def mpi(ranks, *command):
     """Run `mpirun -n RANKS python COMMAND`, and show what it prints."""
     from mpirun import run_mpi

@@ -15,8 +15,6 @@
 # may look at every earlier one, whichever device that is on?
 
 # %%
-# needs: primer/intro.py, CP/ring/online.py, CP/ring/ring_attention.py, CP/ring/zigzag.py
-# needs: CP/ring/pace.py, CP/ring/intro_CP_ring.py, CP/ulysses/heads.py
 import math
 import sys
 
@@ -283,7 +281,7 @@ predict(
 # Four ranks can't compute at once on two cores, but they can *sleep* at once. So the next ranks
 # run your ring, with real messages, and sleep for as long as a block would take.
 
-# %%
+# %% tags=["time"]
 paced = {}
 for name, cut in (("contiguous", contiguous), ("zigzag", zigzag)):
     ranks = launch(pace.measured, 4, (cut, seconds), quiet=True, checked=False)
@@ -295,7 +293,7 @@ ratio = paced["contiguous"].duration / paced["zigzag"].duration
 print(f"The zigzag is {ratio:.2f} times faster.")
 reveal("L13-6", ratio=ratio)
 
-# %%
+# %% tags=["time"]
 pictured = {}
 for name, cut in (("contiguous", contiguous), ("zigzag", zigzag)):
     pictured[f"{name}, predicted"] = pace.predicted(cut, 4, seconds)

@@ -19,7 +19,6 @@
 # them want the same one?
 
 # %%
-# needs: primer/intro.py, EP/experts/*.py, EP/configs/*.json
 import sys
 import time
 from copy import deepcopy
@@ -173,7 +172,7 @@ predict(
     "they are the same: a token passes through as many weights in both",
 )
 
-# %%
+# %% tags=["training"]
 EXPERTS = Experts(experts=8, top_k=2)
 dense, _ = learn()
 free, free_net = learn(EXPERTS)
@@ -221,7 +220,7 @@ def dropped(counts, c=1.25):
     return ((counts - room).clamp(0).sum() / counts.sum()).item()
 
 
-# %%
+# %% tags=["training"]
 counts = wanted(free_net)
 show(heat({"no balancing": counts.tolist()}, rows="layer", columns="expert"))
 reveal("L14-4", ratio=busiest(counts))
@@ -261,7 +260,7 @@ check("EP-3")
 # %% [markdown]
 # Now let's repeat the training, once with the loss term and once with the bias.
 
-# %%
+# %% tags=["training"]
 by_loss, loss_net = learn(EXPERTS, "loss")
 by_bias, bias_net = learn(EXPERTS, "bias")
 tables = {"loss": wanted(loss_net), "bias": wanted(bias_net)}
@@ -290,7 +289,7 @@ predict(
 )
 
 
-# %%
+# %% tags=["training"]
 def first_choices(net, layer=0, rows=16):
     unseen = intro.read_flags([*FLAGS, "--batch-size", str(rows), "--seed", "7"])
     ids = next(intro.stories_of_ranks(unseen, tokenizer, 1))
@@ -309,7 +308,7 @@ show(words_by_expert([piece or "·" for piece in pieces], chosen[0, :60].tolist(
 # than they do, so we subtract what we get when the experts are shuffled.
 
 
-# %%
+# %% tags=["training"]
 def tells(about, experts):
     """The mutual information of two columns of whole numbers, in nats."""
     table = torch.zeros(int(about.max()) + 1, int(experts.max()) + 1, dtype=torch.double)
@@ -420,7 +419,7 @@ print(f"all-to-alls of rows in a step: {found[0][1].count('all-to-all') // layer
 # balanced by its bias. Each cell is the number of rows that one rank (its row) sends to another
 # (its column) in the second layer.
 
-# %%
+# %% tags=["training"]
 even = launch(forward, ranks=4, args=(bias_net, batches), quiet=True)
 sent = {name: [rank[2][1] for rank in ranks] for name, ranks in (("no balancing", found),
                                                                 ("by bias", even))}  # fmt: skip
@@ -471,7 +470,7 @@ def paced(net, batches, crowd):
     return recorder.trace(), counts
 
 
-# %%
+# %% tags=["time"]
 traces, took, foretold = {}, {}, {}
 for name, crowd in (("nearly even shares", 0.0), ("a popular rank 0", 0.15)):
     ranks = launch(paced, ranks=4, args=(bias_net, batches, crowd), quiet=True)
@@ -485,7 +484,7 @@ for name, crowd in (("nearly even shares", 0.0), ("a popular rank 0", 0.15)):
 show(compare(traces))
 reveal("L14-7")
 
-# %%
+# %% tags=["time"]
 error = max(abs(took[name] / foretold[name] - 1) for name in took)
 claim(error < 0.5, f"The measured layer is within {error:.0%} of the one computed from the rows.")
 
@@ -606,7 +605,7 @@ predict(
     "it falls clearly more slowly, because the experts overshoot",
 )
 
-# %%
+# %% tags=["training"]
 runs, theirs = {}, mean_of_those_who_hold_it
 for name, average in (("your average", None), ("the mean over replicas", theirs)):
     losses = launch(train_rank, ranks=4, args=(average,), quiet=True)
@@ -626,7 +625,7 @@ reveal("L14-9", gap=gap)
 # switches the optimizer. The comparison with one device sees it at once. (Our four ranks hold the
 # model together, so to `judge` they're one rank with four micro-batches.)
 
-# %%
+# %% tags=["training"]
 bad = verdict(mean_of_those_who_hold_it)
 print(bad.headline)
 print(bad.mistake)

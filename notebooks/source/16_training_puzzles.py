@@ -18,7 +18,6 @@
 # homework, and the last of them is the boss.
 
 # %%
-# needs: puzzles/*.py, puzzles/cluster/*.py, puzzles/machines/*.json
 import sys
 
 sys.path[:0] = ["../puzzles"]

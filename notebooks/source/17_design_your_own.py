@@ -15,7 +15,6 @@
 # how few would be enough, and what would it cost?
 
 # %%
-# needs: TP/choose_layout.py, primer/intro.py
 import sys
 import time
 from dataclasses import replace
@@ -198,7 +197,7 @@ check("CO-3")
 # %% [markdown]
 # The lab's own search tries interleaved chunks as well:
 
-# %%
+# %% tags=["time"]
 from helpers.cluster import frontier, search
 
 begun, found = time.perf_counter(), []
@@ -327,7 +326,7 @@ here = measure()
 layout = Layout(options.batch_size, options.seq_l, micro_batch=options.batch_size, recompute="none")
 plan = estimate(small, layout, here)
 
-# %%
+# %% tags=["time"]
 _, _, trace = intro.train(options)
 kinds = ("F", "B", "update")
 real = sum(min(e.duration for e in trace.events if e.kind == kind) for kind in kinds)

@@ -14,9 +14,6 @@
 # **Question.** What must a training run do differently when its ranks are on different machines?
 
 # %%
-# needs: DP/ddp/intro_DDP.py, DP/ddp/flat.py, DP/ddp/hooks.py, DP/ddp/buckets.py
-# needs: DP_PP/survival/intro_survival.py, jobs/torchrun_several_nodes.sh, jobs/hello.py
-# needs: jobs/count_ranks.py
 import subprocess
 import sys
 import tempfile
@@ -148,7 +145,7 @@ def best_step(traces):
     return whole.between(*min(steps, key=lambda step: step[1] - step[0]))
 
 
-# %%
+# %% tags=["time"]
 ranks = launch(train, 2, (["flat"], [Link(100_000)], quick(10, 3)), quiet=True, checked=False)
 size, step = ranks[0][1], best_step([runs[0] for runs, _ in ranks])
 t_b = max(e.duration for e in step.events_of(0) if e.kind == "B")
@@ -172,7 +169,7 @@ predict(
 #
 # $$t_S = 2(n-1)\,\alpha + 2\,\frac{n-1}{n}\,\beta S.$$
 
-# %%
+# %% tags=["time"]
 equal = 8 * size / t_b / 1e6  # two ranks send 2 (2 - 1) / 2 = once the size
 links = [Link(equal / times, milliseconds=0.5) for times in (0.1, 0.5, 1, 2)]
 for link in links:
@@ -210,7 +207,7 @@ predict(
     "50 %: sending disappears behind computing",
 )
 
-# %%
+# %% tags=["time"]
 t_s = [link.all_reduce_seconds(size, 2) for link in links]
 for link, sending in zip(links, t_s, strict=True):
     together, hidden = rest + t_b + sending, rest + max(t_b, sending)
@@ -229,7 +226,7 @@ reveal("L18-3")
 # is lesson 09's prediction, with your machine's times and eight buckets.)
 
 
-# %%
+# %% tags=["time"]
 def on_a_link(megabits, milliseconds):
     each = [(rest + t_b * n / 8, size / 8) for n in range(1, 9)]
     ways = {"flat": 1e6, "overlap": 0.001}  # MB of a bucket
@@ -243,7 +240,7 @@ vary(on_a_link, megabits=(round(equal), 10, 50, 100, 500, 1000, 10_000), millise
 # And now for real: two ranks train both ways on each of the four links, `flat` and with your
 # `Buckets` of DP-4 (lesson 09). The line "at least" is the bound from above.
 
-# %%
+# %% tags=["time"]
 ways = ("flat", "buckets")
 done = launch(train, 2, (ways, links, quick(10, 3)), quiet=True, checked=False)
 steps = [best_step([runs[i] for runs, _ in done]) for i in range(len(links) * len(ways))]
@@ -263,7 +260,7 @@ show(curves(lines, title, x="ms to send", y="ms a step"))
 # Here is the step on the third link, where sending takes as long as backward, both ways on one
 # scale:
 
-# %%
+# %% tags=["time"]
 pictures = {"flat": flat_steps[2], "buckets": bucket_steps[2]}
 show(compare(pictures))
 
@@ -286,7 +283,7 @@ show(compare(pictures))
 # exactly as on two machines, and then the two ranks must find each other over the cable.
 
 
-# %%
+# %% tags=["time"]
 def on_two_hosts(link):
     if why := why_not() or quick("", "two launchers take a while"):
         return f"Not on this machine: {why}."

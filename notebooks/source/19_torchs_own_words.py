@@ -20,7 +20,6 @@
 # where they don't, does anything tell you?
 
 # %%
-# needs: DP_PP/torchs_words.py, docs/torch.md
 import sys
 import tempfile
 from pathlib import Path

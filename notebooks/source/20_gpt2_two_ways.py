@@ -17,9 +17,6 @@
 # This lesson is two sessions: the data in the first, the layers in the second.
 
 # %%
-# needs: gpt2/project/run_data_parallel.py, gpt2/project/utils.py, gpt2/pipeline/pipe.py
-# needs: gpt2/pipeline/by_process.py, gpt2/pipeline/model_parallel.py, gpt2/project/grammar.py
-# needs: gpt2/data_parallel/dataset.py, gpt2/project/control.py, DP_PP/intro_DP_PP.py
 import sys
 import time
 from functools import partial
@@ -103,7 +100,7 @@ check("GP-1")
 # batch of one device holds the sentences that both ranks together have in the same step. One device
 # trains on them in this order, and every second epoch we look at how it translates three sentences:
 
-# %%
+# %% tags=["training"]
 from project.control import learn, learn_on_ranks
 
 one = learn("one device", EPOCHS, SENTENCES)
@@ -144,7 +141,7 @@ predict(
 )
 
 
-# %%
+# %% tags=["time"]
 def table(**ways):
     for name, epochs in ways.items():
         for number, epoch in enumerate(epochs):
@@ -158,7 +155,7 @@ apart = abs(one[0].loss - two[0].loss)
 claim(apart < 0.1, f"the losses are {apart:.4f} apart")
 reveal("L20-1")
 
-# %%
+# %% tags=["time"]
 ratio = two[0].seconds / one[0].seconds
 print(f"two ranks take {ratio:.2f} times as long as one device")
 reveal("L20-2", ratio=ratio)
@@ -193,7 +190,7 @@ predict(
     "no: the tokens of the long sentence count more",
 )
 
-# %%
+# %% tags=["training"]
 from project import utils
 
 # A few steps of training: an untrained model finds every token equally hard.
@@ -322,7 +319,7 @@ claim(apart < 1e-4, f"gradients: {apart:.1e} apart at most")
 # The gradients are the same, so the pipeline must learn the same. Here is one epoch, on the
 # sentences of the first session:
 
-# %%
+# %% tags=["time"]
 pipeline = learn("pipeline", 1, SENTENCES)
 table(one=one[:1], pipeline=pipeline)
 apart = abs(one[0].loss - pipeline[0].loss)
@@ -333,7 +330,7 @@ claim(apart < 0.1, f"the losses are {apart:.4f} apart")
 #
 # This is what they did in the forward of that batch of 32 sentences (rank 0 is the first thread):
 
-# %%
+# %% tags=["time"]
 threads = split.transformer.h_pp.trace()
 show(threads)
 
@@ -368,7 +365,7 @@ def race(backward):
     return [1e3 * min(found) for found in times.values()]
 
 
-# %%
+# %% tags=["time"]
 for what, backward in (("forward", False), ("whole step", True)):
     turn, piped = race(backward)
     print(f"{what:10} in turn {turn:4.0f} ms, pipeline {piped:4.0f} ms, ratio {turn / piped:.2f}")
@@ -386,7 +383,7 @@ reveal("L20-5", ratio=turn / piped)
 # and the price is that everything that passes from part to part is a message. Here is one step of
 # the same blocks with the same four micro-batches, run by the executor of lesson 06:
 
-# %%
+# %% tags=["time"]
 from pipeline.by_process import one_step, together
 
 tokens = collate(rows.train[:32])["input_ids"].shape[1]
@@ -417,7 +414,7 @@ rates = {"peak": here.peak * share, "memory_bandwidth": here.memory_bandwidth * 
 machine = replace(here, node=8, launch=here.launch / share, **rates)
 blocks = ModelConfig("llama", 64, 8, 4, 4, 16, 256, 1200, 128)
 
-# %%
+# %% tags=["time"]
 found = search(blocks, machine, gpus=8, batch=16, sequence=64, recompute="none", zero=0)
 found = [e for e in found if e.layout.tp == e.layout.chunks == e.layout.micro_batch == 1]
 plans = {e.layout.dp: e.seconds for e in found}  # what our trainer runs: replicas and stages
@@ -460,7 +457,7 @@ def run_layouts(dps, steps):
     return fastest
 
 
-# %%
+# %% tags=["time"]
 ran = launch(run_layouts, 8, (tuple(plans), quick(4, 2)), quiet=True, checked=False)
 real = dict(zip(plans, map(max, zip(*ran, strict=True)), strict=True))
 for dp, planned in plans.items():

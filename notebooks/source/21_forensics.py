@@ -18,8 +18,6 @@
 # The first four cases are easy and take about forty minutes in class. The other eight are homework.
 
 # %%
-# needs: forensics/one_device.py, forensics/cases.py
-# needs: forensics/theirs/alone.py, forensics/theirs/fsdp2.py
 import sys
 
 import torch
@@ -151,7 +149,7 @@ reveal("L21-2")
 # %% [markdown]
 # An accusation names four things: which rank, which tensor, which line, which mistake.
 
-# %%
+# %% tags=["time"]
 lines = example.text.splitlines()
 line = next(n for n, text in enumerate(lines, 1) if "zero_grad" in text)
 example.accuse(rank="all", tensor="all", line=line, mistake="left over")
@@ -208,7 +206,7 @@ reveal("L21-3")
 # The scripts also differ in lines that change nothing, and some of these look suspicious. So if you
 # compare two scripts, you only get suspects, and it takes a tool to convict one.
 
-# %%
+# %% tags=["time"]
 CLASS = 1
 case = Case(1, seed=CLASS)
 log = case.run(at=2, steps=quick(8, 4))
@@ -230,7 +228,7 @@ case.disagreements()
 # noticed them.) Some mistakes don't show in every step. For example, nothing is clipped in the
 # first few. So if step 2 is right, look at step 12 with `case.run(at=12)`.
 
-# %%
+# %% tags=["time"]
 case.log()
 print(f"{case.bits_per_byte():.2f} bits per byte after {len(log)} steps")
 ends = [event.end for event in case.trace.events_of(0) if event.kind == "broadcast"]

@@ -11,42 +11,6 @@ SEED = 'f"seed {seed}, epoch {epoch}"'
 PROGRAMS = (
     Program(
         "DP-1",
-        "a sum for a mean",
-        {"flat /= world_size": "pass"},
-        says="the sum over the ranks, 4 times too large",
-    ),
-    Program(
-        "DP-1",
-        "stops at the first parameter without a gradient",
-        """
-        for p in model.parameters():
-            if p.grad is None:
-                break
-            dist.all_reduce(p.grad)
-            p.grad /= world_size
-        """,
-        says="stops at the first parameter whose p.grad is None",
-    ),
-    Program(
-        "DP-1",
-        "reduce in place of all_reduce",
-        {"all_reduce(flat": "reduce(flat, dst=0"},
-        says="only rank 0 has the mean",
-    ),
-    Program(
-        "DP-1",
-        "the weights in place of the gradients",
-        {"p.grad for p": "p.data for p"},
-        says="the weights have changed",
-    ),
-    Program(
-        "DP-1",
-        "rounded on the way",
-        {"gradient.flatten()": "gradient.flatten().float()"},
-        says="float32's accuracy",
-    ),
-    Program(
-        "DP-1",
         "one rank alone communicates",
         {"dist.all_reduce": "dist.get_rank() == 0 and dist.all_reduce"},
         says="left early",
@@ -72,25 +36,6 @@ PROGRAMS = (
         for p in model.parameters():
             p.grad, flat = flat[: p.numel()].view_as(p) / world_size, flat[p.numel() :]
         """,
-    ),
-    Program(
-        "DP-2",
-        "skips what has no gradient",
-        {"list(model.parameters())": "[p for p in model.parameters() if p.grad is not None]"},
-        says="'spare' has no gradient in this step, and was left out",
-    ),
-    Program(
-        "DP-2",
-        "new parameters",
-        """
-        for name, p in list(model.named_parameters()):
-            mean = p.detach().clone()
-            dist.all_reduce(mean)
-            new = torch.nn.Parameter(mean / world_size, requires_grad=p.requires_grad)
-            new.grad = p.grad
-            setattr(model, name, new)
-        """,
-        says="'embedding' was replaced by a new one",
     ),
     Program(
         "DP-2",

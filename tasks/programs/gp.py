@@ -23,7 +23,6 @@ PROGRAMS = (
         {"random.Random(seed).shuffle(index)": "index = [(n + seed) % samples for n in index]"},
         says="in their order",
     ),
-    Program("GP-2", "the sum", {"p.grad /= ranks": "pass"}, says="are the sum over the ranks"),
     Program("GP-2", "gradients that are none", {"p.grad is not None": "True"}, says="NoneType"),
     Program(
         "GP-3",

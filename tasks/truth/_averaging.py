@@ -3,46 +3,12 @@
 A way is a function new(rank, name, tensors of all ranks) -> the tensor that this rank then has.
 """
 
-import torch
-
 from helpers.grade.verify import same
-
-
-def some(shape, dtype, draw):
-    """Numbers to average. A single one is at least 1: a mean that is nearly 0 is all rounding."""
-    drawn = torch.randn(shape, generator=draw, dtype=torch.float64)
-    return (drawn if drawn.ndim else 1 + drawn.abs()).to(dtype)
 
 
 def mean(rank, name, tensors):
     """As one device computes it."""
     return (sum(t.double() for t in tensors) / len(tensors)).to(tensors[0].dtype)
-
-
-def ways(what, place, ranks):
-    """{sentence: way}. what, place: the words for one of the tensors, and for where it is kept."""
-    total = f"the {what}s are the sum over the ranks, {ranks} times too large on {ranks} ranks: "
-    known = {
-        total + "divide by world_size after the all_reduce": lambda r, name, ts: sum(ts),
-        f"the {what}s are divided twice: by world_size before the all_reduce and again after it; "
-        "do it once": lambda r, name, ts: sum(ts) / ranks**2,
-        f"every rank still has its own {what}s: the mean was never written back into {place} "
-        "(assigning to a loop variable changes no tensor; use copy_, or divide in place)": (
-            lambda r, name, ts: ts[r]
-        ),
-        f"every rank has its own {what}s divided by world_size: nothing was communicated, the "
-        "all_reduce is missing": lambda r, name, ts: ts[r] / ranks,
-    }
-    for other in {2, 3, 8} - {ranks}:
-        sentence = f"the {what}s look divided by {other}, where world_size is {ranks}"
-        known[sentence] = lambda r, name, ts, n=other: sum(ts) / n
-    for name, fold in (("MAX", torch.amax), ("MIN", torch.amin), ("PRODUCT", torch.prod)):
-        sentence = f"all_reduce took ReduceOp.{name}: a mean needs ReduceOp.SUM"
-        known[sentence] = lambda r, n, ts, fold=fold: fold(torch.stack(ts), 0)
-        known[f"{sentence}, then a division"] = lambda r, n, ts, fold=fold: (
-            fold(torch.stack(ts), 0) / ranks
-        )
-    return known
 
 
 def why(own, seen, place):

@@ -6,7 +6,8 @@ import torch
 
 from helpers.grade.verify import same
 from helpers.grid import Grid
-from tasks.truth import _averaging
+from tasks import _averaging
+from tasks.truth._averaging import why
 
 RANKS = 4
 # Two pipelines of two stages, then four of one: a 2 that is written into the code shows.
@@ -116,7 +117,7 @@ def explain(case, seen):
         )
     group = group_of(case, 0)
     before = [{name: gradient for name, (_, gradient) in case[1][r].items()} for r in group]
-    return _averaging.why(before, [seen[r]["gradient"] for r in group], "p.grad")
+    return why(before, [seen[r]["gradient"] for r in group], "p.grad")
 
 
 def stopped(sentence):

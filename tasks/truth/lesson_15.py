@@ -49,7 +49,7 @@ PREDICTIONS = {
         right="C",
         because="with these constants, it's 30.7 tokens per parameter.",
         wrong={
-            "A": "You'd think so, since it's the same paper. Read on.",
+            "A": "You'd think so, since the law is of the same paper. Read on.",
             "B": "At 10 tokens per parameter, one percent more tokens would still gain more than "
             "one percent more parameters.",
         },

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.grade.task import ROOT
-from helpers.parallel.context import visible
+from helpers.parallel.context import token_loss, visible
 from helpers.ranks import launch
 from helpers.trace import Recorder
 from simplellm.blocks import attend
@@ -83,3 +83,59 @@ def test_every_way_is_one_device(ranks):
         assert {name for _, name in found} >= {"ulysses", "ring, zigzag", "gather, contiguous"}
         for case, differences in found.items():
             assert max(differences) < TOLERANCE, (case, differences)
+
+
+def in_half_precision(dtype):
+    """On a rank: of each way and result, the error against one device in float64, and SDPA's; what
+    is told about dropout and a past; and whether the loss of many tokens adds up."""
+    sys.path[:0] = [str(ROOT / "CP/ring"), str(ROOT / "CP/ulysses")]
+    from heads import gathered_attention, ulysses_attention
+    from online import Recomputed
+    from ring_attention import Ring, ring_attention
+
+    rank, ranks, length = dist.get_rank(), dist.get_world_size(), 512
+    values = torch.Generator().manual_seed(3)
+    drawn = [torch.randn(1, 4, length, 16, generator=values).to(dtype) for _ in range(4)]
+    *given, gradient = drawn
+    positions = list(torch.arange(length).chunk(ranks))
+    mine, everything = positions[rank], torch.arange(length)
+    right = one_device(*(t.double() for t in given), None, gradient.double())
+    ring = Ring(recorder=Recorder(rank, enabled=False))
+    ways = {
+        "ring": ring_attention(ring, positions),
+        "ulysses": ulysses_attention(None),
+        "gather": gathered_attention(None, positions),
+    }
+
+    def errors(mix, mine):
+        parts = [t[:, :, mine].clone().requires_grad_() for t in given]
+        out = mix(*parts)
+        results = out, *torch.autograd.grad(out, parts, gradient[:, :, mine])
+        assert {result.dtype for result in results} == {dtype}
+        pairs = zip(results, right, strict=True)
+        return [((a - b[:, :, mine]).norm() / b[:, :, mine].norm()).item() for a, b in pairs]
+
+    mask = visible(everything, everything)
+    found = {name: errors(mix, mine) for name, mix in ways.items()}
+    found["recomputed"] = errors(lambda *qkv: Recomputed.apply(*qkv, lambda: mask), everything)
+    said = []
+    for mix in ways.values():
+        for asked in ({"dropout": 0.5}, {"causal": False}):
+            try:
+                said.append(f"no error: {mix(*(t[:, :, mine] for t in given), **asked).shape}")
+            except ValueError as error:
+                said.append(str(error))
+    logits = torch.randn(8, 512, 50, generator=values).to(dtype)
+    targets = torch.randint(50, (8, 512), generator=values)
+    loss = token_loss(logits, targets, targets.numel())
+    exact = token_loss(logits.double(), targets, targets.numel())
+    return found, errors(attend, everything), said, (loss / exact - 1).item()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_summed_in_float32_and_dropout_is_refused(dtype):
+    for found, torchs, said, loss in launch(in_half_precision, 4, (dtype,), quiet=True):
+        for way, errors in found.items():
+            assert all(a < 1.5 * b for a, b in zip(errors, torchs, strict=True)), (way, torchs)
+        assert len(said) == 6 and all("drops nothing and is causal" in each for each in said), said
+        assert abs(loss) < 1e-5

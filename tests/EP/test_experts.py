@@ -191,6 +191,33 @@ def test_zero_1_is_one_device():
             assert same(right[name], weight), name
 
 
+def biases_of_two_forwards():
+    """On a rank: the bias after a step of two forwards, and by all its counts at once."""
+    ep, rank = script(), dist.get_rank()
+    case = {"ep": 1, "way": "as drawn", "seed": 2, "rows": 1, "sizes": Experts(6, 2)}
+    net = make(case)
+    counts = 0
+    for forward in range(2):
+        net(tokens(case, 2 * forward + rank))
+        counts = counts + torch.stack([layer.routing.wanted for layer in moe_layers(net)])
+    last = torch.stack([layer.routing.wanted for layer in moe_layers(net)])
+    for sums in (counts, last):
+        dist.all_reduce(sums)
+    ep.balance_after(net, rate=1.0)
+    found = torch.stack([layer.router.bias for layer in moe_layers(net)])
+
+    def moves(sums):
+        return torch.sign(sums.double().mean(1, keepdim=True) - sums)
+
+    return found, moves(counts), moves(last), [layer.wanted for layer in moe_layers(net)]
+
+
+def test_the_bias_follows_all_forwards_of_a_step():
+    for found, right, last, left in launch(biases_of_two_forwards, 2, quiet=True, timeout=400):
+        assert torch.equal(found, right) and not torch.equal(right, last)
+        assert left == [0, 0]
+
+
 def train_and_send_what_does_not_fit(runs):
     ep = script()
     losses = [

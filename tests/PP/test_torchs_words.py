@@ -310,6 +310,18 @@ def found(name):
     return False
 
 
+def test_each_name_of_torchtitan_stands_beside_the_commit_in_which_it_was_read():
+    page = (ROOT / "docs" / "torch.md").read_text(encoding="utf-8")
+    rows = page[page.index("| torchtitan, under") :].split("\n\n")[0].splitlines()
+    read = ""
+    for row in rows:
+        _, _, files, names, _ = row.split("|")
+        assert re.match(r" `[\w/.]+` at `[0-9a-f]{8}`", files), f"no commit: {row}"
+        read += names
+    for name in re.findall(r"`([\w.]+)`", " ".join(row[6] for row in dictionary())):
+        assert name == "torchrun" or f"`{name}`" in read, f"{name} is in no file of torchtitan's"
+
+
 @pytest.mark.parametrize("row", dictionary(), ids=lambda row: row[0])
 def test_every_name_of_the_dictionary_exists(row):
     assert len(row) == 7

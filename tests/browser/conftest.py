@@ -10,6 +10,7 @@ The server runs on a copy of the project, with settings of its own, on a port th
 chose. The browser is the one of this machine; it reaches nothing but 127.0.0.1.
 """
 
+import functools
 import json
 import os
 import secrets
@@ -18,10 +19,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,6 +34,7 @@ import pytest
 from bench.timeline import program
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools"))
 SCREENSHOTS = ROOT / "build/screenshots"
 NOT_COPIED = ("build", "tests", "__pycache__", "*.egg-info", ".*")
 PATIENCE = 120  # seconds for any one thing: the first start after an installation is slow
@@ -156,6 +160,40 @@ def browser():
     with sync_playwright() as play:
         yield (started := play.chromium.launch(executable_path=path, args=BROWSER_FLAGS))
         started.close()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """(address, the server) of the site, as any web server would serve it."""
+    from pages.write import write_site
+
+    folder = tmp_path_factory.mktemp("site")
+    write_site(ROOT, folder / "lab")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/lab/", server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page of a new visitor; whatever it complains of fails the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page, bad = context.new_page(), []
+    page.set_default_timeout(1000 * PATIENCE)
+    page.on("pageerror", lambda error: bad.append(str(error)))
+    page.on("console", lambda said: bad.append(said.text) if said.type == "error" else None)
+    ours = "http://127.0.0.1:", "data:", "blob:"
+    page.on("request", lambda r: None if r.url.startswith(ours) else bad.append(r.url))
+    yield page
+    context.close()
+    assert bad == []
 
 
 @pytest.fixture(scope="session")

@@ -187,3 +187,66 @@ def test_it_fits_every_screen(game, size, theme):
     assert page.locator(".play").get_attribute("data-theme") == theme
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert wide <= 0  # the lanes scroll, the page doesn't
+
+
+def test_no_plan_is_lost_by_another_level_empty_a_link_or_a_reload(game):
+    page = game("#level=cap")
+    boxes = "document.querySelectorAll('.play-box').length === {}"
+    place(page, "0F0")
+    place(page, "0F1")
+    page.get_by_label("level", exact=True).select_option("gpipe")
+    page.wait_for_function("document.querySelectorAll('.play-lane').length === 4")
+    place(page, "0F0")
+    page.get_by_label("level", exact=True).select_option("cap")
+    page.wait_for_function(boxes.format(2))
+    page.get_by_label("empty lanes").click()
+    page.wait_for_function(boxes.format(0))
+    page.reload()
+    page.wait_for_selector(".play-lane")
+    page.get_by_label("undo").click()
+    page.wait_for_function(boxes.format(2))
+    place(page, "1F0")
+    page.evaluate("location.hash = '#level=one&plan=F0___'")
+    page.wait_for_function(boxes.format(1))
+    page.go_back()
+    page.wait_for_function(boxes.format(3))  # what stood there, and not the link's empty lanes
+    for _ in range(2):
+        page.get_by_label("undo").click()  # over the link, to the same
+    page.wait_for_function(boxes.format(3))
+    assert plan(page) == [["0F0", "0F1"], ["1F0"], []] and page.errors == []
+
+
+def test_a_cost_of_ones_own_is_a_number_or_refused(game):
+    page = game("#level=own")
+    field = page.locator("[name=latency]")
+    for text, words in [
+        ("2,5", "Message (s): Write a decimal point"),
+        ("1e999", "Message (s): Write a number"),
+        ("", "Message (s): Write a number"),
+        ("-1", "Latency=-1: choose from 0 to 100"),
+    ]:
+        field.fill(text)
+        field.press("Tab")
+        said(page, words)
+    field.fill("2.5")
+    field.press("Tab")
+    page.wait_for_function("document.querySelector('[name=latency]').value === '2.5'")
+    page.wait_for_function("!document.querySelector('.play-refused')")
+    assert page.errors == []
+
+
+def test_what_the_coach_warns_of_looks_other_than_what_it_advises(game):
+    page = game("#level=cap&plan=F0-F1-F2_F0-F1-F2_F0")
+    page.get_by_label("help", exact=True).select_option("coach")
+    said(page, "real choice")
+    advised, warned = page.locator(".play-about"), page.locator(".play-worse")
+    assert advised.count() > 0 and warned.count() > 0
+    assert not set(advised.all_inner_texts()) & set(warned.all_inner_texts())
+
+
+def test_a_copied_link_holds_no_secret(game):
+    page = game("#level=cap&plan=F0__")
+    page.get_by_label("copy a link").click()
+    page.locator(".play-shared").wait_for()
+    shared = page.locator(".play-shared").inner_text()
+    assert shared == 'python -m helpers.play "#level=cap&plan=F0__"'

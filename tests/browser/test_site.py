@@ -1,53 +1,8 @@
 """The site in a browser: read, predict, play, explore, solve; and all of it without a network."""
 
-import functools
-import sys
-import threading
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-
-import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tools"))
 LESSON = "lessons/06_micro_batches.html"
-SLOW = 120_000  # ms
 LOOP = "async def basic(model):\n    while True:\n        pass\n"
 WRONG = "async def basic(model):\n    model.load_weights(7)\n    return model\n"
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """(address, the server) of the site, as any web server would serve it."""
-    from pages.write import write_site
-
-    folder = tmp_path_factory.mktemp("site")
-    write_site(ROOT, folder / "lab")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/lab/", server
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture
-def page(browser):
-    """A page of a new visitor; whatever it complains of fails the test."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page, bad = context.new_page(), []
-    page.set_default_timeout(SLOW)
-    page.on("pageerror", lambda error: bad.append(str(error)))
-    page.on("console", lambda said: bad.append(said.text) if said.type == "error" else None)
-    ours = "http://127.0.0.1:", "data:", "blob:"
-    page.on("request", lambda r: None if r.url.startswith(ours) else bad.append(r.url))
-    yield page
-    context.close()
-    assert bad == []
 
 
 def test_a_lesson_is_read_predicted_and_its_timelines_live(site, page):

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.grade import page
 from helpers.grade.marks import replace_regions
-from helpers.grade.task import ROOT, all_tasks, tasks_of
+from helpers.grade.task import ROOT, Task, all_tasks, tasks_of
 
 TASKS = all_tasks()
 IDS = sorted(task.id for task in TASKS)
@@ -74,7 +74,8 @@ def test_a_lesson_asks_for_each_of_its_tasks():
         path.name[:2]: nbformat.read(path, as_version=4).cells
         for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")
     }
-    for task in (task for task in TASKS if task.notebook in LISTED):
+    assert set(LISTED) >= {task.notebook for task in TASKS} != set()
+    for task in TASKS:
         ((number, place),) = (
             (number, place)
             for number, cells in lessons.items()
@@ -98,21 +99,79 @@ def rows_of(plan: str) -> list[list[str]]:
 def test_the_plan_of_a_term_has_every_lesson_and_every_task_once():
     rows = rows_of("A term")
     lessons = re.findall(r"\b\d\d\b", " ".join(row[1] for row in rows))
-    text = " ".join(row[2] for row in rows)
-    for lab, first, last in re.findall(r"([A-Z]+-P?)(\d) to [A-Z]+-P?(\d)", text):
-        text += "".join(f" {lab}{number}" for number in range(int(first) + 1, int(last)))
+    ids = [task.id for row in rows for task in named(row[2])]
     assert sorted(lessons) == sorted(LISTED)
-    assert sorted(re.findall(r"\b[A-Z]+(?:-[A-Z]+)?-P?\d\b", text)) == IDS
+    assert sorted(ids) == IDS
     assert [int(row[0]) for row in rows] == list(range(1, 13))
     assert max(int(row[0]) for row in rows if "PZ" in row[2]) < 11  # not only in the last weeks
+
+
+def named(text: str) -> list[Task]:
+    """The tasks that a text names, each as often, also as a range such as "PF-1 to PF-5"."""
+    for lab, first, last in re.findall(r"([A-Z]+-P?)(\d) to [A-Z]+-P?(\d)", text):
+        text += "".join(f" {lab}{number}" for number in range(int(first) + 1, int(last)))
+    tasks = {task.id: task for task in TASKS}
+    return [tasks[task_id] for task_id in re.findall(r"\b[A-Z]+(?:-[A-Z]+)?-P?\d\b", text)]
+
+
+def minutes_of(tasks: list[Task]) -> int:
+    return sum(task.minutes for task in tasks)
+
+
+def times_of(lesson: str) -> list[int]:
+    """The minutes of reading, tasks and machine, as the lesson says in its second line."""
+    (path,) = (ROOT / "notebooks" / "source").glob(f"{lesson}_*.py")
+    line = re.search(r"Reading (\d+) minutes? · tasks (\d+) · machine", path.read_text("utf-8"))
+    return [int(number) for number in line.groups()]
+
+
+def test_the_minutes_of_a_term_are_those_of_its_tasks():
+    homework = [row[2].partition("Contest")[0] for row in rows_of("A term")]
+    minutes = [minutes_of(named(text)) for text in homework]
+    assert [int(row[3]) for row in rows_of("A term")] == minutes
+    assert round(sum(minutes) / len(minutes) / 60) == 2 and max(minutes) <= 4 * 60
+    contest = minutes_of(task for task in TASKS if task.id.startswith("PZ-P"))
+    assert round(contest / 60) == 8  # "a pair about eight hours"
 
 
 def test_the_plans_of_a_lesson_and_of_a_day_fill_their_time():
     for plan, minutes in (("Ninety minutes", 90), ("A day", 360)):
         assert sum(int(row[0]) for row in rows_of(plan)) == minutes
-    for row in rows_of("A day"):  # no task that can't be done in its time
-        ids = re.findall(r"\b(?:RC|DP|PP)-\d\b", row[1].partition("(")[0])
-        assert sum(task.minutes for task in TASKS if task.id in ids) <= int(row[0])
+        for row in rows_of(plan):  # no task that can't be done in its time
+            assert minutes_of(named(row[1].partition("(")[0])) <= int(row[0])
+    assert any(named(row[1].partition("(")[0]) for row in rows_of("A day"))
+    for minutes, what in rows_of("A day"):
+        lessons, short = re.findall(r"\b\d\d\b", what), "in twenty minutes" in what
+        if "by choice" in what:
+            for lesson in lessons:
+                first = next(task for task in TASKS if task.notebook == lesson)
+                assert 20 + first.minutes <= int(minutes), lesson
+        else:
+            reading = sum(20 if short else times_of(lesson)[0] for lesson in lessons)
+            assert reading + minutes_of(named(what.partition("(")[0])) <= int(minutes), what
+
+
+def test_the_manual_names_the_lessons_that_have_more_tasks_as_homework():
+    longer = [
+        lesson
+        for lesson in sorted(LISTED)
+        if minutes_of(task for task in TASKS if task.notebook == lesson) > times_of(lesson)[1]
+    ]
+    text = (ROOT / page.TEACHING).read_text(encoding="utf-8")
+    assert f"Lessons {' and '.join(longer)} have more tasks below *Homework*" in text
+
+
+def test_a_session_gives_each_of_its_tasks_the_minutes_it_needs():
+    text = (ROOT / "docs" / "teaching" / "sessions.md").read_text(encoding="utf-8")
+    rows = [(int(at), what) for at, what in re.findall(r"^\| (\d+) \| (.*) \|$", text, re.M)]
+    given = {
+        task.id: after - at
+        for (at, what), (after, _) in zip(rows, rows[1:], strict=False)
+        for task in named(re.split(r"below|;", what)[0])
+    }
+    assert given.keys() == {"RC-2", "PP-2", "DP-5"}
+    for task in TASKS:
+        assert given.get(task.id, task.minutes) >= task.minutes, task.id
 
 
 def test_no_oral_question_is_of_a_task_that_is_not_there_and_no_task_has_two():

@@ -81,11 +81,16 @@ def test_the_record_is_the_users_own_and_not_in_this_folder(monkeypatch, tmp_pat
     assert found.is_relative_to(tmp_path) and found.name == "progress.json"
 
 
-def test_minutes_from_the_first_look_to_the_pass(path, task, tmp_path, monkeypatch):
+@pytest.mark.parametrize("hours", [None, 9, -5], ids=["no offset", "Tokyo", "New York"])
+def test_minutes_from_the_first_look_to_the_pass(path, task, tmp_path, monkeypatch, hours):
     record.remember(Verdict(task, "not done"), tmp_path)
     assert record.read_record(path) == {}
     facts = json.loads(path.read_text())
-    met = datetime.datetime.now() - datetime.timedelta(minutes=25)
+    met = datetime.datetime.now().astimezone() - datetime.timedelta(minutes=25)
+    if hours is None:  # as records were written once
+        met = met.replace(tzinfo=None)
+    else:  # before a journey, or before the clocks went back
+        met = met.astimezone(datetime.timezone(datetime.timedelta(hours=hours)))
     facts["times"]["T-1"]["met"] = met.isoformat(timespec="seconds")
     path.write_text(json.dumps(facts))
     for kind in ("mistake", "pass", "pass"):

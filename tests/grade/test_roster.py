@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 
 import pytest
 
@@ -73,6 +74,37 @@ def test_minutes_late_and_the_best_of_the_first_two(tmp_path):
     assert [row["points"] for row in rows] == ["4", "4", "", "", "4"]
     assert rows[2]["note"] == "handed in nothing" and rows[4]["submission"] == "'=evil"
     assert [rows[3][head] for head in ("name", "id")] == ["'=1+1", "'@z4"]
+
+
+@pytest.fixture(params=["UTC0", "EST5", "JST-9"])
+def zone(request, monkeypatch):
+    """The clock of a machine elsewhere, as POSIX writes its zone."""
+    if not hasattr(time, "tzset"):
+        pytest.skip("this system sets its zone by other means")
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", request.param)
+        time.tzset()
+        yield request.param
+    time.tzset()
+
+
+def test_what_has_no_date_counts_last_in_every_time_zone(zone, tmp_path):
+    people = read_roster(write(tmp_path, OWN))
+    grades = [one("ada-2", 0), one("ada-1", 4, "2026-10-12T10:00"), one("ada-3", 9)]
+    assign({"submissions": grades}, people, moment("2026-10-12T09:58"), most=1)
+    assert [each["name"] for each in people[0].attempts] == ["ada-1", "ada-2", "ada-3"]
+    assert people[0].late == [2, None, None] and people[0].counted["name"] == "ada-1"
+
+
+def test_the_first_and_the_last_time_are_read_in_every_time_zone(zone):
+    assert moment("0001-01-01T00:00Z") < moment("2026-10-12T23:59") < moment("9999-12-31T23:59Z")
+
+
+@pytest.mark.parametrize("zone", ["EST5"], indirect=True)
+@pytest.mark.parametrize("text", ["9999-12-31T23:59", "tomorrow", ""])
+def test_what_is_not_a_time_is_told_so(zone, text):
+    with pytest.raises(ValueError, match=f"^{text!r} is not a time: write it like 2026-10-12T23"):
+        moment(text)
 
 
 def test_canvas_gets_its_own_columns_back(tmp_path):

@@ -237,6 +237,15 @@ def test_a_folder_is_written_whole_and_replaced_whole(tmp_path):
     assert contents(out) == first and list(out.parent.iterdir()) == [out]
 
 
+def test_where_the_folder_is_published_its_history_stays(tmp_path):
+    out = tmp_path / "course"
+    write_folder(out, FILES)
+    (out / ".git").mkdir()
+    (out / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    write_folder(out, {"a.txt": FILES["a.txt"]})
+    assert sorted(contents(out)) == [".git/HEAD", MARKER, "a.txt"]
+
+
 @pytest.mark.parametrize("marker", [None, "", "[]", '{"files": 3}'])
 @pytest.mark.parametrize("force", [False, True])
 def test_never_replaces_a_folder_of_somebody_else(tmp_path, marker, force):

@@ -156,7 +156,7 @@ def test_a_forged_answer_ends_the_check_in_its_time(tmp_path, monkeypatch, words
     command = [sys.executable, "-c", program]
     monkeypatch.setattr(subprocess, "Popen", lambda old, **more: popen(command, **more))
     monkeypatch.setattr(submission, "MARGIN_S", 1)
-    workshop = _Workshop(tmp_path, tmp_path, confined=False)
+    workshop = _Workshop(tmp_path, confined=False)
     try:
         workshop.wait()
         with pytest.raises(WorkFailed, match=words):

@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 
+from helpers.grade.example import programs_of
 from helpers.grade.parcel import pack, unpack
 from helpers.grade.task import ROOT, load_module, load_task, load_truth, task_ids
 from helpers.grade.verify import draw, mistakes, same, verify
@@ -30,7 +31,10 @@ def drawn(task_id):
 
 
 def test_every_task_has_a_truth_and_every_truth_a_task():
-    assert IDS == task_ids() and len(IDS) == len(WRITTEN)
+    """Or mutants: tests/tasks/test_references.py has those."""
+    named = [i for i in task_ids() if hasattr(load_truth(load_task(i)), "MUTANTS")]
+    assert IDS and len(IDS) == len(WRITTEN)
+    assert sorted(IDS + named) == sorted(task_ids())
 
 
 @pytest.mark.parametrize("task_id", IDS)
@@ -50,7 +54,7 @@ def test_its_facts(task_id):
 def test_its_cases_are_plain_data_and_drawn_anew(task_id):
     _, truth, drawn_cases = drawn(task_id)
     for seed, cases in drawn_cases.items():
-        assert same(cases, unpack(pack(cases)), 0.0)
+        assert cases and same(cases, unpack(pack(cases)), 0.0)
         assert same(list(truth.cases(seed)), list(truth.cases(seed)), 0.0), "one seed, two draws"
         if hasattr(truth, "truth"):
             observed = [truth.truth(case) for case in cases]
@@ -60,6 +64,8 @@ def test_its_cases_are_plain_data_and_drawn_anew(task_id):
 @pytest.mark.parametrize("task_id", IDS)
 def test_each_mistake_has_its_own_sentence(task_id):
     task, truth, drawn_cases = drawn(task_id)
+    # What is no mistake of arithmetic stands among the programs, which run on ranks.
+    assert mistakes(truth) or any(program.says for program in programs_of(task))
     for cases in drawn_cases.values():  # in none of which two of them coincide: `draw` sees to that
         for sentence, mistake in mistakes(truth).items():
             said = verify(truth, cases, [mistake(case) for case in cases], task.ranks)

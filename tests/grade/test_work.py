@@ -106,7 +106,7 @@ def test_a_folder_with_the_name_of_the_file_is_no_file(small, task, tmp_path):
         ("import sys\nsys._getframe().f_back\n", "peek", "lab/work.py uses f_back, which reads"),
         ("from inspect import currentframe\n", "peek", "lab/work.py uses currentframe"),
         ("import gc\ngetattr(gc, 'get_objects')\n", "peek", "lab/work.py uses get_objects"),
-        ("-" * 99_999, "syntax", "lab/work.py cannot be read as Python: MemoryError"),
+        ("-" * 99_999, "syntax", "lab/work.py cannot be read as Python: "),
         (None, "no file", "there is no file lab/work.py"),
         ("folder", "no file", "lab/work.py"),
         ("def add_two():\n    pass\n", "no function", "lab/work.py has no function add_one"),
@@ -123,6 +123,7 @@ def test_what_cannot_be_run(small, task, text, kind, words):
     with pytest.raises(WorkFailed) as caught:
         look_at(small.work, task)
     assert caught.value.kind == kind and caught.value.sentence.startswith(words)
+    assert not caught.value.sentence.endswith(" ")  # Python's own reason differs between versions
 
 
 def test_a_stub_anywhere(small, task):
@@ -249,8 +250,8 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("system", ["linux"] if sys.platform == "linux" else [])
-def test_memory_that_is_shared_counts_once(system):
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells what processes share")
+def test_memory_that_is_shared_counts_once():
     # A bare interpreter: the share that a large one has in its libraries changes with every
     # other program that loads or leaves them.
     command = [sys.executable, "-IS", "-c", SHARES]

@@ -10,7 +10,7 @@ sys.path.append(str(REPOSITORY / "tools"))  # where the builder finds its parts 
 
 from lessons.book import Book  # noqa: E402
 
-LESSON = """
+LESSON = """\
 # %% [markdown]
 # # Halving
 #
@@ -21,8 +21,9 @@ LESSON = """
 # **Question.** How often can 8 be halved?
 
 # %%
-# needs: data/*.txt
+import sys
 from helpers.lesson import predict, reveal, show
+sys.path[:0] = ["../lab"]
 
 predict("L00-1", "How often?", "twice", "three times")
 
@@ -44,6 +45,11 @@ show(figure, alt="The line falls from 8 to 1.")
 # ## What to remember
 # Three times.
 
+# %% tags=["time"]
+from time import perf_counter
+
+print("since the start:", perf_counter())
+
 # %%
 halves(2) == [2, 1]
 """
@@ -54,27 +60,22 @@ from helpers.lesson.asked import Prediction
 PREDICTIONS = {"L00-1": Prediction("B", "8, 4, 2, 1.", {"A": "4 is not the end."})}
 """
 
-MODULE = """
+SCRIPT = """
 def halves(n):
-    from tables.small import STOP
-
-    return [n] if n <= STOP else [n, *halves(n // 2)]
+    return [n] if n <= 1 else [n, *halves(n // 2)]
 """
 
 
 @pytest.fixture
 def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Book:
-    """The lesson `00_halving`, which imports a module that imports a package; it needs a file."""
+    """The lesson `00_halving`, which imports a script of its own lab."""
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     files = {
         "notebooks/source/00_halving.py": LESSON,
-        "notebooks/numbers_here.py": MODULE,
+        "lab/numbers_here.py": SCRIPT,
+        "lab/build/made.py": "",
         "tasks/truth/lesson_00.py": TRUTH,
-        "notebooks/tables/__init__.py": "",
-        "notebooks/tables/small.py": "STOP = 1\n",
-        "notebooks/tables/assets/small.txt": "1\n",
-        "notebooks/unused.py": "",
-        "data/eight.txt": "8\n",
+        "elsewhere.py": "",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

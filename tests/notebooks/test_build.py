@@ -8,6 +8,7 @@ from nbformat import NotebookNode
 
 from lessons.book import LessonFailed, books, read_source
 from lessons.build import why_stale
+from lessons.digest import digest
 from lessons.execute import clean, execute
 from notebooks import main
 
@@ -44,26 +45,28 @@ def build(book, *arguments):
 def test_a_lesson_is_built_once_and_again_only_after_a_change(book, capsys):
     assert build(book) == 0
     first = book.notebook.read_bytes()
-    assert "00_halving: executed in" in capsys.readouterr().out
+    assert capsys.readouterr().out.startswith("00_halving: running …\n00_halving: written after")
 
     assert build(book) == 0
     assert capsys.readouterr().out == "00_halving: up to date\n"
 
+    change(book.source, 'print("since the start:", perf_counter())', "perf_counter() > 0")
+    assert build(book) == 0
+    second = book.notebook.read_bytes()
     assert build(book, "--force") == 0
-    assert book.notebook.read_bytes() == first, "the same source must give the same bytes"
+    assert book.notebook.read_bytes() == second, "the same source must give the same bytes"
 
     notebook = nbformat.read(book.notebook, as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert [cell.execution_count for cell in code] == [1, 2, 3, 4]
+    assert [cell.execution_count for cell in code] == [1, 2, 3, 4, 5]
     assert code[1].outputs[0].text == "[8, 4, 2, 1]\n"
     assert code[1].outputs[-1].data["text/plain"] == "4"
     (picture,) = code[2].outputs
     assert set(picture.data) == {"image/png", "text/plain"}
     assert picture.metadata["image/png"] == {"alt": "The line falls from 8 to 1.", "width": 288}
-    assert all(cell.metadata == {} for cell in notebook.cells)
+    assert [cell.metadata for cell in code] == [{}, {}, {}, {"tags": ["time"]}, {}]
     assert set(notebook.metadata) == {"kernelspec", "language_info", "lab"}
-    assert "needs: data" not in first.decode(), "a needs line is for the builder only"
     assert str(book.root) not in first.decode()
 
 
@@ -76,10 +79,10 @@ def test_check_says_what_is_stale_and_why(book, capsys):
     assert build(book, "--check") == 0
     assert capsys.readouterr().out == "All 1 notebooks are up to date.\n"
 
-    change(book.folder / "tables/small.py", "1", "2")
+    change(book.root / "lab/numbers_here.py", "<= 1", "<= 2")
     assert build(book, "--check") == 1
-    assert "00_halving: something it imports or names has changed" in capsys.readouterr().out
-    change(book.folder / "tables/small.py", "2", "1")
+    assert "00_halving: its scripts or questions have changed" in capsys.readouterr().out
+    change(book.root / "lab/numbers_here.py", "<= 2", "<= 1")
 
     change(book.source, "Three times", "3 times")
     assert build(book, "--check") == 1
@@ -89,6 +92,39 @@ def test_check_says_what_is_stale_and_why(book, capsys):
     shutil.copy(book.notebook, book.folder / "99_lost.ipynb")
     assert build(book, "--check") == 1
     assert capsys.readouterr().out == "99_lost: it has no source; remove it\n"
+
+
+def test_a_change_of_words_or_tags_alone_keeps_the_outputs(book, capsys):
+    build(book)
+    committed = book.notebook.read_text(encoding="utf-8")
+    book.notebook.write_text(committed.replace("[8, 4, 2, 1]", "[as it was]"), encoding="utf-8")
+    change(book.source, "Three times", "3 times")
+    change(book.source, '["time"]', '["training"]')
+    capsys.readouterr()
+    assert build(book) == 0
+    assert "running" not in capsys.readouterr().out
+    text = book.notebook.read_text(encoding="utf-8")
+    assert "[as it was]" in text and "3 times" in text and '"training"' in text
+    assert build(book, "--check") == 0
+
+    change(book.source, "len(halves(8))", "len(halves(4))")
+    assert build(book) == 0
+    assert "[as it was]" not in book.notebook.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["lab/numbers_here.py", "tasks/truth/lesson_00.py"])
+def test_the_digest_follows_the_lessons_own_files_alone(book, name):
+    def now():
+        return digest(book, read_source(book.source))
+
+    before = now()
+    for other in ("elsewhere.py", "lab/build/made.py"):
+        (book.root / other).write_text("# changed\n", encoding="utf-8")
+    path = book.root / name
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))  # as Windows ends lines
+    assert now() == before
+    path.write_bytes(path.read_bytes() + b"# changed\r\n")
+    assert now() != before
 
 
 @pytest.mark.parametrize(
@@ -103,8 +139,7 @@ def test_check_says_what_is_stale_and_why(book, capsys):
         ("len(halves(8))", "import os; os._exit(1)", "cell 3 ended its kernel"),
         ("print(halves(8))", "import sys; print(1, file=sys.stderr)", "writes to standard error"),
         ("## What to", "## How to", "no heading '## What to remember'"),
-        ("halves(2) ==", "halves(", "00_halving.py, line 36: '(' was never closed"),
-        ("data/*.txt", "data/*.csv", "'# needs: data/*.csv' matches no file of the repository"),
+        ("halves(2) ==", "halves(", "cell 7 failed at `halves( [2, 1]`: SyntaxError: "),
     ],
 )
 def test_a_failed_build_says_where_and_why_and_leaves_the_old_notebook(book, capfd, old, new, said):

@@ -10,6 +10,7 @@ from lessons.book import read_source
 from lessons.rules import MOST_BYTES, output_faults, source_faults
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+ELSEWHERE = "/".join(["", "home", "no-such-person", "lab"])  # no clone of the lab lies there
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
         ("## What to remember", "## End", "no heading '## What to remember'"),
         ("**Question.**", "We have\n# 1. **Question.**", "this line would become a list"),
         ("print(halves(8))", "x = 1\n\n" * 15, "cell 3 has 18 lines of code, more than 15"),
+        ('["time"]', '["tme"]', "cell 6 has the tag 'tme': use time or training"),
     ],
 )
 def test_a_source_that_breaks_a_rule(book, old, new, said):
@@ -59,14 +61,14 @@ def test_a_question_without_its_truth(book, file, old, new, said):
 
 
 def test_a_task_stands_where_its_turn_is(book):
-    for name in ("dp_1.py", "truth/dp_1.py"):
-        (book.root / "tasks" / name).write_text((REPOSITORY / "tasks" / name).read_text())
+    name = "tasks/dp_1.py"
+    (book.root / name).write_bytes((REPOSITORY / name).read_bytes())
     said = asking_faults(book, read_source(book.source))
     assert said == []
     cells = (
         '\n# %% [markdown]\n# ### Your turn: DP-1 · 9 minutes · 10 points\n\n# %%\ncheck("DP-1")\n'
     )
-    book.source.write_text(book.source.read_text() + cells)
+    book.source.write_text(book.source.read_text(encoding="utf-8") + cells, encoding="utf-8")
     said = "; ".join(asking_faults(book, read_source(book.source)))
     assert "'### Your turn: DP-1 · 15 minutes · 10 points' in a text that names DP/grad" in said
     assert "check('DP-1') belongs to another lesson" in said
@@ -94,7 +96,7 @@ def shown(**data):
         ({"html": "<svg></svg>"}, "its <svg> or <script> is hidden until the notebook is run"),
         ({"html": "<script></script>"}, "its <svg> or <script> is hidden"),
         ({"application/vnd.jupyter.widget-view+json": {}}, "shows a live widget: use show(thing"),
-        ({"plain": "saved to /home/ada/lab/x.svg"}, "machine: '/home/ada/lab/x.svg'"),
+        ({"plain": f"saved to {ELSEWHERE}/x.svg"}, f"machine: '{ELSEWHERE}/x.svg'"),
         ({"plain": r"C:\Users\ada\x.svg"}, r"names something of this machine: 'C:\\Users\\ada"),
         ({"html": "<b>/tmp/x</b>"}, "names something of this machine: '/tmp/x'"),
         ({"plain": "<Model at 0x7f00aa55bb10>"}, "names something of this machine: ' at 0x7f00"),

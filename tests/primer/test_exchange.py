@@ -1,4 +1,4 @@
-"""The exchange: the deadlock says so, and three ways bring the tensor of the left neighbour."""
+"""The exchange: the deadlock says so, and three ways bring the tensor of the left neighbor."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ def by_all_ways():
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_three_ways_bring_the_tensor_of_the_left_neighbour(ranks):
+def test_three_ways_bring_the_tensor_of_the_left_neighbor(ranks):
     everywhere = launch(by_all_ways, ranks, timeout=400, quiet=True)
     assert len(everywhere[0]) == 3 * len(TYPES)
     for rank, found in enumerate(everywhere):
@@ -57,12 +57,12 @@ def test_the_deadlock_ends_in_words():
 @pytest.mark.parametrize(
     ("rank", "world_size", "sentence"),
     [
-        (0, 1, "a ring of neighbours needs 2 ranks or more"),
+        (0, 1, "a ring of neighbors needs 2 ranks or more"),
         (3, 3, "rank is 3 and world_size is 3: ranks go from 0 to 2"),
         (-1, 3, "ranks go from 0 to 2"),
     ],
 )
-def test_no_such_neighbours(rank, world_size, sentence):
+def test_no_such_neighbors(rank, world_size, sentence):
     with pytest.raises(ValueError, match=sentence):
         the_script().neighbours(rank, world_size)
 

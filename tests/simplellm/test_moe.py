@@ -104,3 +104,30 @@ def test_a_router_that_is_not_a_number_is_named():
         made.router.gate.weight[0, 0] = float("nan")
     with pytest.raises(FloatingPointError, match="the router's probabilities are not numbers"):
         made(torch.ones(2, 8, dtype=torch.double))
+
+
+def test_half_precision_keeps_the_bias_and_the_probabilities_in_float32():
+    torch.manual_seed(1)
+    net = LLama(CausalLLama, 30, dmodel=8, num_heads=2, n_layers=1, ctx_size=8, device="cpu")
+    (made,) = moe_layers(give_experts(net.bfloat16(), Experts(4, 2)))
+    made.router.bias += 0.3
+    made.router.bias += 0.001  # in bfloat16, 0.3 stays 0.3
+    net.to("cpu").bfloat16()
+    assert torch.allclose(made.router.bias, torch.full((4,), 0.301))
+    assert net(torch.arange(8).view(1, 8)).dtype == torch.bfloat16
+    assert made.routing.probabilities.dtype == made.routing.weights.dtype == torch.float32
+    exact = made.routing.probabilities.double().sum(1)
+    assert torch.allclose(exact, torch.ones_like(exact), atol=1e-6)
+    assert moe_layers(copy.deepcopy(net).double())[0].router.bias.dtype == torch.float64
+
+
+def test_the_choices_of_several_batches_are_added_up():
+    made = layer(experts=4, top_k=2)
+    batches = [torch.randn(5, 8, dtype=torch.double) for _ in range(3)]
+    each = []
+    for x in batches:
+        made(x)
+        each.append(made.routing.wanted)
+    assert torch.equal(made.wanted, sum(each)) and made.wanted.sum() == 30
+    made.eval()(batches[0])  # not training
+    assert made.wanted.sum() == 30

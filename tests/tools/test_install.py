@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -131,6 +132,29 @@ def test_a_step_that_fails_shows_its_words_and_one_sentence(log, sentence, tmp_p
     assert "\n" not in str(failure.value) and "{" not in str(failure.value)
     out = capsys.readouterr().out
     assert "line 98" in out and "line 3\n" not in out
+
+
+def test_in_a_pipe_the_failed_step_comes_before_the_sentence_about_it(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["torch==2.13.0"]\n')
+    code = (
+        "import sys, pathlib, install\n"
+        "step = lambda *_: install.run_step('a step', [sys.executable, '-c', 'wrong'], log)\n"
+        "root = pathlib.Path(sys.argv[1]); log = root / 'install.log'; install.install = step\n"
+        "sys.exit(install.main([], root))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], text=True, cwd=ROOT / "tools",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
+    )  # fmt: skip
+    said = ["a step ... failed after", "NameError", "Set-up stopped. "]
+    assert done.returncode == 1
+    assert sorted(said, key=done.stdout.index) == said, done.stdout
+
+
+def test_a_tool_that_speaks_another_encoding_stops_nobody():
+    says = "import os; os.write(1, b'GPU \\xff\\x81 0')"
+    assert install.output_of([sys.executable, "-c", says]) == "GPU \ufffd\ufffd 0"
 
 
 @pytest.mark.parametrize("name", ["install.py", "run_tests.py"])

@@ -1,5 +1,6 @@
 """The site's pages, without a browser: what a lesson becomes, and what the engine refuses."""
 
+import base64
 import io
 import re
 import zipfile
@@ -12,10 +13,13 @@ from helpers.lesson.shown import PREDICT, REVEAL, TIMELINE
 from pages.engine import EngineError, archive, pyodide
 from pages.in_browser import puzzle
 from pages.lesson import lesson_page
+from pages.links import DOCUMENTS
 from pages.markdown import html_of
-from pages.write import index, puzzles, reading, service_worker, write_site
+from pages.write import document, index, linker, puzzles, reading, service_worker, write_site
 
 ROOT = Path(__file__).resolve().parents[2]
+# The header of a PNG of 600 by 401 pixels, which is shown with half of them.
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\2\x58\0\0\1\x91").decode()
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
@@ -40,14 +44,15 @@ def notebook(tmp_path):
     )
     asks = {"id": "L06-1", "question": "1 < 2?", "choices": [["A", "yes"], ["B", "no"]]}
     told = {"id": "L06-1", "right": "A", "because": "it is", "wrong": {"B": "it isn't"}}
-    picture = {"image/png": "aGVsbG8=", TIMELINE: {"head": {}, "body": ""}}
+    picture = {"image/png": PNG, TIMELINE: {"head": {}, "body": ""}}
+    shown = {"image/png": {"width": 300, "alt": "a picture"}}
     cells = [
         new("# Micro-batches\n\nSee [03](03_data_parallel_gradients.ipynb) and [it](../DP/x.py)."),
         code(
             'predict("L06-1", "1 < 2?", "yes", "no")',
             outputs=[out("display_data", {PREDICT: asks})],
         ),
-        code("show(trace)", outputs=[out("display_data", picture)]),
+        code("show(trace)", outputs=[out("display_data", picture, metadata=shown)]),
         code('reveal("L06-1")', outputs=[out("display_data", {REVEAL: told})]),
         code('mine = None\nanswer("L06-2", mine)', outputs=[out("stream", text="? Not answered")]),
         code('check("PP-2")', outputs=[out("stream", text="PP-2  PASS")]),
@@ -68,6 +73,7 @@ def test_a_lesson_becomes_an_article(notebook):
     assert (
         'href="03_data_parallel_gradients.html"' in html and 'title="DP/x.py, in the lab"' in html
     )
+    assert '<img loading="lazy" src="img/06-1.png" width="300" height="200" alt="a pic' in html
     assert html.count("<button") == 3 and "predict(" not in html and "1 &lt; 2?" in html
     assert 'data-timeline="img/06-1.json"' in html and "It's A: it is" in html
     assert 'data-id="L06-2"' in html and "answer(" not in html
@@ -79,13 +85,40 @@ def test_a_lesson_becomes_an_article(notebook):
 def test_every_link_of_a_lesson_leads_somewhere(path):
     lesson = lesson_page(path, lambda name: None)
     pages = {each.with_suffix(".html").name for each in LESSONS} | {
-        "../puzzles.html",
+        *(f"../{name}" for name in ("puzzles.html", *DOCUMENTS.values())),
         *lesson.files,
     }
     ids = set(re.findall(r'\bid="([^"]+)"', lesson.article))
-    for link in re.findall(r'(?:href|src|data-timeline)="([^"]+)"', lesson.article):
+    assert (links := re.findall(r'(?:href|src|data-timeline)="([^"]+)"', lesson.article))
+    for link in links:
         assert "://" in link or link in pages or link.removeprefix("#") in ids, link
     assert "\ue000" not in lesson.article and lesson.article.count("<h1") == 1
+
+
+def test_the_glossary_and_what_was_measured_are_pages_whose_links_lead_to_pages():
+    for name, page in DOCUMENTS.items():
+        html = document(ROOT / name, name, lambda file: None)
+        links = re.findall(r'href="([^":#]+)"', html.partition("<article")[2])
+        assert html.count("<h1") == 1 and not any(link.startswith("../") for link in links)
+        for link in links:
+            file = link.replace("lessons/", "notebooks/").replace(".html", ".ipynb")
+            assert (ROOT / file).is_file() or link in ("glossary.html", "measured.html")
+        assert f'<a href="{page}">' in index([])
+        assert page == "measured.html" or "lessons/06_micro_batches.html" in links
+    first = lesson_page(LESSONS[0], lambda name: None).article
+    assert 'href="../glossary.html"' in first and "docs/glossary.md, in the lab" not in first
+
+
+def test_the_names_of_files_are_links_once_the_repository_has_an_address(tmp_path):
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    known = re.sub(
+        '^repository = ".*"', 'repository = "https://git.example/lab/"', text, flags=re.M
+    )
+    (tmp_path / "pyproject.toml").write_text(known, encoding="utf-8")
+    link = linker(tmp_path)
+    assert link("DP/x.py") == "https://git.example/lab/blob/main/DP/x.py"
+    for path in LESSONS:
+        assert 'class="file"' not in lesson_page(path, link).article
 
 
 def test_the_puzzles_come_without_their_solutions():

@@ -15,7 +15,7 @@ from run_tests import closing, parts, places, run_part
 def test_everything_is_the_quick_run_and_what_is_slow():
     quick, everything = parts(False, []), parts(True, [])
     assert list(quick) == ["lint", "format", "tests"]
-    assert list(everything) == [*quick, "browser", "student edition"]
+    assert list(everything) == [*quick, "lessons", "browser", "student edition"]
     assert "not slow" in quick["tests"] and "not slow" not in everything["tests"]
 
 

@@ -50,11 +50,11 @@ def test_each_way_not_to_run_fails_and_is_listed_under_ci(tmp_path, workers):
 
 
 def test_one_worker_runs_all_tests_of_a_group(tmp_path):
-    lessons = tmp_path / "tests" / "notebooks" / "test_lessons.py"
+    lessons = tmp_path / "tests" / "notebooks" / "test_execution.py"
     lessons.parent.mkdir(parents=True)
     say = "open('workers', 'a').write(os.environ['PYTEST_XDIST_WORKER'] + ' ')"
     each = "@pytest.mark.parametrize('n', range(8))\n"
-    lessons.write_text(f"import os, pytest\n{each}def test_the_lesson_runs(n): {say}\n")
+    lessons.write_text(f"import os, pytest\n{each}def test_a_lesson(n): {say}\n")
     assert session(tmp_path, *TWO_WORKERS).returncode == 0
     workers = (tmp_path / "workers").read_text().split()
     assert len(workers) == 8 and len(set(workers)) == 1

@@ -15,7 +15,6 @@ from helpers.grade.task import TaskError, load_task
 CHECK = re.compile(r'check\("([A-Z0-9-]+)"\)')
 SUMMARY = re.compile(r"^## What to remember\n", re.MULTILINE)
 GLOSSARY = "(All terms of the course, a sentence each: the [glossary](../docs/glossary.md).)\n"
-NEEDS = re.compile(r"^# needs:(.*)$", re.MULTILINE)
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -68,10 +67,9 @@ def books(root: Path, names: list[str] | None = None) -> list[Book]:
 def read_source(path: Path) -> NotebookNode:
     """The py:percent file `path` as a notebook without outputs, always the same for the same text.
 
-    Lines `# needs: …` are for the builder and left out. Before a cell `check("DP-1")` comes a text
-    cell with what the task's file says: where to write it, and hints. Under "What to remember"
-    comes a link to the glossary. A cell's id comes from its text, so that a new cell does not
-    change the ids of those after it.
+    Before a cell `check("DP-1")` comes a text cell with what the task's file says: where to write
+    it, and hints. Under "What to remember" comes a link to the glossary. A cell's id comes from its
+    text, so that a new cell does not change the ids of those after it.
 
     Raises LessonFailed where there is no such task.
     """
@@ -79,9 +77,7 @@ def read_source(path: Path) -> NotebookNode:
     notebook = nbformat.v4.new_notebook(metadata=METADATA)
     seen: dict[str, int] = {}
     for cell in read.cells:
-        text = NEEDS.sub("", cell.source).strip("\n") if cell.cell_type == "code" else cell.source
-        if not text:
-            continue
+        text = cell.source
         if cell.cell_type == "markdown":
             text = SUMMARY.sub(lambda heading: f"{heading[0]}\n{GLOSSARY}", text)
         checks = CHECK.match(text) if cell.cell_type == "code" else None
@@ -104,6 +100,11 @@ def _card(task_id: str, source: Path) -> str:
         raise LessonFailed(f"check({task_id!r}): {error}") from None
 
 
-def texts(notebook: NotebookNode) -> list[tuple[str, str]]:
-    """The kind and text of each cell: what source and notebook must have in common."""
-    return [(cell.cell_type, cell.source) for cell in notebook.cells]
+def texts(notebook: NotebookNode) -> list[tuple[str, str, list[str]]]:
+    """The kind, text and tags of each cell: what source and notebook must have in common."""
+    cells = notebook.cells
+    return [(cell.cell_type, cell.source, cell.metadata.get("tags", [])) for cell in cells]
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]

@@ -9,20 +9,54 @@ from nbformat import NotebookNode
 from helpers.files import write_whole
 from helpers.grade.tracked import MARKER
 from lessons.asking import asking_faults
-from lessons.book import Book, LessonFailed, read_source, texts
+from lessons.book import Book, LessonFailed, code_cells, read_source, texts
 from lessons.digest import digest
 from lessons.execute import clean, execute
 from lessons.rules import output_faults, source_faults
 
 
 def build(book: Book) -> NotebookNode:
-    """The notebook of `book`, executed and cleaned, with its digest in `metadata.lab.digest`.
+    """Return the notebook of `book`, executed and cleaned.
 
     Raises LessonFailed if a cell fails or a rule of `tools/lessons/rules.py` is broken.
     """
+    return _executed(book, _draft(book))
+
+
+def bring_up_to_date(book: Book, force: bool = False) -> bool:
+    """Write the notebook of `book` if it is stale or `force`; say what happened.
+
+    Where its code, questions and own scripts are still those it was executed with, it keeps its
+    outputs. A failed build leaves the notebook that was there. Returns False for it.
+    """
+    if not force and not why_stale(book):
+        print(f"{book.name}: up to date")
+        return True
+    start = time.perf_counter()
+    try:
+        notebook = _draft(book)
+        if force or not _keep_outputs(notebook, book.notebook):
+            print(f"{book.name}: running …", flush=True)
+            notebook = _executed(book, notebook)
+    except LessonFailed as error:
+        print(f"{book.name}: not built: {error}")
+        return False
+    content = nbformat.writes(notebook, indent=1).rstrip("\n") + "\n"
+    write_whole(book.notebook, content.encode())
+    seconds, kilobytes = time.perf_counter() - start, len(content) / 1000
+    print(f"{book.name}: written after {seconds:.0f} s, {kilobytes:.0f} kB", flush=True)
+    return True
+
+
+def _draft(book: Book) -> NotebookNode:
+    """Return the notebook without outputs, with its digest in `metadata.lab.digest`."""
     notebook = read_source(book.source)
     _refuse([*source_faults(notebook), *asking_faults(book, notebook)])
-    notebook.metadata.lab = {"digest": digest(book)}
+    notebook.metadata.lab = {"digest": digest(book, notebook)}
+    return notebook
+
+
+def _executed(book: Book, notebook: NotebookNode) -> NotebookNode:
     execute(notebook, book.folder)
     clean(notebook)
     _refuse(output_faults(notebook, solved=not is_student_edition(book)))
@@ -30,25 +64,16 @@ def build(book: Book) -> NotebookNode:
     return notebook
 
 
-def bring_up_to_date(book: Book, force: bool = False) -> bool:
-    """Build and write the notebook of `book` if it is stale or `force`; say what happened.
-
-    A failed build leaves the notebook that was there. Returns False for it.
-    """
-    if not force and not why_stale(book):
-        print(f"{book.name}: up to date")
-        return True
-    print(f"{book.name}: running …", flush=True)
-    start = time.perf_counter()
-    try:
-        notebook = build(book)
-    except LessonFailed as error:
-        print(f"{book.name}: not built: {error}")
+def _keep_outputs(notebook: NotebookNode, path: Path) -> bool:
+    """Give `notebook` the outputs of the one at `path` if both have one digest."""
+    if not path.is_file():
         return False
-    content = nbformat.writes(notebook, indent=1).rstrip("\n") + "\n"
-    write_whole(book.notebook, content.encode())
-    seconds, kilobytes = time.perf_counter() - start, len(content) / 1000
-    print(f"{book.name}: executed in {seconds:.0f} s, {kilobytes:.0f} kB", flush=True)
+    old = nbformat.read(path, as_version=4)
+    if old.metadata.get("lab") != notebook.metadata.lab:
+        return False
+    notebook.metadata = old.metadata
+    for cell, was in zip(code_cells(notebook), code_cells(old), strict=True):
+        cell.outputs, cell.execution_count = was.outputs, was.execution_count
     return True
 
 
@@ -57,16 +82,17 @@ def why_stale(book: Book) -> str:
     again = f"run: make notebooks (or: python tools/notebooks.py {book.name})"
     if not book.notebook.is_file():
         return f"{book.name}: there is no notebook yet; {again}"
-    notebook = nbformat.read(book.notebook, as_version=4)
+    committed = nbformat.read(book.notebook, as_version=4)
     try:
-        if texts(notebook) != texts(read_source(book.source)):
-            return f"{book.name}: its cells differ from notebooks/source/{book.name}.py; {again}"
-        now = digest(book)
+        notebook = read_source(book.source)
     except LessonFailed as error:
         return f"{book.name}: {error}"
+    if texts(committed) != texts(notebook):
+        return f"{book.name}: its cells differ from notebooks/source/{book.name}.py; {again}"
     # In the student edition the pictures stay as expected, while the code waits to be written.
-    if not is_student_edition(book) and notebook.metadata.get("lab", {}).get("digest") != now:
-        return f"{book.name}: something it imports or names has changed since it ran; {again}"
+    ran_with = committed.metadata.get("lab", {}).get("digest")
+    if not is_student_edition(book) and ran_with != digest(book, notebook):
+        return f"{book.name}: its scripts or questions have changed since it ran; {again}"
     return ""
 
 

@@ -83,7 +83,7 @@ def clean(notebook: NotebookNode) -> None:
 
 
 def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Neighbouring texts of one stream as one; of a line rewritten by `\\r` what was left of it."""
+    """Neighboring texts of one stream as one; of a line rewritten by `\\r` what was left of it."""
     joined: list[NotebookNode] = []
     for output in outputs:
         last = joined[-1] if joined else {}

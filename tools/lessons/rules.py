@@ -16,7 +16,8 @@ cell at `# %% [markdown]`, a magic such as `%%ranks 3` stands as a comment, `# %
    `### Your turn: DP-1 · 15 minutes · 10 points` that names its file, then a cell `check("DP-1")`.
    A lesson has all tasks that say they're its own.
 7. A code cell has at most 15 lines, empty ones not counted. A line of text that starts with "1."
-   belongs to a list: in the middle of a paragraph it would become one.
+   belongs to a list: in the middle of a paragraph it would become one. What a code cell shows is
+   the same in every run, or a tag says why not (`# %% tags=["time"]`): see `compare`.
 
 The outputs:
 
@@ -37,6 +38,8 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
+
+from lessons.compare import TAGS
 
 MOST_LINES = 15
 TIMES = re.compile(r"^\*Reading (\d+) minutes? · tasks (\d+) · machine (\d+)\*$", re.MULTILINE)
@@ -73,6 +76,8 @@ def source_faults(notebook: NotebookNode) -> list[str]:
         lines = sum(bool(line.strip()) for line in cell.source.splitlines())
         if cell.cell_type == "code" and lines > MOST_LINES:
             faults.append(f"cell {number} has {lines} lines of code, more than {MOST_LINES}")
+        for tag in {*cell.metadata.get("tags", [])} - TAGS:
+            faults.append(f"cell {number} has the tag {tag!r}: use {' or '.join(sorted(TAGS))}")
     for line in LIST_BY_CHANCE.findall(text):
         faults.append(f"this line would become a list; break the one before it elsewhere: {line}")
     return faults

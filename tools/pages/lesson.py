@@ -3,8 +3,8 @@
 import base64
 import inspect
 import json
-import posixpath
 import re
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
@@ -14,6 +14,7 @@ import nbformat
 
 from helpers.lesson.asked import Number, UnknownQuestion, truth_of
 from helpers.lesson.shown import PREDICT, REVEAL, TIMELINE
+from pages.links import links_of
 from pages.markdown import colored, html_of
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -43,18 +44,7 @@ def lesson_page(path: Path, file_link: Callable[[str], str | None]) -> Lesson:
     lesson = Lesson(path.stem, title, "")
     numbers = numbers_of(lesson.number)
 
-    def where(address: str, words: str) -> str:
-        if "://" in address or address.startswith("#"):
-            return f'<a href="{escape(address)}">{words}</a>'
-        file, _, part = address.partition("#")
-        if file.endswith(".ipynb") and "/" not in file:
-            return f'<a href="{file.removesuffix(".ipynb")}.html{part and "#" + part}">{words}</a>'
-        name = posixpath.normpath(posixpath.join("notebooks", file))
-        target = file_link(name)
-        if target is None:
-            return f'<span class="file" title="{escape(name)}, in the lab">{words}</span>'
-        return f'<a href="{escape(target)}">{words}</a>'
-
+    where = links_of(f"notebooks/{path.name}", file_link)
     parts = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -104,10 +94,13 @@ def _output(output, lesson: Lesson) -> str:
 def _picture(output, lesson: Lesson) -> str:
     count = sum(name.endswith(".png") for name in lesson.files) + 1
     name = f"img/{lesson.number}-{count}.png"
-    lesson.files[name] = base64.b64decode(output.data["image/png"])
+    lesson.files[name] = data = base64.b64decode(output.data["image/png"])
     facts = output.metadata.get("image/png", {})
-    size = f' width="{facts["width"]}"' if "width" in facts else ""
-    image = f'<img loading="lazy" src="{name}"{size} alt="{escape(facts.get("alt", ""))}">'
+    # With both sizes a page keeps the picture's room before it's there, so nothing moves then.
+    across, down = struct.unpack(">II", data[16:24])  # of the header that begins every PNG
+    width = facts.get("width", across)
+    size = f'width="{width}" height="{round(width * down / across)}"'
+    image = f'<img loading="lazy" src="{name}" {size} alt="{escape(facts.get("alt", ""))}">'
     if TIMELINE not in output.data:
         return f'<div class="picture">{image}</div>'
     kept = f"img/{lesson.number}-{count}.json"

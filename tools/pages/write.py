@@ -4,18 +4,19 @@ import ast
 import json
 import re
 import shutil
-import tomllib
 from collections.abc import Callable
 from hashlib import sha256
 from html import escape
 from pathlib import Path
 
+from address import address
 from helpers.play.page import asset as play_asset
 from helpers.play.page import module_text as play_module
 from helpers.timeline.page import FILES, asset, joinable, look_table
 from pages.engine import archive, pyodide, unsolved
 from pages.first import first_answers
 from pages.lesson import Lesson, lesson_page
+from pages.links import DOCUMENTS, links_of
 from pages.markdown import FORMATTER, html_of
 from pages.shell import LAB, framed
 
@@ -49,12 +50,14 @@ def write_site(root: Path, out: Path) -> list[str]:
 def everything(root: Path) -> dict[str, bytes]:
     """Return all files of the site by name."""
     files: dict[str, bytes] = {}
-    lessons = [lesson_page(p, linker(root)) for p in sorted((root / "notebooks").glob("*.ipynb"))]
+    link = linker(root)
+    lessons = [lesson_page(p, link) for p in sorted((root / "notebooks").glob("*.ipynb"))]
     for number, lesson in enumerate(lessons):
         around = lessons[max(0, number - 1) : number], lessons[number + 1 : number + 2]
         files[f"lessons/{lesson.name}.html"] = reading(lesson, *around).encode()
         files |= {f"lessons/{name}": data for name, data in lesson.files.items()}
     files["index.html"] = index(lessons).encode()
+    files |= {page: document(root / n, n, link).encode() for n, page in DOCUMENTS.items()}
     for name, title in (
         ("play", "The schedule you can touch"),
         ("explore", "A schedule under sliders"),
@@ -69,16 +72,22 @@ def everything(root: Path) -> dict[str, bytes]:
     files |= scripts(root)
     engine = {f"engine/{name}": data for name, data in pyodide(root).items()}
     engine["engine/lab.zip"] = archive(root)
-    files["worker.js"] = (ASSETS / "worker.js").read_bytes()
+    files["worker.js"] = worker(engine).encode()
     files["sw.js"] = service_worker(files, engine).encode()
     return files | engine
 
 
 def linker(root: Path) -> Callable[[str], str | None]:
     """Return what gives the address of a repository's file, where the repository's is known."""
-    facts = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-    address = facts["project"].get("urls", {}).get("Repository", "")
-    return lambda name: f"{address.rstrip('/')}/blob/main/{name}" if address else None
+    home = address(root)
+    return lambda name: f"{home}/blob/main/{name}" if home else None
+
+
+def document(path: Path, name: str, file_link: Callable[[str], str | None]) -> str:
+    """Return the page of a document of the repository, such as docs/glossary.md."""
+    html = html_of(path.read_text(encoding="utf-8"), links_of(name, file_link))
+    title = html.partition("<h1")[2].partition(">")[2].partition("<")[0]
+    return framed(title, f'<article class="lesson">{html}</article>')
 
 
 def scripts(root: Path) -> dict[str, bytes]:
@@ -91,7 +100,8 @@ def scripts(root: Path) -> dict[str, bytes]:
     found = {
         "timeline.js": "\n".join([*parts, look, exports]),
         "site.css": "\n".join([*colors, asset("timeline.css"), play_asset("play.css")]),
-        "play.js": 'import { engine, kept } from "./engine.js";\n' + play,
+        "play.js": 'import { engine } from "./engine.js";\n' + play,
+        "kept.js": play_asset("kept.js"),
         "puzzles.json": json.dumps(puzzles(root)),
     }
     found |= {name: (ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS}
@@ -147,6 +157,15 @@ def index(lessons: list[Lesson]) -> str:
     words = (ASSETS / "welcome.md").read_text(encoding="utf-8")
     text = html_of(words, lambda address, said: f'<a href="{escape(address)}">{said}</a>')
     return framed(LAB, f'{text}<ol class="lessons">{rows}</ol>', "index.html")
+
+
+def worker(engine: dict[str, bytes]) -> str:
+    """Return the thread in which Python runs. It fetches what no script imports."""
+    size = sum(len(data) for name, data in engine.items() if not name.endswith(".mjs"))
+    lab = sha256(engine["engine/lab.zip"]).hexdigest()[:16]
+    return f'const SIZE = {size}, LAB = "{lab}";\n' + (ASSETS / "worker.js").read_text(
+        encoding="utf-8"
+    )
 
 
 def service_worker(pages: dict[str, bytes], engine: dict[str, bytes]) -> str:

@@ -1,5 +1,6 @@
 import { element, button } from "./dom.js";
 import { grab, pressKey } from "./hand.js";
+import { numberIn } from "./kept.js";
 import { loadFile, runPlan, saveFile, shareLink } from "./travel.js";
 
 // All that stands around the lanes: what there is to press, and where words appear.
@@ -35,7 +36,7 @@ const SPLIT_WORDS = ["whole: B", "in halves: I and W"];
 /** Make the elements of a game, as its fields; `game.root` holds them. */
 export function furnish(game) {
   const tool = (label, key, act, words) => button(label, key, act, words);
-  game.levelList = element("select", { "aria-label": "level", onchange: () => game.open(game.levelList.value) });
+  game.levelList = element("select", { "aria-label": "level", onchange: () => game.openLevel(game.levelList.value) });
   game.goal = element("p", { class: "play-goal" });
   game.hint = element("p", {});
   game.score = element("dl", { class: "play-score" });
@@ -50,6 +51,7 @@ export function furnish(game) {
   game.said = element("p", { class: "play-said", role: "status", "aria-live": "polite" });
   game.heard = element("p", { class: "play-unseen", "aria-live": "polite" });
   game.next = tool("next level", "", () => game.openNext(), "next level ▶");
+  game.next.hidden = true;
   game.rows = element("div", { class: "play-rows" });
   game.board = element("div", {
     class: "play-board", tabindex: "0", role: "application",
@@ -82,6 +84,7 @@ export function furnish(game) {
       element("details", {}, element("summary", {}, "a hint"), game.hint)),
     game.costs, game.score, game.tools, element("div", { class: "play-word" }, game.said, game.next), game.board,
     game.legend, game.keys, game.files, game.shared, game.heard);
+  for (const part of game.root.children) part.inert = !part.contains(game.said); // until there is a plan
   game.root.addEventListener("keydown", (event) => pressKey(game, event));
 }
 
@@ -90,18 +93,24 @@ export function drawOwn(game) {
   game.costs.hidden = game.view.level.id !== "own";
   if (game.costs.hidden) return;
   const change = () => {
-    const costs = Object.fromEntries([...game.costs.elements].map((one) => [one.name, Number(one.value)]));
-    game.helped = false;
-    game.change({ do: "open", level: "own", costs, plan: "" }, true);
+    const fields = [...game.costs.elements], costs = {};
+    for (const one of fields) {
+      try {
+        costs[one.name] = numberIn(one.value);
+      } catch (error) {
+        return game.say(`${OWN_LABELS[one.name]}: ${error.message}`, true);
+      }
+    }
+    return game.open("own", costs);
   };
   const focus = document.activeElement?.name;
-  game.costs.replaceChildren(...Object.entries(game.own).map(([key, [low, high, first]]) => {
+  game.costs.replaceChildren(...Object.entries(game.own).map(([key, [, , first]]) => {
     const value = Number(game.view.costs[key] ?? first), words = { shape: SHAPE_WORDS, split: SPLIT_WORDS }[key];
     const choices = words?.map((text, n) => element("option", { value: n, selected: n === value }, text));
-    const step = Number.isInteger(low) && high <= 64 ? 1 : 0.1;
+    // A field of type "number" drops a comma without a word, and makes 25 of 2,5.
     const input = choices
       ? element("select", { name: key, onchange: change }, ...choices)
-      : element("input", { name: key, type: "number", min: low, max: high, step, value, onchange: change });
+      : element("input", { name: key, inputmode: "decimal", autocomplete: "off", value, onchange: change });
     return element("label", {}, OWN_LABELS[key], input);
   }));
   if (focus) game.costs.elements[focus]?.focus();

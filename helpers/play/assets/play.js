@@ -4,12 +4,13 @@ import { SCORE, drawOwn, furnish } from "./furniture.js";
 
 // The game's page. It knows no rule: it asks `host.ask(question)` and draws the answer.
 //
-// host.ask(question)   a promise of the answer of helpers.play.answers
+// host.ask(question, tell)   a promise of the answer of helpers.play.answers; tell(words): why it takes long
 // host.progress        {level: {best, helped}}, and host.keep(level, best, helped) adds to it
 // host.link(fragment)  the text that shares a plan
-// host.hold(now)       keeps what stands on the page, to begin with as `start.held`; may be left out
+// host.hold(now)       keeps history and place, to begin with as parts of `start`; may be left out
 // host.runs            whether "run" and "train" may be asked; else host.command(fragment) is shown
 
+const MOST_PLANS = 300; // that undo can bring back
 const MIN_BOX = 34; // px of the shortest action: a finger hits it
 
 export function mountPlay(el, host, start = {}) {
@@ -33,7 +34,7 @@ class PlayView {
     this.watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
     this.sizes = new ResizeObserver(() => this.view && this.draw());
     this.sizes.observe(this.board);
-    this.begin(start);
+    this.begin(start).catch((error) => this.say(`No answer: ${error.message ?? error}`, true));
   }
 
   destroy() {
@@ -49,12 +50,13 @@ class PlayView {
     this.root.dataset.theme = dark ? "dark" : "light";
   }
 
-  async begin({ level, costs, link, held }) {
+  async begin({ level, costs, link, held, history = [], at = -1 }) {
     const { levels, own } = await this.host.ask({ do: "levels" });
     this.levels = levels;
     this.own = own;
-    const first = levels.find((one) => !this.host.progress[one.id]) ?? levels[0];
-    if (held && await this.open(held.level, held.costs, held.plan, held.helped)) return;
+    Object.assign(this, { history, at });
+    const { progress } = this.host, first = levels.find((one) => !progress[one.id]) ?? levels[0];
+    if (held && await this.go(0)) return;
     if (link) {
       if (await this.read(link)) return;
       const reason = this.said.textContent;
@@ -65,7 +67,11 @@ class PlayView {
 
   /** Ask, one question after the other; an answer with a plan is drawn, a refusal is said. */
   change(question, fresh = false) {
-    this.busy = this.busy.then(() => this.asked(question, fresh)).catch((error) => {
+    return this.inTurn(() => this.asked(question, fresh));
+  }
+
+  inTurn(act) {
+    this.busy = this.busy.then(act).catch((error) => {
       this.say(`No answer: ${error.message ?? error}`, true);
       if (this.view) this.drawLevels();
       return false;
@@ -73,9 +79,10 @@ class PlayView {
     return this.busy;
   }
 
-  async asked(question, fresh) {
+  async asked(question, fresh, to = null) {
     const now = this.view && { level: this.view.level.id, costs: this.view.costs, plan: this.view.plan };
-    const answer = await this.host.ask(question.do === "open" ? question : { ...now, ...question });
+    const loading = (words) => this.say(`${words} What you pressed is done then.`);
+    const answer = await this.host.ask(question.do === "open" ? question : { ...now, ...question }, loading);
     if (answer.refused !== undefined) {
       this.say(answer.refused, true);
       this.drawLevels(); // another may have been chosen
@@ -83,12 +90,18 @@ class PlayView {
       return false;
     }
     if (question.do === "read") this.helped = answer.score.placed > 0;
-    if (fresh || answer.plan !== now.plan) {
-      this.history.length = fresh ? 0 : this.at + 1;
-      this.at = this.history.push({ plan: answer.plan, costs: answer.costs, level: answer.level.id, helped: this.helped }) - 1;
-    }
+    if (to !== null) Object.assign(this, { at: to, helped: this.history[to].helped });
+    else if (fresh || answer.plan !== now.plan) this.note(answer);
     this.show(answer, fresh);
     return true;
+  }
+
+  /** Add a plan to what undo can bring back, and forget what redo could. */
+  note({ plan, costs, level }) {
+    this.history.splice(this.at + 1);
+    this.history.push({ plan, costs, level: level.id, helped: this.helped, hash: location.hash });
+    this.history.splice(0, this.history.length - MOST_PLANS);
+    this.at = this.history.length - 1;
   }
 
   show(answer, fresh = false) {
@@ -96,12 +109,13 @@ class PlayView {
     this.view = answer;
     if (fresh) this.cursor = { rank: 0, at: answer.rows[0].actions.length };
     if (before !== answer.plan) this.measured = null;
+    for (const part of this.root.children) part.inert = false;
     this.draw();
     this.say(answer.said);
-    this.point(answer.about, "play-about");
+    this.point(answer.about, "play-about", answer.worse);
     if (answer.won) this.won();
     this.showPar().catch(() => { /* without Python there is no par */ });
-    this.host.hold?.({ level: answer.level.id, costs: answer.costs, plan: answer.plan, helped: this.helped, won: answer.won });
+    this.host.hold?.({ history: this.history, at: this.at, won: answer.won });
   }
 
   async won() {
@@ -132,10 +146,20 @@ class PlayView {
     return this.change({ do: "open", level, costs, plan }, true);
   }
 
+  /** Open a level with the plan that was last on the page there. */
+  openLevel(id) {
+    const last = this.history.findLast((one) => one.level === id);
+    return last ? this.openAgain(last) : this.open(id);
+  }
+
+  openAgain({ level, costs, plan, helped }) {
+    return this.open(level, costs, plan, helped);
+  }
+
   openNext() {
     const now = this.levels.findIndex((one) => one.id === this.view.level.id);
     this.board.focus({ preventScroll: true });
-    return this.open(this.levels[now + 1].id);
+    return this.openLevel(this.levels[now + 1].id);
   }
 
   /** Open a plan of somebody else's: a link or a file. */
@@ -155,12 +179,12 @@ class PlayView {
   }
 
   /** Undo or redo: the plans that were there before are legal, so they are opened again. */
-  async go(by) {
-    const to = this.history[this.at + by];
-    if (!to) return this.say(by < 0 ? "There's nothing to undo." : "There's nothing to redo.", true);
-    this.at += by;
-    this.helped = to.helped;
-    return this.show(await this.host.ask({ do: "open", ...to }));
+  go(by) {
+    return this.inTurn(() => {
+      const to = this.at + by, { level, costs, plan } = this.history[to] ?? {};
+      if (!level) return this.say(by < 0 ? "There's nothing to undo." : "There's nothing to redo.", true);
+      return this.asked({ do: "open", level, costs, plan }, level !== this.view?.level.id, to);
+    });
   }
 
   assist(what) {
@@ -219,10 +243,12 @@ class PlayView {
   }
 
   /** Mark boxes and chips of some actions for a while. */
-  point(names, mark) {
-    for (const one of this.root.querySelectorAll(".play-needed, .play-about")) one.classList.remove("play-needed", "play-about");
+  point(names, mark, worse = []) {
+    const marks = ["play-needed", "play-about", "play-worse"];
+    for (const one of this.root.querySelectorAll(`.${marks.join(", .")}`)) one.classList.remove(...marks);
     for (const name of names ?? []) {
-      for (const one of this.root.querySelectorAll(`[data-name="${name}"]`)) one.classList.add(mark);
+      const look = worse.includes(name) ? "play-worse" : mark;
+      for (const one of this.root.querySelectorAll(`[data-name="${name}"]`)) one.classList.add(look);
     }
   }
 

@@ -1,7 +1,5 @@
 // The page of `python -m helpers.play`: the same machine answers, and runs plans on real ranks.
 
-const kept = "lab-play";
-
 async function ask(question) {
   const sent = { method: "POST", body: JSON.stringify(question), headers: { "content-type": "application/json" } };
   const answer = await fetch("ask", sent).catch(() => {
@@ -11,28 +9,14 @@ async function ask(question) {
   return answer.json();
 }
 
-function progressNow() {
-  try {
-    return { ...JSON.parse(localStorage.getItem(kept)) };
-  } catch {
-    return {};
-  }
-}
-
 const host = {
   ask,
   runs: true,
-  progress: progressNow(),
-  keep(level, best, helped) {
-    this.progress[level] = { best, helped };
-    try {
-      localStorage.setItem(kept, JSON.stringify(this.progress));
-    } catch { /* a private window keeps nothing */ }
-  },
+  get progress() { return kept.read("lab-play"); },
+  keep: (level, best, helped) => kept.put("lab-play", level, { best, helped }),
   hold: holdHere,
-  link: (fragment) => `${location.href.split("#")[0]}#${fragment}`,
-  command: (fragment) => `python -m helpers.play "#${fragment}"`,
+  link: (fragment) => `python -m helpers.play "#${fragment}"`, // the address has a secret, and ends with its server
 };
 
 const view = mountPlay(document.getElementById("play"), host, startHere());
-addEventListener("hashchange", () => isLink(location.hash) && view.read(location.hash));
+followAddress(view);

@@ -4,22 +4,36 @@ import { download } from "./save.js";
 
 const HELD = "lab-play-now";
 
-/** Keep what stands on the page for as long as its tab is open. */
+/** Keep what stands on the page, and what stood there before, for as long as its tab is open. */
 export function holdHere(now) {
   try {
     sessionStorage.setItem(HELD, JSON.stringify({ ...now, hash: location.hash }));
   } catch { /* a private window keeps nothing */ }
 }
 
-/** What this page begins with: what its tab held when the page was left, or else its link. */
+/** Follow the address: to what stood on the page when it was left, or else to the plan of its link. */
+export function followAddress(game) {
+  addEventListener("storage", () => game.view && game.drawLevels()); // won in another tab
+  addEventListener("hashchange", () => {
+    const left = game.history.findLast((one) => one.hash === location.hash);
+    if (left) game.openAgain(left);
+    else if (isLink(location.hash)) game.read(location.hash);
+  });
+}
+
+/**
+ * What this page begins with: what its tab held when the page was left, or else its link. Either
+ * way what stood there before can be had back by undo.
+ */
 export function startHere() {
   const { hash } = location, again = performance.getEntriesByType("navigation")[0]?.type !== "navigate";
   let held = null;
   try {
     held = JSON.parse(sessionStorage.getItem(HELD));
   } catch { /* nothing is held */ }
-  if (held && (again ? held.hash === hash : !hash && !held.won)) return { held };
-  return isLink(hash) ? { link: hash } : {};
+  const past = held?.history?.length > held?.at ? { history: held.history, at: held.at } : {};
+  if (past.history && (again ? held.hash === hash : !hash && !held.won)) return { ...past, held: true };
+  return isLink(hash) ? { ...past, link: hash } : past;
 }
 
 /** Whether the end of an address is meant to be a plan, and not a place on the page. */

@@ -192,7 +192,7 @@ def content(path):
 
 def test_a_position_comes_back_as_json_has_it_or_is_refused(tmp_path):
     deep = []
-    for _ in range(2000):
+    for _ in range(100_000):
         deep = [deep]
     with pytest.raises(CheckpointError, match="position is a list, which JSON cannot hold"):
         save(tmp_path, make(), 1, position=deep)

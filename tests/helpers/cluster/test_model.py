@@ -7,6 +7,7 @@ import pytest
 from bench.cluster_model.published import megatron, vtrain
 from helpers.cluster import Interconnect, Layout, estimate, preset
 from helpers.cluster.machine import all_gather_seconds, all_reduce_seconds, message_seconds
+from helpers.cluster.settings import MODELS
 from helpers.cluster.validate import recomputation
 from helpers.cost import all_reduce_bytes, gpt, layer_activations, read_config, states
 from helpers.simulate import OutOfMemory
@@ -66,6 +67,19 @@ def test_the_closed_form_is_the_simulation(row):
     assert done.simulated.step_time == pytest.approx(done.seconds, rel=same)
 
 
+@pytest.mark.parametrize("name", ["GPT-3, 175B", "LLaMA-7B"])  # small ends, and large ones
+@pytest.mark.parametrize("pp, chunks", [(4, 1), (4, 2), (8, 2), (8, 4), (16, 2)])
+def test_any_number_of_micro_batches_is_priced_as_on_the_clock(name, pp, chunks):
+    """Fewer than stages, as many, more, and numbers that the stages do not divide."""
+    for m in (1, 2, pp // 2, pp - 1, pp, pp + 1, 2 * pp - 1, 2 * pp, 3 * pp + 1):
+        layout = Layout(m, pp=pp, tp=8, chunks=chunks, recompute="none")
+        if MODELS[name].layers % (pp * chunks):
+            continue
+        done = estimate(MODELS[name], layout, A100)
+        assert done.seconds == pytest.approx(done.simulated.step_time, rel=0.01), m
+        assert max(done.simulated.peak_memory) == pytest.approx(done.memory.activations), m
+
+
 def test_causes_add_up():
     for row in [*megatron(), *recomputation(), *vtrain()[::10]]:
         done = estimate(row.model, row.layout, A100)
@@ -86,7 +100,7 @@ def test_two_tiers_of_network():
     assert message_seconds(machine, 1e9, False) == 10 * message_seconds(machine, 1e9, True)
 
 
-def test_neighbours_first():
+def test_neighbors_first():
     layout = Layout(64, dp=4, pp=2, tp=2)
     assert [layout.on_a_node(d, 8) for d in ("tp", "dp", "pp")] == [2, 4, 1]
     assert [layout.on_a_node(d, 16) for d in ("tp", "dp", "pp")] == [2, 4, 2]

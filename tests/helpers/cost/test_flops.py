@@ -75,6 +75,31 @@ def test_the_published_mfu(h, layers, heads, batch, gpus, seconds, mfu):
     assert "peak 312 TFLOP/s" in str(found)
 
 
+@pytest.mark.parametrize(
+    "h, layers, heads, batch, gpus, seconds, hfu",
+    [
+        (6144, 48, 64, 4, 8, 1.10, 0.437),
+        (12288, 96, 96, 64, 64, 13.75, 0.528),
+        (20480, 105, 128, 280, 280, 37.83, 0.570),
+        (25600, 128, 160, 512, 512, 71.49, 0.570),
+    ],
+)
+def test_the_published_hfu_counts_three_times_our_recomputation(
+    h, layers, heads, batch, gpus, seconds, hfu
+):
+    """arXiv 2205.05198, table 5: its printed formula gives its HFU, and what we count is less."""
+    step, s, v = flops(gpt(h, layers, heads), batch), 2048, 51200
+
+    def formula(extra):
+        return 72 * batch * layers * s * h**2 * (1 + extra + v / (12 * layers * h))
+
+    published = formula(s / (3 * h)) / (seconds * gpus * 312e12)
+    assert published == pytest.approx(hfu, rel=0.005 + 0.005 / seconds)
+    assert step.hardware("selective") == pytest.approx(formula(2 * s / (9 * h)), rel=1e-12)
+    again = formula(s / (3 * h)) - step.model
+    assert again == pytest.approx(3 * (step.hardware("selective") - step.model))
+
+
 def test_wrong_input():
     with pytest.raises(ValueError, match="attention='half': choose one of full, causal, weights"):
         flops(LLAMA_7B, attention="half")

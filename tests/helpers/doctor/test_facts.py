@@ -202,3 +202,12 @@ def test_an_old_python_gets_one_sentence():
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert "needs Python 3.11 or newer and this is Python 3.9" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_tool_that_speaks_another_encoding_stops_nobody(code, tmp_path, monkeypatch):
+    says = f"import os; os.write({1 + code}, b'g++ \\xff\\x81 12'); raise SystemExit({code})"
+    assert facts.first_line(sys.executable, "-c", says) == (None if code else "g++ \ufffd\ufffd 12")
+    (tmp_path / "probe.py").write_text(says, encoding="utf-8")
+    monkeypatch.setattr(facts, "PROBE", tmp_path / "probe.py")
+    assert facts.ask_torch()[0].problem == "broken"

@@ -12,8 +12,8 @@ def model():
     return torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
 
 
-def train(net, steps=3, parts=2, clear=True, wrong=1.0):
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+def train(net, steps=3, parts=2, clear=True, wrong=1.0, kind=torch.optim.SGD):
+    optimizer = kind(net.parameters(), lr=0.1)
     for step in range(steps):
         if clear:
             optimizer.zero_grad()
@@ -43,6 +43,19 @@ def test_the_last_step_and_a_training_that_is_stopped():
     with recording(at=0, stop=True) as early:
         took.append(train(model(), steps=50))
     assert not took and early.step().after
+
+
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW])
+def test_the_first_step_is_made_again_by_an_optimizer_of_the_same_kind(kind):
+    with recording() as seen:
+        train(model(), kind=kind)
+    step = seen.step()
+    assert step.optimizer == kind.__name__ and judge(step, [step]).ok
+    weights = {n: torch.nn.Parameter(w.clone()) for n, w in step.before.items()}
+    for name, weight in weights.items():
+        weight.grad = step.gradients[name].clone()
+    step.make_optimizer(list(weights.values())).step()
+    torch.testing.assert_close({n: w.data for n, w in weights.items()}, dict(step.after))
 
 
 def test_two_recordings_judge_each_other():

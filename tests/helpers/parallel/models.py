@@ -11,7 +11,7 @@ VOCABULARY, LENGTH, RATE = 32, 8, 0.5
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
-def make_model(dtype="float64", shared=False, kv_heads=4):
+def make_model(dtype="float64", shared=False, kv_heads=4, dropout_prob=0.0):
     torch.manual_seed(1)
     model = LLama(
         CausalLLama,
@@ -23,6 +23,7 @@ def make_model(dtype="float64", shared=False, kv_heads=4):
         ctx_size=LENGTH,
         padding_idx=0,
         shared=shared,
+        dropout_prob=dropout_prob,
         device="cpu",
     ).to(DTYPES[dtype])
     with torch.no_grad():  # start far from where all gradients are small

@@ -5,6 +5,8 @@ import functools
 from dataclasses import replace
 
 import pytest
+import torch
+import torch.nn.functional as F
 
 from helpers.oracle import judge
 from helpers.parallel import LLAMA, add_up_shared, cut, join, sequence_parallel
@@ -86,3 +88,21 @@ def test_norms_whose_gradients_nobody_has_added_up_are_seen():
     verdict = judge(right, joined([steps["float64", True, True]["plain"] for steps in launched(2)]))
     wrong = {row.name for row in verdict.rows if not row.ok and row.kind == "gradient"}
     assert wrong == {name for name in right.before if "norm" in name}
+
+
+def drawn_and_refused():
+    """On a rank: what it draws of a seed that all have; what is said of a model with dropout."""
+    torch.manual_seed(0)
+    mask = F.dropout(torch.ones(1000), 0.5)
+    try:
+        return mask, f"no error: {type(cut(make_model(dropout_prob=0.1), LLAMA)).__name__}"
+    except ValueError as error:
+        return mask, str(error)
+
+
+def test_dropout_of_heads_that_are_cut_is_refused():
+    (mask, said), (other, _) = launch(drawn_and_refused, 2, quiet=True)
+    assert mask.equal(other)  # which is why
+    assert said.startswith("model.layers.0.self_attn has dropout_prob=0.1, and ranks of one seed")
+    (_, said), *_ = launch(drawn_and_refused, 1, quiet=True)
+    assert said == "no error: LLama"

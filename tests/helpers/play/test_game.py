@@ -2,12 +2,13 @@
 
 import json
 import random
+import re
 from dataclasses import replace
 
 import pytest
 
 from helpers.play import LEVELS, Board, Refused, answer, level_of
-from helpers.play.finish import coached, finished, known_plans, played_on, worth
+from helpers.play.finish import coached, finished, known_plans, played_on, slip_of, worth
 from helpers.schedules import Action, check, from_csv
 from helpers.schedules.schedule import read_action
 
@@ -118,11 +119,43 @@ def test_the_coach_knows_a_choice_from_none_and_play_on_stops_there():
 def test_the_coach_names_the_move_that_lost_the_goal():
     naive = "_".join(["F0 B0 F1 F2 F3 B1 B2 B3"] * 4)
     said = ask("gpipe", naive, "coach")
-    assert said["said"].startswith("Since 2B0 at 5 s, no known way leads to 14 s: take it back")
-    assert said["about"] == ["2B0"]
+    words = "Since 2B0 at 5 s, the coach knows no way to 14 s: take it back"
+    assert said["said"].startswith(words) and said["about"] == said["worse"] == ["2B0"]
     assert "Since" not in ask("gpipe", "F0___", "coach")["said"]
     won = answer({"do": "finish", "level": "gpipe"})["plan"]
     assert ask("gpipe", won, "coach")["said"] == "Done: 14 s, and nobody knows a faster plan."
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.id)
+def test_who_follows_every_word_of_the_coach_wins(level):
+    board, rng = Board(level), random.Random(level.id)
+    while not board.complete:
+        words, about, best = coached(board)
+        assert slip_of(board) is None, words
+        assert str(about[0]) in words
+        equal = "makes no difference" in words and read_all(words)
+        board = board.place(rng.choice(equal or [best]))
+    assert worth(board) <= (level.target or 99)
+    assert ask(level.id, plan_of(board), "open")["won"]
+
+
+def read_all(words):
+    """The actions that a sentence names."""
+    return [read_action(name) for name in re.findall(r"\d+[FBIW]\d+", words)]
+
+
+def test_the_coach_marks_what_it_advises_and_what_it_warns_of_apart():
+    said = ask("h1", "F0 F1_F0 F1_F0", "coach")
+    assert said["about"] and said["about"][0] not in said["worse"]
+    assert said["worse"] == said["about"][1:]
+
+
+def test_where_the_coach_knows_no_end_it_says_so_and_play_on_stops():
+    costs = {"ranks": 2, "shape": 1, "cap": 2}
+    board = Board(level_of("own", costs)).place(Action("F", 0, 0)).place(Action("F", 0, 1))
+    words, about, best = coached(board)
+    assert "take back a forward" in words and about == [] and best is None
+    assert played_on(board) == (board, words)
 
 
 def test_a_dead_end_is_said():

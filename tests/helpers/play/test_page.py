@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from helpers.grade.record import noted
-from helpers.play.__main__ import main, server
+from helpers.play.__main__ import main, server, steady
 from helpers.play.page import asset, module_text, page
 from helpers.play.widget import play
 
@@ -43,6 +43,19 @@ def test_only_who_knows_the_secret_is_answered(address):
     assert status(address.rsplit("/", 2)[0] + "/guess/ask", question) == 404
     assert status(address.rsplit("/", 2)[0] + "/") == 404
     assert status(address + "ask", b"no json") == status(address + "ask", b"[1]") == 400
+
+
+def test_the_game_has_the_same_address_each_time_and_says_when_it_cannot(capsys):
+    first, address = server()  # a port that is free
+    first.server_close()
+    port = first.server_address[1]
+    again, address = steady(port)
+    assert address.startswith(f"http://127.0.0.1:{port}/") and capsys.readouterr().out == ""
+    other, elsewhere = steady(port)
+    assert not elsewhere.startswith(f"http://127.0.0.1:{port}/")
+    assert capsys.readouterr().out.startswith(f"port {port} is taken, so this page doesn't know")
+    again.server_close()
+    other.server_close()
 
 
 def test_the_widget_answers_and_keeps_progress(monkeypatch, tmp_path):

@@ -1,7 +1,10 @@
 """Every launcher's environment leads to the same facts; nonsense leads to one sentence."""
 
+import contextlib
 import platform
+import socket
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -125,6 +128,26 @@ def test_slurm_names_the_first_machine_and_the_job_gives_the_port():
     assert place.address == "node03"
     assert place.port == discover(environ=SLURM | {"SLURM_PROCID": "6"}).port
     assert place.port != discover(environ=SLURM | {"SLURM_JOB_ID": "78"}).port
+
+
+def test_two_steps_of_one_job_have_a_port_each():
+    port = discover(environ=SLURM).port
+    assert port != discover(environ=SLURM | {"SLURM_STEP_ID": "1"}).port
+    # mpirun in a batch script starts its helpers on the other machines by srun, as a step.
+    batch, step = {"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "4294967291"}, {"SLURM_STEP_ID": "0"}
+    below_mpirun = OPENMPI | {"MASTER_ADDR": "n1"} | batch
+    assert discover(environ=below_mpirun).port == discover(environ=below_mpirun | step).port
+
+
+def test_an_arbitrary_order_of_machines_stands_in_its_file(tmp_path):
+    """srun -m arbitrary: SLURM_STEP_NODELIST is sorted, and rank 0 may be on any of them."""
+    hosts = tmp_path / "hosts"
+    hosts.write_text("node09\nnode03\n")
+    arbitrary = SLURM | {"SLURM_DISTRIBUTION": "arbitrary", "SLURM_HOSTFILE": str(hosts)}
+    assert discover(environ=arbitrary).address == "node09"
+    assert discover(environ=arbitrary | MASTER).address == "10.0.0.7"
+    said = refusal(environ=arbitrary | {"SLURM_HOSTFILE": str(tmp_path / "gone")})
+    assert "set MASTER_ADDR to its first line for every rank" in said
 
 
 @pytest.mark.parametrize(
@@ -325,3 +348,34 @@ def test_a_host_name_that_does_not_resolve(rank):
     with pytest.raises(ConnectError) as caught:
         connect(place, "gloo", timeout=5)
     assert str(caught.value).startswith("the address 'no-such-host.invalid' of rank 0 is not known")
+
+
+def test_rank_0_is_not_where_it_is_told_to_be(capfd):
+    """torch would call that address until its time-out, with a stack of C++ for each call."""
+    place = Place(0, 2, 0, 1, "198.51.100.7", free_port())  # of a network for documentation
+    with pytest.raises(ConnectError) as caught:
+        connect(place, "gloo", timeout=2)
+    assert str(caught.value) == (
+        f"rank 0 is on {platform.node()}, and the ranks were told to meet at 198.51.100.7, which "
+        "is another machine: set MASTER_ADDR to the name or address of rank 0's machine for every "
+        "rank"
+    )
+    assert capfd.readouterr().err == ""
+
+
+def test_what_answers_is_not_a_store(capfd):
+    with socket.create_server(("127.0.0.1", 0)) as web:
+        threading.Thread(target=_answer, args=(web,), daemon=True).start()
+        place = Place(1, 2, 1, 2, "127.0.0.1", web.getsockname()[1])
+        with pytest.raises(ConnectError) as caught:
+            connect(place, "gloo", timeout=2)
+    assert "but what answers there is not rank 0 of this run" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr().err == ""
+
+
+def _answer(web: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            with web.accept()[0] as caller:
+                caller.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")

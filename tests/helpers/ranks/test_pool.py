@@ -1,14 +1,17 @@
 """Warm ranks: taken once, replaced, and gone when nobody wants them."""
 
+import array
 import contextlib
 import os
 import queue
+import select
+import socket
 import time
 
 import pytest
 
 from helpers.ranks import launch
-from helpers.ranks.forkserver import PATIENT, ForkServer, possible
+from helpers.ranks.forkserver import PATIENT, ForkServer, _fresh_server, possible
 from helpers.ranks.pool import Pool, rank_environment
 
 
@@ -104,3 +107,20 @@ def test_a_server_that_has_just_died_is_replaced(pool, monkeypatch):
     (rank,) = pool.take(1, queue.Queue())
     assert pool._server is not died and rank.process.poll() is None
     rank.kill()
+
+
+@pytest.mark.skipif(not possible(), reason="ranks are forked on Linux only")
+@pytest.mark.parametrize("killed", ["while it imports", "after it asked", "with an answer unread"])
+def test_the_server_ends_without_a_word_when_its_owner_is_killed(killed, capfd):
+    mine, theirs = socket.socketpair()
+    server = _fresh_server(theirs, rank_environment(), trains=False, patient=False)
+    theirs.close()
+    if killed == "after it asked":  # for a rank, whose pipes end with their owner
+        with open(os.devnull, "r+b") as nothing:
+            pipes = array.array("i", [nothing.fileno()] * 3)
+            mine.sendmsg([b"f"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, pipes)])
+    elif killed == "with an answer unread":
+        select.select([mine], [], [])
+    mine.close()
+    assert server.wait(timeout=120) == 0
+    assert capfd.readouterr().err == ""

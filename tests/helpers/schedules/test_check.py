@@ -104,7 +104,7 @@ def test_crossing_messages_must_not_block(schedule):
     assert "none of them can go first" in said(schedule, blocking=True)
 
 
-def test_two_neighbours_that_both_send_first():
+def test_two_neighbors_that_both_send_first():
     """The order that hangs in pytorch/pytorch issue 172668: SEND_F, RECV_F on both ranks."""
     crossed = """
         rank 0:  0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1

@@ -147,7 +147,7 @@ def test_nothing_to_load(tmp_path):
         (b"", "is empty: the run that should have written it did not get there"),
         (b"  \n", "is empty: the run that should have written it did not get there"),
         (b"hello", "is no trace: it is not JSON (line 1, column 1: Expecting value)"),
-        (b'{"a": 1,}', "is no trace: it is not JSON (line 1, column 9: "),
+        (b'{"a": x}', "is no trace: it is not JSON (line 1, column 7: Expecting value)"),
         (b"\x89PNG\r\n\xff", "is no trace: it is not text"),
         (b'{"a": 1}', "is JSON but no Chrome trace: it has no list 'traceEvents'"),
         (b"3", "is JSON but no Chrome trace: it has no list 'traceEvents'"),

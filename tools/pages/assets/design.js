@@ -68,7 +68,10 @@ async function begin() {
     }
   };
   const ask = (changed) => engine
-    .ask({ page: "design", settings, changed, batch, theme: dark.matches ? "dark" : "light" })
+    .ask(
+      { page: "design", settings, changed, batch, theme: dark.matches ? "dark" : "light" },
+      { tell: (words) => { problem.textContent = words; } },
+    )
     .then(show, (error) => { problem.textContent = error.message; });
   dark.addEventListener("change", () => ask());
   place.replaceChildren(panel, problem, verdict, picture);

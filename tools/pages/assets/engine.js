@@ -9,6 +9,17 @@ class Engine {
   constructor() {
     this.open = new Map();
     this.number = 0;
+    this.alive = false;
+    this.loaded = 0;
+    this.tell = new Set(); // who waits for Python's start
+  }
+
+  /** Say how far Python is, on the page and to all who wait for it. */
+  progress(loaded) {
+    this.loaded = loaded;
+    const percent = `${Math.round(100 * loaded)} %`;
+    document.querySelector(".wait")?.setAttribute("data-loaded", percent);
+    for (const tell of this.tell) tell(`Python is loading, ${percent} of it is here.`);
   }
 
   start() {
@@ -22,7 +33,10 @@ class Engine {
     this.worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
     this.ready = new Promise((done, fail) => {
       this.worker.onmessage = ({ data }) => {
-        if (data.ready) done();
+        if (data.ready) {
+          this.alive = true;
+          done();
+        } else if (data.loaded) this.progress(data.loaded);
         else if (data.broken) fail(notStarted(data.broken));
         else this.heard(data);
       };
@@ -34,9 +48,17 @@ class Engine {
     return this.ready;
   }
 
-  /** The answer to a question, with its bytes as `body`; an Error says why there is none. */
-  async ask(question, patience = PATIENCE) {
+  /**
+   * The answer to a question, with its bytes as `body`; an Error says why there is none.
+   * tell(words): hears that Python is still loading, and how far it is.
+   */
+  async ask(question, { patience = PATIENCE, tell = null } = {}) {
     const answer = this.answered(question, patience), known = first.get(JSON.stringify(question));
+    if (!known && tell && !this.alive) {
+      this.tell.add(tell);
+      this.progress(this.loaded);
+      this.ready.then(() => this.tell.delete(tell), () => this.tell.delete(tell));
+    }
     if (!known) return answer;
     answer.catch(() => {}); // Python is asked all the same, so that it has loaded what the page needs
     return known;
@@ -68,6 +90,7 @@ class Engine {
   end(why) {
     this.worker.terminate();
     this.ready = null;
+    this.alive = false;
     const open = [...this.open.values()];
     this.open.clear();
     for (const { fail, alarm } of open) {
@@ -92,19 +115,3 @@ export function sorry(error) {
   words.className = "problem";
   words.setAttribute("role", "alert");
 }
-
-/** What this browser remembers under a name. */
-export const kept = {
-  read(name) {
-    try {
-      return { ...JSON.parse(localStorage.getItem(name)) };
-    } catch {
-      return {};
-    }
-  },
-  write(name, value) {
-    try {
-      localStorage.setItem(name, JSON.stringify(value));
-    } catch { /* a private window keeps nothing */ }
-  },
-};

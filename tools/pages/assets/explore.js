@@ -11,7 +11,7 @@ async function begin() {
   const questions = oneAtATime(async (id, settings) => {
     let said;
     try {
-      said = await engine.ask({ page: "explore", settings });
+      said = await engine.ask({ page: "explore", settings }, { tell: panel.say });
     } catch (error) {
       said = { problem: error.message };
     }

@@ -1,26 +1,12 @@
 // A lesson's predictions, numbers and timelines.
 
+import { kept, numberIn } from "./kept.js";
+
 const SAID = "lab-said";
-
-function saidNow() {
-  try {
-    return { ...JSON.parse(localStorage.getItem(SAID)) };
-  } catch {
-    return {};
-  }
-}
-
-const said = saidNow();
-const remember = (id, letter) => {
-  said[id] = letter;
-  try {
-    localStorage.setItem(SAID, JSON.stringify(said));
-  } catch { /* a private window keeps nothing */ }
-};
 
 function answer(details) {
   const { id, right, because, wrong } = JSON.parse(details.dataset.answers);
-  const mine = said[id];
+  const mine = kept.read(SAID)[id];
   const words = !mine ? `It's ${right}: ${because}`
     : mine === right ? `You said ${mine}, and ${mine} it is: ${because}`
       : `You said ${mine}; it's ${right}: ${because} Why not ${mine}? ${wrong[mine] ?? ""}`;
@@ -31,18 +17,20 @@ for (const box of document.querySelectorAll(".predict")) {
   const { id } = box.dataset;
   const status = box.querySelector("[role=status]");
   const show = () => {
+    const mine = kept.read(SAID)[id];
     for (const one of box.querySelectorAll("button")) {
-      one.setAttribute("aria-pressed", String(one.dataset.letter === said[id]));
+      one.setAttribute("aria-pressed", String(one.dataset.letter === mine));
     }
-    status.textContent = said[id] ? `You say ${said[id]}. Read on.` : "Choose before you read on.";
+    status.textContent = mine ? `You say ${mine}. Read on.` : "Choose before you read on.";
   };
   box.addEventListener("click", (event) => {
     const chosen = event.target.closest("button");
     if (!chosen) return;
-    remember(id, chosen.dataset.letter);
+    kept.put(SAID, id, chosen.dataset.letter);
     show();
     document.querySelectorAll(".reveal").forEach(answer);
   });
+  addEventListener("storage", show);
   show();
 }
 
@@ -57,26 +45,31 @@ for (const form of document.querySelectorAll(".number")) {
   const status = form.querySelector("[role=status]");
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const text = form.querySelector("input").value.trim();
-    const mine = Number(text.replaceAll(",", "").replaceAll("_", ""));
+    let mine;
+    try {
+      mine = numberIn(form.querySelector("input").value);
+    } catch (error) {
+      status.textContent = error.message;
+      return;
+    }
     const slip = slips.find(([number]) => close(mine, number, Math.min(tolerance, Math.abs(number - truth) / 4)));
     const written = (number) => number.toLocaleString("en-US");
     let said = `✗ Not yet: ${written(mine)} is ${mine > truth ? "too large" : "too small"}.`;
-    if (!text || Number.isNaN(mine)) said = "Write a number, such as 12 or 0.5.";
-    else if (close(mine, truth, tolerance)) said = `✓ Right: ${written(truth)} ${unit}. ${because}`;
+    if (close(mine, truth, tolerance)) said = `✓ Right: ${written(truth)} ${unit}. ${because}`;
     else if (slip) said = `✗ Not yet: ${slip[1]}`;
     status.textContent = said;
   });
 }
 
-// A timeline takes its picture's place when the reader gets there.
+// A timeline takes its picture's place when the reader gets there. Above the reader the pictures
+// stay: a timeline has another height, and would move what is being read.
 const soon = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     if (!entry.isIntersecting) continue;
     soon.unobserve(entry.target);
     live(entry.target).catch(() => { /* the picture stays */ });
   }
-}, { rootMargin: "400px" });
+}, { rootMargin: "0px 0px 400px" });
 
 async function live(place) {
   const [{ LOOK, TimelineView, readModel }, kept] = await Promise.all([

@@ -1,11 +1,11 @@
 // A training step to write and to run. What never ends is stopped, and the page stays alive.
 
-import { engine, kept, sorry } from "./engine.js";
+import { engine, sorry } from "./engine.js";
+import { kept } from "./kept.js";
 import { LOOK, TimelineView, readModel } from "./timeline.js";
 
 const place = document.getElementById("view");
-const texts = kept.read("lab-puzzles");
-const done = kept.read("lab-puzzles-done");
+const TEXTS = "lab-puzzles", DONE = "lab-puzzles-done", BEFORE = "lab-puzzles-before";
 
 const make = (tag, facts = {}, ...inside) => {
   const one = Object.assign(document.createElement(tag), facts);
@@ -23,23 +23,40 @@ async function begin() {
   const said = make("pre", { className: "said" });
   said.setAttribute("role", "status");
   const picture = make("div", { className: "live" });
-  let now = puzzles[0], view = null;
+  const heard = {}; // by a puzzle's name: what its last run said, and its timeline
+  let now = puzzles[0];
 
-  const keep = () => {
-    texts[now.name] = editor.value;
-    kept.write("lab-puzzles", texts);
+  const keep = () => kept.put(TEXTS, now.name, editor.value);
+  const write = (text) => { // as if it were typed: the keys that undo bring the old text back
+    editor.select();
+    if (!document.execCommand("insertText", false, text)) editor.value = text;
+    keep();
+  };
+  const before = () => kept.read(BEFORE)[now.name] ?? null;
+  const name = () => { again.textContent = before() === null ? "Start again" : "Bring my step back"; };
+  const show = () => {
+    const { words = "", bad = false, answer } = heard[now.name] ?? {};
+    said.textContent = words;
+    said.classList.toggle("problem", bad);
+    picture.replaceChildren();
+    if (answer) new TimelineView(picture, LOOK, readModel(answer.head, answer.body));
+  };
+  const hear = (one, what) => {
+    heard[one.name] = what;
+    if (one === now) show(); // another may be on the page by now
   };
   const open = (one) => {
     now = one;
-    editor.value = texts[one.name] ?? one.text;
+    editor.value = kept.read(TEXTS)[one.name] ?? one.text;
     goal.textContent = `${one.ranks} rank${one.ranks > 1 ? "s" : ""}, ${one.layers} layers, ${one.samples} samples: `
       + `at most ${one.steps} steps, and ${one.memory.toLocaleString("en-US")} elements of memory on any rank. `
       + "Less memory in the same time is a star.";
-    said.textContent = "";
-    picture.replaceChildren();
+    name();
+    show();
     for (const tab of list.children) tab.setAttribute("aria-pressed", String(tab.dataset.name === one.name));
   };
   const mark = () => {
+    const done = kept.read(DONE);
     for (const tab of list.children) tab.firstChild.textContent = { star: "★ ", met: "✓ " }[done[tab.dataset.name]] ?? "";
   };
   for (const one of puzzles) {
@@ -52,23 +69,26 @@ async function begin() {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run.click();
     if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
     event.preventDefault(); // the next line begins where this one does, or deeper after a colon
-    const before = editor.value.slice(0, editor.selectionStart);
-    const line = before.slice(before.lastIndexOf("\n") + 1);
+    const above = editor.value.slice(0, editor.selectionStart);
+    const line = above.slice(above.lastIndexOf("\n") + 1);
     const deeper = line.trimEnd().endsWith(":") ? "    " : "";
     document.execCommand("insertText", false, `\n${line.match(/^ */)[0]}${deeper}`);
   });
   again.addEventListener("click", () => {
-    editor.value = now.text;
-    keep();
+    const mine = before();
+    kept.put(BEFORE, now.name, mine === null ? editor.value : null);
+    write(mine ?? now.text);
+    name();
   });
   run.addEventListener("click", async () => {
+    const one = now; // what is on the page when the answer comes may be another
     keep();
     run.disabled = true;
-    said.textContent = "running…";
-    picture.replaceChildren();
+    hear(one, { words: "running…" });
     let answer;
     try {
-      answer = await engine.ask({ page: "puzzle", name: now.name, text: editor.value });
+      const tell = (words) => hear(one, { words: `${words} It runs your step then.` });
+      answer = await engine.ask({ page: "puzzle", name: one.name, text: editor.value }, { tell });
     } catch (error) {
       answer = { problem: error.message, where: "", printed: "" };
     }
@@ -77,17 +97,16 @@ async function begin() {
     if (!answer.problem) {
       const solved = answer.met ? "✓ solved" : "It's right, but above a target.";
       lines.push(answer.star ? "★ within the time, and in less memory" : solved);
-      if (answer.met && done[now.name] !== "star") done[now.name] = answer.star ? "star" : "met";
-      kept.write("lab-puzzles-done", done);
-      view = new TimelineView(picture, LOOK, readModel(answer.head, answer.body));
+      if (answer.met && kept.read(DONE)[one.name] !== "star") kept.put(DONE, one.name, answer.star ? "star" : "met");
     }
-    said.textContent = lines.filter(Boolean).join("\n");
-    said.classList.toggle("problem", Boolean(answer.problem));
+    const words = lines.filter(Boolean).join("\n"), bad = Boolean(answer.problem);
+    hear(one, { words, bad, answer: bad ? null : answer });
     mark();
   });
   place.replaceChildren(list, goal, editor, make("p", {}, run, " ", again, " Ctrl+Enter runs it, too."), said, picture);
   open(now);
   mark();
+  addEventListener("storage", mark);
   engine.ask({ page: "puzzle", name: now.name, text: "" }).catch(() => {}); // it loads what a step needs
 }
 

@@ -2,10 +2,27 @@
 
 import { loadPyodide } from "./engine/pyodide.mjs";
 
+// Says how much of Python is here, as it comes. SIZE: of all that is fetched below.
+// LAB: the version of the lab's own part, so that a browser can't take an older one from its cache.
+const plain = globalThis.fetch;
+let loaded = 0, told = 0;
+globalThis.fetch = async (...what) => {
+  const answer = await plain(...what);
+  if (!answer.ok || !answer.body) return answer;
+  const counted = answer.body.pipeThrough(new TransformStream({
+    transform(part, next) {
+      loaded += part.byteLength;
+      if (loaded - told > SIZE / 50) postMessage({ loaded: Math.min(1, (told = loaded) / SIZE) });
+      next.enqueue(part);
+    },
+  }));
+  return new Response(counted, { headers: answer.headers });
+};
+
 const starting = (async () => {
   const [py, lab] = await Promise.all([
     loadPyodide({ indexURL: new URL("./engine/", import.meta.url).href }),
-    fetch(new URL("./engine/lab.zip", import.meta.url)).then((answer) => {
+    fetch(new URL(`./engine/lab.zip?${LAB}`, import.meta.url)).then((answer) => {
       if (!answer.ok) throw new Error("its files are missing");
       return answer.arrayBuffer();
     }),

@@ -1,0 +1,222 @@
+"""What a visitor of the site has done stays done: in two tabs, after a reload, after an update."""
+
+import functools
+import os
+import re
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from helpers.lesson.asked import truth_of
+
+ASSETS = Path(__file__).resolve().parents[2] / "tools/pages/assets"
+WRONG = "async def basic(model):\n    model.load_weights(7)\n    return model\n"
+SAID = "document.querySelector('pre[role=status]').textContent"
+BOXES = "document.querySelectorAll('.play-box').length === {}"
+# One after the other: a lesson's links to its own headings, and how far from the top they land.
+LANDED = """async () => {
+    await new Promise((done) => setTimeout(done, 700));
+    return document.getElementById(location.hash.slice(1)).getBoundingClientRect().top;
+}"""
+
+
+def tab(tabs, address):
+    """Another tab of the same visitor."""
+    opened = tabs.context.new_page()
+    opened.goto(address)
+    return opened
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_link_to_a_heading_lands_on_it(site, page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    for name, heading in [
+        ("07_beyond_1f1b", "two-halves-of-a-backward"),
+        ("06_micro_batches", "what-to-remember"),
+    ]:
+        page.goto("about:blank")
+        page.goto(f"{site[0]}lessons/{name}.html#{heading}")
+        assert abs(page.evaluate(LANDED)) < 5
+        images = page.locator(".picture img").all()
+        assert all(image.get_attribute("height") for image in images)
+
+
+def test_a_number_field_takes_numbers_and_no_other(site, page):
+    page.goto(f"{site[0]}lessons/07_beyond_1f1b.html")
+    form = page.locator("form.number").first
+    truth = truth_of("07").NUMBERS[form.get_attribute("data-id")].truth
+    right = truth() if callable(truth) else truth
+    for text, words in [
+        ("1e999", "Write a number"),
+        ("9" * 400, "Write a number"),
+        ("2,5", "Write a decimal point"),
+        ("0,125", "✗ Not yet"),
+        ("", "Write a number"),
+        ("-", "Write a number"),
+        (".", "Write a number"),
+        ("12,500", "12,500 is too large"),
+        ("1_000.5", "1,000.5 is too large"),
+        ("−3", "✗ Not yet"),
+        (str(right), "✓ Right"),
+    ]:
+        form.locator("input").fill(text)
+        form.locator("input").press("Enter")
+        assert words in form.locator("[role=status]").inner_text(), text
+
+
+def test_a_run_belongs_to_the_puzzle_that_was_run(site, page):
+    page.goto(f"{site[0]}puzzles.html")
+    page.locator("textarea").fill(WRONG)
+    page.get_by_text("Run it", exact=True).click()
+    assert "running…" in page.locator("pre[role=status]").inner_text() or page.wait_for_function(
+        f"{SAID}.includes('loading')"
+    )
+    page.locator("[data-name=gpipe]").click()
+    page.wait_for_function("!document.querySelector('button.go').disabled")
+    assert page.locator("pre[role=status]").inner_text() == ""
+    page.locator("[data-name=basic]").click()
+    assert "line 2" in page.locator("pre[role=status]").inner_text()
+
+
+def test_the_puzzle_that_was_solved_is_ticked_and_no_other(site, page):
+    met = '{"problem": "", "title": "solved", "met": true, "star": false}'
+    page.route("**/worker.js", lambda route: route.fulfill(
+        content_type="text/javascript",
+        body=f"""postMessage({{ ready: true }});
+            const soon = () => new Promise((done) => setTimeout(done, 300));
+            onmessage = async ({{ data }}) => {{ await soon(); postMessage({{
+                id: data.id, said: {{ ...{met}, head: null }}, body: null }}); }};""",
+    ))  # fmt: skip
+    page.goto(f"{site[0]}puzzles.html")
+    page.locator("[data-name=gpipe]").wait_for()
+    page.get_by_text("Run it", exact=True).click()
+    page.locator("[data-name=gpipe]").click()
+    page.wait_for_function("!document.querySelector('button.go').disabled")
+    assert page.locator("[data-name=basic]").inner_text().startswith("✓")
+    assert page.locator("[data-name=gpipe]").inner_text() == "gpipe"
+
+
+def test_what_is_written_in_two_tabs_is_kept_and_start_again_can_be_taken_back(site, page):
+    address = f"{site[0]}puzzles.html"
+    page.goto(address)
+    page.locator("[data-name=gpipe]").wait_for()
+    other = tab(page, address)
+    other.locator("[data-name=gpipe]").click()
+    page.locator("textarea").fill("# an hour of work")
+    other.locator("textarea").press_sequentially("x")
+    page.reload()
+    page.wait_for_function("document.querySelector('textarea')?.value === '# an hour of work'")
+    page.get_by_text("Start again", exact=True).click()
+    assert "your step" in page.locator("textarea").input_value()
+    page.locator("textarea").press("Control+z")
+    assert page.locator("textarea").input_value() == "# an hour of work"
+    page.locator("textarea").press("Control+y")
+    page.reload()
+    page.get_by_text("Bring my step back", exact=True).click()
+    assert page.locator("textarea").input_value() == "# an hour of work"
+    page.get_by_text("Start again", exact=True).wait_for()
+
+
+def test_what_an_older_page_kept_is_still_there(site, page):
+    page.goto(f"{site[0]}index.html")
+    page.evaluate("""localStorage["lab-puzzles"] = '{"basic": "# old"}';
+        localStorage["lab-play"] = '{"one": {"best": 8, "helped": false}}'""")
+    page.goto(f"{site[0]}puzzles.html")
+    page.wait_for_function("document.querySelector('textarea')?.value === '# old'")
+    page.goto(f"{site[0]}play.html")
+    page.locator("option", has_text="✓ 1. One micro-batch").wait_for(state="attached")
+
+
+def test_predictions_and_levels_of_two_tabs_are_both_kept(site, page):
+    names = ("03_data_parallel_gradients", "07_beyond_1f1b")
+    page.goto(f"{site[0]}lessons/{names[0]}.html")
+    other = tab(page, f"{site[0]}lessons/{names[1]}.html")
+    for one in (page, other):
+        one.locator(".predict button").first.click()
+    for one in (page, other):
+        one.reload()
+        assert one.locator(".predict [aria-pressed=true]").count() == 1
+    page.goto(f"{site[0]}play.html#level=one")
+    other.goto(f"{site[0]}play.html#level=own&ranks=1&micro_batches=1&plan=F0")
+    other.evaluate("localStorage.setItem('lab-play/cap', '{\"best\": 16, \"helped\": false}')")
+    page.get_by_label("finish it for me").click()
+    page.locator("option", has_text="○ 1. One micro-batch").wait_for(state="attached")
+    assert page.locator("option", has_text="✓ 3.").count() == 1
+    other.locator("option", has_text="○ 1. One micro-batch").wait_for(state="attached")
+
+
+def test_a_returning_player_waits_for_python_and_is_told_so(site, page):
+    page.add_init_script("delete Navigator.prototype.serviceWorker")  # it would answer by itself
+    page.goto(f"{site[0]}play.html#level=cap&plan=F0-F1_F0_F0")
+    page.wait_for_function(BOXES.format(4))
+    held = []
+    page.route("**/engine/lab.zip*", lambda route: held.append(route))
+    page.reload()
+    page.locator(".play-said", has_text=re.compile(r"Python is loading, \d+ %")).wait_for()
+    for one in page.locator(".play button, .play select").all():
+        one.dispatch_event("focus")
+        assert one.evaluate("one => Boolean(one.closest('[inert]')) || !one.checkVisibility()")
+    assert re.search(r"\d+ %", page.locator(".wait").get_attribute("data-loaded"))
+    held[0].continue_()
+    page.wait_for_function(BOXES.format(4))
+    page.get_by_label("undo").click()
+
+
+def test_a_first_press_is_answered_while_python_loads(site, page):
+    held = []
+    page.route("**/engine/lab.zip*", lambda route: held.append(route))
+    page.goto(f"{site[0]}play.html")
+    page.locator(".play-chip[data-name='0F0']").click()
+    page.locator(".play-said", has_text="What you pressed is done then").wait_for()
+    held[0].continue_()
+    page.wait_for_function(BOXES.format(1))
+    assert "loading" not in page.locator(".play-said").inner_text()
+
+
+class Cached(SimpleHTTPRequestHandler):
+    """A server whose pages a browser may keep for ten minutes."""
+
+    def end_headers(self):
+        self.send_header("cache-control", "max-age=600")
+        super().end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_an_update_is_seen_at_the_next_visit(page, tmp_path):
+    from pages.write import service_worker
+
+    def publish(words, day):
+        site = "<!doctype html><title>x</title><script type=module src=site.js></script>"
+        pages = {"index.html": f"<link rel=icon href='data:,'>{site}<body data-up=''>{words}"}
+        pages["site.js"] = (ASSETS / "site.js").read_text(encoding="utf-8")
+        files = {name: text.encode() for name, text in pages.items()}
+        files["sw.js"] = service_worker(files, {}).encode()
+        for name, data in files.items():
+            (tmp_path / name).write_bytes(data)
+            os.utime(tmp_path / name, (day, day))  # a server tells versions apart by it
+
+    publish("before", 1e9)
+    handler = functools.partial(Cached, directory=tmp_path)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_address[1]}/"
+    until = """async (old) => {
+        const soon = () => new Promise((done) => setTimeout(done, 100));
+        while ((await caches.keys()).includes(old) || !(await caches.match("./"))) await soon();
+        return caches.keys();
+    }"""
+    try:
+        page.goto(address)
+        names = page.evaluate(until, "")
+        publish("after", 1.1e9)
+        page.goto(address)  # the browser sees that there's another version, and fetches it
+        page.evaluate(until, names[0])
+        stored = page.evaluate("async () => (await caches.match('./')).text()")
+        assert stored.endswith("after")  # under the new version, and so at every later visit
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,74 @@
+"""The package as an installer puts it there: it says so where lessons or tasks are asked for."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SAYS = "this is the installed package, in "
+CURE = "lessons and tasks are in a clone of the lab: run the same command at the top of one\n"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The Python of an environment in which the lab lies among the packages, as from its wheel."""
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder, with_pip=False)
+    paths = sysconfig.get_paths(vars={"base": str(folder), "platbase": str(folder)})
+    packages = Path(paths["purelib"])
+    for name in ("helpers", "simplellm"):
+        shutil.copytree(ROOT / name, packages / name, ignore=shutil.ignore_patterns("*.pyc"))
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    return Path(paths["scripts"], Path(sys.executable).name)
+
+
+def run(installed, folder, *arguments):
+    places = {"PYTHONPATH", "VIRTUAL_ENV", "LAB_TRACEBACK"}
+    env = {name: value for name, value in os.environ.items() if name not in places}
+    return subprocess.run(
+        [installed, "-m", *arguments],
+        cwd=folder, env=env | {"LAB_PROGRESS": "off"}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "helpers.doctor",
+        "helpers.grade",
+        "helpers.grade DP-1",
+        "helpers.grade --limits",
+        "helpers.grade.copies DP --all .",
+        "helpers.grade.example class DP",
+        "helpers.grade.gradescope DP",
+        "helpers.grade.handin DP",
+        "helpers.grade.page",
+        "helpers.grade.predictions .",
+        "helpers.grade.progress",
+        "helpers.grade.student",
+        "helpers.grade.upgrade .",
+        "helpers.cluster.validate",
+    ],
+)
+def test_a_program_that_needs_lessons_or_tasks_says_where_they_are(arguments, installed, tmp_path):
+    (tmp_path / "tasks").mkdir()  # what `upgrade` looks for in the older folder
+    done = run(installed, tmp_path, *arguments.split())
+    assert done.returncode in (1, 2) and done.stdout == ""
+    assert SAYS in done.stderr and done.stderr.endswith(CURE) and done.stderr.count("\n") == 1
+
+
+def test_what_needs_no_clone_runs_and_its_errors_are_one_sentence_too(installed, tmp_path):
+    (tmp_path / "empty.py").touch()
+    done = run(installed, tmp_path, "helpers.ranks", "-n", "1", "empty.py")
+    assert done.returncode == 0, done.stderr
+    code = "from helpers.plain_errors import plain_errors; from helpers.schedules import gpipe\n"
+    (tmp_path / "wrong.py").write_text(f"{code}with plain_errors():\n    gpipe(0, 8)\n")
+    done = run(installed, tmp_path, "wrong")
+    assert done.returncode == 1 and done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,31 @@
+"""What docs/viewers.md says of nbconvert: which of its templates keep the words of a picture."""
+
+import re
+from pathlib import Path
+
+import pytest
+from nbconvert import HTMLExporter
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from lessons.execute import clean
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "viewers.md"
+HTML = '<img alt="The loss falls." src="data:image/png;base64,AA==">'
+
+
+@pytest.mark.parametrize(
+    ("template", "kept"), [("classic", True), ("basic", True), ("lab", False), ("reveal", False)]
+)
+def test_a_template_keeps_the_words_of_a_saved_picture_where_the_page_says_so(template, kept):
+    """If one that loses them keeps them some day, the page's row goes."""
+    output = new_output("display_data", {"text/html": HTML})
+    notebook = new_notebook(cells=[new_code_cell("show(loss)", outputs=[output])])
+    clean(notebook)
+    page, _ = HTMLExporter(template_name=template).from_notebook_node(notebook)
+    (picture,) = re.findall(r"<img[^>]*>", page)
+    assert ('alt="The loss falls."' in picture) == kept, picture
+    (row,) = [
+        line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| nbconvert")
+    ]
+    takes, _, loses = row.partition("take the alternative text")
+    assert f"`{template}`" in (takes if kept else loses)
