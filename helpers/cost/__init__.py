@@ -7,6 +7,8 @@
     layer_activations(model, batch=1, sequence=2048, tp=4)
 
 Several conventions circulate for each number, so each result names its own: `.convention`.
+`helpers.cost.rooflines` says from how many tokens or ranks on sending takes longer than computing,
+and `python -m helpers.cost.rooflines` writes docs/rooflines.md with its bounds for known models.
 `helpers.cluster` turns these costs into seconds on a machine.
 """
 
