@@ -1,5 +1,6 @@
 """The page docs/rooflines.md: each bound for known models and links, and what known runs used."""
 
+import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -90,6 +91,7 @@ of 16,384 GPUs {alone:,.0f} tokens, an eighth of a sequence. If all of them shar
 (FSDP, with gradients of 4 bytes, as this run sums them), hiding the messages would take
 {fsdp4[0]:,.0f} tokens at peak, and {fsdp4[1]:,.0f} at the rate that the run reached. With tensor
 parallelism of 8 and 16 stages, a replica has 131,072 tokens, and data parallelism needs {dp4:,.0f}.
+
 DeepSeek's experts are 2,048 wide. If a token is sent to each of its eight experts in 2 bytes,
 sending takes as long as the experts compute at a width of {wide:,.0f}, at the rate that the run
 reached. Sent to at most four nodes, and there in 1 byte (results come back in 2), {narrow:,.0f} are
@@ -119,7 +121,11 @@ each. Between nodes an H800 is an H100: the same card, the same peak.
 
 ## Data parallel: tokens of a replica and step
 
-Tokens >= F/B for gradients of 2 bytes, and twice that for 4. All micro-batches of the step count.
+Tokens >= F/B for gradients of 2 bytes. For 4 bytes it is twice that, but F/B again if the optimizer
+is sharded (ZeRO-1): gradients are then only scattered, and the new weights, of 2 bytes, travel
+beside the next forward pass. All micro-batches of the step count, because gradients are sent once.
+They are sent when the last one goes backward, so hiding all of them takes that many tokens in the
+last one alone; with that many in the step, sending takes as long as the step's backward passes.
 Every dense model has the same bound. Of experts, a rank averages all that it holds, so they have to
 be shared: ep 8 and ep 64 here. With all eight on each rank, Mixtral would need {spread:.1f} times
 as many tokens.
@@ -209,7 +215,7 @@ def page() -> str:
         reached=REACHED / 1e12,
         alone=BATCH / 16384,
         fsdp4=sharded,
-        dp4=data_parallel_tokens(LLAMA, PEAK, CARD, gradient=4),
+        dp4=data_parallel_tokens(LLAMA, PEAK, CARD, gradient=4, sharded=True),
         wide=wide,
         narrow=expert_width(DEEPSEEK, REACHED, CARD, copies=4, dispatch=1),
         ratio=wide / DEEPSEEK.moe.intermediate * routed / layer_weights(DEEPSEEK),
@@ -275,13 +281,14 @@ def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
+    about = "Write docs/rooflines.md: where sending takes as long as computing."
+    parser = argparse.ArgumentParser(prog="python -m helpers.cost.rooflines", description=about)
+    parser.parse_args(arguments)
     write_whole(PAGE, page())
     print(f"{PAGE.name}: {len(MODELS)} models on {len(LINKS)} links")
 
 
 if __name__ == "__main__":
     with plain_errors():
-        if sys.argv[1:]:
-            raise ValueError("python -m helpers.cost.rooflines takes no arguments")
-        main()
+        main(sys.argv[1:])

@@ -49,6 +49,7 @@ def data_parallel_tokens(
     link: float,
     *,
     gradient: int = BYTES,
+    sharded: bool = False,
     ep: int = 1,
     ranks: float = math.inf,
 ) -> float:
@@ -56,14 +57,18 @@ def data_parallel_tokens(
 
     T tokens cost 4WT FLOPs backward. The all-reduce of gradients of b bytes sends 2bW, so
     T = (b/2) F/B: with 2 bytes F/B, whatever the model. The same with W of a part on both sides, if
-    tensor or pipeline parallelism cuts the replica: T stays the tokens of the *replica*. Gradient
-    accumulation counts, since gradients are sent once a step. A rank holds more experts than a
-    token passes, so for them T grows by the weights held over the weights passed.
+    tensor or pipeline parallelism cuts the replica: T stays the tokens of the *replica*. Micro-
+    batches add up, since gradients are sent once a step; but then only the backward pass of the
+    last one hides them, and for the others T says what part of the step they are. A rank holds more
+    experts than a token passes, so for them T grows by the weights held over the weights passed.
 
     ep: ranks that share the experts; each of them counts as a replica here. gradient: b.
+    sharded: ZeRO-1 or 2. Backward hides a reduce-scatter, bW bytes, T = (b/4) F/B; the next forward
+        pass, 2WT FLOPs, a gather of new weights, 2W bytes, T = F/B. The larger one counts.
     """
     held = layer_weights(model, ep) / layer_weights(model)
-    return gradient / 2 * held * _intensity(rate, link) * _others(ranks)
+    sent = max(1.0, gradient / 4) if sharded else gradient / 2
+    return sent * held * _intensity(rate, link) * _others(ranks)
 
 
 def fsdp_tokens(

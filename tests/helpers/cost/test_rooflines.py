@@ -9,6 +9,7 @@ from bench.rooflines import page
 from helpers.cost import (
     ModelConfig,
     MoE,
+    all_gather_bytes,
     context_parallel_bytes,
     data_parallel_bytes,
     expert_parallel_bytes,
@@ -63,6 +64,11 @@ def test_gradients_of_four_bytes():
     assert data_parallel_tokens(model, **RATES, gradient=4) == pytest.approx(
         2 * data_parallel_tokens(model, **RATES)
     )
+    tokens = data_parallel_tokens(model, **RATES, gradient=4, sharded=True, ranks=8)
+    scattered, gathered = (all_gather_bytes(b * layer_weights(model), 8) for b in (4, 2))
+    assert equal(2 * weights(model, tokens), scattered)  # behind backward
+    assert equal(weights(model, tokens), gathered)  # behind the next forward pass
+    assert data_parallel_tokens(model, **RATES, sharded=True, ranks=8) == tokens
     assert fsdp_tokens(model, **RATES, gradient=4) == pytest.approx(
         1.5 * fsdp_tokens(model, **RATES)
     )
@@ -138,6 +144,7 @@ def count(ranks=4):
     sys.path[:0] = [str(ROOT / "CP/ring"), str(ROOT / "EP/experts")]
     from dispatch import Dispatch
     from ring_attention import Ring, ring_attention
+    from zigzag import zigzag
 
     from helpers.parallel.operators import all_gather, reduce_scatter
     from helpers.trace import Recorder
@@ -199,9 +206,12 @@ def count(ranks=4):
     shapes = [(D, a), (D, a // 2), (D, a // 2), (a, D), (D, f), (D, f), (f, D)]
     counting("tensor", layer, leaf(TOKENS // ranks, D), *(leaf(*shape) for shape in shapes))
 
+    ring = Ring(recorder=Recorder(me, enabled=False))
     all_seen = [torch.zeros(TOKENS, dtype=torch.long)] * ranks
-    mix = ring_attention(Ring(recorder=Recorder(me, enabled=False)), all_seen)
-    counting("ring", mix, *(leaf(2, heads, TOKENS, 8) for heads in (4, 2, 2)))
+    causal = [zigzag(TOKENS * ranks, ranks, rank) for rank in range(ranks)]
+    for name, positions in (("ring", all_seen), ("causal ring", causal)):
+        parts = (leaf(2, heads, TOKENS, 8) for heads in (4, 2, 2))
+        counting(name, ring_attention(ring, positions), *parts)
 
     sizes = Config(vocab_size=9, dmodel=D, num_heads=4, n_layers=1, hidden_dim=WIDE)
     counts = torch.full((2 * ranks,), TOKENS // 4)
@@ -233,4 +243,8 @@ def test_bounds_on_four_ranks():
     for one, backward in (("forward", False), ("backward", True)):
         tokens = ring_attention_tokens(model, **rates("ring", one), backward=backward, **options)
         assert tokens == pytest.approx(TOKENS), one
+        # Zigzag computes half of every block but its own, which the mask cuts within.
+        computed, all_of_it = found["causal ring", one][0], found["ring", one][0]
+        assert computed / all_of_it == pytest.approx((1 + 3 / 2) / 4), one
+        assert found["causal ring", one][1] == found["ring", one][1]
     assert expert_width(moe, **rates("experts", *both), ep=4) == pytest.approx(WIDE)
