@@ -5,8 +5,11 @@
     flops(model, attention="causal").layer         863 billion: one layer, forward
     states(parameters(model).total, zero=1, ranks=64).total
     layer_activations(model, batch=1, sequence=2048, tp=4)
+    bill(gpus * hours)                             dollars, kWh, euros and t CO2
 
 Several conventions circulate for each number, so each result names its own: `.convention`.
+`helpers.cost.rooflines` says from how many tokens or ranks on sending takes longer than computing,
+and `python -m helpers.cost.rooflines` writes docs/rooflines.md with its bounds for known models.
 `helpers.cluster` turns these costs into seconds on a machine.
 """
 
@@ -16,6 +19,7 @@ from helpers.cost.activations import (
     layer_activations,
 )
 from helpers.cost.config import Latent, ModelConfig, MoE, gpt
+from helpers.cost.energy import Bill, bill
 from helpers.cost.flops import ATTENTION, RECOMPUTE, Flops, Utilisation, flops, utilisation
 from helpers.cost.forward import ForwardPeak, forward_peak
 from helpers.cost.huggingface import read_config

@@ -54,6 +54,7 @@ def run(installed, folder, *arguments):
         "helpers.grade.student",
         "helpers.grade.upgrade .",
         "helpers.cluster.validate",
+        "helpers.cost.rooflines",
     ],
 )
 def test_a_program_that_needs_lessons_or_tasks_says_where_they_are(arguments, installed, tmp_path):

@@ -1,0 +1,199 @@
+"""When sending takes as long as computing: one bound for each way of training on many devices.
+
+    from helpers.cost.rooflines import data_parallel_tokens
+    data_parallel_tokens(model, rate=989e12, link=450e9)      2,198 tokens a replica and step
+    python -m helpers.cost.rooflines                          writes docs/rooflines.md
+
+F, `rate`: FLOP/s of one device. B, `link`: bytes/s that one device sends while it receives as many.
+Their ratio F/B is the FLOPs that a device could have computed in the time of one byte. Each bound
+sets bytes / B equal to FLOPs / F and solves for what one can choose: tokens, ranks, or a width. A
+bound says where the two are equal, so just there sending doubles the time if nothing is hidden, and
+costs nothing if all of it is.
+
+Conventions: 2 bytes a value; a matrix of W weights costs 2W FLOPs a token forward and 4W backward;
+rings, whose ranks each send (n-1)/n of the result; `ranks` is n, by default so many that this is 1.
+Left out, unless it says otherwise: attention scores and recomputation (more computing, so more time
+to hide messages in), the latency of a message, and embedding and logits, because what is bounded is
+the layers. A collective whose group has r ranks on each node sends over the network cards of all r,
+so between nodes its link is r times that of one card (up to the link inside the node).
+"""
+
+import math
+import runpy
+import sys
+
+from helpers.clone import ROOT, need_clone
+from helpers.cost.activations import BYTES
+from helpers.cost.config import ModelConfig
+from helpers.cost.flops import flops
+from helpers.plain_errors import plain_errors
+
+
+def layer_weights(model: ModelConfig, ep: int | None = None) -> float:
+    """Return the weights of a layer's matrices that one token passes; the mean over the layers.
+
+    For a dense LLaMA these are d (4d + 3f), with hidden d and intermediate f, or with g key heads
+    for h query heads d ((2 + 2g/h) d + 3f). Of experts, those that a token chooses.
+    ep: instead, the weights that one of `ep` ranks holds which share the experts.
+    """
+    passed = flops(model, 1, 1, "weights").weights / 2
+    if ep is None or model.moe is None:
+        return passed
+    one = 3 * model.hidden * model.moe.intermediate * model.expert_layers / model.layers
+    return passed + (model.moe.experts / ep - model.moe.chosen) * one
+
+
+def data_parallel_tokens(
+    model: ModelConfig,
+    rate: float,
+    link: float,
+    *,
+    gradient: int = BYTES,
+    sharded: bool = False,
+    ep: int = 1,
+    ranks: float = math.inf,
+) -> float:
+    """Return the tokens of a replica and step at which averaging gradients hides behind backward.
+
+    T tokens cost 4WT FLOPs backward. The all-reduce of gradients of b bytes sends 2bW, so
+    T = (b/2) F/B: with 2 bytes F/B, whatever the model. The same with W of a part on both sides, if
+    tensor or pipeline parallelism cuts the replica: T stays the tokens of the *replica*. Micro-
+    batches add up, since gradients are sent once a step; but then only the backward pass of the
+    last one hides them, and for the others T says what part of the step they are. A rank holds more
+    experts than a token passes, so for them T grows by the weights held over the weights passed.
+
+    ep: ranks that share the experts; each of them counts as a replica here. gradient: b.
+    sharded: ZeRO-1 or 2. Backward hides a reduce-scatter, bW bytes, T = (b/4) F/B; the next forward
+        pass, 2WT FLOPs, a gather of new weights, 2W bytes, T = F/B. The larger one counts.
+    """
+    held = layer_weights(model, ep) / layer_weights(model)
+    sent = max(1.0, gradient / 4) if sharded else gradient / 2
+    return sent * held * _intensity(rate, link) * _others(ranks)
+
+
+def fsdp_tokens(
+    model: ModelConfig,
+    rate: float,
+    link: float,
+    *,
+    gradient: int = BYTES,
+    ep: int = 1,
+    ranks: float = math.inf,
+) -> float:
+    """Return the tokens of a rank and *micro-batch* at which FSDP (ZeRO-3) hides its messages.
+
+    Forward a layer is gathered, 2W bytes against 2WT FLOPs: T = F/B. Backward it is gathered
+    again and its gradients of b bytes are reduce-scattered, (2 + b) W against 4WT:
+    T = (2 + b)/4 F/B. With 2 bytes both are F/B, with 4 backward is 1.5 times as much; the larger
+    one is returned. Accumulation does not help, because each micro-batch gathers anew.
+    """
+    held = layer_weights(model, ep) / layer_weights(model)
+    return max(1.0, (BYTES + gradient) / 4) * held * _intensity(rate, link) * _others(ranks)
+
+
+def tensor_parallel_ranks(model: ModelConfig, rate: float, link: float) -> float:
+    """Return the ranks at which a layer cut by tensor and sequence parallelism sends for as long
+    as it computes, forward and backward together.
+
+    T tokens cost 6WT FLOPs on t ranks together. Forward has two all-gathers and two
+    reduce-scatters of 2Td bytes, backward as many: a rank sends 16Td (t-1)/t. So
+    6WT / (tF) = 16Td (t-1) / (tB), in which T cancels, and the length of the sequence with it:
+    t = 1 + (3/8) (W/d) B/F, where W/d = (2 + 2g/h) d + 3f. Nothing hides by itself here: each
+    product waits for its message. A rank that keeps only its part of the gathered inputs gathers
+    them once more backward: then (3/10). With experts, they too are cut, and those that a token
+    chooses count.
+    """
+    return 1 + 3 / 8 * layer_weights(model) / model.hidden / _intensity(rate, link)
+
+
+def ring_attention_tokens(
+    model: ModelConfig,
+    rate: float,
+    link: float,
+    *,
+    causal: bool = True,
+    backward: bool = False,
+    gradient: int = BYTES,
+    ranks: float = math.inf,
+) -> float:
+    """Return the tokens of a rank, s/P, at which a ring's messages hide behind the scores.
+
+    Each of n queries meets each of n keys: 4 n^2 h e FLOPs forward, for h query heads of e
+    features. Meanwhile keys and values of g heads travel, 4 n g e bytes: n = (g/h) F/B. A causal
+    mask leaves half of the FLOPs (zigzag shares them evenly): twice as many tokens. Backward has
+    five products instead of two (the scores are computed again), and the gradients of keys and
+    values travel too: (4 + 2b) n g e bytes against 10 n^2 h e FLOPs, n = (4 + 2b)/10 (g/h) F/B,
+    with 2 bytes 0.8 of the forward pass. The batch and the number of ranks cancel.
+
+    gradient: b, of the traveling gradients. ranks: P messages carry them, P - 1 keys and values.
+    """
+    sent = 4 * _others(ranks) + (2 * gradient if backward else 0)
+    products = 5 if backward else 2
+    shown = 0.5 if causal else 1.0
+    return sent / (2 * products * shown) * model.kv_heads / model.heads * _intensity(rate, link)
+
+
+def expert_width(
+    model: ModelConfig,
+    rate: float,
+    link: float,
+    *,
+    copies: float | None = None,
+    dispatch: int = BYTES,
+    combine: int = BYTES,
+    ep: float = math.inf,
+) -> float:
+    """Return the width f of an expert at which sending tokens takes as long as the experts.
+
+    A token meets k experts of three matrices d x f: 18 k d f FLOPs, forward and backward. It is
+    sent to each and comes back, and so do gradients: 8 k d bytes. f = (8/18) F/B, in which k, d and
+    the tokens cancel. Nothing hides by itself, except beside a second micro-batch. The experts
+    must be equally busy. Attention and shared experts are left out.
+
+    copies: of a token on this link, by default k; with node-limited routing, one for each node.
+    dispatch, combine: bytes of a value on the way to the experts, and back. The gradients of what
+        comes back are dispatched, those of what was sent are combined.
+    ep: ranks that share the experts.
+
+    Raises:
+        ValueError: if the model has no experts.
+    """
+    if model.moe is None:
+        raise ValueError("this model has no experts to send tokens to: give a mixture of experts")
+    share = (model.moe.chosen if copies is None else copies) / model.moe.chosen
+    return share * 2 * (dispatch + combine) / 18 * _intensity(rate, link) * _others(ep)
+
+
+def pipeline_layers(model: ModelConfig, rate: float, link: float) -> float:
+    """Return the layers of a stage (of a chunk, if interleaved) at which sending its result takes
+    as long as computing it, forward; backward half as many will do.
+
+    L layers cost 2LWT FLOPs, and the hidden states are 2Td bytes: L = (d/W) F/B, which is
+    F/B over (4d + 3f). Tensor parallelism with sequence parallelism cuts both alike. Far below 1 in
+    any large model: pipelines are limited by their bubble, not by their messages.
+    """
+    return model.hidden / layer_weights(model) * _intensity(rate, link)
+
+
+def _intensity(rate: float, link: float) -> float:
+    """Return F/B, in FLOPs a byte; raise ValueError unless both are above 0."""
+    if not (rate > 0 and link > 0):
+        raise ValueError(
+            f"rate={rate!r} FLOP/s and link={link!r} bytes/s: both must be above 0, as 989e12 and "
+            "50e9 of an H100 between nodes"
+        )
+    return rate / link
+
+
+def _others(ranks: float) -> float:
+    """Return the share of a result that a rank has to send: all but its own."""
+    if not ranks >= 1:
+        raise ValueError(f"{ranks!r} ranks: give 1 or more")
+    return 1 - 1 / ranks
+
+
+if __name__ == "__main__":
+    with plain_errors():
+        need_clone()
+    sys.path.insert(0, str(ROOT))  # bench/ is in the lab's folder and is not installed
+    runpy.run_module("bench.rooflines.page", run_name="__main__")
