@@ -5,10 +5,11 @@ import torch.distributed as dist
 
 from helpers.ranks import Place
 from simplellm.slicing import whole_name
+from tasks._sent import noting_what_leaves
 
 
 def trained(module, case, whole=lambda weight: weight):
-    """What a rank has after the steps, and the third result of `train`.
+    """What a rank has after the steps, where too little went, and the third result of `train`.
 
     case: {"dp", "pp", "flags": of the script}. whole(weight): all of a weight that is in parts.
     """
@@ -18,7 +19,10 @@ def trained(module, case, whole=lambda weight: weight):
     try:
         options = module.read_flags(case["flags"])
         place = Place(rank, world, rank, world)
-        losses, stage, trace = module.train(options, place, "cpu", lambda *pair: said.append(pair))
+        with noting_what_leaves() as sent:
+            losses, stage, trace = module.train(
+                options, place, "cpu", lambda *pair: said.append(pair)
+            )
         seen = {
             "losses": [float(loss) for loss in losses],
             "said": [step for step, _ in said],
@@ -27,6 +31,27 @@ def trained(module, case, whole=lambda weight: weight):
                 for name, w in stage.named_parameters()
             },
         }
+        seen["too little went to"] = too_little(sent, rank, case["pp"], options, seen)
         return seen, trace
     finally:
         torch.set_default_dtype(before)
+
+
+def too_little(sent, rank, stages, options, seen):
+    """Return what of "its row" and "its column" got less than any such trainer sends, in numbers.
+
+    A row gets the outputs of a stage, or their gradients, of each token that has a target. A column
+    gets the gradients of the weights.
+    """
+    world, own = dist.get_world_size(), sum(w.numel() for w in seen["weights"].values())
+    row = {other for other in range(world) if other // stages == rank // stages}
+    column = {other for other in range(world) if other % stages == rank % stages}
+    ends = (rank % stages == 0) + (rank % stages == stages - 1)
+    tokens = options.batch_size * (options.seq_l - 1)
+    least = {"its row": (2 - ends) * tokens * options.dmodel, "its column": own}
+    found = []
+    for (name, enough), ranks in zip(least.items(), (row, column), strict=True):
+        numbers = sum(one["numbers"] for one in sent if (ranks - {rank}) & set(one["to"]))
+        if len(ranks) > 1 and numbers < enough * options.steps:
+            found.append(name)
+    return found

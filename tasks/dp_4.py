@@ -27,11 +27,14 @@ TASK = Task(
 
 def run(module, case):
     """On a rank, step by step: the gradients after averaging, how many buckets hadn't left when
-    backward ended, and the gradients whose bucket left without them. When a bucket leaves can only
-    be seen here; what one that leaves too early does to the mean is a matter of luck.
+    backward ended, the gradients whose bucket left without them, whether a bucket stayed that could
+    have left, and whether they left in their order. When a bucket leaves can only be seen here;
+    what one that leaves too early does to the mean is a matter of luck.
 
     case: the tied table, the layers between its two uses, and the samples of each step and rank.
     """
+    from itertools import takewhile
+
     import torch
     import torch.distributed as dist
 
@@ -50,12 +53,20 @@ def run(module, case):
     size = (table.nbytes + middle[0].bias.nbytes) / 2**20  # of one layer, so that each is a bucket
     names = {p: name for name, p in model.named_parameters()}
     there = set()  # the parameters whose gradient is complete: noted before `complete` is called
+    left, late = [], []  # the buckets that have left; the gradients that came with one held back
+
+    def come(p):
+        free = takewhile(lambda bucket: there.issuperset(bucket.parameters), averager.buckets)
+        late.extend([names[p]] if len(left) < len(list(free)) else [])
+        there.add(p)
+
     for p in names:
-        p.register_post_accumulate_grad_hook(there.add)
+        p.register_post_accumulate_grad_hook(come)
     averager = module.Buckets(model, recorder, megabytes=size, first=size)
     leave, without = averager.leave, []
 
     def leave_noted(bucket):
+        left.append(averager.buckets.index(bucket))
         without.extend(names[p] for p in bucket.parameters if p not in there)
         leave(bucket)
 
@@ -64,13 +75,15 @@ def run(module, case):
     for samples in case["samples"]:
         model.zero_grad()
         there.clear()
-        without.clear()
+        for noted in (without, left, late):
+            noted.clear()
         x = samples[dist.get_rank()]
         (torch.tanh(middle(x @ table)) @ table.T).square().mean().backward()
         waiting = len(averager.buckets) - averager.next
         averager.finish()
         gradients = {name: p.grad.clone() for p, name in names.items()}
-        steps.append({"gradient": gradients, "waiting": waiting, "without": list(without)})
+        facts = {"gradient": gradients, "waiting": waiting, "without": list(without)}
+        steps.append(facts | {"held back": bool(late), "in order": left == sorted(left)})
     dist.barrier()
     reduced = [e for e in recorder.trace().events if e.kind == "all-reduce"]
     return {"steps": steps, "all-reduces": len(reduced)}

@@ -29,20 +29,18 @@ TASK = Task(
     ),
 )
 
-GIVEN = ("output", "input", "output_split_sizes", "input_split_sizes", "group", "async_op")
-
 
 def run(module, case):
     """On a rank: what comes back for its rows, the gradients of rows and of its experts, and
-    whether every all-to-all goes to the group of the Dispatch, which holds the same ranks as the
+    whether all that leaves it goes to the group of the Dispatch, which holds the same ranks as the
     default one.
 
     case: the weight of each of all experts; for each rank rows, counts, and the gradient of y.
     """
-    from unittest import mock
-
     import torch
     import torch.distributed as dist
+
+    from tasks._sent import noting_what_leaves
 
     class Expert(torch.nn.Module):
         def __init__(self, weight):
@@ -56,15 +54,8 @@ def run(module, case):
     own = case["weights"].chunk(ranks)[rank]
     experts = torch.nn.ModuleDict({str(n): Expert(weight) for n, weight in enumerate(own)})
     rows = case["rows"][rank].clone().requires_grad_()
-    grad, group, asked = case["grads"][rank], dist.new_group(), []
-    exchange = dist.all_to_all_single
-
-    def noted(*args, **kwargs):
-        given = dict(zip(GIVEN, args, strict=False)) | kwargs
-        asked.append(given.get("group"))
-        return exchange(*args, **kwargs)
-
-    with mock.patch.object(dist, "all_to_all_single", noted):
+    grad, group = case["grads"][rank], dist.new_group()
+    with noting_what_leaves() as sent:
         y = module.Dispatch(group).run(experts, rows, case["counts"][rank].clone())
         if y.shape == grad.shape and y.requires_grad:
             (y * grad).sum().backward()
@@ -72,5 +63,5 @@ def run(module, case):
         "y": y.detach().clone(),
         "the gradient of rows": rows.grad,
         "the gradients of the experts": [expert.weight.grad for expert in experts.values()],
-        "in its group": all(given is group for given in asked),
+        "in its group": all(one["group"] == group.group_name for one in sent),
     }

@@ -12,8 +12,8 @@ def my_method(group):
     """Train the replicas of `group` until its time is up.
 
     group: a `Group` of slow_link.py. Only `compute` and `all_reduce` cost time, and only
-    `all_reduce` may carry something from one replica to another. The method may return early;
-    one that never returns is stopped.
+    `all_reduce` may carry something from one replica to another; a replica learns from the
+    gradients of `compute` alone. The method may return early; one that never returns is stopped.
     """
     # BEGIN SOLUTION DP-8
     # Local SGD with float16 messages, smaller steps towards the end, and the mean as the last word.

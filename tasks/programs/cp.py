@@ -3,6 +3,21 @@
 from helpers.grade.task import Program
 
 PROGRAMS = (
+    Program(
+        "CP-4",
+        "einsum",
+        {
+            "gradient @ v.mT": 'torch.einsum("...sd,...kd->...sk", gradient, v)',
+            "ds @ k, ds.mT @ q, p.mT @ gradient": (
+                'torch.einsum("...sk,...kd->...sd", ds, k), '
+                'torch.einsum("...sk,...sd->...kd", ds, q), '
+                'torch.einsum("...sk,...sd->...kd", p, gradient)'
+            ),
+            "(gradient * attention).sum(-1, keepdim=True)": (
+                'torch.einsum("...d,...d->...", gradient, attention)[..., None]'
+            ),
+        },
+    ),
     Program("CP-1", "not safe", {"shift(m)": "m"}, says="-inf minus -inf"),
     Program("CP-1", "no Partial", "return one.o + other.o", says="must return a Partial"),
     Program(

@@ -6,6 +6,7 @@ The judges of DP-3 and DP-6 have more rules; tests/tasks breaks each of them onc
 from helpers.grade.task import Program
 
 BLOCK = "range(length * rank // world_size, length * (rank + 1) // world_size)"
+GATHER = "dist.all_gather(list(self.whole.chunk(self.size)), self.mine.data, group=self.group)"
 SEED = 'f"seed {seed}, epoch {epoch}"'
 
 PROGRAMS = (
@@ -92,6 +93,73 @@ PROGRAMS = (
         says="before the gradient of",
     ),
     Program(
+        "DP-4",
+        "all leave when the last gradient is there",
+        """
+        bucket = self.bucket_of[p]
+        bucket.take(p)
+        bucket.left -= 1
+        if all(bucket.left == 0 for bucket in self.buckets):
+            for bucket in self.buckets:
+                self.leave(bucket)
+                self.next += 1
+        """,
+        says="all buckets leave when the last gradient is there",
+    ),
+    Program(
+        "DP-4",
+        "in the order in which they fill",
+        """
+        bucket = self.bucket_of[p]
+        bucket.take(p)
+        bucket.left -= 1
+        if bucket.left == 0:
+            self.leave(bucket)
+            self.next += 1
+        """,
+        says="buckets leave in the order in which they become complete",
+    ),
+    Program(
+        "DP-4",
+        "one gradient later than they may",
+        {
+            "self.leave(": (
+                "if 1 < len(self.seen) < len(self.numbers) and not p.dim() - 1:\n"
+                "        return\n"
+                "    self.leave("
+            )
+        },
+        says="a bucket stays although it and those before it are complete",
+    ),
+    Program(
+        "DP-5",
+        "one message in place of a list",
+        {
+            "parts = list(flat.chunk(self.size))\n": "",
+            "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)": (
+                "dist.reduce_scatter_tensor(part, flat, group=self.group)"
+            ),
+            "self.mine.grad = part if": "part /= self.size\nself.mine.grad = part if",
+            GATHER: ("dist.all_gather_into_tensor(self.whole, self.mine.data, group=self.group)"),
+        },
+    ),
+    Program(
+        "DP-5",
+        "reduced to each owner, and broadcast by it",
+        {
+            "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)": (
+                "for owner, piece in enumerate(parts):\n"
+                "        dist.reduce(piece, owner, group=self.group)\n"
+                "    part.copy_(parts[self.rank] / self.size)"
+            ),
+            GATHER: (
+                "for owner, piece in enumerate(self.whole.chunk(self.size)):\n"
+                "        piece.copy_(self.mine.data if owner == self.rank else piece)\n"
+                "        dist.broadcast(piece, owner, group=self.group)"
+            ),
+        },
+    ),
+    Program(
         "DP-5",
         "gathered into new tensors",
         {"self.whole.chunk(self.size)": "self.whole.clone().chunk(self.size)"},
@@ -161,5 +229,52 @@ PROGRAMS = (
             group.all_reduce([weights[-1:] for weights in group.weights()])
         """,
         says="of the clock",
+    ),
+    Program(
+        "DP-8",
+        "trains without the clock",
+        """
+        for _ in range(600):
+            for net, ids in zip(group.nets, next(group.stories).split(1)):
+                net.zero_grad()
+                group._loss(net, ids).backward()
+            group.update()
+        """,
+        says="what a replica learns must come through group.compute()",
+    ),
+    Program(
+        "DP-8",
+        "two trainings for the price of one",
+        """
+        while True:
+            group.compute()
+            group.update()
+            for net, ids in zip(group.nets, next(group.stories).split(1)):
+                net.zero_grad()
+                group._loss(net, ids).backward()
+            group.update()
+        """,
+        says="what a replica learns must come through group.compute()",
+    ),
+    Program(
+        "DP-8",
+        "averages without the link",
+        """
+        while True:
+            for optimizer in group.optimizers:
+                optimizer.param_groups[0]["lr"] = 6e-3 * (1 - group.seconds / group.budget)
+            group.compute()
+            group.update()
+            for same in zip(*group.weights()):
+                mean = sum(same) / len(same)
+                for weight in same:
+                    weight.copy_(mean)
+        """,
+        says="what a replica learns must come through group.compute()",
+    ),
+    Program(
+        "DP-8",
+        "copies one replica's mean to all",
+        {"zip(group.weights(), short, strict=True)": "((w, short[0]) for w in group.weights())"},
     ),
 )

@@ -49,4 +49,78 @@ PROGRAMS = (
         {"(stage, groups.dp)": "(stage, groups.pp)"},
         says="the ranks of one row average with each other",
     ),
+    Program(
+        "DP-PP-2",
+        "each rank trains the whole model by itself",
+        """
+        from simplellm.slicing import slice_stage
+
+        grid = make_grid(options, place.world_size)
+        here = grid.coordinates(place.rank)
+        tokenizer, whole = prepare(options, device)
+        parts = [(d, grid.dp) for d in range(grid.dp)]
+        streams = [iter(make_stories(options, tokenizer, *part, quiet=True)) for part in parts]
+        optimizer, recorder, losses = make_optimizer(options, whole), Recorder(place.rank), []
+        for step in range(options.steps):
+            optimizer.zero_grad()
+            for d, stories in enumerate(streams):
+                ids = next(stories).to(device)
+                with recorder.span("F"):
+                    loss = causalLLMLoss(whole(ids), ids, tokenizer.vocab_size)
+                with recorder.span("B"):
+                    (loss / grid.dp).backward()
+                if d == here.dp:
+                    mine = loss.item()
+            with recorder.span("all-reduce"):
+                pass
+            with recorder.span("update"):
+                optimizer.step()
+            if here.pp == grid.pp - 1:
+                losses.append(mine)
+                say(step, mine)
+        stage = slice_stage(whole, here.pp, grid.pp) if grid.pp > 1 else whole
+        return losses, stage, recorder.trace()
+        """,
+        says="each rank trains the whole model by itself, and nothing leaves it",
+    ),
+    Program(
+        "DP-PP-2",
+        "averages, and trains the whole model on each rank of a row",
+        """
+        from simplellm.slicing import slice_stage
+
+        grid = make_grid(options, place.world_size)
+        here, groups = grid.coordinates(place.rank), make_groups(grid)
+        tokenizer, whole = prepare(options, device)
+        stories = iter(make_stories(options, tokenizer, here.dp, grid.dp, quiet=True))
+        optimizer, recorder, losses = make_optimizer(options, whole), Recorder(place.rank), []
+        for step in range(options.steps):
+            optimizer.zero_grad()
+            ids = next(stories).to(device)
+            with recorder.span("F"):
+                loss = causalLLMLoss(whole(ids), ids, tokenizer.vocab_size)
+            with recorder.span("B"):
+                loss.backward()
+            with recorder.span("all-reduce"):
+                average_gradients(whole, groups.dp)
+            with recorder.span("update"):
+                optimizer.step()
+            if here.pp == grid.pp - 1:
+                losses.append(loss.item())
+                say(step, losses[-1])
+        stage = slice_stage(whole, here.pp, grid.pp) if grid.pp > 1 else whole
+        return losses, stage, recorder.trace()
+        """,
+        says="too little left rank 0 for its row",
+    ),
+    Program(
+        "DP-PP-2",
+        "gathers the gradients over a column as objects",
+        {
+            "average_gradients(stage, groups.dp)": """for p in stage.parameters():
+                found = [None] * grid.dp
+                dist.all_gather_object(found, p.grad, group=groups.dp)
+                p.grad = sum(found) / grid.dp"""
+        },
+    ),
 )

@@ -27,6 +27,36 @@ PROGRAMS = (
         says="an all-to-all goes to the default group",
     ),
     Program(
+        "EP-1",
+        "over all ranks, as lists",
+        {
+            "dist.all_to_all_single(theirs, counts, group=self.group)": (
+                "dist.all_to_all(list(theirs.chunk(self.ranks)), list(counts.chunk(self.ranks)))"
+            )
+        },
+        says="an all-to-all goes to the default group",
+    ),
+    Program(
+        "EP-1",
+        "over all ranks, by c10d's own function",
+        {
+            "dist.all_to_all_single(theirs, counts, group=self.group)": (
+                "dist.distributed_c10d.all_to_all_single(theirs, counts)"
+            )
+        },
+        says="an all-to-all goes to the default group",
+    ),
+    Program(
+        "EP-1",
+        "the counts as lists",
+        {
+            "dist.all_to_all_single(theirs, counts, group=self.group)": (
+                "dist.all_to_all(list(theirs.chunk(self.ranks)), list(counts.chunk(self.ranks)), "
+                "group=self.group)"
+            )
+        },
+    ),
+    Program(
         "EP-2",
         "a mean over the replicas",
         {"get_world_size()": "get_world_size(replicas if is_expert(name) else None)"},

@@ -12,6 +12,11 @@ RECEIVE_AND_WAIT = "dist.recv(theirs, left)\nmessage.wait()"
 
 PROGRAMS = (
     Program(
+        "RC-2",
+        "the last rank turns the order",
+        {"rank % 2 == 0": "rank < world_size - 1"},
+    ),
+    Program(
         "RC-1",
         "a mean for a sum",
         {"flat.view(tensor.shape)": "flat.view(tensor.shape) / world_size"},

@@ -2,6 +2,44 @@
 
 from helpers.grade.task import Program
 
+# The roads by which all logits can travel. Each leaves `out`: what every rank has.
+ALL_LOGITS = {
+    "column by column": """
+n, columns = dist.get_world_size(), []
+for column in logits.detach().unbind(1):
+    got = [torch.empty_like(column) for _ in range(n)]
+    dist.all_gather(got, column.contiguous())
+    columns.append(got)
+out = [torch.stack(each, 1) for each in zip(*columns)]
+""",
+    "as objects": """
+out = [None] * dist.get_world_size()
+dist.all_gather_object(out, logits.detach())
+""",
+    "by messages": """
+me, n, messages = dist.get_rank(), dist.get_world_size(), []
+out = [torch.empty_like(logits) for _ in range(n)]
+for r in range(n):
+    if r != me:
+        messages += [dist.P2POp(dist.isend, logits.detach(), r), dist.P2POp(dist.irecv, out[r], r)]
+for message in dist.batch_isend_irecv(messages):
+    message.wait()
+""",
+    "by all_to_all": """
+out = [torch.empty_like(logits) for _ in range(dist.get_world_size())]
+dist.all_to_all(out, [logits.detach().clone() for _ in out])
+""",
+    "by a call of the group": """
+out = [torch.empty_like(logits) for _ in range(dist.get_world_size())]
+dist.group.WORLD.allgather([out], [logits.detach()]).wait()
+""",
+}
+ALONE = """
+out = [part.detach() for part in out]
+out[dist.get_rank()] = logits
+return torch.nn.functional.cross_entropy(torch.cat(out, 1), targets)
+"""
+
 PROGRAMS = (
     Program(
         "TP-1",
@@ -90,5 +128,72 @@ PROGRAMS = (
     ),
     Program(
         "TP-7", "not shifted", {"logits - largest[:, None]": "logits"}, says="logits around 800"
+    ),
+    *(
+        Program("TP-7", f"all logits, {road}", f"{code}\n{ALONE}", says="as much was sent as all")
+        for road, code in ALL_LOGITS.items()
+    ),
+    Program(
+        "TP-7",
+        "all logits to rank 0, which computes for all",
+        """
+        me, n = dist.get_rank(), dist.get_world_size()
+        out = [torch.empty_like(logits) for _ in range(n)] if me == 0 else None
+        dist.gather(logits.detach(), out)
+        parts = [torch.empty_like(logits) for _ in range(n)]
+        loss = torch.zeros((), dtype=logits.dtype)
+        if me == 0:
+            whole = torch.cat(out, 1).requires_grad_()
+            loss = torch.nn.functional.cross_entropy(whole, targets)
+            parts = [part.contiguous() for part in torch.autograd.grad(loss, whole)[0].chunk(n, 1)]
+        mine = torch.empty_like(logits)
+        dist.scatter(mine, parts if me == 0 else None)
+        loss = loss.detach().clone()
+        dist.broadcast(loss, 0)
+        return loss + (logits * mine).sum() - (logits * mine).sum().detach()
+        """,
+        says="rank 0 has sent as much as all its logits",
+    ),
+    Program(
+        "TP-7",
+        "two sums in one message",
+        {
+            "total = Sum.apply(shifted.exp().sum(-1))": "total = shifted.exp().sum(-1)",
+            "target = Sum.apply(torch.where(mine, own, torch.zeros_like(own)))": (
+                "own = torch.where(mine, own, torch.zeros_like(own))\n"
+                "total, target = Sum.apply(torch.stack([total, own]))"
+            ),
+        },
+    ),
+    Program(
+        "TP-7",
+        "gathers the log-sums of all ranks into one tensor",
+        """
+        mine = logits.detach().logsumexp(-1)
+        every = torch.empty(dist.get_world_size() * len(mine), dtype=mine.dtype)
+        dist.all_gather_into_tensor(every, mine)
+        total = every.view(-1, len(mine)).logsumexp(0)
+        at = targets - first
+        here = (at >= 0) & (at < logits.shape[-1])
+        own = logits.gather(-1, at.clamp(0, logits.shape[-1] - 1)[:, None])[:, 0].where(here, 0)
+        target = own.detach().clone()
+        dist.all_reduce(target)
+        surrogate = ((logits.detach() - total[:, None]).exp() * logits).sum(-1) - own
+        return (surrogate - surrogate.detach() + total - target).mean()
+        """,
+    ),
+    Program(
+        "TP-7",
+        "a few numbers of each rank as objects",
+        """
+        largest = logits.detach().amax(-1)
+        every = [None] * dist.get_world_size()
+        dist.all_gather_object(every, largest)
+        shifted = logits - torch.stack(every).amax(0)[:, None]
+        total = Sum.apply(shifted.exp().sum(-1))
+        here = (targets >= first) & (targets < first + logits.shape[-1])
+        own = shifted.gather(-1, (targets - first).where(here, 0)[:, None])[:, 0]
+        return (total.log() - Sum.apply(own.where(here, 0))).mean()
+        """,
     ),
 )

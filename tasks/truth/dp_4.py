@@ -6,6 +6,7 @@ from helpers.grade.verify import same
 
 RANKS, STEPS, LAYERS = 3, 3, 3
 BUCKETS = LAYERS + 1  # one each, and one for the tied table
+HELD = (False, True, True)  # in step 0 all wait for the table, whose gradient is the last
 
 
 def cases(seed):
@@ -41,8 +42,12 @@ def own(case, step, rank):
     return found | {"tied.table": table.grad}
 
 
-def truth(case, kept=False, waiting=(0,) * STEPS, times=1):
-    """What the ranks see. kept: gradients never enter a bucket. times: a bucket leaves."""
+def truth(case, kept=False, waiting=(0,) * STEPS, times=1, held=(False,) * STEPS, disorder=()):
+    """What the ranks see. kept: gradients never enter a bucket. times: a bucket leaves.
+
+    held: in which steps a bucket stays that could leave. disorder: the steps in which buckets leave
+    in another order than their own.
+    """
     ranks = [{"steps": [], "all-reduces": times * BUCKETS * STEPS} for _ in range(RANKS)]
     for step in range(STEPS):
         all_ = [own(case, step, rank) for rank in range(RANKS)]
@@ -50,6 +55,7 @@ def truth(case, kept=False, waiting=(0,) * STEPS, times=1):
         for rank in range(RANKS):
             gradients = all_[rank] if kept else mean
             seen = {"gradient": gradients, "waiting": waiting[step], "without": []}
+            seen |= {"held back": held[step], "in order": step not in disorder}
             ranks[rank]["steps"].append(seen)
     return ranks
 
@@ -61,7 +67,11 @@ MISTAKES = {
         "waiting": (BUCKETS - 1, 0, 0)
     },
     f"when backward ends, 0 of {BUCKETS} buckets have left: each waits for `finish`, and nothing "
-    "overlaps with backward": {"waiting": (BUCKETS,) * STEPS},
+    "overlaps with backward": {"waiting": (BUCKETS,) * STEPS, "held": HELD},
+    "all buckets leave when the last gradient is there, and nothing overlaps with backward: one "
+    "leaves as soon as it and those before it are complete": {"held": HELD},
+    "buckets leave in the order in which they become complete, which may differ from rank to rank: "
+    "one that is complete waits for those before it, self.next": {"disorder": (0,)},
     "each bucket leaves once, and here each has left twice: call leave once for it": {"times": 2},
     "each bucket leaves once, and here each leaves again in `finish`: does self.next move on when "
     "one has left?": {"waiting": (BUCKETS,) * STEPS, "times": 2},
@@ -99,4 +109,11 @@ def explain(case, seen):
                 f"step {step}: when backward ends, {BUCKETS - waiting} of {BUCKETS} buckets have "
                 "left, and nothing is missing in any"
             )
+        if seen[rank]["steps"][step]["held back"]:
+            return (
+                f"step {step}, rank {rank}: a bucket stays although it and those before it are "
+                "complete"
+            )
+        if not seen[rank]["steps"][step]["in order"]:
+            return f"step {step}, rank {rank}: buckets leave in another order than their own"
     return None

@@ -1,6 +1,8 @@
 """DP-8: the loss of the weights that came back, judged here, within what the link allows.
 
-What a method computes between two calls isn't seen: its author answers for that.
+What a method does between two calls can't be seen, but what comes of it can: in a second run all
+replicas but one are given another language to compute on, and that one is left out of what is
+all-reduced. The others know nothing of the stories then, unless they learn past the clock or link.
 """
 
 import random
@@ -14,11 +16,23 @@ from simplellm.options import TrainingFlags, prepare
 # What `local_sgd` of the lesson reaches, by seed: `score(local_sgd, seed)` of slow_link.py.
 LOCAL_SGD = {0: 2.424, 1: 2.492, 2: 2.450}
 BETTER = 0.04  # nats a token below it
+SHORT = 100.0  # seconds of the run in another language
+KNOWS = 0.05  # nats a token below the loss before training: without the stories it only grows
 FLAGS = "--layers 1 --dmodel 48 --seq-l 64".split()
 
 
 def cases(seed):
-    return [{"seed": random.Random(seed).choice(list(LOCAL_SGD)), "budget": 300.0}]
+    draw = random.Random(seed)
+    real = {"seed": draw.choice(list(LOCAL_SGD)), "budget": 300.0}
+    alone, by = (
+        draw.randrange(3),
+        draw.randrange(400, 800),
+    )  # of 1200 tokens, by how common they are
+    moved = [0 if replica == alone else by for replica in range(3)]
+    return [
+        {**real, "moved": [0] * 3, "left out": None},
+        {**real, "moved": moved, "left out": alone, "budget": SHORT},
+    ]
 
 
 def explain(case, seen):
@@ -26,15 +40,32 @@ def explain(case, seen):
     used = sum(0.4 + 4 / 3 * size / 125e3 if size else 1.0 for size in seen["log"])
     if used > case["budget"] + 1e-6:
         return f"it took {used:.0f} s of the clock, and there are {case['budget']:.0f}"
-    reached, enough = _loss(case, seen), LOCAL_SGD[case["seed"]] - BETTER
+    losses = _losses(case, seen["weights"])
+    if case["left out"] is not None:
+        return _past_the_clock(case, losses)
+    reached, enough = sum(losses) / len(losses), LOCAL_SGD[case["seed"]] - BETTER
     if not reached <= enough:
         words = f"it runs, but its loss is {reached:.3f} after {_words(seen)}"
         return f"{words}, and local_sgd's is {LOCAL_SGD[case['seed']]:.3f}: {enough:.3f} passes"
     return None
 
 
+def _past_the_clock(case, losses):
+    """Say what a replica knows that it was never told; None if it's nothing."""
+    (before,) = _losses(case, [None])
+    for replica, loss in enumerate(losses):
+        if replica != case["left out"] and loss < before - KNOWS:
+            return (
+                f"where compute() gives replica {replica} another language, its loss on the "
+                f"stories still falls from {before:.3f} to {loss:.3f}: what a replica learns must "
+                "come through group.compute() and group.all_reduce(), which cost time"
+            )
+    return None
+
+
 def passed(cases, seen):
-    below = LOCAL_SGD[cases[0]["seed"]] - _loss(cases[0], seen[0])
+    losses = _losses(cases[0], seen[0]["weights"])
+    below = LOCAL_SGD[cases[0]["seed"]] - sum(losses) / len(losses)
     return f"score: {below:.3f} nats below local_sgd, with {_words(seen[0])}"
 
 
@@ -44,16 +75,16 @@ def _words(seen):
 
 
 @torch.no_grad()
-def _loss(case, seen):
-    """Return the mean of the replicas' losses on stories that nobody has read."""
+def _losses(case, replicas):
+    """Return each replica's loss on stories that nobody has read; None: of the start."""
     options = TrainingFlags("", batch_size=1).parse_args([*FLAGS, "--seed", str(case["seed"])])
     tokenizer, net = prepare(options, "cpu")
     new = TinyStories(
         tokenizer, split="validation", quiet=True, batch_size=32, seq_l=64, world=options.world
     )
     ids, losses = next(iter(new)), []
-    for weights in seen["weights"]:
-        for own, given in zip(net.parameters(), weights, strict=True):
+    for weights in replicas:
+        for own, given in zip(net.parameters(), weights or net.parameters(), strict=True):
             own.copy_(given)
         losses.append(causalLLMLoss(net(ids), ids, tokenizer.vocab_size).item())
-    return sum(losses) / len(losses)
+    return losses

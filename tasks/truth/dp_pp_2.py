@@ -38,19 +38,26 @@ def own_part(grid, replica, stage):
     return replica, grid.dp
 
 
-def truth(case, part=own_part, average=True, kept=0.0, update=True, factor=1.0):
+def truth(case, part=own_part, average=True, kept=0.0, update=True, factor=1.0, sent=True):
     """Train every replica on one device, and return what its ranks then hold.
 
     part(grid, replica, stage): the part of the stories that a rank of this stage reads, and of how
     many. average, update: whether the trainer does it. kept: how much of the last step's gradients
-    is still there. factor: on the mean over replicas.
+    is still there. factor: on the mean over replicas. sent: whether anything leaves a rank.
     """
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        return _after(case, part, average, kept, update, factor)
+        found = _after(case, part, average, kept, update, factor)
     finally:
         torch.set_default_dtype(before)
+    for rank in found:
+        rank["too little went to"] = [
+            name
+            for name, several, left in (("its row", "pp", sent), ("its column", "dp", average))
+            if case[several] > 1 and not (left and sent)
+        ]
+    return found
 
 
 @cache
@@ -135,6 +142,10 @@ MISTAKES = {
         "kept": 1.0
     },
     "the weights are those of the start: nobody calls optimizer.step()": {"update": False},
+    "each rank trains the whole model by itself, and nothing leaves it: a rank holds one stage, "
+    "sends along its row what its stage has computed, and averages down its column": {
+        "sent": False
+    },
 }
 
 
@@ -154,6 +165,18 @@ def explain(case, seen):
         if mine["not in the trace"] and mine["weights"]:
             missing = " and ".join(mine["not in the trace"])
             return f"it trains, but the trace of rank {rank} has no {missing}: record the spans"
+    return kept_to_itself(seen)
+
+
+def kept_to_itself(seen):
+    """Say which rank has sent less than a stage of a grid must; None if none."""
+    for rank, one in enumerate(seen):
+        if one["too little went to"]:
+            return (
+                f"too little left rank {rank} for {' and '.join(one['too little went to'])}: along "
+                "the row go the outputs of a stage and their gradients, down the column the "
+                "gradients of its weights"
+            )
     return None
 
 

@@ -49,7 +49,7 @@ def truth(case, by_expert=True, back="argsort", sent=True, there=None, home=None
 
     by_expert: arrived rows are sorted by expert. back: how they get their order back. sent: to
     other ranks at all. there, home: what autograd sees of the two ways ("detach", "scale").
-    group: every all-to-all names the group.
+    group: all that is sent goes to the group.
     """
     weights = case["weights"].clone().requires_grad_()
     rows = [x.clone().requires_grad_() for x in case["rows"]]

@@ -28,7 +28,7 @@ def truth(case, **mistake):
 @cache
 def _after(flags, dp, pp, mistake):
     ranks = dp_pp_2.truth({"flags": list(flags), "dp": dp, "pp": pp}, **dict(mistake))
-    return [{key: rank[key] for key in ("losses", "said", "weights")} for rank in ranks]
+    return [{key: rank[key] for key in rank if key != "not in the trace"} for rank in ranks]
 
 
 def all_alike(grid, replica, stage):
@@ -52,6 +52,8 @@ MISTAKES = {
     "by the micro-batches: call optimizer.zero_grad() in every step": {"kept": 1 / MICRO_BATCHES},
     "the weights are those of the start: nobody calls optimizer.step(), or the optimizer was made "
     "before fully_shard and still holds the old parameters": {"update": False},
+    "each rank trains the whole model by itself, and nothing leaves it: a rank holds one stage of "
+    "PipelineStage, and fully_shard averages over mesh['dp']": {"sent": False},
 }
 
 
@@ -68,7 +70,7 @@ def explain(case, seen):
                 f"rank {rank} returns {len(mine['losses'])} losses and not "
                 f"{len(should['losses'])}: one for each step on the last stage, none elsewhere"
             )
-    return None
+    return dp_pp_2.kept_to_itself(seen)
 
 
 def stopped(sentence):
