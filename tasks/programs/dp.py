@@ -104,7 +104,7 @@ PROGRAMS = (
                 self.leave(bucket)
                 self.next += 1
         """,
-        says="all buckets leave when the last gradient is there",
+        says="a bucket stays although it and those before it are complete",
     ),
     Program(
         "DP-4",
@@ -122,13 +122,16 @@ PROGRAMS = (
     Program(
         "DP-4",
         "one gradient later than they may",
-        {
-            "self.leave(": (
-                "if 1 < len(self.seen) < len(self.numbers) and not p.dim() - 1:\n"
-                "        return\n"
-                "    self.leave("
-            )
-        },
+        """
+        bucket = self.bucket_of[p]
+        bucket.take(p)
+        last = sum(one.left for one in self.buckets) == 1
+        bucket.left -= last
+        while self.next < len(self.buckets) and self.buckets[self.next].left == 0:
+            self.leave(self.buckets[self.next])
+            self.next += 1
+        bucket.left -= not last
+        """,
         says="a bucket stays although it and those before it are complete",
     ),
     Program(

@@ -152,7 +152,7 @@ PROGRAMS = (
         dist.broadcast(loss, 0)
         return loss + (logits * mine).sum() - (logits * mine).sum().detach()
         """,
-        says="rank 0 has sent as much as all its logits",
+        says="as much was sent as all logits",
     ),
     Program(
         "TP-7",

@@ -68,8 +68,8 @@ MISTAKES = {
     },
     f"when backward ends, 0 of {BUCKETS} buckets have left: each waits for `finish`, and nothing "
     "overlaps with backward": {"waiting": (BUCKETS,) * STEPS, "held": HELD},
-    "all buckets leave when the last gradient is there, and nothing overlaps with backward: one "
-    "leaves as soon as it and those before it are complete": {"held": HELD},
+    "a bucket stays although it and those before it are complete, so it overlaps with less of "
+    "backward than it could (where all leave with the last gradient, with nothing)": {"held": HELD},
     "buckets leave in the order in which they become complete, which may differ from rank to rank: "
     "one that is complete waits for those before it, self.next": {"disorder": (0,)},
     "each bucket leaves once, and here each has left twice: call leave once for it": {"times": 2},

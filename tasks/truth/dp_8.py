@@ -24,14 +24,11 @@ FLAGS = "--layers 1 --dmodel 48 --seq-l 64".split()
 def cases(seed):
     draw = random.Random(seed)
     real = {"seed": draw.choice(list(LOCAL_SGD)), "budget": 300.0}
-    alone, by = (
-        draw.randrange(3),
-        draw.randrange(400, 800),
-    )  # of 1200 tokens, by how common they are
+    alone, by = draw.randrange(3), draw.randrange(400, 800)  # of 1200 tokens, the common ones first
     moved = [0 if replica == alone else by for replica in range(3)]
     return [
-        {**real, "moved": [0] * 3, "left out": None},
         {**real, "moved": moved, "left out": alone, "budget": SHORT},
+        {**real, "moved": [0] * 3, "left out": None},
     ]
 
 
@@ -64,9 +61,9 @@ def _past_the_clock(case, losses):
 
 
 def passed(cases, seen):
-    losses = _losses(cases[0], seen[0]["weights"])
-    below = LOCAL_SGD[cases[0]["seed"]] - sum(losses) / len(losses)
-    return f"score: {below:.3f} nats below local_sgd, with {_words(seen[0])}"
+    losses = _losses(cases[-1], seen[-1]["weights"])
+    below = LOCAL_SGD[cases[-1]["seed"]] - sum(losses) / len(losses)
+    return f"score: {below:.3f} nats below local_sgd, with {_words(seen[-1])}"
 
 
 def _words(seen):
