@@ -115,9 +115,9 @@ def grade_all(
                     one, path = next(todo)
                     if stop.is_set():
                         return one
+                    one.handed_in = handed_in(path)
                     if reason := refused(path):
                         raise SubmissionError(reason)
-                    one.handed_in = handed_in(path)
                     root = stack.enter_context(opened(path, [task.file for task in tasks]))
                     one.says = name_in(root)
                     submission = stack.enter_context(Submission(root, folder))

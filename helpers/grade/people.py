@@ -121,10 +121,12 @@ def assign(
     """Give each submission to its person, choose the one that counts, and return what is nobody's.
 
     The one with the most points counts, of several the first; `most` lets only so many count, the
-    first that were handed in.
+    first that were handed in. A folder without a file in it was not handed in.
     """
     nobody = []
     for one in grades["submissions"]:
+        if one.get("handed in") == "" and all(v["kind"] == "no file" for v in one["verdicts"]):
+            continue
         person, note = who(one["name"], one.get("says", ""), people)
         if person is None:
             nobody.append(one | {"note": note})

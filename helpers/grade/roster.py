@@ -9,14 +9,16 @@ import argparse
 import csv
 import json
 import sys
+from html import escape
 from pathlib import Path
 
 from helpers.grade.people import Person, assign, moment, read_roster, read_times
 from helpers.grade.tables import csv_text, safe, write_table
-from helpers.grade.words import why_not
+from helpers.grade.words import cut, why_not
 
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 CANVAS_POINTS = "    Points Possible"  # Canvas knows the row by these words
+MOST_WORDS = 300  # characters of a sentence in the feedback
 MOODLE = {"email": "Email address", "id": "ID number", "login": "Username"}
 
 
@@ -80,11 +82,14 @@ def moodle_csv(people: list[Person], title: str) -> str:
 
 
 def _feedback(one: dict, late: int | None) -> str:
-    """Points of each task and the kind of what was wrong: no word that the work itself has said."""
-    parts = [
-        f"{v['task']}: {v['points']} of {v['of']}" + ("" if v["passed"] else f" ({v['kind']})")
-        for v in one["verdicts"]
-    ]
+    """Points of each task and what was wrong: the check's sentence, or where the work itself has
+    chosen words of it (an error's), only its kind. Moodle shows it as HTML."""
+    parts = []
+    for v in one["verdicts"]:
+        told = v.get("reason") if v["kind"] in ("mistake", "not done") else ""
+        wrong = cut(told, MOST_WORDS) if told else v["kind"]
+        said = "" if v["passed"] else f" ({escape(wrong)})"
+        parts.append(f"{v['task']}: {v['points']} of {v['of']}{said}")
     return "; ".join(parts + ([f"{late} minutes late"] if late else []))
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import stat
 import tempfile
 import zipfile
@@ -66,7 +67,8 @@ def _is_zip(path: Path) -> bool:
 def opened(path: Path, files: list[str]) -> Iterator[Path]:
     """The root of a submission: of a folder, itself or a folder in it; of a zip, its content.
 
-    files: what tasks ask for; the folder that has most of them is the root. Raises
+    files: what tasks ask for; the folder that has most of them is the root. Where there is none,
+    files that lie at the top alone are put where they belong, if their names say where. Raises
     SubmissionError.
     """
     with contextlib.ExitStack() as stack:
@@ -82,7 +84,24 @@ def opened(path: Path, files: list[str]) -> Iterator[Path]:
             path = zips[0]
             if path.is_symlink():  # to somebody else's work, perhaps
                 raise SubmissionError(f"{path.name} is a link, and links are not followed")
+        if not count and (bare := _bare(path, files)):
+            root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="handed-in-")))
+            for name, file in bare.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, root / name)
         yield root
+
+
+def _bare(folder: Path, files: list[str]) -> dict[str, Path]:
+    """{name in the lab: file} of those that lie at the top: some upload the file and no more."""
+    often = Counter(name.rpartition("/")[2] for name in set(files))
+    places = {name: folder / name.rpartition("/")[2] for name in files}
+    return {
+        name: path
+        for name, path in places.items()
+        if often[path.name] == 1 and not path.is_symlink() and path.is_file()
+        if path.stat().st_size <= MOST_BYTES
+    }
 
 
 def unzip(path: Path, to: Path) -> None:

@@ -39,6 +39,8 @@ def class_of(small, tmp_path):
         archive.writestr("homework/lab/work.py", GOOD)
     (folder / "mallory.zip").write_bytes(b"PK no zip")
     (folder / "notes.txt").write_text("not a submission")
+    (folder / "zoe").mkdir()  # who uploads the file alone
+    (folder / "zoe" / "work.py").write_text(GOOD)
     (folder / ".hidden").mkdir()
     return folder
 
@@ -50,12 +52,14 @@ def test_every_submission_gets_a_verdict_whatever_the_others_are(class_of, small
     found = {one.name: one.verdicts["T-1"] for one in grades.graded}
     assert {name: verdict.kind for name, verdict in found.items()} == {
         "ada": "pass", "bob": "mistake", "eve": "crash", "grace": "pass",
-        "mallory": "no file", "nobody": "no file", "notes.txt": "no file",
+        "mallory": "no file", "nobody": "no file", "notes.txt": "no file", "zoe": "pass",
     }  # fmt: skip
     assert sorted(told) == list(found) and not grades.interrupted and grades.seeds == {"T-1": 7}
-    assert [one.points for one in grades.graded] == [4, 0, 0, 4, 0, 0, 0]
+    assert [one.points for one in grades.graded] == [4, 0, 0, 4, 0, 0, 0, 4]
     assert found["mallory"].reason.startswith("mallory.zip cannot be unpacked: ")
     assert found["notes.txt"].reason == "not graded: notes.txt is not a folder or a .zip"
+    handed_in = {one.name: one.handed_in for one in grades.graded}
+    assert [name for name, when in handed_in.items() if not when] == ["nobody"]
     assert found["nobody"].reason == "there is no file lab/work.py in the graded folder"
 
 
@@ -296,7 +300,7 @@ def test_the_tables_are_written_and_it_says_where(class_of, monkeypatch, capsys,
     assert program.main([*arguments, "--seconds", "9"]) == 0
     assert sorted(os.listdir(out)) == ["grades.csv", "grades.html", "grades.json", "verdicts.csv"]
     said = capsys.readouterr()
-    assert f"7 submissions in 0 s; see {out}" in said.out and "ada: 0 of 0 points" in said.err
+    assert f"8 submissions in 0 s; see {out}" in said.out and "ada: 0 of 0 points" in said.err
 
 
 def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path, capsys, monkeypatch):

@@ -26,7 +26,7 @@ def write(folder, text: str):
 
 def one(name: str, points: int, handed_in: str = "", says: str = "") -> dict:
     verdict = {"task": "T-1", "passed": points > 0, "kind": "pass" if points else "mistake"}
-    verdict |= {"points": points, "of": 4}
+    verdict |= {"points": points, "of": 4, "reason": "" if points else "a < b: the last is lost"}
     facts = {"name": name, "points": points, "of": 4, "verdicts": [verdict]}
     return facts | {"handed in": handed_in, "says": says}
 
@@ -107,6 +107,23 @@ def test_what_is_not_a_time_is_told_so(zone, text):
         moment(text)
 
 
+def test_words_that_the_work_has_chosen_are_in_no_feedback(tmp_path):
+    people = read_roster(write(tmp_path, OWN))
+    crashed = one("ada", 0)
+    crashed["verdicts"][0] |= {"kind": "crash", "reason": "ValueError: <script>"}
+    assign({"submissions": [crashed]}, people)
+    assert "T-1: 0 of 4 (crash)" in roster.moodle_csv(people, "DP")
+
+
+def test_an_empty_folder_is_not_handed_in(tmp_path):
+    people = read_roster(write(tmp_path, OWN))
+    nothing, something = one("ada", 0), one("grace", 0, handed_in="2026-10-12T23:59")
+    for each in (nothing, something):
+        each["verdicts"][0] |= {"kind": "no file"}
+    assert assign({"submissions": [nothing, something]}, people) == []
+    assert [person.name for person in people if person.attempts] == ["Grace Hopper"]
+
+
 def test_canvas_gets_its_own_columns_back(tmp_path):
     people = read_roster(write(tmp_path, CANVAS))
     assign({"submissions": [one("ada", 4)]}, people)
@@ -133,7 +150,7 @@ def test_the_program_reads_grades_again_and_moodle_gets_points_with_their_feedba
     rows = list(csv.reader(io.StringIO(text[1:])))
     assert rows == [
         ["Email address", "ID number", "DP", "DP (feedback)"],
-        ["ada@uni.edu", "a1", "0", "T-1: 0 of 4 (mistake)"],
+        ["ada@uni.edu", "a1", "0", "T-1: 0 of 4 (a &lt; b: the last is lost)"],
     ]
 
 
