@@ -7,13 +7,9 @@ by Megatron-LM's kernels.
 
 from dataclasses import dataclass
 
+from helpers.cluster.experts import experts_seconds
 from helpers.cluster.layout import Layout
-from helpers.cluster.machine import (
-    Machine,
-    all_gather_seconds,
-    all_reduce_seconds,
-    all_to_all_seconds,
-)
+from helpers.cluster.machine import Machine, all_gather_seconds, all_reduce_seconds
 from helpers.cost import ModelConfig, context_parallel_bytes
 
 # Kernels that the host starts, forward and backward: norms, products, softmax, dropouts, copies.
@@ -71,7 +67,7 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
     backward."""
     (go, back), scores = _products(model, layout, machine), _score_bytes(model, layout)
     moved, moved_back = (_other_bytes(model, layout, i) + scores * SCORED[i] for i in (0, 1))
-    away = _all_to_alls(model, layout, machine)
+    away = experts_seconds(model, layout, machine)
     talk = _collectives(model, layout, machine)
     wait = 2 * machine.straggle * (layout.tp - 1)
     forward = Seconds(
@@ -86,6 +82,8 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
     ahead, behind = _context(model, layout, machine, go[1] + go[2], back)
     forward += Seconds(0.0, 0.0, ahead, 0.0)
     backward += Seconds(0.0, 0.0, behind, 0.0)
+    if layout.overlap_ep:
+        forward, backward = _beside(forward, away), _beside(backward, away)
     if layout.recompute == "full":
         backward += forward
     elif layout.recompute == "selective" and not layout.flash:
@@ -142,15 +140,10 @@ def _mlps(model: ModelConfig, layout: Layout) -> list[tuple[float, float, float]
     return [own, (n, moe.shared * moe.intermediate / t, 1)] if moe.shared else [own]
 
 
-def _all_to_alls(model: ModelConfig, layout: Layout, machine: Machine) -> float:
-    """One way through a layer: tokens to their experts, and results back; nothing hides it."""
-    if model.moe is None:
-        return 0.0
-    size = 2 * layout.tokens * model.moe.chosen * model.hidden
-    if layout.sequence_parallel:  # each tensor-parallel rank sends its own tokens
-        size /= layout.tp
-    near = layout.on_a_node("ep", machine.node)
-    return 2 * all_to_all_seconds(machine, size, layout.ep, near)
+def _beside(work: Seconds, away: float) -> Seconds:
+    """The work with its all-to-alls behind what another micro-batch computes in the same time."""
+    hidden = min(away, work.matmul + work.memory)
+    return work + Seconds(network=-hidden)
 
 
 def _score_bytes(model: ModelConfig, layout: Layout) -> float:
@@ -170,10 +163,16 @@ def _other_bytes(model: ModelConfig, layout: Layout, way: int) -> float:
 
 
 def _collectives(model: ModelConfig, layout: Layout, machine: Machine) -> float:
-    """Two all-reduces, or two all-gathers and two reduce-scatters: one way through a layer."""
+    """Two all-reduces, or two all-gathers and two reduce-scatters: one way through a layer.
+
+    Experts are cut over the tensor-parallel ranks too. With sequence parallelism each rank sends
+    its own tokens, and what arrives is gathered: k rows for a token, and one more for shared ones.
+    """
     size, near = 2 * layout.tokens * model.hidden, layout.on_a_node("tp", machine.node)
     if layout.sequence_parallel:
-        return 4 * all_gather_seconds(machine, size, layout.tp, near)
+        rows = model.moe.chosen + (model.moe.shared > 0) if model.moe else 1
+        two = 2 * all_gather_seconds(machine, size, layout.tp, near)
+        return two + 2 * all_gather_seconds(machine, rows * size, layout.tp, near)
     return 2 * all_reduce_seconds(machine, size, layout.tp, near)
 
 

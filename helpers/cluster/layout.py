@@ -15,8 +15,8 @@ class Layout:
     """One way to train: dp x pp x cp x tp devices, and what each does.
 
     batch: sequences of one step, over all replicas. sequence: tokens of each.
-    dp: replicas. pp: stages of the pipeline. tp: devices that share a layer. ep: replicas that
-        share the experts of a layer; it divides dp.
+    dp: replicas. pp: stages of the pipeline. tp: devices that share a layer. ep: ranks that
+        share the experts of a layer; it divides dp x cp, since what is sent are single tokens.
     chunks: stages of one device (interleaved 1F1B); 1 is plain 1F1B. With any number of
         micro-batches, as in `helpers.schedules.interleaved`; with fewer than pp, a chunk more saves
         less.
@@ -27,8 +27,11 @@ class Layout:
     zero: stage of ZeRO over the replicas. fp32_gradients: 4 bytes for each in place of 2.
     cp: devices that share a sequence, by a zigzag. context: how: "ring", "gather" or "ulysses".
     overlap_tp: collectives of the backward pass run beside the products that give the gradients
-        of weights. overlap_dp: gradients are averaged, and weights gathered, while the device
-        computes. What is older than 2022 mostly does neither.
+        of weights. dedup: a token goes once to each node that has experts for it, and is passed on
+        there; without, once to each expert. dispatch_bytes: of a value on its way to an expert: 1
+        is FP8; results come back with 2. overlap_ep: both ways run beside what another
+        micro-batch computes. overlap_dp: gradients are averaged, and weights gathered, while
+        the device computes. What is older than 2022 mostly does neither.
 
     Neighbors first: ranks that share a layer stand side by side, then those that share a sequence,
     then replicas, then stages.
@@ -52,6 +55,9 @@ class Layout:
     cp: int = 1
     context: str = "ring"
     ep: int = 1
+    dedup: bool = False
+    dispatch_bytes: int = 2
+    overlap_ep: bool = False
 
     def __post_init__(self):
         for name in SIZES:
@@ -65,10 +71,14 @@ class Layout:
                 f"a batch of {self.batch} cannot be cut into {self.dp} replicas x micro-batches "
                 f"of {self.micro_batch}: choose a multiple of {self.dp * self.micro_batch}"
             )
-        if self.dp % self.ep:
+        if self.replicas % self.ep:
             raise ValueError(
-                f"ep {self.ep} does not divide {self.dp} replicas, among which the experts are "
-                "shared: choose a divisor"
+                f"ep {self.ep} does not divide {self.replicas} replicas, among which the experts "
+                "are shared: choose a divisor"
+            )
+        if self.dispatch_bytes not in (1, 2):
+            raise ValueError(
+                f"Layout(dispatch_bytes={self.dispatch_bytes!r}): a value has 1 byte or 2"
             )
         if self.context not in CONTEXT:
             raise ValueError(f"context={self.context!r}: choose one of {', '.join(CONTEXT)}")
@@ -109,7 +119,7 @@ class Layout:
         Gradients are averaged over the replicas and over the ranks of a sequence: "dp" is both.
         """
         share = self.tp * self.cp
-        strides = {"tp": 1, "cp": self.tp, "dp": self.tp, "ep": share, "pp": share * self.dp}
+        strides = {"tp": 1, "cp": self.tp, "dp": self.tp, "ep": self.tp, "pp": share * self.dp}
         length = self.replicas if dimension == "dp" else getattr(self, dimension)
         return max(1, min(length, node // strides[dimension]))
 

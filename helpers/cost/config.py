@@ -11,7 +11,7 @@ class MoE:
 
     experts: how many a layer has; chosen: how many of them a token is sent to. shared: experts that
     see every token. intermediate: width of one expert. dense: how many layers, the first ones,
-    have a plain MLP.
+    have a plain MLP. nodes: on how many nodes the experts of one token may be; 0 for any.
 
     Raises:
         ValueError: if a token chooses more experts than there are, or a number is too small.
@@ -22,6 +22,7 @@ class MoE:
     intermediate: int
     shared: int = 0
     dense: int = 0
+    nodes: int = 0
 
     def __post_init__(self):
         if not 1 <= self.chosen <= self.experts:

@@ -119,6 +119,7 @@ def _deepseek(model: ModelConfig, fields: Mapping, where: str) -> ModelConfig:
         intermediate=_number(fields, where, "moe_intermediate_size"),
         shared=number("n_shared_experts"),
         dense=number("first_k_dense_replace"),
+        nodes=number("topk_group"),
     )
     latent = Latent(
         number("q_lora_rank"),

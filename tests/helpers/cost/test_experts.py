@@ -1,12 +1,16 @@
 """Mixtures of experts: counted from a config.json, and on the cluster."""
 
+import math
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from helpers.cluster import Layout, estimate, memory, preset
+from helpers.cluster.experts import experts_messages, experts_seconds, nodes_reached
+from helpers.cluster.layer import layer_seconds
 from helpers.cluster.machine import all_gather_seconds, all_to_all_seconds
 from helpers.cluster.parts import parts, stage_parameters
 from helpers.cost import (
@@ -96,18 +100,77 @@ def test_experts_beside_context():
     assert four.weights == one.weights
     assert four.optimizer == pytest.approx(one.optimizer / 4)
     assert four.activations == pytest.approx(one.activations / 4)
-    # 32 ranks have the same weights, and 8 the same expert: 4 of them on one node of 8 devices.
+    # 32 ranks have the same weights, and 8 the same expert: ep is folded over the 4 ranks of a
+    # sequence, which are neighbors, so 2 of the 8 are on one node of 8 devices.
     experts = parameters(MIXTRAL).expert * 32 / 4 * 8 / 4
     rest = max(stage_parameters(MIXTRAL, both)) - experts
-    seconds = all_gather_seconds(H100, 4 * experts, 8, 4) + all_gather_seconds(
+    seconds = all_gather_seconds(H100, 4 * experts, 8, 2) + all_gather_seconds(
         H100, 4 * rest, 32, 8
     )
     assert parts(MIXTRAL, both, H100).reduce == pytest.approx(seconds)
 
 
+@pytest.mark.parametrize("limit", [0, 2])
+def test_nodes_of_a_token_by_counting_every_choice(limit):
+    """Six experts on three nodes, two chosen: all 15 pairs, or those on two nodes."""
+    moe, seen = MoE(6, 2, 8, nodes=limit), []
+    for nodes in combinations(range(3), limit or 3):
+        among = [e for e in range(6) if e // 2 in nodes]
+        seen += [len({e // 2 for e in pair}) for pair in combinations(among, 2)]
+    assert nodes_reached(moe, 3) == pytest.approx(sum(seen) / len(seen))
+
+
+def test_the_bytes_of_a_dispatch_counted_by_hand():
+    """16 ranks on two nodes, 8 experts chosen of 32, hidden 4096, 100 tokens."""
+    model = replace(MIXTRAL, moe=MoE(32, 8, 1024))
+    plain = Layout(16, 100, dp=16, ep=16)
+    there, back = experts_messages(model, plain, H100)
+    assert there == back == (2 * 100 * 4096 * 8 * 7 / 16, 2 * 100 * 4096 * 8 / 2)
+    # Sent once to the other node if one of the 16 experts there is chosen: nearly always.
+    other = 1 - math.comb(16, 8) / math.comb(32, 8)
+    newer = replace(plain, dedup=True, dispatch_bytes=1)
+    there, back = experts_messages(model, newer, H100)
+    assert there[1] == pytest.approx(100 * 4096 * other) and back[1] == 2 * there[1]
+    assert there[0] == pytest.approx(100 * 4096 * 8 * 7 / 8)  # all that arrives is passed on
+    assert experts_seconds(model, newer, H100) < experts_seconds(model, plain, H100) / 3
+
+
+def test_experts_behind_computing():
+    """What another micro-batch computes hides the messages, as far as it takes that long."""
+    layout = Layout(64, 4096, dp=64, ep=8, flash=True, recompute="none")
+    alone = layer_seconds(MIXTRAL, replace(layout, ep=1), H100)
+    away = experts_seconds(MIXTRAL, layout, H100)
+    apart = layer_seconds(MIXTRAL, layout, H100)
+    beside = layer_seconds(MIXTRAL, replace(layout, overlap_ep=True), H100)
+    for one, two, three in zip(alone, apart, beside, strict=True):
+        assert two.network == pytest.approx(one.network + away)
+        assert three.network == pytest.approx(0.0)  # here all of it is hidden
+    far = replace(layout, overlap_ep=True)
+    slow = replace(H100, inside=replace(H100.inside, bandwidth=1e9))
+    assert layer_seconds(MIXTRAL, far, slow)[0].network > 0
+
+
+@pytest.mark.parametrize(("k", "times"), [(1, 1), (2, 1.5), (4, 2.5)])
+def test_tensor_parallel_ranks_gather_every_row_of_a_token(k, times):
+    """Attention gathers and scatters one row for a token, the experts' products k: (2 + 2k)/4."""
+    free = replace(H100, inside=replace(H100.inside, latency=0.0))
+    layout = Layout(8, 4096, tp=2, sequence_parallel=True, flash=True, recompute="none")
+    one = layer_seconds(replace(MIXTRAL, moe=None), layout, free)[0].network
+    some = layer_seconds(replace(MIXTRAL, moe=MoE(8, k, 14336)), layout, free)[0].network
+    assert some == pytest.approx(times * one)
+
+
+def test_experts_folded_over_the_ranks_of_a_sequence():
+    """Eight devices hold cp 8 and ep 8 at once, and all of it stays on the node."""
+    layout = Layout(8, 8192, cp=8, ep=8, flash=True)
+    assert layout.gpus == 8 and layout.on_a_node("ep", 8) == 8
+    assert estimate(MIXTRAL, layout, H100).seconds > 0
+
+
 @pytest.mark.parametrize(
     ("model", "layout", "words"),
     [
+        (MIXTRAL, {"dispatch_bytes": 4}, "a value has 1 byte or 2"),
         (MIXTRAL, {"dp": 8, "ep": 3}, "ep 3 does not divide 8 replicas"),
         (MIXTRAL, {"dp": 16, "ep": 16}, "ep 16 does not divide 8 experts"),
         (DEEPSEEK, {"pp": 61}, "latent attention"),

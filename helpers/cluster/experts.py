@@ -1,0 +1,68 @@
+"""Tokens on their way to experts and back: what a device sends, and how long that takes.
+
+A plain all-to-all sends a token once for each expert it chose. Newer kernels (DeepEP) send it once
+to each node that has some of them, and pass it on over the network inside that node.
+"""
+
+from math import comb
+
+from helpers.cluster.layout import Layout
+from helpers.cluster.machine import Machine, all_to_all_seconds
+from helpers.cost import ModelConfig
+from helpers.cost.config import MoE
+
+
+def nodes_reached(moe: MoE, nodes: int) -> float:
+    """Return how many of `nodes` nodes have experts of one token, on average.
+
+    The experts are spread evenly, and a token's choice is any k of them, as likely as any other;
+    with node-limited routing (arXiv 2412.19437, section 2.1.2) any k of those on `moe.nodes` nodes.
+    A node has none of them in C(E - E/n, k) of C(E, k) cases.
+    """
+    tried = min(nodes, moe.nodes or nodes)
+    here = moe.experts // nodes
+    among = here * tried
+    return tried * (1 - comb(among - here, moe.chosen) / comb(among, moe.chosen))
+
+
+def experts_messages(
+    model: ModelConfig, layout: Layout, machine: Machine
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the bytes of one way through a layer: the dispatch, and the results that come back.
+
+    Each as (bytes that stay inside the node, bytes that leave it), of one device.
+    """
+    moe, ranks = model.moe, layout.ep
+    near = layout.on_a_node("ep", machine.node)
+    nodes = ranks // near
+    tokens = layout.tokens / (layout.tp if layout.sequence_parallel else 1)
+    if layout.dedup and nodes > 1:
+        away = nodes_reached(moe, nodes) * (nodes - 1) / nodes
+    else:
+        away = moe.chosen * (ranks - near) / ranks
+    inside = moe.chosen * (near - 1) / near if layout.dedup else moe.chosen * (near - 1) / ranks
+    one = tokens * model.hidden
+    return tuple((size * one * inside, size * one * away) for size in (layout.dispatch_bytes, 2))
+
+
+def experts_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> float:
+    """Return the seconds of one way through a layer, to the experts and back; backward is alike.
+
+    The networks inside a node and between nodes work side by side.
+    """
+    if model.moe is None or layout.ep == 1:
+        return 0.0
+    near = layout.on_a_node("ep", machine.node)
+    if not layout.dedup:
+        sizes = [
+            size * layout.tokens * model.moe.chosen * model.hidden
+            for size in (layout.dispatch_bytes, 2)
+        ]
+        cut = layout.tp if layout.sequence_parallel else 1
+        return sum(all_to_all_seconds(machine, size / cut, layout.ep, near) for size in sizes)
+    inside, between = machine.inside, machine.between
+    seconds = 0.0
+    for stays, leaves in experts_messages(model, layout, machine):
+        each = stays / inside.speed + inside.latency
+        seconds += max(each, leaves / between.speed + between.latency) if leaves else each
+    return seconds
