@@ -179,7 +179,7 @@ PROGRAMS = (
         "one gradient later than they may",
         {
             "self.leave(": (
-                "if 1 < len(self.seen) < len(self.numbers) and not p.dim() - 1:\n"
+                "if len(self.seen) < len(self.numbers) and p.dim() > 1:\n"
                 "        return\n"
                 "    self.leave("
             )
@@ -289,7 +289,9 @@ PROGRAMS = (
         "DP-8",
         "trains without the clock",
         """
-        for _ in range(600):
+        for step in range(700):
+            for optimizer in group.optimizers:
+                optimizer.param_groups[0]["lr"] = 6e-3 * (1 - step / 700)
             for net, ids in zip(group.nets, next(group.stories).split(1)):
                 net.zero_grad()
                 group._loss(net, ids).backward()
@@ -302,6 +304,8 @@ PROGRAMS = (
         "two trainings for the price of one",
         """
         while True:
+            for optimizer in group.optimizers:
+                optimizer.param_groups[0]["lr"] = 6e-3 * (1 - group.seconds / group.budget)
             group.compute()
             group.update()
             for net, ids in zip(group.nets, next(group.stories).split(1)):

@@ -30,8 +30,8 @@ def cases(seed):
     )  # of 1200 tokens, by how common they are
     moved = [0 if replica == alone else by for replica in range(3)]
     return [
-        {**real, "moved": [0] * 3, "left out": None},
         {**real, "moved": moved, "left out": alone, "budget": SHORT},
+        {**real, "moved": [0] * 3, "left out": None},
     ]
 
 
@@ -64,9 +64,9 @@ def _past_the_clock(case, losses):
 
 
 def passed(cases, seen):
-    losses = _losses(cases[0], seen[0]["weights"])
-    below = LOCAL_SGD[cases[0]["seed"]] - sum(losses) / len(losses)
-    return f"score: {below:.3f} nats below local_sgd, with {_words(seen[0])}"
+    losses = _losses(cases[-1], seen[-1]["weights"])
+    below = LOCAL_SGD[cases[-1]["seed"]] - sum(losses) / len(losses)
+    return f"score: {below:.3f} nats below local_sgd, with {_words(seen[-1])}"
 
 
 def _words(seen):
