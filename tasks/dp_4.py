@@ -27,9 +27,9 @@ TASK = Task(
 
 def run(module, case):
     """On a rank, step by step: the gradients after averaging, how many buckets hadn't left when
-    backward ended, the gradients whose bucket left without them, whether a bucket stayed that could
-    have left, and whether they left in their order. When a bucket leaves can only be seen here;
-    what one that leaves too early does to the mean is a matter of luck.
+    backward ended, the gradients whose bucket left without them, how many came while a bucket
+    stayed that could have left, and whether they left in their order. When a bucket leaves can only
+    be seen here; what one that leaves too early does to the mean is a matter of luck.
 
     case: the tied table, the layers between its two uses, and the samples of each step and rank.
     """
@@ -83,7 +83,7 @@ def run(module, case):
         averager.finish()
         gradients = {name: p.grad.clone() for p, name in names.items()}
         facts = {"gradient": gradients, "waiting": waiting, "without": list(without)}
-        steps.append(facts | {"held back": bool(late), "in order": left == sorted(left)})
+        steps.append(facts | {"held back": len(late), "in order": left == sorted(left)})
     dist.barrier()
     reduced = [e for e in recorder.trace().events if e.kind == "all-reduce"]
     return {"steps": steps, "all-reduces": len(reduced)}

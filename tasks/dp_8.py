@@ -10,7 +10,7 @@ TASK = Task(
     notebook="04",
     points=15,
     minutes=20,
-    seconds=120.0,
+    seconds=180.0,
     hints=(
         "Where do the five minutes go? Print group.computed and the seconds of one all-reduce of "
         "the weights. How often can you afford it?",

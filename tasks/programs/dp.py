@@ -104,7 +104,7 @@ PROGRAMS = (
                 self.leave(bucket)
                 self.next += 1
         """,
-        says="a bucket stays although it and those before it are complete",
+        says="all buckets leave when the last gradient is there",
     ),
     Program(
         "DP-4",
@@ -237,7 +237,9 @@ PROGRAMS = (
         "DP-8",
         "trains without the clock",
         """
-        for _ in range(600):
+        for step in range(700):
+            for optimizer in group.optimizers:
+                optimizer.param_groups[0]["lr"] = 6e-3 * (1 - step / 700)
             for net, ids in zip(group.nets, next(group.stories).split(1)):
                 net.zero_grad()
                 group._loss(net, ids).backward()
@@ -250,6 +252,8 @@ PROGRAMS = (
         "two trainings for the price of one",
         """
         while True:
+            for optimizer in group.optimizers:
+                optimizer.param_groups[0]["lr"] = 6e-3 * (1 - group.seconds / group.budget)
             group.compute()
             group.update()
             for net, ids in zip(group.nets, next(group.stories).split(1)):

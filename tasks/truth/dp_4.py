@@ -6,7 +6,9 @@ from helpers.grade.verify import same
 
 RANKS, STEPS, LAYERS = 3, 3, 3
 BUCKETS = LAYERS + 1  # one each, and one for the tied table
-HELD = (False, True, True)  # in step 0 all wait for the table, whose gradient is the last
+# How many gradients come while a bucket is kept that could leave, if all are kept: in step 0 all
+# wait for the table, whose gradient is the last; then for the rest after the first two.
+HELD = (0, 2 * LAYERS - 1, 2 * LAYERS - 1)
 
 
 def cases(seed):
@@ -42,11 +44,11 @@ def own(case, step, rank):
     return found | {"tied.table": table.grad}
 
 
-def truth(case, kept=False, waiting=(0,) * STEPS, times=1, held=(False,) * STEPS, disorder=()):
+def truth(case, kept=False, waiting=(0,) * STEPS, times=1, held=(0,) * STEPS, disorder=()):
     """What the ranks see. kept: gradients never enter a bucket. times: a bucket leaves.
 
-    held: in which steps a bucket stays that could leave. disorder: the steps in which buckets leave
-    in another order than their own.
+    held: how many gradients come in each step while a bucket stays that could leave. disorder: the
+    steps in which buckets leave in another order than their own.
     """
     ranks = [{"steps": [], "all-reduces": times * BUCKETS * STEPS} for _ in range(RANKS)]
     for step in range(STEPS):
@@ -68,8 +70,8 @@ MISTAKES = {
     },
     f"when backward ends, 0 of {BUCKETS} buckets have left: each waits for `finish`, and nothing "
     "overlaps with backward": {"waiting": (BUCKETS,) * STEPS, "held": HELD},
-    "a bucket stays although it and those before it are complete, so it overlaps with less of "
-    "backward than it could (where all leave with the last gradient, with nothing)": {"held": HELD},
+    "all buckets leave when the last gradient is there, and nothing overlaps with backward: one "
+    "leaves as soon as it and those before it are complete": {"held": HELD},
     "buckets leave in the order in which they become complete, which may differ from rank to rank: "
     "one that is complete waits for those before it, self.next": {"disorder": (0,)},
     "each bucket leaves once, and here each has left twice: call leave once for it": {"times": 2},
