@@ -46,7 +46,7 @@ def test_the_second_check_finds_everything_begun(judge, tmp_path):
     assert judge.check("DP-1", tmp_path).passed
 
     def begun():
-        """The judge and the workshop below it: what a check would else have to start."""
+        """The judge, the workshop of the work and the lab's own: what a check would else start."""
         tree = [psutil.Process(judge._process.pid)]
         tree += [p for p in tree[0].children() if "helpers.grade.workshop" in p.cmdline()]
         return [process.pid for process in tree]
@@ -54,7 +54,7 @@ def test_the_second_check_finds_everything_begun(judge, tmp_path):
     first = begun()
     found = judge.check("DP-1", tmp_path)
     assert found.passed and found.limits.open == ["files", "network", "user"]
-    assert begun() == first and len(first) == 2
+    assert begun() == first and len(first) == 3
     put(tmp_path, "for p in model.parameters():\n    pass")
     found = judge.check("DP-1", tmp_path)
     assert found.kind == "mistake" and "every rank still has its own gradients" in found.reason
