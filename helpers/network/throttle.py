@@ -68,7 +68,8 @@ def _hub(parts: str) -> Cost:
     return cost
 
 
-# For each operation: the seconds of what a rank sends and receives in gloo.
+# For each operation: the seconds of what a rank sends and receives. Counted in gloo, the bytes are
+# these but for reduce-scatter, where gloo sends twice as many: those of an all-reduce.
 COSTS: dict[str, Cost] = {
     "all_reduce": _of(0, Link.all_reduce_seconds),
     "all_gather": _of(0, _parts),

@@ -44,6 +44,7 @@ from helpers.schedules.schedule import (
     Schedule,
     facts_of,
     of_turns,
+    pair_text,
     parse,
     to_text,
 )
