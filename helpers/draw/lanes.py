@@ -61,6 +61,20 @@ def draw_lane(canvas: Canvas, lane: Lane, events: list[Event], tip: Callable[[Ev
         covered = any(other.start <= middle < other.end for other in later)
         strong = strength.get(event.info.get("stage"), 1.0)
         _draw_box(canvas, without_letters if covered else lane, event, tip(event), strong)
+    by_pair: dict[str, list[Event]] = defaultdict(list)
+    for event in ordered:
+        if "pair" in event.info:
+            by_pair[event.info["pair"]].append(event)
+    for pair in by_pair.values():
+        _draw_frame(canvas, lane, min(e.start for e in pair), max(e.end for e in pair))
+
+
+def _draw_frame(canvas: Canvas, lane: Lane, start: float, end: float) -> None:
+    """Draw a frame around the two boxes of a pair (F&B), which are one action."""
+    left, right = lane.x_of(start) + 0.6, lane.x_of(end) - 1.4
+    top, bottom = lane.y + 0.6, lane.y + lane.height - 0.6
+    around = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
+    canvas.line(around, canvas.theme.text, 1.4)
 
 
 def strength_of_stages(events: list[Event]) -> dict[int, float]:
@@ -246,6 +260,8 @@ def draw_legend(canvas: Canvas, traces: list[Trace], y: float, x: float) -> floa
     if any(len(strength_of_stages(row)) > 1 for t in traces for row in t.by_rank().values()):
         pale = canvas.theme.faded(LOOKS["F"].colour)
         entries.append(("", pale, "pale: a later stage of the rank"))
+    if any("pair" in e.info for trace in traces for e in trace.events):
+        entries.append(("F|B", canvas.theme.muted, "framed: a pair, one action"))
     return canvas.legend(entries, x, y)
 
 

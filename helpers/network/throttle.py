@@ -25,24 +25,71 @@ def _message(link: Link, size: float, ranks: int) -> float:
     return link.seconds(size)
 
 
-# For each operation: the argument whose bytes count (what every rank has in the end, or had at the
-# beginning), and the function that returns the seconds for so many bytes.
-COSTS: dict[str, tuple[int, Callable[[Link, float, int], float]]] = {
-    "all_reduce": (0, Link.all_reduce_seconds),
-    "all_gather": (0, _parts),
-    "all_gather_into_tensor": (0, _parts),
-    "all_gather_single": (0, _parts),  # as fully_shard calls it
-    "reduce_scatter": (1, _parts),
-    "reduce_scatter_tensor": (1, _parts),
-    "reduce_scatter_single": (1, _parts),
-    "broadcast": (0, _message),
-    "send": (0, _message),
-    "isend": (0, _message),
-    "recv": (0, _message),
-    "irecv": (0, _message),
+Cost = Callable[[Link, dict, int, int], float]
+
+
+def _of(position: int, cost: Callable[[Link, float, int], float]) -> Cost:
+    """Return the cost of the bytes of one argument: what every rank has in the end, or had."""
+    return lambda link, given, rank, ranks: cost(link, _bytes([*given.values()][position]), ranks)
+
+
+def _exchange(link: Link, given: dict, rank: int, ranks: int) -> float:
+    """Return the seconds of an all-to-all: a message to each other rank, and one from each.
+
+    Both ways are in use at one time, so the fuller one counts. A rank's part for itself stays.
+    """
+    return link.seconds(max(_to_others(given, way, rank, ranks) for way in WAYS), ranks - 1)
+
+
+WAYS = ("input", "output")
+
+
+def _to_others(given: dict, way: str, rank: int, ranks: int) -> float:
+    """Return the bytes of one way of an all-to-all, without the rank's own part."""
+    if (parts := given.get(f"{way}_tensor_list")) is not None:
+        return _bytes(parts) - parts[rank].nbytes
+    tensor, splits = given[way], given.get(f"{way}_split_sizes")
+    own = tensor.nbytes / ranks
+    if splits:
+        own = splits[rank] * tensor.nbytes / max(sum(splits), 1)
+    return tensor.nbytes - own
+
+
+def _hub(parts: str) -> Cost:
+    """Return the cost where one rank, which gives the list `parts`, talks with each other in turn.
+
+    The others have one message each.
+    """
+
+    def cost(link: Link, given: dict, rank: int, ranks: int) -> float:
+        messages = ranks - 1 if given.get(parts) else min(1, ranks - 1)
+        return link.seconds(messages * given["tensor"].nbytes, messages)
+
+    return cost
+
+
+# For each operation: the seconds of what a rank sends and receives. Counted in gloo, the bytes are
+# these but for reduce-scatter, where gloo sends twice as many: those of an all-reduce.
+COSTS: dict[str, Cost] = {
+    "all_reduce": _of(0, Link.all_reduce_seconds),
+    "all_gather": _of(0, _parts),
+    "all_gather_into_tensor": _of(0, _parts),
+    "all_gather_single": _of(0, _parts),  # as fully_shard calls it
+    "reduce_scatter": _of(1, _parts),
+    "reduce_scatter_tensor": _of(1, _parts),
+    "reduce_scatter_single": _of(1, _parts),
+    "all_to_all": _exchange,
+    "all_to_all_single": _exchange,
+    "gather": _hub("gather_list"),
+    "scatter": _hub("scatter_list"),
+    "broadcast": _of(0, _message),
+    "send": _of(0, _message),
+    "isend": _of(0, _message),
+    "recv": _of(0, _message),
+    "irecv": _of(0, _message),
 }
 # Refused, not slowed: a measurement in which only some messages are slow means nothing.
-REFUSED = ("all_to_all", "all_to_all_single", "gather", "reduce", "scatter")
+REFUSED = ("reduce",)
 
 
 @contextmanager
@@ -130,14 +177,13 @@ def _value(work: Any) -> Any:
 def _late(name: str, function: Callable, way: _Way) -> Callable:
     import torch.distributed as dist
 
-    position, cost = COSTS[name]
-    signature = inspect.signature(function)
+    cost, signature = COSTS[name], inspect.signature(function)
 
     @functools.wraps(function)
     def late(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs).arguments  # in the order of the signature
-        size = _bytes(list(given.values())[position])
-        seconds = cost(way.link, size, dist.get_world_size(given.get("group")))
+        group = given.get("group")
+        seconds = cost(way.link, given, dist.get_rank(group), dist.get_world_size(group))
         found = function(*args, **kwargs)
         if hasattr(found, "wait"):
             return _LateWork(found, way, seconds)

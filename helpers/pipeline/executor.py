@@ -1,8 +1,9 @@
 """The executor: run one rank's part of any schedule, with real messages.
 
 A schedule is a list of actions for each rank, and every action takes the same three steps: receive
-its input, compute, deliver the result. The schedule alone decides the order, and with it the kind
-of pipeline.
+its input, compute, deliver the result. A pair (F&B) takes each step for both actions before the
+next: its two results leave together, and travel while the rank computes on. The schedule alone
+decides the order, and with it the kind of pipeline.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -57,14 +58,18 @@ class Executor:
         actions = self.schedule.ranks[self.rank]
         last_backward = {action.stage: action for action in actions if action.kind in ("B", "W")}
         self.transport.begin_step([len(x) for x in self.inputs])
-        for action in actions:
-            received = self.receive(action)
-            with self.observer.computing(action, self.saved):
-                result = self.compute(action, received)
-            self.deliver(action, result)
-            self.observer.finished(action, self.saved)
-            if action == last_backward[action.stage]:
-                self.gradients_ready(action.stage)
+        for _, turn in self.schedule.turns(self.rank):  # an action, or the two of a pair
+            received = [self.receive(action) for action in turn]
+            results = []
+            for action, x in zip(turn, received, strict=True):
+                with self.observer.computing(action, self.saved, turn):
+                    results.append(self.compute(action, x))
+            for action, result in zip(turn, results, strict=True):
+                self.deliver(action, result)
+            for action in turn:
+                self.observer.finished(action, self.saved)
+                if action == last_backward[action.stage]:
+                    self.gradients_ready(action.stage)
         self.transport.end_step()
 
     def receive(self, action: Action) -> Tensor | None:

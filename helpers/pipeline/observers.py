@@ -5,7 +5,7 @@ a stage whose output can't be sent is refused before the message would go wrong.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from torch import nn
 from helpers.pipeline.pace import Pacer
 from helpers.pipeline.split_backward import nodes_below, saved_bytes
 from helpers.pipeline.transport import DIMENSIONS, DTYPES
-from helpers.schedules import Action
+from helpers.schedules import Action, facts_of
 from helpers.trace import Recorder
 
 if TYPE_CHECKING:
@@ -41,15 +41,21 @@ class Observer:
         self.ready_at = time.perf_counter()  # when this rank was ready for the next action
 
     @contextmanager
-    def computing(self, action: Action, saved: Mapping[Key, "SavedForward"]) -> Iterator[None]:
-        """Record an action while it computes, check what it returned, and hold it to the pace."""
+    def computing(
+        self, action: Action, saved: Mapping[Key, "SavedForward"], turn: Sequence[Action] = ()
+    ) -> Iterator[None]:
+        """Record an action while it computes, check what it returned, and hold it to the pace.
+
+        turn: the actions of its pair, if it has one.
+        """
         received_at = time.perf_counter()
         kind, stage, i = action
-        with self.recorder.span(kind, stage=stage, micro_batch=i):
+        with self.recorder.span(kind, **facts_of(action, turn)):
             yield
             if kind == "F":
                 self.check(stage, i, saved[stage, i])
             self.pacer.sleep_until_due(action, self.ready_at, received_at)
+        self.ready_at = time.perf_counter()  # the second action of a pair follows at once
 
     def finished(self, action: Action, saved: Mapping[Key, "SavedForward"]) -> None:
         """Count what this rank keeps, now that the action is done and its result is on its way."""

@@ -158,7 +158,7 @@ def require_agreement(schedule: Schedule, stages: Mapping[int, nn.Module], peers
     """Compare the schedule and the dtype with all ranks; raise the same ValueError on all."""
     if peers.size == 1:
         return
-    order = repr((schedule.ranks, schedule.rank_of, schedule.micro_batches))
+    order = repr((str(schedule), schedule.rank_of, schedule.micro_batches))
     mine = {
         "schedule": (hashlib.sha256(order.encode()).hexdigest(), repr(schedule)),
         "dtype": _dtypes(stages),

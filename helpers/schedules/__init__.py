@@ -2,7 +2,7 @@
 
     schedule = check(one_f_one_b(stages=4, micro_batches=8))
     print(schedule)                  a line for each rank: F0 F1 F2 F3 B0 ...
-    parse("rank 0: F0 B0 ...")       the same, written by hand
+    parse("rank 0: F0 B0 ...")       the same, written by hand; F1&B0 is a pair, one action
     print(with_messages(schedule))   the same with each message in its place: Recv(0) F0 Send(2) ...
     missing(action, stages, done)    what an action still waits for: the rule of a pipeline
 
@@ -22,11 +22,12 @@ from helpers.schedules.builders import (
     zb_h2,
     zb_v,
 )
-from helpers.schedules.check import BadSchedule, check, find_problem, in_flight
+from helpers.schedules.check import BadSchedule, check, find_problem
 from helpers.schedules.formats import from_csv, from_trace, load_csv, save_csv, to_csv
 from helpers.schedules.rule import (
     Message,
     Need,
+    in_flight,
     messages,
     missing,
     needed_stage,
@@ -37,5 +38,14 @@ from helpers.schedules.rule import (
     user_of,
     with_messages,
 )
-from helpers.schedules.schedule import KINDS, Action, Schedule, parse, to_text
+from helpers.schedules.schedule import (
+    KINDS,
+    Action,
+    Schedule,
+    facts_of,
+    of_turns,
+    pair_text,
+    parse,
+    to_text,
+)
 from helpers.schedules.walk import Times, walk

@@ -16,7 +16,7 @@ DualPipeV: stages as in ZB-V; a forward and a backward of other micro-batches al
 
 from collections import Counter
 
-from helpers.schedules.schedule import Action, Schedule
+from helpers.schedules.schedule import Action, Schedule, of_turns
 
 
 def naive(stages: int, micro_batches: int = 1) -> Schedule:
@@ -74,7 +74,11 @@ def waves(schedule: Schedule, count: int) -> Schedule:
     for actions in schedule.ranks:
         ranks.append([Action(k, s, i + m * wave) for wave in range(count) for k, s, i in actions])
     name = schedule.name if count == 1 else f"{schedule.name}, {count} waves"
-    return Schedule(name, ranks, schedule.rank_of, m * count, schedule.waves * count)
+    pairs = [
+        [at + len(actions) * wave for wave in range(count) for at in first]
+        for first, actions in zip(schedule.pairs, schedule.ranks, strict=True)
+    ]
+    return Schedule(name, ranks, schedule.rank_of, m * count, schedule.waves * count, pairs)
 
 
 def interleaved(ranks: int, micro_batches: int, chunks: int = 2) -> Schedule:
@@ -200,43 +204,50 @@ def _v_shape(r: int, p: int, m: int) -> list[Action]:
 def dualpipe_v(ranks: int, micro_batches: int) -> Schedule:
     """Build DualPipeV, for m >= 2p: the half of DualPipe that needs one copy of the weights.
 
-    In its steady state a rank runs a forward and a backward as one action, where the hardware can.
-    Here they follow each other, F first. W is split off only where a rank would otherwise wait.
+    In its steady state a rank runs a forward and a backward as one action (F&B). W is split off
+    only where a rank would otherwise wait. Idle, for F&B = F+B: (p-1)(F+2I-W) seconds of the step,
+    the authors' (P/2-1)(F&B + B - 3W) with P = 2p stages, exact where F=I=W.
     """
     p, m = checked_sizes(ranks, micro_batches)
     places = [*range(p), *reversed(range(p))]
-    return Schedule("DualPipeV", [_dual_v_shape(r, p, m) for r in range(p)], places, m)
+    return of_turns("DualPipeV", [_dual_v_shape(r, p, m) for r in range(p)], places, m)
 
 
-def _dual_v_shape(r: int, p: int, m: int) -> list[Action]:
-    """Return the order of rank r, in the eight phases of the authors' code."""
+def _dual_v_shape(r: int, p: int, m: int) -> list[list[Action]]:
+    """Return the turns of rank r, in the eight phases of the authors' code."""
     down, up = r, 2 * p - 1 - r
+    f_down, f_up, b_down, b_up = [(kind, stage) for kind in "FB" for stage in (down, up)]
     behind, full = p - 1 - r, max(m, 2 * p)  # of fewer micro-batches, those not there fall out
     back = [up, down] * (r + 1)
-    pairs = [("F", down), ("B", up), ("F", up), ("B", down)]
+    # On the last rank the first two do not wait for each other: the others wait for its gradient.
+    first = [[f_down], [b_up]] if r == p - 1 else [[f_down, b_up]]
+    pairs = [[f_down, b_up], [f_up, b_down]]
     plan = [
-        *[("F", down)] * (2 * behind),  # until the first one comes back up
-        *[("F", down), ("F", up)] * (r + 1),
-        *[("I", up), ("W", up), ("F", up)] * behind,  # until the first gradient comes back up
-        *pairs * (full - 2 * p + r + 1),
-        *[("B", up), ("F", up), ("B", down)] * behind,
-        *[("B" if n <= r else "I", stage) for n, stage in enumerate(back)],
-        *[("W", -1), ("I", down)] * behind,  # W: of what was put off first
-        *[("W", -1)] * (r + 1),
+        *[[f_down]] * (2 * behind),  # until the first one comes back up
+        *[[f_down], [f_up]] * (r + 1),
+        *[[("I", up)], [("W", up)], [f_up]] * behind,  # until the first gradient comes back up
+        *[*first, *pairs[1:], *pairs * (full - 2 * p + r)],
+        *[[b_up], [f_up, b_down]] * behind,
+        *[[("B" if n <= r else "I", stage)] for n, stage in enumerate(back)],
+        *[[("W", -1)], [("I", down)]] * behind,  # W: of what was put off first
+        *[[("W", -1)]] * (r + 1),
     ]
     done: Counter[tuple[bool, int]] = Counter()
     late: list[tuple[int, int]] = []  # stage and micro-batch of each I without its W
-    order = []
-    for kind, stage in plan:
-        if kind == "W":
-            order.append(Action("W", *late.pop(0)))
-            continue
-        i = done[kind == "F", stage]
-        done[kind == "F", stage] += 1
-        order.append(Action(kind, stage, i))
-        if kind == "I":
-            late.append((stage, i))
-    return [action for action in order if action.micro_batch < m]
+    turns = []
+    for turn in plan:
+        actions = []
+        for kind, stage in turn:
+            if kind == "W":
+                actions.append(Action("W", *late.pop(0)))
+                continue
+            i = done[kind == "F", stage]
+            done[kind == "F", stage] += 1
+            actions.append(Action(kind, stage, i))
+            if kind == "I":
+                late.append((stage, i))
+        turns.append([action for action in actions if action.micro_batch < m])
+    return turns
 
 
 def checked_sizes(stages: int, micro_batches: int) -> tuple[int, int]:

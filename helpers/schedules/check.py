@@ -4,13 +4,12 @@ from collections import Counter
 from itertools import chain
 
 from helpers.schedules.rule import Message, messages, missing
-from helpers.schedules.schedule import KINDS, NO_RANK, Action, Schedule
+from helpers.schedules.schedule import KINDS, NO_RANK, Action, Schedule, pair_text
 from helpers.schedules.walk import Times, walk
 from helpers.waits import Deadlock, Wait, find_deadlock, picture, sentence
 
 CURE = "each stage does F and B, or F, I and W, once for each micro-batch"
 OTHER_WAY = {"B": "IW", "I": "B", "W": "B"}  # a backward is done whole or in halves, not both ways
-UNTIL = {"backward": "BI", "weights": "BW"}
 
 
 class BadSchedule(ValueError):
@@ -49,7 +48,8 @@ def check(schedule: Schedule, blocking: bool = False) -> Schedule:
     """Return the schedule itself if it runs to its end.
 
     Every stage does F and B, or F, I and W, once for each micro-batch; each action comes after
-    what it needs; no ranks wait for each other in a circle.
+    what it needs; a pair is a forward and a backward of another micro-batch; no ranks wait for
+    each other in a circle.
 
     blocking: also require it of messages that block: each rank receives, computes and sends, one
         after the other, and a send ends only when its receive has begun. 1F1B does not pass: two
@@ -72,7 +72,7 @@ def find_problem(
     unfinished: the schedule is being built, so nothing has to be complete yet; `rank_of` and
         `micro_batches` must be given.
     """
-    problem = _stages(schedule, unfinished) or _actions(schedule)
+    problem = _stages(schedule, unfinished) or _actions(schedule) or _no_pair(schedule)
     if problem is not None:
         return problem
     times = walk(schedule)
@@ -159,14 +159,37 @@ def _both_ways(schedule: Schedule, rank: int, position: int, twin: Action) -> Ba
     return bad_at(rank, position, action, words + "do B, or I and W, and not both")
 
 
+def _no_pair(schedule: Schedule) -> BadSchedule | None:
+    """Return the first pair that no order could make right."""
+    for rank, pairs in enumerate(schedule.pairs):
+        for position in pairs:
+            turn = schedule.turn_at(rank, position)
+            kinds, numbers = "".join(a.kind for a in turn), {a.micro_batch for a in turn}
+            if kinds not in ("FB", "FI") or len(numbers) < 2:
+                words = f"{pair_text(turn) or 'nothing'} is no pair: write a forward and the "
+                words += "backward (B or I) of another micro-batch, in this order"
+                return BadSchedule(f"rank {rank}, position {position}: {words}", rank, position)
+    return None
+
+
+def _unmet(
+    schedule: Schedule, rank: int, position: int, done: set[Action]
+) -> list[tuple[Action, tuple[Action, ...]]]:
+    """Return what a rank waits for at a position: an action that needs it, and the choices."""
+    return [
+        (action, choices)
+        for action in schedule.turn_at(rank, position)
+        for choices in missing(action, schedule.stages, done)
+    ]
+
+
 def _too_early(
     schedule: Schedule, times: Times, stuck: list[int], done: set[Action], unfinished: bool
 ) -> BadSchedule | None:
     """Return the first rank that waits for an action of its own."""
     for rank in stuck:
         order, position = schedule.ranks[rank], len(times.ends[rank])
-        action = order[position]
-        for choices in missing(action, schedule.stages, done):
+        for action, choices in _unmet(schedule, rank, position, done):
             if schedule.rank_of[choices[0].stage] != rank:
                 continue
             later = [choice for choice in choices if choice in order]
@@ -187,8 +210,7 @@ def _nowhere(
     kinds = {action.kind for action in chain(*schedule.ranks)}
     for rank in stuck:
         position = len(times.ends[rank])
-        action = schedule.ranks[rank][position]
-        for choices in missing(action, schedule.stages, done):
+        for action, choices in _unmet(schedule, rank, position, done):
             owner = schedule.rank_of[choices[0].stage]
             if not any(choice in schedule.ranks[owner] for choice in choices):
                 named = [str(c) for c in choices if c.kind in kinds] or list(map(str, choices))
@@ -245,8 +267,7 @@ def stuck_blocking(schedule: Schedule) -> list[Wait]:
 
 def _computing(schedule: Schedule, rank: int, position: int, done: set[Action]) -> Wait:
     """Return what a rank waits for, stuck at a position of its order."""
-    action = schedule.ranks[rank][position]
-    choices = missing(action, schedule.stages, done)[0]
+    action, choices = _unmet(schedule, rank, position, done)[0]
     owner = schedule.rank_of[choices[0].stage]
     needed = next(choice for choice in choices if choice in schedule.ranks[owner])
     line = _line(schedule, rank, position)
@@ -266,23 +287,3 @@ def _line(schedule: Schedule, rank: int, position: int, around: int = 2) -> str:
     start, end = max(0, position - around), min(len(order), position + around + 1)
     cells = [f"[{order[n]}]" if n == position else str(order[n]) for n in range(start, end)]
     return " ".join(["…"] * (start > 0) + cells + ["…"] * (end < len(order)))
-
-
-def in_flight(schedule: Schedule, until: str = "backward") -> list[int]:
-    """Return for each rank the most micro-batches whose activations it keeps at one time.
-
-    Counted for each stage: two stages of a rank that keep one micro-batch are two. From F until
-
-    until="backward": B or I, as the papers count in flight;
-    until="weights": B or W, for what W needs is kept until W.
-    """
-    if until not in UNTIL:
-        raise ValueError(f"in_flight(until={until!r}): choose 'backward' or 'weights'")
-    most = []
-    for actions in schedule.ranks:
-        kept = highest = 0
-        for kind, _, _ in actions:
-            kept += (kind == "F") - (kind in UNTIL[until])
-            highest = max(highest, kept)
-        most.append(highest)
-    return most

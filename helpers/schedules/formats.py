@@ -5,28 +5,36 @@ The CSV is the format of torch.distributed.pipelining: a row per rank, cells lik
 What `_dump_csv` of its schedules writes is read here, and what is written here it reads as
 "compute_only". Its cells for messages (3SEND_F1) and for sharded weights (1UNSHARD) are left out:
 here messages follow from the order. An empty cell is a place in which a rank does nothing.
+A pair is the cell (0F2;3B0)OVERLAP_F_B.
 """
 
 import csv
 import io
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from helpers.files import as_path, read_whole, write_whole
-from helpers.schedules.schedule import KINDS, Action, Schedule, read_action
+from helpers.schedules.schedule import KINDS, Action, Schedule, of_turns, pair_text, read_action
 from helpers.trace import Trace
 
 _NO_COMPUTE = re.compile(r"\d+(SEND_F|RECV_F|SEND_B|RECV_B|UNSHARD|RESHARD|REDUCE_GRAD)\d*")
-_PAIR = re.compile(r"\((.*)\)OVERLAP_F_B")  # a forward and a backward that may run together
+_PAIR = re.compile(r"\((.*)\)OVERLAP_F_B")  # a forward and a backward that run as one
 
 
 def to_csv(schedule: Schedule) -> str:
     """Return the schedule as text, a row per rank."""
     rows = io.StringIO(newline="")
     # A rank without actions is a row with one empty cell: an empty line at the end would be lost.
-    csv.writer(rows).writerows(actions or [""] for actions in schedule.ranks)
+    for rank in range(schedule.size):
+        cells = [_cell(turn) for _, turn in schedule.turns(rank)]
+        csv.writer(rows).writerow(cells or [""])
     return rows.getvalue()
+
+
+def _cell(turn: Sequence[Action]) -> str:
+    return str(turn[0]) if len(turn) == 1 else f"({';'.join(map(str, turn))})OVERLAP_F_B"
 
 
 def from_csv(text: str, name: str = "from a CSV file") -> Schedule:
@@ -42,14 +50,15 @@ def from_csv(text: str, name: str = "from a CSV file") -> Schedule:
         raise ValueError("the table is empty: write a row for each rank, with cells like 0F0")
     ranks = []
     for row, cells in enumerate(table, start=1):
-        actions: list[Action] = []
+        turns: list[list[Action]] = []
         for column, cell in enumerate(cells, start=1):
             try:
-                actions += _read(cell.strip())
+                if turn := _read(cell.strip()):
+                    turns.append(turn)
             except ValueError as error:
                 raise ValueError(f"row {row}, column {column}: {error}") from None
-        ranks.append(actions)
-    return Schedule(name, ranks)
+        ranks.append(turns)
+    return of_turns(name, ranks)
 
 
 def _read(cell: str) -> list[Action]:
@@ -87,10 +96,13 @@ def load_csv(path: str | os.PathLike) -> Schedule:
 def from_trace(trace: Trace, name: str = "as recorded") -> Schedule:
     """Return the schedule that a trace shows: ``from_trace(run).ranks == schedule.ranks``.
 
+    An event of a pair names it: ``pair="2F3&5B1"``.
+
     Raises:
         ValueError: if an F, B, I or W doesn't name its stage and micro-batch.
     """
-    rows = {rank: [] for rank in range(max(trace.ranks, default=-1) + 1)}
+    size = max(trace.ranks, default=-1) + 1
+    rows: dict[int, list[tuple[Action, ...]]] = {rank: [] for rank in range(size)}
     for rank, events in trace.by_rank().items():
         for event in events:
             if event.kind in KINDS:
@@ -100,5 +112,9 @@ def from_trace(trace: Trace, name: str = "as recorded") -> Schedule:
                         f"the trace shows no schedule: {event.kind} on rank {rank} at "
                         f"{event.start:g} s does not name its stage and its micro-batch"
                     )
-                rows[rank].append(Action(event.kind, stage, micro_batch))
-    return Schedule(name, rows.values())
+                action, before = Action(event.kind, stage, micro_batch), rows[rank][-1:]
+                if before and pair_text((*before[0], action)) == event.info.get("pair"):
+                    rows[rank][-1] = *before[0], action
+                else:
+                    rows[rank].append((action,))
+    return of_turns(name, rows.values())

@@ -3,6 +3,9 @@
 F of stage s needs the activations that F of stage s-1 computes; B, or I in its place, needs the
 gradient that B or I of stage s+1 computes. Where the two stages sit on different ranks, the result
 travels as a message: the messages of a schedule follow from its order, and aren't written down.
+
+A pair (F&B) needs what its two actions need: it receives both inputs before it starts, and sends
+both results after its end, so that the rank computes on while they travel.
 """
 
 from collections.abc import Container
@@ -84,7 +87,8 @@ class Message(NamedTuple):
     """One end of a message, as seen by the rank that sends or receives it.
 
     kind: "send" or "recv". peer: the rank at the other end.
-    action: the rank's own action. A recv comes before it, a send after it.
+    action: the rank's own action. A recv comes before it, a send after it; of a pair, both
+        receives come before both actions, and both sends after them.
     position: of that action in the rank's order, from 0.
     tag: the same at both ends, and unique within the step.
     """
@@ -99,19 +103,22 @@ class Message(NamedTuple):
 def messages(schedule: Schedule) -> list[list[Message]]:
     """Return for each rank its sends and receives, in the order in which its actions need them."""
     rows = []
-    for rank, actions in enumerate(schedule.ranks):
+    for rank in range(schedule.size):
         row = []
-        for position, action in enumerate(actions):
-            source, target = source_of(schedule, action), target_of(schedule, action)
-            if source is not None and source != rank:
-                tag = tag_of(schedule, action)
-                row.append(Message("recv", source, action, position, tag))
-            if target is not None and target != rank:
-                # B and I of a stage have one tag: either of them may be the receiver.
-                kind, stage, i = action
-                receiver = Action(kind, user_of(kind, stage, schedule.stages), i)
-                tag = tag_of(schedule, receiver)
-                row.append(Message("send", target, action, position, tag))
+        for position, turn in schedule.turns(rank):
+            for number, action in enumerate(turn, position):
+                source = source_of(schedule, action)
+                if source is not None and source != rank:
+                    tag = tag_of(schedule, action)
+                    row.append(Message("recv", source, action, number, tag))
+            for number, action in enumerate(turn, position):
+                target = target_of(schedule, action)
+                if target is not None and target != rank:
+                    # B and I of a stage have one tag: either of them may be the receiver.
+                    kind, stage, i = action
+                    receiver = Action(kind, user_of(kind, stage, schedule.stages), i)
+                    tag = tag_of(schedule, receiver)
+                    row.append(Message("send", target, action, number, tag))
         rows.append(row)
     return rows
 
@@ -133,10 +140,35 @@ def with_messages(schedule: Schedule) -> str:
     result to rank 2.
     """
     lines = []
-    for (head, cells), row in zip(cells_of(schedule), messages(schedule), strict=True):
-        for message in reversed(row):  # from behind: the positions before it stay as they are
-            name = {"send": "Send", "recv": "Recv"}[message.kind]
-            at = message.position + (message.kind == "send")
-            cells.insert(at, f"{name}({message.peer})")
-        lines.append(f"{head} {' '.join(cells)}".rstrip())
+    rows = zip(cells_of(schedule), messages(schedule), strict=True)
+    for rank, ((head, cells), row) in enumerate(rows):
+        words = []
+        for (position, turn), cell in zip(schedule.turns(rank), cells, strict=True):
+            mine = [m for m in row if position <= m.position < position + len(turn)]
+            words += [f"Recv({m.peer})" for m in mine if m.kind == "recv"]
+            words += [cell, *(f"Send({m.peer})" for m in mine if m.kind == "send")]
+        lines.append(f"{head} {' '.join(words)}".rstrip())
     return "\n".join(lines)
+
+
+UNTIL = {"backward": "BI", "weights": "BW"}
+
+
+def in_flight(schedule: Schedule, until: str = "backward") -> list[int]:
+    """Return for each rank the most micro-batches whose activations it keeps at one time.
+
+    Counted for each stage: two stages of a rank that keep one micro-batch are two. From F until
+
+    until="backward": B or I, as the papers count in flight;
+    until="weights": B or W, for what W needs is kept until W.
+    """
+    if until not in UNTIL:
+        raise ValueError(f"in_flight(until={until!r}): choose 'backward' or 'weights'")
+    most = []
+    for actions in schedule.ranks:
+        kept = highest = 0
+        for kind, _, _ in actions:
+            kept += (kind == "F") - (kind in UNTIL[until])
+            highest = max(highest, kept)
+        most.append(highest)
+    return most

@@ -6,12 +6,14 @@
     rank 0: 0F0 2F0 2B0 0B0     several stages per rank: each action names its stage first
     rank 1: 1F0 3F0 3B0 1B0
 
+    rank 0: F0 F1&B0 B1         a pair: F1 and B0 run as one action
+
 Spaces, commas or | stand between actions; a . or - is an empty place; # begins a comment.
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 KINDS = {
@@ -63,6 +65,18 @@ def read_action(text: str, stage: int | None = None) -> Action:
     return Action(kind, int(named) if named is not None else stage, int(micro_batch))
 
 
+def read_turn(text: str, stage: int | None = None) -> tuple[Action, ...]:
+    """Return the action that a text names, or the two of a pair: "F3&B1".
+
+    Raises:
+        ValueError: if the text is neither.
+    """
+    parts = text.split("&")
+    if len(parts) > 2:
+        raise ValueError(f"{text!r} joins {len(parts)} actions: a pair has two, as F3&B1")
+    return tuple(read_action(part, stage) for part in parts)
+
+
 NO_RANK = -1  # the place of a stage that no rank has
 
 
@@ -76,6 +90,8 @@ class Schedule:
         interleaved. Left out, it follows from the actions.
     micro_batches: how many the batch is cut into, numbered from 0. Left out, it follows too.
     waves: the micro-batches come in this many equal waves; the pipeline is empty between two.
+    pairs: for each rank, the positions whose action runs as one with the next (F&B): the two start
+        when both have what they need, and their results leave when both are done. Left out: none.
 
     The gradients of all micro-batches are added up, and one update of the weights follows. It has
     no place in the order: it comes last. Messages have none either: they follow from the order
@@ -87,11 +103,18 @@ class Schedule:
     rank_of: tuple[int, ...] = ()
     micro_batches: int = 0
     waves: int = 1
+    pairs: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self):
         # Frozen: this is the one place where fields are set.
         put = object.__setattr__
         put(self, "ranks", tuple(map(tuple, self.ranks)))
+        put(self, "pairs", tuple(map(tuple, self.pairs)) or ((),) * len(self.ranks))
+        if len(self.pairs) != len(self.ranks):
+            raise ValueError(
+                f"Schedule(pairs=...) has {len(self.pairs)} rows, and there are {len(self.ranks)} "
+                "ranks: give one for each"
+            )
         put(self, "rank_of", tuple(self.rank_of) or _places(self.ranks))
         if not self.micro_batches:
             numbers = (action.micro_batch for actions in self.ranks for action in actions)
@@ -107,6 +130,20 @@ class Schedule:
         """How many ranks take part."""
         return len(self.ranks)
 
+    def turn_at(self, rank: int, position: int) -> tuple[Action, ...]:
+        """Return what the rank computes as one from a position on: an action, or a pair."""
+        return self.ranks[rank][position : position + 1 + (position in self.pairs[rank])]
+
+    def turns(self, rank: int) -> Iterator[tuple[int, tuple[Action, ...]]]:
+        """Return the position and the actions of all that the rank computes, one by one."""
+        actions, first, second = self.ranks[rank], set(self.pairs[rank]), -1
+        for position in range(len(actions)):
+            if position in first:
+                second = position + 1
+                yield position, actions[position : position + 2]
+            elif position != second:
+                yield position, actions[position : position + 1]
+
     def stages_of(self, rank: int) -> tuple[int, ...]:
         """Return the stages that a rank holds."""
         return tuple(stage for stage, owner in enumerate(self.rank_of) if owner == rank)
@@ -119,6 +156,34 @@ class Schedule:
 
     def __str__(self) -> str:
         return to_text(self)
+
+
+def of_turns(name: str, rows: Iterable[Iterable[Iterable[Action]]], *facts) -> Schedule:
+    """Return the schedule of such rows: for each rank, its turns, of an action or a pair each.
+
+    facts: what `Schedule` takes after `ranks`: the ranks of the stages, how many micro-batches.
+    """
+    ranks: list[list[Action]] = []
+    pairs: list[list[int]] = []
+    for row in rows:
+        ranks.append([])
+        pairs.append([])
+        for turn in map(tuple, row):
+            if len(turn) == 2:
+                pairs[-1].append(len(ranks[-1]))
+            ranks[-1] += turn
+    return replace(Schedule(name, ranks, *facts), pairs=pairs)
+
+
+def pair_text(turn: Iterable[Action]) -> str:
+    """Return a turn as text: "2F0", or a pair: "2F3&5B1"."""
+    return "&".join(map(str, turn))
+
+
+def facts_of(action: Action, turn: Sequence[Action]) -> dict[str, int | str]:
+    """Return what a trace says of an action: its stage, its micro-batch, and its pair, if any."""
+    facts = {"stage": action.stage, "micro_batch": action.micro_batch}
+    return facts | {"pair": pair_text(turn)} if len(turn) > 1 else facts
 
 
 def _many(count: int, what: str, ending: str = "s") -> str:
@@ -164,8 +229,8 @@ def parse(text: str, name: str = "by hand") -> Schedule:
             )
     cells = [cell for row in rows.values() for _, _, cell in row]
     with_stage = any(cell[0].isdigit() for cell in cells)  # as 2F0 does, and F0 does not
-    ranks = [_actions(rows[rank], None if with_stage else rank) for rank in range(len(rows))]
-    return Schedule(name, ranks)
+    ranks = [_turns(rows[rank], None if with_stage else rank) for rank in range(len(rows))]
+    return of_turns(name, ranks)
 
 
 def _rank(line: str, number: int, rows: dict) -> tuple[int, int]:
@@ -181,15 +246,15 @@ def _rank(line: str, number: int, rows: dict) -> tuple[int, int]:
     return rank, head.end()
 
 
-def _actions(row: list[tuple[int, int, str]], stage: int | None) -> list[Action]:
-    actions = []
+def _turns(row: list[tuple[int, int, str]], stage: int | None) -> list[tuple[Action, ...]]:
+    turns = []
     for line, column, cell in row:
         if cell not in EMPTY:
             try:
-                actions.append(read_action(cell, stage))
+                turns.append(read_turn(cell, stage))
             except ValueError as error:
                 raise ValueError(f"line {line}, column {column}: {error}") from None
-    return actions
+    return turns
 
 
 def to_text(schedule: Schedule) -> str:
@@ -198,13 +263,14 @@ def to_text(schedule: Schedule) -> str:
 
 
 def cells_of(schedule: Schedule) -> list[tuple[str, list[str]]]:
-    """Return for each rank the head of its line and its actions, as text."""
+    """Return for each rank the head of its line and its turns, as text."""
     implied = schedule.rank_of == tuple(range(schedule.size))
+    str_of = (lambda a: f"{a.kind}{a.micro_batch}") if implied else str
     width = len(str(schedule.size - 1))
     return [
         (
             f"rank {rank:{width}}:",
-            [f"{a.kind}{a.micro_batch}" if implied else str(a) for a in actions],
+            ["&".join(map(str_of, turn)) for _, turn in schedule.turns(rank)],
         )
-        for rank, actions in enumerate(schedule.ranks)
+        for rank in range(schedule.size)
     ]

@@ -1,8 +1,8 @@
 """One walk over a schedule: when each action starts and ends, or where the ranks get stuck.
 
 No queue of events is needed. An action starts when the action before it on its rank has ended and
-everything it needs has arrived. So each rank goes on until something has not arrived yet, falls
-asleep, and is woken by the rank that computes it.
+everything it needs has arrived; a pair (F&B), when everything that both need has. So each rank goes
+on until something has not arrived yet, falls asleep, and is woken by the rank that computes it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,6 +35,7 @@ def walk(
     schedule: Schedule,
     seconds: Mapping[str, Sequence[float]] | None = None,
     links: tuple[Sequence[Channel | None], Sequence[Channel | None]] | None = None,
+    pair_share: float = 1.0,
 ) -> Times:
     """Run a schedule without computing anything. O(actions).
 
@@ -43,6 +44,7 @@ def walk(
     links: for each stage that sends activations, and for each that sends gradients: the link
         (from rank, to rank), its latency, and the seconds that a message occupies it. None where
         the result stays on its rank; left out, messages arrive as they are sent.
+    pair_share: the share of the seconds of its two actions that a pair takes.
     """
     m, stages = schedule.micro_batches, schedule.stages
     size = stages * m
@@ -66,6 +68,19 @@ def walk(
 
     steps = {kind: [step(kind, stage) for stage in range(stages)] for kind in KINDS}
     free: dict[tuple[int, int], float] = {}  # when a link has room for the next message
+
+    def leave(computed, there, link, sleeping, key: int, now: float) -> None:
+        """A result is computed: send it, and wake the rank that sleeps until it is there."""
+        computed[key] = there[key] = now
+        if link is not None:
+            pair, latency, transfer = link
+            left = now
+            if transfer:  # it leaves when the message before it has left
+                left = free[pair] = max(now, free.get(pair, 0.0)) + transfer
+            there[key] = left + latency
+        if key in sleeping:
+            awake.append(sleeping.pop(key))
+
     starts: list[list[float]] = [[] for _ in schedule.ranks]
     ends: list[list[float]] = [[] for _ in schedule.ranks]
     awake = list(range(schedule.size))
@@ -73,10 +88,16 @@ def walk(
         rank = awake.pop()
         actions, start, end = schedule.ranks[rank], starts[rank], ends[rank]
         now = end[-1] if end else 0.0
+        first, held = set(schedule.pairs[rank]), ()  # held: the result of a pair's first
         for position in range(len(start), len(actions)):
             kind, s, i = actions[position]
             needed, took, computed, there, link, sleeping = steps[kind][s]
             key = s * m + i
+            paired = first and position in first
+            if paired:  # both start when both can, so the second never waits after the first
+                other, s, i = actions[position + 1]
+                more, shift = steps[other][s][0], s * m + i - key
+                needed = [*needed, *((come, by + shift, who) for come, by, who in more)]
             for come, shift, sleepers in needed:
                 ready = come[key + shift]
                 if ready > now:
@@ -86,19 +107,16 @@ def walk(
                     break
             else:
                 start.append(now)
-                now += took
+                now += took * pair_share if paired or held else took
                 end.append(now)
-                if computed is None:
+                if paired:  # its result leaves with that of the second
+                    held = (computed, there, link, sleeping, key)
                     continue
-                computed[key] = there[key] = now
-                if link is not None:
-                    pair, latency, transfer = link
-                    left = now
-                    if transfer:  # it leaves when the message before it has left
-                        left = free[pair] = max(now, free.get(pair, 0.0)) + transfer
-                    there[key] = left + latency
-                if key in sleeping:
-                    awake.append(sleeping.pop(key))
+                if held:
+                    leave(*held, now)
+                    held = ()
+                if computed is not None:
+                    leave(computed, there, link, sleeping, key, now)
                 continue
             break
     return Times(starts, ends, given, arrived)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from helpers.schedules import (
@@ -94,7 +95,9 @@ def times_of(trace: Trace, schedule: Schedule) -> Times:
     size = schedule.stages * m
     given = [0.0] * size, [0.0] * size
     for rank, actions in enumerate(schedule.ranks):
-        for action, end in zip(actions, ends[rank], strict=True):
+        both = {position: ends[rank][position + 1] for position in schedule.pairs[rank]}
+        for position, (action, end) in enumerate(zip(actions, ends[rank], strict=True)):
+            end = both.get(position, end)  # the results of a pair leave together
             if action.kind != "W":
                 given[action.kind != "F"][action.stage * m + action.micro_batch] = end
     arrived = given[0].copy(), given[1].copy()
@@ -114,14 +117,15 @@ def idle_times(schedule: Schedule, costs: Costs, times: Times) -> list[Idle]:
     equal = _equal(schedule, costs)
     usual = _waits(schedule, run(schedule, equal)) if equal else None
     found = []
-    for rank, actions in enumerate(schedule.ranks):
+    for rank in range(schedule.size):
         full = _full_from(schedule, costs, times, rank)
         before = 0.0
-        rows = zip(actions, times.starts[rank], times.ends[rank], strict=True)
-        for position, (action, start, end) in enumerate(rows):
+        for position, turn in schedule.turns(rank):
+            action = max(turn, key=partial(_come, schedule, times.arrived))
+            start, end = times.starts[rank][position], times.ends[rank][position + len(turn) - 1]
             until = source_of(schedule, action) if start > before else None
             if until is not None:
-                given = min(max(before, _given(schedule, times, action)), start)
+                given = min(max(before, _come(schedule, times.given, action)), start)
                 normal = min(before + usual[rank][position], given) if usual else given
                 blocked = max(before, full[position]) if full else start
                 # What lasts no time is left out: most waits have one cause.
@@ -171,23 +175,26 @@ def changes(schedule: Schedule, costs: Costs, rank: int) -> list[float]:
     return [share[kind] * size[stage] for kind, stage, _ in schedule.ranks[rank]]
 
 
-def _given(schedule: Schedule, times: Times, action: Action) -> float:
-    """Return when what the action needs of another stage is computed; 0 if it needs nothing."""
+def _come(schedule: Schedule, results: tuple[list[float], list[float]], action: Action) -> float:
+    """Return the time of what the action needs of another stage; 0 if it needs nothing.
+
+    results: `Times.given`: when it is computed; `Times.arrived`: when it is there.
+    """
     stage = needed_stage(schedule, action)
     if stage is None:
         return 0.0
-    return times.given[action.kind != "F"][stage * schedule.micro_batches + action.micro_batch]
+    return results[action.kind != "F"][stage * schedule.micro_batches + action.micro_batch]
 
 
 def _waits(schedule: Schedule, times: Times) -> list[list[float]]:
     """Return the seconds that each action's rank is idle until its input has been computed."""
     rows = []
     for rank, actions in enumerate(schedule.ranks):
-        free = [0.0, *times.ends[rank]]
-        row = [
-            _given(schedule, times, action) - t for action, t in zip(actions, free, strict=False)
-        ]
-        rows.append([max(0.0, wait) for wait in row])
+        free, row = [0.0, *times.ends[rank]], [0.0] * len(actions)
+        for position, turn in schedule.turns(rank):
+            given = max(_come(schedule, times.given, action) for action in turn)
+            row[position] = max(0.0, given - free[position])
+        rows.append(row)
     return rows
 
 

@@ -18,6 +18,7 @@ class Costs:
     """What one step costs: each field one number for all, or a sequence, one for each stage.
 
     forward, input_grad, weight_grad: seconds of F, I and W for one micro-batch; B takes I + W.
+    pair_share: the share of its F + B (or F + I) that a pair takes, all of it if left out.
     speed: of each rank; 0.5 takes twice as long for everything it computes.
     latency: seconds from the start of a message to its arrival, however small it is.
     bandwidth: bytes a second. The messages from one rank to another follow each other: the next
@@ -45,6 +46,7 @@ class Costs:
     memory_limit: float | None = None
     all_reduce: Numbers = 0.0
     update: Numbers = 0.0
+    pair_share: float = 1.0
 
     def for_schedule(self, schedule: Schedule) -> "Costs":
         """Return the same costs with a list in every field that may be one.
@@ -60,7 +62,7 @@ class Costs:
             value = getattr(self, field.name)
             if field.name == "memory_limit" and value is None:
                 continue
-            if field.name in ("memory_limit", "kept_for_weights"):
+            if field.name in ("memory_limit", "kept_for_weights", "pair_share"):
                 full[field.name] = _right([_plain(value)], field.name)[0]
                 continue
             needed = count.get(field.name, schedule.stages)
@@ -119,7 +121,7 @@ def run(schedule: Schedule, costs: Costs) -> Times:
     costs: with lists, from `Costs.for_schedule`.
     """
     links = links_of(schedule, costs, forward=True), links_of(schedule, costs, forward=False)
-    return walk(schedule, seconds_of(schedule.rank_of, costs), links)
+    return walk(schedule, seconds_of(schedule.rank_of, costs), links, costs.pair_share)
 
 
 def seconds_of(places: Sequence[int], costs: Costs) -> dict[str, list[float]]:

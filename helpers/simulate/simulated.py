@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from helpers.draw.text import bytes_text
-from helpers.schedules import Action, Schedule, Times, messages, tag_of, target_of
+from helpers.schedules import Action, Schedule, Times, facts_of, messages, tag_of, target_of
 from helpers.simulate.causes import CAUSES, Idle, changes, closing_times, idle_times, wait_event
 from helpers.simulate.costs import Costs, seconds_of
 from helpers.trace import Counter, Event, Trace, idle_share
@@ -107,7 +107,13 @@ class Simulated:
     def _work(self) -> list[float]:
         """Seconds of F, B, I and W of each rank."""
         seconds = seconds_of(self.schedule.rank_of, self.costs)
-        return [sum(seconds[k][s] for k, s, _ in actions) for actions in self.schedule.ranks]
+        share, work = self.costs.pair_share, []
+        for actions, first in zip(self.schedule.ranks, self.schedule.pairs, strict=True):
+            work.append(sum(seconds[k][s] for k, s, _ in actions))
+            if first and share != 1:
+                both = [actions[at] for n in first for at in (n, n + 1)]
+                work[-1] -= (1 - share) * sum(seconds[k][s] for k, s, _ in both)
+        return work
 
     @cached_property
     def _spans(self) -> list[float]:
@@ -188,15 +194,15 @@ def to_trace(
 ) -> Trace:
     """Computing, messages, the events that close the step, waits with their cause, memory."""
     events = list(closing)
-    for rank, actions in enumerate(schedule.ranks):
+    for rank in range(schedule.size):
         starts, ends = times.starts[rank], times.ends[rank]
-        for position, action in enumerate(actions):
-            kind, stage, i = action
-            facts = {"stage": stage, "micro_batch": i}
-            events.append(Event(rank, kind, starts[position], ends[position], "compute", "", facts))
-            target = target_of(schedule, action)
-            if target is not None and target != rank:
-                events += _message(schedule, costs, times, action, rank, target)
+        for first, turn in schedule.turns(rank):
+            for n, action in enumerate(turn, first):
+                facts = facts_of(action, turn)
+                events.append(Event(rank, action.kind, starts[n], ends[n], "compute", "", facts))
+                target = target_of(schedule, action)
+                if target is not None and target != rank:
+                    events += _message(schedule, costs, times, action, rank, target)
     events += [wait_event(each) for each in idle if each.cause != "all-reduce"]
     counters = [
         Counter(rank, "memory", time, held)

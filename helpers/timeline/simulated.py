@@ -6,7 +6,7 @@ apart again takes longer than the simulation. A test checks that both ways make 
 
 from collections.abc import Sequence
 
-from helpers.schedules import Action, tag_of
+from helpers.schedules import Action, pair_text, tag_of
 from helpers.simulate import Simulated
 from helpers.timeline.table import SparseColumn, Table, table_of
 from helpers.trace import LANES, with_waits
@@ -56,7 +56,7 @@ def _put(table: Table, start: Sequence, end: Sequence, facts: dict[str, Sequence
 def _put_actions(table: Table, done: Simulated) -> None:
     for rank, actions in enumerate(done.schedule.ranks):
         kinds, stages, micro_batches = zip(*actions, strict=True) if actions else ((), (), ())
-        _put(
+        here = _put(
             table,
             done.times.starts[rank],
             done.times.ends[rank],
@@ -65,6 +65,10 @@ def _put_actions(table: Table, done: Simulated) -> None:
             kind=[NUMBER[kind] for kind in kinds],
             lane=COMPUTE,
         )
+        for position in done.schedule.pairs[rank]:
+            column = table.facts.setdefault("pair", SparseColumn())
+            column.at += [here[position], here[position + 1]]
+            column.values += [pair_text(done.schedule.turn_at(rank, position))] * 2
 
 
 def _put_messages(table: Table, done: Simulated) -> None:

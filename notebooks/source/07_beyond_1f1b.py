@@ -476,9 +476,11 @@ for plan, v in plans.items():
           f"{done.bubble('span'):12.1%} {most:7.2f} {done.messages:9}")  # fmt: skip
 
 # %% [markdown]
-# Our simulator runs one action at a time on a rank, so DualPipeV looks no better than ZB-V here,
-# and it keeps a chunk more. Its gain is in the messages *inside* a stage, which our simulator
-# doesn't have. (Its order is that of PyTorch's `ScheduleDualPipeV`, action by action.)
+# A forward and the backward beside it are one action here (F&B in the plan): it starts when both
+# have their input, and takes as long as the two together. So DualPipeV waits longer than ZB-V, and
+# it keeps a chunk more. Its gain is in the messages *inside* a stage, which hide behind the other
+# half of the pair; `Costs(pair_share=…)` says how much shorter a pair is for it. (Its order and its
+# pairs are those of PyTorch's `ScheduleDualPipeV`, action by action.)
 #
 # ## Real ranks
 #

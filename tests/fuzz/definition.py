@@ -44,6 +44,17 @@ def drawn(draw: random.Random, places: list[int], m: int) -> Schedule:
     return Schedule("drawn", ranks, places, m)
 
 
+def turns(schedule: Schedule, rank: int) -> list[list[Action]]:
+    """Return what a rank computes as one: single actions, and the pairs (F&B) of the schedule."""
+    found: list[list[Action]] = []
+    for position, action in enumerate(schedule.ranks[rank]):
+        if position - 1 in schedule.pairs[rank]:
+            found[-1].append(action)
+        else:
+            found.append([action])
+    return found
+
+
 def possible(schedule: Schedule) -> bool:
     """Return whether a schedule is complete and can run: do what is possible until nothing is."""
     places = schedule.rank_of
@@ -65,9 +76,12 @@ def possible(schedule: Schedule) -> bool:
     done, at, moved = set(), [0] * len(schedule.ranks), True
     while moved:
         moved = False
-        for rank, order in enumerate(schedule.ranks):
-            while at[rank] < len(order) and possible_now(order[at[rank]], done, len(places)):
-                done.add(order[at[rank]])
+        for rank in range(len(schedule.ranks)):
+            order = turns(schedule, rank)
+            while at[rank] < len(order) and all(
+                possible_now(action, done, len(places)) for action in order[at[rank]]
+            ):
+                done |= set(order[at[rank]])
                 at[rank] += 1
                 moved = True
     return len(done) == len(every)
@@ -76,6 +90,7 @@ def possible(schedule: Schedule) -> bool:
 def starts(schedule: Schedule, costs: Costs) -> list[list[float]]:
     """Return the start of each rank's actions, by repeating the definition until nothing changes.
 
+    A pair starts when both its actions can, and its results leave when both are done.
     An action starts when the one before it on its rank has ended and what it needs has arrived. The
     messages of a link, from one rank to another, leave in the order of their actions, each when the
     one before it has left, and arrive after the latency. costs: from `Costs.for_schedule`.
@@ -84,11 +99,17 @@ def starts(schedule: Schedule, costs: Costs) -> list[list[float]]:
     begun = {action: 0.0 for order in schedule.ranks for action in order}
     changed = True
     while changed:
-        changed, ended, arrived = False, {}, {}
+        changed, ended, given, arrived = False, {}, {}, {}
         for rank, order in enumerate(schedule.ranks):
             free: dict[int, float] = {}  # to each rank: when the link has sent what came before
+            both = {}
+            for turn in turns(schedule, rank):
+                for action in turn:
+                    share = costs.pair_share if len(turn) == 2 else 1
+                    ended[action] = begun[action] + took(action, costs, rank) * share
+                both |= dict.fromkeys(turn, turn)
             for action in order:
-                ended[action] = end = begun[action] + took(action, costs, rank)
+                given[action] = end = ended[both[action][-1]]
                 to = action.stage + (1 if action.kind == "F" else -1)
                 if action.kind == "W" or not 0 <= to < stages or places[to] == rank:
                     continue
@@ -96,14 +117,19 @@ def starts(schedule: Schedule, costs: Costs) -> list[list[float]]:
                 left = max(end, free.get(places[to], 0.0))
                 left += costs.message_bytes[pair] / costs.bandwidth[pair]
                 free[places[to]], arrived[action] = left, left + costs.latency[pair]
-        for order in schedule.ranks:
-            for before, action in zip([None, *order], order, strict=False):
+        for rank in range(len(schedule.ranks)):
+            before = None
+            for turn in turns(schedule, rank):
                 times = [ended[before]] if before else [0.0]
-                for each in needed(action, stages):
-                    same = each in ended and places[each.stage] == places[action.stage]
-                    times += [ended[each]] if same else [arrived[each]] if each in arrived else []
-                if max(times) != begun[action]:
-                    begun[action], changed = max(times), True
+                for action in turn:
+                    for each in needed(action, stages):
+                        same = each in given and places[each.stage] == places[action.stage]
+                        times += [given[each]] if same else []
+                        times += [arrived[each]] if not same and each in arrived else []
+                for action, start in zip(turn, (max(times), ended[turn[0]]), strict=False):
+                    if start != begun[action]:
+                        begun[action], changed = start, True
+                before = turn[-1]
     return [[begun[action] for action in order] for order in schedule.ranks]
 
 

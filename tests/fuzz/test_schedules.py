@@ -98,6 +98,7 @@ def costs_of(draw: random.Random, schedule: Schedule) -> Costs:
         memory_limit=draw.choice((None, 2 * stages * schedule.micro_batches + 1)),
         all_reduce=draw.choice((0, 0.5)),
         update=draw.choice((0, 0.25)),
+        pair_share=draw.choice((1, 0.7)),
     )
 
 

@@ -1,10 +1,14 @@
 """Timelines: what is where, and what the words say."""
 
+from dataclasses import replace
+
 import pytest
 
 from helpers.draw import compare, found, timeline
 from helpers.draw.picture import Line, Polygon, Rect, Text
 from helpers.draw.style import BLUE, LIGHT, ORANGE, look
+from helpers.schedules import parse
+from helpers.simulate import simulate
 from helpers.trace import Counter, Event, Trace
 from helpers.trace.examples import data_parallel, pipeline
 
@@ -106,6 +110,20 @@ def test_memory_is_a_strip_on_one_scale():
     heights = [max(y for _, y in s.points) - min(y for _, y in s.points) for s in strips]
     assert heights[0] == pytest.approx(2 * heights[1])
     assert {"peak 2 GB", "peak 1 GB"} <= set(texts(picture))
+
+
+def test_a_pair_is_framed_and_the_legend_says_so(check_layout):
+    plan = parse("rank 0: F0 F1&B0 B1")
+    picture = timeline(simulate(plan).trace)
+    check_layout(picture)
+    frames = [s for s in picture.canvas.shapes if isinstance(s, Line) and len(s.points) == 5]
+    boxes = [s for s in picture.canvas.shapes if isinstance(s, Rect) and s.tip]
+    assert len(frames) == 1 and "framed: a pair, one action" in texts(picture)
+    (left, _), (right, _) = frames[0].points[:2]
+    inside = [b for b in boxes if left - 1 <= b.x and b.x + b.width <= right + 1]
+    assert [b.fill for b in inside] == [BLUE, ORANGE]
+    plain = timeline(simulate(replace(plan, pairs=())).trace)
+    assert "framed: a pair, one action" not in texts(plain)
 
 
 def test_axis_and_legend():

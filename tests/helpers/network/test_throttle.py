@@ -76,6 +76,14 @@ def in_ranks():
         ):
             message.wait()
 
+    def to_each_what_it_gets():
+        # Rank r sends 100,000 numbers to rank 0, 0 to rank 1, and 50,000 to rank 2.
+        take = [[100_000, 0, 50_000][rank]] * 3
+        mine = torch.full((150_000,), float(rank))
+        got = torch.empty(sum(take))
+        dist.all_to_all_single(got, mine, take, [100_000, 0, 50_000])
+        assert got.tolist()[:: max(take[0], 1)] == [0.0, 1.0, 2.0][: len(got)]
+
     def two_at_once():
         works = [dist.all_reduce(t, async_op=True) for t in x.chunk(2)]
         works[0].get_future().wait()
@@ -95,6 +103,15 @@ def in_ranks():
         timed("reduce_scatter_tensor", lambda: dist.reduce_scatter_tensor(part, x))
         timed("all_gather", lambda: dist.all_gather(list(whole.chunk(3)), part))
         timed("all_gather_into_tensor", lambda: dist.all_gather_into_tensor(whole, part))
+        timed("all_to_all_single", lambda: dist.all_to_all_single(whole, torch.ones(300_000)))
+        timed(
+            "all_to_all",
+            lambda: dist.all_to_all([*whole.chunk(3)], [*torch.ones(300_000).chunk(3)]),
+        )
+        timed("uneven", to_each_what_it_gets)
+        gathered = [torch.empty(300_000) for _ in range(3)]
+        timed("gather", lambda: dist.gather(whole, gathered if rank == 1 else None, 1))
+        timed("scatter", lambda: dist.scatter(whole, gathered if rank == 1 else None, 1))
         if rank < 2:
             timed("message", lambda: dist.send(x, 1) if rank == 0 else dist.recv(x, 0))
         timed("both ways", to_the_next_and_from_the_last)
@@ -122,6 +139,8 @@ def test_operations_are_as_late_as_the_link_says():
         "reduce_scatter_tensor": (0.802, 0),
         "all_gather": (0.802, 0),
         "all_gather_into_tensor": (0.802, 0),
+        "all_to_all_single": (0.802, 0),
+        "all_to_all": (0.802, 0),
         "fully_shard": (2 * 0.802, 0),  # an all-gather and a reduce-scatter
         "both ways": (1.201, 1.201),  # out and in at one time
         "in a batch": (1.201, 1.201),
@@ -134,6 +153,11 @@ def test_operations_are_as_late_as_the_link_says():
         assert "slow_link cannot slow dist.reduce: inside its block use all_gather" in said[0]
         # 1 + 2 + 3 everywhere, and that is what all have in the end, three times.
         assert value == 18.0
+    # Out 0.2, 0.6 and 0.4 MB; in 0.8, 0 and 0.4 MB: the fuller way counts, in two messages.
+    for (found, *_), seconds in zip(answers, (0.802, 0.602, 0.402), strict=True):
+        assert found["uneven"] == pytest.approx((seconds, 0))
+    for (found, *_), messages in zip(answers, (1, 2, 1), strict=True):
+        assert found["gather"] == found["scatter"] == pytest.approx((1.201 * messages, 0))
     assert answers[0][0]["of two"] == pytest.approx((1.202, 0))  # not what three would take
     assert answers[0][0]["message"] == pytest.approx((1.201, 0))
     assert answers[1][0]["message"] == pytest.approx((0, 1.201))

@@ -7,6 +7,8 @@ ranks, with random schedules, are in tests/fuzz/test_executor.py.
 
 import functools
 from collections import OrderedDict
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 import torch
@@ -35,10 +37,23 @@ from helpers.trace import Recorder
 from .models import cut_model, loss, make_batch, make_model
 
 M = 5
+
+
+def paired(p, m):
+    """1F1B whose every F and the B after it are a pair: on all ranks but the last."""
+    schedule = one_f_one_b(p, m)
+    pairs = [
+        [n for n, (a, b) in enumerate(pairwise(row)) if a.kind + b.kind == "FB" and a[2] != b[2]]
+        for row in schedule.ranks
+    ]
+    return replace(schedule, pairs=pairs)
+
+
 BUILDERS = {
     "naive": naive,
     "gpipe": gpipe,
     "1f1b": one_f_one_b,
+    "1f1b, paired": paired,
     "waves": lambda p, m: waves(gpipe(p, 2), 2),
     "interleaved": interleaved,
     "interleaved, 3 chunks": lambda p, m: interleaved(p, m, 3),
@@ -119,10 +134,28 @@ def test_every_rank_does_what_the_schedule_says_and_keeps_no_more(name, ranks):
     schedule = BUILDERS[name](ranks, M)
     answers = [answers[name, "float64"] for answers in launched(ranks)]
     traces = [trace for _, _, trace in answers]
-    assert from_trace(traces[0].merged(*traces[1:])).ranks == schedule.ranks
+    seen = from_trace(traces[0].merged(*traces[1:]))
+    assert seen.ranks == schedule.ranks and seen.pairs == schedule.pairs
     outcomes = [outcome for _, outcome, _ in answers]
     assert [o.most_in_flight for o in outcomes] == in_flight(schedule)
     assert [o.most_kept for o in outcomes] == in_flight(schedule, until="weights")
+
+
+@pytest.mark.parametrize("name", ["1f1b, paired", "dualpipe-v"])
+def test_the_results_of_a_pair_leave_when_both_are_done(name):
+    for rank, (_, _, trace) in enumerate(answers[name, "float64"] for answers in launched(3)):
+        ends, sends, schedule = {}, {}, BUILDERS[name](3, M)
+        for e in trace.by_rank()[rank]:
+            key = e.info.get("stage"), e.info.get("micro_batch")
+            if e.kind in "FBI":
+                ends[e.kind == "F", *key] = e.end
+            elif e.kind == "send":
+                sends.setdefault(key, []).append(e.start)
+        for position in schedule.pairs[rank]:
+            forward, backward = schedule.turn_at(rank, position)
+            done = ends[False, *backward[1:]]
+            if forward.stage + 1 < schedule.stages and (sent := sends.get(tuple(forward[1:]))):
+                assert sent[0] >= done
 
 
 def test_the_loss_is_that_of_the_whole_batch_and_only_the_last_rank_has_it():

@@ -29,6 +29,7 @@ ALL = [
     interleaved(2, 4),
     breadth_first(2, 3),
     zb_v(3, 6),
+    dualpipe_v(3, 7),
     IDLE,
 ]
 
@@ -38,6 +39,7 @@ def test_out_and_in_again(schedule, tmp_path):
     again = load_csv(save_csv(schedule, tmp_path / "mine.csv"))
     assert again.ranks == schedule.ranks and again.rank_of == schedule.rank_of
     assert again.micro_batches == schedule.micro_batches and again.name == "mine"
+    assert again.pairs == schedule.pairs
 
 
 @pytest.mark.parametrize("schedule", ALL)
@@ -46,7 +48,8 @@ def test_torch_reads_ours_and_finds_it_valid(schedule, tmp_path):
     reader = SimpleNamespace(pipeline_order=read, _validate_and_set_stage_mapping=lambda order: 0)
     path = save_csv(schedule, tmp_path / "ours.csv")
     torch_schedules.PipelineScheduleMulti._load_csv(reader, str(path))
-    assert [[repr(action) for action in row if action] for row in read.values()] == [
+    flat = [[one for a in row if a for one in a.sub_actions or [a]] for row in read.values()]
+    assert [[repr(action) for action in row] for row in flat] == [
         [str(action) for action in row] for row in schedule.ranks
     ]
     places = torch_schedules._validate_schedule(
@@ -78,7 +81,8 @@ def test_ours_are_torchs_own_and_its_files_are_read(name, build, sizes, tmp_path
         order = torchs_order(f"Schedule{name}", p, m, v)
         path = tmp_path / "theirs.csv"
         torch_schedules.PipelineScheduleMulti._dump_csv(SimpleNamespace(pipeline_order=order), path)
-        assert load_csv(path).ranks == build(p, m, v).ranks
+        read, ours = load_csv(path), build(p, m, v)
+        assert read.ranks == ours.ranks and read.pairs == ours.pairs
 
 
 def test_messages_and_sharded_weights_are_left_out():
@@ -86,6 +90,7 @@ def test_messages_and_sharded_weights_are_left_out():
     assert from_csv(text).ranks == gpipe(2, 1).ranks
     pair = from_csv("0F0,0F1,(0F2;0B0)OVERLAP_F_B,0B1,0B2\n")
     assert [str(action) for action in pair.ranks[0]] == ["0F0", "0F1", "0F2", "0B0", "0B1", "0B2"]
+    assert pair.pairs == ((2,),)
 
 
 def test_what_is_no_table_is_refused_with_row_and_column(tmp_path):
