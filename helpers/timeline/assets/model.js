@@ -27,7 +27,9 @@ function readPart(head, column) {
   order.forEach((event, there) => { place[event] = there; });
   const went = (numbers) => Array.from(numbers, (event) => place[event]);
   const part = {
-    name: head.name, title: head.title, ranks: head.ranks, kinds: head.kinds,
+    name: head.name, title: head.title, ranks: head.ranks,
+    // gray as messages are: where the name doesn't fit, lines tell them apart
+    kinds: head.kinds.map((look) => (look.collective ? { ...look, texture: "level" } : look)),
     pipeline: head.pipeline, unit: head.unit ?? "s", lanes: head.lanes, drawn: head.drawn, goesTo: head.goes_to,
     ...mapped(columns, (values) => values.map((_, there) => values[order[there]])),
     count: order.length,
