@@ -151,8 +151,8 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
         print(json_of(grades), end="")
     else:
         print(text_of(grades))
-        for title, table_of_it in boards_of(grades).items():
-            print(f"\n{title}\n{in_text(table_of_it)}\n")
+        for title, found in boards_of(grades).items():
+            print(f"\n{title}\n{in_text(found)}")
         done = f"{len(paths)} submissions in {grades.seconds:.0f} s"
         print(f"{'stopped by hand: ' if grades.interrupted else ''}{done}; see {out}/grades.html")
     if options.roster:

@@ -120,3 +120,4 @@ def test_names_and_reasons_fit_a_row_and_ties_share_a_place():
     assert [row[0] for row in board] == ["place", "1", "2", "2", ""]
     assert board[1][1] == "c" and len(board[2][1]) <= 60 and len(board[4][2]) <= 1_000
     assert "\x1b" not in in_text(board) and in_html({"T": board}).count("<tr>") == 5
+    assert in_html({"T": board}).count('<td colspan="1" class="reason">no?[2J file') == 1
