@@ -28,6 +28,10 @@ def missed(task_id: str, submission: Submission) -> list[str]:
         if said.passed == bool(program.says) or program.says not in said.reason:
             expected = f"{program.name}: expected {program.says or 'a pass'!r}"
             missing.append(f"{expected}\n{said}\n{said.details}")
+        if bool(said.score) != (said.passed and hasattr(load_truth(found), "passed")):
+            missing.append(
+                f"{program.name}: only a pass of a scored task has a score: {said.score}"
+            )
     path.write_text(solution, encoding="utf-8")
     return missing
 
