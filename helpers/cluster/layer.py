@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from helpers.cluster.experts import experts_seconds
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine, all_gather_seconds, all_reduce_seconds
+from helpers.cluster.products import head_widths, products_seconds
 from helpers.cost import ModelConfig, context_parallel_bytes
 
 # Kernels that the host starts, forward and backward: norms, products, softmax, dropouts, copies.
@@ -65,13 +66,14 @@ class Seconds:
 def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[Seconds, Seconds]:
     """Forward and backward of one layer and one micro-batch; what is recomputed counts as
     backward."""
-    (go, back), scores = _products(model, layout, machine), _score_bytes(model, layout)
+    weights, attention, back = products_seconds(model, layout, machine)
+    scores = _score_bytes(model, layout)
     moved, moved_back = (_other_bytes(model, layout, i) + scores * SCORED[i] for i in (0, 1))
     away = experts_seconds(model, layout, machine)
     talk = _collectives(model, layout, machine)
     wait = 2 * machine.straggle * (layout.tp - 1)
     forward = Seconds(
-        sum(go), machine.memory_seconds(moved), talk + away, machine.launch * KERNELS + wait
+        weights + attention, machine.memory_seconds(moved), talk + away, machine.launch * KERNELS + wait
     )
     backward = Seconds(
         back,
@@ -79,7 +81,7 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
         talk * _exposed(layout) + away,
         machine.launch * KERNELS_BACK + wait,
     )
-    ahead, behind = _context(model, layout, machine, go[1] + go[2], back)
+    ahead, behind = _context(model, layout, machine, attention, back)
     forward += Seconds(0.0, 0.0, ahead, 0.0)
     backward += Seconds(0.0, 0.0, behind, 0.0)
     if layout.overlap_ep:
@@ -88,56 +90,8 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
         backward += forward
     elif layout.recompute == "selective" and not layout.flash:
         again = machine.memory_seconds(scores * SCORED[0])
-        backward += Seconds(go[1] + go[2], again, 0.0, machine.launch * KERNELS_SCORES)
+        backward += Seconds(attention, again, 0.0, machine.launch * KERNELS_SCORES)
     return forward, backward
-
-
-def _products(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[list[float], float]:
-    """Forward: Q K V, scores, times V, output projection, MLP. Backward: the sum.
-
-    Each product of the forward pass needs two in the backward pass, of the same three dimensions.
-    """
-    n, t, s = layout.tokens, layout.tp, layout.sequence
-    own = s // layout.cp  # queries of a sequence that are here; of the keys, all pass by
-    h, d = model.hidden, model.head_size
-    wide, query = (model.query_width + 2 * model.kv_width) / t, model.query_width / t
-    heads = layout.micro_batch * model.heads / t
-    masked = 0.5 if layout.flash else 1.0  # what the mask hides, fused attention leaves out
-    product = machine.matmul_seconds
-    ways, mlps = 2 if model.gated else 1, _mlps(model, layout)
-    forward = [
-        product(n, wide, h),
-        masked * product(own, s, d, heads),
-        masked * product(own, d, s, heads),
-        product(n, h, query),
-        sum(product(r, ways * w, h, c) + product(r, h, w, c) for r, w, c in mlps),
-    ]
-    backward = (
-        product(n, h, wide)
-        + product(h, wide, n)
-        + masked * (product(own, s, d, heads) + 3 * product(own, d, s, heads))
-        + product(n, query, h)
-        + product(query, h, n)
-    )
-    for r, w, c in mlps:
-        backward += product(r, h, ways * w, c) + product(h, ways * w, r, c)
-        backward += product(r, w, h, c) + product(w, h, r, c)
-    if layout.flash:  # it computes the scores again from Q and K
-        backward += forward[1]
-    return forward, backward
-
-
-def _mlps(model: ModelConfig, layout: Layout) -> list[tuple[float, float, float]]:
-    """The MLPs of a layer that are on this device: (rows of each, width of each, how many).
-
-    Experts are taken to be equally busy.
-    """
-    n, t, moe = layout.tokens, layout.tp, model.moe
-    if moe is None:
-        return [(n, model.intermediate / t, 1)]
-    here = moe.experts / layout.ep
-    own = (n * moe.chosen / here, moe.intermediate / t, here)
-    return [own, (n, moe.shared * moe.intermediate / t, 1)] if moe.shared else [own]
 
 
 def _beside(work: Seconds, away: float) -> Seconds:
@@ -158,21 +112,33 @@ def _other_bytes(model: ModelConfig, layout: Layout, way: int) -> float:
     n, t = layout.tokens, layout.tp
     norms = NORMS[way] * n * model.hidden / (t if layout.sequence_parallel else 1)
     activated = ACTIVATED[way] * n * model.active_intermediate * (1.5 if model.gated else 1) / t
-    copied = COPIED[way] * n * 2 * (model.query_width + model.kv_width) / t
+    copied = COPIED[way] * n * _copied(model) / t
     return norms + activated + copied
+
+
+def _copied(model: ModelConfig) -> int:
+    """The widths of Q, K, V and the attention's result; latent attention shares no keys."""
+    if model.latent is None:
+        return 2 * (model.query_width + model.kv_width)
+    return 2 * model.heads * sum(head_widths(model))
 
 
 def _collectives(model: ModelConfig, layout: Layout, machine: Machine) -> float:
     """Two all-reduces, or two all-gathers and two reduce-scatters: one way through a layer.
 
-    Experts are cut over the tensor-parallel ranks too. With sequence parallelism each rank sends
-    its own tokens, and what arrives is gathered: k rows for a token, and one more for shared ones.
+    Experts are cut over `expert_tp` ranks. With sequence parallelism each rank sends its own
+    tokens, and what arrives is gathered among them: k rows for a token. Shared experts are cut as
+    attention is, and gather one row.
     """
     size, near = 2 * layout.tokens * model.hidden, layout.on_a_node("tp", machine.node)
     if layout.sequence_parallel:
-        rows = model.moe.chosen + (model.moe.shared > 0) if model.moe else 1
-        two = 2 * all_gather_seconds(machine, size, layout.tp, near)
-        return two + 2 * all_gather_seconds(machine, rows * size, layout.tp, near)
+        two, moe = 2 * all_gather_seconds(machine, size, layout.tp, near), model.moe
+        if moe is None:
+            return 2 * two
+        etp = layout.expert_tp or layout.tp
+        rows = moe.chosen * etp / layout.tp * size
+        own = 2 * all_gather_seconds(machine, rows, etp, min(near, etp))
+        return two + own + (two if moe.shared else 0.0)
     return 2 * all_reduce_seconds(machine, size, layout.tp, near)
 
 

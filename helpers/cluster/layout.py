@@ -58,6 +58,9 @@ class Layout:
     dedup: bool = False
     dispatch_bytes: int = 2
     overlap_ep: bool = False
+    expert_tp: int = 0
+    fp8: bool = False
+    dualpipe: bool = False
 
     def __post_init__(self):
         for name in SIZES:
@@ -71,10 +74,21 @@ class Layout:
                 f"a batch of {self.batch} cannot be cut into {self.dp} replicas x micro-batches "
                 f"of {self.micro_batch}: choose a multiple of {self.dp * self.micro_batch}"
             )
-        if self.replicas % self.ep:
+        if self.expert_tp and (self.tp % self.expert_tp or not self.sequence_parallel):
             raise ValueError(
-                f"ep {self.ep} does not divide {self.replicas} replicas, among which the experts "
-                "are shared: choose a divisor"
+                f"Layout(expert_tp={self.expert_tp!r}): give a divisor of tp {self.tp}, with "
+                "sequence_parallel=True, which leaves each rank tokens of its own"
+            )
+        shares = self.replicas * self.tp // (self.expert_tp or self.tp)
+        if shares % self.ep:
+            raise ValueError(
+                f"ep {self.ep} does not divide {shares} replicas, among which the experts are "
+                "shared: choose a divisor"
+            )
+        if self.dualpipe and (self.pp % 2 or self.chunks > 1 or self.micro_batches < 2 * self.pp):
+            raise ValueError(
+                f"a DualPipe of pp {self.pp}, {self.chunks} chunks and {self.micro_batches} "
+                "micro-batches: choose an even pp, 1 chunk, and 2 pp micro-batches or more"
             )
         if self.dispatch_bytes not in (1, 2):
             raise ValueError(
@@ -114,12 +128,15 @@ class Layout:
         return self.micro_batch * self.sequence // self.cp
 
     def on_a_node(self, dimension: str, node: int) -> int:
-        """How many ranks of one "tp", "cp", "dp", "ep" or "pp" group are on one node of `node`.
+        """How many ranks of one group are on one node of `node`.
+
+        dimension: "tp", "cp", "dp", "pp", "ep", or "expert_copies", those with the same expert.
 
         Gradients are averaged over the replicas and over the ranks of a sequence: "dp" is both.
         """
-        share = self.tp * self.cp
-        strides = {"tp": 1, "cp": self.tp, "dp": self.tp, "ep": self.tp, "pp": share * self.dp}
+        etp = self.expert_tp or self.tp
+        strides = {"tp": 1, "cp": self.tp, "dp": self.tp, "pp": self.tp * self.replicas}
+        strides |= {"ep": etp, "expert_copies": etp * self.ep}
         length = self.replicas if dimension == "dp" else getattr(self, dimension)
         return max(1, min(length, node // strides[dimension]))
 
@@ -127,6 +144,11 @@ class Layout:
     def replicas(self) -> int:
         """How many ranks hold the same weights: those of all replicas that share a sequence too."""
         return self.dp * self.cp
+
+    @property
+    def expert_copies(self) -> int:
+        """How many ranks hold the same expert, or the same part of it."""
+        return self.replicas * self.tp // (self.ep * (self.expert_tp or self.tp))
 
     def for_model(self, model: ModelConfig, gpus: int | None = None) -> "Layout":
         """The layout itself if the model can be cut so; ValueError, one sentence, if not.
@@ -155,7 +177,8 @@ class Layout:
                 f"ep {self.ep} does not divide {experts} expert{'s' * (experts > 1)}: choose a "
                 "divisor"
             )
-        model.require_alike("a step")
+        if self.cp > 1:
+            model.require_alike("a cut sequence")
         if model.layers % (self.pp * self.chunks):
             chunks = f" x {self.chunks} chunks" if self.chunks > 1 else ""
             raise ValueError(

@@ -41,6 +41,7 @@ class Machine:
     step: seconds of a step that belong to no layer: reading data, clipping, writing the log.
     matmul_steps, memory_steps: in place of the shares, a table from a file: (from how many
         operations or bytes on, share of the peak), largest first.
+    eight: how many times as fast matrix products of 8 bits are; they reach the same share.
 
     How the constants were set stands in docs/cluster_model.md.
     """
@@ -60,6 +61,7 @@ class Machine:
     step: float
     matmul_steps: Steps = ()
     memory_steps: Steps = ()
+    eight: float = 1.0
 
     def slower(self, factor: float) -> "Machine":
         """The same machine with software that takes `factor` times as long for everything."""
@@ -74,12 +76,14 @@ class Machine:
             step=self.step * factor,
         )
 
-    def matmul_seconds(self, m: float, n: float, k: float, count: float = 1) -> float:
-        """Of `count` products (m, k) x (k, n) in 16 bits that start together.
+    def matmul_seconds(
+        self, m: float, n: float, k: float, count: float = 1, times: float = 1.0
+    ) -> float:
+        """Of `count` products (m, k) x (k, n) that start together, `times` as fast as in 16 bits.
 
         Whatever takes longer: the operations, or reading both factors and writing the product.
         """
-        work = 2 * m * n * k * count
+        work = 2 * m * n * k * count / times
         if self.matmul_steps:
             rate = self.peak * _share(self.matmul_steps, work)
         else:

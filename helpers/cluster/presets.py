@@ -40,12 +40,15 @@ def _newer(name: str, peak: float, memory: float, bandwidth: float, inside: floa
         memory=memory,
         memory_bandwidth=bandwidth,
         matmul=MATMUL_H100,
+        eight=2.0,
         inside=replace(A100.inside, bandwidth=inside),
         between=replace(A100.between, bandwidth=50e9),
     )
 
 
 H100 = _newer("H100", 989e12, 80e9, 3.35e12, 450e9)
+# Sold where NVLink may not have more than 400 GB/s, both directions together.
+H800 = _newer("H800", 989e12, 80e9, 3.35e12, 200e9)
 H200 = _newer("H200", 989e12, 141e9, 4.8e12, 450e9)
 B200 = _newer("B200", 2250e12, 180e9, 8e12, 900e9)
 LAPTOP = Machine(
@@ -63,7 +66,7 @@ LAPTOP = Machine(
     straggle=0.0,
     step=1e-3,
 )
-PRESETS = {machine.name: machine for machine in (A100, A100_HALF, H100, H200, B200, LAPTOP)}
+PRESETS = {machine.name: machine for machine in (A100, A100_HALF, H100, H800, H200, B200, LAPTOP)}
 
 
 def preset(name: str) -> Machine:
