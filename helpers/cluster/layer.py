@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from helpers.cluster.experts import experts_seconds
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine, all_gather_seconds, all_reduce_seconds
-from helpers.cluster.products import head_widths, products_seconds
+from helpers.cluster.products import head_widths, products_seconds, weight_products
 from helpers.cost import ModelConfig, context_parallel_bytes
 
 # Kernels that the host starts, forward and backward: norms, products, softmax, dropouts, copies.
@@ -21,6 +21,8 @@ NORMS = 22, 42  # ... of (tokens, hidden): two norms, two dropouts with their re
 ACTIVATED = 4, 8  # ... inside the MLP: the activation function
 COPIED = 4, 4  # ... of Q, K, V and the attention's result: heads to the front and back
 SCORED = 9, 11  # ... of the attention scores: scale, mask and softmax; dropout
+PERMUTED = 4  # ... of the rows of tokens: into the order of the experts, and back again
+QUANTIZED = 3  # ... of a factor of a product in 8 bits: read in 16, written in 8
 EMBEDDED = 12  # ... of (tokens, hidden) in front: words, positions, dropout
 LOGITS = 30, 20  # ... of the logits, in 32 bits: maximum, exponentials, sum; and back
 STARVE = 4  # how sharply the slower of device and host decides: 1 would add them up
@@ -73,7 +75,10 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
     talk = _collectives(model, layout, machine)
     wait = 2 * machine.straggle * (layout.tp - 1)
     forward = Seconds(
-        weights + attention, machine.memory_seconds(moved), talk + away, machine.launch * KERNELS + wait
+        weights + attention,
+        machine.memory_seconds(moved),
+        talk + away,
+        machine.launch * KERNELS + wait,
     )
     backward = Seconds(
         back,
@@ -85,7 +90,7 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
     forward += Seconds(0.0, 0.0, ahead, 0.0)
     backward += Seconds(0.0, 0.0, behind, 0.0)
     if layout.overlap_ep:
-        forward, backward = _beside(forward, away), _beside(backward, away)
+        forward, backward = (_beside(one, away, machine.hidden) for one in (forward, backward))
     if layout.recompute == "full":
         backward += forward
     elif layout.recompute == "selective" and not layout.flash:
@@ -94,9 +99,12 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
     return forward, backward
 
 
-def _beside(work: Seconds, away: float) -> Seconds:
-    """The work with its all-to-alls behind what another micro-batch computes in the same time."""
-    hidden = min(away, work.matmul + work.memory)
+def _beside(work: Seconds, away: float, share: float) -> Seconds:
+    """The work with its all-to-alls behind what another micro-batch computes in the same time.
+
+    share: of what can hide, by which the work gets shorter (see `Machine.hidden`).
+    """
+    hidden = share * min(away, work.matmul + work.memory)
     return work + Seconds(network=-hidden)
 
 
@@ -113,7 +121,25 @@ def _other_bytes(model: ModelConfig, layout: Layout, way: int) -> float:
     norms = NORMS[way] * n * model.hidden / (t if layout.sequence_parallel else 1)
     activated = ACTIVATED[way] * n * model.active_intermediate * (1.5 if model.gated else 1) / t
     copied = COPIED[way] * n * _copied(model) / t
-    return norms + activated + copied
+    return norms + activated + copied + _expert_bytes(model, layout, way)
+
+
+def _expert_bytes(model: ModelConfig, layout: Layout, way: int) -> float:
+    """Bytes of what experts and products in 8 bits add.
+
+    A token is read once and written k times, by expert; k results are read, and one is written.
+    Of a product in 8 bits the input is quantized by rows for the forward pass, and by columns for
+    the gradient of the weights; the gradient of its result both ways (arXiv 2412.19437, section
+    3.5.2). So 3 bytes forward, and backward 3 and twice 3.
+    """
+    moved = 0.0
+    if model.moe:
+        here = layout.tokens * (layout.expert_tp or layout.tp) / layout.tp
+        moved = PERMUTED * here * (1 + model.moe.chosen) * model.hidden
+    if layout.fp8:
+        for rows, columns, inner, count in weight_products(model, layout):
+            moved += QUANTIZED * count * rows * (inner + 2 * way * columns)
+    return moved
 
 
 def _copied(model: ModelConfig) -> int:

@@ -42,6 +42,10 @@ class Machine:
     matmul_steps, memory_steps: in place of the shares, a table from a file: (from how many
         operations or bytes on, share of the peak), largest first.
     eight: how many times as fast matrix products of 8 bits are; they reach the same share.
+    fused: share of the peak that fused attention reaches, whose scores never leave the chip; 0: it
+        is as fast as other products of its sizes.
+    hidden: share of the messages to experts by which a step gets shorter when they run beside
+        computing, which they slow down.
 
     How the constants were set stands in docs/cluster_model.md.
     """
@@ -62,6 +66,8 @@ class Machine:
     matmul_steps: Steps = ()
     memory_steps: Steps = ()
     eight: float = 1.0
+    fused: float = 0.0
+    hidden: float = 1.0
 
     def slower(self, factor: float) -> "Machine":
         """The same machine with software that takes `factor` times as long for everything."""
@@ -89,6 +95,13 @@ class Machine:
         else:
             rate = self.peak * self.matmul / (1 + self.matmul_half * (1 / m + 1 / n + 1 / k))
         return max(work / rate, self.memory_seconds(2 * count * (m * k + k * n + m * n)))
+
+    def attention_seconds(self, m: float, n: float, k: float, count: float) -> float:
+        """Of `count` products (m, k) x (k, n) in fused attention, which leaves out the half of them
+        that the mask hides."""
+        if not self.fused:
+            return self.matmul_seconds(m, n, k, count) / 2
+        return m * n * k * count / (self.peak * self.fused)
 
     def memory_seconds(self, moved: float) -> float:
         """Of work that does little but read and write `moved` bytes."""

@@ -21,18 +21,20 @@ def products_seconds(
     """
     times = machine.eight if layout.fp8 else 1.0
     multiply = machine.matmul_seconds
-    weights = sum(
-        multiply(*one, times) for one in (*_attention(model, layout), *_mlps(model, layout))
-    )
+    weights = sum(multiply(*one, times) for one in weight_products(model, layout))
     own = layout.sequence // layout.cp  # queries of a sequence that are here; all keys pass by
     heads = layout.micro_batch * model.heads / layout.tp
     key, value = head_widths(model)
-    keys = multiply(own, layout.sequence, key, heads)
-    values = keys if key == value else multiply(own, layout.sequence, value, heads)
-    if layout.flash:
-        keys, values = keys / 2, values / 2
+    scores = machine.attention_seconds if layout.flash else multiply
+    keys = scores(own, layout.sequence, key, heads)
+    values = keys if key == value else scores(own, layout.sequence, value, heads)
     backward = 2 * (weights + keys + values) + (keys if layout.flash else 0.0)
     return weights, keys + values, backward
+
+
+def weight_products(model: ModelConfig, layout: Layout) -> list[Product]:
+    """Return the products with weights of one layer, forward."""
+    return [*_attention(model, layout), *_mlps(model, layout)]
 
 
 def head_widths(model: ModelConfig) -> tuple[int, int]:
@@ -54,9 +56,14 @@ def _attention(model: ModelConfig, layout: Layout) -> tuple[Product, ...]:
         wide, query = (model.query_width + 2 * model.kv_width) / t, model.query_width / t
         return (n, wide, h, 1), (n, h, query, 1)
     heads, (key, value) = model.heads / t, head_widths(model)
-    up = ((n, heads * key, latent.q_rank or h, 1), (n, heads * (latent.nope + value), latent.kv_rank, 1))
     down = ((n, latent.q_rank, h, 1),) if latent.q_rank else ()
-    return *down, (n, latent.kv_rank + latent.rope, h, 1), *up, (n, h, heads * value, 1)
+    return (
+        *down,
+        (n, latent.kv_rank + latent.rope, h, 1),
+        (n, heads * key, latent.q_rank or h, 1),
+        (n, heads * (latent.nope + value), latent.kv_rank, 1),
+        (n, h, heads * value, 1),
+    )
 
 
 def _mlps(model: ModelConfig, layout: Layout) -> list[Product]:
