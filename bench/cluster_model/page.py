@@ -73,8 +73,8 @@ Counted, not set: the kernels of a layer and the bytes that each reads and write
 - Tensor parallelism across nodes: one row of 140 has it, and judged without itself it is
   {tp16:+.0%} away.
 - Messages of the pipeline are never hidden, except in a DualPipe. 1F1B, plain and interleaved, and
-  DualPipe are modelled.
-- Experts whose kernels the host starts one by one: it counts those of a dense layer.
+  DualPipe are modelled; uneven stages are not, and stand-ins with more layers take their place.
+- Experts without a fixed capacity, where the host waits for their sizes.
 - Nothing between recomputing nothing, attention's scores, and all: runs that recompute norms,
   activations or experts only are priced as if they recomputed nothing.
 - Fused attention with heads narrower than 128, which reaches less than the share set with 128.

@@ -16,6 +16,9 @@ from helpers.cost import ModelConfig, context_parallel_bytes
 # Kernels that the host starts, forward and backward: norms, products, softmax, dropouts, copies.
 KERNELS, KERNELS_BACK, KERNELS_SCORES = 18, 36, 5
 KERNELS_EMBEDDING, KERNELS_LOSS = 6, 12
+# Of experts: router, top-k, order, permutation, dispatch, and back; and the products of each one,
+# which the host starts one by one.
+KERNELS_ROUTED, KERNELS_EXPERT = (10, 20), (2, 4)
 # Bytes read and written, forward and backward, for each value ...
 NORMS = 22, 42  # ... of (tokens, hidden): two norms, two dropouts with their residual sums
 ACTIVATED = 4, 8  # ... inside the MLP: the activation function
@@ -78,13 +81,13 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
         weights + attention,
         machine.memory_seconds(moved),
         talk + away,
-        machine.launch * KERNELS + wait,
+        machine.launch * (KERNELS + _expert_kernels(model, layout, 0)) + wait,
     )
     backward = Seconds(
         back,
         machine.memory_seconds(moved_back),
         talk * _exposed(layout) + away,
-        machine.launch * KERNELS_BACK + wait,
+        machine.launch * (KERNELS_BACK + _expert_kernels(model, layout, 1)) + wait,
     )
     ahead, behind = _context(model, layout, machine, attention, back)
     forward += Seconds(0.0, 0.0, ahead, 0.0)
@@ -97,6 +100,13 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
         again = machine.memory_seconds(scores * SCORED[0])
         backward += Seconds(attention, again, 0.0, machine.launch * KERNELS_SCORES)
     return forward, backward
+
+
+def _expert_kernels(model: ModelConfig, layout: Layout, way: int) -> float:
+    """Kernels that experts add to those of a layer; way: 0 forward, 1 backward."""
+    if model.moe is None:
+        return 0.0
+    return KERNELS_ROUTED[way] + KERNELS_EXPERT[way] * model.moe.experts / layout.ep
 
 
 def _beside(work: Seconds, away: float, share: float) -> Seconds:
