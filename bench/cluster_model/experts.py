@@ -117,8 +117,9 @@ def experts() -> list[Published]:
         ),
         _run(
             *(deep, 1297, "tokens/s", (8192, 4096, 64, 8, 2, 4, 1)),
-            "25.09, dropless; FP8, experts sent in 16 bits by DeepEP beside computing, as in the "
-            "recipe; 64 layers for 61, the prediction module and a second head",
+            "25.09, dropless; FP8, by the notes of the table; experts sent in 16 bits by DeepEP, "
+            "beside computing, as in the recipe; 64 layers for 61, the prediction module and a "
+            "second head",
             **WHOLE | DEDUP | {"fp8": True, "overlap_ep": True},
             ep=64,
         ),
@@ -165,7 +166,7 @@ def experts() -> list[Published]:
                 f"{container}; all layers attend to all tokens (half of them see 128), no sinks, "
                 f"no biases; {NORMS}",
                 missed="not known for certain; heads are 64 wide, where fused attention is slower "
-                "than at 128, which set its share, and kernels for biases and clamps aren't counted",
+                "than at 128, which set its share, and kernels of biases and clamps aren't counted",
                 ep=8,
             )
             for container, rate, batch, micro in (("25.11", 5630, 512, 4), ("26.02", 5993, 1280, 1))
