@@ -81,7 +81,10 @@ def set_on_one_row() -> dict[str, tuple[Measurement, float]]:
 
 
 def tables() -> tuple[list[Table], float, float]:
-    """Return the page's tables, one entry each, and the factors of the two older sources."""
+    """Return the page's tables, and the factors of the two older sources.
+
+    Rows of another source are one entry more: a name, what judges them, and the rows.
+    """
     one, several = judged_vtrain()
     newer, newer_factor = judged_recomputation()
     older, older_factor = judged_megatron()

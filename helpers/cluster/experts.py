@@ -35,7 +35,10 @@ def experts_messages(
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return the bytes of one way through a layer: the dispatch, and the results that come back.
 
-    Each as (bytes that stay inside the node, bytes that leave it), of one device.
+    Each as (bytes that stay inside the node, bytes that leave it), of one device. A device sends
+    each of its own tokens to k experts. Plain: k (n-1)/R of R ranks are others of the n on its
+    node, k (R-n)/R are elsewhere. Once to a node: `nodes_reached`, of which (N-1)/N are others of N
+    nodes, and what arrives is passed on, k (n-1)/n times a token, whatever node it comes from.
     """
     moe, ranks = model.moe, layout.ep
     near = layout.on_a_node("ep", machine.node)

@@ -16,7 +16,9 @@ class Layout:
 
     batch: sequences of one step, over all replicas. sequence: tokens of each.
     dp: replicas. pp: stages of the pipeline. tp: devices that share a layer. ep: ranks that
-        share the experts of a layer; it divides dp x cp, since what is sent are single tokens.
+        share the experts of a layer; it divides dp x cp x tp / expert_tp, since what is sent are
+        single tokens. expert_tp: devices that share an expert; 0 is tp. Fewer need sequence
+        parallelism, by which each rank has tokens of its own (arXiv 2504.14960).
     chunks: stages of one device (interleaved 1F1B); 1 is plain 1F1B. With any number of
         micro-batches, as in `helpers.schedules.interleaved`; with fewer than pp, a chunk more saves
         less.
@@ -30,8 +32,12 @@ class Layout:
         of weights. dedup: a token goes once to each node that has experts for it, and is passed on
         there; without, once to each expert. dispatch_bytes: of a value on its way to an expert: 1
         is FP8; results come back with 2. overlap_ep: both ways run beside what another
-        micro-batch computes. overlap_dp: gradients are averaged, and weights gathered, while
+        micro-batch computes, see `Machine.hidden`. overlap_dp: gradients are averaged, and weights gathered, while
         the device computes. What is older than 2022 mostly does neither.
+
+    fp8: products with weights multiply values of 8 bits.
+    dualpipe: each rank holds the stages r and pp-1-r and feeds micro-batches from both ends
+        (arXiv 2412.19437, section 3.2.1), with its messages beside computing.
 
     Neighbors first: ranks that share a layer stand side by side, then those that share a sequence,
     then replicas, then stages.
@@ -200,4 +206,7 @@ class Layout:
             words.append(f"ZeRO {self.zero}")
         if self.sequence_parallel:
             words.append("sequence parallel")
+        if self.expert_tp not in (0, self.tp):
+            words.append(f"expert tp {self.expert_tp}")
+        words += [word for word, on in (("FP8", self.fp8), ("DualPipe", self.dualpipe)) if on]
         return ", ".join([*words, f"recompute {self.recompute}"])

@@ -21,7 +21,7 @@ class Parts:
     """The pieces of a step, in seconds.
 
     forward, backward: of one micro-batch, for each stage (pp x chunks of them).
-    message: of one message between two stages, which nothing hides.
+    message: of one message between two stages, which nothing hides; 0 in a DualPipe, which does.
     reduce: averaging the gradients over the replicas, after the last micro-batch. update: the
     optimizer. step: what is left.
     """
@@ -54,6 +54,10 @@ class Parts:
         others of its round come at its pace. With fewer micro-batches than ranks a round is over
         before it comes back to the next chunk: all stages then follow each other, as if each had a
         rank of its own.
+
+        DualPipe: (p/2 - 1)(F&B + B - 3W) (arXiv 2412.19437, table 2). Both ends fill at once, so a
+        rank waits for half of the others; F&B is the forward pass of one micro-batch beside the
+        backward pass B of another, and W, the gradients of weights, half of its products.
         """
         p, m, stages = layout.pp, layout.micro_batches, self.stage_seconds
         if layout.dualpipe:
@@ -66,7 +70,7 @@ class Parts:
         return max(begin, sum(stages) + (m - 1) * max(stages) - m * max(ranks))
 
     def seconds(self, layout: Layout) -> float:
-        """The step by 1F1B: the slowest rank computes all micro-batches, and the bubble."""
+        """The step by 1F1B or DualPipe: the slowest rank computes all micro-batches, and the bubble."""
         slowest = max(self.rank_seconds(layout.pp))
         rest = self.reduce + self.update + self.step
         return layout.micro_batches * slowest + self.fill(layout) + rest
