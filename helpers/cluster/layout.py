@@ -32,8 +32,8 @@ class Layout:
         of weights. dedup: a token goes once to each node that has experts for it, and is passed on
         there; without, once to each expert. dispatch_bytes: of a value on its way to an expert: 1
         is FP8; results come back with 2. overlap_ep: both ways run beside what another
-        micro-batch computes, see `Machine.hidden`. overlap_dp: gradients are averaged, and weights gathered, while
-        the device computes. What is older than 2022 mostly does neither.
+        micro-batch computes, see `Machine.hidden`. overlap_dp: gradients are averaged, and weights
+        gathered, while the device computes. What is older than 2022 mostly does neither.
 
     fp8: products with weights multiply values of 8 bits.
     dualpipe: each rank holds the stages r and pp-1-r and feeds micro-batches from both ends

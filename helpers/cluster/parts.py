@@ -70,7 +70,7 @@ class Parts:
         return max(begin, sum(stages) + (m - 1) * max(stages) - m * max(ranks))
 
     def seconds(self, layout: Layout) -> float:
-        """The step by 1F1B or DualPipe: the slowest rank computes all micro-batches, and the bubble."""
+        """The step: the slowest rank computes all micro-batches, and the bubble."""
         slowest = max(self.rank_seconds(layout.pp))
         rest = self.reduce + self.update + self.step
         return layout.micro_batches * slowest + self.fill(layout) + rest

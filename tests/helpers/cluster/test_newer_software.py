@@ -74,6 +74,11 @@ def test_experts_that_are_not_cut():
     sent = layer_seconds(MIXTRAL, replace(whole, ep=1), H100)[0].network
     size = 2 * 4096 * MIXTRAL.hidden
     assert sent == pytest.approx(2 * all_gather_seconds(H100, size, 2, 2))
+    # In halves, on four ranks: each of two has k rows of its own quarter, and gathers as many.
+    halves = replace(whole, dp=2, tp=4, ep=1, expert_tp=2)
+    sent = layer_seconds(MIXTRAL, halves, H100)[0].network
+    rows = all_gather_seconds(H100, 2 * 2 / 4 * size, 2, 2)
+    assert sent == pytest.approx(2 * all_gather_seconds(H100, size, 4, 4) + 2 * rows)
 
 
 def test_the_host_starts_each_expert():
