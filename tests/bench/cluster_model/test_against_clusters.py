@@ -161,3 +161,15 @@ def test_the_page_has_every_newer_row_and_what_it_assumes():
         assert f"| {row.error:+.1%} | {constant} | {row.assumed} |" in text
         assert row.missed in text
     assert newer.assumptions() in text and newer.kernels() in text
+    assert newer.deepseek_changed(experts()[0]) in text
+
+
+def test_each_assumption_of_a_best_row_matters():
+    """Each moves the step of Llama 3, and of DeepSeek-V3, by a few percent or more."""
+    said = newer.assumptions() + newer.deepseek_changed(experts()[0])
+    errors = [float(line.split("|")[-2].strip(" %")) for line in said.splitlines() if "%" in line]
+    llama, deepseek = errors[:5], errors[5:]
+    assert len(deepseek) == 7 and errors[0] == pytest.approx(0.6)
+    assert llama[1] - llama[0] == pytest.approx(6.7, abs=0.2)  # 4 chunks instead of 8
+    assert llama[2] - llama[0] == pytest.approx(56, abs=1)  # 1 chunk
+    assert min(abs(error - deepseek[0]) for error in deepseek[1:]) > 2
