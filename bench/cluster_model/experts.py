@@ -1,4 +1,4 @@
-"""Measured runs of mixtures of experts, and of long sequences, with what is assumed of each.
+"""Measured runs of experts, long sequences and 8 bits, with what is assumed of each.
 
 Sources: Megatron-MoE-ModelZoo (yanring, best_practice/Qwen3/readme.md at c1ad0b5 and
 best_practice/Mixtral/run_mixtral_8x22B.sh at 0993e66), Megatron-Bridge (NVIDIA-NeMo,
@@ -57,7 +57,11 @@ QWEN_235B = ModelConfig(  # 94 layers and two ends
     *("llama", 4096, 96, 64, 4, 128, 12288, 151936, 4096), moe=MoE(128, 8, 1536)
 )
 GPT_OSS = ModelConfig(*("llama", 2880, 36, 64, 8, 64, 2880, 201088, 4096), moe=MoE(128, 4, 2880))
+LLAMA_70B = ModelConfig("llama", 8192, 80, 64, 8, 128, 28672, 128256, 8192)
+LLAMA_405B = ModelConfig("llama", 16384, 128, 128, 8, 128, 53248, 128256, 8192)
 NAMES = {
+    "Llama 3 70B": LLAMA_70B,
+    "Llama 3.1 405B": LLAMA_405B,
     "DeepSeek-V3": DEEPSEEK,
     "Mixtral 8x7B": MIXTRAL_7B,
     "Mixtral 8x22B": MIXTRAL_22B,
@@ -67,7 +71,8 @@ NAMES = {
 }
 WHOLE = {"sequence_parallel": True, "expert_tp": 1}  # attention is cut, experts are not
 DEDUP = {"dedup": True}
-SCALE = {"Qwen3 235B-A22B": 96 / 94}  # layers of the stand-in for those of the model
+# Layers of the stand-in for those of the model.
+SCALE = {"Qwen3 235B-A22B": 96 / 94, "Llama 3.1 405B": 128 / 126}
 STAND_IN = "96 layers for 94 and two ends"
 NORMS = "norms and activations are recomputed there, not here"
 
@@ -224,3 +229,37 @@ def long_context() -> list[Published]:
             )
         )
     return rows
+
+
+def eight_bits() -> list[Published]:
+    """Return the runs of dense models in FP8 on H100s, at 8,192 tokens."""
+    how = {"sequence_parallel": True, "fp8": True}
+    messages = "messages of the pipeline, 5 % of the step here, which its software hides"
+    return [
+        *(
+            _run(
+                *("Llama 3 70B", rate, "tokens/s", (batch, 8192, 2, 8, 4, 5, 1)),
+                container,
+                missed=messages if rate == 1619 else "",
+                **how,
+            )
+            for container, rate, batch in (
+                ("26.02", 1621, 256),
+                ("25.11", 1602, 128),
+                ("25.09", 1619, 128),
+            )
+        ),
+        *(
+            _run(
+                *("Llama 3.1 405B", rate, "tokens/s", (batch, 8192, 8, 8, 8, 8, 1)),
+                f"{container}; a ring; 128 layers for 126",
+                **how,
+                cp=2,
+            )
+            for container, rate, batch in (
+                ("26.02", 311, 1536),
+                ("25.11", 292, 512),
+                ("25.09", 302, 512),
+            )
+        ),
+    ]

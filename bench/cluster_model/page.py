@@ -86,8 +86,8 @@ Counted, not set: the kernels of a layer and the bytes that each reads and write
 ## What no row tests
 
 ZeRO 2 and 3; Ulysses; experts that are cut, and experts on more than 64 ranks; unbalanced experts
-and dropped tokens; latent attention beyond 4,096 tokens; products in 8 bits in a dense model; fused
-attention on A100s; sequences beyond 131,072 tokens; memory, of any run.
+and dropped tokens; latent attention beyond 4,096 tokens; fused attention on A100s; sequences beyond
+131,072 tokens; memory, of any run.
 """
 
 

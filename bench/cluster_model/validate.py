@@ -14,10 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
-from bench.cluster_model.experts import Published, experts, long_context
+from bench.cluster_model.experts import Published, eight_bits, experts, long_context
 from bench.cluster_model.fit import EXPECTED, constants, fit, held_out, set_on
 from bench.cluster_model.newer import (
     assumptions,
+    eight_bits_text,
     experts_text,
     long_context_text,
     one_row_constants,
@@ -96,7 +97,7 @@ def tables() -> tuple[list[Table], float, float]:
     def out(rows: Sequence[Published]) -> list[Judged]:
         return [Judged(each.row, each.error) for each in rows if not each.sets]
 
-    mixtures, long = experts(), long_context()
+    mixtures, eight, long = experts(), eight_bits(), long_context()
     qwen = replace(long[-1].row.model, layers=94)
     entries = [
         Table("vTrain, one node", folds, one),
@@ -105,6 +106,7 @@ def tables() -> tuple[list[Table], float, float]:
         Table("arXiv 2104.04473, table 1", "those constants, and the factor of other rows", older),
         Table("Llama 3 405B on H100", "H100 as set on 8,192 GPUs", judged_llama3()[1:2]),
         Table("Experts", held, out(mixtures), experts_text(mixtures)),
+        Table("Dense models in 8 bits", held, out(eight), eight_bits_text(eight)),
         Table("Long context", held, out(long), long_context_text(long, qwen)),
     ]
     return entries, newer_factor, older_factor

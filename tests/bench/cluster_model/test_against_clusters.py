@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.cluster_model import newer, validate
-from bench.cluster_model.experts import experts, long_context
+from bench.cluster_model.experts import eight_bits, experts, long_context
 from bench.cluster_model.fit import EXPECTED, constants, fit, with_constants
 from bench.cluster_model.fit import held_out as fold_errors
 from bench.cluster_model.published import llama3, megatron, read_rows, vtrain
@@ -121,12 +121,21 @@ def test_one_row_each_has_set_the_constants_of_the_h100():
 def test_rows_of_experts_are_within_15_percent_or_say_why_not():
     rows = experts()
     assert [row.sets for row in rows if row.sets] == ["hidden"]
-    for row in rows:
+    for row in [*rows, *eight_bits()]:
         assert (abs(row.error) > 0.15) == bool(row.missed), (row.row.name, row.figure, row.error)
     assert sum(not row.missed for row in rows) >= 9
     deepseek = [row for row in rows if row.row.name == "DeepSeek-V3"]
     assert [row.machine.name for row in deepseek] == ["H800", "H100"]
     assert not any(row.missed or row.sets for row in deepseek)
+
+
+def test_dense_models_in_8_bits_set_nothing():
+    rows = eight_bits()
+    assert len(rows) == 6 and not any(row.sets for row in rows)
+    assert sum(abs(row.error) for row in rows) / len(rows) < 0.12
+    for row in rows:  # in 16 bits they'd be far off
+        slow = replace(row.row, layout=replace(row.row.layout, fp8=False))
+        assert slow.error(row.machine) > row.error + 0.35
 
 
 def test_rows_of_long_sequences():
@@ -156,7 +165,7 @@ def test_kernels_that_deepseek_published():
 
 def test_the_page_has_every_newer_row_and_what_it_assumes():
     text = PAGE.read_text(encoding="utf-8")
-    for row in [*experts(), *long_context()]:
+    for row in [*experts(), *eight_bits(), *long_context()]:
         constant = f"sets `{row.sets}`" if row.sets else "held out"
         assert f"| {row.error:+.1%} | {constant} | {row.assumed} |" in text
         assert row.missed in text
