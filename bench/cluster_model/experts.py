@@ -170,8 +170,9 @@ def experts() -> list[Published]:
                 *("GPT-OSS 120B", rate, "tokens/s", (batch, 4096, 16, 4, 1, 1, micro)),
                 f"{container}; all layers attend to all tokens (half of them see 128), no sinks, "
                 f"no biases; {NORMS}",
-                missed="not known for certain; heads are 64 wide, where fused attention is slower "
-                "than at 128, which set its share, and kernels of biases and clamps aren't counted",
+                missed="not known for certain; kernels of biases, clamps and recomputation aren't "
+                "counted, and with one sequence at a time the host needs nearly as long as the "
+                "device; heads of 64, where fused attention is slower, explain some 3 points",
                 ep=8,
             )
             for container, rate, batch, micro in (("25.11", 5630, 512, 4), ("26.02", 5993, 1280, 1))
