@@ -48,9 +48,10 @@ def memory(model: ModelConfig, layout: Layout) -> Memory:
 def _stage(model: ModelConfig, layout: Layout, stage: int, weights: float) -> Memory:
     """Of the first stage (0) or the last (-1)."""
     precision = "mixed, fp32 gradients" if layout.fp32_gradients else "mixed"
-    experts = expert_parameters(model, layout) if layout.ep > 1 else 0.0
+    copies = layout.expert_copies
+    experts = expert_parameters(model, layout) if copies != layout.replicas else 0.0
     kept = states(weights - experts, precision, layout.zero, layout.replicas)
-    own = states(experts, precision, layout.zero, layout.replicas // layout.ep)
+    own = states(experts, precision, layout.zero, copies)
     recompute = "selective" if layout.flash and layout.recompute == "none" else layout.recompute
     sizes = (model, layout.micro_batch, layout.sequence, layout.tp, layout.sequence_parallel)
     per_chunk = model.layers / (layout.pp * layout.chunks)

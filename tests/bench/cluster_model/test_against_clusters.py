@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from bench.cluster_model import validate
+from bench.cluster_model import newer, validate
+from bench.cluster_model.experts import eight_bits, experts, long_context
 from bench.cluster_model.fit import EXPECTED, constants, fit, with_constants
 from bench.cluster_model.fit import held_out as fold_errors
-from bench.cluster_model.published import megatron, read_rows, vtrain
+from bench.cluster_model.published import llama3, megatron, read_rows, vtrain
 from helpers.cluster import memory
 from helpers.cluster.layer import layer_seconds
-from helpers.cluster.presets import A100, A100_HALF
+from helpers.cluster.presets import A100, A100_HALF, H100
 from helpers.cluster.validate import layers, recomputation
+from helpers.cost import flops
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "cluster_model.md"
 
@@ -109,3 +111,74 @@ def test_rows_of_your_own(tmp_path, capsys):
     path.write_text("nothing\n")
     with pytest.raises(ValueError, match="holds no row"):
         validate.main([str(path)])
+
+
+def test_one_row_each_has_set_the_constants_of_the_h100():
+    for name, (row, value) in validate.set_on_one_row().items():
+        assert getattr(H100, name) == pytest.approx(value, rel=0.01), (name, row.name)
+
+
+def test_rows_of_experts_are_within_15_percent_or_say_why_not():
+    rows = experts()
+    assert [row.sets for row in rows if row.sets] == ["hidden"]
+    for row in [*rows, *eight_bits()]:
+        assert (abs(row.error) > 0.15) == bool(row.missed), (row.row.name, row.figure, row.error)
+    assert sum(not row.missed for row in rows) >= 9
+    deepseek = [row for row in rows if row.row.name == "DeepSeek-V3"]
+    assert [row.machine.name for row in deepseek] == ["H800", "H100"]
+    assert not any(row.missed or row.sets for row in deepseek)
+
+
+def test_dense_models_in_8_bits_set_nothing():
+    rows = eight_bits()
+    assert len(rows) == 6 and not any(row.sets for row in rows)
+    assert sum(abs(row.error) for row in rows) / len(rows) < 0.12
+    for row in rows:  # in 16 bits they'd be far off
+        slow = replace(row.row, layout=replace(row.row.layout, fp8=False))
+        assert slow.error(row.machine) > row.error + 0.35
+
+
+def test_rows_of_long_sequences():
+    rows = long_context()
+    assert [row.sets for row in rows] == ["", "", "", "", "fused"]
+    assert max(abs(row.error) for row in rows) < 0.06
+    full = llama3("full")[2]
+    assert full.error(H100) < -0.2  # Llama 3's paper counts the causal half
+
+
+def test_a_rate_counts_the_operations_that_its_source_counts():
+    """The source prints both: 245 TFLOP/s and 19.7 s, of 94 layers."""
+    (row,) = (each for each in experts() if each.figure == 19.7)
+    model = replace(row.row.model, layers=94)
+    work = flops(model, 2048, 4096, "causal").model
+    assert work / 256 / 19.7 / 1e12 == pytest.approx(245, rel=0.01)
+    assert row.row.seconds == pytest.approx(19.7 * 96 / 94)
+    assert row.predicted == pytest.approx(row.figure * (1 + row.error))
+
+
+def test_kernels_that_deepseek_published():
+    for *_, published, rate in newer.fp8_products():
+        assert rate == pytest.approx(published, rel=0.13)
+    for _, published, rate, _ in newer.dispatches():
+        assert rate == pytest.approx(published, rel=0.1)
+
+
+def test_the_page_has_every_newer_row_and_what_it_assumes():
+    text = PAGE.read_text(encoding="utf-8")
+    for row in [*experts(), *eight_bits(), *long_context()]:
+        constant = f"sets `{row.sets}`" if row.sets else "held out"
+        assert f"| {row.error:+.1%} | {constant} | {row.assumed} |" in text
+        assert row.missed in text
+    assert newer.assumptions() in text and newer.kernels() in text
+    assert newer.deepseek_changed(experts()[0]) in text
+
+
+def test_each_assumption_of_a_best_row_matters():
+    """Each moves the step of Llama 3, and of DeepSeek-V3, by a few percent or more."""
+    said = newer.assumptions() + newer.deepseek_changed(experts()[0])
+    errors = [float(line.split("|")[-2].strip(" %")) for line in said.splitlines() if "%" in line]
+    llama, deepseek = errors[:5], errors[5:]
+    assert len(deepseek) == 7 and errors[0] == pytest.approx(0.6)
+    assert llama[1] - llama[0] == pytest.approx(6.7, abs=0.2)  # 4 chunks instead of 8
+    assert llama[2] - llama[0] == pytest.approx(56, abs=1)  # 1 chunk
+    assert min(abs(error - deepseek[0]) for error in deepseek[1:]) > 2
