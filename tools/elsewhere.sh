@@ -82,8 +82,8 @@ in_lab() {
 
 summary() {
     code=$?
-    said=$(as_user "cd '$lab' && .venv/bin/python -V && cat build/tests/summary.txt" | tr -d '=\n')
-    echo "elsewhere: $place, $said, commit $commit: exit status $code"
+    said=$(as_user "cd '$lab' && .venv/bin/python -V && cat build/tests/summary.txt" 2>&1 | tr -d '=\n')
+    echo "elsewhere: $place at $commit ended with $code ($said)"
 }
 
 if [ "${2:-}" = inside ]; then
