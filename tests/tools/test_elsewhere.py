@@ -1,4 +1,4 @@
-"""Running the lab on another system: what is wrong with a command is said before anything is made."""
+"""Running the lab on another system: a wrong command is refused before anything is made."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ def elsewhere(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("arguments", [(), ("mars",), ("",), ("../elsewhere",)])
+@pytest.mark.parametrize("arguments", [(), ("mars",), ("",)])
 def test_a_place_that_there_is_not_is_refused_with_those_that_there_are(arguments, elsewhere):
     assert elsewhere(*arguments).endswith(f"there are {' '.join(PLACES)}\n")
 
