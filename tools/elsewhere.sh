@@ -82,7 +82,7 @@ in_lab() {
 
 summary() {
     code=$?
-    said=$(as_user "cd '$lab' && .venv/bin/python -V && cat build/tests/summary.txt" 2>&1 | tr -d '=\n')
+    said=$(as_user "cd '$lab' && .venv/bin/python -V && cat build/tests/summary.txt" 2>/dev/null | tr -d '=\n')
     echo "elsewhere: $place at $commit ended with $code ($said)"
 }
 
@@ -111,9 +111,6 @@ carried=$(sed 's/.* = //' "$folder/tmp/pip.conf" | tr ' ' '\n' | sed -E 's#^file
     while read -r path; do case $path in /*) [ ! -e "$path" ] || echo "$path" ;; esac; done)
 inherited=$(env | grep -E '^(LAB_TORCH|PYTHON|[a-zA-Z]+_(proxy|PROXY))=' || true)
 
-unshare --mount --pid --fork --kill-child --mount-proc \
-    sh "$tools/elsewhere.sh" "$place" inside "$commit" "$carried" "$inherited" &
-inside=$!
-trap 'kill -KILL $inside 2>/dev/null' EXIT
-trap 'exit 130' INT TERM HUP
-wait $inside
+# When this shell ends, by an interrupt or a kill, so does unshare, and with it all that it started.
+setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc \
+    sh "$tools/elsewhere.sh" "$place" inside "$commit" "$carried" "$inherited"
