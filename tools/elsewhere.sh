@@ -40,6 +40,7 @@ debian() {
     mount --bind "$root" "$root"
     mount -t proc proc "$root/proc"
     for path in /sys /dev $carried; do
+        mkdir -p "$root${path%/*}"
         if [ -d "$path" ]; then mkdir -p "$root$path"; else touch "$root$path"; fi
         mount --rbind "$path" "$root$path"
     done
@@ -82,8 +83,8 @@ in_lab() {
 
 summary() {
     code=$?
-    said=$(as_user "cd '$lab' && .venv/bin/python -V && cat build/tests/summary.txt" 2>/dev/null | tr -d '=\n')
-    echo "elsewhere: $place at $commit ended with $code ($said)"
+    said=$(as_user "cd '$lab' && .venv/bin/python -V && cat build/tests/summary.txt" 2>/dev/null)
+    echo "elsewhere: $place at $commit ended with $code:" $(echo "$said" | tr -d =)
 }
 
 if [ "${2:-}" = inside ]; then
