@@ -1,6 +1,6 @@
 """The named schedules, for p ranks and m micro-batches.
 
-naive, GPipe, 1F1B: one stage per rank; any schedule repeated in waves.
+naive, GPipe, 1F1B, eager 1F1B: one stage per rank; any schedule repeated in waves.
 interleaved, breadth-first: rank r of p holds stages r, r+p, r+2p ..., called its chunks. A smaller
     chunk fills the pipeline sooner: the bubble is divided by the number of chunks, and there are as
     many times more messages.
@@ -55,15 +55,30 @@ def one_f_one_b(stages: int, micro_batches: int) -> Schedule:
     section 2.2.1). The bubble is that of GPipe, but rank r keeps min(m, p-r) micro-batches only.
     """
     p, m = checked_sizes(stages, micro_batches)
-    ranks = []
-    for s in range(p):
-        ahead = min(p - 1 - s, m)  # warm-up: forwards until the first backward can be there
-        actions = [Action("F", s, i) for i in range(ahead)]
-        for i in range(ahead, m):
-            actions += [Action("F", s, i), Action("B", s, i - ahead)]
-        actions += [Action("B", s, i) for i in range(m - ahead, m)]
-        ranks.append(actions)
+    ranks = [_in_turn(s, m, ahead=p - 1 - s) for s in range(p)]
     return Schedule("1F1B", ranks, range(p), m)
+
+
+@named("eager 1F1B", paper="2211.05322")
+def eager(stages: int, micro_batches: int) -> Schedule:
+    """Build eager 1F1B, with twice the warm-up of 1F1B (Zhuang et al., arXiv 2211.05322).
+
+    Where messages take L, 1F1B waits for them again and again. Here they hide behind F and B of
+    other micro-batches: for 2L <= F+B the step takes (m+p-1)(F+B) + 2(p-1)L, as in GPipe, and
+    rank r keeps min(m, 2(p-r)-1) micro-batches only.
+    """
+    p, m = checked_sizes(stages, micro_batches)
+    ranks = [_in_turn(s, m, ahead=2 * (p - 1 - s)) for s in range(p)]
+    return Schedule("eager 1F1B", ranks, range(p), m)
+
+
+def _in_turn(s: int, m: int, ahead: int) -> list[Action]:
+    """F runs `ahead` micro-batches, the warm-up, before B."""
+    ahead = min(ahead, m)
+    actions = [Action("F", s, i) for i in range(ahead)]
+    for i in range(ahead, m):
+        actions += [Action("F", s, i), Action("B", s, i - ahead)]
+    return actions + [Action("B", s, i) for i in range(m - ahead, m)]
 
 
 def waves(schedule: Schedule, count: int) -> Schedule:

@@ -7,6 +7,7 @@ from helpers.schedules import (
     breadth_first,
     check,
     dualpipe_v,
+    eager,
     gpipe,
     in_flight,
     interleaved,
@@ -71,6 +72,7 @@ def test_in_flight_equals_its_closed_forms(p, m):
     assert in_flight(gpipe(p, m)) == [m] * p
     assert in_flight(naive(p, m)) == [1] * p
     assert in_flight(one_f_one_b(p, m)) == [min(m, p - r) for r in range(p)]
+    assert in_flight(eager(p, m)) == [min(m, 2 * (p - r) - 1) for r in range(p)]
 
 
 def test_in_flight_of_the_zero_bubble_schedules():
