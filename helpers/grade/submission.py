@@ -40,7 +40,7 @@ NEEDED = (
 ).split()
 # What may stand in an answer, and of what kind it is.
 ANSWER = {"results": list, "texts": list, "waits": tuple, "ended": int, "status": int}
-ANSWER |= dict.fromkeys("kind sentence details picture alt user".split(), str)
+ANSWER |= dict.fromkeys("kind sentence details picture alt user misfit".split(), str)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,8 @@ class Submission:
         sentence = said.get("sentence", "what came back isn't a result")
         picture = (said["picture"], said.get("alt", "")) if "picture" in said else ()
         details = said.get("details", "")
-        raise WorkFailed(kind, sentence, details, picture, printed, said.get("waits", ()))
+        facts = said.get("waits", ()), said.get("misfit", "")
+        raise WorkFailed(kind, sentence, details, picture, printed, *facts)
 
     def held(self, limits: Limits) -> Held:
         """Which limits hold here, and which don't."""

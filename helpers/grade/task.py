@@ -30,6 +30,7 @@ class WorkFailed(Exception):
     sentence: what happened, with rank and line; details: Python's own words, for a person.
     picture: the SVG and the words of a picture of what went wrong, where there is one.
     printed: as in a verdict. waits: (rank, operation, peer) for each rank that waited, in a hang.
+    misfit: what differs, where operations of several ranks don't fit: see `helpers.hang.cases`.
     """
 
     def __init__(
@@ -40,10 +41,11 @@ class WorkFailed(Exception):
         picture: tuple = (),
         printed: str = "",
         waits: tuple = (),
+        misfit: str = "",
     ):
         super().__init__(sentence)
         self.kind, self.sentence, self.details, self.picture = kind, sentence, details, picture
-        self.printed, self.waits = printed, waits
+        self.printed, self.waits, self.misfit = printed, waits, misfit
 
 
 class TaskError(ValueError):

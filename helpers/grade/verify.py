@@ -16,6 +16,8 @@ and, only where the task needs it,
     stopped(sentence)    another sentence for work that raised an error, or None
     stuck(waits)         another for work that hung, or None; waits: (rank, operation, its peer) of
                          each rank that waited: (2, "recv", 3)
+    MISFITS              {what differs: another sentence}, where operations of ranks don't fit; its
+                         keys are among those of `helpers.hang.cases.MISFITS`
     passed(cases, seen)  what a pass says, a score for example
     TOLERANCE            relative; without it 1e-5 for float32, 1e-9 for float64 and Python's floats
 

@@ -17,7 +17,7 @@ class Diagnosis:
 
     certain: nothing that any rank can still do will end it.
     sentence: what happened. cure: what to do. rows: where each rank stands. picture: who waits
-    for whom, or None if no rank waits.
+    for whom, or None if no rank waits. misfit: what differs, if operations that meet don't fit.
     """
 
     certain: bool
@@ -25,6 +25,7 @@ class Diagnosis:
     cure: str
     rows: str
     picture: Picture | None
+    misfit: str = ""
 
     @property
     def details(self) -> str:
@@ -46,7 +47,8 @@ def diagnose(snapshot: GlobalSnapshot) -> Diagnosis:
         waiting = [wait.who for wait in waits]
         busy = [rank for rank in snapshot.standings if rank not in waiting]
         sentence, cure = still_at_work(waiting, busy)
-    return Diagnosis(certain, sentence, cure, rows(snapshot), picture_of(snapshot, waits, sentence))
+    drawn, kind = picture_of(snapshot, waits, sentence), misfit.kind if misfit else ""
+    return Diagnosis(certain, sentence, cure, rows(snapshot), drawn, kind)
 
 
 def rows(snapshot: GlobalSnapshot) -> str:

@@ -13,12 +13,12 @@ from helpers.hang.operation import Operation
 class Mismatch(RuntimeError):
     """Operations of several ranks don't fit together; the message says which, and the cure.
 
-    kind: that of the `Misfit`.
+    misfit: the kind of the `Misfit`.
     """
 
-    def __init__(self, message: str, kind: str = ""):
+    def __init__(self, message: str, misfit: str):
         super().__init__(message)
-        self.kind = kind
+        self.misfit = misfit
 
 
 @dataclass(frozen=True)
