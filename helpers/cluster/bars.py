@@ -7,6 +7,7 @@ from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import (
     BLUE,
     GREEN,
+    GREY,
     LIGHT_GREY,
     ORANGE,
     PURPLE,
@@ -17,7 +18,7 @@ from helpers.draw.style import (
 )
 from helpers.draw.text import bytes_text, listed, percent, time_text, width_of
 
-COLOURS = (BLUE, ORANGE, GREEN, SKY, VERMILLION, PURPLE, YELLOW, LIGHT_GREY, "#7F858D")
+COLOURS = (BLUE, ORANGE, GREEN, SKY, VERMILLION, PURPLE, YELLOW, LIGHT_GREY, GREY)
 BAR, GAP = 26, 12
 
 

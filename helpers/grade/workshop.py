@@ -225,16 +225,15 @@ def _in_our_words(failure: Any) -> dict:
     """A failure of the ranks in the words of a verdict."""
     sentence = failure.sentence
     details = "\n".join(part for part in (failure.details, failure.traceback) if part)
-    found = {"kind": "crash", "sentence": sentence, "details": details}
+    found = {"kind": "crash", "sentence": sentence, "details": details, "waits": failure.waits}
     if failure.picture:
         found |= {"picture": failure.picture.svg(), "alt": failure.picture.alt}
+    found["misfit"] = failure.misfit
     if failure.rank is None:
-        lines = [line.strip() for line in failure.details.splitlines()]
-        cures = [line.removeprefix("Cure: ") for line in lines if line.startswith("Cure: ")]
-        return found | {"kind": "time-out", "sentence": ". ".join([sentence, *cures])}
-    _, stub, message = sentence.partition("NotImplementedError: Task ")
-    if stub:
-        return found | {"kind": "not done", "sentence": f"not done yet: Task {message}"}
+        told = ". ".join(filter(None, (sentence, failure.cure)))
+        return found | {"kind": "time-out", "sentence": told}
+    if failure.error == "NotImplementedError" and failure.text.startswith("Task "):
+        return found | {"kind": "not done", "sentence": f"not done yet: {failure.text}"}
     return found
 
 

@@ -11,10 +11,10 @@ Files, from the ground up:
     calls, flight, threads     what a call asks for; what C++ has started; what a thread is doing
     monitor                    wraps torch.distributed and answers where the rank stands
     direct                     the same for a call of a group's own methods
-    notes, match, checked_mode signed notes; do two operations fit; compare before they start
-    deferred                   what checked mode hands out while an operation has not begun
-    wait_for_graph             which rank waits for which, and which of the waits can never end
+    match, wait_for_graph      do operations fit; who waits for whom, and which wait can never end
     cases, diagnosis           what went wrong and the cure; the whole answer, with its picture
+    notes, checked_mode        signed notes; compare operations before they start
+    deferred                   what checked mode hands out while an operation has not begun
 
 Only what works inside a rank imports torch.
 

@@ -28,8 +28,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from helpers.hang.cases import misfit_told
 from helpers.hang.deferred import Deferred
-from helpers.hang.match import Mismatch, collective_mismatch, message_mismatch
+from helpers.hang.match import Mismatch, collective_misfit, message_misfit
 from helpers.hang.notes import Notes, pack, unpack
 from helpers.hang.operation import Operation
 from helpers.hang.threads import OURS
@@ -159,11 +160,11 @@ class PreflightCheck:
 
     def _compare(self, operation: Operation, notes: Sequence[Operation]) -> None:
         if operation.collective:
-            mistake = collective_mismatch(notes)
+            misfit = collective_misfit(notes)
         else:
-            mistake = message_mismatch(operation, notes[0])
-        if mistake and (operation.collective or not self._from_any(operation)):
-            raise Mismatch(mistake)
+            misfit = message_misfit(operation, notes[0])
+        if misfit and (operation.collective or not self._from_any(operation)):
+            raise Mismatch(". ".join(misfit_told(misfit)), misfit.kind)
 
     # --- later ---------------------------------------------------------------------------------
 

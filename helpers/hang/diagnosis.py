@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from helpers.draw import Picture
-from helpers.hang.cases import CASES
+from helpers.hang.cases import CASES, misfit_told, still_at_work
 from helpers.hang.log import Standing, ThreadStanding
 from helpers.hang.places import Where, locate
 from helpers.hang.wait_for_graph import GlobalSnapshot
 from helpers.waits import Wait, picture
-from helpers.waits.explain import capital, names
+from helpers.waits.explain import capital
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Diagnosis:
 
     certain: nothing that any rank can still do will end it.
     sentence: what happened. cure: what to do. rows: where each rank stands. picture: who waits
-    for whom, or None if no rank waits.
+    for whom, or None if no rank waits. misfit: what differs, if operations that meet don't fit.
     """
 
     certain: bool
@@ -25,6 +25,7 @@ class Diagnosis:
     cure: str
     rows: str
     picture: Picture | None
+    misfit: str = ""
 
     @property
     def details(self) -> str:
@@ -36,28 +37,18 @@ def diagnose(snapshot: GlobalSnapshot) -> Diagnosis:
     """Explain a snapshot in which nothing has moved for a while."""
     waits = snapshot.waits()
     deadlock, proven = snapshot.deadlock()
-    mismatch = snapshot.mismatch()
-    certain = proven or (bool(mismatch) and not any(s.threads for s in snapshot.standings.values()))
-    if mismatch:
-        sentence, cure = mismatch.rsplit(". ", 1)
+    misfit = snapshot.misfit()
+    certain = proven or (bool(misfit) and not any(s.threads for s in snapshot.standings.values()))
+    if misfit:
+        sentence, cure = misfit_told(misfit)
     elif deadlock:
         sentence, cure = next(told for case in CASES if (told := case(snapshot, deadlock)))
     else:
-        sentence, cure = _slow(snapshot, waits)
-    return Diagnosis(certain, sentence, cure, rows(snapshot), picture_of(snapshot, waits, sentence))
-
-
-def _slow(snapshot: GlobalSnapshot, waits: list[Wait]) -> tuple[str, str]:
-    """Explain ranks that aren't certainly stuck: one computes, or a message is in transit."""
-    busy = [s.rank for s in snapshot.standings.values() if s.rank not in {w.who for w in waits}]
-    if not waits or not busy:
-        return "the ranks were still at work", ""
-    verb = "is" if len(busy) == 1 else "are"
-    return (
-        f"{names([w.who for w in waits])} wait{'s' * (len(waits) == 1)} for others, and "
-        f"{names(busy)} {verb} still at work",
-        "if that is intended, give the launch more time (timeout=…)",
-    )
+        waiting = [wait.who for wait in waits]
+        busy = [rank for rank in snapshot.standings if rank not in waiting]
+        sentence, cure = still_at_work(waiting, busy)
+    drawn, kind = picture_of(snapshot, waits, sentence), misfit.kind if misfit else ""
+    return Diagnosis(certain, sentence, cure, rows(snapshot), drawn, kind)
 
 
 def rows(snapshot: GlobalSnapshot) -> str:

@@ -4,13 +4,14 @@ import sys
 from html import escape
 from string import ascii_uppercase
 
+from helpers.draw.style import BLUE
 from helpers.grade.record import note_prediction, noted
 from helpers.lesson.asked import ID, Prediction, asked, with_values
 from helpers.lesson.shown import PREDICT, REVEAL, Shown, put, static
 from helpers.ranks.pool import in_notebook
 
 MOST = 5
-BOX = "border: 1px solid #0072B2; border-left: 6px solid #0072B2; padding: 8px 14px"
+BOX = f"border: 1px solid {BLUE}; border-left: 6px solid {BLUE}; padding: 8px 14px"
 
 
 def predict(question_id: str, question: str, *choices: str) -> None:

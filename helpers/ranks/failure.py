@@ -42,7 +42,11 @@ class Failure:
     sentence: what happened, in one sentence, with the line.
     details: the source line, and what became of the other ranks.
     traceback: Python's traceback of the rank that failed first.
-    picture: which rank waited for which, if the ranks were stuck.
+    picture: which rank waited for which, if the ranks were stuck; waits: the same as facts, the
+        rank, the operation it waits in ("recv", "all_reduce", …) and the peer of a message.
+    cure: what to do; it's among the details too.
+    error: the name of the error with which the rank failed; text: what the error said.
+    misfit: what differs, if operations of several ranks don't fit: a key of `cases.MISFITS`.
     """
 
     rank: int | None
@@ -50,6 +54,11 @@ class Failure:
     details: str = ""
     traceback: str = ""
     picture: Picture | None = None
+    waits: tuple[tuple[int, str, int | None], ...] = ()
+    cure: str = ""
+    error: str = ""
+    text: str = ""
+    misfit: str = ""
 
     def __str__(self) -> str:
         return self.sentence + ("\n" + self.details if self.details else "")
@@ -137,7 +146,7 @@ def first_failure(states: Sequence[RankState]) -> Failure:
     text = error["text"].strip()
     what = f"{error['type']}: {text}" if text else error["type"]
     sentence = f"rank {state.rank} failed first{where.phrase}: {what}"
-    if error["type"] == "Mismatch":  # a mismatch between ranks: its text names them all
+    if error["misfit"]:  # between ranks: its text names them all
         sentence = text
     if error["type"] == "SystemExit":
         sentence = f"rank {state.rank} ended itself{where.phrase}{_exit_status(text)}"
@@ -149,7 +158,8 @@ def first_failure(states: Sequence[RankState]) -> Failure:
             "receive and average as often as the others"
         )
     details = "\n".join(part for part in (where.line, others) if part)
-    return Failure(state.rank, sentence, details, error["traceback"])
+    facts = {"error": error["type"], "text": text, "misfit": error["misfit"]}
+    return Failure(state.rank, sentence, details, error["traceback"], **facts)
 
 
 def stopped(states: Sequence[RankState], after: float | None = None) -> tuple[Failure, bool]:
@@ -166,7 +176,9 @@ def stopped(states: Sequence[RankState], after: float | None = None) -> tuple[Fa
     if after is not None:
         late = f"the ranks did not finish within {say_seconds(after)}, and were stopped"
         sentence = f"{late}: {sentence}"
-    return Failure(None, sentence, found.details, picture=found.picture), found.certain
+    waits = tuple((s.rank, s.waiting.name, s.waiting.peer) for s in standings if s.waiting)
+    facts = {"picture": found.picture, "waits": waits, "cure": found.cure, "misfit": found.misfit}
+    return Failure(None, sentence, found.details, **facts), found.certain
 
 
 def only_echoes(states: Sequence[RankState]) -> bool:

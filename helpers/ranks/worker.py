@@ -182,6 +182,7 @@ def error_facts(error: BaseException) -> dict:
         "time": time.perf_counter(),
         "type": type(error).__name__,
         "text": text_of(error),
+        "misfit": str(getattr(error, "misfit", "")),  # of a `Mismatch`
         "frames": frames,
         "traceback": shorten("".join(traceback.format_exception(error)), LONGEST_TRACEBACK),
     }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from helpers.grade.verify import common_factor, same
+from helpers.hang.operation import RECEIVES
 from helpers.oracle import Step, judge, one_step
 from simplellm.losses import causalLLMLoss
 from tasks._stages import RANKS, Stage
@@ -100,19 +101,25 @@ def mistake(case, seen, rules=()):
 
 
 def stopped(sentence):
-    """Say in a pipeline's words what crashed or stood still; None where that says no more."""
+    """Say in a pipeline's words what torch says of a message without a tensor."""
     if "NoneType" in sentence and "tensor" in sentence:
         return (
             "what is sent is None: x.grad exists only where x.requires_grad_() was called before "
             f"stage(x), and after backward: {sentence}"
         )
-    told, found, _ = sentence.partition(", and what each waits for")
-    if found:
-        return (
-            f"{told}, and neither has sent: after each forward pass every rank but the last must "
-            "send y to rank + 1, and after each backward pass every rank but the first x.grad to "
-            "rank - 1"
-        )
+    return None
+
+
+def stuck(waits):
+    """Say what to send, where two ranks wait for each other's message."""
+    receives = {rank: peer for rank, operation, peer in waits if operation in RECEIVES}
+    for rank, peer in sorted(receives.items()):
+        if receives.get(peer) == rank:
+            return (
+                f"deadlock: ranks {rank} and {peer} both receive first, and neither has sent: "
+                "after each forward pass every rank but the last must send y to rank + 1, and "
+                "after each backward pass every rank but the first x.grad to rank - 1"
+            )
     return None
 
 

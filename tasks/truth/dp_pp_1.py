@@ -1,11 +1,10 @@
 """DP-PP-1: the mean of each stage over its copies; and the sums over other ranks."""
 
-import re
-
 import torch
 
 from helpers.grade.verify import same
 from helpers.grid import Grid
+from helpers.hang.operation import NEW_GROUP
 from tasks import _averaging
 from tasks.truth._averaging import why
 
@@ -120,17 +119,22 @@ def explain(case, seen):
     return why(before, [seen[r]["gradient"] for r in group], "p.grad")
 
 
-def stopped(sentence):
+def stuck(waits):
     """The ranks that go on meet the others again where the next case makes its groups."""
-    waits = re.search(r"but (ranks? [\d, and]+) never called it", sentence)
-    return waits and (
-        f"not every rank of a group takes part in its all_reduce: {waits[1]} still wait in one, "
-        "and the others have gone on; all that hold a stage must call it, for each parameter"
+    behind = sorted(rank for rank, operation, _ in waits if operation != NEW_GROUP)
+    wait = "waits" if len(behind) == 1 else "wait"
+    return 0 < len(behind) < len(waits) and (
+        f"not every rank of a group takes part in its all_reduce: {_ranks(behind)} still {wait} in "
+        "one, and the others have gone on; all that hold a stage must call it, for each parameter"
     )
 
 
 def _listed(ranks):
     """[1] -> "rank 1 has"; [1, 2] -> "ranks 1 and 2 have"."""
+    return f"{_ranks(ranks)} {'has' if len(ranks) == 1 else 'have'}"
+
+
+def _ranks(ranks):
     if len(ranks) == 1:
-        return f"rank {ranks[0]} has"
-    return f"ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]} have"
+        return f"rank {ranks[0]}"
+    return f"ranks {', '.join(map(str, ranks[:-1]))} and {ranks[-1]}"

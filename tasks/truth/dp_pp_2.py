@@ -180,9 +180,8 @@ def kept_to_itself(seen):
     return None
 
 
-def stopped(sentence):
-    """The stages of a row have different sizes, so an average along it is stopped."""
-    return "tensors of a collective have different sizes" in sentence and (
-        "the ranks of one row average with each other, and they hold different layers: the average "
-        "goes down the column, over groups.dp"
-    )
+# The stages of a row have different sizes, so an average along it is stopped.
+MISFITS = {
+    "size": "the ranks of one row average with each other, and they hold different layers: the "
+    "average goes down the column, over groups.dp"
+}

@@ -12,4 +12,4 @@ def explain(case, seen):
     return _stages.mistake(case, seen)
 
 
-stopped = _stages.stopped
+stopped, stuck = _stages.stopped, _stages.stuck

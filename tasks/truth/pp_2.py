@@ -32,4 +32,4 @@ def order(call, facts):
     return None
 
 
-stopped = _stages.stopped
+stopped, stuck = _stages.stopped, _stages.stuck

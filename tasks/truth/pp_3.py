@@ -100,4 +100,4 @@ def _in_flight(call):
     return in_flight(one_f_one_b(_stages.RANKS, call.micro_batches))
 
 
-stopped = _stages.stopped
+stopped, stuck = _stages.stopped, _stages.stuck

@@ -31,7 +31,9 @@ def setup_module():
 
 
 def error(text: str, time: float, kind: str = "RuntimeError") -> dict:
-    return {"time": time, "type": kind, "text": text, "frames": FRAMES, "traceback": "…"}
+    misfit = "size" if kind == "Mismatch" else ""
+    facts = {"time": time, "type": kind, "text": text, "misfit": misfit}
+    return facts | {"frames": FRAMES, "traceback": "…"}
 
 
 ECHO = error("[gloo] Connection closed by peer [127.0.0.1]:4", 1.0)
