@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from helpers import private
 from helpers.hang.notes import KEY, Notes, text
 from helpers.ranks.place import Place, usable_cores
 from helpers.ranks.store import (
@@ -125,7 +126,7 @@ def connect(
 
         if _alone():
             the_monitor().begin(place.rank)
-        the_monitor().check(dist.distributed_c10d._get_default_store(), timeout)
+        the_monitor().check(private.default_store(), timeout)
     if _alone() and place.world_size > 1:
         from helpers.ranks.broken import tell_broken_messages
         from helpers.ranks.watch import the_watch

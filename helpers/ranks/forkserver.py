@@ -24,6 +24,8 @@ import sys
 import threading
 from collections.abc import Callable
 
+from helpers import private
+
 _ANSWER = struct.Struct("!qq?")  # pid, status, whether it has ended
 PATIENT = 10  # added to the niceness: a tenth of the CPU time if other processes want it too
 
@@ -262,8 +264,7 @@ def _import_all(trains: bool) -> None:
     import helpers.ranks.worker  # noqa: F401
 
     if trains:
-        # The first optimizer of a process imports this, which takes seconds: do it once for all.
-        import torch._dynamo  # noqa: F401
+        private.import_for_optimizers()  # takes seconds: do it once for all
 
 
 def _tell_who_ended(control: socket.socket) -> int:

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from helpers import private
 from helpers.files import as_path
 from helpers.hang.places import CELLS
 from helpers.ranks.connect import require_backend
@@ -237,7 +238,6 @@ def notebook_cells() -> dict[str, str]:
 
     From now on `locate` calls them so here too. Outside of notebooks there are none.
     """
-    compiler = getattr(the_shell(), "compile", None)
-    for name, number in getattr(compiler, "_filename_map", {}).items():
+    for name, number in private.cells_of(the_shell()).items():
         CELLS[name] = f"cell [{number}]"
     return dict(CELLS)

@@ -6,7 +6,6 @@ listens on the loopback only.
 """
 
 import contextlib
-import importlib
 import ipaddress
 import os
 import platform
@@ -17,6 +16,7 @@ import time
 from collections.abc import Iterator
 from datetime import timedelta
 
+from helpers import private
 from helpers.hang.notes import KEY, Notes
 from helpers.ranks.place import Place
 
@@ -66,12 +66,10 @@ def keep_to_loopback() -> None:
     That is a store at MASTER_PORT, unless MASTER_ADDR is another machine, and the sockets of gloo,
     NCCL and RPC, which would otherwise listen on the network of the machine's own name.
     """
-    # By its full name: torch.distributed has a function of the same name.
-    rendezvous = importlib.import_module("torch.distributed.rendezvous")
     for name, value in loopback_variables().items():
         os.environ.setdefault(name, value)
     if sys.platform != "win32":
-        rendezvous.TCPStore = _store_of_torch
+        private.let_rendezvous_open(_store_of_torch)
 
 
 def _store_of_torch(host_name, port, world_size=None, is_master=False, *args, **options):

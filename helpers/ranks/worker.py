@@ -8,7 +8,6 @@ script has returned: Python waits for every thread that isn't a daemon, and an e
 still send a message.
 """
 
-import atexit
 import os
 import queue
 import signal
@@ -19,6 +18,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from helpers import private
 from helpers.ranks import protocol
 from helpers.ranks.protocol import Call, RankContext, Script
 from helpers.ranks.store import HERE, keep_to_loopback, serve_store
@@ -202,9 +202,9 @@ class Ending:
     def run(self) -> None:
         """Wait for the program's threads, then run its exit handlers."""
         self.waits = True
-        threading._shutdown()  # as at exit; executors join their threads in it too
+        private.wait_for_threads()
         self.waits = False
-        atexit._run_exitfuncs()
+        private.run_exit_handlers()
         self.finished = True
 
 
