@@ -29,10 +29,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from helpers.hang.deferred import Deferred
+from helpers.hang.log import OURS
 from helpers.hang.match import Mismatch, collective_mismatch, message_mismatch
 from helpers.hang.notes import Notes, pack, unpack
 from helpers.hang.operation import Operation
-from helpers.hang.threads import OURS
 
 LOOK_S = 0.0005  # how often the thread looks for the notes of the others; it backs off up to
 LOOK_MOST_S = 0.005  # this, because ranks that share a core slow each other down by looking

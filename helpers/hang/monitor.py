@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
-from helpers.hang import calls, direct, flight, threads
+from helpers.hang import calls, direct
 from helpers.hang.checked_mode import PreflightCheck
 from helpers.hang.deferred import Deferred
 from helpers.hang.log import Log, Standing
@@ -70,6 +70,8 @@ class Monitor:
             finished: even that is over, and Python wouldn't wait for any thread that still runs.
             others_act: something besides the threads may act, such as a child process.
         """
+        from helpers.hang import flight, threads  # a rank that is never asked needs neither
+
         self.rest()  # what this thread asks isn't part of the program
         found = threads.of_program()
         able = threads.able_to_act(found, returned or finished)

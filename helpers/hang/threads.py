@@ -14,9 +14,8 @@ import time
 from types import FrameType
 
 from helpers import private
+from helpers.hang.log import OURS
 from helpers.hang.places import Frame, Frames, is_library
-
-OURS = "checked mode"  # the name of its own threads: they start what the program asked for
 
 
 def of_program() -> dict[int, FrameType]:
