@@ -2,6 +2,8 @@
 
 import itertools
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -107,3 +109,24 @@ def test_no_two_arrows_lie_on_each_other():
         for other_low, other_high in placed.setdefault(lane, []):
             assert high <= other_low or other_high <= low
         placed[lane].append((low, high))
+
+
+NOTEBOOK = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+from helpers.ranks import Failure, LaunchReport
+from helpers.waits import Wait, WaitGraph
+graph = WaitGraph((Wait(0, (1,), "sends"), Wait(1, (0,), "sends")))
+for thing in (graph, LaunchReport([], Failure(None, "a deadlock", waits=graph), [], 1.0)):
+    shown, _ = shell.display_formatter.format(thing)
+    print(*sorted(shown), shown["text/html"].count('<img alt="Who waits for whom. rank 0 waits'))
+print(shell.display_formatter.format(LaunchReport([1], None, [], 1.0))[0]["text/html"])
+"""
+
+
+def test_a_notebook_draws_what_the_ranks_only_report():
+    done = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True)
+    first, second, third = done.stdout.splitlines()
+    assert first == "image/png text/html text/plain 1", done.stderr
+    assert second == "text/html text/plain 1"
+    assert third.startswith("<pre") and "1 ranks finished in 1.0 s" in third
