@@ -41,16 +41,6 @@ def members_of_groups() -> dict[str, tuple[int, ...]]:
     }
 
 
-def default_store() -> Any:
-    """Return the store of the default group, in which ranks leave notes (helpers.ranks.connect).
-
-    torch keeps it for itself, and all ranks need the same one, whoever made it.
-    """
-    from torch.distributed import distributed_c10d as c10d
-
-    return c10d._get_default_store()
-
-
 def flight_record() -> str:
     """Return what torch's flight recorder holds, as JSON (helpers.hang.flight).
 
@@ -62,17 +52,6 @@ def flight_record() -> str:
     from torch._C import _distributed_c10d
 
     return _distributed_c10d._dump_fr_trace_json()
-
-
-def let_rendezvous_open(store: Callable) -> None:
-    """Let init_process_group open its store with `store` (helpers.ranks.store).
-
-    torch's own listens on every network, and only its constructor takes a socket of ours.
-    """
-    from importlib import import_module
-
-    # By its full name: torch.distributed has a function of the same name.
-    import_module("torch.distributed.rendezvous").TCPStore = store
 
 
 @functools.cache

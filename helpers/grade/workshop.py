@@ -32,7 +32,8 @@ from helpers.grade.task import ROOT, Task, WorkFailed, load_module, read_task
 from helpers.ranks.protocol import receive_bytes, send_bytes
 
 LIBRARIES = ("numpy", "torch.distributed", "psutil", "cloudpickle", "helpers.hang.monitor")
-LIBRARIES += ("helpers.hang.flight", "helpers.hang.threads")  # where a rank stands
+LIBRARIES += ("helpers.hang.flight", "helpers.hang.threads", "helpers.hang.checked_mode")
+LIBRARIES += ("helpers.hang.deferred", "helpers.private")
 LIBRARIES += ("helpers.ranks.start", "helpers.ranks.worker", "helpers.oracle")
 # What work imports from the lab: imported here once, and not by each rank of each check.
 LIBRARIES += ("helpers.grid", "helpers.parallel", "helpers.pipeline", "helpers.ranks.script")

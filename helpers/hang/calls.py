@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from helpers import private
 from helpers.hang.log import Log
 from helpers.hang.operation import LOCAL, NEW_GROUP, RECEIVES, SENDS, Operation
 from helpers.hang.places import Frame
@@ -179,6 +178,8 @@ def _new_group(values: dict[str, Any], log: Log, place: Frame, checked: bool) ->
         if log.rank not in ranks:
             return None
         group = LOCAL + detail
+        from helpers import private
+
         made = private.groups_made() - 1  # a part of the name under which torch's ranks meet
         detail += f"; this rank has made {made} group{'s' * (made != 1)} before"
     operation = Operation(

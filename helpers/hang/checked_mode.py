@@ -43,14 +43,14 @@ class PreflightCheck:
     """Compare the operations of this rank with those of the others, through notes in `store`.
 
     Args:
-        store: torch's store of all ranks.
+        store: a client of torch's store that nothing else uses.
         mistake: called with the error if a thread finds that something doesn't fit, because the
             program may never wait for an operation that it has started asynchronously.
         timeout: seconds to wait for the notes of others.
     """
 
     def __init__(self, store, mistake: Callable[[Exception], None], timeout: float):
-        self._notes = Notes(store.clone())  # torch itself uses the other one, and waits in it
+        self._notes = Notes(store)
         self._mistake, self._timeout = mistake, timeout
         self._begun: dict[str, int] = defaultdict(int)  # by group: collectives begun here
         self._forgotten: dict[str, int] = defaultdict(int)  # by group: own notes deleted

@@ -7,8 +7,8 @@
 
 Files, from the ground up:
 
-    place                    one process among all
-    store, connect           from separate processes to one process group
+    store                    one process among all; where rank 0 serves the store of all ranks
+    agree, connect           from separate processes to one process group
     launchers, meeting       what the launcher left; where rank 0 listens
     environment              who am I
     watch, broken            a rank says for whom it waits, and which message it missed
@@ -23,9 +23,15 @@ Files, from the ground up:
 
 from importlib import import_module
 
-from helpers.ranks.connect import BACKENDS, BackendError, connect, disconnect, gpu_of
-from helpers.ranks.place import Place, usable_cores
-from helpers.ranks.store import ConnectError
+from helpers.ranks.connect import (
+    BACKENDS,
+    BackendError,
+    connect,
+    disconnect,
+    gpu_of,
+    usable_cores,
+)
+from helpers.ranks.store import ConnectError, Place
 
 # What a launcher needs and a rank doesn't: each name is imported when it is asked for. No file has
 # the name of one of them: importing the file would put it in the function's place.

@@ -19,7 +19,7 @@ from helpers.ranks.launchers import (
     refuse_one_half,
 )
 from helpers.ranks.meeting import free_port, port_of, rendezvous
-from helpers.ranks.place import BY_HAND, DEFAULT_ADDRESS, Place
+from helpers.ranks.store import BY_HAND, DEFAULT_ADDRESS, Place
 
 SOURCES = ("auto", "env", "mpi", "pals", "slurm")
 

@@ -24,8 +24,6 @@ import sys
 import threading
 from collections.abc import Callable
 
-from helpers import private
-
 _ANSWER = struct.Struct("!qq?")  # pid, status, whether it has ended
 PATIENT = 10  # added to the niceness: a tenth of the CPU time if other processes want it too
 
@@ -264,6 +262,8 @@ def _import_all(trains: bool) -> None:
     import helpers.ranks.worker  # noqa: F401
 
     if trains:
+        from helpers import private
+
         private.import_for_optimizers()  # takes seconds: do it once for all
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from helpers.ranks.launchers import Counts, PlaceError, first_host, whole_number
-from helpers.ranks.place import DEFAULT_ADDRESS, DEFAULT_PORT
+from helpers.ranks.store import DEFAULT_ADDRESS, DEFAULT_PORT
 
 # Below the ephemeral ports (Linux from 32768, others from 49152), so that another program hardly
 # ever takes one before rank 0 listens.

@@ -21,7 +21,7 @@ from typing import Any
 
 import helpers
 from helpers.hang import places
-from helpers.ranks.place import Place
+from helpers.ranks.store import Place
 
 LENGTH = struct.Struct(">Q")
 

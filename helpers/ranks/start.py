@@ -18,9 +18,8 @@ from typing import Any
 from helpers import private
 from helpers.files import as_path
 from helpers.hang.places import CELLS
-from helpers.ranks.connect import require_backend
+from helpers.ranks.connect import require_backend, usable_cores
 from helpers.ranks.failure import Failure, LaunchReport, RankFailed
-from helpers.ranks.place import usable_cores
 from helpers.ranks.pool import in_notebook, the_shell
 from helpers.ranks.protocol import Call, RankContext, Script
 from helpers.ranks.supervisor import run_job

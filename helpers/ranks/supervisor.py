@@ -21,10 +21,9 @@ from helpers.ranks.failure import (
     unreadable,
 )
 from helpers.ranks.output import Output
-from helpers.ranks.place import Place
 from helpers.ranks.pool import RankProcess, in_notebook, rank_defaults, the_pool
 from helpers.ranks.protocol import Call, News, RankContext, Script
-from helpers.ranks.store import HERE
+from helpers.ranks.store import HERE, Place
 
 EXIT_S = 5.0  # how long a finished rank may take to exit
 START_S = 120.0  # how long interpreters may take to start

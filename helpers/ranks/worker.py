@@ -18,7 +18,6 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from helpers import private
 from helpers.ranks import protocol
 from helpers.ranks.protocol import Call, RankContext, Script
 from helpers.ranks.store import HERE, keep_to_loopback, serve_store
@@ -142,7 +141,7 @@ def _work(context: RankContext, job: Call | Script, tell: Tell, ending: "Ending"
         if isinstance(job, Call):  # a script connects by itself
             # Longer than the launcher's time-out, whose error can say where every rank stands.
             wait = context.timeout + CONNECT_S
-            connect(place, context.backend, wait, context.quiet, context.checked)
+            connect(place, context.backend, wait, context.quiet, context.checked, counted=True)
         tell({"kind": "running"})
         result = job.run()
         ending.run()
@@ -201,6 +200,8 @@ class Ending:
 
     def run(self) -> None:
         """Wait for the program's threads, then run its exit handlers."""
+        from helpers import private
+
         self.waits = True
         private.wait_for_threads()
         self.waits = False

@@ -50,31 +50,12 @@ def members_of_groups():
     assert private.members_of_groups()[dist.group.WORLD.group_name] == (0, 1)
 
 
-def default_store():
-    if dist.get_rank() == 0:
-        private.default_store().set("told", "by rank 0")
-    assert private.default_store().get("told") == b"by rank 0"
-
-
 def flight_record():
     dist.all_reduce(torch.ones(3))
     entries = json.loads(private.flight_record())["entries"]
     known = ("process_group", "collective_seq_id", "retired", "input_sizes", "input_dtypes")
     assert all(name in entries[-1] for name in known)
     assert any("all_reduce" in entry["profiling_name"] for entry in entries)
-
-
-def let_rendezvous_open():
-    opened = []
-
-    def opens(*args, **kwargs):
-        opened.append(args)
-        return dist.TCPStore(*args, **kwargs)
-
-    dist.destroy_process_group()
-    private.let_rendezvous_open(opens)
-    dist.init_process_group("gloo")
-    assert opened
 
 
 def flat():
@@ -199,10 +180,8 @@ def cells_of():
 ON_RANKS = {
     "groups_made": groups_made,
     "members_of_groups": members_of_groups,
-    "default_store": default_store,
     "flight_record": flight_record,
     "FLAT": flat,
-    "let_rendezvous_open": let_rendezvous_open,
 }
 HERE = {
     "files_that_wait": files_that_wait,
