@@ -22,6 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from helpers.draw import who_waits
 from helpers.grade.limits import Limits, hold_resources
 from helpers.grade.look import look_at
 from helpers.grade.parcel import ParcelError, pack, unpack
@@ -31,7 +32,9 @@ from helpers.grade.task import ROOT, Task, WorkFailed, load_module, read_task
 from helpers.ranks.protocol import receive_bytes, send_bytes
 
 LIBRARIES = ("numpy", "torch.distributed", "psutil", "cloudpickle", "helpers.hang.monitor")
-LIBRARIES += ("helpers.ranks", "helpers.ranks.connect", "helpers.ranks.worker", "helpers.oracle")
+LIBRARIES += ("helpers.hang.flight", "helpers.hang.threads", "helpers.hang.checked_mode")
+LIBRARIES += ("helpers.hang.deferred", "helpers.private")
+LIBRARIES += ("helpers.ranks.start", "helpers.ranks.worker", "helpers.oracle")
 # What work imports from the lab: imported here once, and not by each rank of each check.
 LIBRARIES += ("helpers.grid", "helpers.parallel", "helpers.pipeline", "helpers.ranks.script")
 LIBRARIES += ("helpers.trace", "simplellm.dataloaders", "simplellm.llama", "simplellm.models")
@@ -225,9 +228,10 @@ def _in_our_words(failure: Any) -> dict:
     """A failure of the ranks in the words of a verdict."""
     sentence = failure.sentence
     details = "\n".join(part for part in (failure.details, failure.traceback) if part)
-    found = {"kind": "crash", "sentence": sentence, "details": details, "waits": failure.waits}
-    if failure.picture:
-        found |= {"picture": failure.picture.svg(), "alt": failure.picture.alt}
+    found = {"kind": "crash", "sentence": sentence, "details": details, "waits": failure.waiting}
+    if failure.waits:
+        picture = who_waits(failure.waits)
+        found |= {"picture": picture.svg(), "alt": picture.alt}
     found["misfit"] = failure.misfit
     if failure.rank is None:
         told = ". ".join(filter(None, (sentence, failure.cure)))

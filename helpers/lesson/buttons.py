@@ -7,7 +7,8 @@ import anywidget
 import traitlets
 
 from helpers.draw.style import painted
-from helpers.grade.record import note_prediction, noted
+from helpers.grade.record import note_prediction
+from helpers.record import noted
 
 
 class Choices(anywidget.AnyWidget):

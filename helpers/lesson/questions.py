@@ -5,10 +5,11 @@ from html import escape
 from string import ascii_uppercase
 
 from helpers.draw.style import BLUE
-from helpers.grade.record import note_prediction, noted
+from helpers.grade.record import note_prediction
 from helpers.lesson.asked import ID, Prediction, asked, with_values
 from helpers.lesson.shown import PREDICT, REVEAL, Shown, put, static
 from helpers.ranks.pool import in_notebook
+from helpers.record import noted
 
 MOST = 5
 BOX = f"border: 1px solid {BLUE}; border-left: 6px solid {BLUE}; padding: 8px 14px"

@@ -262,8 +262,9 @@ def _import_all(trains: bool) -> None:
     import helpers.ranks.worker  # noqa: F401
 
     if trains:
-        # The first optimizer of a process imports this, which takes seconds: do it once for all.
-        import torch._dynamo  # noqa: F401
+        from helpers import private
+
+        private.import_for_optimizers()  # takes seconds: do it once for all
 
 
 def _tell_who_ended(control: socket.socket) -> int:
