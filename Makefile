@@ -55,6 +55,9 @@ demo: setup
 notebooks: setup
 	@$(VENV) tools/notebooks.py
 
+claims: setup
+	@$(VENV) tools/claims.py
+
 figures: setup
 	@$(VENV) tools/figures.py
 

@@ -27,7 +27,7 @@ import torch.nn.functional as F
 from helpers.draw import collectives, compare, curves
 from helpers.draw.matrices import parallel_mlp
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, quick, reveal, show, vary
+from helpers.lesson import answer, claim_below, predict, quick, reveal, show, vary
 from helpers.network import Link, slow_link
 from helpers.oracle import between, judge, one_step, snapshot
 from helpers.ranks import find_place, keep_warm, launch
@@ -281,7 +281,7 @@ parts = [weights for _, weights, _ in two]
 joined, right_ones = join(parts, blocks), whole.state_dict()
 far = max((joined[name] - right_ones[name]).abs().max().item() for name in right_ones)
 numbers = [sum(w.numel() for w in weights.values()) for weights in (*parts, right_ones)]
-claim(far < 1e-4, f"largest difference of a weight after the training: {far:.0e}")
+claim_below("largest difference of a weight after the training", far, 1e-4)
 print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:,}")
 
 # %% [markdown]
@@ -437,7 +437,7 @@ def loss_in_parts():
 # %%
 put, away = launch(loss_in_parts, ranks=2, quiet=True)[0]
 print(f"all-reduces of {put} numbers: {sum(put):,}; the logits are {3 * 128 * 4096:,}")
-claim(away < 1e-5, f"The loss is {away:.0e} away from torch's.")
+claim_below("the loss is away from torch's by less than", away, 1e-5)
 reveal("L12-7")
 
 # %% [markdown]

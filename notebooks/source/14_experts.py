@@ -35,7 +35,7 @@ from helpers.draw.experts import heat, routing, words_by_expert
 from helpers.grade import check
 
 # %%
-from helpers.lesson import answer, claim, predict, quick, reveal, show
+from helpers.lesson import answer, claim, claim_below, claim_same, predict, quick, reveal, show
 from helpers.oracle import between, judge, one_step, snapshot
 from helpers.ranks import find_place, keep_warm, launch
 from helpers.trace import Recorder
@@ -271,8 +271,8 @@ for way, table, losses in (("loss", tables["loss"], by_loss), ("bias", tables["b
     print(f"by {way}: the busiest has {busiest(table):.2f} times its share, a capacity of 1.25 "
           f"would drop {dropped(table):.0%}; loss {tail:.2f}")  # fmt: skip
 best = min(busiest(table) for table in tables.values())
-words = f"Without balancing: {busiest(counts):.2f} times, and {dropped(counts):.0%} dropped."
-claim(best < busiest(counts), words)
+print(f"without balancing {dropped(counts):.0%} would be dropped")
+claim_below("times its share of the busiest: balanced, and not", best, busiest(counts), spread=0.2)
 
 # %% [markdown]
 # ## What do experts specialize in?
@@ -408,7 +408,7 @@ found = launch(forward, ranks=4, args=(free_net, batches), quiet=True)
 with torch.no_grad():
     pairs = zip(batches, (logits for logits, _, _ in found), strict=True)
     far = max((free_net(ids) - logits).abs().max().item() for ids, logits in pairs)
-claim(far < 1e-3, f"The logits of four ranks are at most {far:.0e} away from one device's.")
+claim_below("the logits of four ranks are away from one device's by less than", far, 1e-4)
 layers = len(moe_layers(free_net))
 print(f"all-to-alls of rows in a step: {found[0][1].count('all-to-all') // layers} a layer")
 
@@ -485,8 +485,8 @@ show(compare(traces))
 reveal("L14-7")
 
 # %% tags=["time"]
-error = max(abs(took[name] / foretold[name] - 1) for name in took)
-claim(error < 0.5, f"The measured layer is within {error:.0%} of the one computed from the rows.")
+for name in took:
+    claim(f"the first layer with {name}", 1e3 * took[name], 1e3 * foretold[name], unit=" ms")
 
 # %% [markdown]
 # The ranks meet in every all-to-all, so a layer takes as long as its busiest rank. In the lower
@@ -572,7 +572,7 @@ right = one_step(
     lambda ps: torch.optim.SGD(ps, lr=0.3),
 )
 good = verdict()
-claim(good.ok, good.headline)
+claim_same(good.headline, good.ok)
 
 # %% [markdown]
 # ## Find the bug
@@ -630,7 +630,7 @@ bad = verdict(mean_of_those_who_hold_it)
 print(bad.headline)
 print(bad.mistake)
 wrong = [row.name for row in bad.rows if row.kind == "gradient" and not row.ok]
-claim(wrong and all(map(intro_EP.is_expert, wrong)), f"wrong: {len(wrong)} gradients, all experts'")
+claim_same("of the wrong gradients, experts'", sum(map(intro_EP.is_expert, wrong)), len(wrong))
 
 # %% [markdown]
 # A second bug of this kind lies in the data, before the model. In tensor parallelism all ranks

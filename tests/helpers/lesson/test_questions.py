@@ -1,4 +1,4 @@
-"""`predict` and `reveal`: choices, what is remembered, what the answer says; `claim`, `quick`."""
+"""`predict` and `reveal`: choices, what is remembered, what the answer says."""
 
 import io
 
@@ -6,7 +6,7 @@ import pytest
 import traitlets
 
 from helpers.grade.record import note_prediction, noted
-from helpers.lesson import claim, predict, questions, quick, reveal
+from helpers.lesson import predict, questions, reveal
 from helpers.lesson.asked import Number, Prediction, UnknownQuestion, asked
 from helpers.lesson.buttons import Choices
 from helpers.lesson.questions import listed, revealed
@@ -112,17 +112,6 @@ def test_questions_that_are_not_there(tmp_path, monkeypatch):
         asked("L98-1", Number)
     with pytest.raises(UnknownQuestion, match="a question is called like 'L06-1', not None"):
         asked(None, Number)
-
-
-def test_a_claim_holds_or_stops_the_lesson(monkeypatch, capsys):
-    claim(True, "It is faster.")
-    assert capsys.readouterr().out == "It is faster.\n"
-    with pytest.raises(AssertionError, match="claims what was not measured: It is slower."):
-        claim(False, "It is slower.")
-    assert quick(60, 4) == 60
-    monkeypatch.setenv("LAB_QUICK", "1")
-    claim(False, "It is slower.")
-    assert quick(60, 4) == 4
 
 
 def test_reveal_shows(capsys):
