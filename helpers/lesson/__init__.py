@@ -2,7 +2,7 @@
 
 from helpers.lesson.answers import answer
 from helpers.lesson.changes import show_diff, show_orders
-from helpers.lesson.claims import claim, claim_below, claim_same, quick
+from helpers.lesson.claims import claim, quick
 from helpers.lesson.pictures import show
 from helpers.lesson.questions import predict, reveal
 from helpers.lesson.shown import static

@@ -1,8 +1,8 @@
 """What a lesson says about its own measurements: two numbers and a tolerance, in sight.
 
     claim("backward takes twice as long as forward", measured, 2)          they agree
-    claim_below("the loss has fallen", after, before)                      one is smaller
-    claim_same("the fastest way for 400 floats", best[400], "tree")        a fact
+    claim.below("the loss has fallen", after, before)                      one is smaller
+    claim.same("the fastest way for 400 floats", best[400], "tree")        a fact
 
 When a lesson is built, a claim that doesn't hold ends the build. A student reads both numbers, and
 goes on: on another machine, or beside other programs, seconds may come out otherwise.
@@ -51,7 +51,7 @@ def claim(
     if within > WIDEST and not because:
         raise ValueError(f"a claim that may be {within:.0%} off says why: because=…")
     if predicted == 0:
-        raise ValueError("nothing is a share of 0: say claim_below(sentence, measured, tolerance)")
+        raise ValueError("nothing is a share of 0: say claim.below(sentence, measured, tolerance)")
     tries = [measured() if callable(measured) else measured]
     while abs(tries[-1] / predicted - 1) > within and callable(measured) and len(tries) < TRIES:
         tries.append(measured())
@@ -64,7 +64,7 @@ def claim(
     return best
 
 
-def claim_below(sentence: str, smaller: float, larger: float, spread: float = 0.0) -> None:
+def _below(sentence: str, smaller: float, larger: float, spread: float = 0.0) -> None:
     """Say that one number lies below another, by more than both spread.
 
     Args:
@@ -79,7 +79,7 @@ def claim_below(sentence: str, smaller: float, larger: float, spread: float = 0.
     _say(line, smaller < larger * (1 - spread), smaller, larger)
 
 
-def claim_same(sentence: str, found: Any, expected: Any = True) -> None:
+def _same(sentence: str, found: Any, expected: Any = True) -> None:
     """Say a fact that either is so or isn't: a name, an order, a count, an answer.
 
     Raises:
@@ -87,6 +87,9 @@ def claim_same(sentence: str, found: Any, expected: Any = True) -> None:
     """
     line = sentence if expected is True else f"{sentence}: {_told(found)}"
     _say(line, found == expected, found, expected)
+
+
+claim.below, claim.same = _below, _same
 
 
 def _say(line: str, holds: bool, measured: Any, predicted: Any, more: Mapping = {}) -> None:

@@ -27,7 +27,7 @@ import torch.distributed as dist
 
 from helpers.draw import collectives
 from helpers.grade import check
-from helpers.lesson import answer, claim_same, predict, reveal, show
+from helpers.lesson import answer, claim, predict, reveal, show
 from helpers.ranks import Place, launch
 
 sys.path[:0] = ["../primer"]
@@ -417,7 +417,7 @@ def roll_call():
 
 
 said = launch(roll_call, ranks=3, quiet=True, checked=False)[0]
-claim_same(f"rank 0 says: {said}", "Ranks 2 failed" in said)
+claim.same(f"rank 0 says: {said}", "Ranks 2 failed" in said)
 
 # %% [markdown]
 # What does patience cost? A collective hangs in a job on 16,384 GPUs, with NCCL's default time-out.

@@ -27,17 +27,7 @@ import torch.distributed as dist
 from helpers.draw import curves, replicas, ring_table, ways
 from helpers.draw import ring as ring_picture
 from helpers.grade import check
-from helpers.lesson import (
-    answer,
-    claim,
-    claim_below,
-    claim_same,
-    predict,
-    quick,
-    reveal,
-    show,
-    show_diff,
-)
+from helpers.lesson import answer, claim, predict, quick, reveal, show, show_diff
 from helpers.network import Link, fit, remember, slow_link
 from helpers.ranks import find_place, launch, usable_cores
 from simplellm.losses import causalLLMLoss
@@ -115,13 +105,13 @@ reveal("L03-1")
 # %% [markdown]
 # ## One mean
 #
-# Why are the two equal? Write $\ell_i(\theta)$ for the loss of token $i$, and let a batch hold $N$
-# tokens. Its loss is their mean. Now deal the batch out to $R$ ranks in equal parts, so that rank
-# $r$ computes the mean $L_r$ over its $N/R$ tokens:
+# Why are the two equal? Write $\ell_i(\theta)$ for the loss of token $i$, and deal a batch out
+# to $n$ ranks, $t$ tokens to each, so that rank $r$ computes the mean $L_r$ over its own. The loss
+# of the batch is the mean over all $nt$ tokens:
 #
-# $$L = \frac1N\sum_{i=1}^{N}\ell_i
-# = \frac1R\sum_{r=1}^{R}\underbrace{\frac{R}{N}\sum_{i\in r}\ell_i}_{L_r}
-# \qquad\Longrightarrow\qquad \nabla L = \frac1R\sum_{r=1}^{R}\nabla L_r .$$
+# $$L = \frac1{nt}\sum_{i=1}^{nt}\ell_i
+# = \frac1n\sum_{r=1}^{n}\underbrace{\frac1t\sum_{i\in r}\ell_i}_{L_r}
+# \qquad\Longrightarrow\qquad \nabla L = \frac1n\sum_{r=1}^{n}\nabla L_r .$$
 #
 # The arrow is the whole theory of data parallelism: differentiation is linear, so the gradient of a
 # mean is the mean of the gradients. Each rank needs one thing from the others, the **mean of all
@@ -147,7 +137,7 @@ for sequence in ids.split(1):
     (causalLLMLoss(net(sequence), sequence, tokenizer.vocab_size) / 3).backward()
 accumulated = torch.cat([p.grad.flatten() for p in net.parameters()])
 apart = (accumulated - one_device).abs().max().item()
-claim_below("largest difference, on three ranks or accumulated", max(far, apart), 1e-6)
+claim.below("largest difference, on three ranks or accumulated", max(far, apart), 1e-6)
 
 # %% [markdown]
 # Both readings share a trap. If the parts don't hold equally many tokens, the mean of their means
@@ -274,7 +264,7 @@ theirs = ours[0][1].state_dict()
 moved = max((after[name] - before[name]).abs().max().item() for name in after)
 difference = max((after[name] - theirs[name]).abs().max().item() for name in after)
 print(f"in {len(losses)} steps the weights moved by up to {moved:.2g}")
-claim_below("they differ by at most", difference, 1e-5 * moved)
+claim.below("they differ by at most", difference, 1e-5 * moved)
 
 # %% [markdown]
 # One curve lies on the other, and the weights differ only by rounding, because the ranks add the
@@ -404,7 +394,7 @@ for ranks in (2, 3, 4):
     counted, off = zip(*launch(with_the_ring, ranks, quiet=True), strict=True)
     formula = 2 * (ranks - 1) / ranks
     claim(f"{ranks} ranks: times the tensor that each sends", max(counted), formula, within=1e-3)
-    claim_below("largest difference from torch's sum", max(off), 1e-5)
+    claim.below("largest difference from torch's sum", max(off), 1e-5)
 
 # %% [markdown]
 # ## What a message costs
@@ -558,17 +548,19 @@ for (way, length), seconds in real.items():
         f"{way} {length:9,} B: {1e3 * predicted:5.0f} ms predicted, {1e3 * seconds:5.0f} measured"
     )
 best = {length: min(("star", "tree", "ring"), key=lambda w: real[w, length]) for length in lengths}
+claim.same("the fastest for 400 bytes", best[400], "tree")
+claim.same("the fastest for 1,000,000 bytes", best[1_000_000], "ring")
+reveal("L03-6")
+
+# %% tags=["time"]
 for way, width, why in (
     ("star", 0.15, ""),
-    ("tree", 0.4, "Python takes 20 ms between its two halves, which counts for short messages"),
-    ("ring", 0.9, "it is slower than its formula by the same 100 ms at each length"),
+    ("tree", 0.4, "it takes 15 to 35 ms more than its formula says, at each length"),
+    ("ring", 0.9, "it takes about 100 ms more than its formula says, at each length"),
 ):
     off = {s: real[way, s] / slow.all_reduce_seconds(s, racers, way) for s in lengths}
     worst = max(off.values(), key=lambda ratio: abs(ratio - 1))
     claim(f"{way}: measured over predicted, at worst", worst, 1, width, why)
-claim_same("the fastest for 400 bytes", best[400], "tree")
-claim_same("the fastest for 1,000,000 bytes", best[1_000_000], "ring")
-reveal("L03-6")
 
 # %%
 grid, names = [400 * 1.2**k for k in range(44)], ("star", "tree", "ring")

@@ -30,17 +30,7 @@ import torch
 from helpers.draw import Point, curves, points
 from helpers.draw.drift import drift
 from helpers.grade import check
-from helpers.lesson import (
-    answer,
-    claim,
-    claim_below,
-    claim_same,
-    predict,
-    quick,
-    reveal,
-    show,
-    show_diff,
-)
+from helpers.lesson import answer, claim, predict, quick, reveal, show, show_diff
 from helpers.ranks import find_place, launch
 
 # %%
@@ -152,8 +142,8 @@ OPTIMIZERS = {
 }
 runs = {name: both_ways(make, quick(20, 3)) for name, make in OPTIMIZERS.items()}
 gaps = {name: run[3] for name, run in runs.items()}
-claim_below("SGD and momentum: the largest gap", max(gaps["SGD"] + gaps["momentum"]), 1e-11)
-claim_below("a tenth of the way, and the gap of Adam after one step", 0.1, gaps["Adam"][0])
+claim.below("SGD and momentum: the largest gap", max(gaps["SGD"] + gaps["momentum"]), 1e-11)
+claim.below("a tenth of the way, and the gap of Adam after one step", 0.1, gaps["Adam"][0])
 
 # %%
 title = "SGD and momentum agree to the last digits; Adam goes another way from the first step"
@@ -173,7 +163,7 @@ alone, *buffers = (
 )
 apart = (buffers[0] - buffers[1]).abs().max().item()
 off = (sum(buffers) / 3 - alone).abs().max().item()
-claim_below(
+claim.below(
     "a thousand times what the mean is off, and what two buffers differ by", 1e3 * off, apart
 )
 
@@ -272,8 +262,8 @@ first, second, _ = launch(train_rank, ranks=3, quiet=True)
 alone = intro.read_flags([*SMALL, "--like-ranks", "3"])
 one_device = flat(intro.train(alone, say=lambda step, loss: None)[1])
 between, away = (first - second).abs().max().item(), (first - one_device).abs().max().item()
-claim_same("rank 0 has the weights of rank 1, to the last bit", between == 0)
-claim_below("and those of one device, up to", away, 1e-4)
+claim.same("rank 0 has the weights of rank 1, to the last bit", between == 0)
+claim.below("and those of one device, up to", away, 1e-4)
 
 # %% [markdown]
 # The ranks agree with each other to the last bit, because each of them has computed the same mean.
@@ -338,10 +328,10 @@ for name, losses in recorded.items():
         each = ", ".join(f"{loss:.3f}" for loss in losses)
         print(f"{name:24} mean loss {mean(losses):.3f} (the seeds: {each})")
 after_each = {of: mean(recorded[f"{of}, every step"]) for of in ("gradients", "weights")}
-claim_below("with Adam: averaging gradients, averaging weights", *after_each.values())
+claim.below("with Adam: averaging gradients, averaging weights", *after_each.values())
 costs = [after_64 - after_4 for after_4, after_64 in zip(local[4], local[64], strict=True)]
 print("averaging after 64 steps in place of 4:", ", ".join(f"{cost:+.3f}" for cost in costs))
-claim_below("0, and the smallest cost of the three seeds", 0, min(costs))
+claim.below("0, and the smallest cost of the three seeds", 0, min(costs))
 reveal("L04-3", cost=mean(costs))
 
 # %% [markdown]
@@ -401,7 +391,7 @@ for _ in range(3):
     step()
     outer.step()
 far = max((p - q).abs().max() for p, q in zip(ours.parameters(), theirs.parameters(), strict=True))
-claim_below("largest difference from torch.optim.SGD(nesterov=True)", far.item(), 1e-5)
+claim.below("largest difference from torch.optim.SGD(nesterov=True)", far.item(), 1e-5)
 
 # %%
 predict(
@@ -430,7 +420,7 @@ for n, losses in diloco.items():
 gain, distance = mean(local[16]) - mean(diloco[16]), max(local[16]) - min(local[16])
 each = [new - old for new, old in zip(diloco[16], local[16], strict=True)]
 print("after every 16 steps, seed by seed:", ", ".join(f"{change:+.3f}" for change in each))
-claim_below("the largest change of the three, and 0", max(each), 0)
+claim.below("the largest change of the three, and 0", max(each), 0)
 reveal("L04-4", gain=gain, distance=distance)
 
 # %% [markdown]
@@ -565,8 +555,8 @@ plain = sum(gradient(rows) for rows in shares) / 4
 weighted = sum(len(rows) / 10 * gradient(rows) for rows in shares)
 off = {"weighted": weighted, "plain": plain}
 off = {name: (mean - whole).abs().max().item() for name, mean in off.items()}
-claim_below("weighted by their items: so far from the gradient of all ten", off["weighted"], 1e-12)
-claim_below("1e-6, and how far the plain mean is", 1e-6, off["plain"])
+claim.below("weighted by their items: so far from the gradient of all ten", off["weighted"], 1e-12)
+claim.below("1e-6, and how far the plain mean is", 1e-6, off["plain"])
 
 # %% [markdown]
 # **A federated round.** Three phones have 100, 100 and 200 stories, and one of their weights has

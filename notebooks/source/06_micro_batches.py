@@ -27,7 +27,7 @@ import torch.distributed as dist
 from helpers.draw import curves
 from helpers.draw.pipelines import kept
 from helpers.grade import check
-from helpers.lesson import answer, claim, claim_below, predict, quick, reveal, show, show_orders
+from helpers.lesson import answer, claim, predict, quick, reveal, show, show_orders
 from helpers.pipeline import Pace, run_paced
 from helpers.ranks import find_place, launch
 from helpers.schedules import gpipe, in_flight, messages, naive, one_f_one_b, parse, waves
@@ -44,11 +44,11 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # %% [markdown]
 # ## Does cutting the batch change the gradient?
 #
-# It had better not. Say the batch has $N$ tokens and micro-batch $k$ has $n_k$ of them, with the
+# It had better not. Say the batch has $t$ tokens and micro-batch $k$ has $t_k$ of them, with the
 # mean loss $L_k$. The loss of the batch is the mean over all its tokens, and because the gradient
 # is linear, we can take it piece by piece:
 #
-# $$L = \sum_k \frac{n_k}{N}\,L_k, \qquad \nabla L = \sum_k \frac{n_k}{N}\,\nabla L_k.$$
+# $$L = \sum_k \frac{t_k}{t}\,L_k, \qquad \nabla L = \sum_k \frac{t_k}{t}\,\nabla L_k.$$
 #
 # If the $m$ pieces hold equally many tokens, each weight is $1/m$. Autograd does the summing for
 # us: `backward()` adds to the gradients that are already there. This is **gradient accumulation**,
@@ -213,7 +213,7 @@ def compare_with_one_device(ranks):
     print(f"last loss: one device {alone[-1]:.5f}, pipeline {ranks[-1][0][-1]:.5f}")
     print(f"{len(far)} of {len(alone_weights)} weight tensors compared")
     worst = max(far.values())
-    claim_below(f"after {len(alone)} steps no weight is further away than", worst, 1e-4)
+    claim.below(f"after {len(alone)} steps no weight is further away than", worst, 1e-4)
 
 
 # %%

@@ -25,7 +25,7 @@ import torch
 from helpers.draw import curves
 from helpers.draw.pipelines import places, steps
 from helpers.grade import check
-from helpers.lesson import answer, claim, claim_below, claim_same, predict, quick, reveal, show
+from helpers.lesson import answer, claim, predict, quick, reveal, show
 from helpers.pipeline import Pace, run_paced
 from helpers.ranks import find_place, launch
 from helpers.schedules import breadth_first, in_flight, interleaved, one_f_one_b, waves
@@ -148,7 +148,7 @@ title = "With slow messages, two chunks stay ahead of one; four fall behind"
 show(curves(points, title, x="time of a message (ms)", y="time of a step (s)"))
 won = [one - two for one, two in zip(times[1], times[2], strict=True)]
 words = "seconds that two chunks save where messages are free, and at 500 ms"
-claim_below(words, won[0], won[-1])
+claim.below(words, won[0], won[-1])
 reveal("L07-3")
 
 # %% [markdown]
@@ -208,7 +208,7 @@ def compare_with_one_device(schedule):
     weights = {name: w for part in ranks for name, w in part.items()}
     assert weights.keys() == alone_weights.keys()
     far = max((w - alone_weights[n]).abs().max().item() for n, w in weights.items())
-    claim_below(f"{schedule}: largest difference in a weight", far, 1e-4)
+    claim.below(f"{schedule}: largest difference in a weight", far, 1e-4)
 
 
 # %%
@@ -509,7 +509,7 @@ def a_paced_step(plan, v):
     predicted = simulate(plan, pace.costs()).step_time
     claim(f"a step of {plan.name}", measured, predicted, unit=" s")
     kept = list(done[-1].most_kept)
-    claim_same("kept at most, as in the plan", kept, in_flight(plan, until="weights"))
+    claim.same("kept at most, as in the plan", kept, in_flight(plan, until="weights"))
 
 
 for plan, v in cases[: quick(4, 1)]:

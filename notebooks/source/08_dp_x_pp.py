@@ -25,7 +25,7 @@ import torch
 from helpers.draw import compare, curves, process_grid
 from helpers.grade import check
 from helpers.grid import Grid
-from helpers.lesson import answer, claim_below, predict, quick, reveal, show
+from helpers.lesson import answer, claim, predict, quick, reveal, show
 from helpers.network import Link
 from helpers.ranks import find_place, launch
 from helpers.schedules import one_f_one_b
@@ -182,7 +182,7 @@ def worst_of(ranks, whole):
 
 
 in32, in64 = worst_of(six, weights), worst_of(six64, weights64)
-claim_below("largest difference in float64, and a millionth of that in float32", in64, 1e-6 * in32)
+claim.below("largest difference in float64, and a millionth of that in float32", in64, 1e-6 * in32)
 reveal("L08-2")
 
 # %% [markdown]
@@ -253,7 +253,7 @@ show(compare({name: first_pipeline(trace) for name, trace in both_ways.items()})
 # %% tags=["time"]
 saved = 1e3 * (after.duration - during.duration)
 words = "ms a step with overlap, and with the average at the end"
-claim_below(words, 1e3 * during.duration, 1e3 * after.duration, spread=0.03)
+claim.below(words, 1e3 * during.duration, 1e3 * after.duration, spread=0.03)
 
 # %% [markdown]
 # The average of the later chunk travels while the remaining backwards run. That of the first chunk

@@ -22,7 +22,7 @@ import torch
 
 from helpers.draw import compare, curves
 from helpers.grade import check
-from helpers.lesson import answer, claim, claim_below, predict, quick, reveal, show, show_diff
+from helpers.lesson import answer, claim, predict, quick, reveal, show, show_diff
 from helpers.network import Link, measured, slow_link
 from helpers.ranks import find_place, launch
 
@@ -153,7 +153,7 @@ for way in ways:
     losses, trace = ranks[0][way]
     print(f"{way:8} loss {losses[-1]:.6f}, {calls(trace)} all-reduces a step")
 last = [ranks[0][way][0][-1] for way in ways]
-claim_below("the four losses differ by less than", max(last) - min(last), 1e-4)
+claim.below("the four losses differ by less than", max(last) - min(last), 1e-4)
 
 # %% [markdown]
 # DDP cuts its buckets a little differently: it closes one only after it has grown past the given
@@ -206,8 +206,8 @@ show(curves(ms, title, x="buckets", y="ms a step"))
 apart = max(abs(swept[mb] / steps_of[mb].duration - 1) for mb in sizes)
 print(f"T = {1e3 * computed:.0f} ms; the prediction is at most {apart:.0%} off")
 words = f"ms with buckets of {best:g} MB, and with"
-claim_below(f"{words} one message per gradient", 1e3 * swept[best], 1e3 * swept[sizes[0]], 0.1)
-claim_below(f"{words} all gradients in one", 1e3 * swept[best], 1e3 * swept[sizes[-1]], 0.1)
+claim.below(f"{words} one message per gradient", 1e3 * swept[best], 1e3 * swept[sizes[0]], 0.1)
+claim.below(f"{words} all gradients in one", 1e3 * swept[best], 1e3 * swept[sizes[-1]], 0.1)
 reveal("L09-3", ratio=swept[best] / computed)
 
 # %% [markdown]
@@ -255,7 +255,7 @@ each = launch(
 for way, (seconds, _) in each.items():
     print(f"{way:8} {1e3 * seconds:6.1f} ms from forward to the last average")
 ms = {way: 1e3 * seconds for way, (seconds, _) in each.items()}
-claim_below("ms with buckets, and with the flat average", ms["buckets"], ms["flat"], spread=0.05)
+claim.below("ms with buckets, and with the flat average", ms["buckets"], ms["flat"], spread=0.05)
 claim("our buckets, beside DDP", ms["buckets"], ms["ddp"], within=0.5, unit=" ms",
       because="no rank is paced here, and DDP copies in C++")  # fmt: skip
 show(compare({"flat": each["flat"][1], "buckets": each["buckets"][1]}))

@@ -27,7 +27,7 @@ import torch
 
 from helpers.draw import curves
 from helpers.grade import check
-from helpers.lesson import answer, claim_below, predict, quick, reveal, show
+from helpers.lesson import answer, claim, predict, quick, reveal, show
 from helpers.network import measured
 from helpers.ranks import find_place, launch
 from helpers.trace import Trace, in_lanes, shares
@@ -119,7 +119,7 @@ seen = {
 show(curves(seen, y="squared error"))
 ends = {name: sum(found[-8:]) / len(found[-8:]) for name, found in seen.items()}
 words = "squared error at the end of the one that reads its target, and of the other"
-claim_below(words, ends["reads its target"], ends["shifted and masked"])
+claim.below(words, ends["reads its target"], ends["shifted and masked"])
 
 # %%
 predict(

@@ -531,8 +531,8 @@ print(compete({"yours": part5.part5_training_loop} | plain))
 # - DeepSeek-V3 used 16 pipeline stages, 64-way expert parallelism over 8 nodes and ZeRO-1, on
 #   2,048 H800s ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2). It's ZeRO-1 and not
 #   3, and now you know why.
-# - The ZeRO paper counts the traffic as you did: $2\Psi$ for stages 1 and 2, $3\Psi$ for stage 3,
-#   with $\Psi$ parameters ([1910.02054](https://arxiv.org/abs/1910.02054), section 7).
+# - The ZeRO paper counts the traffic as you did: $2P$ for stages 1 and 2, $3P$ for stage 3,
+#   with $P$ parameters ([1910.02054](https://arxiv.org/abs/1910.02054), section 7).
 #
 # Go and read `FSDPParamGroup` in PyTorch's
 # `torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py`. `unshard` is your all-gather,

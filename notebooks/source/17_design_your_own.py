@@ -26,7 +26,7 @@ from helpers.cost import ModelConfig, gpt
 from helpers.draw import curves
 from helpers.draw.text import time_text
 from helpers.grade import check
-from helpers.lesson import answer, claim, claim_below, predict, quick, reveal, show
+from helpers.lesson import answer, claim, predict, quick, reveal, show
 from helpers.simulate import OutOfMemory
 
 # %% [markdown]
@@ -206,7 +206,7 @@ print(f"{len(found)} layouts fit; the search took {time.perf_counter() - begun:.
 for one in found[:4]:
     print(one)
 words = "seconds a step of the best layout, and of the first guess"
-claim_below(words, found[0].seconds, done.seconds, spread=0.2)
+claim.below(words, found[0].seconds, done.seconds, spread=0.2)
 
 # %% [markdown]
 # Look at what the best one does differently. It cuts layers into four parts only, although a node

@@ -21,7 +21,7 @@ from itertools import product
 
 from helpers.draw import compare, curves
 from helpers.grade import check
-from helpers.lesson import answer, claim_below, predict, quick, reveal, show, vary
+from helpers.lesson import answer, claim, predict, quick, reveal, show, vary
 from helpers.network import Link, TwoHosts, slow_link, why_not
 from helpers.ranks import PlaceError, discover, find_place, launch
 
@@ -253,7 +253,7 @@ lines = {name: dict(zip(x, [1e3 * s.duration for s in each], strict=True))
 lines["at least"] = dict(zip(x, bound, strict=True))
 saved = 1 - bucket_steps[2].duration / flat_steps[2].duration
 words = "where sending takes as long as backward: ms with buckets, and flat"
-claim_below(words, 1e3 * bucket_steps[2].duration, 1e3 * flat_steps[2].duration)
+claim.below(words, 1e3 * bucket_steps[2].duration, 1e3 * flat_steps[2].duration)
 title = f"Where sending takes as long as backward, buckets save {100 * saved:.0f} %"
 show(curves(lines, title, x="ms to send", y="ms a step"))
 
@@ -362,7 +362,7 @@ print(f"continues with step {begun}: steps {begun} to 7 are computed a second ti
 for step in (begun, 11):
     print(f"step {step}: loss {losses[step]:.6f}, and without a failure {unbroken[step]:.6f}")
 apart = max(abs(losses[step] - unbroken[step]) for step in range(begun, 12))
-claim_below("the losses differ by less than", apart, 1e-4)
+claim.below("the losses differ by less than", apart, 1e-4)
 folder.cleanup()
 
 # %% [markdown]

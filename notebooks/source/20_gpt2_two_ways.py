@@ -24,7 +24,7 @@ from functools import partial
 import torch
 
 from helpers.grade import check
-from helpers.lesson import answer, claim, claim_below, predict, quick, reveal, show
+from helpers.lesson import answer, claim, predict, quick, reveal, show
 from helpers.ranks import launch
 from helpers.schedules import gpipe
 from helpers.trace import Recorder
@@ -205,11 +205,11 @@ print(f"mean over tokens:  {sum(t for t, _ in sums) / sum(c for _, c in sums):.4
 reveal("L20-3")
 
 # %% [markdown]
-# The program of this lesson does it right. With $L_r$ the sum of the losses of rank $r$, $n_r$ its
-# number of tokens, and $R$ ranks, each rank calls backward on
+# The program of this lesson does it right. With $L_r$ the sum of the losses of rank $r$, $t_r$ its
+# number of tokens, and $n$ ranks, each rank calls backward on
 #
-# $$\frac{R\,L_r}{\sum_s n_s}, \qquad\text{so the mean over the ranks is}\quad \frac{1}{R}\sum_r
-# \frac{R\,L_r}{\sum_s n_s} = \frac{\sum_r L_r}{\sum_s n_s}.$$
+# $$\frac{n\,L_r}{\sum_s t_s}, \qquad\text{so the mean over the ranks is}\quad \frac{1}{n}\sum_r
+# \frac{n\,L_r}{\sum_s t_s} = \frac{\sum_r L_r}{\sum_s t_s}.$$
 #
 # It costs one more message in each step, with the number of tokens of all ranks. The same idea
 # helps if one rank has one batch more than the others. The others continue with a loss of zero
@@ -312,7 +312,7 @@ for loss in losses:
 pairs = zip(whole.parameters(), split.parameters(), strict=True)
 print(f"losses {losses[0]:.6f} and {losses[1]:.6f}")
 apart = max((p.grad - q.grad).abs().max().item() for p, q in pairs)
-claim_below("largest difference of a gradient", apart, 1e-4)
+claim.below("largest difference of a gradient", apart, 1e-4)
 
 # %% [markdown]
 # The gradients are the same, so the pipeline must learn the same. Here is one epoch, on the
