@@ -73,16 +73,20 @@ class Choices(anywidget.AnyWidget):
     choices = traitlets.List().tag(sync=True)
     chosen = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, question_id: str, question: str, choices: Sequence[str]):
-        self._id = question_id
-        lettered = [list(pair) for pair in zip(ascii_uppercase, choices, strict=False)]
-        before = noted("predictions").get(question_id, {}).get("chosen", "")
-        super().__init__(question=question, choices=lettered, chosen=before or "")
+    def __init__(self, question_id: str, question: str, choices: Sequence[str], keys: str):
+        """keys: of the choices, in the order in which they are shown: "CAB"."""
+        self._id, self._keys = question_id, keys
+        texts = [choices[ascii_uppercase.index(key)] for key in keys]
+        lettered = [list(pair) for pair in zip(ascii_uppercase, texts, strict=False)]
+        before = noted("predictions").get(question_id, {}).get("chosen") or ""
+        chosen = ascii_uppercase[keys.index(before)] if before and before in keys else ""
+        super().__init__(question=question, choices=lettered, chosen=chosen)
 
     @traitlets.observe("chosen")
     def _remember(self, change: dict) -> None:
-        if change["new"] in ascii_uppercase[: len(self.choices)] and change["new"]:
-            note_prediction(self._id, change["new"])
+        letters = ascii_uppercase[: len(self._keys)]
+        if change["new"] and change["new"] in letters:
+            note_prediction(self._id, self._keys[letters.index(change["new"])])
 
     def __repr__(self) -> str:
         rows = [f"  {letter}) {text}" for letter, text in self.choices]

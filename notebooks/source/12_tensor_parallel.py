@@ -137,9 +137,9 @@ reveal("L12-2")
 #
 # ## How much does it save?
 #
-# Let's count what each of $P$ ranks sends for one MLP, in a ring, in units of $\frac{P-1}{P}$ times
+# Let's count what each of $n$ ranks sends for one MLP, in a ring, in units of $\frac{n-1}{n}$ times
 # the $s \times d$ numbers of $X$ ($s$ positions with $d$ features). An all-gather or reduce-scatter
-# of $n$ numbers counts $n$, and an all-reduce $2n$:
+# of $k$ numbers counts $k$, and an all-reduce $2k$:
 #
 # | | hidden forward | output forward | hidden backward | input backward | sum |
 # |---|---|---|---|---|---|
@@ -281,7 +281,7 @@ parts = [weights for _, weights, _ in two]
 joined, right_ones = join(parts, blocks), whole.state_dict()
 far = max((joined[name] - right_ones[name]).abs().max().item() for name in right_ones)
 numbers = [sum(w.numel() for w in weights.values()) for weights in (*parts, right_ones)]
-claim(far < 1e-4, f"largest difference of a weight after the training: {far:.0e}")
+claim.below("largest difference of a weight after the training", far, 1e-4)
 print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:,}")
 
 # %% [markdown]
@@ -437,7 +437,7 @@ def loss_in_parts():
 # %%
 put, away = launch(loss_in_parts, ranks=2, quiet=True)[0]
 print(f"all-reduces of {put} numbers: {sum(put):,}; the logits are {3 * 128 * 4096:,}")
-claim(away < 1e-5, f"The loss is {away:.0e} away from torch's.")
+claim.below("the loss is away from torch's by less than", away, 1e-5)
 reveal("L12-7")
 
 # %% [markdown]
@@ -569,7 +569,7 @@ def shared(ranks, over):
 vary(shared, ranks=(8, 2, 4, 16, 32, 64), over=("NVLink", "a network card"))
 
 # %% [markdown]
-# The volume $2\frac{P-1}{P}\,s\,d$ of an all-reduce hardly depends on $P$, so each further rank
+# The volume $2\frac{n-1}{n}\,s\,d$ of an all-reduce hardly depends on $n$, so each further rank
 # saves computing but no communication. Tensor parallelism is therefore used inside an **NVLink
 # domain**, the group of GPUs that the fast links connect, and pipelines and data parallelism go
 # between domains. For years that domain was one machine with 8 GPUs. In a GB200 NVL72 it's a rack
