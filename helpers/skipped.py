@@ -97,6 +97,7 @@ def first_line(node: FUNCTIONS | ast.ClassDef) -> int:
 def install() -> None:
     """Let references take the place of skipped tasks here: loaded, to be loaded, and running."""
     watch_imports()
+    sys.modules["helpers"].code_in_place_of = code_in_place_of
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None)
         loading = getattr(getattr(module, "__spec__", None), "_initializing", False)
@@ -213,6 +214,11 @@ def code_of(path: str | Path) -> types.CodeType:
     except SyntaxError:
         pass  # compiling it says where
     return compile(text, str(path), "exec", dont_inherit=True)
+
+
+def code_in_place_of(script: str | Path) -> types.CodeType | None:
+    """Return a script's code with the references in it; None if no task of it is skipped."""
+    return code_of(script) if replacements(script) else None
 
 
 def main() -> None:

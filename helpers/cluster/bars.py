@@ -15,7 +15,8 @@ from helpers.draw.style import (
     YELLOW,
     ink_on,
 )
-from helpers.draw.text import bytes_text, listed, percent, time_text, width_of
+from helpers.draw.text import width_of
+from helpers.words import bytes_text, listed, percent, time_text
 
 COLOURS = (BLUE, ORANGE, GREEN, SKY, VERMILLION, PURPLE, YELLOW, LIGHT_GREY, "#7F858D")
 BAR, GAP = 26, 12

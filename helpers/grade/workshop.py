@@ -22,6 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from helpers.draw import who_waits
 from helpers.grade.limits import Limits, hold_resources
 from helpers.grade.look import look_at
 from helpers.grade.parcel import ParcelError, pack, unpack
@@ -31,7 +32,7 @@ from helpers.grade.task import ROOT, Task, WorkFailed, load_module, read_task
 from helpers.ranks.protocol import receive_bytes, send_bytes
 
 LIBRARIES = ("numpy", "torch.distributed", "psutil", "cloudpickle", "helpers.hang.monitor")
-LIBRARIES += ("helpers.ranks", "helpers.ranks.connect", "helpers.ranks.worker", "helpers.oracle")
+LIBRARIES += ("helpers.ranks.start", "helpers.ranks.worker", "helpers.oracle")
 # What work imports from the lab: imported here once, and not by each rank of each check.
 LIBRARIES += ("helpers.grid", "helpers.parallel", "helpers.pipeline", "helpers.ranks.script")
 LIBRARIES += ("helpers.trace", "simplellm.dataloaders", "simplellm.llama", "simplellm.models")
@@ -226,8 +227,9 @@ def _in_our_words(failure: Any) -> dict:
     sentence = failure.sentence
     details = "\n".join(part for part in (failure.details, failure.traceback) if part)
     found = {"kind": "crash", "sentence": sentence, "details": details}
-    if failure.picture:
-        found |= {"picture": failure.picture.svg(), "alt": failure.picture.alt}
+    if failure.waits:
+        picture = who_waits(failure.waits)
+        found |= {"picture": picture.svg(), "alt": picture.alt}
     if failure.rank is None:
         lines = [line.strip() for line in failure.details.splitlines()]
         cures = [line.removeprefix("Cure: ") for line in lines if line.startswith("Cure: ")]

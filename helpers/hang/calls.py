@@ -12,7 +12,7 @@ from typing import Any
 from helpers.hang.log import Log
 from helpers.hang.operation import LOCAL, NEW_GROUP, RECEIVES, SENDS, Operation
 from helpers.hang.places import Frame
-from helpers.waits.explain import names
+from helpers.words import names
 
 
 @dataclass(frozen=True)

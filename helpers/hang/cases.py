@@ -11,7 +11,7 @@ from helpers.hang.match import group_cure
 from helpers.hang.operation import NEW_GROUP, Operation
 from helpers.hang.wait_for_graph import NATIVE, GlobalSnapshot
 from helpers.waits import Deadlock, Wait
-from helpers.waits.explain import capital, names
+from helpers.words import capital, names
 
 Told = tuple[str, str] | None  # what happened, and the cure
 

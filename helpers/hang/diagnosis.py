@@ -1,14 +1,13 @@
-"""From a snapshot of all ranks to what a student reads: sentence, cure, rows and picture."""
+"""From a snapshot of all ranks to what a student reads: sentence, cure, rows and waits."""
 
 from dataclasses import dataclass
 
-from helpers.draw import Picture
 from helpers.hang.cases import CASES
 from helpers.hang.log import Standing, ThreadStanding
 from helpers.hang.places import Where, locate
 from helpers.hang.wait_for_graph import GlobalSnapshot
-from helpers.waits import Wait, picture
-from helpers.waits.explain import capital, names
+from helpers.waits import Wait, WaitGraph
+from helpers.words import capital, names
 
 
 @dataclass(frozen=True)
@@ -16,15 +15,15 @@ class Diagnosis:
     """What happened to ranks that have stopped moving, and the cure.
 
     certain: nothing that any rank can still do will end it.
-    sentence: what happened. cure: what to do. rows: where each rank stands. picture: who waits
-    for whom, or None if no rank waits.
+    sentence: what happened. cure: what to do. rows: where each rank stands. waits: who waits for
+    whom, or None if no rank waits.
     """
 
     certain: bool
     sentence: str
     cure: str
     rows: str
-    picture: Picture | None
+    waits: WaitGraph | None
 
     @property
     def details(self) -> str:
@@ -44,7 +43,7 @@ def diagnose(snapshot: GlobalSnapshot) -> Diagnosis:
         sentence, cure = next(told for case in CASES if (told := case(snapshot, deadlock)))
     else:
         sentence, cure = _slow(snapshot, waits)
-    return Diagnosis(certain, sentence, cure, rows(snapshot), picture_of(snapshot, waits, sentence))
+    return Diagnosis(certain, sentence, cure, rows(snapshot), _graph(snapshot, waits, sentence))
 
 
 def _slow(snapshot: GlobalSnapshot, waits: list[Wait]) -> tuple[str, str]:
@@ -94,8 +93,8 @@ def _place(standing: Standing | ThreadStanding) -> Where:
     return locate([standing.since] if standing.waiting else standing.frames)
 
 
-def picture_of(snapshot: GlobalSnapshot, waits: list[Wait], sentence: str) -> Picture | None:
-    """Return a picture of who waits for whom, or None if no rank waits."""
+def _graph(snapshot: GlobalSnapshot, waits: list[Wait], sentence: str) -> WaitGraph | None:
+    """Return who waits for whom, titled with the sentence, or None if no rank waits."""
     if not waits:
         return None
     working = set(snapshot.standings) - {wait.who for wait in waits}
@@ -105,4 +104,5 @@ def picture_of(snapshot: GlobalSnapshot, waits: list[Wait], sentence: str) -> Pi
         phrase = _place(standing).phrase.removeprefix(" at ")
         doing = _doing(standing)
         others[rank] = f"{doing}, {phrase}" if phrase else doing
-    return picture(waits, snapshot.ended, others, title=capital(sentence.split(". ")[0]))
+    title = capital(sentence.split(". ")[0])
+    return WaitGraph(tuple(waits), tuple(snapshot.ended), others, title)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from helpers.hang.operation import LOCAL, NEW_GROUP, Operation
-from helpers.waits.explain import capital, names
+from helpers.words import capital, names
 
 NEW_GROUP_CURE = (
     "every rank must call dist.new_group, with the same ranks and in the same order, also the "

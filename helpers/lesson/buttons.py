@@ -6,7 +6,8 @@ from string import ascii_uppercase
 import anywidget
 import traitlets
 
-from helpers.grade.record import note_prediction, noted
+from helpers.grade.record import note_prediction
+from helpers.record import noted
 
 
 class Choices(anywidget.AnyWidget):

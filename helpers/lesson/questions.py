@@ -4,10 +4,11 @@ import sys
 from html import escape
 from string import ascii_uppercase
 
-from helpers.grade.record import note_prediction, noted
+from helpers.grade.record import note_prediction
 from helpers.lesson.asked import ID, Prediction, asked, with_values
 from helpers.lesson.shown import PREDICT, REVEAL, Shown, put, static
 from helpers.ranks.pool import in_notebook
+from helpers.record import noted
 
 MOST = 5
 BOX = "border: 1px solid #0072B2; border-left: 6px solid #0072B2; padding: 8px 14px"

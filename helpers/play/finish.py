@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from helpers.draw.text import listed
 from helpers.play.board import KEPT, ROUNDING, Board, Level
 from helpers.schedules import Action, Schedule, needs, user_of
 from helpers.search import rivals, search
 from helpers.simulate import Simulated
+from helpers.words import listed
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from helpers.hang.notes import KEY, Notes, text
-from helpers.ranks.broken import tell_broken_messages
-from helpers.ranks.environment import Place, usable_cores
+from helpers.ranks.place import Place, usable_cores
 from helpers.ranks.store import (
     SAY_AFTER_S,
     ConnectError,
@@ -26,8 +25,7 @@ from helpers.ranks.store import (
     open_store,
     store_of_this_attempt,
 )
-from helpers.ranks.watch import the_watch
-from helpers.waits.explain import names
+from helpers.words import names
 
 if TYPE_CHECKING:
     import torch
@@ -121,15 +119,17 @@ def connect(
         )
     if checked is None:
         checked = os.environ.get("LAB_CHECKED") == "1"
-    alone = "LAB_RANK" not in os.environ  # else our launcher has begun all this, and watches
     checked = checked and choice.backend == "gloo"
     if checked:
         from helpers.hang.monitor import the_monitor
 
-        if alone:
+        if _alone():
             the_monitor().begin(place.rank)
         the_monitor().check(dist.distributed_c10d._get_default_store(), timeout)
-    if alone and place.world_size > 1:
+    if _alone() and place.world_size > 1:
+        from helpers.ranks.broken import tell_broken_messages
+        from helpers.ranks.watch import the_watch
+
         the_watch().begin(place.rank, gpus == 0, the_monitor().log if checked else None)
         tell_broken_messages(place.rank)
     if place.rank == 0 and not quiet:
@@ -150,9 +150,17 @@ def disconnect() -> None:
     """Leave the process group, if this process is in one."""
     import torch.distributed as dist
 
-    the_watch().end()
+    if _alone():
+        from helpers.ranks.watch import the_watch
+
+        the_watch().end()
     if dist.is_initialized():
         dist.destroy_process_group()
+
+
+def _alone() -> bool:
+    """Return whether no launcher of ours watches this rank, so that it has to watch itself."""
+    return "LAB_RANK" not in os.environ
 
 
 def _check_ranks_agree(notes: Notes, place: Place, choice: BackendChoice, timeout: float) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from helpers.hang.notes import KEY, Notes
-from helpers.ranks.environment import Place
+from helpers.ranks.place import Place
 
 SAY_AFTER_S = 3.0  # after this long a waiting rank says which one it waits for
 HERE = "127.0.0.1"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from helpers.hang.notes import KEY
-from helpers.ranks.environment import Place, free_port
+from helpers.ranks.environment import free_port
 from helpers.ranks.failure import (
     Failure,
     LaunchReport,
@@ -21,6 +21,7 @@ from helpers.ranks.failure import (
     unreadable,
 )
 from helpers.ranks.output import Output
+from helpers.ranks.place import Place
 from helpers.ranks.pool import RankProcess, in_notebook, rank_defaults, the_pool
 from helpers.ranks.protocol import Call, News, RankContext, Script
 from helpers.ranks.store import HERE

@@ -20,12 +20,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from helpers.ranks import protocol
-from helpers.ranks.failure import LONGEST_TRACEBACK, shorten, text_of
 from helpers.ranks.protocol import Call, RankContext, Script
 from helpers.ranks.store import HERE, keep_to_loopback, serve_store
+from helpers.words import shorten, text_of
 
 CONNECT_S = 120.0  # how long the ranks may take to connect
 LARGEST = 1 << 29  # bytes of the largest result that can be sent back
+LONGEST_TRACEBACK = 50_000  # characters
 
 Tell = Callable[[dict], None]
 # Python's own helper processes, which only wait for their parent.

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from helpers.draw.text import bytes_text, percent, time_text
 from helpers.schedules import (
     Action,
     Schedule,
@@ -23,6 +22,7 @@ from helpers.schedules import (
 from helpers.schedules.builders import checked, checked_sizes
 from helpers.search.greedy import Style, greedy_walk
 from helpers.simulate import Costs, OutOfMemory, Simulated, simulate
+from helpers.words import bytes_text, percent, time_text
 
 GOALS = ("step", "span")
 TIMES = ("forward", "input_grad", "weight_grad")

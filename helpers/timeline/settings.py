@@ -7,7 +7,6 @@ import math
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 
-from helpers.draw.text import listed, percent, time_text
 from helpers.schedules import (
     Schedule,
     breadth_first,
@@ -25,6 +24,7 @@ from helpers.schedules import (
 from helpers.simulate import Costs, Simulated, simulate
 from helpers.timeline.simulated import simulated_table
 from helpers.timeline.table import Panel, pack
+from helpers.words import listed, percent, time_text
 
 MS, MB, GB = 1e-3, 1e6, 1e9
 SCHEDULES = {

@@ -188,7 +188,7 @@ def test_a_process_that_does_not_start_is_not_the_works_fault(small, monkeypatch
     ],
 )  # fmt: skip
 def test_a_failure_of_ranks_in_the_words_of_a_verdict(sentence, rank, details, kind, words):
-    failure = {"sentence": sentence, "rank": rank, "details": details, "picture": None}
+    failure = {"sentence": sentence, "rank": rank, "details": details, "waits": None}
     found = _in_our_words(SimpleNamespace(**failure, traceback="Traceback …"))
     assert (found["kind"], found["sentence"]) == (kind, words)
     assert "Traceback …" in found["details"]

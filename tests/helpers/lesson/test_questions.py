@@ -5,11 +5,12 @@ import io
 import pytest
 import traitlets
 
-from helpers.grade.record import note_prediction, noted
+from helpers.grade.record import note_prediction
 from helpers.lesson import claim, predict, questions, quick, reveal
 from helpers.lesson.asked import Number, Prediction, UnknownQuestion, asked
 from helpers.lesson.buttons import Choices
 from helpers.lesson.questions import listed, revealed
+from helpers.record import noted
 
 TRUTH = Prediction(
     right=lambda ratio: "B" if ratio > 2 else "A",

@@ -4,17 +4,15 @@ import linecache
 
 import pytest
 
-from helpers.hang import Standing
+from helpers.hang.log import Standing
 from helpers.hang.places import CELLS, locate
 from helpers.ranks.failure import (
-    LONGEST,
     RankState,
     first_failure,
     only_echoes,
-    say_seconds,
     stopped,
-    text_of,
 )
+from helpers.words import LONGEST, say_seconds, text_of
 
 FRAMES = [("/usr/lib/python3/runpy.py", 3, "run"), ("<cell>", 2, "train")]
 

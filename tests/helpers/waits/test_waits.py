@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from helpers.waits import Wait, find_deadlock, picture, sentence
+from helpers.draw import who_waits
+from helpers.waits import Wait, WaitGraph, find_deadlock, sentence
 
 
 def wait(who, *needs, any_of=False):
@@ -80,7 +81,8 @@ def test_against_trying_it_out():
 
 
 def test_the_picture_says_it_all_in_words_too():
-    drawn = picture([wait(0, 1), wait(1, 0), wait(3, 0)], ended={2}, others={4: "is at work"})
+    waits = (wait(0, 1), wait(1, 0), wait(3, 0))
+    drawn = who_waits(WaitGraph(waits, (2,), {4: "is at work"}))
     assert drawn.title == "Deadlock: ranks 0 and 1 wait for each other in a circle"
     assert "rank 3 sends to rank 0 line 3, and waits for rank 0" in drawn.alt
     svg = drawn.svg()
@@ -90,7 +92,7 @@ def test_the_picture_says_it_all_in_words_too():
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_picture_of_a_wait_for_one_that_has_ended(theme):
-    drawn = picture([wait(1, 0)], ended={0}, theme=theme)
+    drawn = who_waits(WaitGraph((wait(1, 0),), (0,)), theme)
     assert drawn.title == "rank 1 waits for rank 0, which has ended"
     assert drawn.png().startswith(b"\x89PNG")
 

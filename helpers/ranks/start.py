@@ -18,8 +18,8 @@ from typing import Any
 from helpers.files import as_path
 from helpers.hang.places import CELLS
 from helpers.ranks.connect import require_backend
-from helpers.ranks.environment import usable_cores
 from helpers.ranks.failure import Failure, LaunchReport, RankFailed
+from helpers.ranks.place import usable_cores
 from helpers.ranks.pool import in_notebook, the_shell
 from helpers.ranks.protocol import Call, RankContext, Script
 from helpers.ranks.supervisor import run_job
@@ -135,13 +135,13 @@ def run_script(
 
 
 def raise_failure(failure: Failure | None) -> None:
-    """Raise RankFailed if there is a failure; in a notebook, display its picture first."""
+    """Raise RankFailed if there is a failure; in a notebook, display who waited for whom first."""
     if failure is None:
         return
-    if failure.picture and in_notebook():
+    if failure.waits and in_notebook():
         from IPython.display import display
 
-        display(failure.picture)
+        display(failure.waits)
     raise RankFailed(failure)
 
 
