@@ -94,14 +94,7 @@ class Lab:
             report = launch(
                 observe,
                 ranks,
-                (
-                    str(path),
-                    str(self._tasks),
-                    works,
-                    str(lab) if lab.exists() else "",
-                    cases,
-                    place,
-                ),
+                (str(path), str(self._tasks), works, around, cases, place),
                 backend="gloo",
                 timeout=max(SECONDS, found.task.seconds),
                 on_error="report",
