@@ -88,18 +88,12 @@ class Submission:
     def observe(self, found: TaskFile, cases: list, limits: Limits) -> Seen:
         """Run the work on every case; return what was observed. Raises WorkFailed and CopyError."""
         with self._copied(found.task) as (work, lab):
-            return self.observe_in(found, [work], lab, cases, limits)[0]
-
-    def observe_in(
-        self, found: TaskFile, works: list[str], lab: str, cases: list, limits: Limits
-    ) -> list[Seen]:
-        """Run what lies in several folders on every case, one after the other on the same ranks."""
-        said = self._ask(found, works, lab, cases, limits)
+            said = self._ask(found, work, lab, cases, limits)
         printed = "".join(
             text if text.endswith("\n") else f"{text}\n" for text in said.get("texts", ()) if text
         )
-        if len(said.get("results", ())) == len(works):
-            return [Seen(observed, printed) for observed in said["results"]]
+        if "results" in said:
+            return Seen(said["results"], printed)
         kind = said.get("kind") if said.get("kind") in KINDS else "crash"
         sentence = said.get("sentence", "what came back isn't a result")
         picture = (said["picture"], said.get("alt", "")) if "picture" in said else ()
@@ -146,14 +140,14 @@ class Submission:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _ask(self, found: TaskFile, works: list[str], lab: str, cases: list, limits: Limits):
+    def _ask(self, found: TaskFile, work: str, lab: str, cases: list, limits: Limits):
         """The answer to a job. A workshop that didn't end it as it should serves no other."""
         self._jobs += 1
         self.begin()
         path = self._place / f"{found.path.stem}.py"
         path.write_text(found.shown(), encoding="utf-8")
         job = {"number": self._jobs, "task": str(path), "tasks": str(self.tasks)}
-        job |= {"works": works, "lab": lab, "cases": cases}
+        job |= {"work": work, "lab": lab, "cases": cases}
         job |= {"seconds": limits.seconds, "gigabytes": limits.gigabytes}
         try:
             said, sound = self._workshop.do(job, limits)

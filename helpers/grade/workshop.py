@@ -47,14 +47,14 @@ class Job:
 
     number: of this job in its workshop. task: the file with the task's facts and `observe`.
     tasks: the folder that it is from, which the work must not read.
-    works: the folders that hold copied work, one submission's or several mutants of a solution.
+    work: the folder that holds the copied work.
     lab: a folder with copies of labs, from which is imported first, or "".
     """
 
     number: int
     task: str
     tasks: str
-    works: list[str]
+    work: str
     lab: str
     cases: list
     seconds: float
@@ -140,8 +140,7 @@ def answer(job: Job) -> bytes:
     """Do a job; the parcel that says how it went."""
     try:
         found = read_task(Path(job.task))
-        for work in job.works:
-            look_at(Path(work, found.task.file), found.task)
+        look_at(Path(job.work, found.task.file), found.task)
         return _run(job, found.task, found.path)
     except WorkFailed as failed:
         return pack({"kind": failed.kind, "sentence": failed.sentence})
@@ -157,12 +156,11 @@ def _run(job: Job, task: Task, path: Path) -> bytes:
     from helpers.ranks.pool import the_pool
 
     if CAN_FORK:
-        the_pool().fork_from_here()
-    files = [str(Path(work, task.file)) for work in job.works]
+        the_pool().fork_now(max(1, task.ranks))
     report = launch(
         observe,
         ranks=max(1, task.ranks),
-        args=(str(path), job.tasks, files, job.lab, job.cases),
+        args=(str(path), job.tasks, [str(Path(job.work, task.file))], job.lab, job.cases),
         backend="gloo",
         timeout=job.seconds,
         on_error="report",
@@ -171,18 +169,18 @@ def _run(job: Job, task: Task, path: Path) -> bytes:
     texts = [text[-(1 << 16) :] for text in report.texts]
     if report.failure is not None:
         return pack({**_in_our_words(report.failure), "texts": texts})
-    number = len(job.works) * len(job.cases)
-    if not all(isinstance(r, list) and len(r) == number for r in report.results):
+    if not all(isinstance(r, list) and len(r) == len(job.cases) for r in report.results):
         return pack({"kind": "crash", "sentence": "a rank ended without a result", "texts": texts})
-    observed = [list(r) if task.ranks else r[0] for r in zip(*report.results, strict=True)]
-    each = len(job.cases)
-    results = [observed[n * each : (n + 1) * each] for n in range(len(job.works))]
+    results = [list(r) if task.ranks else r[0] for r in zip(*report.results, strict=True)]
     return pack({"results": results, "texts": texts})
 
 
-def observe(task_path: str, tasks: str, files: list[str], lab: str, cases: list) -> list[Any]:
+def observe(
+    task_path: str, tasks: str, files: list[str], lab: str, cases: list, folder: str = "."
+) -> list[Any]:
     """On a rank: import the task and each work; what `observe` of the task returns for each case,
-    for one file after the other."""
+    for one file after the other. folder: where it runs."""
+    os.chdir(folder)
     _hide_tasks(str(ROOT / "tasks"), tasks)
     if lab:
         sys.path[:0] = map(str, Path(lab).iterdir())  # labs with names of their own: gpt2
