@@ -42,12 +42,6 @@ return torch.nn.functional.cross_entropy(torch.cat(out, 1), targets)
 
 PROGRAMS = (
     Program(
-        "TP-1",
-        "data-parallel major",
-        {"rank // mp_size": "rank % dp_size"},
-        says="the copy of a rank is rank // mp_size",
-    ),
-    Program(
         "TP-2",
         "data-parallel major",
         {"rank % mp_size, rank // mp_size": "rank // dp_size, rank % dp_size"},
@@ -64,33 +58,6 @@ PROGRAMS = (
         "rank 0 alone",
         {"mp_comm.Allgather": "mp_comm.Get_rank() == 0 and mp_comm.Allgather"},
         says="a rank waits in a collective that another one never calls",
-    ),
-    Program(
-        "TP-4",
-        "mean",
-        {"return total": "return (total / mp_size).astype(out.dtype)"},
-        says="this is the mean of the terms",
-    ),
-    Program(
-        "TP-4",
-        "the gradient of the input summed",
-        {
-            "return grad_x": (
-                "total = np.empty(grad_x.shape, grad_x.dtype)\n"
-                "mp_comm.Allreduce(np.ascontiguousarray(grad_x), total)\n"
-                "return total"
-            )
-        },
-        says="Allreduce is not needed",
-    ),
-    Program(
-        "TP-4",
-        "gathered and added",
-        {
-            "np.empty(out.shape": "np.empty((mp_size, *out.shape)",
-            "Allreduce": "Allgather",
-            "return total": "return total.sum(axis=0)",
-        },
     ),
     Program(
         "TP-5",
