@@ -6,6 +6,9 @@ solution stands in. Those of a lab stand in closed_forms/.
 """
 
 import ast
+import gc
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -89,6 +92,32 @@ def test_the_work_and_the_students_see_how_they_are_observed_and_nothing_else(ta
     exec(compile(shown, str(path), "exec"), scope)  # it's whole
     assert scope["TASK"].id == task_id and callable(scope["observe"])
     assert not {"MUTANTS", "cases", "stopped", "explain"} & scope.keys()
+
+
+def test_the_judge_and_the_reference_may_ask_for_it_at_once():
+    """What a thread collects in the middle of a parse may let another thread begin one."""
+    text = load_task("TP-6").path.read_text(encoding="utf-8")
+    before = gc.get_threshold(), sys.getswitchinterval()
+
+    class Circle:
+        def __init__(self):
+            self.itself = self
+
+        def __del__(self):
+            sum(range(9999))
+
+    def ask(_):
+        Circle()
+        return shown_part(text)
+
+    gc.set_threshold(50)
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert len(set(pool.map(ask, range(240)))) == 1
+    finally:
+        gc.set_threshold(*before[0])
+        sys.setswitchinterval(before[1])
 
 
 def test_a_reference_that_is_broken_turns_red(monkeypatch, lab):
