@@ -47,7 +47,8 @@ def observe(module, case):
             logits, case["targets"].clone(), dist.get_rank() * logits.shape[-1]
         )
         if not isinstance(loss, torch.Tensor) or loss.dim():
-            return f"the loss must be a tensor with one number, and is {loss!r}"[:200]
+            its = getattr(loss, "shape", type(loss).__name__)
+            return f"the loss must be a tensor with one number, and is: {its}"
         if loss.requires_grad:
             loss.backward()
     return {
