@@ -51,8 +51,11 @@ def observe(module, case):
 
 
 def cases(seed):
-    """The dimensions are never alike, and are divided by every mp_size."""
+    """All four layers on one grid, and other grids; the dimensions are never alike, and are divided
+    by every mp_size."""
     in_dim, out_dim = (12 * n for n in random.Random(seed).sample(range(2, 40), 2))
+    grids = [(2, 3)] * 4 + [(3, 2), (6, 1), (1, 6)]
+    layers = [(False, True), (True, False), (False, False), (True, True)]
     return [
         {
             "mp_size": mp,
@@ -62,8 +65,7 @@ def cases(seed):
             "in_dim": in_dim,
             "out_dim": out_dim,
         }
-        for mp, dp in ((2, 3), (3, 2), (6, 1), (1, 6))
-        for is_fc1, megatron in ((True, False), (False, False), (True, True), (False, True))
+        for (mp, dp), (is_fc1, megatron) in zip(grids, layers * 2, strict=False)
     ]
 
 
