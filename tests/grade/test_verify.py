@@ -49,6 +49,7 @@ def test_alike(one, other):
         (1, True, "True in place of 1"), (None, 0, "0 in place of None"), ("1", 1, "1 in place"),
         (0.0, NAN, "nan in place of 0"), ([1, 2], [1], "1 entries in place of 2"),
         ([1, 2], 3, "3 in place of a list of 2"), ({"a": 1}, [1], "in place of a dict"),
+        ([{"a": 1}], ["return a dict"], "number 0: return a dict"),
         ({"a": 1}, {}, "a: is missing"), ({}, {"a": 1}, "a: should not be there"),
         ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}, "a, number 1, b: 3 in place of 2"),
         (T([-math.inf, 1.0]), T([-math.inf, 2.0]), "2 in place of 1 at (1,)"),
