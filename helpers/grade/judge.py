@@ -116,6 +116,8 @@ def _of_failed(failed: WorkFailed, truth) -> dict:
     sentence = failed.sentence
     if failed.kind in ("crash", "time-out") and hasattr(truth, "stopped"):
         sentence = truth.stopped(sentence) or sentence
+    if failed.waits and hasattr(truth, "stuck"):
+        sentence = truth.stuck(failed.waits) or sentence
     picture = tuple(cut(text, 2_000) if n else text for n, text in enumerate(failed.picture))
     return {
         "kind": failed.kind,

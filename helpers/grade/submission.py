@@ -39,7 +39,7 @@ NEEDED = (
     "COMSPEC PATHEXT NUMBER_OF_PROCESSORS DYLD_LIBRARY_PATH PYTHONDONTWRITEBYTECODE"
 ).split()
 # What may stand in an answer, and of what kind it is.
-ANSWER = {"results": list, "texts": list, "ended": int, "status": int}
+ANSWER = {"results": list, "texts": list, "waits": tuple, "ended": int, "status": int}
 ANSWER |= dict.fromkeys("kind sentence details picture alt user".split(), str)
 
 
@@ -104,7 +104,7 @@ class Submission:
         sentence = said.get("sentence", "what came back isn't a result")
         picture = (said["picture"], said.get("alt", "")) if "picture" in said else ()
         details = said.get("details", "")
-        raise WorkFailed(kind, sentence, details, picture, printed)
+        raise WorkFailed(kind, sentence, details, picture, printed, said.get("waits", ()))
 
     def held(self, limits: Limits) -> Held:
         """Which limits hold here, and which don't."""
@@ -283,7 +283,17 @@ def read_answer(data: bytes) -> dict:
             raise ParcelError(f"what came back isn't a result ({name})")
     if not all(isinstance(text, str) for text in said.get("texts", ())):
         raise ParcelError("what came back isn't a result (texts)")
+    if not all(map(_is_wait, said.get("waits", ()))):
+        raise ParcelError("what came back isn't a result (waits)")
     return said
+
+
+def _is_wait(value: Any) -> bool:
+    """Whether it's (rank, operation, peer or None)."""
+    match value:
+        case (int(), str(), int() | None):
+            return True
+    return False
 
 
 def _group_of(user: str) -> int:

@@ -29,7 +29,7 @@ class WorkFailed(Exception):
     "crash" or "check" (it isn't the work's mistake).
     sentence: what happened, with rank and line; details: Python's own words, for a person.
     picture: the SVG and the words of a picture of what went wrong, where there is one.
-    printed: as in a verdict.
+    printed: as in a verdict. waits: (rank, operation, peer) for each rank that waited, in a hang.
     """
 
     def __init__(
@@ -39,10 +39,11 @@ class WorkFailed(Exception):
         details: str = "",
         picture: tuple = (),
         printed: str = "",
+        waits: tuple = (),
     ):
         super().__init__(sentence)
         self.kind, self.sentence, self.details, self.picture = kind, sentence, details, picture
-        self.printed = printed
+        self.printed, self.waits = printed, waits
 
 
 class TaskError(ValueError):

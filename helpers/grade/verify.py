@@ -14,11 +14,14 @@ and, only where the task needs it,
                          right (an order, a program), it stands without `truth`: None is right
     agrees(case, seen)   whether an observation is right, where neither of the two says it alone
     stopped(sentence)    another sentence for work that raised an error, or None
+    stuck(waits)         another for work that hung, or None; waits: (rank, operation, its peer) of
+                         each rank that waited: (2, "recv", 3)
     passed(cases, seen)  what a pass says, a score for example
     TOLERANCE            relative; without it 1e-5 for float32, 1e-9 for float64 and Python's floats
 
 An observation is plain data: dicts, lists, tuples, numbers, text, tensors and arrays. The keys of
-dicts are words of the sentence that says where two observations differ.
+dicts are words of the sentence that says where two observations differ. What stands below a key
+that begins with "_" is not compared: it's there for `explain`.
 """
 
 import functools
@@ -125,6 +128,8 @@ def differences(
             yield _at(place, f"{short(seen)} in place of a dict")
             return
         for key, value in expected.items():
+            if str(key).startswith("_"):
+                continue
             if key in seen:
                 yield from differences(value, seen[key], tolerance, (*place, str(key)))
             else:
@@ -243,8 +248,9 @@ def _equal(expected: Any, seen: Any, tolerance: float | None) -> bool:
 def _numbers(expected: Any, seen: Any) -> Iterator[tuple[float, float] | None]:
     """Pairs of all numbers of two observations; None where they aren't alike in shape."""
     if isinstance(expected, dict) and isinstance(seen, dict) and expected.keys() == seen.keys():
-        for key, value in expected.items():
-            yield from _numbers(value, seen[key])
+        for key in expected:
+            if not str(key).startswith("_"):
+                yield from _numbers(expected[key], seen[key])
     elif isinstance(expected, list | tuple) and isinstance(seen, list | tuple):
         if len(expected) != len(seen):
             yield None

@@ -225,7 +225,7 @@ def _in_our_words(failure: Any) -> dict:
     """A failure of the ranks in the words of a verdict."""
     sentence = failure.sentence
     details = "\n".join(part for part in (failure.details, failure.traceback) if part)
-    found = {"kind": "crash", "sentence": sentence, "details": details}
+    found = {"kind": "crash", "sentence": sentence, "details": details, "waits": failure.waits}
     if failure.picture:
         found |= {"picture": failure.picture.svg(), "alt": failure.picture.alt}
     if failure.rank is None:

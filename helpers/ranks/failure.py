@@ -42,7 +42,8 @@ class Failure:
     sentence: what happened, in one sentence, with the line.
     details: the source line, and what became of the other ranks.
     traceback: Python's traceback of the rank that failed first.
-    picture: which rank waited for which, if the ranks were stuck.
+    picture: which rank waited for which, if the ranks were stuck; waits: the same as facts, the
+        rank, the operation it waits in ("recv", "all_reduce", …) and the peer of a message.
     """
 
     rank: int | None
@@ -50,6 +51,7 @@ class Failure:
     details: str = ""
     traceback: str = ""
     picture: Picture | None = None
+    waits: tuple[tuple[int, str, int | None], ...] = ()
 
     def __str__(self) -> str:
         return self.sentence + ("\n" + self.details if self.details else "")
@@ -166,7 +168,9 @@ def stopped(states: Sequence[RankState], after: float | None = None) -> tuple[Fa
     if after is not None:
         late = f"the ranks did not finish within {say_seconds(after)}, and were stopped"
         sentence = f"{late}: {sentence}"
-    return Failure(None, sentence, found.details, picture=found.picture), found.certain
+    waits = tuple((s.rank, s.waiting.name, s.waiting.peer) for s in standings if s.waiting)
+    failure = Failure(None, sentence, found.details, picture=found.picture, waits=waits)
+    return failure, found.certain
 
 
 def only_echoes(states: Sequence[RankState]) -> bool:

@@ -4,7 +4,6 @@ import struct
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -15,6 +14,7 @@ from helpers.grade.parcel import ParcelError, pack
 from helpers.grade.submission import Submission, WorkFailed, _Workshop, read_answer
 from helpers.grade.task import load_task, load_truth
 from helpers.grade.workshop import _in_our_words
+from helpers.ranks.failure import Failure
 
 
 def test_what_is_not_held_is_told(free):
@@ -108,6 +108,9 @@ def test_a_deadlock_in_words_and_as_a_picture(small):
     assert "</svg>" in svg and words and "line 6" in found.details
     html = found._repr_html_()
     assert '<img alt="' in html and "<svg" not in html  # an image, in which no script can run
+    truth = (small.tasks / "truth/t_1.py").read_text()
+    small.write("tasks/truth/t_1.py", f"{truth}\nstuck = lambda waits: f'stuck: {{sorted(waits)}}'")
+    assert small.judge().reason == "stuck: [(0, 'send', 1), (1, 'send', 0)]"
 
 
 def test_what_cannot_be_compared_is_the_works_fault(small):
@@ -125,7 +128,9 @@ def test_what_cannot_be_compared_is_the_works_fault(small):
 @pytest.mark.parametrize(
     "said",
     [5, [], {"results": [], "more": 1}, {"results": [], "texts": 5}, {"texts": [5]}, {5: 6},
-     {"kind": "crash", "sentence": 5}, {"kind": [], "sentence": ""}, {"picture": b"<svg>"}],
+     {"kind": "crash", "sentence": 5}, {"kind": [], "sentence": ""}, {"picture": b"<svg>"},
+     {"waits": [(0, "recv", 1)]}, {"waits": ((0, "recv"),)}, {"waits": ((0, "recv", []),)},
+     {"waits": (("0", "recv", 1),)}, {"waits": (0, 1, 2)}],
 )  # fmt: skip
 def test_an_answer_that_is_none(said):
     with pytest.raises(ParcelError, match="what came back isn't a result"):
@@ -189,6 +194,6 @@ def test_a_process_that_does_not_start_is_not_the_works_fault(small, monkeypatch
 )  # fmt: skip
 def test_a_failure_of_ranks_in_the_words_of_a_verdict(sentence, rank, details, kind, words):
     failure = {"sentence": sentence, "rank": rank, "details": details, "picture": None}
-    found = _in_our_words(SimpleNamespace(**failure, traceback="Traceback …"))
+    found = _in_our_words(Failure(**failure, traceback="Traceback …"))
     assert (found["kind"], found["sentence"]) == (kind, words)
     assert "Traceback …" in found["details"]
