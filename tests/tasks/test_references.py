@@ -1,7 +1,7 @@
 """Each task that names mutants: its reference is right, and each mutant has a sentence of its own.
 
 A reference can't prove itself. CLOSED_FORMS says what each is compared with: arithmetic on the
-case, in this process, with no message in it.
+case, in this process, with no message in it; or None, and where else the solution is proven.
 """
 
 import pytest
@@ -45,7 +45,16 @@ def mean_of_weights(case):
     ]
 
 
-CLOSED_FORMS = {"DP-1": mean_of_gradients, "DP-2": mean_of_weights, "GP-2": mean_of_gradients}
+CLOSED_FORMS = {
+    "DP-1": mean_of_gradients,
+    "DP-2": mean_of_weights,
+    "GP-2": mean_of_gradients,
+    # tests/PP/test_scripts.py compares each of these scripts with one device, and their orders
+    # with those of helpers.schedules.
+    "PP-1": None,
+    "PP-2": None,
+    "PP-3": None,
+}
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +68,9 @@ def test_the_reference_is_right_and_each_mutant_is_told_by_its_own_sentence(task
     truth = load_truth(found)
     for seed in SEEDS:
         reference = Reference(lab, found, truth, list(truth.cases(seed)))
-        for case in reference.cases:
-            closed = CLOSED_FORMS[task_id](case)
-            assert list(differences(closed, reference.truth(case))) == []
+        if closed := CLOSED_FORMS[task_id]:
+            for case in reference.cases:
+                assert list(differences(closed(case), reference.truth(case))) == []
         assert coincide(reference, reference.cases) == ""
         for sentence, mutant in mistakes(reference).items():
             seen = [mutant(case) for case in reference.cases]
