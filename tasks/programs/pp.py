@@ -125,21 +125,6 @@ PROGRAMS = (
         },
     ),
     Program(
-        "PP-4",
-        "ahead as in plain 1F1B",
-        {"2 * (ranks - 1 - rank) + (chunks - 1) * ranks": "ranks - 1 - rank"},
-        says="times before its first backward, and it should be",
-    ),
-    Program(
-        "PP-4",
-        "all micro-batches through a chunk",
-        {
-            "range(0, micro_batches, ranks)": "[0]",
-            "for k in range(ranks)": "for k in range(micro_batches)",
-        },
-        says="a round is as many micro-batches as there are ranks",
-    ),
-    Program(
         "PP-5",
         "room counted until I",
         {"f[s] - w[s] < room": "f[s] - i[s] < room"},
