@@ -74,12 +74,12 @@ def run_calls(run, case):
             if e.kind in ("F", "B")
         ]
         inputs = [seen["inputs"][number] for _, number in seen["order"]]
-        is_number = isinstance(loss, torch.Tensor) and loss.numel() == 1
+        is_number = isinstance(loss, float) or isinstance(loss, torch.Tensor) and loss.numel() == 1
         observed[f"call {number}"] = {
             "gradients": {
                 n: p.grad if p.grad is None else p.grad.clone() for n, p in stage.named_parameters()
             },
-            "loss": float(loss.detach()) if is_number else loss,
+            "loss": torch.tensor(float(loss)) if is_number else loss,  # as exact as float32
             "spans": dict(zip_longest(spans, inputs)),
             "_seen": seen,
         }
@@ -191,7 +191,7 @@ def explain(case, seen):
         *others, loss = (rank[f"call {number}"]["loss"] for rank in seen)
         if others != [None] * len(others):
             return "a rank that isn't the last one returns a loss: only the last rank has one"
-        if not isinstance(loss, float):
+        if not isinstance(loss, torch.Tensor):
             return f"the last rank returns {loss!r}, and must return the loss: is there a return?"
     return None
 

@@ -53,6 +53,9 @@ MUTANTS = {
     "every gradient is too small: the loss was divided by micro_batches twice": {
         " / micro_batches": " / micro_batches**2"
     },
+    "the loss of each micro-batch is divided by 3, the lesson's number: divide by micro_batches": {
+        " / micro_batches": " / 3"
+    },
     "the gradients that were there before the call were divided too: divide the loss of each "
     "micro-batch by micro_batches, and leave p.grad to backward()": {
         " / micro_batches": "",

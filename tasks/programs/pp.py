@@ -79,6 +79,46 @@ PROGRAMS = (
         {BACK: BACK.replace("micro_batches)", "micro_batches)[::-1]")},
     ),
     Program(
+        "PP-2",
+        "from the last micro-batch to the first",
+        {
+            "for k in range(micro_batches):\n    forward": (
+                "for k in reversed(range(micro_batches)):\n    forward"
+            )
+        },
+    ),
+    Program(
+        "PP-2",
+        "put right at the end",
+        {
+            "def forward(k):": (
+                "old = {p: p.grad for p in stage.parameters() if p.grad is not None}\n"
+                "stage.zero_grad()\n\ndef forward(k):"
+            ),
+            " / micro_batches": "",
+            "return sum(losses)": (
+                "for p in stage.parameters():\n"
+                "    p.grad = p.grad / micro_batches + old.get(p, 0)\n"
+                "return sum(losses) / micro_batches"
+            ),
+        },
+    ),
+    Program(
+        "PP-3",
+        "the library's pipeline",
+        """
+        from helpers.pipeline import Pipeline
+        from helpers.schedules import one_f_one_b
+
+        def loss_of(logits, ids):
+            return causalLLMLoss(logits, ids, stage.config.vocab_size)
+
+        schedule = one_f_one_b(last + 1, micro_batches)
+        pipeline = Pipeline(schedule, {rank: stage}, loss=loss_of, recorder=recorder)
+        return pipeline.step(ids, ids).loss
+        """,
+    ),
+    Program(
         "PP-3",
         "waits for all messages at the end",
         NO_WAIT,
