@@ -4,6 +4,10 @@ A reference can't prove itself. CLOSED_FORMS says what each is compared with: ar
 case, in this process, with no message in it; or None, and where else the solution is proven.
 """
 
+import gc
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 
@@ -106,6 +110,19 @@ def test_the_work_and_the_students_see_how_they_are_observed_and_nothing_else(ta
     exec(compile(shown, str(path), "exec"), scope)  # it's whole
     assert scope["TASK"].id == task_id and callable(scope["observe"])
     assert not {"MUTANTS", "cases", "stopped", "explain"} & scope.keys()
+
+
+def test_several_threads_may_read_a_task_at_once():
+    """A thread may be switched where Python tidies up, so that is done all the time here."""
+    text, often = load_task("DP-2").path.read_text(encoding="utf-8"), gc.get_threshold()
+    gc.callbacks.append(lambda *_: time.sleep(0))
+    gc.set_threshold(5)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert len(set(pool.map(shown_part, [text] * 300))) == 1
+    finally:
+        gc.set_threshold(*often)
+        gc.callbacks.pop()
 
 
 def test_a_reference_that_is_broken_turns_red(monkeypatch, lab):
