@@ -2,6 +2,7 @@
 
 import contextlib
 import weakref
+from collections import Counter
 from itertools import zip_longest
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from helpers.grade.verify import same
 from helpers.hang.monitor import the_monitor
 from helpers.ranks import Place
 from helpers.trace import Recorder
+from tasks._sent import noting_what_leaves
 
 RANKS = 4  # the lessons use three: a 2 or a 3 that is written into the code shows
 
@@ -55,8 +57,9 @@ def run_calls(run, case):
     The calls follow one another on one stage, and gradients are never thrown away.
 
     Returns:
-        For each call what is right whatever the order: "gradients", "loss", and the "spans", each
-        with the input of the pass inside it; and as "_seen" all that `watched` has.
+        For each call what is right whatever the order: "gradients", "loss", to whom it sends as
+        much as all outputs of a stage, or all their gradients, are, and the "spans", each with the
+        input of the pass inside it; as "_seen" all that `watched` has.
     """
     rank, world = dist.get_rank(), dist.get_world_size()
     stage = Stage(case["weights"][rank], case["vocab_size"])
@@ -64,8 +67,11 @@ def run_calls(run, case):
     observed = {}
     for number, (micro_batches, ids) in enumerate(case["calls"]):
         recorder, before = Recorder(rank=rank), the_monitor().not_waited_for()
-        with watched(stage) as seen:
+        with noting_what_leaves() as sent, watched(stage) as seen:
             loss = run(stage, ids, micro_batches, place, recorder)
+        numbers, width = Counter(), stage.config.dmodel
+        for message in sent:
+            numbers.update(dict.fromkeys(message["to"], message["numbers"]))
         left = [o for o in the_monitor().not_waited_for() if o not in before]
         seen["not waited for"] = [(o.name, o.peer, o.place[1]) for o in left]
         spans = [
@@ -74,12 +80,16 @@ def run_calls(run, case):
             if e.kind in ("F", "B")
         ]
         inputs = [seen["inputs"][number] for _, number in seen["order"]]
-        is_number = isinstance(loss, float) or isinstance(loss, torch.Tensor) and loss.numel() == 1
+        if isinstance(loss, float | torch.Tensor):
+            loss = torch.as_tensor(loss).detach().clone().squeeze()  # as exact as float32
         observed[f"call {number}"] = {
             "gradients": {
                 n: p.grad if p.grad is None else p.grad.clone() for n, p in stage.named_parameters()
             },
-            "loss": torch.tensor(float(loss)) if is_number else loss,  # as exact as float32
+            "loss": loss,
+            "sends activations to": ", ".join(
+                f"rank {peer}" for peer in range(world) if numbers[peer] >= ids.numel() * width
+            ),
             "spans": dict(zip_longest(spans, inputs)),
             "_seen": seen,
         }
