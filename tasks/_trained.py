@@ -17,7 +17,8 @@ def cases(seed, *more):
     found = []
     for dp, pp in LAYOUTS:
         number = int(torch.randint(1000, (), generator=draw))
-        flags = ["--dmodel", "16", "--heads", "2", "--layers", "4", "--seq-l", "16"]
+        # Three batches hold more than one story, so that the parts of the text differ.
+        flags = ["--dmodel", "16", "--heads", "2", "--layers", "4", "--seq-l", "32"]
         flags += ["--steps", str(STEPS), "--optimizer", "sgd", "--lr", "0.5"]
         flags += ["--batch-size", "4", "--micro-batches", "2"]
         flags += ["--stages", str(pp), "--seed", str(number), *more]
