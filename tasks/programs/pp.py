@@ -56,6 +56,30 @@ PROGRAMS = (
         },
     ),
     Program(
+        "PP-1",
+        "each rank runs all stages by itself",
+        """
+        parts = [None] * dist.get_world_size()
+        dist.all_gather_object(parts, {n: p.detach() for n, p in stage.named_parameters()})
+
+        def through(part, x):
+            x = part["embedding"][x] if "embedding" in part else x
+            x = x + torch.tanh(x @ part["weight"] + part["bias"])
+            return x @ part["head"] if "head" in part else x
+
+        x = ids
+        for part in parts[:rank]:
+            x = through(part, x).requires_grad_()
+        y = stage(x)
+        for part in parts[rank + 1 :]:
+            y = through(part, y)
+        loss = causalLLMLoss(y, ids, stage.config.vocab_size)
+        loss.backward()
+        return loss if rank == last else None
+        """,
+        says="sends activations to",
+    ),
+    Program(
         "PP-2",
         "backward in another order on the last rank",
         {BACK: BACK.replace("micro_batches)", "micro_batches)[:: -1 if rank == last else 1]")},
