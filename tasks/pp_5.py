@@ -6,7 +6,7 @@ from statistics import mean
 from helpers.grade import Task
 from helpers.schedules import BadSchedule, parse
 from helpers.search import search
-from helpers.simulate import Costs, OutOfMemory, simulate
+from helpers.simulate import Costs, simulate
 
 TASK = Task(
     id="PP-5",
@@ -96,25 +96,15 @@ def _wrong(size, rows):
                 f"{call} is for stages {schedule.rank_of} and {schedule.micro_batches} "
                 f"micro-batches: rank r holds stage r alone, and there are {m} micro-batches"
             )
-        simulate(schedule, _costs(size))
-    except OutOfMemory:
-        return f"{call}: {_too_much(schedule, room)}"
+        without_limit = simulate(schedule, Costs(activation_bytes=1))
+        for rank, most in enumerate(without_limit.peak_memory):
+            if most > room:
+                return (
+                    f"{call}: rank {rank} keeps {most:.0f} micro-batches at one time, and there is "
+                    f"room for {room}: each stays until its W has ended"
+                )
     except BadSchedule as problem:
         return f"{call} cannot run: {problem}"
     except ValueError as problem:
         return f"{call} is no schedule: {problem}"
     return None
-
-
-def _too_much(schedule, room):
-    """Where more is kept than there is room for."""
-    for rank, row in enumerate(schedule.ranks):
-        kept = 0
-        for position, action in enumerate(row):
-            kept += (action.kind == "F") - (action.kind in "BW")
-            if kept > room:
-                return (
-                    f"rank {rank} keeps {kept} micro-batches with {action} at position {position}, "
-                    f"and there is room for {room}: each stays until its W has ended"
-                )
-    return "too much is kept"
