@@ -3,7 +3,7 @@
 import contextlib
 import weakref
 from collections import Counter
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from types import SimpleNamespace
 
 import torch
@@ -196,7 +196,7 @@ def explain(case, seen):
         stages = [rank[f"call {number}"]["_seen"] for rank in seen]
         forward = (_forward(stages, rank, ids.chunk(m)) for rank in range(RANKS))
         back = (_back(stages, rank, m) for rank in reversed(range(RANKS)))
-        if sentence := next(filter(None, [*forward, *back]), None):
+        if sentence := next(filter(None, chain(forward, back)), None):
             return sentence
         *others, loss = (rank[f"call {number}"]["loss"] for rank in seen)
         if others != [None] * len(others):

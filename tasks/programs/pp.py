@@ -16,6 +16,54 @@ PROGRAMS = (
     ),
     Program(
         "PP-1",
+        "another batch",
+        {"x = ids\n": "x = ids.flip(0)\n"},
+        says="gets something else than the ids of the batch",
+    ),
+    Program(
+        "PP-1",
+        "what was received is not used",
+        {"x.requires_grad_()": "x = torch.zeros_like(x).requires_grad_()"},
+        says="give it the tensor that recv has filled",
+    ),
+    Program(
+        "PP-1",
+        "zeros for a gradient that was not asked for",
+        {"x.requires_grad_()": "pass", "send(x.grad,": "send(torch.zeros_like(x),"},
+        says="x on rank 1 does not ask for a gradient",
+    ),
+    Program(
+        "PP-1",
+        "no backward but on the last rank",
+        {"y.backward(gradient)": "pass", "send(x.grad,": "send(torch.zeros_like(x),"},
+        says="rank 2 never goes backward through the batch",
+    ),
+    Program(
+        "PP-1",
+        "something sent back",
+        {"send(x.grad,": "send(2 * x.grad,"},
+        says="with something else than the x.grad of rank 3",
+    ),
+    Program(
+        "PP-1",
+        "computed twice",
+        {"y = stage(x)": "_, y = stage(x), stage(x)"},
+        says="rank 0 calls stage(x) 2 times",
+    ),
+    Program(
+        "PP-1",
+        "no loss given",
+        {"return loss": "pass"},
+        says="is there a return?",
+    ),
+    Program(
+        "PP-1",
+        "a loss on every rank",
+        {"return loss": "return loss or 0.0"},
+        says="only the last rank has one",
+    ),
+    Program(
+        "PP-1",
         "the last rank of the lesson",
         {"rank == last": "rank == 2", "rank < last": "rank != 2"},
         says="classes and vocab_size is",
@@ -78,6 +126,12 @@ PROGRAMS = (
         return loss if rank == last else None
         """,
         says="sends activations to",
+    ),
+    Program(
+        "PP-2",
+        "the same micro-batch each time",
+        {"x = parts[k]": "x = parts[0]"},
+        says="micro-batch 0 goes through rank 0 more than once",
     ),
     Program(
         "PP-2",
