@@ -23,35 +23,7 @@ SEEDS = (1, 23)
 IDS = [task_id for task_id in task_ids() if hasattr(load_truth(load_task(task_id)), "MUTANTS")]
 
 
-def mean(tensors):
-    return (sum(t.double() for t in tensors) / len(tensors)).to(tensors[0].dtype)
-
-
-def mean_of_gradients(case):
-    return [
-        {
-            "weight": {name: weight for name, (weight, _) in own.items()},
-            "gradient": {
-                name: None if gradient is None else mean([rank[name][1] for rank in case])
-                for name, (_, gradient) in own.items()
-            },
-        }
-        for own in case
-    ]
-
-
-def mean_of_weights(case):
-    return [
-        {
-            "weight": {name: mean([rank[name][0] for rank in case]) for name in own},
-            "gradient": {name: gradient for name, (_, gradient) in own.items()},
-            "replaced": [],
-        }
-        for own in case
-    ]
-
-
-CLOSED_FORMS = {"DP-1": mean_of_gradients, "DP-2": mean_of_weights, "GP-2": mean_of_gradients}
+CLOSED_FORMS = {}
 for path in sorted((ROOT / "tests" / "tasks" / "closed_forms").glob("*.py")):
     CLOSED_FORMS |= load_module(path, f"closed_forms_{path.stem}").CLOSED_FORMS
 
