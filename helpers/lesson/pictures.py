@@ -9,7 +9,9 @@ from functools import partial
 from html import escape
 from pathlib import Path
 
+from helpers.draw.waits import report_html
 from helpers.lesson.shown import TIMELINE, Shown, find_file, put, static
+from helpers.ranks.failure import LaunchReport
 from helpers.ranks.pool import in_notebook
 
 FORMATS = {".png": "image/png", ".svg": "image/svg+xml"}
@@ -18,8 +20,8 @@ FORMATS = {".png": "image/png", ".svg": "image/svg+xml"}
 def show(thing: object, alt: str = "", live: Callable[[], object] | None = None) -> None:
     """Show a picture of `thing` in the notebook.
 
-    thing: a `Trace`, a picture of `helpers.draw`, a matplotlib figure, or the path of a .png or
-        .svg file (seen from the current folder or the top of the project).
+    thing: a `Trace`, a picture of `helpers.draw`, what a launch has reported, a matplotlib figure,
+        or the path of a .png or .svg file (seen from the current folder or the top of the project).
     alt: what the picture says, in words, for readers who can't see it. A matplotlib figure and a
         file need it; a trace and a picture of `helpers.draw` bring their own.
     live: returns the widget that a running kernel shows instead of the picture; a trace brings
@@ -66,6 +68,8 @@ def picture(thing: object, alt: str = "") -> Shown:
         from helpers.draw import timeline
 
         thing = timeline(thing)
+    if isinstance(thing, LaunchReport):
+        return Shown(report_html(thing), alt or repr(thing))
     if hasattr(thing, "_repr_html_"):
         return Shown(thing._repr_html_(), alt or getattr(thing, "alt", "") or repr(thing))
     raise TypeError(

@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from helpers.lesson import show, static
 from helpers.lesson.pictures import picture
 from helpers.lesson.shown import TIMELINE
+from helpers.ranks.failure import Failure, LaunchReport
+from helpers.waits import Wait, WaitGraph
 
 ALT = 'The loss falls from 7 to 4 & stays "there".'
 
@@ -58,6 +60,13 @@ def test_a_picture_with_html_of_its_own_keeps_it_and_its_words():
     assert picture(Drawn()).html == '<img alt="three ranks">'
     assert repr(picture(Drawn())) == "three ranks"
     assert repr(picture(Drawn(), "other words")) == "other words"
+
+
+def test_what_a_launch_reports_is_shown_with_who_waited_for_whom():
+    graph = WaitGraph((Wait(0, (1,), "receives from rank 1"),), title="Rank 0 waits")
+    failure = Failure(None, "rank 0 waits", waits=graph)
+    shown = picture(LaunchReport([], failure, [], 1.0))
+    assert "rank 0 waits" in shown.html and "<img" in shown.html and "rank 0 waits" in shown.plain
 
 
 def test_a_trace_is_drawn_as_a_timeline():
