@@ -482,6 +482,12 @@ for plan, v in plans.items():
 # half of the pair; `Costs(pair_share=…)` says how much shorter a pair is for it. (Its order and its
 # pairs are those of PyTorch's `ScheduleDualPipeV`, action by action.)
 #
+# And DualPipe itself? Each rank holds a stage of both directions, so the bubble has only half of
+# the pipeline to fill: by [its authors' count](https://github.com/deepseek-ai/DualPipe) a rank idles
+# for $(p/2-1)(F\&B + B - 3W)$, where $F\&B$ is the time of a pair. With our seconds and a pair that
+# hides nothing ($F\&B = 3$, $B = 2$), that's 2 s for four ranks. The V idles for 3 s, and saves the
+# second copy of the weights.
+#
 # ## Real ranks
 #
 # All of these are orders of the same work, so the gradients must be those of one device, whether
