@@ -8,7 +8,6 @@
     python -m helpers.grade.student        write the student edition
     python -m helpers.grade.handin LAB     pack what is to be handed in
     python -m helpers.grade.roster         give the grades to people: class.csv, Canvas, Moodle
-    python -m helpers.grade.copies         which submissions are alike
     python -m helpers.grade.gradescope     an autograder for Gradescope
     python -m helpers.grade.progress       the way through the lessons, and what is done
     python -m helpers.grade.page           write docs/tasks.md
