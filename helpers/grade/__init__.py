@@ -25,8 +25,8 @@ together; `look` reads a file without running it, and `copy` takes the work to a
 For a student: `missing` tells a cell which task it lacks, `record` is what is remembered,
 `progress` shows it, `handin` packs it. For a class: `submitted` opens folders and zips, `many`
 grades them, `tables` and `html` show that, `board` who has the best score; `people` says whose each
-is, `roster` gives the grades to them and to a gradebook of Canvas or Moodle; `example` makes a
-class to try it with. `page` writes the lists of tasks, and one task as text. The student edition:
+is, `roster` gives the grades to them and to a gradebook of Canvas or Moodle.
+`page` writes the lists of tasks, and one task as text. The student edition:
 `tracked` lists the files, `leaks` recognizes a solution, `folder` writes safely, `student` does it.
 `words` cleans text.
 

@@ -11,14 +11,13 @@ import zipfile
 import pytest
 
 from helpers.grade import __main__ as program
-from helpers.grade import example, handin, many, sandbox, student
+from helpers.grade import handin, many, sandbox, student
 from helpers.grade.html import html_of
 from helpers.grade.limits import Held
 from helpers.grade.many import Graded, Grades, grade_all, json_of
-from helpers.grade.marks import find_regions
 from helpers.grade.submitted import SubmissionError, names, opened, refused, submissions, unzip
 from helpers.grade.tables import csv_of, text_of, verdicts_csv_of
-from helpers.grade.task import TaskError, all_tasks, load_task
+from helpers.grade.task import all_tasks, load_task
 from helpers.grade.verdict import Verdict, table
 
 GOOD = "def add_one(number):\n    return number + 1\n"
@@ -309,30 +308,9 @@ def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path, capsys, monke
     place = str(tmp_path / "file" / "x")
     monkeypatch.setattr(program, "grade_all", None)  # not after hours of grading
     assert program.main(["DP-1", "--all", str(tmp_path / "class"), "--out", place]) == 2
-    assert example.main([place, "DP-1", "--count", "1"]) == 2
-    assert example.main([str(tmp_path / "new"), "DP-1", "--count", "0"]) == 2
-    assert example.main([str(tmp_path), "DP-1"]) == 2
-    assert example.main(["a\0b", "DP-1"]) == 2
     monkeypatch.setattr(student, "student_edition", lambda root, _: student.Edition())
     assert student.main(["--out", place]) == 1
     assert student.main(["--out", "a\0b"]) == 1
     assert handin.main(["DP-1", "--out", "a\0b"]) == 2
     said = capsys.readouterr().err.splitlines()
-    assert len(said) == 8 and all("Errno" not in line and "Trace" not in line for line in said)
-
-
-# --- a class to try it with ----------------------------------------------------------------------
-
-
-def test_an_example_can_be_graded(tmp_path, monkeypatch):
-    folder = tmp_path / "class"
-    assert example.main([str(folder), "DP-1", "--count", "8"]) == 0
-    found = submissions(folder)
-    assert [path.name for path in found[2:5]] == ["student-03", "student-04.zip", "student-05"]
-    task = load_task("DP-1").task
-    texts = {(path / task.file).read_text("utf-8") for path in found if path.suffix != ".zip"}
-    assert len(texts) >= 3, "right, wrong and not done"
-    assert any("Task DP-1: " in text for text in texts) and any(map(find_regions, texts))
-    monkeypatch.setattr(example, "ROOT", tmp_path)
-    with pytest.raises(TaskError, match="only the edition with solutions has wrong programs"):
-        example.programs_of(task)
+    assert len(said) == 4 and all("Errno" not in line and "Trace" not in line for line in said)

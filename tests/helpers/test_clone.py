@@ -44,7 +44,6 @@ def run(installed, folder, *arguments):
         "helpers.grade",
         "helpers.grade DP-1",
         "helpers.grade --limits",
-        "helpers.grade.example class DP",
         "helpers.grade.gradescope DP",
         "helpers.grade.handin DP",
         "helpers.grade.page",
