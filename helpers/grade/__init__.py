@@ -24,7 +24,7 @@ Before anything runs: `marks` finds solutions in code, `task` says what a task i
 together; `look` reads a file without running it, and `copy` takes the work to a place of its own.
 For a student: `missing` tells a cell which task it lacks, `record` is what is remembered,
 `progress` shows it, `handin` packs it. For a class: `submitted` opens folders and zips, `many`
-grades them, `tables` and `html` show that, `board` who has the best score; `people` says whose each
+grades them, `tables` shows that, `board` who has the best score; `people` says whose each
 is, `roster` gives the grades to them and to a gradebook of Canvas or Moodle.
 `page` writes the lists of tasks, and one task as text. The student edition:
 `tracked` lists the files, `leaks` recognizes a solution, `folder` writes safely, `student` does it.

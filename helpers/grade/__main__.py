@@ -10,7 +10,6 @@ from pathlib import Path
 from helpers.files import write_whole
 from helpers.grade import sandbox
 from helpers.grade.board import boards_of, in_html, in_text
-from helpers.grade.html import html_of
 from helpers.grade.judge import judge
 from helpers.grade.limits import Limits
 from helpers.grade.many import Graded, Grades, grade_all, json_of
@@ -20,7 +19,7 @@ from helpers.grade.record import remember
 from helpers.grade.roster import add_rules, rules_of, write_class
 from helpers.grade.submission import Submission
 from helpers.grade.submitted import opened, submissions
-from helpers.grade.tables import csv_of, text_of, verdicts_csv_of, write_table
+from helpers.grade.tables import csv_of, struggles_of, text_of, verdicts_csv_of, write_table
 from helpers.grade.task import WorkFailed, all_tasks, load_task, tasks_of
 from helpers.grade.verdict import Verdict, table
 from helpers.grade.words import why_not
@@ -135,7 +134,6 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
         write_table(out / "grades.csv", csv_of(grades))
         write_table(out / "verdicts.csv", verdicts_csv_of(grades))
         write_whole(out / "grades.json", json_of(grades))
-        write_whole(out / "grades.html", html_of(grades, f"Grades: {options.all.name}"))
         if boards := boards_of(grades):
             write_whole(out / "board.html", in_html(boards))
         if one:
@@ -150,11 +148,11 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
     if options.json:
         print(json_of(grades), end="")
     else:
-        print(text_of(grades))
+        print(f"{text_of(grades)}\n\n{struggles_of(grades)}")
         for title, found in boards_of(grades).items():
             print(f"\n{title}\n{in_text(found)}")
         done = f"{len(paths)} submissions in {grades.seconds:.0f} s"
-        print(f"{'stopped by hand: ' if grades.interrupted else ''}{done}; see {out}/grades.html")
+        print(f"{'stopped by hand: ' if grades.interrupted else ''}{done}; see {out}/grades.csv")
     if options.roster:
         title = options.title or " ".join(options.tasks) or "lab"
         lines = write_class(grades.as_dict(), out, title, options.roster, **rules)

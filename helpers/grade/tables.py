@@ -2,11 +2,16 @@
 
 import csv
 import io
+import textwrap
+from collections import Counter
 from pathlib import Path
 
 from helpers.files import write_whole
 from helpers.grade.many import Grades
-from helpers.grade.verdict import Verdict, not_held
+from helpers.grade.verdict import EMPTY, Verdict, not_held
+from helpers.grade.words import cut, in_one_line
+
+MOST_WORDS = 300  # characters of a reason
 
 
 def csv_of(grades: Grades) -> str:
@@ -48,6 +53,23 @@ def text_of(grades: Grades) -> str:
         lines.append(f"{one.name:{wide}}  {one.points:3d}/{grades.of:<3d} {words}".rstrip())
     all_verdicts = [v for one in grades.graded for v in one.verdicts.values()]
     lines += [text] if (text := not_held(all_verdicts)) else []
+    return "\n".join(lines)
+
+
+def struggles_of(grades: Grades) -> str:
+    """What gave the class trouble: how many passed and began each task, most frequent reasons."""
+    lines = ["where the class struggled: passed, begun, and the most frequent reasons"]
+    for task in grades.tasks:
+        verdicts = [one.verdicts[task.id] for one in grades.graded if task.id in one.verdicts]
+        begun = [v for v in verdicts if v.kind not in EMPTY]
+        passed = sum(v.passed for v in begun)
+        lines.append(f"{task.id:8} {passed:3d} {len(begun):3d} of {len(verdicts)}  {task.title}")
+        wrong = Counter(v.reason or v.kind for v in begun if not v.passed)
+        for reason, count in wrong.most_common(2):
+            said = f"{count} x {cut(in_one_line(reason), MOST_WORDS)}"
+            lines.append(
+                textwrap.fill(said, 98, initial_indent=" " * 9, subsequent_indent=" " * 13)
+            )
     return "\n".join(lines)
 
 

@@ -88,6 +88,7 @@ class Verdict:
             "passed": self.passed,
             "kind": self.kind,
             "reason": self.reason,
+            "details": self.details,
             "points": self.task.points if self.passed else 0,
             "of": self.task.points,
             "score": s and {"number": s.number, "unit": s.unit, "best": s.best},

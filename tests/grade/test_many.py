@@ -12,11 +12,10 @@ import pytest
 
 from helpers.grade import __main__ as program
 from helpers.grade import handin, many, sandbox, student
-from helpers.grade.html import html_of
 from helpers.grade.limits import Held
 from helpers.grade.many import Graded, Grades, grade_all, json_of
 from helpers.grade.submitted import SubmissionError, names, opened, refused, submissions, unzip
-from helpers.grade.tables import csv_of, text_of, verdicts_csv_of
+from helpers.grade.tables import csv_of, struggles_of, text_of, verdicts_csv_of
 from helpers.grade.task import all_tasks, load_task
 from helpers.grade.verdict import Verdict, table
 
@@ -177,15 +176,24 @@ def test_json_and_text(grades):
     assert [len(one["verdicts"]) for one in facts["submissions"]] == [1, 1, 1, 0]
     lines = text_of(grades).splitlines()
     assert lines[1].split() == ["=ada", "4/4"] and lines[2].split() == ["b<ob", "0/4", "T-1"]
+    assert facts["submissions"][1]["verdicts"][0]["details"] == "Trace?back"
     assert lines[-2:] == ["late          0/4    (1 not graded)", "not held here: network"]
 
 
-def test_html_holds_no_script_and_nothing_from_elsewhere(grades):
-    page = html_of(grades, "A & B")
-    assert not [word for word in ("<script", "http://", "https://") if word in page]
-    parts = ["&lt;script&gt;", "b&lt;ob", "A &amp; B", "Content-Security-Policy", "Stopped by hand"]
-    parts += ['alt="who &#x27;waits&#x27;"', "data:image/svg+xml;base64,"]
-    assert [part for part in parts if part not in page] == []
+def test_where_the_class_struggled(grades, task):
+    for name, kind, reason in (
+        ("f", "mistake", "both wait"),
+        ("g", "crash", ""),
+        ("h", "no file", ""),
+        ("i", "not done", ""),
+    ):
+        grades.graded.append(Graded(name, {"T-1": Verdict(task, kind, reason)}))
+    assert struggles_of(grades).splitlines() == [
+        "where the class struggled: passed, begun, and the most frequent reasons",
+        "T-1        1   5 of 7  add one",  # who wasn't graded isn't counted
+        "         2 x both wait",
+        "         1 x <script>alert(1)</script>",
+    ]
 
 
 def test_no_character_stops_a_table(task):
@@ -193,7 +201,7 @@ def test_no_character_stops_a_table(task):
     evil = "a\ud800\x1b[2J\x9b\u202eb"
     verdict = Verdict(task, "crash", evil, details=evil, picture=("<svg/>", evil))
     grades = Grades([task], [Graded(f"{evil}\nada 10/10", {task.id: verdict})], {task.id: 1})
-    texts = [csv_of(grades), verdicts_csv_of(grades), json_of(grades), html_of(grades)]
+    texts = [csv_of(grades), verdicts_csv_of(grades), json_of(grades), struggles_of(grades)]
     texts += [text_of(grades), table([verdict]), repr(verdict), verdict._repr_html_()]
     for text in texts:
         text.encode()
@@ -297,9 +305,13 @@ def test_the_tables_are_written_and_it_says_where(class_of, monkeypatch, capsys,
     out = tmp_path / "tables"
     arguments = ["DP-1", "--all", str(class_of), "--out", str(out), "--jobs", "3", "--seed", "5"]
     assert program.main([*arguments, "--seconds", "9"]) == 0
-    assert sorted(os.listdir(out)) == ["grades.csv", "grades.html", "grades.json", "verdicts.csv"]
+    assert sorted(os.listdir(out)) == ["grades.csv", "grades.json", "verdicts.csv"]
     said = capsys.readouterr()
-    assert f"8 submissions in 0 s; see {out}" in said.out and "ada: 0 of 0 points" in said.err
+    assert (
+        f"8 submissions in 0 s; see {out}" in said.out
+        and "the class struggled" in said.out
+        and "ada: 0 of 0 points" in said.err
+    )
 
 
 def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path, capsys, monkeypatch):
