@@ -16,7 +16,7 @@ from helpers.grade.many import Graded, Grades, grade_all, json_of
 from helpers.grade.notebook import find_root
 from helpers.grade.people import read_roster
 from helpers.grade.record import remember
-from helpers.grade.roster import add_rules, rules_of, write_class
+from helpers.grade.roster import write_class
 from helpers.grade.submission import Submission
 from helpers.grade.submitted import opened, submissions
 from helpers.grade.tables import csv_of, struggles_of, text_of, verdicts_csv_of, write_table
@@ -54,7 +54,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("--all", type=Path, metavar="FOLDER", help="grade each folder and zip in FOLDER")
     add("--out", type=Path, help="where the tables of --all go (default: build/grades)")
     add("--roster", type=Path, metavar="FILE", help="with --all: a table of the class's people")
-    add_rules(parser)
+    add("--title", help="the assignment's name in the gradebook")
     add("--jobs", type=int, help="with --all: checks at once (default: half of the cores)")
     add("--seconds", type=float, help="time limit for each task")
     add("--memory", type=float, default=Limits.gigabytes, help="gigabytes for each task")
@@ -74,12 +74,10 @@ def _refuse(options: argparse.Namespace) -> None:
         raise ValueError(f"--jobs must be at least 1, not {options.jobs}")
     if options.seconds is not None and not options.seconds > 0:
         raise ValueError(f"--seconds must be above 0, not {options.seconds:g}")
-    if not options.all and (options.roster or options.due or options.attempts or options.times):
-        raise ValueError("--roster, --due, --times and --attempts need --all")
+    if not options.all and (options.roster):
+        raise ValueError("--roster needs --all")
     if options.roster:
         read_roster(options.roster)  # before hours of grading
-    elif options.due or options.attempts or options.times:
-        raise ValueError("--due, --times and --attempts need --roster, which says who handed in")
     Limits(Limits.seconds if options.seconds is None else options.seconds, options.memory)
 
 
@@ -124,7 +122,7 @@ def _grade_one(options: argparse.Namespace, ids: list[str]) -> int:
 
 
 def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
-    paths, rules = submissions(options.all), rules_of(options)
+    paths = submissions(options.all)
     out = options.out or Path("build", "grades")
     out.mkdir(parents=True, exist_ok=True)  # before hours of grading that nobody could see
     begun = time.monotonic()
@@ -155,7 +153,7 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
         print(f"{'stopped by hand: ' if grades.interrupted else ''}{done}; see {out}/grades.csv")
     if options.roster:
         title = options.title or " ".join(options.tasks) or "lab"
-        lines = write_class(grades.as_dict(), out, title, options.roster, **rules)
+        lines = write_class(grades.as_dict(), out, title, options.roster)
         print("\n".join(lines), file=sys.stderr if options.json else sys.stdout)
     return 130 if grades.interrupted else 0
 

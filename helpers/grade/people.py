@@ -10,7 +10,6 @@ import csv
 import re
 import unicodedata
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 HEADS = {
@@ -24,7 +23,6 @@ HEADS = {
 CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<id>\d+)_\d+_")
 MOODLE = re.compile(r"(?P<name>.+)_\d+_assignsubmission_")
 ATTEMPT = re.compile(r"(-\d{1,2}| \(\d{1,2}\))$")  # ada-2, "ada (2)"
-UNDATED = datetime.max.replace(tzinfo=UTC)  # no local time: in some zones it is after the year 9999
 
 
 @dataclass
@@ -33,7 +31,6 @@ class Person:
 
     row: dict[str, str]
     attempts: list[dict] = field(default_factory=list)
-    late: list[int | None] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     counted: dict | None = None
 
@@ -58,10 +55,6 @@ class Person:
         own = [self.row.get("ID", ""), *(self.get(what) for what in ("id", "login"))]
         found = [*own, email, email.partition("@")[0], name, *turned]
         return {plain_key(text) for text in found} - {""}
-
-    @property
-    def late_minutes(self) -> int | None:
-        return self.late[self.attempts.index(self.counted)] if self.counted else None
 
 
 def plain_key(text: str) -> str:
@@ -111,18 +104,11 @@ def _meant(texts: list[str], people: list[Person]) -> list[Person]:
     return [person for person in people if person.keys & keys]
 
 
-def assign(
-    grades: dict,
-    people: list[Person],
-    due: datetime | None = None,
-    times: dict[str, str] | None = None,
-    most: int | None = None,
-) -> list[dict]:
+def assign(grades: dict, people: list[Person]) -> list[dict]:
     """Give each submission to its person, choose the one that counts, and return what is nobody's.
 
-    The one with the most points counts, of several the best score, or else the first; `most` lets
-    only so many count, the first that were handed in. A folder without a file in it was not handed
-    in.
+    The one with the most points counts, of several the best score, or else the first by name. A
+    folder without a file in it was not handed in.
     """
     nobody = []
     for one in grades["submissions"]:
@@ -135,42 +121,10 @@ def assign(
         person.attempts.append(one)
         person.notes += [note] if note else []
     for person in people:
-        person.attempts.sort(key=lambda one: _when(one, times) or UNDATED)
-        person.late = [_late(_when(one, times), due) for one in person.attempts]
-        person.counted = max(person.attempts[:most], key=_worth, default=None)
+        person.counted = max(person.attempts, key=_worth, default=None)
     return nobody
 
 
 def _worth(one: dict) -> tuple[int, list[float]]:
     scores = [s for v in one["verdicts"] if (s := v.get("score"))]
     return one["points"], [s["number"] * (1 if s["best"] == "highest" else -1) for s in scores]
-
-
-def _when(one: dict, times: dict[str, str] | None) -> datetime | None:
-    text = (times or {}).get(one["name"]) or one.get("handed in") or ""
-    return moment(text) if text else None
-
-
-def _late(when: datetime | None, due: datetime | None) -> int | None:
-    """Minutes, begun ones included; None where nobody asked, or where it isn't known."""
-    if when is None or due is None:
-        return None
-    return max(0, -int((due - when).total_seconds() // 60))
-
-
-def moment(text: str) -> datetime:
-    """A time as ISO writes it; without an offset, this machine's. Raises ValueError."""
-    try:
-        found = datetime.fromisoformat(text.strip())
-        return found if found.tzinfo else found.astimezone()
-    except (ValueError, OverflowError):  # the latter from the zone, in the last year there is
-        raise ValueError(f"{text!r} is not a time: write it like 2026-10-12T23:59") from None
-
-
-def read_times(path: Path) -> dict[str, str]:
-    """{submission: time} from a table with these two columns."""
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    if not rows or not {"submission", "time"} <= rows[0].keys():
-        raise ValueError(f"{path} needs the columns submission and time")
-    return {row["submission"].removesuffix(".zip"): row["time"] for row in rows}
