@@ -1,6 +1,7 @@
 """Many submissions, one command: a bad one stops nothing, and an interrupt keeps what there is."""
 
 import csv
+import html
 import io
 import json
 import os
@@ -15,7 +16,7 @@ from helpers.grade import handin, many, sandbox, student
 from helpers.grade.limits import Held
 from helpers.grade.many import Graded, Grades, grade_all, json_of
 from helpers.grade.submitted import SubmissionError, names, opened, refused, submissions, unzip
-from helpers.grade.tables import csv_of, struggles_of, text_of, verdicts_csv_of
+from helpers.grade.tables import csv_of, safe, struggles_of, text_of
 from helpers.grade.task import all_tasks, load_task
 from helpers.grade.verdict import Verdict, table
 
@@ -56,9 +57,8 @@ def test_every_submission_gets_a_verdict_whatever_the_others_are(class_of, small
     assert [one.points for one in grades.graded] == [4, 0, 0, 4, 0, 0, 0, 4]
     assert found["mallory"].reason.startswith("mallory.zip cannot be unpacked: ")
     assert found["notes.txt"].reason == "not graded: notes.txt is not a folder or a .zip"
-    handed_in = {one.name: one.handed_in for one in grades.graded}
-    assert [name for name, when in handed_in.items() if not when] == ["nobody"]
-    assert found["nobody"].reason == "there is no file lab/work.py in the graded folder"
+    assert [one.name for one in grades.graded if not one.handed_in] == ["nobody"]
+    assert found["nobody"].reason == "handed in nothing"
 
 
 def test_an_interrupt_ends_the_checks_and_keeps_what_there_is(class_of, small):
@@ -144,30 +144,39 @@ def test_a_folder_that_holds_one_zip_and_one_that_holds_nothing(tmp_path):
 
 # --- tables --------------------------------------------------------------------------------------
 
+EVIL = "<script>alert(1)</script>"
 HELD = "held: time (60 s); not held here: network"
 
 
 @pytest.fixture
 def grades(task):
     right = Verdict(task, "pass", seconds=1, limits=Held({"time": "60 s"}, ["network"]))
-    wrong = Verdict(task, "mistake", "<script>alert(1)</script>", "Trace\x07back")
+    wrong = Verdict(task, "mistake", EVIL, "Trace\x07back")
     picture = Verdict(task, "time-out", "both wait", picture=("<svg/>", "who 'waits'"))
     found = {"=ada": right, "b<ob": wrong, "eve": picture}
     graded = [Graded(name, {"T-1": verdict}) for name, verdict in found.items()]
+    graded[0].says, graded[0].minutes = "@da", {"T-1": 25, "T-2": 3}
     return Grades([task], [*graded, Graded("late")], {"T-1": 1}, seconds=3, interrupted=True)
 
 
 def test_csv(grades):
     assert list(csv.reader(io.StringIO(csv_of(grades)))) == [
-        ["submission", "points", "of", "T-1", "limits"],
-        ["'=ada", "4", "4", "4", HELD],  # a spreadsheet would compute what begins with "="
-        ["b<ob", "0", "4", "0", ""],
-        ["eve", "0", "4", "0", ""],
-        ["late", "0", "4", "", ""],
+        ["submission", "points", "of", "T-1", "T-1 minutes", "feedback", "limits", "note"],
+        # a spreadsheet would compute what begins with "="
+        ["'=ada", "4", "4", "4", "25", "T-1: 4 of 4", HELD, "the zip says it is from @da"],
+        ["b<ob", "0", "4", "0", "", f"T-1: 0 of 4 ({html.escape(EVIL)})", "", ""],
+        ["eve", "0", "4", "0", "", "T-1: 0 of 4 (time-out)", "", ""],  # its words are the work's
+        ["late", "0", "4", "", "", "", "", ""],
     ]
-    rows = list(csv.DictReader(io.StringIO(verdicts_csv_of(grades))))
-    assert [row["kind"] for row in rows] == ["pass", "mistake", "time-out"]
-    assert rows[1]["reason"] == "<script>alert(1)</script>" and rows[0]["limits"] == HELD
+
+
+def test_what_a_spreadsheet_would_compute_is_text_for_it():
+    """Also where it takes another sign than a comma for the end of a cell."""
+    cells = ["=1", "+1", "-1", "@a", "\t=1", "\r=1", "a;=1", "a,=1", "a\t@b", "a = 1", "DP-1; -", 7]
+    assert [safe(cell) for cell in cells] == [
+        "'=1", "'+1", "'-1", "'@a", "'\t'=1", "'\r'=1", "a;'=1", "a,'=1", "a\t'@b", "a = 1",
+        "DP-1; -", 7,
+    ]  # fmt: skip
 
 
 def test_json_and_text(grades):
@@ -201,7 +210,7 @@ def test_no_character_stops_a_table(task):
     evil = "a\ud800\x1b[2J\x9b\u202eb"
     verdict = Verdict(task, "crash", evil, details=evil, picture=("<svg/>", evil))
     grades = Grades([task], [Graded(f"{evil}\nada 10/10", {task.id: verdict})], {task.id: 1})
-    texts = [csv_of(grades), verdicts_csv_of(grades), json_of(grades), struggles_of(grades)]
+    texts = [csv_of(grades), json_of(grades), struggles_of(grades)]
     texts += [text_of(grades), table([verdict]), repr(verdict), verdict._repr_html_()]
     for text in texts:
         text.encode()
@@ -224,7 +233,7 @@ def asked(monkeypatch):
         failed = (submission.root / "fails").exists()
         return Verdict(found.task, "crash" if failed else "pass", "it fell" if failed else "")
 
-    monkeypatch.setattr(program, "judge", judge)
+    monkeypatch.setattr(many, "judge", judge)
     return asked
 
 
@@ -241,7 +250,13 @@ def test_all_tasks_of_a_folder_or_those_of_a_lab_or_a_lesson(asked, tmp_path, ca
 def test_a_failure_as_json_and_an_interrupt(asked, tmp_path, capsys):
     (tmp_path / "fails").touch()
     assert program.main(["DP-1", "--root", str(tmp_path), "--json"]) == 1
-    (said,) = json.loads(capsys.readouterr().out)
+    document, table = capsys.readouterr()
+    document = json.loads(document)
+    assert (document["interrupted"], list(document["seeds"])) == (False, ["DP-1"])
+    assert re.search("^DP-1 +FAIL", table, re.MULTILINE)
+    (one,) = document["submissions"]
+    assert (one["name"], one["points"]) == (tmp_path.name, 0)
+    (said,) = one["verdicts"]
     assert (said["task"], said["passed"], said["reason"]) == ("DP-1", False, "it fell")
     assert (said["points"], said["of"]) == (0, load_task("DP-1").task.points)
     (tmp_path / "stops").touch()
@@ -305,8 +320,10 @@ def test_the_tables_are_written_and_it_says_where(class_of, monkeypatch, capsys,
     out = tmp_path / "tables"
     arguments = ["DP-1", "--all", str(class_of), "--out", str(out), "--jobs", "3", "--seed", "5"]
     assert program.main([*arguments, "--seconds", "9"]) == 0
-    assert sorted(os.listdir(out)) == ["grades.csv", "grades.json", "verdicts.csv"]
+    assert sorted(os.listdir(out)) == ["grades.csv", "grades.json"]
     said = capsys.readouterr()
+    # for Excel
+    assert (out / "grades.csv").read_text("utf-8").startswith("\ufeffsubmission,")
     assert (
         f"8 submissions in 0 s; see {out}" in said.out
         and "the class struggled" in said.out
