@@ -181,6 +181,7 @@ def test_what_a_spreadsheet_would_compute_is_text_for_it():
 
 def test_json_and_text(grades):
     facts = json.loads(json_of(grades))
+    assert facts["submissions"][0]["minutes"]["T-1"] == 25
     assert facts["interrupted"] and facts["seeds"] == {"T-1": 1}
     assert [len(one["verdicts"]) for one in facts["submissions"]] == [1, 1, 1, 0]
     lines = text_of(grades).splitlines()
