@@ -69,7 +69,8 @@ def run(place: Path, ids: Sequence[str]) -> dict:
 
     Whatever happens, the results say so: Gradescope shows a student nothing else.
     """
-    tasks, verdicts = [load_task(task_id).task for task_id in ids], []
+    tasks = [load_task(task_id).task for task_id in ids]
+    verdicts: list[Verdict] = []
     (place / "results").mkdir(exist_ok=True)
 
     def save(told: str = "") -> dict:
@@ -86,7 +87,9 @@ def run(place: Path, ids: Sequence[str]) -> dict:
     if user:
         close_to_others(place)
     try:
-        grade_one(place / "submission", ids, done=done, gigabytes=GIGABYTES, user=user)
+        work = place / "submission"
+        grades = grade_one(work, ids, done=done, gigabytes=GIGABYTES, user=user)
+        verdicts[:] = grades.graded[0].verdicts.values()
     except Exception as error:  # of the submission, or of this machine
         return save(f"The work could not be graded: {why_not(error)}")
     return save()

@@ -166,9 +166,9 @@ def grade_one(
     gigabytes: float = Limits.gigabytes,
     user: str = "",
 ) -> Grades:
-    """Grade the tasks `ids` of one folder or zip, one after the other; raise what it can't read.
+    """Grade the tasks `ids` of one folder or zip, one after the other.
 
-    An interrupt gives what there is.
+    An interrupt gives what there is; of a zip that can't be read each verdict says why.
 
     Args:
         seed, seconds, gigabytes: as of `grade_all`.
@@ -178,17 +178,20 @@ def grade_one(
     found = [load_task(task_id) for task_id in ids]
     grades = _begun(found, [path.absolute()], seed)
     (one,) = grades.graded
+    one.handed_in = not is_empty(path)
     files = [task.file for task in grades.tasks]
-    with opened(path, files) as root, Submission(root, user=user) as submission:
-        one.says, one.minutes = claims_in(root)
-        try:
+    try:
+        with opened(path, files) as root, Submission(root, user=user) as submission:
+            one.says, one.minutes = claims_in(root)
             for each in found:
                 task_id = each.task.id
                 verdict = judge(each, submission, grades.seeds[task_id], seconds, gigabytes)
                 one.verdicts[task_id] = verdict
                 done(verdict)
-        except KeyboardInterrupt:
-            grades.interrupted = True
+    except KeyboardInterrupt:
+        grades.interrupted = True
+    except SubmissionError as error:
+        one.verdicts |= {t.id: Verdict(t, "no file", why_not(error)) for t in grades.tasks}
     return grades
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import zipfile
 
 from helpers.grade import gradescope, many
@@ -48,6 +49,10 @@ def test_one_test_for_each_task_whatever_happens(tmp_path, monkeypatch):
     assert facts["tests"][1]["output"] == "no <b>" and facts["tests"][1]["max_score"] == 10
     assert facts["tests"][2]["output"].startswith("not graded")
     assert "is gone" in facts["output"]
+    shutil.rmtree(tmp_path / "submission" / "homework")
+    (tmp_path / "submission" / "x.zip").write_text("PK")
+    (test,) = gradescope.run(tmp_path, ["DP-1"])["tests"]
+    assert (test["score"], test["output"][:25]) == (0, "x.zip cannot be unpacked:")
 
 
 def test_work_that_runs_as_another_user_sees_no_truth_and_no_results(tmp_path):

@@ -260,6 +260,15 @@ def test_a_failure_as_json_and_an_interrupt(asked, tmp_path, capsys):
     (said,) = one["verdicts"]
     assert (said["task"], said["passed"], said["reason"]) == ("DP-1", False, "it fell")
     assert (said["points"], said["of"]) == (0, load_task("DP-1").task.points)
+    (tmp_path / "empty").mkdir()
+    program.main(["DP-1", "--root", str(tmp_path / "empty"), "--json"])
+    assert not json.loads(capsys.readouterr().out)["submissions"][0]["handed in"]
+    broken = tmp_path / "empty" / "ada.zip"
+    broken.write_text("PK")
+    assert program.main(["DP-1", "--root", str(broken), "--json"]) == 1
+    (one,) = json.loads(capsys.readouterr().out)["submissions"]
+    assert (one["name"], one["handed in"], one["verdicts"][0]["kind"]) == ("ada", True, "no file")
+    assert one["verdicts"][0]["reason"].startswith("ada.zip cannot be unpacked")
     (tmp_path / "stops").touch()
     asked.clear()
     assert program.main(["DP", "--root", str(tmp_path)]) == 130
