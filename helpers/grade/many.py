@@ -26,6 +26,7 @@ class Graded:
 
     handed_in: not so where it's a folder without a file in it. says, minutes: the name and the
     {task: minutes} that stand in the hand-in, as its sender or the sender's own record wrote them.
+    trouble: why it could not be read.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Graded:
     handed_in: bool = True
     says: str = ""
     minutes: dict[str, int] = field(default_factory=dict)
+    trouble: str = ""
 
     def __post_init__(self) -> None:
         self.name = in_one_line(self.name)
@@ -135,8 +137,7 @@ def grade_all(
                 running.discard(submission)
         except Exception as error:  # of one submission: the others are graded
             if not stop.is_set():
-                for task in tasks:
-                    one.verdicts.setdefault(task.id, Verdict(task, "no file", why_not(error)))
+                _unread(grades, one, error)
         return one
 
     try:
@@ -191,8 +192,15 @@ def grade_one(
     except KeyboardInterrupt:
         grades.interrupted = True
     except SubmissionError as error:
-        one.verdicts |= {t.id: Verdict(t, "no file", why_not(error)) for t in grades.tasks}
+        _unread(grades, one, error)
     return grades
+
+
+def _unread(grades: Grades, one: Graded, error: Exception) -> None:
+    """Make what is wrong with a submission the verdict on each task that has none."""
+    one.trouble = in_one_line(why_not(error))
+    for task in grades.tasks:
+        one.verdicts.setdefault(task.id, Verdict(task, "no file", one.trouble))
 
 
 def _begun(found: list[TaskFile], paths: Sequence[Path], seed: int | None) -> Grades:

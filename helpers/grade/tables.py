@@ -15,6 +15,7 @@ from helpers.grade.words import cut, in_one_line
 
 MOST_WORDS = 300  # characters of a reason
 WHO = ("name", "id", "login", "email")
+OWN = ("mistake", "not done", "pass")  # kinds of verdicts whose words are the check's alone
 
 
 def csv_of(grades: Grades, people: Sequence[Person] = ()) -> str:
@@ -42,6 +43,7 @@ def csv_of(grades: Grades, people: Sequence[Person] = ()) -> str:
             limits = dict.fromkeys(filter(None, map(_limits, row.one.verdicts.values())))
             facts |= {"points": row.one.points, "of": grades.of, **_cells(row.one)}
             facts |= {"feedback": _feedback(row.one), "limits": "; ".join(limits)}
+            facts["note"] = "; ".join(filter(None, [row.note, *_troubles(row.one)]))
         table.writerow({head: safe(fact) for head, fact in facts.items()})
     return out.getvalue()
 
@@ -63,11 +65,16 @@ def _feedback(one: Graded) -> str:
     itself has chosen words of it (an error's), only its kind. Moodle shows it as HTML."""
     parts = []
     for v in one.verdicts.values():
-        own = v.kind in ("mistake", "not done", "pass")
-        told = cut(own and v.reason or v.kind, MOST_WORDS)
+        told = cut(v.kind in OWN and v.reason or v.kind, MOST_WORDS)
         said = "" if told == "pass" else f" ({escape(told)})"
         parts.append(f"{v.task.id}: {v.points} of {v.task.points}{said}")
     return "; ".join(parts)
+
+
+def _troubles(one: Graded) -> list[str]:
+    """What the teacher should know and no feedback repeats: errors, in whatever words."""
+    found = [v for v in one.verdicts.values() if v.kind not in (*OWN, *EMPTY) and v.reason]
+    return [one.trouble] + [f"{v.task.id}: {cut(in_one_line(v.reason), MOST_WORDS)}" for v in found]
 
 
 def _limits(verdict: Verdict) -> str:

@@ -59,6 +59,9 @@ def test_every_submission_gets_a_verdict_whatever_the_others_are(class_of, small
     assert found["notes.txt"].reason == "not graded: notes.txt is not a folder or a .zip"
     assert [one.name for one in grades.graded if not one.handed_in] == ["nobody"]
     assert found["nobody"].reason == "handed in nothing"
+    rows = {row["submission"]: row for row in csv.DictReader(io.StringIO(csv_of(grades)))}
+    assert rows["nobody"]["note"] == "handed in nothing" and rows["nobody"]["points"] == ""
+    assert rows["notes.txt"]["note"] == found["notes.txt"].reason
 
 
 def test_an_interrupt_ends_the_checks_and_keeps_what_there_is(class_of, small):
@@ -165,7 +168,8 @@ def test_csv(grades):
         # a spreadsheet would compute what begins with "="
         ["'=ada", "4", "4", "4", "25", "T-1: 4 of 4", HELD, "the zip says it is from @da"],
         ["b<ob", "0", "4", "0", "", f"T-1: 0 of 4 ({html.escape(EVIL)})", "", ""],
-        ["eve", "0", "4", "0", "", "T-1: 0 of 4 (time-out)", "", ""],  # its words are the work's
+        # of a time-out the words may be the work's: they are for the teacher
+        ["eve", "0", "4", "0", "", "T-1: 0 of 4 (time-out)", "", "T-1: both wait"],
         ["late", "0", "4", "", "", "", "", ""],
     ]
 

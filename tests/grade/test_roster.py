@@ -91,6 +91,7 @@ def test_words_that_the_work_has_chosen_are_in_no_feedback(tmp_path, one, task):
     crashed.verdicts["T-1"] = Verdict(task, "crash", "ValueError: <script>")
     row, *_ = table(task, [crashed], read_roster(write(tmp_path, OWN)))
     assert row["feedback"] == "T-1: 0 of 4 (crash)"
+    assert row["note"] == "T-1: ValueError: <script>"
 
 
 def test_an_empty_folder_is_not_handed_in(tmp_path, one, task):
