@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-all demo notebooks claims figures site slides bench stress elsewhere student upgrade tasks handin progress clean
+.PHONY: help setup lab test test-all demo notebooks claims figures site slides bench stress elsewhere student tasks handin progress clean
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -32,7 +32,6 @@ help:
 	@echo "make stress     repeat what must leave nothing behind, and try random cases by the thousand"
 	@echo "make elsewhere  run the tests on another system: sudo make elsewhere PLACE=trixie"
 	@echo "make student    write the student edition to build/student (REFERENCE=no: no skipping)"
-	@echo "make upgrade    bring your work from an older student edition: make upgrade FROM=../my-lab"
 	@echo "make handin     pack a lab's work: make handin LAB=DP NAME=ada (a lab, a lesson or a task)"
 	@echo "make progress   show the way through the lessons, and what is done of it"
 	@echo "make tasks      write docs/tasks.md from the tasks"
@@ -83,9 +82,6 @@ elsewhere:
 
 student: setup
 	@$(VENV) -m helpers.grade.student $(if $(filter no,$(REFERENCE)),--no-reference)
-
-upgrade: setup
-	@$(VENV) -m helpers.grade.upgrade "$(FROM)"
 
 handin: setup
 	@$(VENV) -m helpers.grade.handin $(LAB) $(if $(NAME),--name "$(NAME)")

@@ -2,7 +2,6 @@
 
 import argparse
 import csv
-import json
 import sys
 import time
 from pathlib import Path
@@ -10,18 +9,16 @@ from pathlib import Path
 from helpers.files import write_whole
 from helpers.grade import sandbox
 from helpers.grade.board import boards_of, in_html, in_text
-from helpers.grade.html import html_of
-from helpers.grade.judge import judge, prepare
+from helpers.grade.judge import prepare
 from helpers.grade.limits import Limits
-from helpers.grade.many import Graded, Grades, grade_all, json_of
+from helpers.grade.many import Graded, Grades, grade_all, grade_one, json_of
 from helpers.grade.notebook import find_root
-from helpers.grade.people import read_roster
 from helpers.grade.record import remember
-from helpers.grade.roster import add_rules, rules_of, write_class
+from helpers.grade.roster import read_roster
 from helpers.grade.submission import Submission
-from helpers.grade.submitted import opened, submissions
-from helpers.grade.tables import csv_of, text_of, verdicts_csv_of, write_table
-from helpers.grade.task import WorkFailed, all_tasks, load_task, tasks_of
+from helpers.grade.submitted import submissions
+from helpers.grade.tables import csv_of, struggles_of, text_of
+from helpers.grade.task import WorkFailed, all_tasks, tasks_of
 from helpers.grade.verdict import Verdict, table
 from helpers.grade.words import why_not
 from helpers.ranks import usable_cores
@@ -53,15 +50,14 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     add("tasks", nargs="*", metavar="TASK", help="DP-1, a lab (DP) or a lesson (03); default: all")
     add("--root", type=Path, help="the repository or zip to grade; this one by default")
     add("--all", type=Path, metavar="FOLDER", help="grade each folder and zip in FOLDER")
-    add("--out", type=Path, help="where the tables of --all go (default: build/grades)")
+    add("--out", type=Path, help="where the table of --all goes (default: build/grades)")
     add("--roster", type=Path, metavar="FILE", help="with --all: a table of the class's people")
-    add_rules(parser)
     add("--jobs", type=int, help="with --all: checks at once (default: half of the cores)")
     add("--seconds", type=float, help="time limit for each task")
     add("--memory", type=float, default=Limits.gigabytes, help="gigabytes for each task")
     add("--seed", type=int, help="draw the inputs from this seed (default: a new one)")
     add("--limits", action="store_true", help="say which limits hold on this system")
-    add("--json", action="store_true", help="print the verdicts as JSON")
+    add("--json", action="store_true", help="print one JSON document, the table beside it")
     return parser.parse_args(arguments)
 
 
@@ -75,12 +71,8 @@ def _refuse(options: argparse.Namespace) -> None:
         raise ValueError(f"--jobs must be at least 1, not {options.jobs}")
     if options.seconds is not None and not options.seconds > 0:
         raise ValueError(f"--seconds must be above 0, not {options.seconds:g}")
-    if not options.all and (options.roster or options.due or options.attempts or options.times):
-        raise ValueError("--roster, --due, --times and --attempts need --all")
-    if options.roster:
-        read_roster(options.roster)  # before hours of grading
-    elif options.due or options.attempts or options.times:
-        raise ValueError("--due, --times and --attempts need --roster, which says who handed in")
+    if not options.all and (options.roster):
+        raise ValueError("--roster needs --all")
     Limits(Limits.seconds if options.seconds is None else options.seconds, options.memory)
 
 
@@ -100,42 +92,47 @@ def _show_limits(limits: Limits) -> int:
 
 
 def _grade_one(options: argparse.Namespace, ids: list[str]) -> int:
-    tasks = [load_task(task_id) for task_id in ids]
-    files = [found.task.file for found in tasks]
-    verdicts: list[Verdict] = []
-    with opened(options.root or find_root(), files) as root, Submission(root) as submission:
-        try:
-            for found in tasks:
-                if sys.stderr.isatty():
-                    print(f"checking {found.task.id} …", end="\r", file=sys.stderr, flush=True)
-                verdicts.append(
-                    judge(found, submission, options.seed, options.seconds, options.memory)
-                )
-                if options.root is None:
-                    remember(verdicts[-1], root)
-        except KeyboardInterrupt:
-            print(f"stopped after {len(verdicts)} of {len(ids)} tasks", file=sys.stderr)
-    if options.json:
-        print(json.dumps([v.as_dict() for v in verdicts], indent=1))
-    elif verdicts:
-        print(table(verdicts))
-    if len(verdicts) < len(ids):
+    root, waiting = options.root or find_root(), iter(ids)
+
+    def tell() -> None:
+        if sys.stderr.isatty() and (task_id := next(waiting, "")):
+            print(f"checking {task_id} …", end="\r", file=sys.stderr, flush=True)
+
+    def done(verdict: Verdict) -> None:
+        if options.root is None:
+            remember(verdict, root)
+        tell()
+
+    tell()
+    grades = grade_one(root, ids, options.seed, done, options.seconds, options.memory)
+    verdicts = list(grades.graded[0].verdicts.values())
+    if verdicts:
+        _show(options, grades, table(verdicts))
+    if grades.interrupted:
+        print(f"stopped after {len(verdicts)} of {len(ids)} tasks", file=sys.stderr)
         return 130
     return 0 if all(v.passed for v in verdicts) else 1
 
 
+def _show(options: argparse.Namespace, grades: Grades, text: str) -> None:
+    """With --json the output is one document, and what a person reads goes beside it."""
+    print(text, file=sys.stderr if options.json else sys.stdout)
+    if options.json:
+        print(json_of(grades), end="")
+
+
 def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
-    paths, rules = submissions(options.all), rules_of(options)
+    paths = submissions(options.all)
+    people = read_roster(options.roster) if options.roster else []
     out = options.out or Path("build", "grades")
     out.mkdir(parents=True, exist_ok=True)  # before hours of grading that nobody could see
     begun = time.monotonic()
 
     def save(grades: Grades, one: Graded | None = None) -> None:
         grades.seconds = time.monotonic() - begun
-        write_table(out / "grades.csv", csv_of(grades))
-        write_table(out / "verdicts.csv", verdicts_csv_of(grades))
+        # The mark by which Excel knows UTF-8; Canvas and Moodle skip it.
+        write_whole(out / "grades.csv", "\ufeff" + csv_of(grades, people))
         write_whole(out / "grades.json", json_of(grades))
-        write_whole(out / "grades.html", html_of(grades, f"Grades: {options.all.name}"))
         if boards := boards_of(grades):
             write_whole(out / "board.html", in_html(boards))
         if one:
@@ -147,18 +144,11 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
         seconds=options.seconds, gigabytes=options.memory,
     )  # fmt: skip
     save(grades)
-    if options.json:
-        print(json_of(grades), end="")
-    else:
-        print(text_of(grades))
-        for title, found in boards_of(grades).items():
-            print(f"\n{title}\n{in_text(found)}")
-        done = f"{len(paths)} submissions in {grades.seconds:.0f} s"
-        print(f"{'stopped by hand: ' if grades.interrupted else ''}{done}; see {out}/grades.html")
-    if options.roster:
-        title = options.title or " ".join(options.tasks) or "lab"
-        lines = write_class(grades.as_dict(), out, title, options.roster, **rules)
-        print("\n".join(lines), file=sys.stderr if options.json else sys.stdout)
+    boards = [f"{title}\n{in_text(found)}" for title, found in boards_of(grades).items()]
+    done = f"{len(paths)} submissions in {grades.seconds:.0f} s; see {out}/grades.csv"
+    done = f"stopped by hand: {done}" if grades.interrupted else done
+    parts = [text_of(grades, people), struggles_of(grades), *boards, done]
+    _show(options, grades, "\n\n".join(parts))
     return 130 if grades.interrupted else 0
 
 

@@ -1,25 +1,23 @@
 """`python -m helpers.grade.gradescope LAB`: an autograder for Gradescope, as a zip to upload.
 
-It holds this lab without lessons and scripts, the names of the tasks, and two programs that
-Gradescope runs: `setup.sh` once, to set the lab up, and `run_autograder` for each submission, which
-calls `--run`: one test for each task, in results.json. The file is written before anything runs and
-after each task, so that a grading that is stopped still reports what it has found.
+It holds this lab without lessons and scripts, and two programs that Gradescope runs: `setup.sh`
+once, and `run_autograder` for each submission, which calls `--run` and so writes what `--json`
+prints as results.json: before anything runs and again after each task, so that a grading that is
+stopped still reports what it has found.
 """
 
 import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from helpers.files import write_whole
 from helpers.grade import sandbox
 from helpers.grade.folder import Content, zip_of
-from helpers.grade.judge import judge
+from helpers.grade.many import grade_one
 from helpers.grade.student import scripts_of
-from helpers.grade.submission import Submission
-from helpers.grade.submitted import opened
 from helpers.grade.task import PACKED, ROOT, SOLUTIONS, Task, TaskError, load_task, tasks_of
 from helpers.grade.tracked import MARKER, tracked_files
 from helpers.grade.verdict import Verdict
@@ -28,6 +26,7 @@ from helpers.grade.words import why_not
 TAKEN = ("helpers/", "simplellm/", "tasks/", "gpt2/", "puzzles/", "tools/install.py")
 TAKEN += ("pyproject.toml", "LICENSE")
 USER = "nobody"  # as whom work runs where the container allows no sandbox
+GIGABYTES = 3.0
 SETUP = """#!/usr/bin/env bash
 # Gradescope runs this once, as root, when it builds the image.
 set -euo pipefail
@@ -56,42 +55,43 @@ def autograder_zip(names: Sequence[str]) -> bytes:
         raise TaskError("the student edition can't make an autograder: use the one with solutions")
     programs = {"setup.sh": SETUP, "run_autograder": RUN.format(" ".join(ids))}
     files = {name: Content(text.encode(), executable=True) for name, text in programs.items()}
-    for name in tracked_files(ROOT)[0]:
-        if name.startswith(TAKEN):
-            files[f"lab/{name}"] = Content((ROOT / name).read_bytes())
-    data = {n: (ROOT / n).read_bytes() for n in tracked_files(ROOT)[0] if n.endswith(".py")}
+    names = tracked_files(ROOT)[0]
+    taken = [name for name in names if name.startswith(TAKEN)]
+    files |= {f"lab/{name}": Content((ROOT / name).read_bytes()) for name in taken}
+    data = {n: (ROOT / n).read_bytes() for n in names if n.endswith(".py")}
     packed = zip_of({SOLUTIONS: scripts_of(data, [load_task(i).task.file for i in ids])})
     files[f"lab/tasks/{PACKED}"] = Content(packed)
     return zip_of(files)
 
 
-def run(place: Path, ids: Sequence[str], gigabytes: float) -> dict:
+def run(place: Path, ids: Sequence[str]) -> dict:
     """Grade what is in `place`/submission; write and return the results.
 
     Whatever happens, the results say so: Gradescope shows a student nothing else.
     """
-    found = [load_task(task_id) for task_id in ids]
+    tasks = [load_task(task_id).task for task_id in ids]
+    verdicts: list[Verdict] = []
     (place / "results").mkdir(exist_ok=True)
-    verdicts: dict[str, Verdict] = {}
-    told = ""
 
-    def save() -> dict:
-        facts = results([one.task for one in found], verdicts, told)
+    def save(told: str = "") -> dict:
+        facts = results(tasks, [v.as_dict() for v in verdicts], told)
         write_whole(place / "results" / "results.json", json.dumps(facts, indent=1) + "\n")
         return facts
+
+    def done(verdict: Verdict) -> None:
+        verdicts.append(verdict)
+        save()
 
     save()
     user = USER if sandbox.why_not() and hasattr(os, "getuid") and os.getuid() == 0 else ""
     if user:
         close_to_others(place)
     try:
-        files = [one.task.file for one in found]
-        with opened(place / "submission", files) as root, Submission(root, user=user) as submission:
-            for one in found:
-                verdicts[one.task.id] = judge(one, submission, gigabytes=gigabytes)
-                save()
+        work = place / "submission"
+        grades = grade_one(work, ids, done=done, gigabytes=GIGABYTES, user=user)
+        verdicts[:] = grades.graded[0].verdicts.values()
     except Exception as error:  # of the submission, or of this machine
-        told = f"The work could not be graded: {why_not(error)}"
+        return save(f"The work could not be graded: {why_not(error)}")
     return save()
 
 
@@ -107,21 +107,16 @@ def close_to_others(place: Path, root: Path = ROOT) -> None:
             path.chmod(0o700)
 
 
-def results(tasks: Sequence[Task], verdicts: dict[str, Verdict], told: str = "") -> dict:
+def results(tasks: Iterable[Task], verdicts: Iterable[dict], told: str = "") -> dict:
     """What Gradescope reads: a test for each task, also for one that has no verdict (yet)."""
-    tests = []
-    for task in tasks:
-        v = verdicts.get(task.id)
-        passed = v is not None and v.passed
-        words = "not graded: the grading stopped before this task" if v is None else v.reason
-        tests.append({
-            "name": f"{task.id}: {task.title}",
-            "score": task.points if passed else 0,
-            "max_score": task.points,
-            "status": "passed" if passed else "failed",
-            "output": words or "passed",
-            "output_format": "text",
-        })  # fmt: skip
+    stopped = {"points": 0, "passed": False, "reason": "not graded: the grading stopped before it"}
+    found = {v["task"]: v for v in verdicts}
+    tests = [
+        {"name": f"{task.id}: {task.title}", "score": v["points"], "max_score": task.points,
+         "status": "passed" if v["passed"] else "failed", "output": v["reason"] or "passed",
+         "output_format": "text"}
+        for task in tasks for v in [found.get(task.id, stopped)]
+    ]  # fmt: skip
     facts = {"score": sum(test["score"] for test in tests), "tests": tests}
     return facts | {"stdout_visibility": "hidden"} | ({"output": told} if told else {})
 
@@ -132,23 +127,18 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m helpers.grade.gradescope", description="Make an autograder for Gradescope."
     )
     parser.add_argument("tasks", nargs="+", metavar="TASK", help="a lab (DP), a lesson, a task")
-    parser.add_argument("--out", type=Path, help="the zip (default: build/gradescope/LAB.zip)")
     parser.add_argument("--run", type=Path, metavar="FOLDER", help="grade: run_autograder does it")
-    parser.add_argument("--memory", type=float, default=3.0, help="gigabytes for each task (3)")
     options = parser.parse_args(arguments)
     try:
         if options.run:
-            facts = run(options.run, tasks_of(options.tasks), options.memory)
-            print(f"{facts['score']} points")
+            print(run(options.run, tasks_of(options.tasks))["score"], "points")
             return 0
-        data = autograder_zip(options.tasks)
-        name = "-".join(options.tasks).upper()
-        out = options.out or ROOT / "build" / "gradescope" / f"{name}.zip"
-        write_whole(out, data)
+        out = ROOT / "build" / "gradescope" / f"{'-'.join(options.tasks).upper()}.zip"
+        write_whole(out, autograder_zip(options.tasks))
     except (ValueError, OSError) as error:
         print(why_not(error), file=sys.stderr)
         return 2
-    print(f"{out}: upload it under Configure Autograder; {len(data) / 1e6:.1f} MB")
+    print(f"{out}: upload it under Configure Autograder")
     return 0
 
 

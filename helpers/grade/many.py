@@ -7,17 +7,15 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cache
-from itertools import islice
 from pathlib import Path
 
-from helpers.grade.handin import name_in
+from helpers.grade.handin import claims_in
 from helpers.grade.judge import drawn, judge
 from helpers.grade.limits import Limits
 from helpers.grade.submission import Submission
-from helpers.grade.submitted import SubmissionError, names, opened, refused
-from helpers.grade.task import ROOT, Task, WorkFailed, load_task
+from helpers.grade.submitted import SubmissionError, is_empty, names, opened, refused
+from helpers.grade.task import ROOT, Task, TaskFile, WorkFailed, load_task
 from helpers.grade.verdict import Verdict
 from helpers.grade.words import in_one_line, why_not
 
@@ -26,20 +24,24 @@ from helpers.grade.words import in_one_line, why_not
 class Graded:
     """One submission: its name, and a verdict for each task that has been graded.
 
-    handed_in: the date of its newest file, as ISO writes it. says: the name inside the zip.
+    handed_in: not so where it's a folder without a file in it. says, minutes: the name and the
+    {task: minutes} that stand in the hand-in, as its sender or the sender's own record wrote them.
+    trouble: why it could not be read.
     """
 
     name: str
     verdicts: dict[str, Verdict] = field(default_factory=dict)
-    handed_in: str = ""
+    handed_in: bool = True
     says: str = ""
+    minutes: dict[str, int] = field(default_factory=dict)
+    trouble: str = ""
 
     def __post_init__(self) -> None:
         self.name = in_one_line(self.name)
 
     @property
     def points(self) -> int:
-        return sum(v.task.points for v in self.verdicts.values() if v.passed)
+        return sum(v.points for v in self.verdicts.values())
 
 
 @dataclass
@@ -67,6 +69,7 @@ class Grades:
                     "name": one.name,
                     "handed in": one.handed_in,
                     "says": one.says,
+                    "minutes": one.minutes,
                     "points": one.points,
                     "of": self.of,
                     "verdicts": [one.verdicts[t.id].as_dict() for t in self.tasks
@@ -98,9 +101,8 @@ def grade_all(
         folder: where the tasks are.
     """
     found = [load_task(task_id, folder) for task_id in ids]
-    tasks = [each.task for each in found]
-    seeds = {t.id: secrets.randbits(31) if seed is None else seed for t in tasks}
-    grades = Grades(tasks, [Graded(name) for name in names(paths)], seeds)
+    grades = _begun(found, paths, seed)
+    tasks, seeds = grades.tasks, grades.seeds
     todo = zip(grades.graded, paths, strict=True)
     stop, once = threading.Event(), cache(drawn)
     running: set[Submission] = set()
@@ -115,11 +117,11 @@ def grade_all(
                     one, path = next(todo)
                     if stop.is_set():
                         return one
-                    one.handed_in = handed_in(path)
-                    if reason := refused(path):
+                    one.handed_in = not is_empty(path)
+                    if reason := refused(path) or ("" if one.handed_in else "handed in nothing"):
                         raise SubmissionError(reason)
                     root = stack.enter_context(opened(path, [task.file for task in tasks]))
-                    one.says = name_in(root)
+                    one.says, one.minutes = claims_in(root)
                     submission = stack.enter_context(Submission(root, folder))
                     running.add(submission)
                     with contextlib.suppress(WorkFailed):  # the first check tries again, says why
@@ -135,8 +137,7 @@ def grade_all(
                 running.discard(submission)
         except Exception as error:  # of one submission: the others are graded
             if not stop.is_set():
-                for task in tasks:
-                    one.verdicts.setdefault(task.id, Verdict(task, "no file", why_not(error)))
+                _unread(grades, one, error)
         return one
 
     try:
@@ -157,11 +158,56 @@ def grade_all(
     return grades
 
 
-def handed_in(path: Path) -> str:
-    """When the newest file of a submission was written, as far as this disk knows."""
-    files = islice(path.rglob("*"), 2_000) if path.is_dir() else [path]
-    newest = max((file.lstat().st_mtime for file in files if not file.is_dir()), default=None)
-    return "" if newest is None else datetime.fromtimestamp(newest, UTC).isoformat("T", "seconds")
+def grade_one(
+    path: Path,
+    ids: Sequence[str],
+    seed: int | None = None,
+    done: Callable[[Verdict], None] = lambda verdict: None,
+    seconds: float | None = None,
+    gigabytes: float = Limits.gigabytes,
+    user: str = "",
+) -> Grades:
+    """Grade the tasks `ids` of one folder or zip, one after the other.
+
+    An interrupt gives what there is; of a zip that can't be read each verdict says why.
+
+    Args:
+        seed, seconds, gigabytes: as of `grade_all`.
+        done: called with each verdict.
+        user: as whom the work runs where there is no sandbox.
+    """
+    found = [load_task(task_id) for task_id in ids]
+    grades = _begun(found, [path.absolute()], seed)
+    (one,) = grades.graded
+    one.handed_in = not is_empty(path)
+    files = [task.file for task in grades.tasks]
+    try:
+        with opened(path, files) as root, Submission(root, user=user) as submission:
+            one.says, one.minutes = claims_in(root)
+            for each in found:
+                task_id = each.task.id
+                verdict = judge(each, submission, grades.seeds[task_id], seconds, gigabytes)
+                one.verdicts[task_id] = verdict
+                done(verdict)
+    except KeyboardInterrupt:
+        grades.interrupted = True
+    except SubmissionError as error:
+        _unread(grades, one, error)
+    return grades
+
+
+def _unread(grades: Grades, one: Graded, error: Exception) -> None:
+    """Make what is wrong with a submission the verdict on each task that has none."""
+    one.trouble = in_one_line(why_not(error))
+    for task in grades.tasks:
+        one.verdicts.setdefault(task.id, Verdict(task, "no file", one.trouble))
+
+
+def _begun(found: list[TaskFile], paths: Sequence[Path], seed: int | None) -> Grades:
+    """The grades before anything is graded."""
+    tasks = [each.task for each in found]
+    seeds = {t.id: secrets.randbits(31) if seed is None else seed for t in tasks}
+    return Grades(tasks, [Graded(name) for name in names(paths)], seeds)
 
 
 def json_of(grades: Grades) -> str:

@@ -1,163 +1,149 @@
-"""`python -m helpers.grade.roster GRADES.json ROSTER.csv`: from submissions to people.
+"""Whose a submission is, and which of several counts: the people of a roster.
 
-`class.csv` has one row for each person, also for who handed in nothing, and one for each submission
-that is nobody's. `canvas.csv`, if the roster is a gradebook that Canvas exported, or else
-`moodle.csv`, can be imported there.
+A submission belongs to the person whom its name names: as Canvas or Moodle name what they download,
+or with an id, login, address or name of the roster; failing that, to the name inside the zip, which
+its sender wrote. The roster is a table with a head: a gradebook that Canvas or Moodle exported, or
+columns of your own (name, id, login, email).
 """
 
-import argparse
 import csv
-import json
-import sys
-from html import escape
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.grade.people import Person, assign, moment, read_roster, read_times
-from helpers.grade.tables import cells_of, csv_text, heads_of, safe, write_table
-from helpers.grade.words import cut, why_not
+from helpers.grade.many import Graded
 
-CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
-CANVAS_POINTS = "    Points Possible"  # Canvas knows the row by these words
-MOST_WORDS = 300  # characters of a sentence in the feedback
-MOODLE = {"email": "Email address", "id": "ID number", "login": "Username"}
-
-
-def class_csv(grades: dict, people: list[Person], nobody: list[dict]) -> str:
-    """One row for each person, in the roster's order, then what is nobody's."""
-    heads = heads_of(sorted_tasks(grades), grades["submissions"])
-    rows = [["name", "id", "login", "email", "points", "of", *heads, "late minutes", "attempts",
-             "submission", "note"]]  # fmt: skip
-    for p in people:
-        who_is = [safe(text) for text in (p.name, *map(p.get, ("id", "login", "email")))]
-        one, note = p.counted, "; ".join(dict.fromkeys(p.notes))
-        if one is None:
-            rows.append([*who_is, "", "", *("" for _ in heads), "", 0, "", "handed in nothing"])
-            continue
-        late = "" if p.late_minutes is None else p.late_minutes
-        rows.append([*who_is, one["points"], one["of"], *cells_of(one, heads), late,
-                     len(p.attempts), safe(one["name"]), safe(note)])  # fmt: skip
-    for one in nobody:
-        note = "; ".join(filter(None, ["nobody on the roster", one["note"], one.get("says", "")]))
-        rows.append(["", "", "", "", one["points"], one["of"], *cells_of(one, heads),
-                     "", 1, safe(one["name"]), safe(note)])  # fmt: skip
-    return csv_text(rows)
+HEADS = {
+    "name": ("name", "student", "full name"),
+    "first": ("first name",),
+    "last": ("last name", "surname"),
+    "id": ("id", "id number", "student id", "sis user id"),
+    "login": ("login", "username", "sis login id"),
+    "email": ("email", "email address"),
+}
+CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<id>\d+)_\d+_")
+MOODLE = re.compile(r"(?P<name>.+)_\d+_assignsubmission_")
+ATTEMPT = re.compile(r"(-\d{1,2}| \(\d{1,2}\))$")  # ada-2, "ada (2)"
 
 
-def canvas_csv(people: list[Person], title: str) -> str:
-    """The table, or an empty text where the roster isn't Canvas's own export.
+@dataclass(frozen=True)
+class Person:
+    """A row of the roster."""
 
-    Canvas finds a student by the columns that it wrote itself, so they go back as they came. Who
-    handed in nothing has an empty field, which changes nothing there. A title that Canvas doesn't
-    know makes a new assignment; one with its number, "Lab DP (4711)", goes to that assignment.
-    """
-    heads = [head for head in CANVAS if head in people[0].row]
-    if not {"Student", "ID"} <= set(heads):
+    row: dict[str, str]
+
+    def get(self, what: str) -> str:
+        for head in HEADS[what]:
+            for name, text in self.row.items():
+                if name.casefold().strip() == head and text.strip():
+                    return text.strip()
         return ""
-    of = next((p.counted["of"] for p in people if p.counted), "")
-    rows = [[*heads, title], [CANVAS_POINTS, *("" for _ in heads[1:]), of]]
-    rows += [
-        [*(p.row[head] for head in heads), p.counted["points"] if p.counted else ""] for p in people
-    ]
-    return csv_text(rows)
+
+    @property
+    def name(self) -> str:
+        return self.get("name") or f"{self.get('first')} {self.get('last')}".strip()
+
+    @property
+    def called(self) -> str:
+        """The name, or what else the roster has."""
+        return self.name or min(self.keys)
+
+    @property
+    def keys(self) -> set[str]:
+        """What may stand for this person in the name of a file."""
+        email, name = self.get("email"), self.name
+        last, comma, first = name.partition(",")
+        turned = [f"{first} {last}", f"{last}{first}"] if comma else []
+        turned += ["".join(reversed(name.split()))] if len(name.split()) == 2 else []
+        own = [self.row.get("ID", ""), *(self.get(what) for what in ("id", "login"))]
+        found = [*own, email, email.partition("@")[0], name, *turned]
+        return {plain_key(text) for text in found} - {""}
 
 
-def moodle_csv(people: list[Person], title: str) -> str:
-    """The table; map one of its first columns to the user on Moodle's page, and both of the others.
+@dataclass(frozen=True)
+class Row:
+    """A person, or nobody known; the submission that counts, or none; and what to know of it."""
 
-    Moodle takes away a grade that comes without its feedback, so both are here. Who handed in
-    nothing is not in the table. Empty where the roster has nothing that Moodle knows people by.
+    person: Person | None
+    one: Graded | None
+    note: str
+
+
+def plain_key(text: str) -> str:
+    """A name without case, accents, spaces and signs: "Ada Lovelace" and "ada-lovelace" agree."""
+    return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if c.isalnum())
+
+
+def read_roster(path: Path) -> list[Person]:
+    """The people of a table. Raises ValueError if no column says who they are."""
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        rows = [{k or "": v or "" for k, v in row.items() if isinstance(v, str | None)}
+                for row in csv.DictReader(file)]  # fmt: skip
+    people = [Person(row) for row in rows]
+    # Canvas adds a row of points, and a student who isn't one.
+    people = [p for p in people if p.name not in ("Points Possible", "Student, Test") and p.keys]
+    if not people:
+        heads = ", ".join(rows[0]) if rows else "nothing"
+        raise ValueError(
+            f"{path} names nobody: its first row needs at least one of the columns name, id, "
+            f"login and email (or a gradebook's own), and holds {heads}"
+        )
+    return people
+
+
+def who(name: str, says: str, people: Sequence[Person]) -> tuple[Person | None, str]:
+    """Whose a submission is, and what a person should know about it.
+
+    name: of its file or folder. says: the name inside the zip.
     """
-    keys = [what for what in MOODLE if any(p.get(what) for p in people)]
-    if not keys:
-        return ""
-    rows = [[*(MOODLE[what] for what in keys), title, f"{title} (feedback)"]]
-    for person in people:
-        if one := person.counted:
-            rows.append(
-                [*map(person.get, keys), one["points"], _feedback(one, person.late_minutes)]
-            )
-    return csv_text(rows)
+    given = CANVAS.match(name) or MOODLE.match(name)
+    whole = name.removesuffix(".zip")
+    stem = ATTEMPT.sub("", whole)
+    texts = list(given.groupdict().values()) if given else [whole, stem, stem.partition("_")[0]]
+    named = _meant(texts, people)
+    claimed = _meant([says], people)
+    if len(named) > 1:
+        return None, "its name fits " + " and ".join(p.called for p in named)
+    if named:
+        return named[0], f"the zip says it is from {says}" if says and claimed != named else ""
+    if len(claimed) == 1:
+        return claimed[0], "by the name in the zip"
+    return None, f"the zip says it is from {says}" if says else ""
 
 
-def _feedback(one: dict, late: int | None) -> str:
-    """Points of each task, and its score or what was wrong: the check's sentence, or where the work
-    itself has chosen words of it (an error's), only its kind. Moodle shows it as HTML."""
-    parts = []
-    for v in one["verdicts"]:
-        own = v["kind"] in ("mistake", "not done", "pass")
-        told = cut(own and v.get("reason") or v["kind"], MOST_WORDS)
-        said = "" if told == "pass" else f" ({escape(told)})"
-        parts.append(f"{v['task']}: {v['points']} of {v['of']}{said}")
-    return "; ".join(parts + ([f"{late} minutes late"] if late else []))
+def _meant(texts: list[str], people: Sequence[Person]) -> list[Person]:
+    keys = {plain_key(text) for text in texts} - {""}
+    return [person for person in people if person.keys & keys]
 
 
-def sorted_tasks(grades: dict) -> list[str]:
-    """The ids of the tasks, in the order of the grading."""
-    return list(dict.fromkeys(v["task"] for s in grades["submissions"] for v in s["verdicts"]))
+def rows_of(graded: Sequence[Graded], people: Sequence[Person]) -> list[Row]:
+    """Return a row for each person, in the roster's order, then one for each that is nobody's.
 
-
-def write_class(grades: dict, out: Path, title: str, roster: Path, **rules) -> list[str]:
-    """Write class.csv, and what Canvas or Moodle can import; return what to print.
-
-    Raises ValueError.
-
-    title: of the assignment, as the gradebook knows it. rules: `due`, `times`, `most`.
+    Of several by one person the one with the most points counts, of equal ones the best score, or
+    else the first by name. Without a roster each submission is nobody's.
     """
-    people = read_roster(roster)
-    nobody = assign(grades, people, **rules)
-    texts = {
-        "class.csv": class_csv(grades, people, nobody),
-        "canvas.csv": canvas_csv(people, title),
-    }
-    if not texts["canvas.csv"]:
-        texts["moodle.csv"] = moodle_csv(people, title)
-    for name, text in texts.items():
-        if text:
-            write_table(out / name, text)
-    absent = [p.name or min(p.keys) for p in people if not p.attempts]
-    late = sum(bool(p.late_minutes) for p in people)
-    lines = [f"{len(people) - len(absent)} of {len(people)} people handed in, {late} of them late"]
-    lines += [f"handed in nothing: {', '.join(absent)}"] if absent else []
-    strange = ", ".join(one["name"] for one in nobody)
-    lines += [f"from nobody on the roster: {strange}"] if nobody else []
-    return [*lines, f"written to {out}: {', '.join(name for name in texts if texts[name])}"]
+    found: dict[int, list[tuple[Graded, str]]] = {id(person): [] for person in people}
+    nobody = []
+    for one in graded:
+        person, note = who(one.name, one.says, people)
+        if person is not None and one.handed_in:
+            found[id(person)].append((one, note))
+        elif person is None and (one.handed_in or not people):
+            notes = ["nobody on the roster"] * bool(people) + [note]
+            notes += [] if one.handed_in else ["handed in nothing"]
+            nobody.append(Row(None, one, "; ".join(filter(None, notes))))
+    return [_row(person, found[id(person)]) for person in people] + nobody
 
 
-def add_rules(parser: argparse.ArgumentParser) -> None:
-    """The flags that say what counts; `rules_of` reads them."""
-    add = parser.add_argument
-    add("--due", type=moment, help="when it was due, as 2026-10-12T23:59: adds the minutes late")
-    add("--times", type=Path, help="a table (submission, time); else the dates of the files count")
-    add("--attempts", type=int, metavar="N", help="only the first N of each person can count")
-    add("--title", help="the assignment's name in the gradebook, as in 'Lab DP (4711)'")
+def _row(person: Person, mine: list[tuple[Graded, str]]) -> Row:
+    if not mine:
+        return Row(person, None, "handed in nothing")
+    notes = [f"the best of {len(mine)}"] if len(mine) > 1 else []
+    notes += dict.fromkeys(note for _, note in mine if note)
+    return Row(person, max((one for one, _ in mine), key=_worth), "; ".join(notes))
 
 
-def rules_of(options: argparse.Namespace) -> dict:
-    if options.attempts is not None and options.attempts < 1:
-        raise ValueError(f"--attempts must be at least 1, not {options.attempts}")
-    times = read_times(options.times) if options.times else None
-    return {"due": options.due, "times": times, "most": options.attempts}
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """0 if the tables were written, 2 for wrong arguments."""
-    parser = argparse.ArgumentParser(
-        prog="python -m helpers.grade.roster", description="Give grades to people."
-    )
-    parser.add_argument("grades", type=Path, help="what --all wrote: build/grades/grades.json")
-    parser.add_argument("roster", type=Path, help="a table of people: name, id, login or email")
-    add_rules(parser)
-    options = parser.parse_args(arguments)
-    try:
-        grades = json.loads(options.grades.read_text(encoding="utf-8"))
-        title = options.title or "-".join(sorted_tasks(grades)[:1])
-        out = options.grades.parent
-        print("\n".join(write_class(grades, out, title, options.roster, **rules_of(options))))
-    except (ValueError, KeyError, OSError, csv.Error) as error:
-        print(why_not(error), file=sys.stderr)
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def _worth(one: Graded) -> tuple[int, list[float]]:
+    return one.points, [-v.score.key for v in one.verdicts.values() if v.score]

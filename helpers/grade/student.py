@@ -30,7 +30,9 @@ from helpers.skipped import PACKED as REFERENCES
 # What only makes sense with the solutions beside it, or is for teachers.
 LEFT_OUT = (".ci/", "tasks/programs/", "tests/grade/", "TEACHING.md", "docs/exercises.md")
 LEFT_OUT += ("docs/teaching/", ".github/")
-README, STUDENTS_README = "README.md", "README.student.md"
+README = "README.md"
+# What stands elsewhere here and takes its place in the edition.
+MOVED = {"README.student.md": README, "tools/classroom.yml": ".github/workflows/tasks.yml"}
 TRUTH = "tasks/truth/"  # goes into an archive: checks need it, and nobody is to read it by accident
 
 
@@ -90,8 +92,8 @@ def student_edition(root: Path = ROOT, with_references: bool = True) -> Edition:
             )
         executable = bool((root / name).stat().st_mode & 0o100)
         edition.files[name] = Content(content, executable)
-    if STUDENTS_README in edition.files:
-        edition.files[README] = edition.files.pop(STUDENTS_README)
+    for name in MOVED.keys() & edition.files.keys():
+        edition.files[MOVED[name]] = edition.files.pop(name)
     found = {name: data[name].decode() for name, marked in regions.items() if marked}
     if packed:
         packed[SOLUTIONS] = scripts_of(data, found)

@@ -8,6 +8,7 @@ import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 MOST_FILES, MOST_BYTES = 2_000, 100_000_000
@@ -46,6 +47,11 @@ def refused(path: Path) -> str:
     if not path.is_dir() and not _is_zip(path):
         return f"not graded: {path.name} is not a folder or a .zip"
     return ""
+
+
+def is_empty(path: Path) -> bool:
+    """Whether a submission is a folder without a file in it, as a gradebook makes for everybody."""
+    return path.is_dir() and all(file.is_dir() for file in islice(path.rglob("*"), MOST_FILES))
 
 
 def names(paths: Iterable[Path]) -> list[str]:

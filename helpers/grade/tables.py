@@ -1,71 +1,80 @@
-"""Verdicts on many submissions, as tables: CSV, and text for a terminal."""
+"""The grades of a class: one table for a spreadsheet or a gradebook, and text for a terminal."""
 
 import csv
 import io
-from pathlib import Path
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
 
-from helpers.files import write_whole
-from helpers.grade.many import Grades
-from helpers.grade.verdict import Verdict, not_held
+from helpers.grade.many import Graded, Grades
+from helpers.grade.roster import Person, rows_of
+from helpers.grade.verdict import EMPTY, Verdict, not_held
+from helpers.grade.words import cut, in_one_line
+
+MOST_WORDS = 300  # characters of a reason
+WHO = ("name", "id", "login", "email")
+OWN = ("mistake", "not done", "pass")  # kinds of verdicts whose words are the check's alone
 
 
-def csv_of(grades: Grades) -> str:
-    """One row for each submission: name, points, of, points and score of each task; the limits.
+def csv_of(grades: Grades, people: Sequence[Person] = ()) -> str:
+    """Return a row for each submission, or with a roster for each person and what is nobody's.
 
-    A task that was not graded, because somebody stopped the grading, has an empty field.
+    A task that was not graded, because somebody stopped the grading, has an empty field, and so has
+    everything of a person who handed in nothing: a gradebook changes nothing there.
     """
-    facts = grades.as_dict()["submissions"]
-    heads = heads_of([task.id for task in grades.tasks], facts)
-    rows = [["submission", "points", "of", *heads, "limits"]]
-    for one, told in zip(grades.graded, facts, strict=True):
-        points = cells_of(told, heads)
-        limits = "; ".join(dict.fromkeys(filter(None, map(_limits, one.verdicts.values()))))
-        rows.append([safe(one.name), one.points, grades.of, *points, limits])
-    return csv_text(rows)
+    found = dict.fromkeys(head for one in grades.graded for head in _cells(one))
+    heads = []
+    for task in grades.tasks:
+        heads += [task.id, *(head for head in found if head.startswith(f"{task.id} "))]
+    who = WHO if people else ()
+    out = io.StringIO()
+    fields = [*who, "submission", "points", "of", *heads, "feedback", "limits", "note"]
+    table = csv.DictWriter(out, fields, lineterminator="\n")
+    table.writeheader()
+    for row in rows_of(grades.graded, people):
+        facts: dict[str, object] = {"note": row.note}
+        if row.person:
+            facts |= {what: row.person.get(what) for what in WHO} | {"name": row.person.name}
+        if row.one:
+            facts["submission"] = row.one.name
+        if row.one and row.one.handed_in:
+            limits = dict.fromkeys(filter(None, map(_limits, row.one.verdicts.values())))
+            facts |= {"points": row.one.points, "of": grades.of, **_cells(row.one)}
+            facts |= {"feedback": _feedback(row.one), "limits": "; ".join(limits)}
+            facts["note"] = "; ".join(filter(None, [row.note, *_troubles(row.one)]))
+        table.writerow({head: safe(fact) for head, fact in facts.items()})
+    return out.getvalue()
 
 
-def verdicts_csv_of(grades: Grades) -> str:
-    """One row for each verdict, with its reason and the limits."""
-    rows = [["submission", "task", "verdict", "kind", "points", "of", "seconds", "reason"]]
-    rows[0] += ["limits"]
-    for one in grades.graded:
-        for v in one.verdicts.values():
-            rows.append(
-                [safe(one.name), v.task.id, v.word, v.kind, v.task.points if v.passed else 0,
-                 v.task.points, round(v.seconds), safe(v.reason), _limits(v)]
-            )  # fmt: skip
-    return csv_text(rows)
+def _cells(one: Graded) -> dict[str, float]:
+    """{head: number} of the columns that a submission fills."""
+    cells: dict[str, float] = {}
+    for task_id, v in one.verdicts.items():
+        cells[task_id] = v.points
+        if v.score:
+            cells[f"{task_id} score ({v.score.unit})"] = v.score.number
+        if task_id in one.minutes:
+            cells[f"{task_id} minutes"] = one.minutes[task_id]
+    return cells
 
 
-def text_of(grades: Grades) -> str:
-    """A line for each submission: its points, and the tasks that failed."""
-    wide = max([len("submission"), *(len(one.name) for one in grades.graded)])
-    lines = [f"{'submission':{wide}}  points  not passed"]
-    for one in grades.graded:
-        missing = len(grades.tasks) - len(one.verdicts)
-        failed = [v.task.id for v in one.verdicts.values() if not v.passed]
-        words = ", ".join(failed) + (f" ({missing} not graded)" if missing else "")
-        lines.append(f"{one.name:{wide}}  {one.points:3d}/{grades.of:<3d} {words}".rstrip())
-    all_verdicts = [v for one in grades.graded for v in one.verdicts.values()]
-    lines += [text] if (text := not_held(all_verdicts)) else []
-    return "\n".join(lines)
+def _feedback(one: Graded) -> str:
+    """Points of each task, and its score or what was wrong: the check's sentence, or where the work
+    itself has chosen words of it (an error's), only its kind. Moodle shows it as HTML."""
+    parts = []
+    for v in one.verdicts.values():
+        told = cut(v.kind in OWN and v.reason or v.kind, MOST_WORDS)
+        said = "" if told == "pass" else f" ({escape(told)})"
+        parts.append(f"{v.task.id}: {v.points} of {v.task.points}{said}")
+    return "; ".join(parts)
 
 
-def heads_of(tasks: list[str], submissions: list[dict]) -> list[str]:
-    """A column for each task, and one behind it for its score, where somebody has one."""
-    found = {v["task"]: _score(v) for s in submissions for v in s["verdicts"] if v.get("score")}
-    return [head for task in tasks for head in (task, found.get(task)) if head]
-
-
-def cells_of(submission: dict, heads: list[str]) -> list:
-    """Points and scores of a submission, as in grades.json, below these heads."""
-    cells = {v["task"]: v["points"] for v in submission["verdicts"]}
-    cells |= {_score(v): v["score"]["number"] for v in submission["verdicts"] if v.get("score")}
-    return [cells.get(head, "") for head in heads]
-
-
-def _score(verdict: dict) -> str:
-    return f"{verdict['task']} score ({verdict['score']['unit']})"
+def _troubles(one: Graded) -> list[str]:
+    """What the teacher should know and no feedback repeats: errors, in whatever words."""
+    found = [v for v in one.verdicts.values() if v.kind not in (*OWN, *EMPTY) and v.reason]
+    return [one.trouble] + [f"{v.task.id}: {cut(in_one_line(v.reason), MOST_WORDS)}" for v in found]
 
 
 def _limits(verdict: Verdict) -> str:
@@ -74,17 +83,47 @@ def _limits(verdict: Verdict) -> str:
     return str(limits) if limits.held or limits.open else ""
 
 
-def safe(text: str) -> str:
-    """Text that a spreadsheet shows and does not compute."""
-    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+def safe(cell: object) -> object:
+    """Text that a spreadsheet shows and doesn't compute, whatever it takes for a separator."""
+    if not isinstance(cell, str):
+        return cell
+    return re.sub(r"(^|[;,\t\r\n])(?=[=+@\t\r-])", r"\1'", cell)
 
 
-def write_table(path: Path, text: str) -> None:
-    """Write it with the mark by which Excel knows UTF-8; Canvas and Moodle skip the mark."""
-    write_whole(path, "\ufeff" + text)
+def text_of(grades: Grades, people: Sequence[Person] = ()) -> str:
+    """A line for each submission: its points, and the tasks that failed; then who is missing."""
+    wide = max([len("submission"), *(len(one.name) for one in grades.graded)])
+    lines = [f"{'submission':{wide}}  points  not passed"]
+    for one in grades.graded:
+        missing = len(grades.tasks) - len(one.verdicts)
+        failed = [v.task.id for v in one.verdicts.values() if not v.passed]
+        words = ", ".join(failed) + (f" ({missing} not graded)" if missing else "")
+        words = words if one.handed_in else "handed in nothing"
+        lines.append(f"{one.name:{wide}}  {one.points:3d}/{grades.of:<3d} {words}".rstrip())
+    all_verdicts = [v for one in grades.graded for v in one.verdicts.values()]
+    lines += [text] if (text := not_held(all_verdicts)) else []
+    if people:
+        rows = rows_of(grades.graded, people)
+        absent = [row.person.called for row in rows if row.person and not row.one]
+        strange = [row.one.name for row in rows if not row.person]
+        lines += [f"{len(people) - len(absent)} of {len(people)} people handed in"]
+        lines += [f"handed in nothing: {', '.join(absent)}"] if absent else []
+        lines += [f"from nobody on the roster: {', '.join(strange)}"] if strange else []
+    return "\n".join(lines)
 
 
-def csv_text(rows: list[list]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()
+def struggles_of(grades: Grades) -> str:
+    """What gave the class trouble: how many passed and began each task, most frequent reasons."""
+    lines = ["where the class struggled: passed, begun, and the most frequent reasons"]
+    for task in grades.tasks:
+        verdicts = [one.verdicts[task.id] for one in grades.graded if task.id in one.verdicts]
+        begun = [v for v in verdicts if v.kind not in EMPTY]
+        passed = sum(v.passed for v in begun)
+        lines.append(f"{task.id:8} {passed:3d} {len(begun):3d} of {len(verdicts)}  {task.title}")
+        wrong = Counter(v.reason or v.kind for v in begun if not v.passed)
+        for reason, count in wrong.most_common(2):
+            said = f"{count} x {cut(in_one_line(reason), MOST_WORDS)}"
+            lines.append(
+                textwrap.fill(said, 98, initial_indent=" " * 9, subsequent_indent=" " * 13)
+            )
+    return "\n".join(lines)

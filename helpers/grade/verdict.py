@@ -75,6 +75,10 @@ class Verdict:
         return self.kind == "pass"
 
     @property
+    def points(self) -> int:
+        return self.task.points if self.passed else 0
+
+    @property
     def word(self) -> str:
         if self.kind == "not done":
             return "TO DO"
@@ -89,7 +93,8 @@ class Verdict:
             "passed": self.passed,
             "kind": self.kind,
             "reason": self.reason,
-            "points": self.task.points if self.passed else 0,
+            "details": self.details,
+            "points": self.points,
             "of": self.task.points,
             "score": s and {"number": s.number, "unit": s.unit, "best": s.best},
             "seconds": round(self.seconds, 1),
@@ -170,7 +175,7 @@ def table(verdicts: list[Verdict]) -> str:
             indented = {"initial_indent": indent, "subsequent_indent": indent}
             lines.append(textwrap.fill(v.reason, 98, **indented))
     passed = [v for v in verdicts if v.passed]
-    points, of = (sum(v.task.points for v in group) for group in (passed, verdicts))
+    points, of = sum(v.points for v in verdicts), sum(v.task.points for v in verdicts)
     lines.append(f"{len(passed)} of {len(verdicts)} passed, {points} of {of} points")
     lines += [text] if (text := not_held(verdicts)) else []
     return "\n".join(lines)

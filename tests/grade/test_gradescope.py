@@ -2,9 +2,10 @@
 
 import io
 import json
+import shutil
 import zipfile
 
-from helpers.grade import gradescope
+from helpers.grade import gradescope, many
 from helpers.grade.limits import Limits
 from helpers.grade.submission import Submission
 from helpers.grade.task import load_task
@@ -25,7 +26,8 @@ def test_the_zip_holds_the_lab_without_lessons_and_scripts_and_two_programs():
 def test_one_test_for_each_task_whatever_happens(tmp_path, monkeypatch):
     asked = []
 
-    def judge(found, submission, gigabytes):
+    def judge(found, submission, seed, seconds, gigabytes):
+        assert gigabytes == gradescope.GIGABYTES
         asked.append(submission.root)
         before = json.loads((tmp_path / "results" / "results.json").read_text())
         assert [test["score"] for test in before["tests"]][:2] == [10 * (len(asked) > 1), 0]
@@ -34,12 +36,12 @@ def test_one_test_for_each_task_whatever_happens(tmp_path, monkeypatch):
         passed = found.task.id == "DP-1"
         return Verdict(found.task, "pass" if passed else "mistake", "" if passed else "no <b>")
 
-    monkeypatch.setattr(gradescope, "judge", judge)
+    monkeypatch.setattr(many, "judge", judge)
     monkeypatch.setattr(gradescope, "close_to_others", lambda place: None)
     (tmp_path / "submission" / "homework" / "DP" / "gradient_aggr").mkdir(parents=True)
     task = load_task("DP-1").task
     (tmp_path / "submission" / "homework" / task.file).write_text("x = 1\n")
-    facts = gradescope.run(tmp_path, ["DP-1", "DP-2", "DP-3"], 3.0)
+    facts = gradescope.run(tmp_path, ["DP-1", "DP-2", "DP-3"])
     assert facts == json.loads((tmp_path / "results" / "results.json").read_text())
     assert asked[0] == tmp_path / "submission" / "homework" and facts["score"] == 10
     names = [test["name"].partition(":")[0] for test in facts["tests"]]
@@ -47,6 +49,10 @@ def test_one_test_for_each_task_whatever_happens(tmp_path, monkeypatch):
     assert facts["tests"][1]["output"] == "no <b>" and facts["tests"][1]["max_score"] == 10
     assert facts["tests"][2]["output"].startswith("not graded")
     assert "is gone" in facts["output"]
+    shutil.rmtree(tmp_path / "submission" / "homework")
+    (tmp_path / "submission" / "x.zip").write_text("PK")
+    (test,) = gradescope.run(tmp_path, ["DP-1"])["tests"]
+    assert (test["score"], test["output"][:25]) == (0, "x.zip cannot be unpacked:")
 
 
 def test_work_that_runs_as_another_user_sees_no_truth_and_no_results(tmp_path):

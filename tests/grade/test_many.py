@@ -1,6 +1,7 @@
 """Many submissions, one command: a bad one stops nothing, and an interrupt keeps what there is."""
 
 import csv
+import html
 import io
 import json
 import os
@@ -11,14 +12,12 @@ import zipfile
 import pytest
 
 from helpers.grade import __main__ as program
-from helpers.grade import example, handin, many, sandbox, student
-from helpers.grade.html import html_of
+from helpers.grade import handin, many, sandbox, student
 from helpers.grade.limits import Held
 from helpers.grade.many import Graded, Grades, grade_all, json_of
-from helpers.grade.marks import find_regions
 from helpers.grade.submitted import SubmissionError, names, opened, refused, submissions, unzip
-from helpers.grade.tables import csv_of, text_of, verdicts_csv_of
-from helpers.grade.task import TaskError, all_tasks, load_task
+from helpers.grade.tables import csv_of, safe, struggles_of, text_of
+from helpers.grade.task import all_tasks, load_task
 from helpers.grade.verdict import Verdict, table
 
 GOOD = "def add_one(number):\n    return number + 1\n"
@@ -58,9 +57,11 @@ def test_every_submission_gets_a_verdict_whatever_the_others_are(class_of, small
     assert [one.points for one in grades.graded] == [4, 0, 0, 4, 0, 0, 0, 4]
     assert found["mallory"].reason.startswith("mallory.zip cannot be unpacked: ")
     assert found["notes.txt"].reason == "not graded: notes.txt is not a folder or a .zip"
-    handed_in = {one.name: one.handed_in for one in grades.graded}
-    assert [name for name, when in handed_in.items() if not when] == ["nobody"]
-    assert found["nobody"].reason == "there is no file lab/work.py in the graded folder"
+    assert [one.name for one in grades.graded if not one.handed_in] == ["nobody"]
+    assert found["nobody"].reason == "handed in nothing"
+    rows = {row["submission"]: row for row in csv.DictReader(io.StringIO(csv_of(grades)))}
+    assert rows["nobody"]["note"] == "handed in nothing" and rows["nobody"]["points"] == ""
+    assert rows["notes.txt"]["note"] == found["notes.txt"].reason
 
 
 def test_an_interrupt_ends_the_checks_and_keeps_what_there_is(class_of, small):
@@ -146,47 +147,67 @@ def test_a_folder_that_holds_one_zip_and_one_that_holds_nothing(tmp_path):
 
 # --- tables --------------------------------------------------------------------------------------
 
+EVIL = "<script>alert(1)</script>"
 HELD = "held: time (60 s); not held here: network"
 
 
 @pytest.fixture
 def grades(task):
     right = Verdict(task, "pass", seconds=1, limits=Held({"time": "60 s"}, ["network"]))
-    wrong = Verdict(task, "mistake", "<script>alert(1)</script>", "Trace\x07back")
+    wrong = Verdict(task, "mistake", EVIL, "Trace\x07back")
     picture = Verdict(task, "time-out", "both wait", picture=("<svg/>", "who 'waits'"))
     found = {"=ada": right, "b<ob": wrong, "eve": picture}
     graded = [Graded(name, {"T-1": verdict}) for name, verdict in found.items()]
+    graded[0].says, graded[0].minutes = "@da", {"T-1": 25, "T-2": 3}
     return Grades([task], [*graded, Graded("late")], {"T-1": 1}, seconds=3, interrupted=True)
 
 
 def test_csv(grades):
     assert list(csv.reader(io.StringIO(csv_of(grades)))) == [
-        ["submission", "points", "of", "T-1", "limits"],
-        ["'=ada", "4", "4", "4", HELD],  # a spreadsheet would compute what begins with "="
-        ["b<ob", "0", "4", "0", ""],
-        ["eve", "0", "4", "0", ""],
-        ["late", "0", "4", "", ""],
+        ["submission", "points", "of", "T-1", "T-1 minutes", "feedback", "limits", "note"],
+        # a spreadsheet would compute what begins with "="
+        ["'=ada", "4", "4", "4", "25", "T-1: 4 of 4", HELD, "the zip says it is from @da"],
+        ["b<ob", "0", "4", "0", "", f"T-1: 0 of 4 ({html.escape(EVIL)})", "", ""],
+        # of a time-out the words may be the work's: they are for the teacher
+        ["eve", "0", "4", "0", "", "T-1: 0 of 4 (time-out)", "", "T-1: both wait"],
+        ["late", "0", "4", "", "", "", "", ""],
     ]
-    rows = list(csv.DictReader(io.StringIO(verdicts_csv_of(grades))))
-    assert [row["kind"] for row in rows] == ["pass", "mistake", "time-out"]
-    assert rows[1]["reason"] == "<script>alert(1)</script>" and rows[0]["limits"] == HELD
+
+
+def test_what_a_spreadsheet_would_compute_is_text_for_it():
+    """Also where it takes another sign than a comma for the end of a cell."""
+    cells = ["=1", "+1", "-1", "@a", "\t=1", "\r=1", "a;=1", "a,=1", "a\t@b", "a = 1", "DP-1; -", 7]
+    assert [safe(cell) for cell in cells] == [
+        "'=1", "'+1", "'-1", "'@a", "'\t'=1", "'\r'=1", "a;'=1", "a,'=1", "a\t'@b", "a = 1",
+        "DP-1; -", 7,
+    ]  # fmt: skip
 
 
 def test_json_and_text(grades):
     facts = json.loads(json_of(grades))
+    assert facts["submissions"][0]["minutes"]["T-1"] == 25
     assert facts["interrupted"] and facts["seeds"] == {"T-1": 1}
     assert [len(one["verdicts"]) for one in facts["submissions"]] == [1, 1, 1, 0]
     lines = text_of(grades).splitlines()
     assert lines[1].split() == ["=ada", "4/4"] and lines[2].split() == ["b<ob", "0/4", "T-1"]
+    assert facts["submissions"][1]["verdicts"][0]["details"] == "Trace?back"
     assert lines[-2:] == ["late          0/4    (1 not graded)", "not held here: network"]
 
 
-def test_html_holds_no_script_and_nothing_from_elsewhere(grades):
-    page = html_of(grades, "A & B")
-    assert not [word for word in ("<script", "http://", "https://") if word in page]
-    parts = ["&lt;script&gt;", "b&lt;ob", "A &amp; B", "Content-Security-Policy", "Stopped by hand"]
-    parts += ['alt="who &#x27;waits&#x27;"', "data:image/svg+xml;base64,"]
-    assert [part for part in parts if part not in page] == []
+def test_where_the_class_struggled(grades, task):
+    for name, kind, reason in (
+        ("f", "mistake", "both wait"),
+        ("g", "crash", ""),
+        ("h", "no file", ""),
+        ("i", "not done", ""),
+    ):
+        grades.graded.append(Graded(name, {"T-1": Verdict(task, kind, reason)}))
+    assert struggles_of(grades).splitlines() == [
+        "where the class struggled: passed, begun, and the most frequent reasons",
+        "T-1        1   5 of 7  add one",  # who wasn't graded isn't counted
+        "         2 x both wait",
+        "         1 x <script>alert(1)</script>",
+    ]
 
 
 def test_no_character_stops_a_table(task):
@@ -194,7 +215,7 @@ def test_no_character_stops_a_table(task):
     evil = "a\ud800\x1b[2J\x9b\u202eb"
     verdict = Verdict(task, "crash", evil, details=evil, picture=("<svg/>", evil))
     grades = Grades([task], [Graded(f"{evil}\nada 10/10", {task.id: verdict})], {task.id: 1})
-    texts = [csv_of(grades), verdicts_csv_of(grades), json_of(grades), html_of(grades)]
+    texts = [csv_of(grades), json_of(grades), struggles_of(grades)]
     texts += [text_of(grades), table([verdict]), repr(verdict), verdict._repr_html_()]
     for text in texts:
         text.encode()
@@ -217,7 +238,7 @@ def asked(monkeypatch):
         failed = (submission.root / "fails").exists()
         return Verdict(found.task, "crash" if failed else "pass", "it fell" if failed else "")
 
-    monkeypatch.setattr(program, "judge", judge)
+    monkeypatch.setattr(many, "judge", judge)
     return asked
 
 
@@ -234,9 +255,24 @@ def test_all_tasks_of_a_folder_or_those_of_a_lab_or_a_lesson(asked, tmp_path, ca
 def test_a_failure_as_json_and_an_interrupt(asked, tmp_path, capsys):
     (tmp_path / "fails").touch()
     assert program.main(["DP-1", "--root", str(tmp_path), "--json"]) == 1
-    (said,) = json.loads(capsys.readouterr().out)
+    document, table = capsys.readouterr()
+    document = json.loads(document)
+    assert (document["interrupted"], list(document["seeds"])) == (False, ["DP-1"])
+    assert re.search("^DP-1 +FAIL", table, re.MULTILINE)
+    (one,) = document["submissions"]
+    assert (one["name"], one["points"]) == (tmp_path.name, 0)
+    (said,) = one["verdicts"]
     assert (said["task"], said["passed"], said["reason"]) == ("DP-1", False, "it fell")
     assert (said["points"], said["of"]) == (0, load_task("DP-1").task.points)
+    (tmp_path / "empty").mkdir()
+    program.main(["DP-1", "--root", str(tmp_path / "empty"), "--json"])
+    assert not json.loads(capsys.readouterr().out)["submissions"][0]["handed in"]
+    broken = tmp_path / "empty" / "ada.zip"
+    broken.write_text("PK")
+    assert program.main(["DP-1", "--root", str(broken), "--json"]) == 1
+    (one,) = json.loads(capsys.readouterr().out)["submissions"]
+    assert (one["name"], one["handed in"], one["verdicts"][0]["kind"]) == ("ada", True, "no file")
+    assert one["verdicts"][0]["reason"].startswith("ada.zip cannot be unpacked")
     (tmp_path / "stops").touch()
     asked.clear()
     assert program.main(["DP", "--root", str(tmp_path)]) == 130
@@ -298,9 +334,15 @@ def test_the_tables_are_written_and_it_says_where(class_of, monkeypatch, capsys,
     out = tmp_path / "tables"
     arguments = ["DP-1", "--all", str(class_of), "--out", str(out), "--jobs", "3", "--seed", "5"]
     assert program.main([*arguments, "--seconds", "9"]) == 0
-    assert sorted(os.listdir(out)) == ["grades.csv", "grades.html", "grades.json", "verdicts.csv"]
+    assert sorted(os.listdir(out)) == ["grades.csv", "grades.json"]
     said = capsys.readouterr()
-    assert f"8 submissions in 0 s; see {out}" in said.out and "ada: 0 of 0 points" in said.err
+    # for Excel
+    assert (out / "grades.csv").read_text("utf-8").startswith("\ufeffsubmission,")
+    assert (
+        f"8 submissions in 0 s; see {out}" in said.out
+        and "the class struggled" in said.out
+        and "ada: 0 of 0 points" in said.err
+    )
 
 
 def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path, capsys, monkeypatch):
@@ -309,30 +351,9 @@ def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path, capsys, monke
     place = str(tmp_path / "file" / "x")
     monkeypatch.setattr(program, "grade_all", None)  # not after hours of grading
     assert program.main(["DP-1", "--all", str(tmp_path / "class"), "--out", place]) == 2
-    assert example.main([place, "DP-1", "--count", "1"]) == 2
-    assert example.main([str(tmp_path / "new"), "DP-1", "--count", "0"]) == 2
-    assert example.main([str(tmp_path), "DP-1"]) == 2
-    assert example.main(["a\0b", "DP-1"]) == 2
     monkeypatch.setattr(student, "student_edition", lambda root, _: student.Edition())
     assert student.main(["--out", place]) == 1
     assert student.main(["--out", "a\0b"]) == 1
     assert handin.main(["DP-1", "--out", "a\0b"]) == 2
     said = capsys.readouterr().err.splitlines()
-    assert len(said) == 8 and all("Errno" not in line and "Trace" not in line for line in said)
-
-
-# --- a class to try it with ----------------------------------------------------------------------
-
-
-def test_an_example_can_be_graded(tmp_path, monkeypatch):
-    folder = tmp_path / "class"
-    assert example.main([str(folder), "DP-1", "--count", "8"]) == 0
-    found = submissions(folder)
-    assert [path.name for path in found[2:5]] == ["student-03", "student-04.zip", "student-05"]
-    task = load_task("DP-1").task
-    texts = {(path / task.file).read_text("utf-8") for path in found if path.suffix != ".zip"}
-    assert len(texts) >= 3, "right, wrong and not done"
-    assert any("Task DP-1: " in text for text in texts) and any(map(find_regions, texts))
-    monkeypatch.setattr(example, "ROOT", tmp_path)
-    with pytest.raises(TaskError, match="only the edition with solutions has wrong programs"):
-        example.programs_of(task)
+    assert len(said) == 4 and all("Errno" not in line and "Trace" not in line for line in said)

@@ -5,12 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from helpers.grade.example import planted, programs_of
 from helpers.grade.judge import judge
 from helpers.grade.marks import find_regions
 from helpers.grade.submission import Submission
 from helpers.grade.task import ROOT, Program, load_module, load_task, load_truth, task_ids
 from helpers.grade.tracked import tracked_files
+
+from .planted import planted, programs_of
 
 AT_ONCE = 2
 NAMES = [name for name in tracked_files(ROOT)[0] if name.endswith((".py", ".json"))]

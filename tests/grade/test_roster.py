@@ -1,15 +1,16 @@
-"""From submissions to people: whose each is, who is missing, how late, which counts."""
+"""From submissions to people: whose each is, who is missing, which counts."""
 
 import csv
 import io
 import json
-import time
 
 import pytest
 
 from helpers.grade import __main__ as program
-from helpers.grade import roster
-from helpers.grade.people import assign, moment, read_roster, who
+from helpers.grade.many import Graded, Grades
+from helpers.grade.roster import read_roster, who
+from helpers.grade.tables import csv_of, text_of
+from helpers.grade.verdict import Verdict
 
 OWN = "Name,ID,Email\nAda Lovelace,a1,ada@uni.edu\nGrace Hopper,g2,grace@uni.edu\nZoë Ng,z3,\n"
 CANVAS = (
@@ -24,11 +25,15 @@ def write(folder, text: str):
     return path
 
 
-def one(name: str, points: int, handed_in: str = "", says: str = "") -> dict:
-    verdict = {"task": "T-1", "passed": points > 0, "kind": "pass" if points else "mistake"}
-    verdict |= {"points": points, "of": 4, "reason": "" if points else "a < b: the last is lost"}
-    facts = {"name": name, "points": points, "of": 4, "verdicts": [verdict]}
-    return facts | {"handed in": handed_in, "says": says}
+@pytest.fixture
+def one(task):
+    """Make a submission of one task: its name, whether it passed, and what the zip says."""
+
+    def make(name: str, passed: bool = True, says: str = "", kind="mistake", handed_in=True):
+        wrong = Verdict(task, kind, "a < b: the last is lost")
+        return Graded(name, {"T-1": Verdict(task, "pass") if passed else wrong}, handed_in, says)
+
+    return make
 
 
 @pytest.mark.parametrize(
@@ -60,113 +65,74 @@ def test_canvas_names_a_student_by_number_and_a_name_that_fits_two_is_nobodys(tm
     assert who("ada", "Grace Hopper", people) == (people[0], "the zip says it is from Grace Hopper")
 
 
-def test_minutes_late_and_the_best_of_the_first_two(tmp_path):
+def table(task, graded, people) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(csv_of(Grades([task], graded, {}), people))))
+
+
+def test_a_row_for_each_person_then_what_is_nobodys(tmp_path, one, task):
     people = read_roster(write(tmp_path, OWN + "=1+1,@z4,\n"))
-    handed_in = [("ada-1", 0, "2026-10-12T10:00Z"), ("ada-2", 4, "2026-10-13T00:00:30Z")]
-    handed_in += [("ada-3", 9, "2026-10-14T00:00Z"), ("grace", 4, ""), ("=evil", 4, "")]
-    grades = {"submissions": [one(*facts) for facts in reversed(handed_in)]}
-    due = moment("2026-10-12T23:59Z")
-    nobody = assign(grades, people, due, {"grace": "2026-10-12T23:59:01Z"}, most=2)
-    ada, grace, zoe, _ = people
-    assert (ada.counted["name"], ada.late_minutes, len(ada.attempts)) == ("ada-2", 2, 3)
-    assert grace.late_minutes == 1 and zoe.counted is None and zoe.late_minutes is None
-    rows = list(csv.DictReader(io.StringIO(roster.class_csv(grades, people, nobody))))
-    assert [row["points"] for row in rows] == ["4", "4", "", "", "4"]
-    assert rows[2]["note"] == "handed in nothing" and rows[4]["submission"] == "'=evil"
+    graded = [one("ada-1", False), one("ada-2"), one("ada-3"), one("grace", False), one("=evil")]
+    rows = table(task, graded, people)
+    assert [row["submission"] for row in rows] == ["ada-2", "grace", "", "", "'=evil"]
+    assert [row["points"] for row in rows] == ["4", "0", "", "", "4"]
+    assert [row["note"] for row in rows] == [
+        "the best of 3", "", "handed in nothing", "handed in nothing", "nobody on the roster",
+    ]  # fmt: skip
+    assert list(rows[0].items())[:5] == [
+        ("name", "Ada Lovelace"), ("id", "a1"), ("login", ""), ("email", "ada@uni.edu"),
+        ("submission", "ada-2"),
+    ]  # fmt: skip
     assert [rows[3][head] for head in ("name", "id")] == ["'=1+1", "'@z4"]
+    assert rows[1]["feedback"] == "T-1: 0 of 4 (a &lt; b: the last is lost)"  # Moodle's is HTML
 
 
-@pytest.fixture(params=["UTC0", "EST5", "JST-9"])
-def zone(request, monkeypatch):
-    """The clock of a machine elsewhere, as POSIX writes its zone."""
-    if not hasattr(time, "tzset"):
-        pytest.skip("this system sets its zone by other means")
-    with monkeypatch.context() as patch:
-        patch.setenv("TZ", request.param)
-        time.tzset()
-        yield request.param
-    time.tzset()
+def test_words_that_the_work_has_chosen_are_in_no_feedback(tmp_path, one, task):
+    crashed = one("ada", False, kind="crash")
+    crashed.verdicts["T-1"] = Verdict(task, "crash", "ValueError: <script>")
+    row, *_ = table(task, [crashed], read_roster(write(tmp_path, OWN)))
+    assert row["feedback"] == "T-1: 0 of 4 (crash)"
+    assert row["note"] == "T-1: ValueError: <script>"
 
 
-def test_what_has_no_date_counts_last_in_every_time_zone(zone, tmp_path):
+def test_an_empty_folder_is_not_handed_in(tmp_path, one, task):
+    """Nobody's either; without a roster the row says so."""
     people = read_roster(write(tmp_path, OWN))
-    grades = [one("ada-2", 0), one("ada-1", 4, "2026-10-12T10:00"), one("ada-3", 9)]
-    assign({"submissions": grades}, people, moment("2026-10-12T09:58"), most=1)
-    assert [each["name"] for each in people[0].attempts] == ["ada-1", "ada-2", "ada-3"]
-    assert people[0].late == [2, None, None] and people[0].counted["name"] == "ada-1"
+    graded = [one(name, False, kind="no file", handed_in=False) for name in ("ada", "who")]
+    graded.append(one("grace", False, kind="no file"))
+    rows = table(task, graded, people)
+    assert [row["submission"] for row in rows] == ["", "grace", ""]
+    assert "1 of 3 people handed in" in text_of(Grades([task], graded, {}), people)
+    assert [(row["points"], row["note"]) for row in table(task, graded, [])] == [
+        ("", "handed in nothing"), ("", "handed in nothing"), ("0", ""),
+    ]  # fmt: skip
 
 
-def test_the_first_and_the_last_time_are_read_in_every_time_zone(zone):
-    assert moment("0001-01-01T00:00Z") < moment("2026-10-12T23:59") < moment("9999-12-31T23:59Z")
-
-
-@pytest.mark.parametrize("zone", ["EST5"], indirect=True)
-@pytest.mark.parametrize("text", ["9999-12-31T23:59", "tomorrow", ""])
-def test_what_is_not_a_time_is_told_so(zone, text):
-    with pytest.raises(ValueError, match=f"^{text!r} is not a time: write it like 2026-10-12T23"):
-        moment(text)
-
-
-def test_words_that_the_work_has_chosen_are_in_no_feedback(tmp_path):
-    people = read_roster(write(tmp_path, OWN))
-    crashed = one("ada", 0)
-    crashed["verdicts"][0] |= {"kind": "crash", "reason": "ValueError: <script>"}
-    assign({"submissions": [crashed]}, people)
-    assert "T-1: 0 of 4 (crash)" in roster.moodle_csv(people, "DP")
-
-
-def test_an_empty_folder_is_not_handed_in(tmp_path):
-    people = read_roster(write(tmp_path, OWN))
-    nothing, something = one("ada", 0), one("grace", 0, handed_in="2026-10-12T23:59")
-    for each in (nothing, something):
-        each["verdicts"][0] |= {"kind": "no file"}
-    assert assign({"submissions": [nothing, something]}, people) == []
-    assert [person.name for person in people if person.attempts] == ["Grace Hopper"]
-
-
-def test_canvas_gets_its_own_columns_back(tmp_path):
-    people = read_roster(write(tmp_path, CANVAS))
-    assign({"submissions": [one("ada", 4)]}, people)
-    assert list(csv.reader(io.StringIO(roster.canvas_csv(people, "Lab DP (78)")))) == [
-        ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Lab DP (78)"],
-        ["    Points Possible", "", "", "", "", "4"],
-        ["Lovelace, Ada", "11", "A1", "ada", "01", "4"],
-        ["Hopper, Grace", "12", "A2", "grace", "01", ""],
-    ]
-
-
-def test_the_program_reads_grades_again_and_moodle_gets_points_with_their_feedback(
-    tmp_path, capsys
-):
-    grades = {"submissions": [one("ada", 0), one("who", 4)]}
-    (tmp_path / "grades.json").write_text(json.dumps(grades))
-    arguments = [str(tmp_path / "grades.json"), str(write(tmp_path, OWN)), "--title", "DP"]
-    assert roster.main(arguments) == 0
-    said = capsys.readouterr().out
+def test_the_program_says_who_is_missing(tmp_path, capsys, one, task, monkeypatch):
+    (tmp_path / "class" / "ada").mkdir(parents=True)
+    grades = Grades([task], [one("ada", False), one("who", says="Eve")], {"T-1": 1})
+    monkeypatch.setattr(program, "grade_all", lambda *_, **__: grades)
+    arguments = ["DP-1", "--all", str(tmp_path / "class"), "--out", str(tmp_path)]
+    assert program.main([*arguments, "--roster", str(write(tmp_path, OWN)), "--json"]) == 0
+    document, said = capsys.readouterr()
+    assert [each["name"] for each in json.loads(document)["submissions"]] == ["ada", "who"]
     assert "1 of 3 people handed in" in said and "nothing: Grace Hopper, Zoë Ng" in said
-    assert "from nobody on the roster: who" in said and not (tmp_path / "canvas.csv").exists()
-    text = (tmp_path / "moodle.csv").read_text(encoding="utf-8")
-    assert text.startswith("\ufeff")  # without it Excel reads Zoë as ZoÃ«
-    rows = list(csv.reader(io.StringIO(text[1:])))
-    assert rows == [
-        ["Email address", "ID number", "DP", "DP (feedback)"],
-        ["ada@uni.edu", "a1", "0", "T-1: 0 of 4 (a &lt; b: the last is lost)"],
-    ]
+    assert "from nobody on the roster: who" in said
+    text = (tmp_path / "grades.csv").read_text(encoding="utf-8")
+    assert text.startswith("\ufeffname,id")  # without it Excel reads Zoë as ZoÃ«
+    assert text.endswith(",,nobody on the roster; the zip says it is from Eve\n")
 
 
 @pytest.mark.parametrize(
-    ("text", "flags", "words"),
-    [("color\nred\n", [], "names nobody: its first row needs at least one of the columns name"),
-     ("", [], "names nobody"), (OWN, ["--attempts", "0"], "--attempts must be at least 1, not 0"),
-     (OWN, ["--times", "roster.csv"], "needs the columns submission and time")],
+    ("text", "words"),
+    [("color\nred\n", "names nobody: its first row needs at least one of the columns name"),
+     ("", "names nobody")],
 )  # fmt: skip
-def test_a_roster_that_cannot_be_used(tmp_path, capsys, text, flags, words, monkeypatch):
+def test_a_roster_that_cannot_be_used(tmp_path, capsys, text, words, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "grades.json").write_text('{"submissions": []}')
-    assert roster.main(["grades.json", str(write(tmp_path, text)), *flags]) == 2
-    assert words in capsys.readouterr().err
     (tmp_path / "class" / "ada").mkdir(parents=True)
     monkeypatch.setattr(program, "grade_all", None)  # not after hours of grading
-    assert program.main(["DP-1", "--all", "class", "--roster", "roster.csv", *flags]) == 2
+    arguments = ["DP-1", "--roster", str(write(tmp_path, text))]
+    assert program.main([*arguments, "--all", "class"]) == 2
     assert words in capsys.readouterr().err
-    assert program.main(["DP-1", "--all", "class", "--due", "2026-10-12"]) == 2
+    assert program.main(arguments) == 2
+    assert "--roster needs --all" in capsys.readouterr().err

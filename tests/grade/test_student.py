@@ -11,6 +11,7 @@ import zipfile
 from io import BytesIO
 
 import pytest
+import yaml
 
 from helpers.grade.folder import Content, FolderError, write_folder
 from helpers.grade.leaks import leaked, pieces_of
@@ -78,10 +79,15 @@ def test_a_notebook_loses_its_outputs_and_may_hold_no_solution(small):
 def test_a_teachers_files_stay_and_a_students_readme_comes(small, task):
     for name in ("README.md", "README.student.md", "TEACHING.md", "docs/exercises.md"):
         small.write(name, name)
+    small.write(".github/workflows/tests.yml", "ours")
+    small.write("tools/classroom.yml", "theirs")
     edition = student_edition(small.root, with_references=False)
     assert text_of(edition, "README.md") == "README.student.md"
     here = {"TEACHING.md", "README.student.md", "docs/exercises.md", "tasks/reference.zip"}
     assert not here & edition.files.keys()
+    workflows = {name for name in edition.files if name.startswith((".github", "tools"))}
+    assert workflows == {".github/workflows/tasks.yml"}
+    assert text_of(edition, ".github/workflows/tasks.yml") == "theirs"
 
 
 @pytest.mark.parametrize("planted", [SOLUTION, TRUE], ids=["solution", "truth"])
@@ -158,7 +164,9 @@ def test_it_grades_itself(folder, edition):
         command = [sys.executable, "-m", "helpers.grade", *names, "--json"]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
         assert done.stdout, done.stderr
-        return json.loads(done.stdout)
+        (one,) = json.loads(done.stdout)["submissions"]
+        assert "task " in done.stderr, "the table stands beside the document"
+        return one["verdicts"]
 
     kinds = {found["task"]: found["kind"] for found in graded()}
     assert kinds == dict.fromkeys(kinds, "not done") and sorted(kinds) == sorted(task_ids())
@@ -166,6 +174,20 @@ def test_it_grades_itself(folder, edition):
     (folder / name).write_bytes((ROOT / name).read_bytes())
     (found,) = graded("DP-1")
     assert found["passed"], found
+
+
+def test_its_workflow_runs_what_is_there(folder, capsys):
+    workflow = yaml.safe_load((folder / ".github" / "workflows" / "tasks.yml").read_text("utf-8"))
+    lines = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
+    assert lines[0] == "python tools/install.py" and (folder / "tools" / "install.py").is_file()
+    command, to = lines[1].split(" > ")
+    assert to == workflow["jobs"]["check"]["steps"][-1]["with"]["path"]
+    python, *arguments = command.replace("$TASKS", workflow["env"]["TASKS"]).split()
+    assert python == ".venv/bin/python"
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True)
+    (one,) = json.loads(done.stdout)["submissions"]
+    assert [v["task"] for v in one["verdicts"]] == ["DP-1"] and "DP-1" in done.stderr
+    assert done.returncode == (0 if one["points"] else 1)
 
 
 # --- leaks ---------------------------------------------------------------------------------------

@@ -5,10 +5,11 @@ from functools import cache
 
 import pytest
 
-from helpers.grade.example import programs_of
 from helpers.grade.parcel import pack, unpack
 from helpers.grade.task import ROOT, load_module, load_task, load_truth, task_ids
 from helpers.grade.verify import draw, mistakes, same, verify
+
+from .planted import programs_of
 
 SEEDS = (1, 23, 456)
 TRAINS = ("DP-PP-2",)  # its truth trains a model for each case, for seconds: one seed

@@ -44,21 +44,17 @@ def run(installed, folder, *arguments):
         "helpers.grade",
         "helpers.grade DP-1",
         "helpers.grade --limits",
-        "helpers.grade.copies DP --all .",
-        "helpers.grade.example class DP",
         "helpers.grade.gradescope DP",
         "helpers.grade.handin DP",
         "helpers.grade.page",
         "helpers.grade.predictions .",
         "helpers.grade.progress",
         "helpers.grade.student",
-        "helpers.grade.upgrade .",
         "helpers.cluster.validate",
         "helpers.cost.rooflines",
     ],
 )
 def test_a_program_that_needs_lessons_or_tasks_says_where_they_are(arguments, installed, tmp_path):
-    (tmp_path / "tasks").mkdir()  # what `upgrade` looks for in the older folder
     done = run(installed, tmp_path, *arguments.split())
     assert done.returncode in (1, 2) and done.stdout == ""
     assert SAYS in done.stderr and done.stderr.endswith(CURE) and done.stderr.count("\n") == 1

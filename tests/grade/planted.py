@@ -1,0 +1,35 @@
+"""Other work in the place of a task's solution: the programs of tasks/programs."""
+
+from helpers.grade.marks import find_regions, replace_regions
+from helpers.grade.task import ROOT, Program, Task, lab_of, load_module
+
+
+def programs_of(task: Task) -> list[Program]:
+    """The work in tasks/programs for a task."""
+    lab = lab_of(task.id).lower().replace("-", "_")
+    path = ROOT / "tasks" / "programs" / f"{lab}.py"
+    programs = load_module(path, f"programs_{lab}").PROGRAMS
+    return [program for program in programs if program.task == task.id]
+
+
+def planted(task: Task, work: str | dict[str, str], text: str) -> str:
+    """Return the text of the task's file with other work in the place of its solution.
+
+    work: as in `Program`. Raises ValueError where the solution lacks a piece that would change.
+    """
+    changes = {} if isinstance(work, str) else work
+    solution = "\n".join(r.body for r in find_regions(text, task.file) if r.task == task.id)
+    for old in changes:
+        if old not in solution:
+            raise ValueError(f"the solution of {task.id} has no {old!r}")
+
+    def new(region):
+        if region.task != task.id:  # which may still be asked for: the marks stay
+            mark = "SOLUTION"
+            return f"# BEGIN {mark} {region.task}\n{region.body}\n# END {mark}"
+        body = work if isinstance(work, str) else region.body
+        for old, changed in changes.items():
+            body = body.replace(old, changed)
+        return body
+
+    return replace_regions(text, new, task.file)
