@@ -20,10 +20,11 @@ from helpers.grade.copy import CopyError, copy_work, read_plain
 from helpers.grade.folder import Content, zip_of
 from helpers.grade.look import has_stub, look_at
 from helpers.grade.notebook import find_root
-from helpers.grade.record import minutes_of, progress_file, read_all
+from helpers.grade.record import minutes_of
 from helpers.grade.task import Task, TaskError, WorkFailed, load_task, tasks_of
 from helpers.grade.words import in_one_line, why_not
 from helpers.plain_errors import plain_errors
+from helpers.record import progress_file, read_all
 
 MOST_FACTS = 100_000  # bytes of handin.json
 KEPT = {"predictions": "chosen", "times": "minutes"}  # of the record: what a teacher can use

@@ -483,10 +483,10 @@ for plan, v in plans.items():
 # pairs are those of PyTorch's `ScheduleDualPipeV`, action by action.)
 #
 # And DualPipe itself? Each rank holds a stage of both directions, so the bubble has only half of
-# the pipeline to fill: by [its authors' count](https://github.com/deepseek-ai/DualPipe) a rank idles
-# for $(p/2-1)(F\&B + B - 3W)$, where $F\&B$ is the time of a pair. With our seconds and a pair that
-# hides nothing ($F\&B = 3$, $B = 2$), that's 2 s for four ranks. The V idles for 3 s, and saves the
-# second copy of the weights.
+# the pipeline to fill: by [its authors' count](https://github.com/deepseek-ai/DualPipe) a rank
+# idles for $(p/2-1)(F\&B + B - 3W)$, where $F\&B$ is the time of a pair. With our seconds and a
+# pair that hides nothing ($F\&B = 3$, $B = 2$), that's 2 s for four ranks. The V idles for 3 s, and
+# saves the second copy of the weights.
 #
 # ## Real ranks
 #
