@@ -5,9 +5,9 @@ from functools import cached_property
 
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine
-from helpers.cluster.memory import Memory, memory
+from helpers.cluster.memory import Memory, kept_activations, memory
 from helpers.cluster.parts import Parts, parts
-from helpers.cost import ModelConfig, Utilisation, flops, layer_activations, utilisation
+from helpers.cost import ModelConfig, Utilisation, flops, utilisation
 from helpers.draw.text import bytes_text, percent, time_text
 from helpers.schedules import Schedule, interleaved, one_f_one_b
 from helpers.simulate import Costs, OutOfMemory, Simulated, simulate
@@ -100,11 +100,7 @@ class Estimate:
         """
         layout, message = self.layout, self.parts.message
         backward = [w.total + message for w in self.parts.backward]
-        each = layer_activations(
-            *(self.model, layout.micro_batch, layout.sequence, layout.tp),
-            *(layout.sequence_parallel, layout.recompute, layout.cp),
-        )
-        stages = layout.pp * layout.chunks
+        each = kept_activations(self.model, layout)
         return simulate(
             self.schedule,
             Costs(
@@ -112,7 +108,7 @@ class Estimate:
                 input_grad=[seconds / 2 for seconds in backward],
                 weight_grad=[seconds / 2 for seconds in backward],
                 message_bytes=2.0 * layout.tokens * self.model.hidden / layout.tp,
-                activation_bytes=each * self.model.layers / stages,
+                activation_bytes=[each * n for n in layout.stage_layers(self.model.layers)],
                 all_reduce=self.parts.reduce / layout.chunks,
                 update=(self.parts.update + self.parts.step) / layout.chunks,
             ),

@@ -86,6 +86,8 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
         forward, backward = _beside(forward, away), _beside(backward, away)
     if layout.recompute == "full":
         backward += forward
+    elif layout.recompute == "op":
+        backward += _every_second(model, layout, machine, go[3], moved, talk)
     elif layout.recompute == "selective" and not layout.flash:
         again = machine.memory_seconds(scores * SCORED[0])
         backward += Seconds(go[1] + go[2], again, 0.0, machine.launch * KERNELS_SCORES)
@@ -125,6 +127,28 @@ def _products(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[lis
     if layout.flash:  # it computes the scores again from Q and K
         backward += forward[1]
     return forward, backward
+
+
+def _every_second(
+    model: ModelConfig,
+    layout: Layout,
+    machine: Machine,
+    projection: float,
+    moved: float,
+    talk: float,
+) -> Seconds:
+    """What recompute="op" does again: see `helpers.cost.activations.kept_products`.
+
+    projection: seconds of the output projection; moved: bytes of the other kernels; talk: seconds
+    of the collectives forward. The gathers in front of products run again, reduce-scatters don't.
+    """
+    n, t, product = layout.tokens, layout.tp, machine.matmul_seconds
+    again = projection
+    if model.gated:
+        again += product(n, model.kv_width / t, model.hidden)
+        again += product(n, model.intermediate / t, model.hidden)
+    away = talk / 2 if layout.sequence_parallel else talk
+    return Seconds(again, machine.memory_seconds(moved), away, machine.launch * KERNELS)
 
 
 def _mlps(model: ModelConfig, layout: Layout) -> list[tuple[float, float, float]]:

@@ -1,6 +1,7 @@
 """A training step in pieces, and the time of 1F1B in closed form."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from helpers.cluster.layer import Seconds, embedding_seconds, layer_seconds, loss_seconds
 from helpers.cluster.layout import Layout
@@ -10,6 +11,8 @@ from helpers.cluster.machine import (
     all_reduce_seconds,
     message_seconds,
 )
+from helpers.cluster.replicas import fsdp_seconds, replicas_seconds
+from helpers.cluster.uneven import interleaved_seconds, one_f_one_b_seconds
 from helpers.cost import ModelConfig, parameters
 
 UPDATE = 56  # bytes that Adam moves for a parameter: unscale, norm, clip, update, copy to 16 bits
@@ -20,7 +23,8 @@ class Parts:
     """The pieces of a step, in seconds.
 
     forward, backward: of one micro-batch, for each stage (pp x chunks of them).
-    message: of one message between two stages, which nothing hides.
+    message: of one message between two stages, which nothing hides. even: whether all stages have
+    as many layers.
     reduce: averaging the gradients over the replicas, after the last micro-batch. update: the
     optimizer. step: what is left.
     """
@@ -31,8 +35,9 @@ class Parts:
     reduce: float
     update: float
     step: float
+    even: bool = True
 
-    @property
+    @cached_property
     def stage_seconds(self) -> list[float]:
         """What each stage needs for one micro-batch, messages among it."""
         return [
@@ -52,10 +57,15 @@ class Parts:
         and after it has ended; if one of these stages is longer, as that with the embedding is, the
         others of its round come at its pace. With fewer micro-batches than ranks a round is over
         before it comes back to the next chunk: all stages then follow each other, as if each had a
-        rank of its own.
+        rank of its own. Where the stages between the ends are unequal: `helpers.cluster.uneven`.
         """
         p, m, stages = layout.pp, layout.micro_batches, self.stage_seconds
         ranks, first = self.rank_seconds(p), stages[:p]
+        if not self.even:
+            ways = [[w.total + self.message for w in way] for way in (self.forward, self.backward)]
+            if layout.chunks == 1:
+                return one_f_one_b_seconds(*ways, m) - m * max(ranks)
+            return interleaved_seconds(*ways, p, m) - m * max(ranks)
         slowest = ranks.index(max(ranks))
         behind = (layout.round - 1) * (max(first) - first[slowest])
         begin = sum(first) - first[slowest] + behind
@@ -71,44 +81,60 @@ class Parts:
 def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:
     """The pieces of a step. ValueError, one sentence, where the model cannot be cut so."""
     layout.for_model(model)
-    stages = layout.pp * layout.chunks
-    go, back = (one * (model.layers // stages) for one in layer_seconds(model, layout, machine))
-    forward, backward = [go] * stages, [back] * stages
+    go, back = layer_seconds(model, layout, machine)
+    counts = layout.stage_layers(model.layers)
+    sizes = {count: (go * count, back * count) for count in set(counts)}
+    forward, backward = ([sizes[count][way] for count in counts] for way in (0, 1))
     for end, work in ((0, embedding_seconds), (-1, loss_seconds)):
         more, more_back = work(model, layout, machine)
         forward[end] += more
         backward[end] += more_back
-    weights = max(stage_parameters(model, layout))
+    layers, weights = layout.rank_layers(model.layers), stage_parameters(model, layout)
+    rank = weights.index(max(weights))
+    n, own = layers[rank], weights[rank]
+    experts = expert_parameters(model, layout, n) if layout.ep > 1 else 0.0
     # ZeRO cuts the state of an expert among its own replicas, of which there are fewer.
-    cut = (weights + (layout.ep - 1) * expert_parameters(model, layout)) / layout.replicas
+    cut = (own + (layout.ep - 1) * experts) / layout.sharding
+    if layout.zero == 3:
+        ends = own - n * layer_parameters(model, layout)
+        reduce = fsdp_seconds(layout, machine, own, experts, n, ends, go.total, back.total)
+    else:
+        mine = sum(work.total for work in backward[rank :: layout.pp])
+        reduce = replicas_seconds(layout, machine, own, experts, n, mine)
     return Parts(
         forward,
         backward,
         _message(model, layout, machine),
-        _reduce(model, layout, machine, weights, backward[-1].total),
-        machine.memory_seconds(UPDATE * (cut if layout.zero else weights)),
+        reduce + _tied(model, layout, machine),
+        machine.memory_seconds(UPDATE * (cut if layout.zero else own)),
         machine.step,
+        len(sizes) == 1,
     )
 
 
-def stage_parameters(model: ModelConfig, layout: Layout) -> tuple[float, float]:
-    """Weights on a rank of the first stage, and of the last."""
-    count = parameters(model)
-    away = (layout.ep - 1) * expert_parameters(model, layout) * layout.tp  # on other replicas
-    layers = count.layer * model.layers / layout.pp - away
-    table = count.embedding + count.positions
-    if layout.pp == 1:
-        return ((count.total - away) / layout.tp,) * 2
-    last = count.embedding + count.final_norm  # tied or not, the last matrix has this size
-    return (layers + table) / layout.tp, (layers + last) / layout.tp
+def layer_parameters(model: ModelConfig, layout: Layout) -> float:
+    """Weights of one layer on a rank."""
+    away = (layout.ep - 1) * expert_parameters(model, layout, 1)  # on other replicas
+    return parameters(model).layer / layout.tp - away
 
 
-def expert_parameters(model: ModelConfig, layout: Layout) -> float:
-    """Weights of routed experts on a rank; `layout.replicas` / ep ranks have the same."""
+def stage_parameters(model: ModelConfig, layout: Layout) -> list[float]:
+    """Weights on a rank of the pipeline, for each of its pp ranks."""
+    count, one = parameters(model), layer_parameters(model, layout)
+    here = [layers * one for layers in layout.rank_layers(model.layers)]
+    here[0] += (count.embedding + count.positions) / layout.tp
+    # Tied or not, the last matrix has this size; on one rank with the embedding it is the same.
+    last = count.embedding if layout.pp > 1 else count.head
+    here[-1] += (last + count.final_norm) / layout.tp
+    return here
+
+
+def expert_parameters(model: ModelConfig, layout: Layout, layers: int) -> float:
+    """Weights of routed experts in so many layers of a rank; replicas / ep ranks have the same."""
     if model.moe is None:
         return 0.0
     own = parameters(model).expert * model.moe.experts / layout.ep
-    return own * model.layers / layout.pp / layout.tp
+    return own * layers / layout.tp
 
 
 def _message(model: ModelConfig, layout: Layout, machine: Machine) -> float:
@@ -123,34 +149,9 @@ def _message(model: ModelConfig, layout: Layout, machine: Machine) -> float:
     return sent + all_gather_seconds(machine, size, layout.tp, near)
 
 
-def _reduce(
-    model: ModelConfig, layout: Layout, machine: Machine, weights: float, beside: float
-) -> float:
-    """Gradients over the replicas, and of a tied embedding over both ends of the pipeline.
-
-    beside: seconds of computing that can hide it: the backward pass of the last micro-batch. The
-    gradients of the last layer have nothing left to hide behind.
-    """
-    each, near = 4 if layout.fp32_gradients else 2, layout.on_a_node("dp", machine.node)
-    back = 2 if layout.zero else each  # with ZeRO, weights come back, not gradients
-    experts = expert_parameters(model, layout) if layout.ep > 1 else 0.0
-    # Neighbors share the experts, so the replicas of one are far apart; cp comes before them.
-    apart = near // layout.on_a_node("ep", machine.node)
-
-    def gather(size: int) -> float:
-        rest = all_gather_seconds(machine, size * (weights - experts), layout.replicas, near)
-        copies = layout.replicas // layout.ep
-        own = all_gather_seconds(machine, size * experts, copies, apart) if experts else 0.0
-        return rest + own
-
-    seconds = gather(each + back)
-    if layout.zero == 3:
-        seconds += (2 * layout.micro_batches - 1) * gather(2)
-        beside *= 1.5 * layout.micro_batches  # weights are gathered beside every pass
-    if layout.overlap_dp:
-        seconds = max(seconds - beside, seconds * layout.pp / model.layers)
-    if model.tied and layout.pp > 1:
-        table = each * model.vocabulary * model.hidden / layout.tp
-        both = 2 if layout.gpus <= machine.node else 1
-        seconds += all_reduce_seconds(machine, table, 2, both)
-    return seconds
+def _tied(model: ModelConfig, layout: Layout, machine: Machine) -> float:
+    """The gradients of a tied embedding, summed over both ends of the pipeline."""
+    if not model.tied or layout.pp == 1:
+        return 0.0
+    table = layout.gradient_bytes * model.vocabulary * model.hidden / layout.tp
+    return all_reduce_seconds(machine, table, 2, 2 if layout.gpus <= machine.node else 1)

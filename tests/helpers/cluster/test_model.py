@@ -27,7 +27,7 @@ IDEAL = replace(
 )
 
 
-@pytest.mark.parametrize("recompute", ["none", "selective", "full"])
+@pytest.mark.parametrize("recompute", ["none", "selective", "op", "full"])
 @pytest.mark.parametrize("tp", [1, 2, 8])
 def test_an_ideal_machine_reaches_its_peak(recompute, tp):
     """Every operation of `helpers.cost` is in the model, and none more."""
@@ -49,6 +49,8 @@ def test_a_gated_model_with_shared_heads_too():
     )
     done = estimate(llama, Layout(8, tp=4, recompute="none"), IDEAL)
     assert done.utilisation.mfu == pytest.approx(1.0)
+    done = estimate(llama, Layout(8, tp=4, recompute="op"), IDEAL)
+    assert done.utilisation.hfu == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("pp, chunks, m", [(4, 1, 8), (8, 1, 16), (4, 2, 8), (4, 6, 16)])

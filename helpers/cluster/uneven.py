@@ -1,0 +1,92 @@
+"""The time of 1F1B with unequal stages: plain in closed form, interleaved by walking through it."""
+
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from itertools import accumulate
+
+from helpers.schedules import interleaved, walk
+
+ROUNDS = 4
+
+
+def one_f_one_b_seconds(
+    forward: Sequence[float], backward: Sequence[float], micro_batches: int
+) -> float:
+    """Return the seconds of plain 1F1B with stages of any length.
+
+    forward, backward: of one micro-batch, for each of the p stages, messages among it.
+
+    It is the longest path through the schedule's actions. Such a path comes down the first
+    micro-batch to some stage k, stays there while it computes, and goes up with the last one: with
+    c = f + b, that is c_0 + ... + c_{k-1} beside k's own work. From k it may make a trip: down with
+    a forward, turn at stage j, where a backward of p-1-j micro-batches earlier comes next, and up
+    again. A trip takes c_{k+1} + ... + c_j. It saves p-1-j of the p-1-k forwards with which k
+    warms up, and in the same way of the backwards with which it cools down. Those that it does not
+    save follow each other at the pace of the slowest stage above. So, with F and B the longest
+    forward and backward among the stages 0 to k, and D_j what the trip to j takes:
+
+        c_0 + ... + c_{k-1} + (m-p+1+k) c_k
+          + max over j >= k of (D_j + (p-1-j) F) + max over j >= k of (D_j + (p-1-j) B)
+
+    With fewer micro-batches than p-k all forwards of k come before its backwards. There is one
+    trip then, no less deep than the stage where a forward is followed by a backward:
+
+        c_0 + ... + c_k + max over j >= p-m of (D_j + (m-1) max(F, B) + (p-1-j) min(F, B))
+
+    The step is the longest of all these, over k. For stages that are alike both come to the
+    (m+p-1) c of arXiv 2104.04473. Derived here; `tests/helpers/cluster/test_uneven.py` holds it
+    against the simulator, with which it agrees to the last digits.
+    """
+    p, m = len(forward), micro_batches
+    both = [f + b for f, b in zip(forward, backward, strict=True)]
+    longest = above = f = b = 0.0
+    for k, own in enumerate(both):
+        f, b = max(f, forward[k]), max(b, backward[k])
+        trips = list(enumerate(accumulate(both[k + 1 :], initial=0.0), k))
+        if m >= p - k:
+            begin = max(trip + (p - 1 - j) * f for j, trip in trips)
+            end = max(trip + (p - 1 - j) * b for j, trip in trips)
+            path = (m - p + 1 + k) * own + begin + end
+        else:
+            most, least = max(f, b), min(f, b)
+            turns = [trip + (p - 1 - j) * least for j, trip in trips if j >= p - m]
+            path = own + (m - 1) * most + max(turns)
+        longest = max(longest, above + path)
+        above += own
+    return longest
+
+
+def interleaved_seconds(
+    forward: Sequence[float], backward: Sequence[float], ranks: int, micro_batches: int
+) -> float:
+    """Return the seconds of interleaved 1F1B with stages of any length, by walking through it.
+
+    After `ROUNDS` rounds each further one takes what the slowest rank computes in it.
+    """
+    both = [f + b for f, b in zip(forward, backward, strict=True)]
+    slowest = max(sum(both[rank::ranks]) for rank in range(ranks))
+    walked = _walked(ranks, micro_batches)
+    seconds = {"F": forward, "B": backward, "I": backward, "W": backward}  # only F and B occur
+    times = walk(_schedule(ranks, walked, len(forward) // ranks), seconds)
+    return max(ends[-1] for ends in times.ends) + (micro_batches - walked) * slowest
+
+
+@cache
+def most_layers(layers: tuple[int, ...], ranks: int, micro_batches: int) -> list[int]:
+    """Return for each rank how many layers' activations it keeps at most in interleaved 1F1B.
+
+    layers: of each stage.
+    """
+    schedule = _schedule(ranks, _walked(ranks, micro_batches), len(layers) // ranks)
+    return [
+        max(accumulate(layers[a.stage] * (1 if a.kind == "F" else -1) for a in actions))
+        for actions in schedule.ranks
+    ]
+
+
+def _walked(ranks: int, micro_batches: int) -> int:
+    """How many micro-batches are enough: all of them, or `ROUNDS` rounds of alike ones."""
+    return micro_batches if micro_batches % ranks else min(micro_batches, ROUNDS * ranks)
+
+
+_schedule = lru_cache(64)(interleaved)
