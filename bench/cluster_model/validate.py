@@ -15,7 +15,7 @@ from statistics import mean
 
 from bench.cluster_model.fit import EXPECTED, constants, fit, held_out
 from bench.cluster_model.page import page
-from bench.cluster_model.published import llama3, megatron, read_rows, vtrain
+from bench.cluster_model.published import llama3, megatron, read_rows, torchtitan, vtrain
 from helpers.cluster.machine import Machine
 from helpers.cluster.presets import A100, A100_HALF, H100
 from helpers.cluster.validate import Judged, Measurement, judged_recomputation
@@ -58,6 +58,11 @@ def judged_llama3() -> list[Judged]:
     return [Judged(row, row.error(H100)) for row in llama3()]
 
 
+def judged_torchtitan() -> list[Judged]:
+    """Judge FSDP by torchtitan's rows, none of which has set anything."""
+    return [Judged(row, row.error(machine)) for row, machine in torchtitan()]
+
+
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m helpers.cluster.validate",
@@ -88,8 +93,9 @@ def main(arguments: Sequence[str]) -> None:
     newer, newer_factor = judged_recomputation()
     older, older_factor = judged_megatron()
     sources = (one, several, newer, newer_factor, older, older_factor, SET_ON, judged_llama3())
+    sources += (judged_torchtitan(),)
     write_whole(PAGE, page(table, *sources))
-    print(f"{PAGE.name}: {len(one + several + newer + older)} rows")
+    print(f"{PAGE.name}: {len(one + several + newer + older + sources[-1])} rows")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ A100 = Machine(
 A100_HALF = replace(A100, name="A100-4NIC", between=replace(A100.between, bandwidth=12.5e9))
 
 
-MATMUL_H100 = 0.67  # Llama 3 405B, 8,192 GPUs: 430 TFLOP/s each (arXiv 2407.21783, table 4)
+MATMUL_H100 = 0.607  # Llama 3 405B, 8,192 GPUs: 430 TFLOP/s each (arXiv 2407.21783, table 4)
 
 
 def _newer(name: str, peak: float, memory: float, bandwidth: float, inside: float) -> Machine:
