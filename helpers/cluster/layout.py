@@ -42,7 +42,10 @@ class Layout:
         the device computes. What is older than 2022 mostly does neither.
 
     Neighbors first: ranks that share a layer stand side by side, then those that share a sequence,
-    then replicas, then stages.
+    then replicas, then stages. This is Megatron-LM's default, tp-cp-ep-dp-pp, by which the runs
+    were placed that set the constants, and the order of torchtitan's mesh. `helpers.grid.Grid` has
+    stages inside replicas, tp-cp-pp-dp, as Llama 3 (2407.21783, section 3.3.2). The two place ranks
+    alike where dp or pp is 1, and cost the same where tp x cp fills a node.
     Raises ValueError, one sentence, for sizes that make no layout.
     """
 

@@ -34,9 +34,9 @@ def layouts(
     Tensor parallelism stays inside a node, and chunks come with a number of micro-batches that the
     stages divide, as Megatron-LM demands (`Layout` itself takes any number). Of ZeRO: 0 and 1.
     wide: also ZeRO 2 and 3 (FSDP); HSDP whose groups are a node each; sequences and experts cut by
-    any power of two; recompute="op"; and of uneven stages those whose ends alone are shorter, and
-    with chunks have no layer at all, as Llama 3. What can't differ is left out: with fused
-    attention "selective" is "none".
+    any power of two; recompute="op"; and of uneven stages those without chunks, and chunks of one
+    layer with none at both ends, as Llama 3's. What can't differ is left out: with fused attention
+    "selective" is "none".
     same: fields that all of them have, as ``flash=True``; `recompute`, `zero`, `cp` ... too.
     """
     sequence = sequence or model.positions
@@ -60,19 +60,15 @@ def layouts(
             for chunks in CHUNKS:
                 if chunks > 1 and (pp == 1 or pieces % pp):
                     continue
-                short, ends = -model.layers % (pp * chunks), pp * chunks == model.layers + 2
-                if short and not (choices["uneven"][0] and (ends if chunks > 1 else short <= 2)):
+                short, ends = -model.layers % (pp * chunks), model.layers + 2
+                goes = pp * chunks == ends if chunks > 1 else pp <= ends
+                if short and not (choices["uneven"][0] and goes):
                     continue
-                for shared in (False, True) if tp > 1 else (False,):
-                    for replicate, ep in groups:
-                        yield Layout(
-                            batch,
-                            sequence,
-                            *(dp, pp, tp, chunks, micro, how),
-                            **{"sequence_parallel": shared, "zero": zero, "cp": cp, "ep": ep}
-                            | {"replicate": replicate, "uneven": choices["uneven"][0]}
-                            | rest,
-                        )
+                both = tp > 1 and "sequence_parallel" not in rest
+                for shared, (replicate, ep) in product((False, True)[: 1 + both], groups):
+                    fields = {"sequence_parallel": shared, "zero": zero, "cp": cp, "ep": ep} | rest
+                    fields |= {"replicate": replicate, "uneven": bool(short)}
+                    yield Layout(batch, sequence, dp, pp, tp, chunks, micro, how, **fields)
 
 
 def search(
@@ -100,7 +96,7 @@ def search(
             f"{model.heads} heads and the batch evenly; choose a batch or devices with more "
             "divisors"
         )
-    found, least, said = [], math.inf, time.monotonic()
+    found, least, said, told = [], math.inf, time.monotonic(), ""
     for number, layout in enumerate(tried):
         held = memory(model, layout)
         if held.total <= machine.memory:
@@ -108,8 +104,10 @@ def search(
         elif held.total < least:
             least, smallest = held.total, layout
         if not number % 100 and time.monotonic() - said > 1:
-            said = time.monotonic()
-            print(f"\r{number:,} of {len(tried):,} layouts", end="", file=sys.stderr, flush=True)
+            said, told = time.monotonic(), f"\r{number:,} of {len(tried):,} layouts"
+            print(told, end="", file=sys.stderr, flush=True)
+    if told:
+        print("\r" + " " * len(told), end="\r", file=sys.stderr, flush=True)
     if not found:
         estimate(model, smallest, machine).require_room()
     found.sort(key=lambda e: e.seconds)
@@ -148,14 +146,11 @@ def _groups(
 ) -> Iterator[tuple[int, int]]:
     """The (replicate, ep) that go with so many replicas; each once."""
     node = replicas * tp // machine.node
-    for replicate, ep in product(
-        dict.fromkeys(r or node for r in choices["replicate"]), choices["ep"]
-    ):
-        if replicas % ep or not replicate or replicas % replicate:
-            continue
-        if replicate > 1 and (not zero or ep > 1):
-            continue
-        yield replicate, ep
+    copies = dict.fromkeys(copies or node for copies in choices["replicate"])
+    for replicate, ep in product(copies, choices["ep"]):
+        if replicate and replicas % replicate == 0 and replicas % ep == 0:
+            if replicate == 1 or (zero and ep == 1):
+                yield replicate, ep
 
 
 def _divisors(number: int) -> list[int]:

@@ -59,16 +59,45 @@ def one_f_one_b_seconds(
 def interleaved_seconds(
     forward: Sequence[float], backward: Sequence[float], ranks: int, micro_batches: int
 ) -> float:
-    """Return the seconds of interleaved 1F1B with stages of any length, by walking through it.
+    """Return the seconds of interleaved 1F1B with stages of any length, action by action.
 
     After `ROUNDS` rounds each further one takes what the slowest rank computes in it.
     """
     both = [f + b for f, b in zip(forward, backward, strict=True)]
     slowest = max(sum(both[rank::ranks]) for rank in range(ranks))
-    walked = _walked(ranks, micro_batches)
-    seconds = {"F": forward, "B": backward, "I": backward, "W": backward}  # only F and B occur
-    times = walk(_schedule(ranks, walked, len(forward) // ranks), seconds)
-    return max(ends[-1] for ends in times.ends) + (micro_batches - walked) * slowest
+    walked, seconds = _walked(ranks, micro_batches), [*forward, *backward]
+    ends = [0.0]  # of each action in turn; the first is before all of them
+    for before, needed, work in _order(ranks, walked, len(forward) // ranks):
+        free, come = ends[before], ends[needed]
+        ends.append((free if free > come else come) + seconds[work])
+    return max(ends) + (micro_batches - walked) * slowest
+
+
+@lru_cache(64)
+def _order(ranks: int, micro_batches: int, chunks: int) -> list[tuple[int, int, int]]:
+    """The actions of interleaved 1F1B so that each comes after those it waits for.
+
+    Each as (the one before on its rank, the one it needs, its stage; plus `stages` if backward);
+    actions are counted from 1, and 0 is none.
+    """
+    schedule, stages = interleaved(ranks, micro_batches, chunks), ranks * chunks
+    ones = [1.0] * stages
+    starts = walk(schedule, dict.fromkeys("FBIW", ones)).starts
+    actions = sorted(
+        (start, rank, action)
+        for rank, row in enumerate(schedule.ranks)
+        for start, action in zip(starts[rank], row, strict=True)
+    )
+    number: dict[tuple, int] = {}
+    last, found = [0] * ranks, []
+    for count, (_, rank, (kind, stage, i)) in enumerate(actions, 1):
+        if kind == "F":
+            need = number.get(("F", stage - 1, i), 0)
+        else:
+            need = number.get(("B", stage + 1, i)) or number["F", stage, i]
+        found.append((last[rank], need, stage + stages * (kind == "B")))
+        number[kind, stage, i] = last[rank] = count
+    return found
 
 
 @cache
@@ -77,7 +106,7 @@ def most_layers(layers: tuple[int, ...], ranks: int, micro_batches: int) -> list
 
     layers: of each stage.
     """
-    schedule = _schedule(ranks, _walked(ranks, micro_batches), len(layers) // ranks)
+    schedule = interleaved(ranks, _walked(ranks, micro_batches), len(layers) // ranks)
     return [
         max(accumulate(layers[a.stage] * (1 if a.kind == "F" else -1) for a in actions))
         for actions in schedule.ranks
@@ -87,6 +116,3 @@ def most_layers(layers: tuple[int, ...], ranks: int, micro_batches: int) -> list
 def _walked(ranks: int, micro_batches: int) -> int:
     """How many micro-batches are enough: all of them, or `ROUNDS` rounds of alike ones."""
     return micro_batches if micro_batches % ranks else min(micro_batches, ROUNDS * ranks)
-
-
-_schedule = lru_cache(64)(interleaved)
