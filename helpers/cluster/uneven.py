@@ -12,7 +12,7 @@ ROUNDS = 4
 def one_f_one_b_seconds(
     forward: Sequence[float], backward: Sequence[float], micro_batches: int
 ) -> float:
-    """Return the seconds of plain 1F1B with stages of any length.
+    """Return the seconds of plain 1F1B with unequal stages.
 
     forward, backward: of one micro-batch, for each of the p stages, messages among it.
 
@@ -34,8 +34,10 @@ def one_f_one_b_seconds(
         c_0 + ... + c_k + max over j >= p-m of (D_j + (m-1) max(F, B) + (p-1-j) min(F, B))
 
     The step is the longest of all these, over k. For stages that are alike both come to the
-    (m+p-1) c of arXiv 2104.04473. Derived here; `tests/helpers/cluster/test_uneven.py` holds it
-    against the simulator, with which it agrees to the last digits.
+    (m+p-1) c of arXiv 2104.04473. Derived here. Each of these is a path, so the step takes no less.
+    Where stages are alike but for a layer and for longer ends it is the step itself, to the last
+    digits of the simulator; lengths drawn at random may take a few percent more, by a path that
+    stays at two stages (`tests/helpers/cluster/test_uneven.py`).
     """
     p, m = len(forward), micro_batches
     both = [f + b for f, b in zip(forward, backward, strict=True)]

@@ -10,7 +10,10 @@ from helpers.cluster import PRESETS, Layout, estimate, memory, preset
 from helpers.cluster.memory import rank_memories
 from helpers.cluster.parts import stage_parameters
 from helpers.cluster.settings import MODELS
+from helpers.cluster.uneven import interleaved_seconds, one_f_one_b_seconds
 from helpers.cost import RECOMPUTE, ModelConfig, gpt, layer_activations, parameters
+from helpers.schedules import interleaved, one_f_one_b
+from helpers.simulate import Costs, simulate
 
 H100 = preset("H100")
 LLAMA = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)
@@ -65,6 +68,29 @@ def test_each_rank_keeps_what_it_keeps_on_the_clock(layers, pp, chunks):
         for mine, there in zip(each, clock, strict=True):
             assert mine.activations == pytest.approx(there, rel=0.02), m
         assert memory(model, layout).total == max(one.total for one in each)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8, 12])
+def test_unequal_stages_take_what_they_take_on_the_clock(ranks):
+    """Alike but for a layer and longer ends: to the last digits. Any lengths: a lower bound."""
+    chance = random.Random(ranks)
+    for trial in range(80):
+        m, v = chance.randint(1, 3 * ranks), chance.choice((1, 2, 3)) if ranks > 1 else 1
+        most, back, head = chance.randint(1, 4), chance.uniform(1, 3), chance.uniform(0, 2)
+        f = [float(n) for n in Layout(1, pp=ranks).stage_layers(most * ranks - trial % ranks)]
+        b = [back * n for n in f]
+        f[0], f[-1], b[-1] = f[0] + head / 5, f[-1] + head, b[-1] + 2 * head
+        clock = simulate(one_f_one_b(ranks, m), Costs(forward=f, input_grad=b, weight_grad=0.0))
+        assert one_f_one_b_seconds(f, b, m) == pytest.approx(clock.step_time), (trial, m)
+        f, b = ([chance.uniform(0.2, 3) for _ in range(ranks * v)] for _ in range(2))
+        costs = Costs(forward=f, input_grad=b, weight_grad=0.0)
+        if v > 1:
+            clock = simulate(interleaved(ranks, m, v), costs)
+            assert interleaved_seconds(f, b, ranks, m) == pytest.approx(clock.step_time), (trial, m)
+        else:
+            clock = simulate(one_f_one_b(ranks, m), costs)
+            bound = one_f_one_b_seconds(f, b, m) / clock.step_time
+            assert 0.96 < bound < 1 + 1e-9, (trial, m)
 
 
 def random_layouts(seed, count):
