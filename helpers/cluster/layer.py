@@ -244,7 +244,7 @@ def embedding_seconds(
 
 def loss_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[Seconds, Seconds]:
     """Forward and backward of one micro-batch, on the last stage: logits and cross-entropy."""
-    n, h, part = layout.tokens, model.hidden, model.vocabulary / layout.tp
+    n, h, part = layout.tokens, model.hidden, layout.words(model.vocabulary)
     host, product = machine.launch * KERNELS_LOSS, machine.matmul_seconds
     forward, backward = (machine.memory_seconds(each * n * part) for each in LOGITS)
     return (

@@ -174,6 +174,13 @@ class Layout:
             return 1
         return self.micro_batches if self.chunks == 1 else max(1, self.micro_batches // self.pp)
 
+    def words(self, vocabulary: int) -> int:
+        """How many words a rank has: where tp doesn't divide them, of as many as Megatron-LM pads
+        them to, a multiple of 128 x tp (`--make-vocab-size-divisible-by`)."""
+        if vocabulary % self.tp:
+            return -(-vocabulary // (128 * self.tp)) * 128
+        return vocabulary // self.tp
+
     def stage_layers(self, layers: int) -> list[int]:
         """How many of the model's layers each of the pp x chunks stages has."""
         stages = self.pp * self.chunks

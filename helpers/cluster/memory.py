@@ -92,7 +92,7 @@ def _rank_memory(
     if layout.zero > 1:  # a gradient is whole until it is reduced
         working += layout.gradient_bytes * (weights / layout.chunks if layout.chunks > 1 else one)
     if rank == layout.pp - 1:  # logits in 16 bits, and in 32 for the loss
-        working = max(working, 6 * layout.tokens * model.vocabulary / layout.tp)
+        working = max(working, 6 * layout.tokens * layout.words(model.vocabulary))
     return Memory(
         sum(each.weights for each in held),
         sum(each.gradients for each in held),

@@ -122,10 +122,10 @@ def stage_parameters(model: ModelConfig, layout: Layout) -> list[float]:
     """Weights on a rank of the pipeline, for each of its pp ranks."""
     count, one = parameters(model), layer_parameters(model, layout)
     here = [layers * one for layers in layout.rank_layers(model.layers)]
-    here[0] += (count.embedding + count.positions) / layout.tp
+    table = layout.words(model.vocabulary) * model.hidden
+    here[0] += table + count.positions / layout.tp
     # Tied or not, the last matrix has this size; on one rank with the embedding it is the same.
-    last = count.embedding if layout.pp > 1 else count.head
-    here[-1] += (last + count.final_norm) / layout.tp
+    here[-1] += (table if layout.pp > 1 or count.head else 0) + count.final_norm / layout.tp
     return here
 
 
@@ -153,5 +153,5 @@ def _tied(model: ModelConfig, layout: Layout, machine: Machine) -> float:
     """The gradients of a tied embedding, summed over both ends of the pipeline."""
     if not model.tied or layout.pp == 1:
         return 0.0
-    table = layout.gradient_bytes * model.vocabulary * model.hidden / layout.tp
+    table = layout.gradient_bytes * layout.words(model.vocabulary) * model.hidden
     return all_reduce_seconds(machine, table, 2, 2 if layout.gpus <= machine.node else 1)

@@ -45,6 +45,17 @@ def test_every_layer_and_every_weight_is_somewhere():
             assert total == pytest.approx(parameters(model).total + twice)
 
 
+def test_a_vocabulary_that_tp_does_not_divide_is_padded_as_megatron_does():
+    """GPT-2's 50,257 words are 50,432 on two ranks, and 50,688 on four."""
+    model = gpt(1536, 12, 12, vocabulary=50257)
+    assert [Layout(1, tp=tp).words(50257) for tp in (1, 2, 4)] == [50257, 25216, 12672]
+    assert Layout(1, tp=8).words(51200) == 6400  # nothing to pad
+    for tp, padded in ((1, 50257), (2, 50432), (4, 50688)):
+        given = replace(model, vocabulary=padded)
+        mine, there = (estimate(one, Layout(4, tp=tp), H100) for one in (model, given))
+        assert (mine.seconds, mine.memory) == (there.seconds, there.memory)
+
+
 def test_llama_405b_needs_the_80_gb_that_it_had():
     """Without recomputation, as the paper says; within 5 % on 8,192 and 16,384 GPUs."""
     for dp in (64, 128):
