@@ -45,8 +45,8 @@ def data_parallel_bytes(parameters: float, ranks: int, zero: int = 0) -> float:
     Without ZeRO: an all-reduce of the gradients. Stages 1 and 2: a reduce-scatter of the gradients
     and an all-gather of the new weights, the same volume. Stage 3 gathers the weights twice,
     forward and backward: 1.5 times the volume. For many ranks these are ZeRO's 2P, 2P and 3P values
-    (arXiv 1910.02054, section 7). For one micro-batch; stages 2 and 3 reduce after each, as gradients
-    are kept in parts, and stage 3 gathers for each.
+    (arXiv 1910.02054, section 7). For one micro-batch: stages 2 and 3 keep gradients in parts and
+    reduce after each, and stage 3 gathers for each.
     """
     passes = 3 if checked_zero(zero) == 3 else 2
     return passes * all_gather_bytes(BYTES * parameters, ranks)
