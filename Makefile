@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-all demo notebooks figures site slides bench stress student upgrade tasks handin progress clean
+.PHONY: help setup lab test test-all demo notebooks figures site slides bench stress elsewhere student upgrade tasks handin progress clean
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -29,6 +29,7 @@ help:
 	@echo "make slides     slides of three lessons, from the lessons themselves, in build/slides"
 	@echo "make bench      measure: ours beside a rival, in turn (ONLY=launches: one file of bench/)"
 	@echo "make stress     repeat what must leave nothing behind, and try random cases by the thousand"
+	@echo "make elsewhere  run the tests on another system: sudo make elsewhere PLACE=trixie"
 	@echo "make student    write the student edition to build/student (REFERENCE=no: no skipping)"
 	@echo "make upgrade    bring your work from an older student edition: make upgrade FROM=../my-lab"
 	@echo "make handin     pack a lab's work: make handin LAB=DP NAME=ada (a lab, a lesson or a task)"
@@ -72,6 +73,9 @@ bench: setup
 stress:
 	@"$(PYTHON)" tools/install.py $(CHOSEN) --extras test
 	@LAB_REPEAT=100 $(VENV) -m pytest -q -m stress tests
+
+elsewhere:
+	@sh tools/elsewhere.sh $(PLACE)
 
 student: setup
 	@$(VENV) -m helpers.grade.student $(if $(filter no,$(REFERENCE)),--no-reference)

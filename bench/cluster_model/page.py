@@ -1,11 +1,13 @@
 """The page docs/cluster_model.md: how the constants were set, and the error of every row."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import geometric_mean
 
+from bench.cluster_model.published import llama3
+from bench.cluster_model.torchtitan import torchtitan
 from helpers.cluster.memory import memory
-from helpers.cluster.presets import H100
-from helpers.cluster.validate import Judged
+from helpers.cluster.validate import Judged, Measurement
 from helpers.cost import flops
 
 MEANING = {
@@ -64,12 +66,8 @@ Counted, not set: the kernels of a layer and the bytes that each reads and write
   Each of these five is judged by the factor of the other four. Where the paper's scripts choose
   torch's DDP, gradients are averaged during the backward pass.
 - Both ran on machines with one network card of 25 GB/s for each GPU.
-- H100: matrix products reach {h100:.0%} of the peak, so that the first row of Llama 3 comes out.
-  The second row is judged by it; it is a run of the same software, so it shows little.
-- torchtitan (benchmarks/llama3_h100_202412_torchtitan.md at 31a17bf): nothing is set on it. Its
-  devices are H100s with 2.4 TB/s at 500 W, and only the memory's bandwidth is changed. The model's
-  kernels are fused, as `torch.compile` makes them; the eager rows are slower by what that brings.
-  float8 is counted as products at twice the rate, without the casts.
+- H100: the first row of Llama 3 sets one constant. The second row is judged by it; it is a run of
+  the same software, so it shows little.
 
 ## Where it is weak
 
@@ -77,72 +75,89 @@ Counted, not set: the kernels of a layer and the bytes that each reads and write
   3.1 to 5.1 ms a layer in these runs.
 - Tensor parallelism across nodes: one row of 140 has it, and judged without itself it is
   {tp16:+.0%} away.
-- Messages of the pipeline are never hidden; only 1F1B, plain and interleaved, is modelled.
+- Messages of the pipeline are never hidden, except in a DualPipe. 1F1B, plain and interleaved, and
+  DualPipe are modelled.
+- Experts without a fixed capacity, where the host waits for their sizes.
+- Between recomputing nothing and all there are attention's scores and torchtitan's every second
+  product: runs that recompute norms, activations or experts only are priced as if they recomputed
+  nothing.
+- Fused attention with heads narrower than 128, which reaches less than the share set with 128.
 - Memory is held against few measurements. All measured runs on A100s fit into 80 GB by it. Llama 3
   405B, which kept all activations on 80 GB, takes {room} on 8,192 and 16,384 GPUs. Of
   torchtitan's compiled 8B it says {titan} on 8 and 128 GPUs, where 82.7 GB and
   66.6 GB were reserved: FSDP's shares are right, torch's cross-entropy keeps more than the 6 bytes
   counted for a logit. What the framework itself takes is not counted.
-- What overlaps is free: messages beside computing don't slow it down.
+- What overlaps is free, except for messages to experts: others beside computing don't slow it down.
 - H200 and B200 are data sheets with the shares of the H100; nothing was measured.
+
+## What no row tests
+
+HSDP; Ulysses; experts that are cut, and experts on more than 64 ranks; unbalanced experts
+and dropped tokens; latent attention beyond 4,096 tokens; fused attention on A100s; sequences beyond
+131,072 tokens; memory beyond the four runs above.
 """
 
 
 Constant = tuple[str, float, float, float, float]  # name, expected, spread, set, in the code
 
 
+@dataclass(frozen=True)
+class Table:
+    """A section of rows. judged_by: the constants. rows: those that count in the summary.
+
+    text: what stands under the heading instead of a plain table of the rows, its heading included.
+    """
+
+    name: str
+    judged_by: str
+    rows: Sequence[Judged]
+    text: str = ""
+
+
 def page(
     constants: Sequence[Constant],
-    one: Sequence[Judged],
-    several: Sequence[Judged],
-    newer: Sequence[Judged],
+    tables: Sequence[Table],
     newer_factor: float,
-    older: Sequence[Judged],
     older_factor: float,
     set_on: Sequence[str],
-    llama: Sequence[Judged],
-    fsdp: Sequence[Judged],
+    one_row: str,
+    assumptions: str,
 ) -> str:
-    """The whole page, in Markdown."""
-    folds = "constants set on the other four fifths of the 140 rows"
-    parts = {
-        "vTrain, one node": (one, folds),
-        "vTrain, 64 to 512 GPUs": (several, folds),
-        "arXiv 2205.05198, table 5": (newer, "those constants, and the factor of table 4"),
-        "arXiv 2104.04473, table 1": (older, "those constants, and the factor of other rows"),
-        "Llama 3 405B on H100": (llama[1:], "H100 as set on 8,192 GPUs"),
-        "torchtitan, FSDP on H100": (fsdp, "H100 as set on Llama 3, no row of these"),
-    }
-    text = HEAD + "".join(_summary(name, *part) for name, part in parts.items()) + SET
+    """The whole page, in Markdown.
+
+    one_row: the table of constants that one row each has set. assumptions: a section of its own.
+    """
+    text = HEAD + "".join(map(_summary, tables)) + assumptions + SET
     for name, value, spread, now, code in constants:
         text += (
             f"| `{name}` | {MEANING[name]} | {value:g}, ±{spread:.0%} | {now:.3g} | {code:.3g} |\n"
         )
-    tp16 = next((j.error for j in several if j.row.layout.tp > 8), 0.0)
-    text += SOURCES.format(
+    rows = [j for table in tables for j in table.rows]
+    tp16 = next((j.error for j in rows if j.row.layout.tp > 8), 0.0)
+    text += one_row + SOURCES.format(
         newer=newer_factor,
         older=older_factor,
         five=", ".join(set_on),
         tp16=tp16,
-        h100=H100.matmul,
-        room=_room(llama),
-        titan=_room([j for j in fsdp if j.row.name == "8B, compile"]),
+        room=_room(llama3()[:2]),
+        titan=_room([each.row for each in torchtitan() if each.row.name == "8B, compile"]),
     )
-    for name, (rows, _) in parts.items():
-        text += f"\n## {name}\n\n" + _rows(rows)
+    for table in tables:
+        text += table.text or f"\n## {table.name}\n\n" + _rows(table.rows)
     return text
 
 
-def _room(rows: Sequence[Judged]) -> str:
+def _room(rows: Sequence[Measurement]) -> str:
     """What two rows take."""
-    return " and ".join(f"{memory(j.row.model, j.row.layout).total / 1e9:.1f} GB" for j in rows)
+    return " and ".join(f"{memory(row.model, row.layout).total / 1e9:.1f} GB" for row in rows)
 
 
-def _summary(name: str, rows: Sequence[Judged], how: str) -> str:
-    errors = [abs(j.error) for j in rows]
-    simple = f"{_simple(rows):.1%}" if len(rows) > 1 else ""
-    cells = (name, len(rows), f"{_mean(errors):.1%}", f"{max(errors):.1%}", how, simple)
-    return f"| {' | '.join(map(str, (*cells, PUBLISHED.get(name, ''))))} |\n"
+def _summary(table: Table) -> str:
+    errors = [abs(j.error) for j in table.rows]
+    simple = f"{_simple(table.rows):.1%}" if len(table.rows) > 1 else ""
+    cells = (table.name, len(errors), f"{_mean(errors):.1%}", f"{max(errors):.1%}")
+    cells += (table.judged_by, simple, PUBLISHED.get(table.name, ""))
+    return f"| {' | '.join(map(str, cells))} |\n"
 
 
 def _simple(rows: Sequence[Judged]) -> float:

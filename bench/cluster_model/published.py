@@ -8,10 +8,19 @@ from dataclasses import replace
 
 from bench.cluster_model.measured_a100 import ROWS
 from helpers.cluster.layout import Layout
-from helpers.cluster.machine import Machine
-from helpers.cluster.presets import H100
 from helpers.cluster.validate import Measurement
 from helpers.cost import ModelConfig, flops, gpt
+
+# Software of today: fused attention, a sharded optimizer, collectives beside computing.
+NEWEST = {"flash": True, "zero": 1, "overlap_tp": True, "overlap_dp": True}
+LLAMA_8B, LLAMA_70B, LLAMA_405B = (  # Llama 3
+    ModelConfig("llama", hidden, layers, heads, 8, 128, intermediate, 128256, 8192)
+    for hidden, layers, heads, intermediate in (
+        (4096, 32, 32, 14336),
+        (8192, 80, 64, 28672),
+        (16384, 126, 128, 53248),
+    )
+)
 
 
 def read_rows(lines: Iterable[str]) -> list[Measurement]:
@@ -73,72 +82,32 @@ def megatron() -> list[Measurement]:
     return rows
 
 
-def llama3() -> list[Measurement]:
+# Sequence, data and context parallel, batch, TFLOP/s a GPU (arXiv 2407.21783, table 4).
+_LLAMA = ((8192, 64, 1, 2048, 430), (8192, 128, 1, 2048, 400), (131072, 8, 16, 128, 380))
+
+
+def llama3(attention: str = "causal", **changes) -> list[Measurement]:
     """Return table 4 of arXiv 2407.21783: 405B on H100s, 126 layers, TP 8, PP 16.
 
     By its section 3.3.2 the first and the last stage have a layer less, and their first and last
     chunks the embedding and the loss alone: so a chunk is one layer, and a rank has 8. FSDP cuts
     gradients and optimizer, leaves the weights whole, and reduces gradients in 32 bits.
+
+    attention: which FLOPs its TFLOP/s count. The paper doesn't say; its third row comes out with
+    the causal half, and is a quarter away with all scores.
+    changes: of the layout.
     """
-    model = _llama(16384, 126, 128, 53248)
     rows = []
-    for dp, batch, rate in ((64, 2048, 430), (128, 2048, 400)):
+    for sequence, dp, cp, batch, rate in _LLAMA:
         layout = Layout(
-            *(batch, 8192, dp, 16, 8, 8, 1, "none"),
-            **FSDP | {"zero": 2},
+            *(batch, sequence, dp, 16, 8, 8, 1, "none"),
+            **NEWEST | {"zero": 2, "fp32_gradients": True, "uneven": True},
             sequence_parallel=True,
-            overlap_tp=True,
-            uneven=True,
+            cp=cp,
+            context="gather",
         )
-        seconds = flops(model, batch).model / (layout.gpus * rate * 1e12)
-        rows.append(Measurement(f"405B on {layout.gpus:,} GPUs", model, layout, seconds))
+        layout = replace(layout, **changes)
+        work = flops(LLAMA_405B, batch, sequence, attention).model
+        name = f"405B on {layout.gpus:,} GPUs" + (f", {sequence:,} tokens" if cp > 1 else "")
+        rows.append(Measurement(name, LLAMA_405B, layout, work / (layout.gpus * rate * 1e12)))
     return rows
-
-
-# Name, how, GPUs, data parallel, PP, TP, chunks, micro-batch, batch, tokens/s a GPU.
-_TORCHTITAN = (
-    ("8B", "eager", 8, 8, 1, 1, 1, 2, 16, 5762),
-    ("8B", "compile", 8, 8, 1, 1, 1, 2, 16, 6667),
-    ("8B", "compile, float8", 8, 8, 1, 1, 1, 2, 16, 8532),
-    ("8B", "eager", 128, 128, 1, 1, 1, 2, 256, 5605),
-    ("8B", "compile", 128, 128, 1, 1, 1, 2, 256, 6514),
-    ("8B", "compile, float8", 128, 128, 1, 1, 1, 2, 256, 8380),
-    ("70B", "compile, float8", 256, 32, 1, 8, 1, 16, 512, 829),
-    ("70B", "compile, float8, async TP", 256, 32, 1, 8, 1, 16, 512, 876),
-    ("405B", "compile, float8, async TP", 512, 8, 8, 8, 1, 4, 256, 100),
-    ("405B", "compile, float8, async TP", 512, 8, 8, 8, 2, 4, 256, 128),
-)
-FSDP = {"flash": True, "zero": 3, "overlap_dp": True, "fp32_gradients": True}
-
-
-def torchtitan() -> list[tuple[Measurement, Machine]]:
-    """Return tables 1, 3, 4 and 5 of torchtitan's benchmark of December 2024, and their machines.
-
-    https://github.com/pytorch/torchtitan at 31a17bf, benchmarks/llama3_h100_202412_torchtitan.md:
-    H100s of 96 GB with 2.4 TB/s, at 500 W. 8B: selective checkpointing by "op", as in its
-    llama3_8b.toml; the others full. In a pipeline FSDP keeps gathered weights and whole gradients
-    for the step, which is ZeRO 1; there are as many micro-batches as stages (pipelining_utils.py).
-    The source doesn't say how many chunks its interleaved row has; torch's default is 2.
-
-    float8: products at twice the rate, those of attention too; casts aren't counted.
-    """
-    sizes = {"8B": (4096, 32, 32, 14336), "70B": (8192, 80, 64, 28672)}
-    sizes |= {"405B": (16384, 126, 128, 53248)}
-    rows, half = [], replace(H100, memory=96e9, memory_bandwidth=2.4e12)
-    for name, how, gpus, dp, p, t, v, mb, batch, rate in _TORCHTITAN:
-        layout = Layout(
-            *(batch, 8192, dp, p, t, v, mb, "op" if name == "8B" else "full"),
-            **FSDP | {"zero": 3 if p == 1 else 1},
-            sequence_parallel=t > 1,
-            overlap_tp="async TP" in how,
-            uneven=p > 1,
-        )
-        machine = replace(half, peak=2 * half.peak) if "float8" in how else half
-        seconds = batch * 8192 / (gpus * rate)
-        rows.append((Measurement(f"{name}, {how}", _llama(*sizes[name]), layout, seconds), machine))
-    return rows
-
-
-def _llama(hidden: int, layers: int, heads: int, intermediate: int) -> ModelConfig:
-    """Return a Llama 3, which has 8 heads of keys and values, and 128,256 words."""
-    return ModelConfig("llama", hidden, layers, heads, 8, 128, intermediate, 128256, 8192)

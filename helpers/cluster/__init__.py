@@ -6,8 +6,9 @@
     done.simulated.trace           the step on a clock
     search(model, machine, gpus=64, batch=64)[0]
 
-The model of the machine has ten constants with a meaning. They were set on measured iterations, and
-what it says about others stands, row by row, in docs/cluster_model.md.
+The model of the machine has ten constants with a meaning, and newer machines three more. They were
+set on measured iterations, and what it says about others stands, row by row, in
+docs/cluster_model.md.
 """
 
 from helpers.cluster.bars import Group, bars, memory_group, time_group

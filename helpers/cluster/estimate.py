@@ -86,8 +86,10 @@ class Estimate:
 
     @cached_property
     def schedule(self) -> Schedule:
-        """1F1B, plain or interleaved."""
+        """1F1B, plain or interleaved. Raises ValueError for a DualPipe."""
         layout = self.layout
+        if layout.dualpipe:
+            raise ValueError("a DualPipe has a closed form only: simulate helpers.schedules' own")
         if layout.chunks > 1:
             return interleaved(layout.pp, layout.micro_batches, layout.chunks)
         return one_f_one_b(layout.pp, layout.micro_batches)

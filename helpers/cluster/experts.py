@@ -11,6 +11,11 @@ from helpers.cluster.machine import Machine, all_to_all_seconds
 from helpers.cost import ModelConfig
 from helpers.cost.config import MoE
 
+# Of the network cards, with kernels that send a token once to a node: 58 and 51 GB/s on 32 and 64
+# H800 with cards of 50 GB/s, where a quarter and an eighth of that stays on the node (DeepEP,
+# docs/legacy.md at 0297fc8). No run has set it.
+DEDUP_SHARE = 0.88
+
 
 def nodes_reached(moe: MoE, nodes: int) -> float:
     """Return how many of `nodes` nodes have experts of one token, on average.
@@ -30,7 +35,10 @@ def experts_messages(
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return the bytes of one way through a layer: the dispatch, and the results that come back.
 
-    Each as (bytes that stay inside the node, bytes that leave it), of one device.
+    Each as (bytes that stay inside the node, bytes that leave it), of one device. A device sends
+    each of its own tokens to k experts. Plain: k (n-1)/R of R ranks are others of the n on its
+    node, k (R-n)/R are elsewhere. Once to a node: `nodes_reached`, of which (N-1)/N are others of N
+    nodes, and what arrives is passed on, k (n-1)/n times a token, whatever node it comes from.
     """
     moe, ranks = model.moe, layout.ep
     near = layout.on_a_node("ep", machine.node)
@@ -60,9 +68,17 @@ def experts_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> flo
         ]
         cut = layout.tp if layout.sequence_parallel else 1
         return sum(all_to_all_seconds(machine, size / cut, layout.ep, near) for size in sizes)
+    ways = experts_messages(model, layout, machine)
+    return sum(one_way_seconds(machine, stays, leaves) for stays, leaves in ways)
+
+
+def one_way_seconds(machine: Machine, stays: float, leaves: float) -> float:
+    """Return the seconds of a dispatch that sends a token once to a node, or of its results.
+
+    stays, leaves: bytes of one device inside the node, and between nodes.
+    """
     inside, between = machine.inside, machine.between
-    seconds = 0.0
-    for stays, leaves in experts_messages(model, layout, machine):
-        each = stays / inside.speed + inside.latency
-        seconds += max(each, leaves / between.speed + between.latency) if leaves else each
-    return seconds
+    near = stays / inside.speed + inside.latency
+    if not leaves:
+        return near
+    return max(near, leaves / (between.bandwidth * DEDUP_SHARE) + between.latency)

@@ -10,16 +10,27 @@ from dataclasses import dataclass
 from helpers.cluster.experts import experts_seconds
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine, all_gather_seconds, all_reduce_seconds
+from helpers.cluster.products import (
+    every_second_seconds,
+    head_widths,
+    products_seconds,
+    weight_products,
+)
 from helpers.cost import ModelConfig, context_parallel_bytes
 
 # Kernels that the host starts, forward and backward: norms, products, softmax, dropouts, copies.
 KERNELS, KERNELS_BACK, KERNELS_SCORES = 18, 36, 5
 KERNELS_EMBEDDING, KERNELS_LOSS = 6, 12
+# Of experts: router, top-k, order, permutation, dispatch, and back; and the products of each one,
+# which the host starts one by one.
+KERNELS_ROUTED, KERNELS_EXPERT = (10, 20), (2, 4)
 # Bytes read and written, forward and backward, for each value ...
 NORMS = 22, 42  # ... of (tokens, hidden): two norms, two dropouts with their residual sums
 ACTIVATED = 4, 8  # ... inside the MLP: the activation function
 COPIED = 4, 4  # ... of Q, K, V and the attention's result: heads to the front and back
 SCORED = 9, 11  # ... of the attention scores: scale, mask and softmax; dropout
+PERMUTED = 4  # ... of the rows of tokens: into the order of the experts, and back again
+QUANTIZED = 3  # ... of a factor of a product in 8 bits: read in 16, written in 8
 EMBEDDED = 12  # ... of (tokens, hidden) in front: words, positions, dropout
 LOGITS = 30, 20  # ... of the logits, in 32 bits: maximum, exponentials, sum; and back
 STARVE = 4  # how sharply the slower of device and host decides: 1 would add them up
@@ -65,108 +76,65 @@ class Seconds:
 def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[Seconds, Seconds]:
     """Forward and backward of one layer and one micro-batch; what is recomputed counts as
     backward."""
-    (go, back), scores = _products(model, layout, machine), _score_bytes(model, layout)
+    weights, attention, back = products_seconds(model, layout, machine)
+    scores = _score_bytes(model, layout)
     moved, moved_back = (_other_bytes(model, layout, i) + scores * SCORED[i] for i in (0, 1))
     away = experts_seconds(model, layout, machine)
     talk = _collectives(model, layout, machine)
     wait = 2 * machine.straggle * (layout.tp - 1)
     forward = Seconds(
-        sum(go), machine.memory_seconds(moved), talk + away, machine.launch * KERNELS + wait
+        weights + attention,
+        machine.memory_seconds(moved),
+        talk + away,
+        machine.launch * (KERNELS + _expert_kernels(model, layout, 0)) + wait,
     )
     backward = Seconds(
         back,
         machine.memory_seconds(moved_back),
         talk * _exposed(layout) + away,
-        machine.launch * KERNELS_BACK + wait,
+        machine.launch * (KERNELS_BACK + _expert_kernels(model, layout, 1)) + wait,
     )
-    ahead, behind = _context(model, layout, machine, go[1] + go[2], back)
+    ahead, behind = _context(model, layout, machine, attention, back)
     forward += Seconds(0.0, 0.0, ahead, 0.0)
     backward += Seconds(0.0, 0.0, behind, 0.0)
     if layout.overlap_ep:
-        forward, backward = _beside(forward, away), _beside(backward, away)
+        forward, backward = (_beside(one, away, machine.hidden) for one in (forward, backward))
     if layout.recompute == "full":
         backward += forward
     elif layout.recompute == "op":
-        backward += _every_second(model, layout, machine, go[3], moved, talk)
+        backward += _every_second(model, layout, machine, moved, talk)
     elif layout.recompute == "selective" and not layout.flash:
         again = machine.memory_seconds(scores * SCORED[0])
-        backward += Seconds(go[1] + go[2], again, 0.0, machine.launch * KERNELS_SCORES)
-    return forward, backward
-
-
-def _products(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[list[float], float]:
-    """Forward: Q K V, scores, times V, output projection, MLP. Backward: the sum.
-
-    Each product of the forward pass needs two in the backward pass, of the same three dimensions.
-    """
-    n, t, s = layout.tokens, layout.tp, layout.sequence
-    own = s // layout.cp  # queries of a sequence that are here; of the keys, all pass by
-    h, d = model.hidden, model.head_size
-    wide, query = (model.query_width + 2 * model.kv_width) / t, model.query_width / t
-    heads = layout.micro_batch * model.heads / t
-    masked = 0.5 if layout.flash else 1.0  # what the mask hides, fused attention leaves out
-    product = machine.matmul_seconds
-    ways, mlps = 2 if model.gated else 1, _mlps(model, layout)
-    forward = [
-        product(n, wide, h),
-        masked * product(own, s, d, heads),
-        masked * product(own, d, s, heads),
-        product(n, h, query),
-        sum(product(r, ways * w, h, c) + product(r, h, w, c) for r, w, c in mlps),
-    ]
-    backward = (
-        product(n, h, wide)
-        + product(h, wide, n)
-        + masked * (product(own, s, d, heads) + 3 * product(own, d, s, heads))
-        + product(n, query, h)
-        + product(query, h, n)
-    )
-    for r, w, c in mlps:
-        backward += product(r, h, ways * w, c) + product(h, ways * w, r, c)
-        backward += product(r, w, h, c) + product(w, h, r, c)
-    if layout.flash:  # it computes the scores again from Q and K
-        backward += forward[1]
+        backward += Seconds(attention, again, 0.0, machine.launch * KERNELS_SCORES)
     return forward, backward
 
 
 def _every_second(
-    model: ModelConfig,
-    layout: Layout,
-    machine: Machine,
-    projection: float,
-    moved: float,
-    talk: float,
+    model: ModelConfig, layout: Layout, machine: Machine, moved: float, talk: float
 ) -> Seconds:
     """What recompute="op" does again: see `helpers.cost.activations.kept_products`.
 
-    projection: seconds of the output projection; moved: bytes of the other kernels; talk: seconds
-    of the collectives forward. The gathers in front of products run again, reduce-scatters don't.
+    moved: bytes of the other kernels; talk: seconds of the collectives forward. The gathers in
+    front of products run again, reduce-scatters don't.
     """
-    n, t, product = layout.tokens, layout.tp, machine.matmul_seconds
-    again = projection
-    if model.gated:
-        again += product(n, model.kv_width / t, model.hidden)
-        again += product(n, model.intermediate / t, model.hidden)
+    again = every_second_seconds(model, layout, machine)
     away = talk / 2 if layout.sequence_parallel else talk
     return Seconds(again, machine.memory_seconds(moved), away, machine.launch * KERNELS)
 
 
-def _mlps(model: ModelConfig, layout: Layout) -> list[tuple[float, float, float]]:
-    """The MLPs of a layer that are on this device: (rows of each, width of each, how many).
+def _expert_kernels(model: ModelConfig, layout: Layout, way: int) -> float:
+    """Kernels that experts add to those of a layer; way: 0 forward, 1 backward."""
+    if model.moe is None:
+        return 0.0
+    return KERNELS_ROUTED[way] + KERNELS_EXPERT[way] * model.moe.experts / layout.ep
 
-    Experts are taken to be equally busy.
+
+def _beside(work: Seconds, away: float, share: float) -> Seconds:
+    """The work with its all-to-alls behind what another micro-batch computes in the same time.
+
+    share: of what can hide, by which the work gets shorter (see `Machine.hidden`).
     """
-    n, t, moe = layout.tokens, layout.tp, model.moe
-    if moe is None:
-        return [(n, model.intermediate / t, 1)]
-    here = moe.experts / layout.ep
-    own = (n * moe.chosen / here, moe.intermediate / t, here)
-    return [own, (n, moe.shared * moe.intermediate / t, 1)] if moe.shared else [own]
-
-
-def _beside(work: Seconds, away: float) -> Seconds:
-    """The work with its all-to-alls behind what another micro-batch computes in the same time."""
-    hidden = min(away, work.matmul + work.memory)
+    hidden = share * min(away, work.matmul + work.memory)
     return work + Seconds(network=-hidden)
 
 
@@ -182,21 +150,51 @@ def _other_bytes(model: ModelConfig, layout: Layout, way: int) -> float:
     n, t = layout.tokens, layout.tp
     norms = NORMS[way] * n * model.hidden / (t if layout.sequence_parallel else 1)
     activated = ACTIVATED[way] * n * model.active_intermediate * (1.5 if model.gated else 1) / t
-    copied = COPIED[way] * n * 2 * (model.query_width + model.kv_width) / t
-    return norms + activated + copied
+    copied = COPIED[way] * n * _copied(model) / t
+    return norms + activated + copied + _expert_bytes(model, layout, way)
+
+
+def _expert_bytes(model: ModelConfig, layout: Layout, way: int) -> float:
+    """Bytes of what experts and products in 8 bits add.
+
+    A token is read once and written k times, by expert; k results are read, and one is written.
+    Of a product in 8 bits the input is quantized by rows for the forward pass, and by columns for
+    the gradient of the weights; the gradient of its result both ways (arXiv 2412.19437, section
+    3.5.2). So 3 bytes forward, and backward 3 and twice 3.
+    """
+    moved = 0.0
+    if model.moe:
+        here = layout.tokens * (layout.expert_tp or layout.tp) / layout.tp
+        moved = PERMUTED * here * (1 + model.moe.chosen) * model.hidden
+    if layout.fp8:
+        for rows, columns, inner, count in weight_products(model, layout):
+            moved += QUANTIZED * count * rows * (inner + 2 * way * columns)
+    return moved
+
+
+def _copied(model: ModelConfig) -> int:
+    """The widths of Q, K, V and the attention's result; latent attention shares no keys."""
+    if model.latent is None:
+        return 2 * (model.query_width + model.kv_width)
+    return 2 * model.heads * sum(head_widths(model))
 
 
 def _collectives(model: ModelConfig, layout: Layout, machine: Machine) -> float:
     """Two all-reduces, or two all-gathers and two reduce-scatters: one way through a layer.
 
-    Experts are cut over the tensor-parallel ranks too. With sequence parallelism each rank sends
-    its own tokens, and what arrives is gathered: k rows for a token, and one more for shared ones.
+    Experts are cut over `expert_tp` ranks. With sequence parallelism each rank sends its own
+    tokens, and what arrives is gathered among them: k rows for a token. Shared experts are cut as
+    attention is, and gather one row.
     """
     size, near = 2 * layout.tokens * model.hidden, layout.on_a_node("tp", machine.node)
     if layout.sequence_parallel:
-        rows = model.moe.chosen + (model.moe.shared > 0) if model.moe else 1
-        two = 2 * all_gather_seconds(machine, size, layout.tp, near)
-        return two + 2 * all_gather_seconds(machine, rows * size, layout.tp, near)
+        two, moe = 2 * all_gather_seconds(machine, size, layout.tp, near), model.moe
+        if moe is None:
+            return 2 * two
+        etp = layout.expert_tp or layout.tp
+        rows = moe.chosen * etp / layout.tp * size
+        own = 2 * all_gather_seconds(machine, rows, etp, min(near, etp))
+        return two + own + (two if moe.shared else 0.0)
     return 2 * all_reduce_seconds(machine, size, layout.tp, near)
 
 

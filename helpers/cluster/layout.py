@@ -16,7 +16,9 @@ class Layout:
 
     batch: sequences of one step, over all replicas. sequence: tokens of each.
     dp: replicas. pp: stages of the pipeline. tp: devices that share a layer. ep: ranks that
-        share the experts of a layer; it divides dp x cp, since what is sent are single tokens.
+        share the experts of a layer; it divides dp x cp x tp / expert_tp, since what is sent are
+        single tokens. expert_tp: devices that share an expert; 0 is tp. Fewer need sequence
+        parallelism, by which each rank has tokens of its own (arXiv 2504.14960).
     chunks: stages of one device (interleaved 1F1B); 1 is plain 1F1B. With any number of
         micro-batches, as in `helpers.schedules.interleaved`; with fewer than pp, a chunk more saves
         less.
@@ -38,8 +40,12 @@ class Layout:
         of weights. dedup: a token goes once to each node that has experts for it, and is passed on
         there; without, once to each expert. dispatch_bytes: of a value on its way to an expert: 1
         is FP8; results come back with 2. overlap_ep: both ways run beside what another
-        micro-batch computes. overlap_dp: gradients are averaged, and weights gathered, while
-        the device computes. What is older than 2022 mostly does neither.
+        micro-batch computes, see `Machine.hidden`. overlap_dp: gradients are averaged, and weights
+        gathered, while the device computes. What is older than 2022 mostly does neither.
+
+    fp8: products with weights multiply values of 8 bits.
+    dualpipe: each rank holds the stages r and pp-1-r and feeds micro-batches from both ends
+        (arXiv 2412.19437, section 3.2.1), with its messages beside computing.
 
     Neighbors first: ranks that share a layer stand side by side, then those that share a sequence,
     then replicas, then stages. This is Megatron-LM's default, tp-cp-ep-dp-pp, by which the runs
@@ -71,6 +77,9 @@ class Layout:
     overlap_ep: bool = False
     replicate: int = 1
     uneven: bool = False
+    expert_tp: int = 0
+    fp8: bool = False
+    dualpipe: bool = False
 
     def __post_init__(self):
         for name in SIZES:
@@ -84,10 +93,21 @@ class Layout:
                 f"a batch of {self.batch} cannot be cut into {self.dp} replicas x micro-batches "
                 f"of {self.micro_batch}: choose a multiple of {self.dp * self.micro_batch}"
             )
-        if self.replicas % self.ep:
+        if self.expert_tp and (self.tp % self.expert_tp or not self.sequence_parallel):
             raise ValueError(
-                f"ep {self.ep} does not divide {self.replicas} replicas, among which the experts "
-                "are shared: choose a divisor"
+                f"Layout(expert_tp={self.expert_tp!r}): give a divisor of tp {self.tp}, with "
+                "sequence_parallel=True, which leaves each rank tokens of its own"
+            )
+        shares = self.replicas * self.tp // (self.expert_tp or self.tp)
+        if shares % self.ep:
+            raise ValueError(
+                f"ep {self.ep} does not divide {shares} replicas, among which the experts are "
+                "shared: choose a divisor"
+            )
+        if self.dualpipe and (self.pp % 2 or self.chunks > 1 or self.micro_batches < 2 * self.pp):
+            raise ValueError(
+                f"a DualPipe of pp {self.pp}, {self.chunks} chunks and {self.micro_batches} "
+                "micro-batches: choose an even pp, 1 chunk, and 2 pp micro-batches or more"
             )
         if self.replicas % self.replicate:
             raise ValueError(
@@ -138,12 +158,15 @@ class Layout:
         return self.micro_batch * self.sequence // self.cp
 
     def on_a_node(self, dimension: str, node: int) -> int:
-        """How many ranks of one "tp", "cp", "dp", "ep" or "pp" group are on one node of `node`.
+        """How many ranks of one group are on one node of `node`.
+
+        dimension: "tp", "cp", "dp", "pp", "ep", or "expert_copies", those with the same expert.
 
         Gradients are averaged over the replicas and over the ranks of a sequence: "dp" is both.
         """
-        share = self.tp * self.cp
-        strides = {"tp": 1, "cp": self.tp, "dp": self.tp, "ep": self.tp, "pp": share * self.dp}
+        etp = self.expert_tp or self.tp
+        strides = {"tp": 1, "cp": self.tp, "dp": self.tp, "pp": self.tp * self.replicas}
+        strides |= {"ep": etp, "expert_copies": etp * self.ep}
         length = self.replicas if dimension == "dp" else getattr(self, dimension)
         return max(1, min(length, node // strides[dimension]))
 
@@ -156,6 +179,16 @@ class Layout:
     def sharding(self) -> int:
         """How many ranks share one copy of the state that ZeRO cuts."""
         return self.replicas // self.replicate
+
+    @property
+    def expert_copies(self) -> int:
+        """How many ranks hold the same expert, or the same part of it."""
+        return self.replicas * self.tp // (self.ep * (self.expert_tp or self.tp))
+
+    @property
+    def expert_sharding(self) -> int:
+        """How many of those share one copy of its state."""
+        return self.expert_copies // self.replicate
 
     @property
     def gradient_bytes(self) -> int:
@@ -223,12 +256,13 @@ class Layout:
                 f"ep {self.ep} does not divide {experts} expert{'s' * (experts > 1)}: choose a "
                 "divisor"
             )
+        if self.cp > 1:
+            model.require_alike("a cut sequence")
         if self.recompute == "op" and model.moe:
             raise ValueError(
                 'recompute="op" counts the products of a dense layer, and this model has experts: '
                 "choose another one"
             )
-        model.require_alike("a step")
         stages, chunks = self.pp * self.chunks, f" x {self.chunks} chunks" * (self.chunks > 1)
         if model.layers % stages and not self.uneven:
             raise ValueError(
@@ -258,4 +292,7 @@ class Layout:
             words.append(f"{self.replicate} groups")
         if self.sequence_parallel:
             words.append("sequence parallel")
+        if self.expert_tp not in (0, self.tp):
+            words.append(f"expert tp {self.expert_tp}")
+        words += [word for word, on in (("FP8", self.fp8), ("DualPipe", self.dualpipe)) if on]
         return ", ".join([*words, f"recompute {self.recompute}"])

@@ -41,6 +41,11 @@ class Machine:
     step: seconds of a step that belong to no layer: reading data, clipping, writing the log.
     matmul_steps, memory_steps: in place of the shares, a table from a file: (from how many
         operations or bytes on, share of the peak), largest first.
+    eight: how many times as fast matrix products of 8 bits are; they reach the same share.
+    fused: share of the peak that fused attention reaches, whose scores never leave the chip; 0: it
+        is as fast as other products of its sizes.
+    hidden: share of the messages to experts by which a step gets shorter when they run beside
+        computing, which they slow down.
 
     How the constants were set stands in docs/cluster_model.md.
     """
@@ -60,6 +65,9 @@ class Machine:
     step: float
     matmul_steps: Steps = ()
     memory_steps: Steps = ()
+    eight: float = 1.0
+    fused: float = 0.0
+    hidden: float = 1.0
 
     def slower(self, factor: float) -> "Machine":
         """The same machine with software that takes `factor` times as long for everything."""
@@ -74,17 +82,26 @@ class Machine:
             step=self.step * factor,
         )
 
-    def matmul_seconds(self, m: float, n: float, k: float, count: float = 1) -> float:
-        """Of `count` products (m, k) x (k, n) in 16 bits that start together.
+    def matmul_seconds(
+        self, m: float, n: float, k: float, count: float = 1, times: float = 1.0
+    ) -> float:
+        """Of `count` products (m, k) x (k, n) that start together, `times` as fast as in 16 bits.
 
         Whatever takes longer: the operations, or reading both factors and writing the product.
         """
-        work = 2 * m * n * k * count
+        work = 2 * m * n * k * count / times
         if self.matmul_steps:
             rate = self.peak * _share(self.matmul_steps, work)
         else:
             rate = self.peak * self.matmul / (1 + self.matmul_half * (1 / m + 1 / n + 1 / k))
         return max(work / rate, self.memory_seconds(2 * count * (m * k + k * n + m * n)))
+
+    def attention_seconds(self, m: float, n: float, k: float, count: float) -> float:
+        """Of `count` products (m, k) x (k, n) in fused attention, which leaves out the half of them
+        that the mask hides."""
+        if not self.fused:
+            return self.matmul_seconds(m, n, k, count) / 2
+        return m * n * k * count / (self.peak * self.fused)
 
     def memory_seconds(self, moved: float) -> float:
         """Of work that does little but read and write `moved` bytes."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from helpers.cluster.layout import Layout
-from helpers.cluster.parts import expert_parameters, layer_parameters, stage_parameters
+from helpers.cluster.parts import apart, layer_parameters, stage_parameters
 from helpers.cluster.uneven import most_layers
 from helpers.cost import ModelConfig, layer_activations, states
 
@@ -83,10 +83,10 @@ def _rank_memory(
     precision = "mixed, fp32 gradients" if layout.fp32_gradients else "mixed"
     if layout.zero == 3 and layout.fp32_gradients:
         precision = "fp32"  # FSDP keeps the optimizer's weights only, and casts what it gathers
-    experts = expert_parameters(model, layout, layers) if layout.ep > 1 else 0.0
+    experts = apart(model, layout, layers)
     held = [states(weights - experts, precision, layout.zero, layout.sharding)]
     if experts:
-        held.append(states(experts, precision, layout.zero, layout.replicas // layout.ep))
+        held.append(states(experts, precision, layout.zero, layout.expert_sharding))
     if layout.zero == 3:  # what is in no layer stays whole
         working += 2 * (weights - layers * one)
     if layout.zero > 1:  # a gradient is whole until it is reduced

@@ -1,6 +1,6 @@
 """A training step in pieces, and the time of 1F1B in closed form."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from helpers.cluster.layer import Seconds, embedding_seconds, layer_seconds, loss_seconds
@@ -23,8 +23,8 @@ class Parts:
     """The pieces of a step, in seconds.
 
     forward, backward: of one micro-batch, for each stage (pp x chunks of them).
-    message: of one message between two stages, which nothing hides. even: whether all stages have
-    as many layers.
+    message: of one message between two stages, which nothing hides; 0 in a DualPipe, which does.
+    even: whether all stages have the same layers.
     reduce: averaging the gradients over the replicas, after the last micro-batch. update: the
     optimizer. step: what is left.
     """
@@ -58,8 +58,15 @@ class Parts:
         others of its round come at its pace. With fewer micro-batches than ranks a round is over
         before it comes back to the next chunk: all stages then follow each other, as if each had a
         rank of its own. Where the stages between the ends are unequal: `helpers.cluster.uneven`.
+
+        DualPipe: (p/2 - 1)(F&B + B - 3W) (arXiv 2412.19437, table 2). Both ends fill at once, so a
+        rank waits for half of the others; F&B is the forward pass of one micro-batch beside the
+        backward pass B of another, and W, the gradients of weights, half of its products.
         """
         p, m, stages = layout.pp, layout.micro_batches, self.stage_seconds
+        if layout.dualpipe:
+            pair, back = max(zip(stages, self.backward, strict=True), key=lambda one: one[0])
+            return (p / 2 - 1) * (pair + back.total - 1.5 * back.matmul)
         ranks, first = self.rank_seconds(p), stages[:p]
         if not self.even:
             ways = [[w.total + self.message for w in way] for way in (self.forward, self.backward)]
@@ -72,7 +79,7 @@ class Parts:
         return max(begin, sum(stages) + (m - 1) * max(stages) - m * max(ranks))
 
     def seconds(self, layout: Layout) -> float:
-        """The step by 1F1B: the slowest rank computes all micro-batches, and the bubble."""
+        """The step: the slowest rank computes all micro-batches, and the bubble."""
         slowest = max(self.rank_seconds(layout.pp))
         rest = self.reduce + self.update + self.step
         return layout.micro_batches * slowest + self.fill(layout) + rest
@@ -81,22 +88,32 @@ class Parts:
 def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:
     """The pieces of a step. ValueError, one sentence, where the model cannot be cut so."""
     layout.for_model(model)
-    go, back = layer_seconds(model, layout, machine)
     counts = layout.stage_layers(model.layers)
-    sizes = {count: (go * count, back * count) for count in set(counts)}
-    forward, backward = ([sizes[count][way] for count in counts] for way in (0, 1))
+    dense = dense_layers(model, layout)
+    go, back = layer_seconds(model, layout, machine)
+    plain = layer_seconds(replace(model, moe=None), layout, machine) if any(dense) else (go, back)
+    sizes = {
+        (n, d): (go * (n - d) + plain[0] * d, back * (n - d) + plain[1] * d)
+        for n, d in set(zip(counts, dense, strict=True))
+    }
+    forward, backward = (
+        [sizes[each][way] for each in zip(counts, dense, strict=True)] for way in (0, 1)
+    )
     for end, work in ((0, embedding_seconds), (-1, loss_seconds)):
         more, more_back = work(model, layout, machine)
         forward[end] += more
         backward[end] += more_back
+    if layout.dualpipe:  # a rank has the stages r and p-1-r, and half of the micro-batches of each
+        forward = [(a + b) * 0.5 for a, b in zip(forward, reversed(forward), strict=True)]
+        backward = [(a + b) * 0.5 for a, b in zip(backward, reversed(backward), strict=True)]
     layers, weights = layout.rank_layers(model.layers), stage_parameters(model, layout)
     rank = weights.index(max(weights))
     n, own = layers[rank], weights[rank]
-    experts = expert_parameters(model, layout, n) if layout.ep > 1 else 0.0
+    experts = apart(model, layout, n - sum(dense[rank :: layout.pp]))
     # ZeRO cuts the state of an expert among its own replicas, of which there are fewer.
-    cut = (own + (layout.ep - 1) * experts) / layout.sharding
+    cut = (own - experts) / layout.sharding + experts / layout.expert_sharding
     if layout.zero == 3:
-        ends = own - n * layer_parameters(model, layout)
+        ends = own - inside_parameters(model, layout)[rank]
         reduce = fsdp_seconds(layout, machine, own, experts, n, ends, go.total, back.total)
     else:
         mine = sum(work.total for work in backward[rank :: layout.pp])
@@ -112,16 +129,33 @@ def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:
     )
 
 
+def dense_layers(model: ModelConfig, layout: Layout) -> list[int]:
+    """How many layers of each stage have a plain MLP in a model with experts: its first ones."""
+    left, found = model.moe.dense if model.moe else 0, []
+    for count in layout.stage_layers(model.layers):
+        found.append(min(count, left))
+        left -= found[-1]
+    return found
+
+
 def layer_parameters(model: ModelConfig, layout: Layout) -> float:
-    """Weights of one layer on a rank."""
-    away = (layout.ep - 1) * expert_parameters(model, layout, 1)  # on other replicas
-    return parameters(model).layer / layout.tp - away
+    """Weights of one layer on a rank; of one with experts, if the model has such layers."""
+    count = parameters(model)
+    routed = count.expert * model.moe.experts if model.moe else 0
+    return (count.layer - routed) / layout.tp + expert_parameters(model, layout, 1)
+
+
+def inside_parameters(model: ModelConfig, layout: Layout) -> list[float]:
+    """Weights of the layers on a rank of the pipeline, for each of its pp ranks."""
+    one, dense = layer_parameters(model, layout), dense_layers(model, layout)
+    less = one - parameters(replace(model, moe=None)).layer / layout.tp
+    layers = enumerate(layout.rank_layers(model.layers))
+    return [n * one - sum(dense[rank :: layout.pp]) * less for rank, n in layers]
 
 
 def stage_parameters(model: ModelConfig, layout: Layout) -> list[float]:
     """Weights on a rank of the pipeline, for each of its pp ranks."""
-    count, one = parameters(model), layer_parameters(model, layout)
-    here = [layers * one for layers in layout.rank_layers(model.layers)]
+    count, here = parameters(model), inside_parameters(model, layout)
     table = layout.words(model.vocabulary) * model.hidden
     here[0] += table + count.positions / layout.tp
     # Tied or not, the last matrix has this size; on one rank with the embedding it is the same.
@@ -130,16 +164,24 @@ def stage_parameters(model: ModelConfig, layout: Layout) -> list[float]:
 
 
 def expert_parameters(model: ModelConfig, layout: Layout, layers: int) -> float:
-    """Weights of routed experts in so many layers of a rank; replicas / ep ranks have the same."""
+    """Weights of routed experts in so many layers of a rank; `layout.expert_copies` ranks have the
+    same."""
     if model.moe is None:
         return 0.0
     own = parameters(model).expert * model.moe.experts / layout.ep
-    return own * layers / layout.tp
+    return own * layers / (layout.expert_tp or layout.tp)
+
+
+def apart(model: ModelConfig, layout: Layout, layers: int) -> float:
+    """Those of them that other ranks share than the rest of the weights; 0 if the same do."""
+    if layout.expert_copies == layout.replicas:
+        return 0.0
+    return expert_parameters(model, layout, layers)
 
 
 def _message(model: ModelConfig, layout: Layout, machine: Machine) -> float:
     """From stage to stage: each tensor-parallel rank sends its share, then all gather them."""
-    if layout.pp == 1:
+    if layout.pp == 1 or layout.dualpipe:
         return 0.0
     size = 2 * layout.tokens * model.hidden
     sent = message_seconds(machine, size / layout.tp, layout.on_a_node("pp", machine.node) > 1)

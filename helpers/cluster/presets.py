@@ -2,8 +2,9 @@
 
 Peaks and bandwidths are the makers' figures for 16 bits without sparsity. What a program gets out
 of them was set on measured iterations of A100s, see docs/cluster_model.md, and is carried over to
-newer devices. One constant is theirs: the share of the peak that matrix products reach, set on one
-run of Llama 3 405B on H100s. `LAPTOP` is a guess: `measure` replaces it by your machine.
+newer devices. Three constants are theirs, each set on one run on H100s: the shares of the peak that
+matrix products and fused attention reach, and the share of messages to experts that computing
+hides; the A100 takes over the last two. `LAPTOP` is a guess: `measure` replaces it by your machine.
 """
 
 from dataclasses import replace
@@ -24,12 +25,14 @@ A100 = Machine(
     launch=44e-6,
     straggle=18.8e-6,
     step=2.4e-3,
+    fused=0.492,
+    hidden=0.361,
 )
 # The A100s of the calibration: four network cards of 25 GB/s for eight devices.
 A100_HALF = replace(A100, name="A100-4NIC", between=replace(A100.between, bandwidth=12.5e9))
 
 
-MATMUL_H100 = 0.607  # Llama 3 405B, 8,192 GPUs: 430 TFLOP/s each (arXiv 2407.21783, table 4)
+MATMUL_H100 = 0.596  # Llama 3 405B, 8,192 GPUs: 430 TFLOP/s each (arXiv 2407.21783, table 4)
 
 
 def _newer(name: str, peak: float, memory: float, bandwidth: float, inside: float) -> Machine:
@@ -40,12 +43,15 @@ def _newer(name: str, peak: float, memory: float, bandwidth: float, inside: floa
         memory=memory,
         memory_bandwidth=bandwidth,
         matmul=MATMUL_H100,
+        eight=2.0,
         inside=replace(A100.inside, bandwidth=inside),
         between=replace(A100.between, bandwidth=50e9),
     )
 
 
 H100 = _newer("H100", 989e12, 80e9, 3.35e12, 450e9)
+# Sold where NVLink may not have more than 400 GB/s, both directions together.
+H800 = _newer("H800", 989e12, 80e9, 3.35e12, 200e9)
 H200 = _newer("H200", 989e12, 141e9, 4.8e12, 450e9)
 B200 = _newer("B200", 2250e12, 180e9, 8e12, 900e9)
 LAPTOP = Machine(
@@ -63,7 +69,7 @@ LAPTOP = Machine(
     straggle=0.0,
     step=1e-3,
 )
-PRESETS = {machine.name: machine for machine in (A100, A100_HALF, H100, H200, B200, LAPTOP)}
+PRESETS = {machine.name: machine for machine in (A100, A100_HALF, H100, H800, H200, B200, LAPTOP)}
 
 
 def preset(name: str) -> Machine:

@@ -10,19 +10,19 @@ def gather_seconds(
     """Return the seconds until the ranks that share a state have all of its `weights`.
 
     A reduce-scatter takes the same. size: bytes of a weight. experts: how many of the weights are
-    experts', which only `layout.replicas` / ep ranks share.
+    experts', which other ranks share, `layout.expert_sharding` of them.
     """
     near = min(layout.on_a_node("dp", machine.node), layout.sharding)
     rest = all_gather_seconds(machine, size * (weights - experts), layout.sharding, near)
     if not experts:
         return rest
     # Neighbors share the experts, so the replicas of one are far apart; cp comes before them.
-    apart = layout.on_a_node("dp", machine.node) // layout.on_a_node("ep", machine.node)
-    copies = layout.replicas // layout.ep
+    copies = layout.expert_sharding
+    apart = min(layout.on_a_node("expert_copies", machine.node), copies)
     return rest + all_gather_seconds(machine, size * experts, copies, apart)
 
 
-def across_seconds(layout: Layout, machine: Machine, weights: float) -> float:
+def across_seconds(layout: Layout, machine: Machine, weights: float, experts: float) -> float:
     """Return the seconds of HSDP's all-reduce across groups; 0 where there is one group.
 
     HSDP (arXiv 2304.11277, section 3.2.2): F of the W replicas share a state. Each of them has the
@@ -32,8 +32,8 @@ def across_seconds(layout: Layout, machine: Machine, weights: float) -> float:
     if layout.replicate == 1:
         return 0.0
     near = max(1, layout.on_a_node("dp", machine.node) // layout.sharding)
-    part = layout.gradient_bytes * weights / layout.sharding
-    return all_reduce_seconds(machine, part, layout.replicate, near)
+    part = (weights - experts) / layout.sharding + experts / layout.expert_sharding
+    return all_reduce_seconds(machine, layout.gradient_bytes * part, layout.replicate, near)
 
 
 def replicas_seconds(
@@ -51,7 +51,7 @@ def replicas_seconds(
     layer by layer, beside the last micro-batch. Its last layer has nothing left to hide behind.
     """
     back = 2 if layout.zero else layout.gradient_bytes
-    across = across_seconds(layout, machine, weights)
+    across = across_seconds(layout, machine, weights, experts)
     reduced = across + gather_seconds(layout, machine, weights, experts, layout.gradient_bytes)
     both = layout.gradient_bytes + back
     seconds = across + gather_seconds(layout, machine, weights, experts, both)
@@ -101,9 +101,9 @@ def fsdp_seconds(
     inside = (weights - ends) / n, experts / n
     g = gather_seconds(layout, machine, *inside, 2)
     r = gather_seconds(layout, machine, *inside, layout.gradient_bytes)
-    r += across_seconds(layout, machine, inside[0])
+    r += across_seconds(layout, machine, *inside)
     outside = gather_seconds(layout, machine, ends, 0.0, 2 + layout.gradient_bytes)
-    outside += across_seconds(layout, machine, ends)
+    outside += across_seconds(layout, machine, ends, 0.0)
     if not layout.overlap_dp:
         return layout.micro_batches * ((2 * n - 1) * g + n * r + outside)
     f, b = forward, backward

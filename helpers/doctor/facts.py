@@ -148,6 +148,15 @@ def first_line(*command: str) -> str | None:
     return scrub(lines[0]) if lines and done.returncode == 0 else None
 
 
+def mpirun() -> str | None:
+    """Return the version of the mpirun beside this Python or else on PATH, or None.
+
+    pip puts it beside Python, and only in an activated environment is that on PATH.
+    """
+    beside = str(Path(sys.executable).with_name("mpirun"))
+    return first_line(beside, "--version") or first_line("mpirun", "--version")
+
+
 def compiler() -> str | None:
     """Return a C++ compiler that torch.compile can use, or None."""
     found = first_line("g++", "--version") or first_line("clang++", "--version")
@@ -206,7 +215,7 @@ def collect_facts() -> Facts:
         "memory_free": free,
         "disk_free": shutil.disk_usage(PROJECT.parent).free,
         "packages": packages(),
-        "mpirun": first_line("mpirun", "--version"),
+        "mpirun": mpirun(),
         "compiler": compiler(),
         "nvidia_driver": nvidia_driver(),
         "loopback": loopback(),

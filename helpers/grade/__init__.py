@@ -25,10 +25,11 @@ Before anything runs: `marks` finds solutions in code, `task` says what a task i
 together; `look` reads a file without running it, and `copy` takes the work to a place of its own.
 For a student: `missing` tells a cell which task it lacks, `record` is what is remembered,
 `progress` shows it, `handin` packs it. For a class: `submitted` opens folders and zips, `many`
-grades them, `tables` and `html` show that; `people` says whose each is, `roster` gives the grades
-to them and to a gradebook of Canvas or Moodle; `example` makes a class to try it with. `page`
-writes the lists of tasks, and one task as text. The student edition: `tracked` lists the files,
-`leaks` recognizes a solution, `folder` writes safely, `student` does it. `words` cleans text.
+grades them, `tables` and `html` show that, `board` who has the best score; `people` says whose each
+is, `roster` gives the grades to them and to a gradebook of Canvas or Moodle; `example` makes a
+class to try it with. `page` writes the lists of tasks, and one task as text. The student edition:
+`tracked` lists the files, `leaks` recognizes a solution, `folder` writes safely, `student` does it.
+`words` cleans text.
 
 What is held: the work runs where the judgement isn't made; a crash, a hang, an early exit or
 anything printed is never a pass; nothing keeps running. On Linux with bubblewrap the work sees and

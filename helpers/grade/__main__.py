@@ -9,6 +9,7 @@ from pathlib import Path
 
 from helpers.files import write_whole
 from helpers.grade import sandbox
+from helpers.grade.board import boards_of, in_html, in_text
 from helpers.grade.html import html_of
 from helpers.grade.judge import judge
 from helpers.grade.limits import Limits
@@ -135,6 +136,8 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
         write_table(out / "verdicts.csv", verdicts_csv_of(grades))
         write_whole(out / "grades.json", json_of(grades))
         write_whole(out / "grades.html", html_of(grades, f"Grades: {options.all.name}"))
+        if boards := boards_of(grades):
+            write_whole(out / "board.html", in_html(boards))
         if one:
             left = sum(not other.verdicts for other in grades.graded)
             print(f"{one.name}: {one.points} of {grades.of} points ({left} to go)", file=sys.stderr)
@@ -148,6 +151,8 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
         print(json_of(grades), end="")
     else:
         print(text_of(grades))
+        for title, found in boards_of(grades).items():
+            print(f"\n{title}\n{in_text(found)}")
         done = f"{len(paths)} submissions in {grades.seconds:.0f} s"
         print(f"{'stopped by hand: ' if grades.interrupted else ''}{done}; see {out}/grades.html")
     if options.roster:

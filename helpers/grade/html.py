@@ -8,7 +8,7 @@ from collections import Counter
 from html import escape
 
 from helpers.grade.many import Graded, Grades
-from helpers.grade.verdict import COLORS, Verdict, image
+from helpers.grade.verdict import COLORS, EMPTY, Verdict, image
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; --soft: #8881; --pass: PASS; --fail: FAIL; }
@@ -36,7 +36,6 @@ summary { cursor: pointer } pre { overflow-x: auto; font-size: 12px; background:
 """.replace("PASS", COLORS["PASS"]).replace("FAIL", COLORS["FAIL"])
 
 SIGNS = {True: ("p", "✓", "passed"), False: ("f", "✗", "failed")}
-EMPTY = ("not done", "no file")  # nothing was tried, which is no mistake
 
 
 def html_of(grades: Grades, title: str = "Grades") -> str:

@@ -86,7 +86,7 @@ def judge(
 
 
 def _compared(found: TaskFile, truth, cases: list, seen: list) -> dict:
-    """Kind and reason, from what was observed.
+    """Kind, reason and score, from what was observed.
 
     These come from a process in which the work can change every function, the task's own too, so
     anything may be among them.
@@ -95,8 +95,8 @@ def _compared(found: TaskFile, truth, cases: list, seen: list) -> dict:
         with JUDGING:
             reason = verify(truth, cases, seen, found.task.ranks)
         if reason is None:
-            told = truth.passed(cases, seen) if hasattr(truth, "passed") else ""
-            return {"kind": "pass", "reason": str(told or "")}
+            score = truth.passed(cases, seen) if hasattr(truth, "passed") else None
+            return {"kind": "pass", "reason": score.words if score else "", "score": score}
         return {"kind": "mistake", "reason": reason}
     except TaskError:
         raise

@@ -120,8 +120,9 @@ def assign(
 ) -> list[dict]:
     """Give each submission to its person, choose the one that counts, and return what is nobody's.
 
-    The one with the most points counts, of several the first; `most` lets only so many count, the
-    first that were handed in. A folder without a file in it was not handed in.
+    The one with the most points counts, of several the best score, or else the first; `most` lets
+    only so many count, the first that were handed in. A folder without a file in it was not handed
+    in.
     """
     nobody = []
     for one in grades["submissions"]:
@@ -136,8 +137,13 @@ def assign(
     for person in people:
         person.attempts.sort(key=lambda one: _when(one, times) or UNDATED)
         person.late = [_late(_when(one, times), due) for one in person.attempts]
-        person.counted = max(person.attempts[:most], key=lambda one: one["points"], default=None)
+        person.counted = max(person.attempts[:most], key=_worth, default=None)
     return nobody
+
+
+def _worth(one: dict) -> tuple[int, list[float]]:
+    scores = [s for v in one["verdicts"] if (s := v.get("score"))]
+    return one["points"], [s["number"] * (1 if s["best"] == "highest" else -1) for s in scores]
 
 
 def _when(one: dict, times: dict[str, str] | None) -> datetime | None:

@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 
 from helpers.grade.people import Person, assign, moment, read_roster, read_times
-from helpers.grade.tables import csv_text, safe, write_table
+from helpers.grade.tables import cells_of, csv_text, heads_of, safe, write_table
 from helpers.grade.words import cut, why_not
 
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
@@ -24,23 +24,21 @@ MOODLE = {"email": "Email address", "id": "ID number", "login": "Username"}
 
 def class_csv(grades: dict, people: list[Person], nobody: list[dict]) -> str:
     """One row for each person, in the roster's order, then what is nobody's."""
-    tasks = sorted_tasks(grades)
-    rows = [["name", "id", "login", "email", "points", "of", *tasks, "late minutes", "attempts",
+    heads = heads_of(sorted_tasks(grades), grades["submissions"])
+    rows = [["name", "id", "login", "email", "points", "of", *heads, "late minutes", "attempts",
              "submission", "note"]]  # fmt: skip
     for p in people:
         who_is = [safe(text) for text in (p.name, *map(p.get, ("id", "login", "email")))]
         one, note = p.counted, "; ".join(dict.fromkeys(p.notes))
         if one is None:
-            rows.append([*who_is, "", "", *("" for _ in tasks), "", 0, "", "handed in nothing"])
+            rows.append([*who_is, "", "", *("" for _ in heads), "", 0, "", "handed in nothing"])
             continue
-        points = points_of(one)
         late = "" if p.late_minutes is None else p.late_minutes
-        rows.append([*who_is, one["points"], one["of"], *(points.get(t, "") for t in tasks), late,
+        rows.append([*who_is, one["points"], one["of"], *cells_of(one, heads), late,
                      len(p.attempts), safe(one["name"]), safe(note)])  # fmt: skip
     for one in nobody:
-        points = points_of(one)
         note = "; ".join(filter(None, ["nobody on the roster", one["note"], one.get("says", "")]))
-        rows.append(["", "", "", "", one["points"], one["of"], *(points.get(t, "") for t in tasks),
+        rows.append(["", "", "", "", one["points"], one["of"], *cells_of(one, heads),
                      "", 1, safe(one["name"]), safe(note)])  # fmt: skip
     return csv_text(rows)
 
@@ -82,13 +80,13 @@ def moodle_csv(people: list[Person], title: str) -> str:
 
 
 def _feedback(one: dict, late: int | None) -> str:
-    """Points of each task and what was wrong: the check's sentence, or where the work itself has
-    chosen words of it (an error's), only its kind. Moodle shows it as HTML."""
+    """Points of each task, and its score or what was wrong: the check's sentence, or where the work
+    itself has chosen words of it (an error's), only its kind. Moodle shows it as HTML."""
     parts = []
     for v in one["verdicts"]:
-        told = v.get("reason") if v["kind"] in ("mistake", "not done") else ""
-        wrong = cut(told, MOST_WORDS) if told else v["kind"]
-        said = "" if v["passed"] else f" ({escape(wrong)})"
+        own = v["kind"] in ("mistake", "not done", "pass")
+        told = cut(own and v.get("reason") or v["kind"], MOST_WORDS)
+        said = "" if told == "pass" else f" ({escape(told)})"
         parts.append(f"{v['task']}: {v['points']} of {v['of']}{said}")
     return "; ".join(parts + ([f"{late} minutes late"] if late else []))
 
@@ -96,10 +94,6 @@ def _feedback(one: dict, late: int | None) -> str:
 def sorted_tasks(grades: dict) -> list[str]:
     """The ids of the tasks, in the order of the grading."""
     return list(dict.fromkeys(v["task"] for s in grades["submissions"] for v in s["verdicts"]))
-
-
-def points_of(one: dict) -> dict[str, int]:
-    return {verdict["task"]: verdict["points"] for verdict in one["verdicts"]}
 
 
 def write_class(grades: dict, out: Path, title: str, roster: Path, **rules) -> list[str]:

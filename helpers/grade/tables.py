@@ -10,13 +10,15 @@ from helpers.grade.verdict import Verdict, not_held
 
 
 def csv_of(grades: Grades) -> str:
-    """One row for each submission: name, points, of, the points of each task; then the limits.
+    """One row for each submission: name, points, of, points and score of each task; the limits.
 
     A task that was not graded, because somebody stopped the grading, has an empty field.
     """
-    rows = [["submission", "points", "of", *(task.id for task in grades.tasks), "limits"]]
-    for one in grades.graded:
-        points = [_points(one.verdicts.get(task.id)) for task in grades.tasks]
+    facts = grades.as_dict()["submissions"]
+    heads = heads_of([task.id for task in grades.tasks], facts)
+    rows = [["submission", "points", "of", *heads, "limits"]]
+    for one, told in zip(grades.graded, facts, strict=True):
+        points = cells_of(told, heads)
         limits = "; ".join(dict.fromkeys(filter(None, map(_limits, one.verdicts.values()))))
         rows.append([safe(one.name), one.points, grades.of, *points, limits])
     return csv_text(rows)
@@ -49,10 +51,21 @@ def text_of(grades: Grades) -> str:
     return "\n".join(lines)
 
 
-def _points(verdict: Verdict | None) -> int | str:
-    if verdict is None:
-        return ""
-    return verdict.task.points if verdict.passed else 0
+def heads_of(tasks: list[str], submissions: list[dict]) -> list[str]:
+    """A column for each task, and one behind it for its score, where somebody has one."""
+    found = {v["task"]: _score(v) for s in submissions for v in s["verdicts"] if v.get("score")}
+    return [head for task in tasks for head in (task, found.get(task)) if head]
+
+
+def cells_of(submission: dict, heads: list[str]) -> list:
+    """Points and scores of a submission, as in grades.json, below these heads."""
+    cells = {v["task"]: v["points"] for v in submission["verdicts"]}
+    cells |= {_score(v): v["score"]["number"] for v in submission["verdicts"] if v.get("score")}
+    return [cells.get(head, "") for head in heads]
+
+
+def _score(verdict: dict) -> str:
+    return f"{verdict['task']} score ({verdict['score']['unit']})"
 
 
 def _limits(verdict: Verdict) -> str:

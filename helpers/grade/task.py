@@ -236,7 +236,7 @@ def load_truth(found: TaskFile) -> ModuleType:
     In the student edition it lies in an archive, so that nobody reads it by accident.
     """
     module = load_module(found.path, f"lab_task_{found.path.stem}")
-    if hasattr(module, "MUTANTS"):
+    if hasattr(module, "cases"):
         return module  # the edition with solutions has all of it in one file
     return load_packed(found.path.parent, found.path.stem)
 

@@ -12,6 +12,26 @@ from helpers.grade.words import plain
 
 # Of Okabe and Ito's set, which color-blind people can tell apart; the word says the same.
 COLORS = {"PASS": "#0072B2", "FAIL": "#D55E00", "TO DO": "#6b6b6b"}
+EMPTY = ("not done", "no file")  # kinds of a task that nobody has begun, which is no mistake
+
+
+@dataclass(frozen=True)
+class Score:
+    """How good a pass is, by which a class is ranked.
+
+    words: what the student reads. number: with as many digits as a table shows. best: "highest" or
+    "lowest".
+    """
+
+    words: str
+    number: float
+    unit: str
+    best: str = "highest"
+
+    @property
+    def key(self) -> float:
+        """The least is best."""
+        return -self.number if self.best == "highest" else self.number
 
 
 @dataclass(frozen=True, repr=False)
@@ -21,7 +41,7 @@ class Verdict:
     kind: "pass"; or "mistake" (the check named one), "not done", "crash", "time-out", "limit" (it
     took too much), "no file", "syntax", "no function", "no verdict", "check" (the check itself is
     broken).
-    reason: one sentence; of a pass, a remark such as a score, or empty.
+    reason: one sentence; of a pass, the words of its score, or empty.
     details: Python's traceback, where there is one.
     printed: the end of what the work printed. It counts for nothing.
     seconds: how long the check took.
@@ -29,6 +49,7 @@ class Verdict:
     following: what comes after this task, for a pass.
     limits: which limits were held while the work ran, and which this system cannot hold.
     picture: where ranks waited for each other, an SVG of that and its words; else empty.
+    score: of a pass, where the task has one. A notebook's verdict has only its words.
     """
 
     task: Task
@@ -41,6 +62,7 @@ class Verdict:
     following: str = ""
     limits: Held = field(default_factory=Held)
     picture: tuple[str, ...] = ()
+    score: Score | None = None
 
     def __post_init__(self) -> None:
         for name in ("reason", "details", "printed"):
@@ -59,6 +81,7 @@ class Verdict:
 
     def as_dict(self) -> dict:
         """The facts, for JSON."""
+        s = self.score
         return {
             "task": self.task.id,
             "title": self.task.title,
@@ -67,6 +90,7 @@ class Verdict:
             "reason": self.reason,
             "points": self.task.points if self.passed else 0,
             "of": self.task.points,
+            "score": s and {"number": s.number, "unit": s.unit, "best": s.best},
             "seconds": round(self.seconds, 1),
             "limits": {"held": self.limits.held, "not held": self.limits.open},
         }

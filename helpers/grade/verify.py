@@ -14,7 +14,7 @@ and, only where the task needs it,
                          right (an order, a program), it stands without `truth`: None is right
     agrees(case, seen)   whether an observation is right, where neither of the two says it alone
     stopped(sentence)    another sentence for work that raised an error, or None
-    passed(cases, seen)  what a pass says, a score for example
+    passed(cases, seen)  the `Score` of a pass: what it says, and the number that ranks a class
     TOLERANCE            relative; without it 1e-5 for float32, 1e-9 for float64 and Python's floats
 
 An observation is plain data: dicts, lists, tuples, numbers, text, tensors and arrays. The keys of

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from helpers.play import finish, links
 from helpers.play.board import ROUNDING, Board, Level, Refused
-from helpers.play.levels import LEVELS, OWN, SHAPES, level_of
+from helpers.play.levels import LEVELS, OWN, level_of
 from helpers.schedules import Action, parse
 from helpers.schedules.schedule import cells_of, read_action
 
@@ -36,7 +36,8 @@ def answer(question: dict) -> dict:
 def _answered(question: dict) -> dict:
     do = question["do"]
     if do == "levels":
-        return {"levels": [_listed(level) for level in LEVELS], "own": OWN, "shapes": SHAPES}
+        own = {key: {"start": cost.start, "label": cost.label} for key, cost in OWN.items()}
+        return {"levels": [_listed(level) for level in LEVELS], "own": own}
     costs = question.get("costs") or {}
     if do == "read":
         level = level_of(question.get("level", "own"), costs)

@@ -1,6 +1,7 @@
 """The levels, from one micro-batch to your own costs. Par is what `finish.best_known` finds."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from helpers.play.board import Level
 
@@ -185,18 +186,27 @@ LEVELS = (
     ),
 )
 BY_ID = {level.id: level for level in LEVELS}
-SHAPES = ("line", "loop", "V")
-# What may be chosen for the level "own": the smallest value, the largest, and what it starts with.
+
+
+class Cost(NamedTuple):
+    """What may be chosen for the level "own": from `low` to `high`. label: of its field."""
+
+    low: float
+    high: float
+    start: float
+    label: str
+
+
 OWN = {
-    "ranks": (1, 8, 3),
-    "micro_batches": (1, 16, 4),
-    "shape": (0, 2, 0),  # of SHAPES: one stage a rank, two in a loop, two in a V
-    "split": (0, 1, 0),  # 1: I and W in place of B
-    "forward": (0.1, 100.0, 1.0),
-    "input_grad": (0.1, 100.0, 1.0),
-    "weight_grad": (0.1, 100.0, 1.0),
-    "latency": (0.0, 100.0, 0.0),
-    "cap": (0, 64, 0),  # 0: no limit
+    "ranks": Cost(1, 8, 3, "ranks"),
+    "micro_batches": Cost(1, 16, 4, "micro-batches"),
+    "shape": Cost(0, 2, 0, "stages"),  # one a rank, two in a loop, two in a V
+    "split": Cost(0, 1, 0, "backward"),  # 1: I and W in place of B
+    "forward": Cost(0.1, 100.0, 1.0, "F (s)"),
+    "input_grad": Cost(0.1, 100.0, 1.0, "I (s)"),
+    "weight_grad": Cost(0.1, 100.0, 1.0, "W (s)"),
+    "latency": Cost(0.0, 100.0, 0.0, "message (s)"),
+    "cap": Cost(0, 64, 0, "room (0: no limit)"),
 }
 WHOLE = ("ranks", "micro_batches", "shape", "split", "cap")
 
@@ -213,14 +223,15 @@ def level_of(name: str, costs: dict | None = None) -> Level:
         if costs:
             raise ValueError(f"level {name!r} has its own costs: leave them out, or take 'own'")
         return BY_ID[name]
-    full = {key: start for key, (_, _, start) in OWN.items()}
+    full = {key: cost.start for key, cost in OWN.items()}
     for key, value in (costs or {}).items():
         full[key] = _in_range(key, value)
     line = tuple(range(full["ranks"]))
     places = (line, line * 2, line + line[::-1])[full["shape"]]
     chunks = len(places) // len(line)
     if 0 < full["cap"] < chunks:
-        raise ValueError(f"cap={full['cap']}: a rank of {chunks} stages needs room for {chunks}")
+        words = f"a rank of {chunks} stages needs room for {chunks}, not cap={full['cap']}"
+        raise ValueError(f"{OWN['cap'].label}: {words}")
     return replace(
         BY_ID["own"],
         places=places,
@@ -237,14 +248,14 @@ def level_of(name: str, costs: dict | None = None) -> Level:
 def _in_range(key: str, value: object) -> float:
     if key not in OWN:
         raise ValueError(f"there's no setting {str(key)[:40]!r}: choose from {', '.join(OWN)}")
-    low, high, _ = OWN[key]
+    low, high, _, label = OWN[key]
     try:
         number = float(value)
         if key in WHOLE and number != (number := int(number)):
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         kind = "whole number" if key in WHOLE else "number"
-        raise ValueError(f"{key}={str(value)[:40]!r} isn't a {kind}") from None
+        raise ValueError(f"{label}: {key}={str(value)[:40]!r} isn't a {kind}") from None
     if not low <= number <= high:
-        raise ValueError(f"{key}={number:g}: choose from {low:g} to {high:g}")
+        raise ValueError(f"{label}: choose from {low:g} to {high:g}, not {key}={number:g}")
     return number

@@ -56,7 +56,7 @@ class Table:
     rank, kind, lane: of each event, as a position in these three. start, end: seconds from 0.
     facts: what `Event.info` holds, and "name".
     pairs: the two events of each message, (send, recv).
-    pipeline: whether its ranks are stages of a pipeline.
+    pipeline: whether its ranks are stages of a pipeline. unit: of the times.
     drawn: the lanes to draw, from above. goes_to: for each lane, in which of these; -1: in none.
     """
 
@@ -73,6 +73,7 @@ class Table:
     drawn: list[str] = field(default_factory=list)
     goes_to: list[int] = field(default_factory=list)
     pipeline: bool = False
+    unit: str = "s"
     memory: MemoryCurve = field(default_factory=MemoryCurve)
 
 
@@ -82,7 +83,7 @@ def table_of(trace: Trace) -> Table:
     row_of = {rank: row for row, rank in enumerate(ranks)}
     kinds: dict[str, int] = {}
     lanes: dict[str, int] = {lane: number for number, lane in enumerate(LANES)}
-    table = Table(ranks, [], [])
+    table = Table(ranks, [], [], unit=trace.meta.get("unit", "s"))
     for number, e in enumerate(trace.events):
         table.rank.append(row_of[e.rank])
         table.kind.append(kinds.setdefault(e.kind, len(kinds)))
@@ -188,6 +189,7 @@ def _pack_part(part: Panel, body: Body) -> dict:
         "drawn": table.drawn,
         "goes_to": table.goes_to,
         "pipeline": table.pipeline,
+        **({} if table.unit == "s" else {"unit": table.unit}),
         "columns": columns,
         "facts": {key: shared[id(facts)] for key, facts in table.facts.items() if facts.at},
         "messages": {

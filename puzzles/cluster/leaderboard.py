@@ -8,11 +8,10 @@ MFU, then memory. Equal ones share a place. With several --case, means are compa
 """
 
 import argparse
-import html
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from cluster.errors import PuzzleError
@@ -22,13 +21,13 @@ from cluster.outcome import Outcome, outcome
 from cluster.profiles import PROFILES, make_profile
 from cluster.tape import outcome_of
 from helpers.files import write_whole
+from helpers.grade.board import Entry, in_html, in_text, ranked
 from helpers.grade.copy import CopyError, copy_work
 from helpers.grade.limits import Limits
 from helpers.grade.submission import Submission
 from helpers.grade.task import WorkFailed, load_task
-from helpers.grade.words import cut, in_one_line
 
-MOST_NAME, MOST_REASON = 60, 1_000  # characters
+HEADS = ("score", "MFU", "memory", "time")
 # Of each part: ranks, layers, samples, and samples of a micro-batch where it takes them.
 DEFAULTS = {
     0: (8, 36, 32, 4),
@@ -41,82 +40,18 @@ DEFAULTS = {
 GIGABYTES = 4.0  # for a submission
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A submission: its outcomes, one for each case, or why there are none."""
+def entry(name: str, *outcomes: Outcome) -> Entry:
+    """Return the row of a submission that ran; it competes with all it shows, except the time."""
 
-    name: str
-    outcomes: tuple[Outcome, ...] = ()
-    reason: str = ""
+    def mean(fact: Callable[[Outcome], float]) -> float:
+        return sum(map(fact, outcomes)) / len(outcomes)
 
-    def __post_init__(self):
-        for field, most in (("name", MOST_NAME), ("reason", MOST_REASON)):
-            object.__setattr__(self, field, cut(in_one_line(getattr(self, field)), most))
-
-    def mean(self, fact) -> float:
-        return sum(map(fact, self.outcomes)) / len(self.outcomes)
-
-    @property
-    def key(self) -> tuple[float, float, float]:
-        """What is compared, the best first: as many digits as the table shows."""
-        score = self.mean(lambda o: o.points[0])
-        mfu, memory = self.mean(lambda o: o.mfu), self.mean(lambda o: o.memory)
-        return -round(score, 2), -round(100 * mfu, 2), round(memory / 1e9, 2)
-
-
-def places(entries: list[Entry]) -> list[tuple[int | None, Entry]]:
-    """The entries in order, each with its place; equal ones share it; None: not in the race."""
-    racing = sorted((e for e in entries if e.outcomes), key=lambda e: (e.key, e.name))
-    keys = [entry.key for entry in racing]
-    board = [(keys.index(entry.key) + 1, entry) for entry in racing]
-    return board + [(None, entry) for entry in entries if not entry.outcomes]
-
-
-def rows(board) -> list[list[str]]:
-    """The table as text, its head first."""
-    head = ["place", "name", "score", "MFU", "memory", "time"]
-    table = [head]
-    for place, entry in board:
-        if place is None:
-            table.append(["", entry.name, entry.reason])
-            continue
-        score, mfu, memory = entry.key
-        unit = entry.outcomes[0].memory_unit
-        time = f"{entry.mean(lambda o: o.time):.6f} {entry.outcomes[0].unit}"
-        told = f"{memory:.2f}e9 {unit}"
-        table.append([str(place), entry.name, f"{-score:.2f}", f"{-mfu:.2f} %", told, time])
-    return table
-
-
-def in_text(board) -> str:
-    """The table for a terminal."""
-    table = rows(board)
-    full = [row for row in table if len(row) == 6]
-    widths = [max(len(row[i]) for row in full) for i in range(6)]
-    widths[1] = max(len(row[1]) for row in table)
-    lines = ["  ".join(t.ljust(w) for t, w in zip(row, widths, strict=False)) for row in table]
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def in_html(board, title: str) -> str:
-    """The table as a page that needs nothing else."""
-    body = []
-    for number, row in enumerate(rows(board)):
-        tag = "td" if number else "th"
-        cells = [f"<{tag}>{html.escape(text)}</{tag}>" for text in row]
-        if len(row) == 3:
-            cells[2] = cells[2].replace("<td>", '<td colspan="4" class="reason">', 1)
-        body.append(f"<tr>{''.join(cells)}</tr>")
-    style = (
-        ":root{color-scheme:light dark} body{font:16px system-ui,sans-serif;margin:2em}"
-        "table{border-collapse:collapse} td,th{padding:.3em 1em;text-align:left;"
-        "border-bottom:1px solid #8888} .reason{font-style:italic}"
-    )
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}'
-        f"</title><style>{style}</style></head>\n<body><h1>{html.escape(title)}</h1>\n<table>"
-        f"{''.join(body)}</table></body></html>\n"
-    )
+    score = round(mean(lambda o: o.points[0]), 2)
+    mfu = round(100 * mean(lambda o: o.mfu), 2)
+    memory = round(mean(lambda o: o.memory) / 1e9, 2)
+    told = f"{memory:.2f}e9 {outcomes[0].memory_unit}"
+    time = f"{mean(lambda o: o.time):.6f} {outcomes[0].unit}"
+    return Entry(name, (-score, -mfu, memory), (f"{score:.2f}", f"{mfu:.2f} %", told, time))
 
 
 def submissions(folder: Path, part: int) -> dict[str, Path]:
@@ -139,10 +74,10 @@ def compete(steps: dict[str, Callable], part: int = 5, profile: str = "measured"
     for name, step in steps.items():
         case = DEFAULTS[part] if step.__code__.co_argcount == 2 else DEFAULTS[part][:3]
         try:
-            entries.append(Entry(name, (outcome(run(step, *case, profile=profile)),)))
+            entries.append(entry(name, outcome(run(step, *case, profile=profile))))
         except PuzzleError as error:
             entries.append(Entry(name, reason=str(error).split(": it would")[0]))
-    return in_text(places(entries))
+    return in_text(ranked(HEADS, entries))
 
 
 def judge(name: str, path: Path, part: int, cases, settings: dict, seconds: float) -> Entry:
@@ -155,7 +90,7 @@ def judge(name: str, path: Path, part: int, cases, settings: dict, seconds: floa
     try:
         recorded = observe(name, path, part, wanted, seconds * len(cases))
         pairs = zip(recorded, wanted, strict=True)
-        return Entry(name, tuple(outcome_of(*pair, seconds) for pair in pairs))
+        return entry(name, *(outcome_of(*pair, seconds) for pair in pairs))
     except (PuzzleError, WorkFailed, CopyError) as error:
         return Entry(name, reason=str(error))
     except Exception as error:  # of one alone: the others are judged
@@ -209,11 +144,11 @@ def main(arguments: list[str] | None = None) -> int:
             judge(name, path, flags.part, cases, settings, flags.seconds)
             for name, path in found.items()
         ]
-        board = places(entries)
+        board = ranked(HEADS, entries)
         print(in_text(board))
         if flags.page:
             title = f"Part {flags.part}, profile {flags.profile}"
-            print(f"page: {write_whole(flags.page, in_html(board, title))}")
+            print(f"page: {write_whole(flags.page, in_html({title: board}))}")
     except (PuzzleError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

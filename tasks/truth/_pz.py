@@ -3,6 +3,7 @@
 import random
 from math import inf
 
+from helpers.grade.verdict import Score
 from tasks._pz import tapes
 
 ELEMENTS = 512 * 512  # of a layer, in the profile "steps"
@@ -56,15 +57,16 @@ def listed(table, profile="classic"):
 
 
 def star(enough):
-    """Return what a pass says: a star for work that needs less memory than the published one."""
+    """Return the score of a pass: a star for work that needs less memory than the published one."""
 
     def passed(cases, seen):
         found = tapes.outcome_of(seen[0], cases[0], SECONDS)
         _, memory = enough(*tapes.sizes(cases[0]))
-        if found.memory >= memory:
-            return f"{found.memory:,.0f} elements, the target; a star is for less"
-        below = f"{100 * (1 - found.memory / memory):.0f} % below the target"
-        return f"a star: {found.memory:,.0f} elements, {below}"
+        words = f"{found.memory:,.0f} elements, the target; a star is for less"
+        if found.memory < memory:
+            below = f"{100 * (1 - found.memory / memory):.0f} % below the target"
+            words = f"a star: {found.memory:,.0f} elements, {below}"
+        return Score(words, round(found.memory), "elements", best="lowest")
 
     return passed
 

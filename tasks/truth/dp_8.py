@@ -9,6 +9,7 @@ import random
 
 import torch
 
+from helpers.grade.verdict import Score
 from simplellm.dataloaders import TinyStories
 from simplellm.losses import causalLLMLoss
 from simplellm.options import TrainingFlags, prepare
@@ -63,7 +64,8 @@ def _past_the_clock(case, losses):
 def passed(cases, seen):
     losses = _losses(cases[-1], seen[-1]["weights"])
     below = LOCAL_SGD[cases[-1]["seed"]] - sum(losses) / len(losses)
-    return f"score: {below:.3f} nats below local_sgd, with {_words(seen[-1])}"
+    words = f"score: {below:.3f} nats below local_sgd, with {_words(seen[-1])}"
+    return Score(words, round(below, 3), "nats below local_sgd")
 
 
 def _words(seen):

@@ -3,6 +3,7 @@
 import functools
 from statistics import mean
 
+from helpers.grade.verdict import Score
 from helpers.schedules import BadSchedule, parse
 from helpers.search import search
 from helpers.simulate import Costs, OutOfMemory, simulate
@@ -27,7 +28,8 @@ def explain(case, seen):
 
 
 def passed(cases, seen):
-    return _score(cases[0], seen[0])[1]
+    score, words = _score(cases[0], seen[0])
+    return Score(words, round(100 * score, 1), "% of the search's speed")
 
 
 def _score(case, seen):

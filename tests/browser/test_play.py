@@ -223,7 +223,7 @@ def test_a_cost_of_ones_own_is_a_number_or_refused(game):
         ("2,5", "Message (s): Write a decimal point"),
         ("1e999", "Message (s): Write a number"),
         ("", "Message (s): Write a number"),
-        ("-1", "Latency=-1: choose from 0 to 100"),
+        ("-1", "Message (s): choose from 0 to 100, not latency=-1"),
     ]:
         field.fill(text)
         field.press("Tab")
@@ -232,6 +232,10 @@ def test_a_cost_of_ones_own_is_a_number_or_refused(game):
     field.press("Tab")
     page.wait_for_function("document.querySelector('[name=latency]').value === '2.5'")
     page.wait_for_function("!document.querySelector('.play-refused')")
+    page.locator("[name=shape]").select_option("1")
+    page.locator("[name=cap]").fill("1")
+    page.locator("[name=cap]").press("Tab")
+    said(page, "Room (0: no limit): a rank of 2 stages needs room for 2, not cap=1")
     assert page.errors == []
 
 
@@ -242,6 +246,36 @@ def test_what_the_coach_warns_of_looks_other_than_what_it_advises(game):
     advised, warned = page.locator(".play-about"), page.locator(".play-worse")
     assert advised.count() > 0 and warned.count() > 0
     assert not set(advised.all_inner_texts()) & set(warned.all_inner_texts())
+
+
+def test_what_the_coach_was_asked_for_counts_as_helped_even_after_undo_and_reload(game):
+    page = game("#level=one")
+    for name in ("0F0", "1F0", "2F0", "3F0", "3B0", "2B0"):
+        place(page, name)
+    page.locator(".play-board").focus()
+    page.keyboard.press("c")
+    page.locator(".play-about").first.wait_for()
+    page.reload()
+    page.wait_for_selector(".play-lane")
+    for name in ("1B0", "0B0"):
+        place(page, name)
+    said(page, "Done: 8 s")
+    assert number(page, "your best") == "8 s, helped"
+    page.get_by_label("empty lanes").click()
+    page.wait_for_function("document.querySelectorAll('.play-box').length === 0")
+    for name in ("0F0", "1F0", "2F0", "3F0", "3B0", "2B0", "1B0", "0B0"):
+        place(page, name)
+    said(page, "Done: 8 s")
+    assert number(page, "your best") == "8 s"
+
+
+def test_a_plan_made_with_the_coach_beside_it_counts_as_helped(game):
+    page = game("#level=one")
+    page.get_by_label("help", exact=True).select_option("coach")
+    for name in ("0F0", "1F0", "2F0", "3F0", "3B0", "2B0", "1B0", "0B0"):
+        place(page, name)
+    said(page, "Done: 8 s")
+    assert number(page, "your best") == "8 s, helped"
 
 
 def test_a_copied_link_holds_no_secret(game):

@@ -1,5 +1,7 @@
 """The site in a browser: read, predict, play, explore, solve; and all of it without a network."""
 
+from pathlib import Path
+
 LESSON = "lessons/06_micro_batches.html"
 LOOP = "async def basic(model):\n    while True:\n        pass\n"
 WRONG = "async def basic(model):\n    model.load_weights(7)\n    return model\n"
@@ -71,6 +73,41 @@ def test_a_puzzle_that_never_ends_is_stopped_and_the_page_lives(site, page):
     page.wait_for_function(
         "document.querySelector('pre[role=status]').textContent.includes('line 2')"
     )
+
+
+def test_the_editor_numbers_its_lines(site, page):
+    page.goto(site[0] + "puzzles.html")
+    editor, numbers = page.locator("textarea"), page.locator(".lines")
+    editor.fill("# a line that is wider than the editor" + 30 * ", and wider" + "\n" * 60)
+    assert numbers.inner_text().split() == [str(n) for n in range(1, 62)]
+    editor.press("End")
+    editor.press("Control+End")
+    page.wait_for_function(
+        """() => {
+            const [a, b] = ["textarea", ".lines"].map((one) => document.querySelector(one));
+            const line = (one) => parseFloat(getComputedStyle(one).lineHeight);
+            return a.scrollTop > 100 && a.scrollTop === b.scrollTop && line(a) === line(b);
+        }"""
+    )
+    page.locator("[data-name=gpipe]").click()
+    count = editor.input_value().count("\n") + 1
+    assert numbers.inner_text().split()[-1] == str(count)
+
+
+def test_the_picture_of_a_puzzle_has_its_unit_and_a_look_for_each_word_of_the_legend(site, page):
+    page.goto(site[0] + "puzzles.html")
+    page.locator("[data-name=pipeline_sharded]").click()
+    path = Path(__file__).resolve().parents[2] / "puzzles/eight.py"
+    source = path.read_text(encoding="utf-8").partition("async def pipeline_sharded")
+    page.locator("textarea").fill("".join(source[1:]).partition("\n\n\n")[0])
+    page.get_by_text("Run it", exact=True).click()
+    assert page.locator("[data-key=duration]").inner_text() == "16 steps"
+    looks = page.locator(".lab-legend > span").evaluate_all(
+        "all => all.map((one) => [one.textContent, one.querySelector('canvas').toDataURL()])"
+    )
+    words, pictures = zip(*looks, strict=True)
+    assert {"message", "all-gather, reduce-scatter"} <= set(words)
+    assert len(set(pictures)) == len(pictures)
 
 
 def test_a_browser_without_webassembly_is_told_so(site, page):

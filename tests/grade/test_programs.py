@@ -28,6 +28,10 @@ def missed(task_id: str, submission: Submission) -> list[str]:
         if said.passed == bool(program.says) or program.says not in said.reason:
             expected = f"{program.name}: expected {program.says or 'a pass'!r}"
             missing.append(f"{expected}\n{said}\n{said.details}")
+        if bool(said.score) != (said.passed and hasattr(load_truth(found), "passed")):
+            missing.append(
+                f"{program.name}: only a pass of a scored task has a score: {said.score}"
+            )
     path.write_text(solution, encoding="utf-8")
     return missing
 
@@ -77,7 +81,7 @@ def test_solutions_and_programs_belong_to_tasks():
         task = load_task(task_id).task
         assert task.file in marked[task_id]
         programs = programs_of(task)
-        named = hasattr(load_truth(load_task(task_id)), "MUTANTS")  # each is a wrong program
+        named = getattr(load_truth(load_task(task_id)), "MUTANTS", {})  # each is a wrong program
         assert named or any(program.says for program in programs)
         assert len({program.name for program in programs}) == len(programs)
     for path in (ROOT / "tasks" / "programs").glob("*.py"):

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from cluster.errors import PuzzleError
-from cluster.leaderboard import in_html, judge, main, places, submissions
+from cluster.leaderboard import HEADS, judge, main, submissions
 from cluster.tape import outcome_of
+
+from helpers.grade.board import in_html, ranked
 
 ROOT = Path(__file__).resolve().parents[2]
 PUZZLES = ROOT / "puzzles"
@@ -117,14 +119,13 @@ def board(tmp_path_factory):
             submissions(folder, 4).items(),
         )
         entries = list(entries)
-    return folder, places(entries)
+    return ranked(HEADS, entries)
 
 
 def test_places_ties_and_reasons(board):
-    _, found = board
-    by_name = {entry.name: (place, entry) for place, entry in found}
-    assert [by_name[name][0] for name in ("ada", "cook", "twin", "wasteful")] == [1, 1, 1, 4]
-    reasons = {name: entry.reason for name, (place, entry) in by_name.items() if place is None}
+    by_name = {name: (place, *rest) for place, name, *rest in board[1:]}
+    assert [by_name[name][0] for name in ("ada", "cook", "twin", "wasteful")] == list("1114")
+    reasons = {name: reason[0] for name, (place, *reason) in by_name.items() if not place}
     says = {
         "forger": "rank 0, update of layer 0: samples 16 to 63 are missing in the gradient",
         "crash": "ZeroDivisionError: division by zero",
@@ -149,14 +150,13 @@ def test_a_submission_imports_what_lies_beside_it_and_no_solution_of_ours(tmp_pa
     found = submissions(tmp_path, 4)
     entry = judge("thief", found["thief"], 4, [(2, 2, 16, 4)], settings, 20)
     assert "ModuleNotFoundError: No module named 'part0'" in entry.reason
-    assert judge("own", found["own"], 4, [(2, 2, 16, 4)], settings, 20).outcomes
+    assert judge("own", found["own"], 4, [(2, 2, 16, 4)], settings, 20).key
 
 
 def test_page_is_safe(board):
-    _, found = board
-    page = in_html(found, "Part 4")
+    page = in_html({"Part 4": board})
     assert "<b>html" not in page and "&lt;b&gt;html" in page and "&lt;i&gt;" in page
-    assert page.count("<tr>") == len(found) + 1
+    assert page.count("<tr>") == len(board)
 
 
 def test_program(tmp_path, capsys):

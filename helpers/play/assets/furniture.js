@@ -20,16 +20,13 @@ export const SCORE = {
   step: "from the first action to the end of the last",
   span: "the longest that a rank takes from its first action to the end of its last",
   par: "the best time anybody knows",
+  "your best": "helped: by the coach, by 'play on', by 'finish it', or by somebody else's plan",
   bubble: "the share of the time in which ranks wait",
   peak: "the most micro-batches that a rank keeps at once",
   messages: "between ranks",
   placed: "actions in the plan",
 };
 
-const OWN_LABELS = {
-  ranks: "ranks", micro_batches: "micro-batches", shape: "stages", split: "backward", forward: "F (s)",
-  input_grad: "I (s)", weight_grad: "W (s)", latency: "message (s)", cap: "room (0: no limit)",
-};
 const SHAPE_WORDS = ["one a rank", "two a rank, in a loop", "two a rank, in a V"];
 const SPLIT_WORDS = ["whole: B", "in halves: I and W"];
 
@@ -44,7 +41,7 @@ export function furnish(game) {
   game.helpList = element("select", { "aria-label": "help", onchange: () => {
     game.help = game.helpList.value;
     game.draw();
-    if (game.help === "coach") game.change({ do: "coach" });
+    if (game.help === "coach") game.assist("coach");
   } }, ...HELPS.map(([value, words]) => element("option", { value, selected: value === "ready" }, words)));
   const onchange = () => loadFile(game);
   game.file = element("input", { type: "file", accept: ".json,.csv,.txt", hidden: true, onchange });
@@ -98,20 +95,20 @@ export function drawOwn(game) {
       try {
         costs[one.name] = numberIn(one.value);
       } catch (error) {
-        return game.say(`${OWN_LABELS[one.name]}: ${error.message}`, true);
+        return game.say(`${game.own[one.name].label}: ${error.message}`, true);
       }
     }
     return game.open("own", costs);
   };
   const focus = document.activeElement?.name;
-  game.costs.replaceChildren(...Object.entries(game.own).map(([key, [, , first]]) => {
-    const value = Number(game.view.costs[key] ?? first), words = { shape: SHAPE_WORDS, split: SPLIT_WORDS }[key];
+  game.costs.replaceChildren(...Object.entries(game.own).map(([key, { start, label }]) => {
+    const value = Number(game.view.costs[key] ?? start), words = { shape: SHAPE_WORDS, split: SPLIT_WORDS }[key];
     const choices = words?.map((text, n) => element("option", { value: n, selected: n === value }, text));
     // A field of type "number" drops a comma without a word, and makes 25 of 2,5.
     const input = choices
       ? element("select", { name: key, onchange: change }, ...choices)
       : element("input", { name: key, inputmode: "decimal", autocomplete: "off", value, onchange: change });
-    return element("label", {}, OWN_LABELS[key], input);
+    return element("label", {}, label, input);
   }));
   if (focus) game.costs.elements[focus]?.focus();
 }

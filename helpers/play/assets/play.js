@@ -92,6 +92,7 @@ class PlayView {
     if (question.do === "read") this.helped = answer.score.placed > 0;
     if (to !== null) Object.assign(this, { at: to, helped: this.history[to].helped });
     else if (fresh || answer.plan !== now.plan) this.note(answer);
+    else this.history[this.at].helped = this.helped; // by the coach's words
     this.show(answer, fresh);
     return true;
   }
@@ -174,7 +175,7 @@ class PlayView {
       if (box) this.heard.textContent = `${name} stands at ${short(box.start)} s to ${short(box.end)} s`;
       if (done) this.drawCursor();
       if (done) this.rows.querySelector(".play-cursor, .play-box.play-here")?.scrollIntoView({ block: "nearest", inline: "nearest" });
-      return done && this.help === "coach" && !this.view.complete ? this.change({ do: "coach" }) : done;
+      return done && this.help === "coach" && !this.view.complete ? this.assist("coach") : done;
     });
   }
 
@@ -188,7 +189,7 @@ class PlayView {
   }
 
   assist(what) {
-    this.helped = this.helped || what !== "coach";
+    this.helped = true;
     return this.change({ do: what });
   }
 

@@ -37,8 +37,8 @@ export function drawRows(context, scene) {
   return painted;
 }
 
-function drawGrid(context, { layout, axis, theme }) {
-  const [size] = timeUnit(axis.to - axis.from);
+function drawGrid(context, { model, layout, axis, theme }) {
+  const [size] = timeUnit(axis.to - axis.from, model.unit);
   context.fillStyle = theme.grid;
   for (const value of ticks(axis.from / size, axis.to / size)) {
     const x = Math.round(axis.x(value * size));
@@ -142,10 +142,10 @@ function underLanes(row) {
 }
 
 /** The time axis below the rows, on a canvas of its own. */
-export function drawAxis(context, { layout, axis, theme, brush }) {
+export function drawAxis(context, { model, layout, axis, theme, brush }) {
   context.fillStyle = theme.background;
   context.fillRect(0, 0, layout.width, 36);
-  const [size, name] = timeUnit(axis.to - axis.from);
+  const [size, name] = timeUnit(axis.to - axis.from, model.unit);
   const values = ticks(axis.from / size, axis.to / size);
   const texts = tickLabels(values);
   values.forEach((value, k) => {

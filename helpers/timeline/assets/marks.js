@@ -61,12 +61,12 @@ function drawNow(context, scene, time) {
   });
 }
 
-function drawHead(context, { layout, axis, theme, brush }, time) {
+function drawHead(context, { model, layout, axis, theme, brush }, time) {
   const x = axis.x(time);
   if (x < axis.left - 1 || x > axis.right + 1) return;
   context.fillStyle = theme.text;
   context.fillRect(x - 1, 0, 2, layout.height);
-  const text = timeText(time), width = brush.width(text, 11, true) + 10;
+  const text = timeText(time, model.unit), width = brush.width(text, 11, true) + 10;
   const left = Math.min(Math.max(x - width / 2, 0), layout.width - width);
   context.fillRect(left, 0, width, 16);
   brush.text(context, left + width / 2, 8, text, 11, theme.background, "center", true);

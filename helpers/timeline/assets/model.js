@@ -18,7 +18,7 @@ export function readModel(head, body) {
   const column = ([kind, offset, count]) => new ARRAYS[kind](bytes, offset, count);
   const parts = head.parts.map((part) => readPart(part, column));
   const duration = Math.max(0, ...parts.map((part) => part.duration));
-  return { title: head.title, alt: head.alt, parts, duration };
+  return { title: head.title, alt: head.alt, parts, duration, unit: parts[0]?.unit ?? "s" };
 }
 
 function readPart(head, column) {
@@ -27,8 +27,10 @@ function readPart(head, column) {
   order.forEach((event, there) => { place[event] = there; });
   const went = (numbers) => Array.from(numbers, (event) => place[event]);
   const part = {
-    name: head.name, title: head.title, ranks: head.ranks, kinds: head.kinds,
-    pipeline: head.pipeline, lanes: head.lanes, drawn: head.drawn, goesTo: head.goes_to,
+    name: head.name, title: head.title, ranks: head.ranks,
+    // gray as messages are: where the name doesn't fit, lines tell them apart
+    kinds: head.kinds.map((look) => (look.collective ? { ...look, texture: "level" } : look)),
+    pipeline: head.pipeline, unit: head.unit ?? "s", lanes: head.lanes, drawn: head.drawn, goesTo: head.goes_to,
     ...mapped(columns, (values) => values.map((_, there) => values[order[there]])),
     count: order.length,
     facts: mapped(head.facts, (fact) => readFact(fact, column, place)),

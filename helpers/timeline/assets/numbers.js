@@ -9,7 +9,7 @@ const hasCollectives = (part) => part.kinds.some((look, number) => look.collecti
 
 // [key, title, text of the numbers, what it means, the traces of which it says anything]
 const COLUMNS = [
-  ["duration", "time", (n) => timeText(n.duration),
+  ["duration", "time", (n, part) => timeText(n.duration, part.unit),
     "from the first start to the last end, or of the range"],
   ["utilisation", "utilisation", (n) => percent(n.utilisation),
     "computing time over ranks × time"],
@@ -35,7 +35,7 @@ const COLUMNS = [
 export function showNumbers(table, model, numbers, range) {
   const named = model.parts.length > 1;
   const columns = COLUMNS.filter(([, , , , says]) => !says || model.parts.some(says));
-  const which = range ? `${timeText(range[0])} to ${timeText(range[1])}` : "the whole time";
+  const which = range ? range.map((time) => timeText(time, model.unit)).join(" to ") : "the whole time";
   table.replaceChildren(
     element("caption", { class: "lab-caption" }, `Numbers of ${which}`),
     element("thead", {}, element("tr", {},
@@ -44,6 +44,6 @@ export function showNumbers(table, model, numbers, range) {
     element("tbody", {}, ...numbers.map((each, k) => element("tr", {},
       ...(named ? [element("th", { scope: "row" }, model.parts[k].name)] : []),
       ...columns.map(([key, , text, , says]) => element("td", { "data-key": key },
-        !says || says(model.parts[k]) ? text(each) : "–"))))),
+        !says || says(model.parts[k]) ? text(each, model.parts[k]) : "–"))))),
   );
 }

@@ -55,6 +55,7 @@ export function brushes(fonts) {
 const STROKES = {
   rising: [[-1, 1, 1, -1], [0, TILE, TILE, 0], [TILE - 1, TILE + 1, TILE + 1, TILE - 1]],
   falling: [[-1, TILE - 1, 1, TILE + 1], [0, 0, TILE, TILE], [TILE - 1, -1, TILE + 1, 1]],
+  level: [[0, 1.5, TILE, 1.5], [0, 4.5, TILE, 4.5]],
   upright: [[1.5, 0, 1.5, TILE], [4.5, 0, 4.5, TILE]],
   crossed: [[0, 0, TILE, TILE], [0, TILE, TILE, 0]],
 };

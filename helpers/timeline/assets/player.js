@@ -47,7 +47,8 @@ export class Player {
   setSpeed(speed) {
     this.speed = speed;
     this.view.speedList.value = String(speed);
-    this.view.speedList.title = `${timeText(this.view.model.duration)} are played in ${WHOLE / speed} s`;
+    const { duration, unit } = this.view.model;
+    this.view.speedList.title = `${timeText(duration, unit)} are played in ${WHOLE / speed} s`;
   }
 
   faster(by) {

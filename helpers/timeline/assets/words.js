@@ -14,15 +14,17 @@ export function significant(value, digits = 3) {
   return Number(value.toPrecision(digits)).toLocaleString("en-US", { maximumFractionDigits: 9 });
 }
 
-/** [seconds per unit, name] of the unit in which this much time is easy to read. */
-export function timeUnit(seconds) {
+/** [seconds per unit, name] of the unit in which this much time is easy to read; a unit that isn't
+    the second stays as it is. */
+export function timeUnit(seconds, unit) {
+  if (unit !== "s") return [1, unit];
   const units = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]];
   return units.find(([size]) => seconds >= size) ?? [1e-9, "ns"];
 }
 
-export function timeText(seconds) {
-  if (!seconds) return "0 s";
-  const [size, name] = timeUnit(Math.abs(seconds) * 1.0005);
+export function timeText(seconds, unit) {
+  if (!seconds) return `0 ${unit}`;
+  const [size, name] = timeUnit(Math.abs(seconds) * 1.0005, unit);
   return `${significant(seconds / size)} ${name}`;
 }
 
@@ -33,8 +35,8 @@ export function bytesText(count) {
 }
 
 /** "0.38 to 0.55 s": two times in the unit of the later one. */
-function spanText(start, end) {
-  const [size, name] = end ? timeUnit(end * 1.0005) : [1, "s"];
+function spanText(start, end, unit) {
+  const [size, name] = end ? timeUnit(end * 1.0005, unit) : [1, unit];
   return `${significant(start / size)} to ${significant(end / size)} ${name}`;
 }
 
@@ -76,7 +78,7 @@ export function eventTitle(part, i) {
   const look = part.kinds[part.kind[i]], rank = part.ranks[part.rank[i]];
   const peer = factOf(part, "peer", i), micro = factOf(part, "micro_batch", i);
   if (look.kind === "wait") return waitTitle(part, i);
-  if (look.collective) return `rank ${rank} is in ${look.kind} from ${spanText(part.start[i], part.end[i])}`;
+  if (look.collective) return `rank ${rank} is in ${look.kind} from ${spanText(part.start[i], part.end[i], part.unit)}`;
   if (look.kind === "send" && peer !== undefined) return `message to rank ${peer}, sent by rank ${rank}`;
   if (look.kind === "recv" && peer !== undefined) return `message from rank ${peer}, for rank ${rank}`;
   const word = look.word === look.kind ? "" : ` (${look.word})`;
@@ -87,8 +89,8 @@ export function eventTitle(part, i) {
 /** The facts of an event as [name, text]. */
 export function eventFacts(part, i) {
   const rows = [
-    ["time", spanText(part.start[i], part.end[i])],
-    ["takes", timeText(part.end[i] - part.start[i])],
+    ["time", spanText(part.start[i], part.end[i], part.unit)],
+    ["takes", timeText(part.end[i] - part.start[i], part.unit)],
   ];
   for (const [key, value] of factsOf(part, i)) {
     if (key === "cause" || (key === "name" && part.isWait(i))) continue;
@@ -142,7 +144,7 @@ export function rankAt(part, row, time, causes) {
   const input = first(kindIs("input"));
   if (input !== undefined) return { ...eventWords(part, input, causes), title: `${rank} reads its input` };
   const [does, why] = outside(spanOf(part, row), time);
-  return { title: `${rank} ${does}`, facts: [["time", timeText(time)]], why, event: -1 };
+  return { title: `${rank} ${does}`, facts: [["time", timeText(time, part.unit)]], why, event: -1 };
 }
 
 /** What a rank does while no event goes on, and the sentence to it. span: see `spanOf`. */

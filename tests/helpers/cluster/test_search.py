@@ -100,7 +100,7 @@ def test_wide_covers_everything_there_is():
 def test_the_best_of_a_wide_search_is_what_llama_3_ran():
     """405B on 16,384 H100s (arXiv 2407.21783, table 4): TP 8, PP 16, DP 128."""
     row = llama3()[1]
-    same = {field: getattr(row.layout, field) for field in TODAY}
+    same = {field: getattr(row.layout, field) for field in (*TODAY, "context")}
     found = search(row.model, preset("H100"), 16384, 2048, 8192, wide=True, cp=1, **same)
     assert found[0].layout == row.layout
 

@@ -211,3 +211,14 @@ def test_a_tool_that_speaks_another_encoding_stops_nobody(code, tmp_path, monkey
     (tmp_path / "probe.py").write_text(says, encoding="utf-8")
     monkeypatch.setattr(facts, "PROBE", tmp_path / "probe.py")
     assert facts.ask_torch()[0].problem == "broken"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has another MPI")
+def test_an_mpirun_is_found_in_an_environment_that_nobody_activated(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+    assert facts.mpirun() is None
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "mpirun").write_text("#!/bin/sh\necho 'mpirun (Open MPI) 5'\n")
+    (tmp_path / "bin" / "mpirun").chmod(0o755)
+    assert facts.mpirun() == "mpirun (Open MPI) 5"

@@ -29,6 +29,14 @@ def test_every_event_comes_through_with_all_its_facts(trace, unpacked):
     assert in_any_order(rows) == in_any_order(as_rows(trace))
 
 
+def test_a_time_that_is_no_second_keeps_its_unit():
+    events = [Event(0, "F", 0, 1)]
+    (steps,), (seconds,) = (
+        packed(Trace(events, meta))[0]["parts"] for meta in ({"unit": "steps"}, {})
+    )
+    assert steps["unit"] == "steps" and "unit" not in seconds  # what was saved before has none
+
+
 def test_each_type_of_fact_comes_through(unpacked):
     infos = [
         {"bytes": 5_000_000_000, "share": 0.5, "group": [0, 2], "deep": {"a": 1}, "mixed": 1},

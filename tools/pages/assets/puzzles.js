@@ -17,7 +17,8 @@ async function begin() {
   const puzzles = await (await fetch("puzzles.json")).json();
   const list = make("div", { className: "tabs" });
   const goal = make("p", { className: "goal" });
-  const editor = make("textarea", { spellcheck: false, rows: 24, ariaLabel: "your step" });
+  const editor = make("textarea", { spellcheck: false, rows: 24, wrap: "off", ariaLabel: "your step" });
+  const numbers = make("pre", { className: "lines", ariaHidden: "true" });
   const run = make("button", { textContent: "Run it", className: "go" });
   const again = make("button", { textContent: "Start again" });
   const said = make("pre", { className: "said" });
@@ -26,7 +27,15 @@ async function begin() {
   const heard = {}; // by a puzzle's name: what its last run said, and its timeline
   let now = puzzles[0];
 
-  const keep = () => kept.put(TEXTS, now.name, editor.value);
+  const scroll = () => { numbers.scrollTop = editor.scrollTop; };
+  const count = () => { // what is wrong names its line
+    numbers.textContent = editor.value.split("\n").map((_, n) => n + 1).join("\n");
+    scroll();
+  };
+  const keep = () => {
+    count();
+    kept.put(TEXTS, now.name, editor.value);
+  };
   const write = (text) => { // as if it were typed: the keys that undo bring the old text back
     editor.select();
     if (!document.execCommand("insertText", false, text)) editor.value = text;
@@ -48,6 +57,7 @@ async function begin() {
   const open = (one) => {
     now = one;
     editor.value = kept.read(TEXTS)[one.name] ?? one.text;
+    count();
     goal.textContent = `${one.ranks} rank${one.ranks > 1 ? "s" : ""}, ${one.layers} layers, ${one.samples} samples: `
       + `at most ${one.steps} steps, and ${one.memory.toLocaleString("en-US")} elements of memory on any rank. `
       + "Less memory in the same time is a star.";
@@ -65,6 +75,7 @@ async function begin() {
     list.append(tab);
   }
   editor.addEventListener("input", keep);
+  editor.addEventListener("scroll", scroll);
   editor.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run.click();
     if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
@@ -103,7 +114,8 @@ async function begin() {
     hear(one, { words, bad, answer: bad ? null : answer });
     mark();
   });
-  place.replaceChildren(list, goal, editor, make("p", {}, run, " ", again, " Ctrl+Enter runs it, too."), said, picture);
+  const code = make("div", { className: "code" }, numbers, editor);
+  place.replaceChildren(list, goal, code, make("p", {}, run, " ", again, " Ctrl+Enter runs it, too."), said, picture);
   open(now);
   mark();
   addEventListener("storage", mark);

@@ -1,0 +1,123 @@
+"""Scores: in the verdict, in the class's tables, and on a board."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from helpers.grade import __main__ as program
+from helpers.grade.board import Entry, boards_of, in_html, in_text, ranked
+from helpers.grade.many import Graded, Grades, grade_all, json_of
+from helpers.grade.people import assign, read_roster
+from helpers.grade.roster import class_csv, moodle_csv
+from helpers.grade.submitted import submissions
+from helpers.grade.tables import csv_of
+from helpers.grade.verdict import Score, Verdict
+
+SCORED = """
+
+def explain(case, seen):
+    return None if seen > case else "it isn't above the case: nothing was added"
+
+
+def passed(cases, seen):
+    from helpers.grade.verdict import Score
+
+    over = seen[0] - cases[0]
+    return Score(f"score: {over} over", over, "over", best="BEST")
+"""
+ADDS = "def add_one(number):\n    return number + {}\n"
+ROSTER = "name,id\nAda,ada\nBob,bob\nEve,eve\nZoë,zoe\n"
+
+
+@pytest.fixture
+def graded(small, tmp_path):
+    """Grade a class whose bodies add so much; of two attempts by ada the second adds more."""
+
+    def run(best: str = "highest") -> Grades:
+        truth = "def cases(seed):\n    return [seed, seed + 7]\n" + SCORED.replace("BEST", best)
+        small.write("tasks/truth/t_1.py", truth)
+        adds = {"ada-1": 2, "ada-2": 30, "bob": 4, "eve": 0, "twin": 30}
+        for name, by in adds.items():
+            path = tmp_path / "class" / name / "lab" / "work.py"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(ADDS.format(by))
+        (tmp_path / "class" / "zoe").mkdir(exist_ok=True)
+        return grade_all(submissions(tmp_path / "class"), ["T-1"], 2, 7, folder=small.tasks)
+
+    return run
+
+
+def test_a_score_is_in_the_verdict_the_tables_and_the_board(graded, tmp_path):
+    grades = graded()
+    found = {one.name: one.verdicts["T-1"] for one in grades.graded}
+    assert found["ada-2"].score == Score("score: 30 over", 30, "over")
+    assert found["ada-2"].reason == "score: 30 over" and found["eve"].score is None
+    head, *rows = csv.reader(io.StringIO(csv_of(grades)))
+    assert head == ["submission", "points", "of", "T-1", "T-1 score (over)", "limits"]
+    assert {row[0]: row[3:5] for row in rows} == {
+        "ada-1": ["4", "2"], "ada-2": ["4", "30"], "bob": ["4", "4"], "eve": ["0", ""],
+        "twin": ["4", "30"], "zoe": ["0", ""],
+    }  # fmt: skip
+    facts = json.loads(json_of(grades))
+    assert [s["verdicts"][0]["score"] for s in facts["submissions"]][2:4] == [
+        {"number": 4, "unit": "over", "best": "highest"}, None,
+    ]  # fmt: skip
+
+    roster = tmp_path / "roster.csv"
+    roster.write_text(ROSTER, encoding="utf-8")
+    people = read_roster(roster)
+    rows = list(csv.DictReader(io.StringIO(class_csv(facts, people, assign(facts, people)))))
+    assert [(row["name"], row["T-1"], row["T-1 score (over)"]) for row in rows] == [
+        ("Ada", "4", "30"), ("Bob", "4", "4"), ("Eve", "0", ""), ("Zoë", "", ""), ("", "4", "30"),
+    ]  # fmt: skip
+    assert rows[0]["submission"] == "ada-2"  # of equal points the better score
+    assert "T-1: 4 of 4 (score: 4 over)" in moodle_csv(people, "T-1")
+
+    (title, table), *more = boards_of(grades).items()
+    assert title == "T-1, add one" and more == []
+    assert table == [
+        ["place", "name", "over"],
+        ["1", "ada-2", "30"], ["1", "twin", "30"], ["3", "bob", "4"], ["4", "ada-1", "2"],
+        ["", "eve", "it isn't above the case: nothing was added"],
+    ]  # fmt: skip
+
+
+def test_where_the_lowest_is_best(graded, tmp_path):
+    grades = graded("lowest")
+    (table,) = boards_of(grades).values()
+    assert [row[1] for row in table[1:]] == ["ada-1", "bob", "ada-2", "twin", "eve"]
+    facts = json.loads(json_of(grades))
+    (tmp_path / "roster.csv").write_text(ROSTER, encoding="utf-8")
+    people = read_roster(tmp_path / "roster.csv")
+    assign(facts, people)
+    assert people[0].counted["name"] == "ada-1"
+
+
+def test_a_class_without_scores_has_no_board(task):
+    grades = Grades([task], [Graded("ada", {"T-1": Verdict(task, "pass")})], {"T-1": 1})
+    assert boards_of(grades) == {} and "score" not in csv_of(grades)
+
+
+def test_the_program_writes_the_board_and_shows_it(small, tmp_path, monkeypatch, capsys, task):
+    (tmp_path / "class" / "ada").mkdir(parents=True)
+    verdict = Verdict(task, "pass", score=Score("", 1_835_008, "elements", best="lowest"))
+    grades = Grades([task], [Graded("<b>ada", {"T-1": verdict})], {"T-1": 1})
+    monkeypatch.setattr(program, "grade_all", lambda *_, **__: grades)
+    arguments = ["DP-1", "--all", str(tmp_path / "class"), "--out", str(tmp_path)]
+    assert program.main(arguments) == 0
+    said = capsys.readouterr().out
+    assert "T-1, add one\nplace  name    elements\n1      <b>ada  1,835,008\n" in said
+    page = (tmp_path / "board.html").read_text(encoding="utf-8")
+    assert "<td>1,835,008</td>" in page and "&lt;b&gt;ada" in page and "<b>" not in page
+
+
+def test_names_and_reasons_fit_a_row_and_ties_share_a_place():
+    entries = [Entry(name, (1.0,), ("x",)) for name in ("b", "a" * 80)]
+    entries += [Entry("c\n", (0,), ("y",)), Entry("late", reason="no\x1b[2J file" * 200)]
+    board = ranked(("score",), entries)
+    assert [row[0] for row in board] == ["place", "1", "2", "2", ""]
+    assert board[1][1] == "c" and len(board[2][1]) <= 60 and len(board[4][2]) <= 1_000
+    assert "\x1b" not in in_text(board) and in_html({"T": board}).count("<tr>") == 5
+    assert in_html({"T": board}).count('<td colspan="1" class="reason">no?[2J file') == 1
