@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-all demo notebooks figures site slides bench stress elsewhere student upgrade tasks handin progress clean
+.PHONY: help setup lab test test-all demo notebooks claims figures site slides bench stress elsewhere student upgrade tasks handin progress clean
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -24,6 +24,7 @@ help:
 	@echo "make test-all   the same, and what takes longer: lessons executed, browser, random cases"
 	@echo "make demo       train the small model on one device, then on three ranks, and compare"
 	@echo "make notebooks  write the notebooks whose source has changed, and execute them if need be"
+	@echo "make claims     what the lessons claim, with the numbers of the last build"
 	@echo "make figures    draw imgs/ again, from the schedules themselves"
 	@echo "make site       write the lab as static pages to build/site"
 	@echo "make slides     slides of three lessons, from the lessons themselves, in build/slides"
@@ -55,6 +56,9 @@ demo: setup
 
 notebooks: setup
 	@$(VENV) tools/notebooks.py
+
+claims: setup
+	@$(VENV) tools/claims.py
 
 figures: setup
 	@$(VENV) tools/figures.py

@@ -9,8 +9,8 @@ from math import log10
 
 from helpers.cost import EXERCISE, flops, forward_peak, read_config
 from helpers.draw import curves
-from helpers.draw.text import bytes_text
 from helpers.plain_errors import plain_errors
+from helpers.words import bytes_text
 
 
 def model_training_cost_analysis(path):

@@ -12,26 +12,30 @@ from html import escape
 from pathlib import Path
 
 from helpers.draw import Picture, curves
+from helpers.draw.style import painted
 from helpers.trace import Event, Trace
 
 WIDTH = 10  # of a bar: with its name and its loss it fits into 40 columns
 STEP = re.compile(r"rank \d+  step (\d+)  loss ")  # `say_as_rank` of helpers.ranks.script
 ABOUT = "[ranks] "  # what connects them: the same in every phase
 
-STYLE = """
-.demo { max-width: 900px; margin: 0 auto; color: #1b1f24; font: 16px/1.55 "Helvetica Neue",
-  "Segoe UI", Arial, "Liberation Sans", "DejaVu Sans", sans-serif; }
+STYLE = painted("""
+.demo { max-width: 900px; margin: 0 auto; color: var(--palette-light-text);
+  font: 16px/1.55 "Helvetica Neue", "Segoe UI", Arial, "Liberation Sans", "DejaVu Sans",
+  sans-serif; }
 .demo h1 { font-size: 26px; line-height: 1.25; } .demo h2 { margin: 36px 0 8px; font-size: 19px; }
 .demo img { max-width: 100%; }
-.demo pre { overflow-x: auto; padding: 10px 14px; background: #f1f3f5; border-radius: 8px;
-  font: 13px/1.5 ui-monospace, Consolas, "DejaVu Sans Mono", monospace; }
-.demo blockquote { margin: 4px 0 20px; padding-left: 14px; border-left: 3px solid #0072b2; }
-.demo small { color: #59616b; font-size: 13px; }
+.demo pre { overflow-x: auto; padding: 10px 14px; background: var(--palette-light-band);
+  border-radius: 8px; font: 13px/1.5 ui-monospace, Consolas, "DejaVu Sans Mono", monospace; }
+.demo blockquote { margin: 4px 0 20px; padding-left: 14px;
+  border-left: 3px solid var(--palette-blue); }
+.demo small { color: var(--palette-light-muted); font-size: 13px; }
 @media (prefers-color-scheme: dark) {
-  .demo { color: #e6e9ed; } .demo pre { background: #22272e; } .demo small { color: #a0a8b2; }
-  .demo blockquote { border-color: #56b4e9; }
+  .demo { color: var(--palette-dark-text); } .demo pre { background: var(--palette-dark-band); }
+  .demo small { color: var(--palette-dark-muted); }
+  .demo blockquote { border-color: var(--palette-sky); }
 }
-"""
+""")
 
 
 @dataclass(frozen=True)

@@ -96,11 +96,15 @@ def first_line(node: FUNCTIONS | ast.ClassDef) -> int:
 
 def install() -> None:
     """Let references take the place of skipped tasks here: loaded, to be loaded, and running."""
+    from helpers.private import is_loading  # here: `at_start` loads this file without `helpers`
+
     watch_imports()
+    sys.modules["helpers"].code_in_place_of = code_in_place_of
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None)
-        loading = getattr(getattr(module, "__spec__", None), "_initializing", False)
-        if path and name != "__main__" and not loading and (functions := replacements(path)):
+        if not path or name == "__main__" or is_loading(module):
+            continue
+        if functions := replacements(path):
             _replace_in(module, functions)
     main = sys.modules.get("__main__")
     script = getattr(main, "__file__", None)
@@ -213,6 +217,11 @@ def code_of(path: str | Path) -> types.CodeType:
     except SyntaxError:
         pass  # compiling it says where
     return compile(text, str(path), "exec", dont_inherit=True)
+
+
+def code_in_place_of(script: str | Path) -> types.CodeType | None:
+    """Return a script's code with the references in it; None if no task of it is skipped."""
+    return code_of(script) if replacements(script) else None
 
 
 def main() -> None:

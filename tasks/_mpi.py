@@ -104,3 +104,13 @@ class Comm:
         for message in messages:
             message.wait()
         return [found[rank].numpy() for rank in self.members]
+
+
+def stopped(sentence):
+    """A hang in the words of collectives."""
+    if " (irecv)" in sentence or " (isend)" in sentence:  # of Comm.exchange
+        return (
+            "a rank waits in a collective that another one never calls: every rank of the group "
+            f"must call it, all in the same order ({sentence})"
+        )
+    return None

@@ -7,6 +7,42 @@ from helpers.ranks import Place
 from simplellm.slicing import whole_name
 from tasks._sent import noting_what_leaves
 
+STEPS, LAYOUTS = 3, ((2, 2), (4, 1), (1, 4))
+TOLERANCE = 1e-7  # float64; only the order of additions differs
+
+
+def cases(seed, *more):
+    """Each layout with a seed of its own. more: flags."""
+    draw = torch.Generator().manual_seed(seed)
+    found = []
+    for dp, pp in LAYOUTS:
+        number = int(torch.randint(1000, (), generator=draw))
+        # Three batches hold more than one story, so that the parts of the text differ.
+        flags = ["--dmodel", "16", "--heads", "2", "--layers", "4", "--seq-l", "32"]
+        flags += ["--steps", str(STEPS), "--optimizer", "sgd", "--lr", "0.5"]
+        flags += ["--batch-size", "4", "--micro-batches", "2"]
+        flags += ["--stages", str(pp), "--seed", str(number), *more]
+        found.append({"dp": dp, "pp": pp, "flags": flags})
+    return found
+
+
+def name(case):
+    return f"{case['dp']} x {case['pp']}"
+
+
+def explain(case, seen):
+    """Say which rank has sent less than a stage of a grid must; None if none."""
+    for rank, one in enumerate(seen):
+        if less := one["too little went to"]:
+            alone = "each rank trains the whole model by itself, and nothing leaves it: "
+            several = sum(case[axis] > 1 for axis in ("dp", "pp"))
+            return (
+                f"{alone * (len(less) == several)}too little left rank {rank} for "
+                f"{' and '.join(less)}: along the row go the outputs of a stage and their "
+                "gradients, down the column the gradients of its weights"
+            )
+    return None
+
 
 def trained(module, case, whole=lambda weight: weight):
     """What a rank has after the steps, where too little went, and the third result of `train`.

@@ -1,5 +1,7 @@
 """CP-1: merge what queries have found in two blocks of keys."""
 
+import torch
+
 from helpers.grade import Task
 
 TASK = Task(
@@ -21,14 +23,63 @@ TASK = Task(
 )
 
 
-def run(module, case):
-    """What the work merges, and its two arguments afterwards.
-
-    case: two partial results, each (o, m, l).
-    """
+def observe(module, case):
+    """What the work merges, and its two arguments afterwards."""
     given = [module.Partial(*(tensor.clone() for tensor in one)) for one in case["two"]]
     found = module.merge(*given)
     if not isinstance(found, tuple) or len(found) != 3:
-        return {"no Partial": type(found).__name__}
+        return f"merge() must return a Partial, and returns {type(found).__name__}"
     named = dict(zip("oml", found, strict=True))
     return {**named, "the arguments": [list(one) for one in given]}
+
+
+def cases(seed):
+    """Two partial results, (o, m, l) each: ordinary scores; scores around 1000, where exp
+    overflows; queries that see no key."""
+    values = torch.Generator().manual_seed(seed)
+    rows, width = 5 + seed % 3, 2 + seed % 4
+
+    def partial(around, unseen=()):
+        m = around + 6 * torch.randn(2, rows, 1, generator=values, dtype=torch.float64)
+        l = 1 + torch.rand(2, rows, 1, generator=values, dtype=torch.float64)  # noqa: E741
+        o = torch.randn(2, rows, width, generator=values, dtype=torch.float64)
+        for row in unseen:
+            m[:, row], l[:, row], o[:, row] = -torch.inf, 0.0, 0.0
+        return o, m, l
+
+    return [
+        {"name": "", "two": [partial(0), partial(0)]},
+        {"name": "scores around 1000", "two": [partial(1000), partial(0)]},
+        {"name": "queries that saw no key", "two": [partial(0, (0, 2)), partial(0, (0, 3))]},
+    ]
+
+
+def name(case):
+    return case["name"]
+
+
+SUM_O, SUM_L = "a * one.o + b * other.o", "a * one.l + b * other.l"
+FACTORS = "(one.m - shift(m)).exp(), (other.m - shift(m)).exp()"
+MUTANTS = {
+    "o is added up as it is: each was summed with an m of its own, so scale both to the common m": {
+        SUM_O: "one.o + other.o"
+    },
+    "l is added up as it is: each was summed with an m of its own, so scale both to the common m": {
+        SUM_L: "one.l + other.l"
+    },
+    "nothing is scaled: each sum was taken with an m of its own": {
+        SUM_O: "one.o + other.o",
+        SUM_L: "one.l + other.l",
+    },
+    "the factors are the wrong way round: a sum taken with m1 is multiplied by exp(m1 - m)": {
+        FACTORS: "(shift(m) - one.m).exp(), (shift(m) - other.m).exp()"
+    },
+    "m is that of the first block, and it must be the larger of the two, or exp overflows": {
+        "torch.maximum(one.m, other.m)": "one.m"
+    },
+    "m is the smaller of the two, so exp overflows: take the larger": {
+        "torch.maximum": "torch.minimum"
+    },
+    "a query that has seen no key in either block becomes not-a-number: -inf minus -inf; use "
+    "shift(m)": {FACTORS: "(one.m - m).exp(), (other.m - m).exp()"},
+}

@@ -1,6 +1,11 @@
 """CP-2: the forward pass of ring attention."""
 
+import random
+
+import torch
+
 from helpers.grade import Task
+from helpers.trace import Recorder
 
 TASK = Task(
     id="CP-2",
@@ -24,31 +29,84 @@ TASK = Task(
 )
 
 
-def run(module, case):
-    """On every rank: whose keys were computed with which mask, in what order, and what came back.
+def observe(module, case):
+    """On every rank: the messages, whose keys were computed with which mask, in what order, and
+    what came back.
 
     case: for each rank a number that its q, k and v are filled with. Blocks are not computed here:
     each becomes a list of what it was made of, and two merged ones are one list.
     """
-    import torch
-
-    from helpers.trace import Recorder
-
-    seen, ring = [], module.Ring(recorder=Recorder(0, enabled=False))
+    steps, ring = [], module.Ring(recorder=Recorder(0, enabled=False))
     send = ring.pass_on
 
     def pass_on(*tensors):
-        seen.append(f"pass on {len(tensors)}")
+        steps.append(f"pass on {len(tensors)}")
         arrived = send(*tensors)
-        return lambda: (seen.append("wait"), arrived())[1]
+        return lambda: (steps.append("wait"), arrived())[1]
 
     def block(q, k, v, mask):
-        seen.append("block")
+        steps.append("block")
         return [[int(t.flatten()[0]) for t in (q, k, v)] + [mask]]
 
     ring.pass_on, module.block = pass_on, block
     module.merge = lambda one, other: one + other
     module.finish = lambda found: {"finished": sorted(found)}
-    q, k, v = (torch.full((1, 2, 3, 4), float(n)) for n in case["numbers"][ring.rank])
+    q, k, v = (torch.full((1, 2, 3, 4), float(n)) for n in case[ring.rank])
     result = module.ring_forward(q, k, v, lambda source: f"mask of {source}", ring)
-    return {"steps": seen, "result": result, "k afterwards": int(k.flatten()[0])}
+    return {
+        "messages started": sum(step.startswith("pass on") for step in steps),
+        "messages waited for": steps.count("wait"),
+        "blocks computed": steps.count("block"),
+        "the order": steps,
+        "the result": result,
+        "k afterwards": int(k.flatten()[0]),
+    }
+
+
+def cases(seed):
+    """A number for each rank's queries, keys and values; no two are equal."""
+    numbers = random.Random(seed).sample(range(10, 99), 3 * TASK.ranks)
+    return [[numbers[3 * rank : 3 * rank + 3] for rank in range(TASK.ranks)]]
+
+
+START, WAIT = "arrived = ring.pass_on(k, v)", "k, v = arrived()"
+STEPS = """
+found = None
+for step in range({blocks}):
+    if step < {messages}:
+        arrived = ring.pass_on(k, v)
+    part = block(q, k, v, mask_of((ring.rank - step) % ring.size))
+    found = part if found is None else merge(found, part)
+    if step < {messages}:
+        k, v = arrived()
+return finish(found)
+"""
+MUTANTS = {
+    "the mask is always that of the rank's own keys: in step t it has the keys of rank r - t": {
+        "(ring.rank - step) % ring.size": "ring.rank"
+    },
+    "the masks go around the wrong way: what the rank before had, this rank has next, so in step t "
+    "these are the keys of rank r - t": {"ring.rank - step": "ring.rank + step"},
+    "nothing travels: each rank has only seen its own keys": (
+        "return finish(block(q, k, v, mask_of(ring.rank)))"
+    ),
+    "the last block is missing: there are as many blocks as ranks": STEPS.format(
+        blocks="ring.size - 1", messages="ring.size - 2"
+    ),
+    "the last message arrives, and nobody computes with its keys: there are as many blocks as "
+    "ranks": {"range(ring.size)": "range(ring.size - 1)"},
+    "one message too many: after the last block, the keys would only come back home": STEPS.format(
+        blocks="ring.size", messages="ring.size"
+    ),
+    "the message starts after the block is computed: start it before, so that both go on at once": {
+        START: "pass",
+        WAIT: "k, v = ring.pass_on(k, v)()",
+    },
+    "each rank waits for the next keys before it has computed with its own, so nothing goes on at "
+    "once": {START: f"{START}()", WAIT: "k, v = arrived"},
+    "the keys that arrive are never taken: wait for them, k, v = arrived()": {WAIT: "pass"},
+    "only the last block is left: merge each with what was found before": {
+        "part if found is None else merge(found, part)": "part"
+    },
+    "the result isn't divided by the sum yet: return finish(…)": {"finish(found)": "found"},
+}

@@ -21,14 +21,53 @@ TASK = Task(
 )
 
 
-def run(module, case):
-    """The positions of every rank, as lists; or that the length was refused.
-
-    case: length and ranks.
-    """
+def observe(module, case):
+    """The positions of every rank, as lists; or that the length was refused."""
     length, ranks = case
     try:
         found = [module.zigzag(length, ranks, rank) for rank in range(ranks)]
     except ValueError:
         return {"positions": "refused"}
     return {"positions": [getattr(one, "tolist", lambda one=one: one)() for one in found]}
+
+
+def cases(seed):
+    """(length, ranks); the last length can't be cut into equal chunks."""
+    each = 2 + seed % 4
+    return [(2 * ranks * each, ranks) for ranks in (2, 4, 3, 1)] + [(20, 4)]
+
+
+def name(case):
+    return f"{case[0]} positions, {case[1]} ranks"
+
+
+SECOND, OFF = "2 * ranks - 1 - rank", "the second chunk is off by one: count from 0, so the last "
+OFF += "chunk is 2 * ranks - 1"
+MUTANTS = {
+    "each rank has one contiguous part, and the last rank has the most to do": (
+        "return contiguous(length, ranks, rank)"
+    ),
+    "every rank has each ranks-th position: that is a stripe, which is balanced too, but each "
+    "block of keys is half visible to all queries; cut chunks": (
+        "return torch.arange(rank, length, ranks)"
+    ),
+    "the second chunk must be the mirror image of the first: the ranks with later chunks have more "
+    "to do": {SECOND: "rank + ranks"},
+    OFF: {SECOND: "-rank"},
+    "the earlier chunk comes first": {
+        f"chunks[rank], chunks[{SECOND}]": f"chunks[{SECOND}], chunks[rank]"
+    },
+    "the second chunk runs backwards: positions inside a chunk go up": {
+        f"chunks[{SECOND}]": f"chunks[{SECOND}].flip(0)"
+    },
+}
+
+
+def stopped(sentence):
+    if "IndexError" in sentence:
+        return f"{OFF}: {sentence}"
+
+
+def explain(case, seen):
+    if case[0] % (2 * case[1]) and seen["positions"] != "refused":
+        return "these chunks can't be equal: let equal_chunks cut 2 * ranks of them, and refuse it"

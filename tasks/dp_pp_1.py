@@ -1,7 +1,16 @@
 """DP-PP-1: average the gradients of each stage over its copies in all pipelines."""
 
-from helpers.grade import Task
+from functools import cache
 
+import torch
+import torch.distributed as dist
+
+from helpers.grade import Task
+from helpers.grid import Grid, make_groups
+from tasks import _averaging
+
+# Two pipelines of two stages, then four of one: a 2 that is written into the code shows.
+LAYOUTS = ((2, 2), (4, 1))
 TASK = Task(
     id="DP-PP-1",
     title="average the gradients within each stage",
@@ -23,24 +32,87 @@ TASK = Task(
 )
 
 
-def run(module, case):
+def observe(module, case):
     """On every rank: call the work on this rank's stage; what stands in its parameters afterwards.
 
     case: (pipelines, stages of each), and for each rank {name: (weight, gradient)}.
     """
-    import torch
-    import torch.distributed as dist
-
-    from helpers.grid import Grid, make_groups
-
-    (dp, pp), ranks = case
+    layout, ranks = case
     stage = torch.nn.Module()
     for name, (weight, gradient) in ranks[dist.get_rank()].items():
         parameter = torch.nn.Parameter(weight.clone())
         parameter.grad = gradient.clone()
         stage.register_parameter(name, parameter)
-    module.average_gradients(stage, make_groups(Grid(dp=dp, pp=pp)).dp)
-    return {
-        "weight": {name: p.detach() for name, p in stage.named_parameters()},
-        "gradient": {name: p.grad for name, p in stage.named_parameters()},
-    }
+    module.average_gradients(stage, columns()[layout])
+    return _averaging.held(stage)
+
+
+@cache
+def columns():
+    """All groups, made before any work runs: a rank that leaves early meets no new_group."""
+    return {(dp, pp): make_groups(Grid(dp=dp, pp=pp)).dp for dp, pp in LAYOUTS}
+
+
+def cases(seed):
+    """For each layout and dtype, for each rank: name -> (weight, gradient).
+
+    All stages have the same shapes, so that an average over the wrong ranks gives wrong numbers,
+    and not a crash. In training the weights of copies are alike; here a change must show.
+    """
+    draw = torch.Generator().manual_seed(seed)
+    a, b, c = torch.randint(2, 9, (3,), generator=draw).tolist()
+    shapes = {"weight": (a, b), "scale": (), "bias": (b,), "head": (b, 2, c)}
+
+    def of_a_rank(dtype):
+        return {
+            name: tuple(_averaging.some(shape, dtype, draw) for _ in range(2))
+            for name, shape in shapes.items()
+        }
+
+    dtypes = (torch.float32, torch.float64)
+    return [(at, [of_a_rank(d) for _ in range(TASK.ranks)]) for at in LAYOUTS for d in dtypes]
+
+
+def name(case):
+    (dp, pp), _ = case
+    return f"{dp} pipelines of {pp} stage{'s' * (pp > 1)}"
+
+
+REDUCE, DIVIDE = "dist.all_reduce(flat, group=group)", "flat /= dist.get_world_size(group)"
+COPY, WORLD = "gradient.copy_(part.view_as(gradient))", "dist.get_world_size()"
+MIXED = "all 4 ranks, and mixes gradients of different stages: give all_reduce group=group"
+MUTANTS = {
+    "the gradients are the sum over the ranks of the group: divide by dist.get_world_size(group) "
+    "after the all_reduce": {DIVIDE: "pass"},
+    "every rank still has its own gradients: the mean was never written back into p.grad "
+    "(assigning to a loop variable changes no tensor; use copy_, or divide in place)": {
+        COPY: "gradient = part"
+    },
+    "every rank has its own gradients divided: nothing was communicated, the all_reduce is "
+    "missing": {REDUCE: "pass"},
+    f"the average goes over {MIXED}": {
+        REDUCE: "dist.all_reduce(flat)",
+        DIVIDE: f"flat /= {WORLD}",
+    },
+    f"the sum goes over {MIXED}": {REDUCE: "dist.all_reduce(flat)"},
+    "the sum goes over all 4 ranks, and is not divided: give all_reduce group=group, and divide by "
+    "dist.get_world_size(group)": {REDUCE: "dist.all_reduce(flat)", DIVIDE: "pass"},
+    "the sum over the group is divided by 4: divide once, by dist.get_world_size(group), not by "
+    f"{WORLD}": {DIVIDE: f"flat /= {WORLD}"},
+    "the sum over the group is divided by 2, as with the lesson's two pipelines: ask "
+    "dist.get_world_size(group)": {DIVIDE: "flat /= 2"},
+    "the gradients are divided twice: divide once, by dist.get_world_size(group)": {
+        DIVIDE: f"{DIVIDE} ** 2"
+    },
+    "only the first rank of the group has the mean: each of the ranks that hold a stage needs it, "
+    "in every pipeline, so take all_reduce on all of them": {
+        COPY: f"dist.get_rank(group) or {COPY}"
+    },
+    "the weights have changed: this function averages gradients, so it must write to p.grad and "
+    "leave the parameter p itself alone": {"p.grad for p": "p.data for p"},
+    "only the first parameter was averaged, the others were left as they were: look for a return "
+    "or a break inside the loop": {COPY: f"{COPY}\nbreak"},
+    "float64 comes back with float32's accuracy: keep the dtype of p.grad": {
+        "gradient.flatten() for": "gradient.flatten().float() for"
+    },
+}

@@ -1,6 +1,7 @@
 """DP-PP-2: the trainer of a grid of any shape."""
 
 from helpers.grade import Task
+from tasks import _trained
 
 TASK = Task(
     id="DP-PP-2",
@@ -27,10 +28,44 @@ TASK = Task(
 )
 
 
-def run(module, case):
+def observe(module, case):
     """On every rank: what it has after a few steps, and what it didn't record."""
-    from tasks._trained import trained
-
-    seen, trace = trained(module, case)
+    seen, trace = _trained.trained(module, case)
     kinds = {event.kind for event in trace.events}
-    return seen | {"not in the trace": sorted({"F", "B", "all-reduce", "update"} - kinds)}
+    missing = sorted({"F", "B", "all-reduce", "update"} - kinds)
+    return seen | {"not in the trace": " and ".join(missing) or "nothing"}
+
+
+cases, name, explain = _trained.cases, _trained.name, _trained.explain
+TOLERANCE = _trained.TOLERANCE
+PART, AVERAGE = "tokenizer, here.dp, grid.dp,", "average_gradients(stage, groups.dp)"
+MUTANTS = {
+    "every pipeline reads the same stories, so the second one adds nothing: give make_stories the "
+    "number of the row, here.dp, and the number of rows": {PART: "tokenizer, 0, 1,"},
+    "every pipeline reads part 0 of the stories: the part is the number of the row, here.dp": {
+        PART: "tokenizer, 0, grid.dp,"
+    },
+    "the stories are divided among all ranks, so the last stage of a pipeline compares with "
+    "another text than its first stage reads: divide them among the rows, here.dp of grid.dp": {
+        PART: "tokenizer, place.rank, place.world_size,"
+    },
+    "the stories are divided among the stages: the part is here.dp of grid.dp, the row, not the "
+    "column": {PART: "tokenizer, here.pp, grid.pp,"},
+    "nobody averages: each pipeline trains a model of its own; call average_gradients(stage, "
+    "groups.dp) between the step of the pipeline and that of the optimizer": {AVERAGE: "pass"},
+    "the gradients are the sum over the pipelines: average_gradients must divide": {
+        AVERAGE: f"{AVERAGE}\nfor p in stage.parameters():\n    p.grad *= grid.dp"
+    },
+    "the gradients of earlier steps are still there: call optimizer.zero_grad() in every step": {
+        "optimizer.zero_grad()": "pass"
+    },
+    "the weights are those of the start: nobody calls optimizer.step()": {
+        "optimizer.step()": "pass"
+    },
+}
+
+
+MISFITS = {
+    "size": "the ranks of one row average with each other, and they hold different layers: the "
+    "average goes down the column, over groups.dp"
+}

@@ -1,6 +1,10 @@
 """EP-1: send tokens to their experts, and the results back."""
 
+import torch
+import torch.distributed as dist
+
 from helpers.grade import Task
+from tasks._sent import noting_what_leaves
 
 TASK = Task(
     id="EP-1",
@@ -30,26 +34,25 @@ TASK = Task(
 )
 
 
-def run(module, case):
+LOCAL, WIDTH = 2, 3  # experts on a rank, features
+
+
+class Expert(torch.nn.Module):
+    def __init__(self, weight):
+        super().__init__()
+        self.weight = torch.nn.Parameter(weight.clone())
+
+    def forward(self, x):
+        return x @ self.weight
+
+
+def observe(module, case):
     """On a rank: what comes back for its rows, the gradients of rows and of its experts, and
     whether all that leaves it goes to the group of the Dispatch, which holds the same ranks as the
     default one.
 
     case: the weight of each of all experts; for each rank rows, counts, and the gradient of y.
     """
-    import torch
-    import torch.distributed as dist
-
-    from tasks._sent import noting_what_leaves
-
-    class Expert(torch.nn.Module):
-        def __init__(self, weight):
-            super().__init__()
-            self.weight = torch.nn.Parameter(weight.clone())
-
-        def forward(self, x):
-            return x @ self.weight
-
     rank, ranks = dist.get_rank(), dist.get_world_size()
     own = case["weights"].chunk(ranks)[rank]
     experts = torch.nn.ModuleDict({str(n): Expert(weight) for n, weight in enumerate(own)})
@@ -65,3 +68,68 @@ def run(module, case):
         "the gradients of the experts": [expert.weight.grad for expert in experts.values()],
         "in its group": all(one["group"] == group.group_name for one in sent),
     }
+
+
+def cases(seed):
+    """Draw rows for every expert, and then a case in which one rank sends and gets nothing."""
+    draw = torch.Generator().manual_seed(seed)
+
+    def some(*shape):
+        return torch.randint(-9, 10, shape, generator=draw).double()
+
+    def case(counts):
+        sizes = [int(each.sum()) for each in counts]
+        return {
+            "weights": some(TASK.ranks * LOCAL, WIDTH, WIDTH),
+            "counts": list(counts),
+            "rows": [some(size, WIDTH) for size in sizes],
+            "grads": [some(size, WIDTH) for size in sizes],
+        }
+
+    counts = torch.randint(1, 5, (TASK.ranks, TASK.ranks * LOCAL), generator=draw)
+    few = counts.clone()
+    few[1] = 0  # rank 1 has no token …
+    few[:, -LOCAL:] = 0  # … and rank 2 no expert that anybody wants
+    return [case(counts), case(few)]
+
+
+def name(case):
+    return "a rank without tokens" if 0 in map(len, case["rows"]) else ""
+
+
+THERE = "AllToAll.apply(rows, give, take, self)"
+DONE, EXPERTS = (
+    "done[by_expert.argsort()]",
+    "run_experts(experts, arrived[by_expert], theirs.sum(0))",
+)
+HOME = f"AllToAll.apply({DONE}, take, give, self)"
+BACK = "ctx.link.send(gradient, ctx.take, ctx.give)"
+MUTANTS = {
+    "the rows are right, and an all-to-all goes to the default group, all ranks: give "
+    "group=self.group, or ranks of another group wait for ever": {
+        "counts, group=self.group": "counts"
+    },
+    "the rows went to the wrong expert: they arrive sorted by sender, and run_experts needs them "
+    "sorted by expert": {"arrived[by_expert]": "arrived", DONE: "done"},
+    "the results came home in the order of the experts: restore the order in which the rows "
+    "arrived before you send them back": {DONE: "done"},
+    "the results were put in order with the same permutation once more: its argsort undoes it": {
+        DONE: "done[by_expert]"
+    },
+    "no row left its rank: each rank ran its own experts on tokens that chose others": {
+        THERE: "rows",
+        EXPERTS: "[experts[str(n % 2)](x) for n, x in enumerate(rows.split(counts.tolist()))]",
+        HOME: "torch.cat(done)",
+    },
+    "y is right and nothing learns: the results come back past autograd, through AllToAll.apply "
+    "they would bring their gradients": {
+        THERE: "self.send(rows.detach(), give, take)",
+        HOME: f"self.send({DONE}.detach(), take, give)",
+    },
+    "y is right and the experts learn, but no gradient comes back to the rows: send them by "
+    "AllToAll.apply too": {THERE: "self.send(rows.detach(), give, take)"},
+    f"y is right, and each way back divides the gradient by {TASK.ranks}: a row that was sent once "
+    "has one gradient, so there is nothing to average": {
+        BACK: BACK.replace("gradient", f"gradient / {TASK.ranks}")
+    },
+}

@@ -1,5 +1,8 @@
 """EP-2: which gradient is averaged over which ranks."""
 
+import torch
+import torch.distributed as dist
+
 from helpers.grade import Task
 
 TASK = Task(
@@ -24,13 +27,18 @@ TASK = Task(
 )
 
 
-def run(module, case):
-    """On a rank: each gradient after the average. case: ep; the gradients of each rank, by name."""
-    import torch
-    import torch.distributed as dist
+EP = 2  # ranks that share the experts; the other two are their replicas
+REST = (
+    "layers.0.self_attn.o_proj.weight",
+    "layers.0.mlp.router.gate.weight",
+    "layers.0.mlp.shared.down_proj.weight",
+)
 
+
+def observe(module, case):
+    """On a rank: each gradient after the average. case: the gradients of each rank, by name."""
     net = torch.nn.Module()
-    for name, gradient in case["gradients"][dist.get_rank()].items():
+    for name, gradient in case[dist.get_rank()].items():
         module_of, *path, last = net, *name.split(".")
         for part in path:
             if part not in module_of._modules:
@@ -39,6 +47,52 @@ def run(module, case):
         p = torch.nn.Parameter(torch.zeros_like(gradient))
         p.grad = gradient.clone()
         module_of.register_parameter(last, p)
-    _, replicas = module.make_groups(case["ep"])
+    _, replicas = module.make_groups(EP)
     module.average_gradients(net, replicas)
     return {name: p.grad for name, p in net.named_parameters()}
+
+
+def cases(seed):
+    """Draw gradients on four ranks: two hold experts 0 and 1, and two hold 2 and 3."""
+    draw = torch.Generator().manual_seed(seed)
+    rows = int(torch.randint(2, 5, (), generator=draw))
+
+    def some(names):
+        return {n: torch.randint(-90, 90, (rows, 3), generator=draw).double() for n in names}
+
+    def experts(rank):
+        return [f"layers.0.mlp.experts.{2 * (rank % EP) + n}.up_proj.weight" for n in range(2)]
+
+    return [[some([*REST, *experts(rank)]) for rank in range(TASK.ranks)]]
+
+
+GROUP = "group=replicas if is_expert(name) else None"
+SUM, DIVIDE = f"dist.all_reduce(p.grad, {GROUP})", "p.grad /= dist.get_world_size()"
+MUTANTS = {
+    "an expert's gradient is added up over all ranks, and so mixed with the gradients of other "
+    "experts: only its replicas hold the same one": {GROUP: "group=None"},
+    "the replicas of an expert have different gradients: add them up over `replicas`, or the "
+    "copies drift apart, which no loss curve shows": {
+        SUM: "if not is_expert(name):\n    dist.all_reduce(p.grad)"
+    },
+    f"an expert's gradient is {EP} times too large: it was divided by its {TASK.ranks // EP} "
+    f"replicas, and it is the sum over {TASK.ranks} ranks. Adam hides such a factor from the loss "
+    "curve": {DIVIDE: f"p.grad /= dist.get_world_size({GROUP})"},
+    f"all gradients are sums, {TASK.ranks} times too large: divide by the number of ranks": {
+        DIVIDE: "pass"
+    },
+    "an expert's gradient isn't divided: it is the sum over all ranks' tokens": {
+        DIVIDE: f"if not is_expert(name):\n    {DIVIDE}"
+    },
+    "an expert's gradient is left as it was: it belongs to the mean over all ranks too": {
+        SUM: f"if is_expert(name):\n    continue\n{SUM}"
+    },
+    "router and attention are averaged over the replicas of the experts only: they are the same on "
+    "every rank, so add them up over all": {
+        SUM: "dist.all_reduce(p.grad, group=replicas)",
+        DIVIDE: "p.grad /= dist.get_world_size(None if is_expert(name) else replicas)",
+    },
+    "router and attention are left as they were: the ranks' copies drift apart": {
+        SUM: f"if not is_expert(name):\n    continue\n{SUM}"
+    },
+}

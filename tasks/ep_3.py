@@ -1,5 +1,7 @@
 """EP-3: two ways to keep the experts equally busy."""
 
+import torch
+
 from helpers.grade import Task
 
 TASK = Task(
@@ -23,14 +25,13 @@ TASK = Task(
 )
 
 
-def run(module, case):
-    """The loss, its gradient, and the bias after one change."""
-    import torch
+TOLERANCE = 1e-6  # a share of whole numbers is float32 unless somebody asks for more
 
+
+def observe(module, case):
+    """The loss, its gradient, and the bias after one change."""
     probabilities = case["probabilities"].clone().requires_grad_()
-    loss = module.balance_loss(probabilities, case["counts"].clone())
-    if not isinstance(loss, torch.Tensor):
-        loss = torch.tensor(loss)
+    loss = torch.as_tensor(module.balance_loss(probabilities, case["counts"].clone()))
     if loss.requires_grad and loss.dim() == 0:
         loss.backward()
     bias = case["bias"].clone()
@@ -40,3 +41,49 @@ def run(module, case):
         "the gradient of the probabilities": probabilities.grad,
         "the bias after adjust_bias": bias,
     }
+
+
+def cases(seed):
+    """Draw a batch of two choices a token, in which one expert has exactly the mean."""
+    draw = torch.Generator().manual_seed(seed)
+    mean = int(torch.randint(5, 12, (), generator=draw))
+    less, more = (int(torch.randint(1, 4, (), generator=draw)) for _ in range(2))
+    counts = torch.tensor([mean + less + more, mean - less, mean, mean - more])
+    scores = torch.randn(2 * mean, 4, generator=draw, dtype=torch.float64)
+    bias = torch.randn(4, generator=draw, dtype=torch.float64)
+    return [
+        {"probabilities": scores.softmax(-1), "counts": counts, "bias": bias, "rate": 0.01},
+    ]
+
+
+SHARE, MEAN = "share = counts / counts.sum()", "probabilities.mean(0)"
+MUTANTS = {
+    "the loss lacks its factor, the number of experts: with even experts it must be 1": {
+        "len(counts) * ": ""
+    },
+    "the loss uses the mean probability twice: one of the two factors is the share of the choices, "
+    "which were really made": {"share.to(probabilities.dtype)": MEAN},
+    "the loss counts the largest probability of each token in place of the choices given": {
+        SHARE: f"counts = probabilities.argmax(1).bincount(minlength=len(counts))\n{SHARE}"
+    },
+    "the loss carries no gradient, so it changes nothing: don't detach the probabilities": {
+        MEAN: "probabilities.detach().mean(0)"
+    },
+    "the shares add up to the choices of a token: divide by all choices, counts.sum(), and not by "
+    "the tokens": {SHARE: "share = counts / len(probabilities)"},
+    "the loss adds up the probabilities of all tokens where it needs their mean": {
+        MEAN: "probabilities.sum(0)"
+    },
+    "the bias moves the wrong way: an expert that had too much gets more": {
+        "counts.mean() - counts": "counts - counts.mean()"
+    },
+    "the bias moves by the difference in counts: only its sign counts, so that a crowded expert "
+    "isn't emptied at once": {"torch.sign": ""},
+    "the bias didn't change: write into it, in place": {"bias +=": "bias = bias +"},
+    "an expert that had exactly the mean moved too: it should stay": {
+        "torch.sign(counts.mean() - counts)": "torch.where(counts > counts.mean(), -1.0, 1.0)"
+    },
+    "the bias of all but the busiest expert goes up: compare with the mean, not with the largest": {
+        "counts.mean()": "counts.max()"
+    },
+}

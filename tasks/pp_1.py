@@ -1,6 +1,7 @@
 """PP-1: take a batch through a naive pipeline, and its gradient back."""
 
 from helpers.grade import Task
+from tasks import _stages
 
 TASK = Task(
     id="PP-1",
@@ -11,6 +12,7 @@ TASK = Task(
     points=15,
     minutes=30,
     ranks=4,  # the lessons use three: a 2 or a 3 that is written into the code shows
+    libraries=("torch.fx.experimental.symbolic_shapes",),  # hooks on saved tensors need it
     hints=(
         "A stage does four things in turn: get its input, compute, hand the result on, and later "
         "the same for gradients the other way round. Which rank has no neighbor before it, and "
@@ -29,14 +31,39 @@ TASK = Task(
 )
 
 
-def run(module, case):
+def observe(module, case):
     """On every rank: call the work on one stage, twice, and note what happens at the stage.
 
     case: the weights of all stages by name, vocab_size, and for each call (micro_batches, ids).
     """
-    from tasks import _stages
 
     def call(stage, ids, micro_batches, place, recorder):
         return module.forward_backward(stage, ids, place, recorder)
 
-    return _stages.run_calls(call, case)
+    seen = _stages.run_calls(call, case)
+    for one in seen.values():
+        del one["spans"]
+        one["passes"] = "".join(kind for kind, _ in one["_seen"]["order"])
+    return seen
+
+
+def cases(seed):
+    """Two calls; the second comes without zero_grad(): its gradients add to those of the first."""
+    return _stages.cases(seed, calls=((1, 3, 7), (1, 2, 5)))
+
+
+LOSS, BEGIN = "causalLLMLoss(y, ids, stage.config.vocab_size)", "if rank == 0:"
+MUTANTS = {
+    "the loss is divided by the number of ranks, and only one of them computes it: it is the "
+    "batch's mean as it is": {LOSS: f"{LOSS} / dist.get_world_size()"},
+    "a second call without zero_grad() throws away the gradients of the first: backward() adds to "
+    "p.grad by itself, and gradient accumulation needs that": {
+        BEGIN: f"stage.zero_grad()\n{BEGIN}"
+    },
+    "a stage sends back what came forward: send x.grad, not x": {
+        "dist.send(x.grad, ": "dist.send(x.detach(), "
+    },
+    "a stage sends on the gradient that it got itself: send back x.grad, which backward has left "
+    "at its input": {"dist.send(x.grad, ": "dist.send(x.grad if rank == last else gradient, "},
+}
+explain, stopped, stuck = _stages.explain, _stages.stopped, _stages.stuck

@@ -1,7 +1,9 @@
 """PP-3: 1F1B, one forward and one backward in turn."""
 
 from helpers.grade import Task
+from tasks import _stages
 
+BESIDE = 2  # micro-batches of which a message may still be on its way
 TASK = Task(
     id="PP-3",
     title="1F1B: one forward, one backward, in turn",
@@ -11,6 +13,7 @@ TASK = Task(
     points=25,
     minutes=30,
     ranks=4,  # the lessons use three: a 2 or a 3 that is written into the code shows
+    libraries=("torch.fx.experimental.symbolic_shapes",),  # hooks on saved tensors need it
     hints=(
         "Only the order is new. The last rank can go backward with a micro-batch as soon as it "
         "went forward with it. How many more must the rank before it have sent by then? And what "
@@ -28,11 +31,75 @@ TASK = Task(
 )
 
 
-def run(module, case):
+def observe(module, case):
     """On every rank: call the work on one stage, twice, and note what happens at the stage.
 
     case: the weights of all stages by name, vocab_size, and for each call (micro_batches, ids).
     """
-    from tasks import _stages
+    seen = _stages.run_calls(module.forward_backward, case)
+    for one in seen.values():
+        facts = one["_seen"]
+        one["order"] = " ".join(f"{kind}{n}" for kind, n in facts["order"])
+        one["activations kept"] = most = facts["kept"]
+        one["kept for longer"] = ", ".join(
+            kind for kind, alive in facts["alive"].items() if round(alive) > most + BESIDE
+        )
+        one["messages not waited for"] = len(facts["not waited for"])
+    return seen
 
-    return _stages.run_calls(module.forward_backward, case)
+
+def cases(seed):
+    """More micro-batches than stages, then fewer; nothing is thrown away between the two calls."""
+    return _stages.cases(seed, calls=((6, 2, 6), (2, 3, 5)))
+
+
+AHEAD = "min(last - rank, micro_batches)"
+IN_1F1B = "a rank with d ranks after it goes forward d times before its first pair of F and B"
+MUTANTS = {
+    "this is GPipe's order: on every rank all micro-batches go forward, then all go backward, and "
+    "so all of them are kept; in 1F1B a rank goes backward as soon as it can": {
+        AHEAD: "micro_batches"
+    },
+    "this is the naive order: on every rank each micro-batch comes back before the next goes "
+    "forward, and the others wait; let last - rank micro-batches go ahead": {AHEAD: "0"},
+    f"one micro-batch too many goes ahead: {IN_1F1B}": {
+        AHEAD: "min(last - rank + 1, micro_batches)"
+    },
+    f"one micro-batch too few goes ahead: {IN_1F1B}": {
+        AHEAD: "min(max(last - rank - 1, 0), micro_batches)"
+    },
+    "every gradient is as many times too large as there are micro-batches: their losses were "
+    "summed, and the batch's loss is their mean; divide each by micro_batches": {
+        " / micro_batches": ""
+    },
+    "the order is right, and still the activations of all micro-batches are kept: let backward() "
+    "free them (no retain_graph), and keep no other tensor of a micro-batch that has come back": {
+        "outputs.pop(k)": "outputs[k]",
+        "backward(gradient)": "backward(gradient, retain_graph=True)",
+    },
+}
+
+
+def explain(case, seen):
+    """Name a wrong tensor, a message that nobody waits for, or what is kept for too long."""
+    if sentence := _stages.explain(case, seen):
+        return sentence
+    for rank, one in ((rank, one) for rank, calls in enumerate(seen) for one in calls.values()):
+        for name, peer, line in one["_seen"]["not waited for"]:
+            way = "to" if name == "isend" else "from"
+            return (
+                f"nobody waits for the {name} of rank {rank} {way} rank {peer} in line {line}: "
+                "keep what it returns and call its wait(); before that the message may not have "
+                "left, and its tensor must neither change nor go"
+            )
+        if kinds := one["kept for longer"]:
+            return (
+                f"rank {rank} keeps the activations of {one['activations kept']} micro-batches at "
+                f"one time, and other tensors of many more ({kinds}): after its backward let go of "
+                "a micro-batch's x and y, and of a message and its tensor as soon as it must have "
+                "arrived (wait() for it then, not for all of them at the end)"
+            )
+    return None
+
+
+stopped, stuck = _stages.stopped, _stages.stuck

@@ -1,5 +1,7 @@
 """PP-4: interleaved 1F1B, several stages on each rank."""
 
+import random
+
 from helpers.grade import Task
 
 TASK = Task(
@@ -25,6 +27,52 @@ TASK = Task(
 )
 
 
-def run(module, case):
-    """case: (ranks, micro-batches, chunks). The order of each rank, as text."""
-    return [list(map(str, row)) for row in module.interleaved(*case)]
+def observe(module, case):
+    """The order of each rank, as text. case: (ranks, micro-batches, chunks)."""
+    return {f"rank {r}": list(map(str, row)) for r, row in enumerate(module.interleaved(*case))}
+
+
+SIZES = ((2, 4, 2), (3, 6, 2), (4, 8, 3), (2, 2, 1), (4, 4, 2), (3, 3, 4))
+
+
+def cases(seed):
+    """(ranks, micro-batches, chunks): the known ones, and two that are drawn."""
+    draw = random.Random(seed)
+    ranks = draw.sample(range(2, 7), 2)
+    return [*SIZES, *((r, r * draw.randint(1, 4), draw.randint(2, 5)) for r in ranks)]
+
+
+def name(case):
+    return f"interleaved{case}"
+
+
+AHEAD = "2 * (ranks - 1 - rank) + (chunks - 1) * ranks"
+PAIR = ("down[ahead + n : ahead + n + 1]", "[up[n]]")
+ROUNDS = "for c in range(chunks) for k in range(ranks)"
+MUTANTS = {
+    "each rank holds stages that follow one another: rank r holds the stages r, r + ranks, "
+    "r + 2 * ranks, …": {
+        "c * ranks + rank}F": "rank * chunks + c}F",
+        "(chunks - 1 - c) * ranks + rank}B": "rank * chunks + chunks - 1 - c}B",
+    },
+    "backward begins with the first stage of the rank: it begins with the last one": {
+        "(chunks - 1 - c)": "c"
+    },
+    "all micro-batches pass one stage before the next: a round is as many micro-batches as there "
+    "are ranks, and then the next stage follows": {
+        "range(0, micro_batches, ranks)": "[0]",
+        "for k in range(ranks)": "for k in range(micro_batches)",
+    },
+    "each micro-batch passes all stages of the rank before the next one comes: for each round, for "
+    "each stage of the rank, for each micro-batch of the round": {
+        ROUNDS: "for k in range(ranks) for c in range(chunks)"
+    },
+    "as many go ahead as in plain 1F1B: the docstring says how many times a rank goes forward "
+    "before its first pair": {AHEAD: "ranks - 1 - rank"},
+    "each pair begins with its backward: one F, then one B": {
+        " + ".join(PAIR): " + ".join(PAIR[::-1])
+    },
+    "the last backwards are missing: once all forwards are done, the backwards that are left": {
+        "range(len(steps))": "range(len(steps) - ahead)"
+    },
+}

@@ -1,7 +1,9 @@
 """TP-2: the place of a rank, its two groups, and the size of its part of a layer."""
 
+import random
+
 from helpers.grade import Task
-from tasks._mpi import Comm
+from tasks import _mpi
 
 TASK = Task(
     id="TP-2",
@@ -29,14 +31,84 @@ TASK = Task(
 FACTS = ("mp_idx", "dp_idx", "mp_comm", "dp_comm", "part_in_dim", "part_out_dim")
 
 
-def run(module, case):
+FACTS = ("mp_idx", "dp_idx", "mp_comm", "dp_comm", "part_in_dim", "part_out_dim")
+
+
+def observe(module, case):
     """On every rank: the six facts, of each communicator its ranks.
 
     case: the arguments besides comm and rank.
     """
-    comm = Comm()
+    comm = _mpi.Comm()
     facts = module.get_info(comm=comm, rank=comm.Get_rank(), **case)
     if not isinstance(facts, tuple | list) or len(facts) != len(FACTS):
-        return repr(facts)
-    facts = [{"ranks": fact.members} if isinstance(fact, Comm) else fact for fact in facts]
+        return f"get_info must return six things, as its docstring lists them, not {facts!r}"
+    facts = [
+        f"a communicator of the ranks {fact.members}" if isinstance(fact, _mpi.Comm) else fact
+        for fact in facts
+    ]
     return dict(zip(FACTS, facts, strict=True))
+
+
+def cases(seed):
+    """All four layers on one grid, and other grids; the dimensions are never alike, and are divided
+    by every mp_size."""
+    in_dim, out_dim = (12 * n for n in random.Random(seed).sample(range(2, 40), 2))
+    grids = [(2, 3)] * 4 + [(3, 2), (6, 1), (1, 6)]
+    layers = [(False, True), (True, False), (False, False), (True, True)]
+    return [
+        {
+            "mp_size": mp,
+            "dp_size": dp,
+            "is_fc1": is_fc1,
+            "is_megatron_mp": megatron,
+            "in_dim": in_dim,
+            "out_dim": out_dim,
+        }
+        for (mp, dp), (is_fc1, megatron) in zip(grids, layers * 2, strict=False)
+    ]
+
+
+def name(case):
+    layer = "fc1" if case["is_fc1"] else "fc2"
+    way = "Megatron" if case["is_megatron_mp"] else "naive"
+    return f"with mp_size={case['mp_size']}, dp_size={case['dp_size']}, {layer}, {way}"
+
+
+CUT = "if is_megatron_mp and not is_fc1"
+BY_INPUTS, BY_OUTPUTS = "= in_dim // mp_size, out_dim", "= in_dim, out_dim // mp_size"
+WHOLE, SMALL = "= in_dim, out_dim", "= in_dim // mp_size, out_dim // mp_size"
+MUTANTS = {
+    "mp_idx and dp_idx are the wrong way round: mp_idx comes first": {
+        "return mp_idx, dp_idx": "return dp_idx, mp_idx"
+    },
+    "this is as if the ranks of one copy stood dp_size apart; ranks 0 … mp_size-1 are the "
+    "first copy": {"rank % mp_size, rank // mp_size": "rank // dp_size, rank % dp_size"},
+    "the groups are the wrong way round: mp_comm is one copy's ranks": {
+        "mp_comm, dp_comm, part": "dp_comm, mp_comm, part"
+    },
+    "mp_comm is all ranks: give Split a color that differs by group": {
+        "color=dp_idx, key=mp_idx": "color=0, key=rank"
+    },
+    "dp_comm is all ranks: give Split a color that differs by group": {
+        "color=mp_idx, key=dp_idx": "color=0, key=rank"
+    },
+    "mp_comm has the right ranks in the wrong order: the key decides, so give the index within the "
+    "group": {"key=mp_idx": "key=-mp_idx"},
+    "this layer is cut along its inputs, and the sizes are those of a cut along the others": {
+        CUT: "if False"
+    },
+    "this layer is cut along its outputs, and the sizes are those of a cut along the others": {
+        CUT: "if is_megatron_mp"
+    },
+    "these are the sizes of the whole layer: a part is mp_size smaller": {
+        BY_INPUTS: WHOLE,
+        BY_OUTPUTS: WHOLE,
+    },
+    "both sizes are divided: a layer is cut along one of them": {
+        BY_INPUTS: SMALL,
+        BY_OUTPUTS: SMALL,
+    },
+}
+
+stopped = _mpi.stopped

@@ -1,7 +1,9 @@
 """TP-3: naive model parallelism, forward: put the parts together."""
 
+import numpy as np
+
 from helpers.grade import Task
-from tasks._mpi import Comm
+from tasks import _mpi
 
 TASK = Task(
     id="TP-3",
@@ -26,14 +28,65 @@ TASK = Task(
 )
 
 
-def run(module, case):
+def observe(module, case):
     """On every rank: what the work gives, and the array that came in, afterwards.
 
     case: the function, the name of its array, whether that has gaps in memory, and each rank's.
     """
-    import numpy as np
-
-    comm = Comm()
+    comm = _mpi.Comm()
     x = np.array(case["arrays"][comm.rank], order="F" if case["gaps"] else "C")
     given = {case["name"]: x, "mp_comm": comm, "mp_size": comm.size}
-    return {"result": getattr(module, case["function"])(**given), "afterwards": x}
+    return {"result": getattr(module, case["function"])(**given), "the array that came in": x}
+
+
+def cases(seed):
+    """For each function a view with gaps in memory, and then other shapes and types; of whole
+    numbers, so that every order of additions gives the same."""
+    functions = {"naive_collect_forward_input": "x", "naive_collect_forward_output": "out"}
+    shapes = [((6, 4), "float64"), ((3, 2), "float32"), ((1, 1), "float64"), ((5, 3), "int64")]
+    rng = np.random.default_rng(seed)
+    return [
+        {
+            "function": function,
+            "name": name,
+            "gaps": number == 0,
+            "arrays": [rng.integers(-50, 50, shape).astype(dtype) for _ in range(TASK.ranks)],
+        }
+        for function, name in functions.items()
+        for number, (shape, dtype) in enumerate(shapes)
+    ]
+
+
+def name(case):
+    return f"{case['function']}, for an array of shape {case['arrays'][0].shape}"
+
+
+WHOLE = "np.concatenate(list(gathered), axis=-1)"
+MUTANTS = {
+    "this is this rank's own part: every rank needs the parts of all": {WHOLE: "x"},
+    "the parts lie below each other: put them side by side, along the last axis": {
+        WHOLE: "np.concatenate(list(gathered), axis=0)"
+    },
+    "the parts are in one new dimension: put them side by side, along the last axis": {
+        WHOLE: "gathered"
+    },
+    "Allgather writes one rank's array after the other's, so a reshape mixes rows and parts: "
+    "put the arrays side by side along the last axis": {WHOLE: "gathered.reshape(len(x), -1)"},
+    "the parts are added up, and they should be side by side: that is Allgather": {
+        WHOLE: "gathered.sum(axis=0)"
+    },
+    "the columns of the ranks take turns: all columns of rank 0 come first": {
+        WHOLE: "np.stack(list(gathered), axis=-1).reshape(len(x), -1)"
+    },
+    "the parts are in the wrong order: rank 0's comes first": {
+        WHOLE: "np.concatenate(list(gathered)[::-1], axis=-1)"
+    },
+    "float64 comes out, whatever came in: keep the type of the array": {
+        WHOLE: f"{WHOLE}.astype(float)"
+    },
+    "the array that came in has changed: make a new one": {
+        f"return {WHOLE}": f"whole = {WHOLE}\nx[:] = 0\nreturn whole"
+    },
+}
+
+stopped = _mpi.stopped

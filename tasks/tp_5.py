@@ -1,6 +1,10 @@
 """TP-5: the two operators of tensor parallelism, forward and backward."""
 
+import torch
+import torch.distributed as dist
+
 from helpers.grade import Task
+from tasks._sent import noting_what_leaves
 
 TASK = Task(
     id="TP-5",
@@ -25,16 +29,69 @@ TASK = Task(
 )
 
 
-def run(module, case):
-    """On every rank: what an operator returns forward, and the gradient of its input.
+def observe(module, case):
+    """On every rank: what an operator returns forward, the gradient of its input, and whether this
+    rank sent anything to compute them.
 
     case: "Copy" or "Sum"; for each rank its x and the gradient of the result.
     """
-    import torch.distributed as dist
-
     rank = dist.get_rank()
     x, gradient = case["x"][rank].clone().requires_grad_(), case["gradient"][rank]
-    y = getattr(module, case["operator"]).apply(x)
+    with noting_what_leaves() as forward:
+        y = getattr(module, case["operator"]).apply(x)
     found = {"forward": y.detach().clone()}
-    (y * gradient).sum().backward()
-    return {**found, "the gradient of x": x.grad, "x afterwards": x.detach()}
+    with noting_what_leaves() as backward:
+        (y * gradient).sum().backward()
+    return {
+        **found,
+        "the gradient of x": x.grad,
+        "x afterwards": x.detach(),
+        "sent forward": bool(forward),
+        "sent backward": bool(backward),
+    }
+
+
+def cases(seed):
+    """For Copy: equal inputs, other gradients. For Sum: other inputs, equal gradients."""
+    draw = torch.Generator().manual_seed(seed)
+    rows, width = (int(torch.randint(2, 6, (), generator=draw)) for _ in range(2))
+
+    def some(count):
+        return [torch.randint(-9, 10, (rows, width), generator=draw).double() for _ in range(count)]
+
+    return [
+        {"operator": "Copy", "x": some(1) * TASK.ranks, "gradient": some(TASK.ranks)},
+        {"operator": "Sum", "x": some(TASK.ranks), "gradient": some(1) * TASK.ranks},
+    ]
+
+
+def name(case):
+    return case["operator"]
+
+
+COPY, COPY_BACK = "return x.view_as(x)", "return all_reduced(gradient)"
+SUM, SUM_BACK = "return all_reduced(x)", "return gradient "
+MUTANTS = {
+    "the gradient of x is this rank's own: every rank used x for something else, so their "
+    "gradients must be added up": {COPY_BACK: SUM_BACK},
+    "forward adds up what is equal on all ranks already": {COPY: SUM},
+    "it is the wrong way round: forward adds up, and backward doesn't": {
+        COPY: SUM,
+        COPY_BACK: SUM_BACK,
+    },
+    "the result is this rank's own term: the others are missing": {SUM: COPY},
+    # As in microsoft/ltp-megatron-lm#68: torch.distributed.nn.all_reduce adds up gradients too.
+    f"the gradient is {TASK.ranks} times too large: all ranks have the whole gradient already": {
+        SUM_BACK: f"{COPY_BACK} "
+    },
+    "it is the wrong way round: backward adds up, and forward doesn't": {
+        SUM: COPY,
+        SUM_BACK: f"{COPY_BACK} ",
+    },
+    "the sum is written into x: all_reduced() makes a new tensor": {
+        SUM: f"dist.all_reduce(x)\n{COPY}"
+    },
+    "the gradient is right, and was sent for nothing: all ranks have the whole gradient already": {
+        SUM_BACK: f"{COPY_BACK} / {TASK.ranks} "
+    },
+}

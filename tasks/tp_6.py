@@ -2,7 +2,11 @@
 
 from types import SimpleNamespace
 
+import torch
+import torch.distributed as dist
+
 from helpers.grade import Task
+from helpers.parallel import copy_to_group, reduce_from_group
 
 TASK = Task(
     id="TP-6",
@@ -26,17 +30,15 @@ TASK = Task(
 )
 
 
-def run(module, case):
+IN, OUT, ROWS = 6, 9, 4  # cut into three: no two sizes are the same
+
+
+def observe(module, case):
     """On every rank: the part that is held, y, the gradients of weight and x, and the whole layer
     after its part was filled with zeros.
 
     case: dim; the whole weight; for each rank x and the gradient of y.
     """
-    import torch
-    import torch.distributed as dist
-
-    from helpers.parallel import copy_to_group, reduce_from_group
-
     # Whatever the operators of the work do: this task is about where they stand.
     module.Copy = SimpleNamespace(apply=copy_to_group)
     module.Sum = SimpleNamespace(apply=reduce_from_group)
@@ -46,16 +48,63 @@ def run(module, case):
     layer = module.PartLinear(whole, case["dim"], rank, dist.get_world_size())
     held = getattr(layer, "weight", None)
     if not isinstance(held, torch.nn.Parameter):
-        return {"held": type(held).__name__}
+        its = type(held).__name__
+        return f"self.weight must be an nn.Parameter, or no optimizer finds it; it is a {its}"
     x, grad = case["x"][rank].clone().requires_grad_(), case["grad"][rank]
     found = {"weight": held.detach().clone()}
     try:
         y = layer(x)
     except RuntimeError as error:  # the held part doesn't fit x
-        return {**found, "error": str(error)}
+        return {**found, "y": str(error)}
     if y.shape == grad.shape and y.requires_grad:
         (y * grad).sum().backward()  # backward(grad) would import what takes seconds
     found |= {"y": y.detach(), "weight.grad": held.grad, "x.grad": x.grad}
     with torch.no_grad():
         held.zero_()
     return {**found, "whole": whole.weight.detach()}
+
+
+def cases(seed):
+    """For both ways to cut: the whole weight, and each rank's x and gradient of y."""
+    values = torch.Generator().manual_seed(seed)
+
+    def draw(*shape):
+        return torch.randint(-9, 10, shape, generator=values).double()
+
+    ranks, weight, x, grad = TASK.ranks, draw(OUT, IN), draw(ROWS, IN), draw(ROWS, OUT)
+    return [
+        {"dim": 0, "weight": weight, "x": [x] * ranks, "grad": list(grad.chunk(ranks, 1))},
+        {"dim": 1, "weight": weight, "x": list(x.chunk(ranks, 1)), "grad": [grad] * ranks},
+    ]
+
+
+def name(case):
+    return f"dim {case['dim']} (some {'inputs' if case['dim'] else 'outputs'})"
+
+
+OUTPUTS, INPUTS = "F.linear(Copy.apply(x), self.weight)", "Sum.apply(F.linear(x, self.weight))"
+MUTANTS = {
+    "self.weight is the whole weight: each rank keeps a part": {".chunk(ranks, dim)[rank]": ""},
+    "self.weight is cut along the other dimension; torch keeps (out, in)": {
+        "(ranks, dim)": "(ranks, 1 - dim)"
+    },
+    "self.weight is the part of rank 0: take the one of this rank": {"[rank]": "[0]"},
+    # As in NVIDIA/Megatron-LM#7452: a norm's gradient isn't summed over its ranks.
+    "the gradient of x is this rank's own term alone: every rank uses the whole x, so the "
+    "terms must be added up backward, which Copy does": {OUTPUTS: "F.linear(x, self.weight)"},
+    "the output is this rank's own term: the others are missing, add them up with Sum": {
+        INPUTS: "F.linear(x, self.weight)"
+    },
+    "the outputs of the ranks are added up: each rank keeps its own outputs": {
+        OUTPUTS: f"Sum.apply({OUTPUTS})"
+    },
+    "the gradient of weight is wrong, and y is right: Copy adds up the gradients of different "
+    "outputs, so it belongs to x and not to y": {OUTPUTS: "Copy.apply(F.linear(x, self.weight))"},
+    "the gradient of x is wrong, and y is right: each rank has inputs of its own, so no Copy "
+    "must add up their gradients": {INPUTS: f"Sum.apply({OUTPUTS})"},
+    # As in microsoft/ltp-megatron-lm#68: torch.distributed.nn.all_reduce adds up gradients too.
+    f"the gradient of weight is {TASK.ranks} times too large: it is added up over ranks that all "
+    "have the whole gradient already": {INPUTS: f"Copy.apply({INPUTS})"},
+    "the part shares its memory with the whole layer, which then stays alive and changes with it: "
+    "clone() it": {".clone()": ""},
+}

@@ -2,7 +2,12 @@
 
 from types import SimpleNamespace
 
+import torch
+import torch.distributed as dist
+
 from helpers.grade import Task
+from helpers.parallel import reduce_from_group
+from tasks._sent import noting_what_leaves
 
 TASK = Task(
     id="TP-7",
@@ -26,17 +31,14 @@ TASK = Task(
 )
 
 
-def run(module, case):
+LESS = "less was sent than the logits"
+
+
+def observe(module, case):
     """On every rank: the loss, and the gradient of the own logits; and how much was sent.
 
     case: the logits of all ranks, side by side; the targets.
     """
-    import torch
-    import torch.distributed as dist
-
-    from helpers.parallel import reduce_from_group
-    from tasks._sent import noting_what_leaves
-
     module.Sum = SimpleNamespace(apply=reduce_from_group)
     logits = case["logits"].chunk(dist.get_world_size(), -1)[dist.get_rank()].clone()
     logits.requires_grad_()
@@ -45,11 +47,58 @@ def run(module, case):
             logits, case["targets"].clone(), dist.get_rank() * logits.shape[-1]
         )
         if not isinstance(loss, torch.Tensor) or loss.dim():
-            return {"no loss": repr(loss)[:60]}
+            its = getattr(loss, "shape", type(loss).__name__)
+            return f"the loss must be a tensor with one number, and is: {its}"
         if loss.requires_grad:
             loss.backward()
     return {
         "loss": loss.detach(),
         "the gradient of the logits": logits.grad,
-        "less was sent than the logits": sum(one["bytes"] for one in sent) < logits.nbytes,
+        LESS: sum(one["bytes"] for one in sent) < logits.nbytes,
     }
+
+
+def cases(seed):
+    """Draw logits of which some are so large that exp overflows, and targets on all ranks."""
+    draw = torch.Generator().manual_seed(seed)
+    each = int(torch.randint(60, 70, (), generator=draw))  # far more than numbers for a position
+    positions, ranks = 7, TASK.ranks
+    logits = 3 * torch.randn(positions, ranks * each, generator=draw, dtype=torch.float64)
+    targets = torch.randint(ranks * each, (positions,), generator=draw)
+    targets[:ranks] = torch.arange(ranks) * each  # the first token of each rank
+    return [
+        {"logits": logits, "targets": targets},
+        {"logits": logits + 800, "targets": targets},
+    ]
+
+
+def name(case):
+    return "logits around 800" if case["logits"].mean() > 400 else ""
+
+
+TOTAL, TARGET = "shifted.exp().sum(-1)", "torch.where(mine, own, torch.zeros_like(own))"
+MUTANTS = {
+    "the sum of the exponentials is this rank's own: the other ranks have tokens too": {
+        f"Sum.apply({TOTAL})": TOTAL
+    },
+    "the target's logit is missing where another rank has it: add it up over the ranks": {
+        f"Sum.apply({TARGET})": TARGET
+    },
+    "nothing is added up over the ranks, neither the exponentials nor the target's logit: both "
+    "need Sum": {f"Sum.apply({TOTAL})": TOTAL, f"Sum.apply({TARGET})": TARGET},
+    "each rank shifts by the largest of its own logits, so their exponentials can't be added up: "
+    "take the largest of all ranks": {"dist.all_reduce(largest, op=dist.ReduceOp.MAX)": "pass"},
+    "exp overflows: subtract the largest logit of all ranks first": {
+        "logits - largest[:, None]": "logits"
+    },
+    "the loss is the sum over the positions: take the mean": {".mean()": ".sum()"},
+}
+
+
+def explain(case, seen):
+    for rank, one in enumerate(seen):
+        if LESS in one and not one[LESS]:
+            return (
+                f"rank {rank} has sent as much as all its logits: a few numbers for each position "
+                "are enough, its largest logit and two sums"
+            )

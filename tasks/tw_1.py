@@ -1,6 +1,11 @@
-"""TW-1: the trainer of DP-PP-2 on torch's mesh, sharded and pipelined by torch."""
+"""TW-1: the trainer of DP-PP-2 on torch's mesh, sharded and pipelined by torch.
+
+torch divides the gradients of a step by its micro-batches at the end, those that were there before
+the step as well: without zero_grad, a fourth of the last step's is left.
+"""
 
 from helpers.grade import Task
+from tasks import _trained
 
 TASK = Task(
     id="TW-1",
@@ -29,8 +34,44 @@ TASK = Task(
 )
 
 
-def run(module, case):
+def observe(module, case):
     """On every rank: what it has after a few steps; all of each tensor."""
-    from tasks._trained import trained
+    return _trained.trained(module, case, module.whole)[0]
 
-    return trained(module, case, module.whole)[0]
+
+def cases(seed):
+    """Those of DP-PP-2, with more micro-batches: torch's 1F1B wants at least as many as stages."""
+    return _trained.cases(seed, "--micro-batches", "4")
+
+
+name, explain, TOLERANCE = _trained.name, _trained.explain, _trained.TOLERANCE
+PART, STEP = 'tokenizer, dp, mesh["dp"].size(),', "optimizer.step()"
+MUTANTS = {
+    "every pipeline reads the same stories, so the second one adds nothing: give make_stories the "
+    "number of the replica, dp, and their number, mesh['dp'].size()": {PART: "tokenizer, 0, 1,"},
+    "the stories are divided among all ranks, so the last stage of a pipeline compares with "
+    "another text than its first stage reads: divide them along mesh['dp']": {
+        PART: "tokenizer, place.rank, place.world_size,"
+    },
+    "nobody averages: each pipeline trains a model of its own; fully_shard over mesh['dp'] "
+    "averages in the backward": {
+        'fully_shard(module, mesh=mesh["dp"], reshard_after_forward=False)': "pass"
+    },
+    "the gradients are the sum over the pipelines: fully_shard divides by their number, so nothing "
+    "must undo it": {
+        STEP: f"for p in stage.parameters():\n    p.grad *= mesh['dp'].size()\n{STEP}"
+    },
+    "a part of the last step's gradients is still there, because torch's step divides all of .grad "
+    "by the micro-batches: call optimizer.zero_grad() in every step": {
+        "optimizer.zero_grad()": "pass"
+    },
+    "the weights are those of the start: nobody calls optimizer.step(), or the optimizer was made "
+    "before fully_shard and still holds the old parameters": {STEP: "pass"},
+}
+
+
+def stopped(sentence):
+    return "larger than number of stages" in sentence and (
+        "the pipeline goes over all ranks, and they are several pipelines: give PipelineStage "
+        "group=mesh['pp'].get_group()"
+    )

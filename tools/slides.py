@@ -15,12 +15,13 @@ from pathlib import Path
 
 import nbformat
 
+from helpers.draw.style import painted
 from pages.markdown import formula, html_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PATTERN = ("02", "06", "11")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-STYLE = """
+STYLE = painted("""
 @page { size: 1280px 720px; margin: 0 }
 * { box-sizing: border-box } html { scroll-snap-type: y mandatory }
 body { margin: 0; font: 27px/1.4 system-ui, sans-serif; color: #1a1a1a; background: #888 }
@@ -33,13 +34,13 @@ h1 { font-size: 56px; line-height: 1.15; margin: 150px 0 0 } h2 { font-size: 36p
 .picture { flex: 1; min-height: 0; text-align: center }
 .picture img { width: 100%; height: 100%; object-fit: contain }
 .formula { margin: auto; font-size: 40px }
-.answer { border-left: 8px solid #0072B2; padding: 4px 0 4px 20px }
+.answer { border-left: 8px solid var(--palette-blue); padding: 4px 0 4px 20px }
 pre { font-size: 19px; line-height: 1.35; margin: 0; background: #f3f3f3; padding: 14px 18px;
   white-space: pre-wrap } .code { font-size: 16px; line-height: 1.25 }
 code { font-size: .88em } a { color: inherit }
 footer { position: absolute; left: 72px; right: 72px; bottom: 20px; font-size: 15px; color: #666;
   display: flex; justify-content: space-between }
-"""
+""")
 KEYS = """
 addEventListener("keydown", e => {
   const step = {ArrowRight: 1, ArrowDown: 1, PageDown: 1, " ": 1, ArrowLeft: -1, ArrowUp: -1,

@@ -4,9 +4,9 @@
     ./run.sh --schedule ZB-V            all three at once (run.bat on Windows)
     torchrun --nproc-per-node 3 intro_PP_schedule.py --schedule my_plan.txt
 
-Schedules: 1F1B, interleaved, mine (from orders.py), breadth-first, ZB-H1, ZB-H2, ZB-V, DualPipeV,
-searched; or a file with a line for each rank: "rank 0: 0F0 0F1 0B0 0B1". The last stage's rank
-prints the loss.
+Schedules: interleaved and mine (from orders.py), searched, each that `python -m helpers.schedules`
+lists, such as 1F1B; or a file with a line for each rank: "rank 0: 0F0 0F1 0B0 0B1". The last
+stage's rank prints the loss.
 """
 
 from pathlib import Path
@@ -15,29 +15,12 @@ import orders
 
 from helpers.pipeline import Pipeline
 from helpers.ranks.script import add_run_flags, run_as_rank
-from helpers.schedules import (
-    breadth_first,
-    dualpipe_v,
-    load_csv,
-    one_f_one_b,
-    parse,
-    zb_h1,
-    zb_h2,
-    zb_v,
-)
+from helpers.schedules import SCHEDULES, load_csv, parse
 from helpers.search import search
 from helpers.trace import Recorder
 from simplellm.losses import causalLLMLoss, check_finite
 from simplellm.options import TrainingFlags, make_optimizer, make_stories, positive, prepare
 from simplellm.slicing import layer_counts, slice_stage
-
-NAMED = {
-    "1F1B": one_f_one_b,
-    "ZB-H1": zb_h1,
-    "ZB-H2": zb_h2,
-    "ZB-V": zb_v,
-    "DualPipeV": dualpipe_v,
-}
 
 
 def read_flags(arguments=None):
@@ -49,8 +32,8 @@ def read_flags(arguments=None):
 
 def make_schedule(name, ranks, micro_batches, chunks):
     """The schedule of a name, or of a file."""
-    if name in NAMED:
-        return NAMED[name](ranks, micro_batches)
+    if name in SCHEDULES:
+        return SCHEDULES[name].made(ranks, micro_batches, chunks)
     if name == "interleaved":
         if micro_batches % ranks:
             raise ValueError(
@@ -60,12 +43,10 @@ def make_schedule(name, ranks, micro_batches, chunks):
         return to_schedule(orders.interleaved(ranks, micro_batches, chunks))
     if name == "mine":
         return to_schedule(orders.within_memory(ranks, micro_batches, room=ranks))
-    if name == "breadth-first":
-        return breadth_first(ranks, micro_batches, chunks)
     if name == "searched":
         return search(ranks, micro_batches).schedule
     if not Path(name).is_file():
-        known = ", ".join([*NAMED, "interleaved", "mine", "breadth-first", "searched"])
+        known = ", ".join([*SCHEDULES, "interleaved", "mine", "searched"])
         raise ValueError(f"--schedule {name}: there is no such file; the names are {known}")
     if name.endswith(".csv"):
         return load_csv(name)

@@ -69,10 +69,8 @@ def naive_collect_forward_output(out: np.ndarray, mp_comm, mp_size: int) -> np.n
 
 
 def megatron_collect_forward_input(x: np.ndarray, mp_comm, mp_size: int) -> np.ndarray:
-    """Before the second layer: each rank has (B, in/m), and what does it need of the others?"""
-    # BEGIN SOLUTION TP-4
+    """Before the second layer: each rank has (B, in/m), which is just what its rows of W take."""
     return x
-    # END SOLUTION
 
 
 def megatron_collect_forward_output(out: np.ndarray, mp_comm, mp_size: int) -> np.ndarray:
@@ -80,11 +78,9 @@ def megatron_collect_forward_output(out: np.ndarray, mp_comm, mp_size: int) -> n
 
     The bias comes after this, once. A bias that is in every term is in the sum m times.
     """
-    # BEGIN SOLUTION TP-4
     total = np.empty(out.shape, out.dtype)
     mp_comm.Allreduce(np.ascontiguousarray(out), total)
     return total
-    # END SOLUTION
 
 
 def naive_collect_backward_output(
@@ -109,17 +105,13 @@ def naive_collect_backward_x(grad_x: np.ndarray, mp_comm, mp_size: int) -> np.nd
 def megatron_collect_backward_output(
     output_grad: np.ndarray, mp_group_idx: int, mp_size: int
 ) -> np.ndarray:
-    """The gradient of the whole output, (B, out), comes in; what of it does this rank need?"""
-    # BEGIN SOLUTION TP-4
+    """The gradient of the whole output, (B, out), as it is: each row of W acts on all outputs."""
     return output_grad
-    # END SOLUTION
 
 
 def megatron_collect_backward_x(grad_x: np.ndarray, mp_comm, mp_size: int) -> np.ndarray:
-    """Each rank has the gradient of its own part of the input, (B, in/m). Who needs it?"""
-    # BEGIN SOLUTION TP-4
+    """The gradient of this rank's part of the input, (B, in/m), as it is: nobody else has it."""
     return grad_x
-    # END SOLUTION
 
 
 def collect_weight_grad(

@@ -21,10 +21,10 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from wrong_input import plain_words
 
+from helpers.draw.style import BLUE, ORANGE
 from project.results import Result, read_epochs
 from project.run_pipeline import MODES
 
-BLUE, ORANGE = "#0072B2", "#E69F00"  # of the palette by Okabe and Ito
 NAMES = {"training_time": "seconds of an epoch", "tokens_per_sec": "tokens per second"}
 
 

@@ -7,6 +7,7 @@ from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import (
     BLUE,
     GREEN,
+    GREY,
     LIGHT_GREY,
     ORANGE,
     PURPLE,
@@ -15,9 +16,10 @@ from helpers.draw.style import (
     YELLOW,
     ink_on,
 )
-from helpers.draw.text import bytes_text, listed, percent, time_text, width_of
+from helpers.draw.text import width_of
+from helpers.words import bytes_text, listed, percent, time_text
 
-COLOURS = (BLUE, ORANGE, GREEN, SKY, VERMILLION, PURPLE, YELLOW, LIGHT_GREY, "#7F858D")
+COLOURS = (BLUE, ORANGE, GREEN, SKY, VERMILLION, PURPLE, YELLOW, LIGHT_GREY, GREY)
 BAR, GAP = 26, 12
 
 

@@ -8,9 +8,9 @@ from helpers.cluster.machine import Machine
 from helpers.cluster.memory import Memory, kept_activations, memory
 from helpers.cluster.parts import Parts, parts
 from helpers.cost import ModelConfig, Utilisation, flops, utilisation
-from helpers.draw.text import bytes_text, percent, time_text
 from helpers.schedules import Schedule, interleaved, one_f_one_b
 from helpers.simulate import Costs, OutOfMemory, Simulated, simulate
+from helpers.words import bytes_text, percent, time_text
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,7 +9,7 @@ from helpers.cluster.layout import Layout
 from helpers.cluster.presets import PRESETS, preset
 from helpers.cost import ModelConfig, gpt
 from helpers.draw import Picture
-from helpers.draw.text import bytes_text, percent, time_text
+from helpers.words import bytes_text, percent, time_text
 
 MODELS = {
     "GPT-2 XL, 1.6B": gpt(1600, 48, 25, 1024, 50304),

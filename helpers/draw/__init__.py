@@ -10,7 +10,8 @@ Files, from the ground up:
     lanes, findings        one lane of a timeline and its legend; what traces show, in words
     traces                 one trace, or several on one scale
     plot, runs, scatter    axes; the loss of several runs; what methods cost and reach
-    graph, held            who waits for whom; what each rank holds before and after a collective
+    graph, waits           rows with arrows between them; who waits for whom
+    held                   what each rank holds before and after a collective
     all_reduce             star, tree and ring, step by step
     data_parallel, drift   a data-parallel step; local steps and their mean
     stages, pipelines      a model cut into stages; what a pipeline keeps, how its steps fit
@@ -42,6 +43,7 @@ _MODULES = {
     "ring_table": "all_reduce",
     "timeline": "traces",
     "ways": "all_reduce",
+    "who_waits": "waits",
 }
 
 __all__ = list(_MODULES)

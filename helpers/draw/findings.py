@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from helpers.draw.text import listed, percent, significant, time_text
 from helpers.trace import Trace, communicating, idle_by_cause, peak, with_waits
+from helpers.words import listed, percent, significant, time_text
 
 # The counters that are drawn as memory: bytes, or numbers where a simulation counts no bytes.
 MEMORY = ("memory", "memory (elements)")

@@ -1,4 +1,4 @@
-"""A graph as rows of text with arrows between them: who waits for whom.
+"""A graph as rows of text with arrows between them.
 
 A graph drawn in a circle leaves no space for words. So each node is a row that reads like a line of
 a table, and the arrows run in the margin on the left, each in a lane of its own (an arc diagram).

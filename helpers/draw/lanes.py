@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 from helpers.draw.picture import Canvas
 from helpers.draw.style import LOOKS, YELLOW, ink_on, look
-from helpers.draw.text import bytes_text, first_that_fits, width_of
+from helpers.draw.text import first_that_fits, width_of
 from helpers.trace import COLLECTIVES, Counter, Event, Trace
+from helpers.words import bytes_text
 
 NARROW = 1.6  # pixels: anything below is summed up if its neighbors are as narrow
 # The order in which colors are stacked, the same in every row; "" is waiting.

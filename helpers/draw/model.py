@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from helpers.draw.picture import PAD, WIDE, Canvas, Picture
 from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, ink_on
-from helpers.draw.text import significant, width_of
+from helpers.draw.text import width_of
+from helpers.words import significant
 
 
 @dataclass(frozen=True)

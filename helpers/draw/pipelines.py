@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.style import BLUE, SKY, ink_on, look
-from helpers.draw.text import listed, width_of
+from helpers.draw.text import width_of
 from helpers.trace import Event, Trace
+from helpers.words import listed
 
 LABEL, ROW, BAR = 48.0, 17.0, 4.0
 FADED = 0.5  # how strong the color of a later step is

@@ -4,15 +4,8 @@ import math
 from dataclasses import dataclass
 
 from helpers.draw.picture import PAD, Canvas
-from helpers.draw.text import (
-    power_label,
-    powers,
-    shortened,
-    significant,
-    tick_labels,
-    ticks,
-    width_of,
-)
+from helpers.draw.text import power_label, powers, shortened, tick_labels, ticks, width_of
+from helpers.words import significant
 
 HEIGHT = 300
 SAME = 1.5  # pixels by which curves may differ and still be one

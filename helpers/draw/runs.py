@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from helpers.draw.picture import PAD, Canvas, Picture
 from helpers.draw.plot import Curve, draw_plot, value_text
 from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
-from helpers.draw.text import listed, significant
+from helpers.words import listed, significant
 
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ((), (7, 3), (2, 3), (10, 3, 2, 3), (14, 4), (4, 2))

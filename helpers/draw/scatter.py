@@ -18,7 +18,8 @@ from helpers.draw.plot import (
     stretched,
 )
 from helpers.draw.runs import COLOURS
-from helpers.draw.text import significant, width_of
+from helpers.draw.text import width_of
+from helpers.words import significant
 
 BESIDE = 11.0  # pixels from a point to its name
 LINE = 15.0

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from helpers.draw.picture import PAD, WIDE, Canvas, Picture
 from helpers.draw.style import BLUE, LIGHT_GREY, ORANGE, PURPLE, SKY
-from helpers.draw.text import bytes_text, listed, percent, time_text, width_of
+from helpers.draw.text import width_of
+from helpers.words import bytes_text, listed, percent, time_text
 
 PIECE, HIGH = 44.0, 74.0  # pixels of a piece of the model
 GAP = 150.0  # between two stages: room for what travels

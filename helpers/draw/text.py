@@ -1,10 +1,12 @@
-"""How wide a text is, numbers as a reader wants them, and round numbers for axes.
+"""How wide a text is, and round numbers for axes.
 
 Widths come from a table, so a picture is the same on every machine, whatever fonts it has.
 """
 
 import math
 from collections.abc import Iterable
+
+from helpers.words import bytes_text, percent, time_text  # noqa: F401  lessons ask for them here
 
 # DejaVu Sans, a wide font: hundredths of the font size for the characters 32 to 126.
 _WIDTHS = """
@@ -47,50 +49,6 @@ def wrapped(text: str, size: float, room: float, bold: bool = False) -> list[str
         else:
             lines.append(word)
     return lines
-
-
-def significant(value: float, digits: int = 3) -> str:
-    """Format a number with `digits` significant digits, if possible without an exponent."""
-    if value == 0 or 1e-4 <= abs(value) < 1e7:
-        text = f"{value:.{digits}g}"
-        return f"{float(text):,.0f}" if "e" in text else text
-    return f"{value:.{digits - 1}e}"
-
-
-def time_unit(seconds: float) -> tuple[float, str]:
-    """Return the unit in which this time is easy to read: (seconds per unit, its name)."""
-    for size, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if seconds >= size:
-            return size, name
-    return 1e-9, "ns"
-
-
-def time_text(seconds: float) -> str:
-    """Format a time with three significant digits: "120 ms"."""
-    if not seconds:
-        return "0 s"
-    size, name = time_unit(seconds * 1.0005)  # 0.9999 ms would be read as 1 ms
-    return f"{significant(seconds / size)} {name}"
-
-
-def bytes_text(count: float) -> str:
-    """Format bytes with three significant digits, in steps of 1,000: "1.2 GB"."""
-    for size, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if abs(count) >= size:
-            return f"{significant(count / size)} {name}"
-    return f"{significant(count)} B"
-
-
-def percent(share: float) -> str:
-    """Format a share as "34 %", and as "0.4 %" rather than a rounded zero."""
-    value = 100 * share
-    return f"{value:.1g} %" if 0.05 <= value < 0.95 else f"{round(value)} %"
-
-
-def listed(words: Iterable[str]) -> str:
-    """Join words: "a", "a and b", "a, b and c"."""
-    *most, last = list(words)
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def ticks(low: float, high: float, at_most: int = 8) -> list[float]:

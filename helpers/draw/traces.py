@@ -16,15 +16,9 @@ from helpers.draw.findings import (
 )
 from helpers.draw.lanes import TIPS, Lane, TimeAxis, draw_lane, draw_legend, draw_memory
 from helpers.draw.picture import PAD, WIDE, Canvas, Picture
-from helpers.draw.text import (
-    percent,
-    shortened,
-    tick_labels,
-    ticks,
-    time_unit,
-    width_of,
-)
+from helpers.draw.text import shortened, tick_labels, ticks, width_of
 from helpers.trace import LANES, Event, Trace, matched_messages, peak
+from helpers.words import percent, time_unit
 
 MAX_LANES, ARROWS = 4, 80
 

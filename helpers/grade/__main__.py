@@ -11,7 +11,7 @@ from helpers.files import write_whole
 from helpers.grade import sandbox
 from helpers.grade.board import boards_of, in_html, in_text
 from helpers.grade.html import html_of
-from helpers.grade.judge import judge
+from helpers.grade.judge import judge, prepare
 from helpers.grade.limits import Limits
 from helpers.grade.many import Graded, Grades, grade_all, json_of
 from helpers.grade.notebook import find_root
@@ -163,4 +163,5 @@ def _grade_all(options: argparse.Namespace, ids: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    prepare()
     sys.exit(main())

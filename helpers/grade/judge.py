@@ -1,6 +1,6 @@
 """The judgement of one task. No line of any work ever runs in this process."""
 
-import atexit
+import importlib
 import secrets
 import threading
 import time
@@ -18,6 +18,8 @@ from helpers.grade.task import ROOT, TaskError, TaskFile, WorkFailed, load_truth
 from helpers.grade.verdict import Verdict
 from helpers.grade.verify import draw, verify
 from helpers.grade.words import cut
+from helpers.grade.workshop import LIBRARIES
+from helpers.ranks.pool import the_pool
 
 # Characters of what a verdict says. Work chooses some of it: `raise ValueError(str(a_list))`.
 MOST_SENTENCE, MOST_DETAILS, MOST_PICTURE = 2_000, 8_000, 40_000
@@ -28,10 +30,16 @@ SEEDS = 1 << 31  # a seed is folded into so many: torch and NumPy take no larger
 
 @cache
 def the_lab(tasks: Path = ROOT / "tasks", root: Path = ROOT) -> Lab:
-    """The process of this one in which references and mutants run; it ends with its owner."""
-    lab = Lab(tasks, root)
-    atexit.register(lab.close)
-    return lab
+    """Where references and mutants run, once for this process."""
+    return Lab(tasks, root)
+
+
+def prepare() -> None:
+    """Fork the server of the references' ranks from this process: it has just begun, and has no
+    thread. Where nobody has called it, a fresh process is the server, and the ranks import more."""
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    the_pool().fork_from_here()
 
 
 def drawn(found: TaskFile, seed: int) -> tuple[ModuleType | Reference, list]:
@@ -116,6 +124,9 @@ def _of_failed(failed: WorkFailed, truth) -> dict:
     sentence = failed.sentence
     if failed.kind in ("crash", "time-out") and hasattr(truth, "stopped"):
         sentence = truth.stopped(sentence) or sentence
+    if failed.waits and hasattr(truth, "stuck"):
+        sentence = truth.stuck(failed.waits) or sentence
+    sentence = getattr(truth, "MISFITS", {}).get(failed.misfit, sentence)
     picture = tuple(cut(text, 2_000) if n else text for n, text in enumerate(failed.picture))
     return {
         "kind": failed.kind,

@@ -86,8 +86,10 @@ def kept_judge() -> KeptJudge:
 
 def main() -> None:
     """Serve checks on stdin and stdout, until the kernel that asks has ended."""
-    from helpers.grade.judge import judge
+    from helpers.grade.judge import judge, prepare
     from helpers.grade.submission import Submission
+
+    prepare()
 
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

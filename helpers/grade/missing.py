@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from helpers import skipped
+from helpers.draw.style import DARK_GREY
 from helpers.grade.task import Task, TaskError, load_task
 from helpers.ranks.pool import the_shell
 
@@ -93,7 +94,8 @@ class Card:
         return self.text
 
     def _repr_html_(self) -> str:
-        box = "border: 1px solid #6b6b6b; border-left: 6px solid #6b6b6b; padding: 8px 14px"
+        line = f"solid {DARK_GREY}"
+        box = f"border: 1px {line}; border-left: 6px {line}; padding: 8px 14px"
         return f'<div style="{box}">{escape(self.text)}</div>'
 
 

@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from statistics import median
 
-from helpers.grade.record import read_all
 from helpers.grade.task import Task, all_tasks
 from helpers.plain_errors import plain_errors
+from helpers.record import read_all
 
 BAR = 30
 

@@ -6,9 +6,10 @@ import sys
 
 from helpers.doctor.lessons import LESSONS
 from helpers.grade.notebook import find_root
-from helpers.grade.record import holds_solution, progress_file, read_all, read_record
+from helpers.grade.record import holds_solution, read_record
 from helpers.grade.task import Task, all_tasks
 from helpers.plain_errors import plain_errors
+from helpers.record import progress_file, read_all
 
 BAR = 20
 

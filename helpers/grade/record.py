@@ -1,45 +1,14 @@
-"""The record of what a person has done: kept through updates, never in the way.
-
-It is a file of the user's own, outside of this folder, so that an update or a new clone loses
-nothing. LAB_PROGRESS names another file; LAB_PROGRESS=off keeps none.
-"""
+"""What a lesson remembers of a person in `helpers.record`: tasks, predictions, answers."""
 
 import datetime
-import functools
-import json
 import os
-import sys
 from pathlib import Path
 
-from helpers.files import write_whole
 from helpers.grade.task import Task
 from helpers.grade.verdict import Verdict
+from helpers.record import note, noted, progress_file, read_all, write
 
-NAME = "distributed-ml-lab"
 LONGEST = 240  # minutes: what took longer wasn't one sitting
-
-
-def progress_file() -> Path | None:
-    """Where the record is kept: where this system keeps a user's data; None where nowhere."""
-    chosen = os.environ.get("LAB_PROGRESS", "")
-    if chosen:
-        return None if chosen == "off" else Path(chosen)
-    if os.name == "nt":
-        folder = os.environ.get("APPDATA", "")
-    elif sys.platform == "darwin":
-        folder = os.path.expanduser("~/Library/Application Support")
-    else:
-        folder = os.environ.get("XDG_DATA_HOME", "") or os.path.expanduser("~/.local/share")
-    return Path(folder, NAME, "progress.json") if folder and os.path.isabs(folder) else None
-
-
-def read_all(path: Path | None) -> dict[str, dict]:
-    """Everything that is remembered, by kind: "tasks", "times", "predictions", …"""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        return {str(k): v for k, v in record.items() if isinstance(v, dict)}
-    except Exception:
-        return {}  # no record yet, or one that somebody has broken: start a new one
 
 
 def read_record(path: Path | None) -> dict[str, dict]:
@@ -53,61 +22,20 @@ def read_record(path: Path | None) -> dict[str, dict]:
         return {}
 
 
-def noted(kind: str) -> dict[str, dict]:
-    """What is remembered of one kind, here or by this process alone: {"L06-1": {"chosen": "B"}}.
-
-    While lessons are built nothing is.
-    """
-    if os.environ.get("LAB_STATIC") == "1":
-        return {}
-    kept = read_all(progress_file()).get(kind, {})
-    return {key: facts for key, facts in kept.items() if isinstance(facts, dict)} | _here()[kind]
-
-
 def note_prediction(question: str, chosen: str, right: bool | None = None) -> None:
     """Remember a choice; right: whether it was, once that has been revealed."""
-    _note("predictions", question, {"chosen": chosen, "right": right})
+    note("predictions", question, {"chosen": chosen, "right": right})
 
 
 def note_answer(question: str, right: bool) -> None:
     """Remember a try at a number."""
     tries = noted("numbers").get(question, {}).get("tries", 0)
-    _note("numbers", question, {"tries": tries + 1, "right": right})
+    note("numbers", question, {"tries": tries + 1, "right": right})
 
 
 def note_skipped(task_id: str) -> None:
     """Remember that a task was skipped."""
-    _note("skipped", task_id, {"on": _now().date().isoformat()})
-
-
-def note_level(level: str, best: float, helped: bool) -> None:
-    """Remember the best seconds in a level of the schedule game, and whether they were helped."""
-    _note("levels", level, {"best": best, "helped": helped})
-
-
-@functools.cache
-def _here() -> dict[str, dict]:
-    """What this process has noted: where no record can be kept, a kernel remembers itself."""
-    return {"predictions": {}, "numbers": {}, "skipped": {}, "levels": {}}
-
-
-def _note(kind: str, key: str, facts: dict) -> None:
-    if os.environ.get("LAB_STATIC") == "1":
-        return
-    _here()[kind][key] = facts
-    path = progress_file()
-    if path is not None:
-        record = read_all(path)
-        record.setdefault("tasks", {})
-        record.setdefault(kind, {})[key] = facts
-        _write(path, record)
-
-
-def _write(path: Path, record: dict) -> None:
-    try:
-        write_whole(path, json.dumps(record, indent=1) + "\n")
-    except OSError:
-        pass  # a lesson must not fail because a home cannot be written
+    note("skipped", task_id, {"on": _now().date().isoformat()})
 
 
 def holds_solution(root: Path, task: Task) -> bool:
@@ -142,7 +70,7 @@ def remember(verdict: Verdict, root: Path) -> None:
         facts["tries"] += 1
         if verdict.passed and not facts["passed"]:
             facts["passed"] = _now().date().isoformat()
-    _write(path, everything | {"tasks": record, "times": times})
+    write(path, everything | {"tasks": record, "times": times})
 
 
 def _now() -> datetime.datetime:

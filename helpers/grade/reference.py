@@ -2,8 +2,8 @@
 
 A task names its mutants, `{sentence: {"a line of the solution": "what takes its place"}}`. The
 reference and its mutants run as the work does, on the same cases and observed by the same function,
-but in a process that has never imported any work. They run when they are asked for: the mutants
-only where the work differs from the reference, and all of them in one launch.
+but on ranks that have never imported any work. They run when they are asked for: the mutants only
+where the work differs from the reference, and all of them in one launch.
 """
 
 import tempfile
@@ -16,10 +16,11 @@ from types import ModuleType
 from typing import Any
 
 from helpers.grade.copy import OWN_ROOTS, copy_lab, copy_work
-from helpers.grade.limits import Limits
 from helpers.grade.marks import find_regions, replace_regions
-from helpers.grade.submission import Submission
-from helpers.grade.task import ROOT, Task, TaskError, TaskFile, WorkFailed, packed_solutions
+from helpers.grade.parcel import pack, unpack
+from helpers.grade.task import ROOT, Task, TaskError, TaskFile, packed_solutions
+from helpers.grade.workshop import observe
+from helpers.ranks import launch
 
 SECONDS = 120.0  # the lab's own code ends; on a busy machine it may take its time
 Change = dict[str, str] | str
@@ -55,7 +56,7 @@ def mutated(task: Task, change: Change, text: str) -> str:
 
 
 class Lab:
-    """The process in which references and mutants run; one serves any number of checks.
+    """Runs references and mutants, on ranks of this process, which has never imported any work.
 
     Args:
         tasks: the folder of the tasks.
@@ -63,8 +64,7 @@ class Lab:
     """
 
     def __init__(self, tasks: Path = ROOT / "tasks", root: Path = ROOT):
-        self._root = root
-        self._process = Submission(root, tasks, confined=False)
+        self._root, self._tasks = root, tasks
         self._lock = threading.Lock()
         self._known: dict[tuple[str, int], Reference] = {}
 
@@ -87,16 +87,27 @@ class Lab:
             lab = Path(place, "lab")
             if (top := found.task.file.split("/")[0]) in OWN_ROOTS:
                 self._solved(lab, top, lambda: copy_lab(found.task, lab))
-            limits = Limits(max(SECONDS, found.task.seconds))
-            try:
-                seen = self._process.observe_in(
-                    found, works, str(lab) if lab.exists() else "", cases, limits
-                )
-            except WorkFailed as failed:
-                what = "a mutant" if any(changes) else "the solution"
-                sentence = f"{what} of {found.task.id} doesn't run: {failed}\n{failed.details}"
-                raise TaskError(sentence) from None
-            return [each.observations for each in seen]
+            path = Path(place, f"{found.path.stem}.py")
+            path.write_text(found.shown(), encoding="utf-8")
+            ranks, each = max(1, found.task.ranks), len(cases)
+            around = str(lab) if lab.exists() else ""
+            report = launch(
+                observe,
+                ranks,
+                (str(path), str(self._tasks), works, around, cases, place),
+                backend="gloo",
+                timeout=max(SECONDS, found.task.seconds),
+                on_error="report",
+                quiet=True,
+            )
+        if failed := report.failure:
+            what = "a mutant" if any(changes) else "the solution"
+            sentence = f"{what} of {found.task.id} doesn't run: {failed}\n{failed.traceback}"
+            raise TaskError(sentence)
+        of_ranks = zip(*report.results, strict=True)
+        seen = [list(r) if found.task.ranks else r[0] for r in of_ranks]
+        # As the work's observations come: what can't travel is no observation.
+        return [unpack(pack(seen[n * each : (n + 1) * each])) for n in range(len(changes))]
 
     def _work(self, task: Task, folder: Path, change: Change) -> str:
         """Write the changed solution, and what lies beside its file, into a new folder."""
@@ -104,20 +115,17 @@ class Lab:
         self._solved(folder, beside, lambda: copy_work(self._root, task, folder))
         path = folder / task.file
         path.write_text(mutated(task, change, path.read_text(encoding="utf-8")), encoding="utf-8")
-        return str(folder)
+        return str(path)
 
     def _solved(self, to: Path, below: str, copy: Callable[[], None]) -> None:
         """Copy the scripts below a folder of the lab, with their solutions."""
-        packed = packed_solutions(self._process.tasks)
+        packed = packed_solutions(self._tasks)
         for name, text in packed.items():
             if name.startswith(f"{below}/"):
                 (to / name).parent.mkdir(parents=True, exist_ok=True)
                 (to / name).write_text(text, encoding="utf-8")
         if not packed:
             copy()
-
-    def close(self) -> None:
-        self._process.close()
 
 
 class Reference:

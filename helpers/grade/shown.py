@@ -5,8 +5,10 @@ judge. Nothing has to be marked: what `TASK` and `observe` need, and what that n
 """
 
 import ast
+import threading
 
 SHOWN = ("TASK", "observe")
+PARSING = threading.Lock()  # CPython 3.11 counts the depth of all threads' trees in one number
 
 
 def shown_part(text: str) -> str:
@@ -15,7 +17,8 @@ def shown_part(text: str) -> str:
     A task of the older kind, which has `run`, keeps the judge's side in a file of its own: it is
     shown whole.
     """
-    tree = ast.parse(text)
+    with PARSING:
+        tree = ast.parse(text)
     makers = {name: node for node in tree.body for name in _names(node)}
     if "observe" not in makers:
         return text

@@ -39,8 +39,8 @@ NEEDED = (
     "COMSPEC PATHEXT NUMBER_OF_PROCESSORS DYLD_LIBRARY_PATH PYTHONDONTWRITEBYTECODE"
 ).split()
 # What may stand in an answer, and of what kind it is.
-ANSWER = {"results": list, "texts": list, "ended": int, "status": int}
-ANSWER |= dict.fromkeys("kind sentence details picture alt user".split(), str)
+ANSWER = {"results": list, "texts": list, "waits": tuple, "ended": int, "status": int}
+ANSWER |= dict.fromkeys("kind sentence details picture alt user misfit".split(), str)
 
 
 @dataclass(frozen=True)
@@ -88,23 +88,18 @@ class Submission:
     def observe(self, found: TaskFile, cases: list, limits: Limits) -> Seen:
         """Run the work on every case; return what was observed. Raises WorkFailed and CopyError."""
         with self._copied(found.task) as (work, lab):
-            return self.observe_in(found, [work], lab, cases, limits)[0]
-
-    def observe_in(
-        self, found: TaskFile, works: list[str], lab: str, cases: list, limits: Limits
-    ) -> list[Seen]:
-        """Run what lies in several folders on every case, one after the other on the same ranks."""
-        said = self._ask(found, works, lab, cases, limits)
+            said = self._ask(found, work, lab, cases, limits)
         printed = "".join(
             text if text.endswith("\n") else f"{text}\n" for text in said.get("texts", ()) if text
         )
-        if len(said.get("results", ())) == len(works):
-            return [Seen(observed, printed) for observed in said["results"]]
+        if "results" in said:
+            return Seen(said["results"], printed)
         kind = said.get("kind") if said.get("kind") in KINDS else "crash"
         sentence = said.get("sentence", "what came back isn't a result")
         picture = (said["picture"], said.get("alt", "")) if "picture" in said else ()
         details = said.get("details", "")
-        raise WorkFailed(kind, sentence, details, picture, printed)
+        facts = said.get("waits", ()), said.get("misfit", "")
+        raise WorkFailed(kind, sentence, details, picture, printed, *facts)
 
     def held(self, limits: Limits) -> Held:
         """Which limits hold here, and which don't."""
@@ -145,14 +140,14 @@ class Submission:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _ask(self, found: TaskFile, works: list[str], lab: str, cases: list, limits: Limits):
+    def _ask(self, found: TaskFile, work: str, lab: str, cases: list, limits: Limits):
         """The answer to a job. A workshop that didn't end it as it should serves no other."""
         self._jobs += 1
         self.begin()
         path = self._place / f"{found.path.stem}.py"
         path.write_text(found.shown(), encoding="utf-8")
         job = {"number": self._jobs, "task": str(path), "tasks": str(self.tasks)}
-        job |= {"works": works, "lab": lab, "cases": cases}
+        job |= {"work": work, "lab": lab, "cases": cases}
         job |= {"seconds": limits.seconds, "gigabytes": limits.gigabytes}
         try:
             said, sound = self._workshop.do(job, limits)
@@ -283,7 +278,17 @@ def read_answer(data: bytes) -> dict:
             raise ParcelError(f"what came back isn't a result ({name})")
     if not all(isinstance(text, str) for text in said.get("texts", ())):
         raise ParcelError("what came back isn't a result (texts)")
+    if not all(map(_is_wait, said.get("waits", ()))):
+        raise ParcelError("what came back isn't a result (waits)")
     return said
+
+
+def _is_wait(value: Any) -> bool:
+    """Whether it's (rank, operation, peer or None)."""
+    match value:
+        case (int(), str(), int() | None):
+            return True
+    return False
 
 
 def _group_of(user: str) -> int:

@@ -29,7 +29,8 @@ class WorkFailed(Exception):
     "crash" or "check" (it isn't the work's mistake).
     sentence: what happened, with rank and line; details: Python's own words, for a person.
     picture: the SVG and the words of a picture of what went wrong, where there is one.
-    printed: as in a verdict.
+    printed: as in a verdict. waits: (rank, operation, peer) for each rank that waited, in a hang.
+    misfit: what differs, where operations of several ranks don't fit: see `helpers.hang.cases`.
     """
 
     def __init__(
@@ -39,10 +40,12 @@ class WorkFailed(Exception):
         details: str = "",
         picture: tuple = (),
         printed: str = "",
+        waits: tuple = (),
+        misfit: str = "",
     ):
         super().__init__(sentence)
         self.kind, self.sentence, self.details, self.picture = kind, sentence, details, picture
-        self.printed = printed
+        self.printed, self.waits, self.misfit = printed, waits, misfit
 
 
 class TaskError(ValueError):

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
 
+from helpers.draw.style import BLUE, DARK_GREY, VERMILLION
 from helpers.grade.limits import Held
 from helpers.grade.task import Task
 from helpers.grade.words import plain
 
 # Of Okabe and Ito's set, which color-blind people can tell apart; the word says the same.
-COLORS = {"PASS": "#0072B2", "FAIL": "#D55E00", "TO DO": "#6b6b6b"}
+COLORS = {"PASS": BLUE, "FAIL": VERMILLION, "TO DO": DARK_GREY}
 EMPTY = ("not done", "no file")  # kinds of a task that nobody has begun, which is no mistake
 
 

@@ -14,11 +14,16 @@ and, only where the task needs it,
                          right (an order, a program), it stands without `truth`: None is right
     agrees(case, seen)   whether an observation is right, where neither of the two says it alone
     stopped(sentence)    another sentence for work that raised an error, or None
+    stuck(waits)         another for work that hung, or None; waits: (rank, operation, its peer) of
+                         each rank that waited: (2, "recv", 3)
+    MISFITS              {what differs: another sentence}, where operations of ranks don't fit; its
+                         keys are among those of `helpers.hang.cases.MISFITS`
     passed(cases, seen)  the `Score` of a pass: what it says, and the number that ranks a class
     TOLERANCE            relative; without it 1e-5 for float32, 1e-9 for float64 and Python's floats
 
 An observation is plain data: dicts, lists, tuples, numbers, text, tensors and arrays. The keys of
-dicts are words of the sentence that says where two observations differ.
+dicts are words of the sentence that says where two observations differ. What stands below a key
+that begins with "_" is not compared: it's there for `explain`.
 """
 
 import functools
@@ -116,15 +121,19 @@ def differences(
 ) -> Iterator[str]:
     """Yield every place where `seen` isn't what was expected, in the order of `expected`.
 
-    A difference is a sentence with the way there: "rank 2, gradient, weight: 1.5 in place of 0.5".
+    A difference is a sentence with the way there: "rank 2, gradient, weight: 1.5 in place of 0.5";
+    a text in place of a dict is one already.
     Lists and tuples are alike, numbers of Python and of NumPy too; True isn't 1.
     """
     expected, seen = _as_python(expected), _as_python(seen)
     if isinstance(expected, dict):
         if not isinstance(seen, dict):
-            yield _at(place, f"{short(seen)} in place of a dict")
+            plain = isinstance(seen, str)  # `observe` says itself what it can't look at
+            yield _at(place, seen if plain else f"{short(seen)} in place of a dict")
             return
         for key, value in expected.items():
+            if str(key).startswith("_"):
+                continue
             if key in seen:
                 yield from differences(value, seen[key], tolerance, (*place, str(key)))
             else:
@@ -243,8 +252,9 @@ def _equal(expected: Any, seen: Any, tolerance: float | None) -> bool:
 def _numbers(expected: Any, seen: Any) -> Iterator[tuple[float, float] | None]:
     """Pairs of all numbers of two observations; None where they aren't alike in shape."""
     if isinstance(expected, dict) and isinstance(seen, dict) and expected.keys() == seen.keys():
-        for key, value in expected.items():
-            yield from _numbers(value, seen[key])
+        for key in expected:
+            if not str(key).startswith("_"):
+                yield from _numbers(expected[key], seen[key])
     elif isinstance(expected, list | tuple) and isinstance(seen, list | tuple):
         if len(expected) != len(seen):
             yield None

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from helpers.draw import who_waits
 from helpers.grade.limits import Limits, hold_resources
 from helpers.grade.look import look_at
 from helpers.grade.parcel import ParcelError, pack, unpack
@@ -31,7 +32,9 @@ from helpers.grade.task import ROOT, Task, WorkFailed, load_module, read_task
 from helpers.ranks.protocol import receive_bytes, send_bytes
 
 LIBRARIES = ("numpy", "torch.distributed", "psutil", "cloudpickle", "helpers.hang.monitor")
-LIBRARIES += ("helpers.ranks", "helpers.ranks.connect", "helpers.ranks.worker", "helpers.oracle")
+LIBRARIES += ("helpers.hang.flight", "helpers.hang.threads", "helpers.hang.checked_mode")
+LIBRARIES += ("helpers.hang.deferred", "helpers.private")
+LIBRARIES += ("helpers.ranks.start", "helpers.ranks.worker", "helpers.oracle")
 # What work imports from the lab: imported here once, and not by each rank of each check.
 LIBRARIES += ("helpers.grid", "helpers.parallel", "helpers.pipeline", "helpers.ranks.script")
 LIBRARIES += ("helpers.trace", "simplellm.dataloaders", "simplellm.llama", "simplellm.models")
@@ -44,14 +47,14 @@ class Job:
 
     number: of this job in its workshop. task: the file with the task's facts and `observe`.
     tasks: the folder that it is from, which the work must not read.
-    works: the folders that hold copied work, one submission's or several mutants of a solution.
+    work: the folder that holds the copied work.
     lab: a folder with copies of labs, from which is imported first, or "".
     """
 
     number: int
     task: str
     tasks: str
-    works: list[str]
+    work: str
     lab: str
     cases: list
     seconds: float
@@ -137,8 +140,7 @@ def answer(job: Job) -> bytes:
     """Do a job; the parcel that says how it went."""
     try:
         found = read_task(Path(job.task))
-        for work in job.works:
-            look_at(Path(work, found.task.file), found.task)
+        look_at(Path(job.work, found.task.file), found.task)
         return _run(job, found.task, found.path)
     except WorkFailed as failed:
         return pack({"kind": failed.kind, "sentence": failed.sentence})
@@ -154,12 +156,11 @@ def _run(job: Job, task: Task, path: Path) -> bytes:
     from helpers.ranks.pool import the_pool
 
     if CAN_FORK:
-        the_pool().fork_from_here()
-    files = [str(Path(work, task.file)) for work in job.works]
+        the_pool().fork_now(max(1, task.ranks))
     report = launch(
         observe,
         ranks=max(1, task.ranks),
-        args=(str(path), job.tasks, files, job.lab, job.cases),
+        args=(str(path), job.tasks, [str(Path(job.work, task.file))], job.lab, job.cases),
         backend="gloo",
         timeout=job.seconds,
         on_error="report",
@@ -168,18 +169,18 @@ def _run(job: Job, task: Task, path: Path) -> bytes:
     texts = [text[-(1 << 16) :] for text in report.texts]
     if report.failure is not None:
         return pack({**_in_our_words(report.failure), "texts": texts})
-    number = len(job.works) * len(job.cases)
-    if not all(isinstance(r, list) and len(r) == number for r in report.results):
+    if not all(isinstance(r, list) and len(r) == len(job.cases) for r in report.results):
         return pack({"kind": "crash", "sentence": "a rank ended without a result", "texts": texts})
-    observed = [list(r) if task.ranks else r[0] for r in zip(*report.results, strict=True)]
-    each = len(job.cases)
-    results = [observed[n * each : (n + 1) * each] for n in range(len(job.works))]
+    results = [list(r) if task.ranks else r[0] for r in zip(*report.results, strict=True)]
     return pack({"results": results, "texts": texts})
 
 
-def observe(task_path: str, tasks: str, files: list[str], lab: str, cases: list) -> list[Any]:
+def observe(
+    task_path: str, tasks: str, files: list[str], lab: str, cases: list, folder: str = "."
+) -> list[Any]:
     """On a rank: import the task and each work; what `observe` of the task returns for each case,
-    for one file after the other."""
+    for one file after the other. folder: where it runs."""
+    os.chdir(folder)
     _hide_tasks(str(ROOT / "tasks"), tasks)
     if lab:
         sys.path[:0] = map(str, Path(lab).iterdir())  # labs with names of their own: gpt2
@@ -225,16 +226,16 @@ def _in_our_words(failure: Any) -> dict:
     """A failure of the ranks in the words of a verdict."""
     sentence = failure.sentence
     details = "\n".join(part for part in (failure.details, failure.traceback) if part)
-    found = {"kind": "crash", "sentence": sentence, "details": details}
-    if failure.picture:
-        found |= {"picture": failure.picture.svg(), "alt": failure.picture.alt}
+    found = {"kind": "crash", "sentence": sentence, "details": details, "waits": failure.waiting}
+    if failure.waits:
+        picture = who_waits(failure.waits)
+        found |= {"picture": picture.svg(), "alt": picture.alt}
+    found["misfit"] = failure.misfit
     if failure.rank is None:
-        lines = [line.strip() for line in failure.details.splitlines()]
-        cures = [line.removeprefix("Cure: ") for line in lines if line.startswith("Cure: ")]
-        return found | {"kind": "time-out", "sentence": ". ".join([sentence, *cures])}
-    _, stub, message = sentence.partition("NotImplementedError: Task ")
-    if stub:
-        return found | {"kind": "not done", "sentence": f"not done yet: Task {message}"}
+        told = ". ".join(filter(None, (sentence, failure.cure)))
+        return found | {"kind": "time-out", "sentence": told}
+    if failure.error == "NotImplementedError" and failure.text.startswith("Task "):
+        return found | {"kind": "not done", "sentence": f"not done yet: {failure.text}"}
     return found
 
 

@@ -3,7 +3,7 @@
     the_monitor().begin(rank)          in each rank: record every call of torch.distributed
     the_monitor().check(store)         checked mode: refuse a call that doesn't fit before it starts
     GlobalSnapshot(standings, ended)   where all ranks stand, as the launcher collects it
-    diagnose(snapshot)                 the diagnosis: one sentence, the cure, a picture
+    diagnose(snapshot)                 the diagnosis: one sentence, the cure, who waits for whom
 
 Files, from the ground up:
 
@@ -11,10 +11,10 @@ Files, from the ground up:
     calls, flight, threads     what a call asks for; what C++ has started; what a thread is doing
     monitor                    wraps torch.distributed and answers where the rank stands
     direct                     the same for a call of a group's own methods
-    notes, match, checked_mode signed notes; do two operations fit; compare before they start
+    match, wait_for_graph      do operations fit; who waits for whom, and which wait can never end
+    cases, diagnosis           what went wrong and the cure; the whole answer
+    notes, checked_mode        signed notes; compare operations before they start
     deferred                   what checked mode hands out while an operation has not begun
-    wait_for_graph             which rank waits for which, and which of the waits can never end
-    cases, diagnosis           what went wrong and the cure; the whole answer, with its picture
 
 Only what works inside a rank imports torch.
 
@@ -30,19 +30,3 @@ MOST_KEPT of them alive only to be able to tell: keep each Work and wait for it.
 Work of a message in wait() alone, so a loop that asks is_completed() of one never ends. Unchecked,
 ranks that create a group with different members are told only if one of them then waits.
 """
-
-from helpers.hang.diagnosis import Diagnosis, diagnose
-from helpers.hang.log import Log, Standing
-from helpers.hang.match import Mismatch
-from helpers.hang.operation import Operation
-from helpers.hang.wait_for_graph import GlobalSnapshot
-
-__all__ = [
-    "Diagnosis",
-    "GlobalSnapshot",
-    "Log",
-    "Mismatch",
-    "Operation",
-    "Standing",
-    "diagnose",
-]

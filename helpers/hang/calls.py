@@ -12,7 +12,7 @@ from typing import Any
 from helpers.hang.log import Log
 from helpers.hang.operation import LOCAL, NEW_GROUP, RECEIVES, SENDS, Operation
 from helpers.hang.places import Frame
-from helpers.waits.explain import names
+from helpers.words import names
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,6 @@ def _new_group(values: dict[str, Any], log: Log, place: Frame, checked: bool) ->
     but torch itself waits for the members alone. With use_local_synchronization only they may call.
     """
     import torch.distributed as dist
-    from torch.distributed import distributed_c10d as c10d
 
     world = tuple(range(dist.get_world_size()))
     ranks = values.get("ranks")
@@ -179,7 +178,9 @@ def _new_group(values: dict[str, Any], log: Log, place: Frame, checked: bool) ->
         if log.rank not in ranks:
             return None
         group = LOCAL + detail
-        made = len(c10d._world.pg_names) - 1  # a part of the name under which torch's ranks meet
+        from helpers import private
+
+        made = private.groups_made() - 1  # a part of the name under which torch's ranks meet
         detail += f"; this rank has made {made} group{'s' * (made != 1)} before"
     operation = Operation(
         NEW_GROUP,

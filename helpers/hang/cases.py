@@ -1,17 +1,16 @@
-"""What deadlocked ranks have done wrong, case by case, and the cure.
+"""The words of a hang: what ranks have done wrong, case by case, and the cure.
 
-Each case is a small function: it takes the `GlobalSnapshot` and the `Deadlock` in it, and returns
-what happened and the cure, or None if this is another case. To add a case, write its function and
-name it in `CASES`; the first that answers wins.
+To add a deadlock, write its function and name it in `CASES`: from the `GlobalSnapshot` and the
+`Deadlock` in it, it returns what happened and the cure, or None; the first that answers wins.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from helpers.hang.match import group_cure
-from helpers.hang.operation import NEW_GROUP, Operation
+from helpers.hang.match import Misfit
+from helpers.hang.operation import LOCAL, NEW_GROUP, Operation
 from helpers.hang.wait_for_graph import NATIVE, GlobalSnapshot
 from helpers.waits import Deadlock, Wait
-from helpers.waits.explain import capital, names
+from helpers.words import capital, names
 
 Told = tuple[str, str] | None  # what happened, and the cure
 
@@ -195,7 +194,94 @@ CASES: tuple[Callable[[GlobalSnapshot, Deadlock], Told], ...] = (
 )
 
 
-# --- words ---------------------------------------------------------------------------------------
+def still_at_work(waiting: Sequence[int], busy: Sequence[int]) -> tuple[str, str]:
+    """No deadlock as far as is known: one computes, or a message is in transit."""
+    if not waiting or not busy:
+        return "the ranks were still at work", ""
+    return (
+        f"{names(waiting)} wait{'s' * (len(waiting) == 1)} for others, and {names(busy)} "
+        f"{'is' if len(busy) == 1 else 'are'} still at work",
+        "if that is intended, give the launch more time (timeout=…)",
+    )
+
+
+NEW_GROUP_CURE = (
+    "every rank must call dist.new_group, with the same ranks and in the same order, also the "
+    "ranks that do not belong to the group"
+)
+LOCAL_GROUP_CURE = (
+    "with use_local_synchronization every member must call dist.new_group, with the same ranks and "
+    "after equally many groups, as torch finds the members by both; or leave it out, and let all "
+    "ranks call it"
+)
+MISFITS = {  # operations that meet and don't fit, by what differs
+    "message dtype": (
+        "dtype mismatch",
+        "gloo would silently reinterpret the bytes: give both tensors the same dtype",
+    ),
+    "message too long": (
+        "message too long",
+        "The buffer is too small, and gloo would abort the process: make it as large as the "
+        "message",
+    ),
+    "message too short": (
+        "message too short",
+        "The rest of the buffer would silently keep its old numbers: make it as large as the "
+        "message",
+    ),
+    "collective": (
+        "different collectives meet",
+        "All ranks of a group must call the same collectives in the same order, equally often: "
+        "look for a branch that only some ranks take, or a step that one of them skips",
+    ),
+    "arguments": (
+        "the ranks disagree about a collective",
+        "All ranks must pass the same arguments",
+    ),
+    "dtype": (
+        "the tensors of a collective have different dtypes",
+        "Give all ranks tensors of the same dtype",
+    ),
+    "size": (
+        "the tensors of a collective have different sizes",
+        "Give all ranks tensors of the same shape; or do the ranks call their collectives in "
+        "different orders?",
+    ),
+    "part": (
+        "the parts of a collective have different sizes",
+        "Each part must be as large as the rank that takes it expects: check the sizes and the "
+        "splits; a tensor without splits is cut into equal parts",
+    ),
+}
+
+
+def misfit_told(found: Misfit) -> tuple[str, str]:
+    """Return what doesn't fit, and the cure."""
+    what, cure = MISFITS[found.kind]
+    (one, *_), (other, *_), *_ = found.groups
+    if found.kind.startswith("message"):
+        told = (
+            f"rank {one.rank} sends {one.tensor} to rank {other.rank}{one.at}, and rank "
+            f"{other.rank} receives {other.tensor}{other.at}"
+        )
+    elif found.kind == "part":
+        whom = f"rank {other.rank}, which takes {found.taken}{other.at}"
+        whom = f"itself and room for {found.taken}" if one is other else whom
+        told = f"{one.told}, with {found.given} number{'s' * (found.given != 1)} for {whom}"
+    else:
+        told = "; ".join(
+            f"{'each of ' if len(same) > 1 else ''}{names([op.rank for op in same])} "
+            f"{same[0].doing}{same[0].at}"
+            for same in found.groups
+        )
+        making = [op for same in found.groups for op in same if op.name == NEW_GROUP]
+        cure = capital(group_cure(making[0])) if making else cure
+    return f"{what}: {told}", cure
+
+
+def group_cure(operation: Operation) -> str:
+    """Return the cure for a group that the ranks don't create alike."""
+    return LOCAL_GROUP_CURE if operation.group.startswith(LOCAL) else NEW_GROUP_CURE
 
 
 def _core(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Iterator[tuple[Wait, Operation]]:

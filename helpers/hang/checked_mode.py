@@ -28,11 +28,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from helpers.hang.cases import misfit_told
 from helpers.hang.deferred import Deferred
-from helpers.hang.match import Mismatch, collective_mismatch, message_mismatch
+from helpers.hang.log import OURS
+from helpers.hang.match import Mismatch, collective_misfit, message_misfit
 from helpers.hang.notes import Notes, pack, unpack
 from helpers.hang.operation import Operation
-from helpers.hang.threads import OURS
 
 LOOK_S = 0.0005  # how often the thread looks for the notes of the others; it backs off up to
 LOOK_MOST_S = 0.005  # this, because ranks that share a core slow each other down by looking
@@ -43,14 +44,14 @@ class PreflightCheck:
     """Compare the operations of this rank with those of the others, through notes in `store`.
 
     Args:
-        store: torch's store of all ranks.
+        store: a client of torch's store that nothing else uses.
         mistake: called with the error if a thread finds that something doesn't fit, because the
             program may never wait for an operation that it has started asynchronously.
         timeout: seconds to wait for the notes of others.
     """
 
     def __init__(self, store, mistake: Callable[[Exception], None], timeout: float):
-        self._notes = Notes(store.clone())  # torch itself uses the other one, and waits in it
+        self._notes = Notes(store)
         self._mistake, self._timeout = mistake, timeout
         self._begun: dict[str, int] = defaultdict(int)  # by group: collectives begun here
         self._forgotten: dict[str, int] = defaultdict(int)  # by group: own notes deleted
@@ -159,11 +160,11 @@ class PreflightCheck:
 
     def _compare(self, operation: Operation, notes: Sequence[Operation]) -> None:
         if operation.collective:
-            mistake = collective_mismatch(notes)
+            misfit = collective_misfit(notes)
         else:
-            mistake = message_mismatch(operation, notes[0])
-        if mistake and (operation.collective or not self._from_any(operation)):
-            raise Mismatch(mistake)
+            misfit = message_misfit(operation, notes[0])
+        if misfit and (operation.collective or not self._from_any(operation)):
+            raise Mismatch(". ".join(misfit_told(misfit)), misfit.kind)
 
     # --- later ---------------------------------------------------------------------------------
 

@@ -1,14 +1,13 @@
-"""From a snapshot of all ranks to what a student reads: sentence, cure, rows and picture."""
+"""From a snapshot of all ranks to what a student reads: sentence, cure, rows and waits."""
 
 from dataclasses import dataclass
 
-from helpers.draw import Picture
-from helpers.hang.cases import CASES
+from helpers.hang.cases import CASES, misfit_told, still_at_work
 from helpers.hang.log import Standing, ThreadStanding
 from helpers.hang.places import Where, locate
 from helpers.hang.wait_for_graph import GlobalSnapshot
-from helpers.waits import Wait, picture
-from helpers.waits.explain import capital, names
+from helpers.waits import Wait, WaitGraph
+from helpers.words import capital
 
 
 @dataclass(frozen=True)
@@ -16,15 +15,16 @@ class Diagnosis:
     """What happened to ranks that have stopped moving, and the cure.
 
     certain: nothing that any rank can still do will end it.
-    sentence: what happened. cure: what to do. rows: where each rank stands. picture: who waits
-    for whom, or None if no rank waits.
+    sentence: what happened. cure: what to do. rows: where each rank stands. waits: who waits for
+    whom, or None if no rank waits. misfit: what differs, if operations that meet don't fit.
     """
 
     certain: bool
     sentence: str
     cure: str
     rows: str
-    picture: Picture | None
+    waits: WaitGraph | None
+    misfit: str = ""
 
     @property
     def details(self) -> str:
@@ -36,28 +36,18 @@ def diagnose(snapshot: GlobalSnapshot) -> Diagnosis:
     """Explain a snapshot in which nothing has moved for a while."""
     waits = snapshot.waits()
     deadlock, proven = snapshot.deadlock()
-    mismatch = snapshot.mismatch()
-    certain = proven or (bool(mismatch) and not any(s.threads for s in snapshot.standings.values()))
-    if mismatch:
-        sentence, cure = mismatch.rsplit(". ", 1)
+    misfit = snapshot.misfit()
+    certain = proven or (bool(misfit) and not any(s.threads for s in snapshot.standings.values()))
+    if misfit:
+        sentence, cure = misfit_told(misfit)
     elif deadlock:
         sentence, cure = next(told for case in CASES if (told := case(snapshot, deadlock)))
     else:
-        sentence, cure = _slow(snapshot, waits)
-    return Diagnosis(certain, sentence, cure, rows(snapshot), picture_of(snapshot, waits, sentence))
-
-
-def _slow(snapshot: GlobalSnapshot, waits: list[Wait]) -> tuple[str, str]:
-    """Explain ranks that aren't certainly stuck: one computes, or a message is in transit."""
-    busy = [s.rank for s in snapshot.standings.values() if s.rank not in {w.who for w in waits}]
-    if not waits or not busy:
-        return "the ranks were still at work", ""
-    verb = "is" if len(busy) == 1 else "are"
-    return (
-        f"{names([w.who for w in waits])} wait{'s' * (len(waits) == 1)} for others, and "
-        f"{names(busy)} {verb} still at work",
-        "if that is intended, give the launch more time (timeout=…)",
-    )
+        waiting = [wait.who for wait in waits]
+        busy = [rank for rank in snapshot.standings if rank not in waiting]
+        sentence, cure = still_at_work(waiting, busy)
+    graph, kind = _graph(snapshot, waits, sentence), misfit.kind if misfit else ""
+    return Diagnosis(certain, sentence, cure, rows(snapshot), graph, kind)
 
 
 def rows(snapshot: GlobalSnapshot) -> str:
@@ -94,8 +84,8 @@ def _place(standing: Standing | ThreadStanding) -> Where:
     return locate([standing.since] if standing.waiting else standing.frames)
 
 
-def picture_of(snapshot: GlobalSnapshot, waits: list[Wait], sentence: str) -> Picture | None:
-    """Return a picture of who waits for whom, or None if no rank waits."""
+def _graph(snapshot: GlobalSnapshot, waits: list[Wait], sentence: str) -> WaitGraph | None:
+    """Return who waits for whom, titled with the sentence, or None if no rank waits."""
     if not waits:
         return None
     working = set(snapshot.standings) - {wait.who for wait in waits}
@@ -105,4 +95,5 @@ def picture_of(snapshot: GlobalSnapshot, waits: list[Wait], sentence: str) -> Pi
         phrase = _place(standing).phrase.removeprefix(" at ")
         doing = _doing(standing)
         others[rank] = f"{doing}, {phrase}" if phrase else doing
-    return picture(waits, snapshot.ended, others, title=capital(sentence.split(". ")[0]))
+    title = capital(sentence.split(". ")[0])
+    return WaitGraph(tuple(waits), tuple(snapshot.ended), others, title)

@@ -4,8 +4,12 @@ The functions of torch.distributed call them, and so may a program, on some rank
 count like those functions, because the two meet each other.
 """
 
+import functools
+import inspect
+from collections.abc import Callable
 from dataclasses import replace
 
+from helpers.hang.calls import check_batch_op
 from helpers.hang.log import Log
 from helpers.hang.operation import Operation
 from helpers.hang.places import Frame
@@ -60,3 +64,26 @@ def operation_of_method(
     group_name = log.group_name(group.group_name)
     operation = Operation(METHODS[name], log.rank, group=group_name, members=members, **facts)
     return replace(operation, index=log.next_index(operation.channel))
+
+
+def reader(name: str, log: Log) -> Callable:
+    """Return what makes an operation of the arguments of a method, and says if it is async."""
+
+    def read(args: tuple, kwargs: dict, place: Frame) -> tuple[Operation | None, bool]:
+        group, *rest = args
+        found = operation_of_method(name, group, tuple(rest), kwargs, log, place)
+        return found, name != "monitored_barrier"  # all others are asynchronous
+
+    return read
+
+
+def watched_batch_op(init: Callable, log: Log) -> Callable:
+    """Return P2POp's constructor with a check of the rank that it names."""
+    signature = inspect.signature(init)
+
+    @functools.wraps(init)
+    def watched(op, *args, **kwargs) -> None:
+        check_batch_op(signature, (op, *args), kwargs, log.rank)
+        init(op, *args, **kwargs)
+
+    return watched

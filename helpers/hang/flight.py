@@ -8,6 +8,8 @@ records where TORCH_FR_BUFFER_SIZE is set before torch is imported.
 import json
 from dataclasses import dataclass, field
 
+from helpers import private
+
 
 @dataclass(frozen=True)
 class Flight:
@@ -27,12 +29,10 @@ class Flight:
 def read() -> Flight | None:
     """Return what this process has recorded, or None if this torch has no recorder."""
     try:
-        from torch._C import _distributed_c10d
-
-        facts = json.loads(_distributed_c10d._dump_fr_trace_json())
+        facts = json.loads(private.flight_record())
     except (ImportError, AttributeError, RuntimeError, ValueError):
         return None
-    flight = Flight(members=_members())
+    flight = Flight(members=private.members_of_groups())
     for entry in facts.get("entries", []):
         group, number = entry["process_group"][0], entry["collective_seq_id"]
         if entry.get("is_p2p"):
@@ -46,16 +46,6 @@ def read() -> Flight | None:
             dtype = _DTYPES.get(entry["input_dtypes"][0], "") if entry["input_dtypes"] else ""
             flight.open[group] = (number, name, shape, dtype)
     return flight
-
-
-def _members() -> dict[str, tuple[int, ...]]:
-    from torch.distributed import distributed_c10d as c10d
-
-    return {
-        group.group_name: tuple(ranks)
-        for group, ranks in c10d._world.pg_group_ranks.items()
-        if isinstance(group, c10d.ProcessGroup)  # not one that this rank is no member of
-    }
 
 
 _DTYPES = {

@@ -10,6 +10,7 @@ from helpers.hang.operation import Operation
 from helpers.hang.places import Frame
 
 KEPT = 64  # collectives of a group that are remembered
+OURS = "checked mode"  # the name of its threads, which start what the program asked for
 
 
 @dataclass(frozen=True)

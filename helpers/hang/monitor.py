@@ -16,9 +16,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
-from helpers.hang import calls, direct, flight, threads
-from helpers.hang.checked_mode import PreflightCheck
-from helpers.hang.deferred import Deferred
+from helpers.hang import calls, direct
 from helpers.hang.log import Log, Standing
 from helpers.hang.operation import Operation
 from helpers.hang.places import Frame, caller
@@ -37,7 +35,9 @@ class Monitor:
 
     def __init__(self):
         self.log = Log()
-        self.preflight: PreflightCheck | None = None  # checked mode, once the ranks are connected
+        self._preflight: Any = None  # checked mode, since its first operation
+        self._to_check: tuple | None = None  # its store and time limit, before
+        self._beginning = threading.Lock()
         self._mistake: Callable[[Exception], None] = _say
         self._inside = threading.local()  # torch's own calls of its own functions do not count
         self._works: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -70,6 +70,8 @@ class Monitor:
             finished: even that is over, and Python wouldn't wait for any thread that still runs.
             others_act: something besides the threads may act, such as a child process.
         """
+        from helpers.hang import flight, threads  # a rank that is never asked needs neither
+
         self.rest()  # what this thread asks isn't part of the program
         found = threads.of_program()
         able = threads.able_to_act(found, returned or finished)
@@ -122,7 +124,25 @@ class Monitor:
             store: torch's store of all ranks.
             timeout: seconds to wait for another rank.
         """
-        self.preflight = PreflightCheck(store, self._mistake, timeout)
+        self._to_check = store.clone(), timeout  # torch itself uses the other one, and waits in it
+
+    @property
+    def preflight(self) -> Any:
+        """Checked mode's `PreflightCheck`, loaded for the first operation; or None."""
+        if self._to_check:
+            with self._beginning:
+                self._begin_checking()
+        return self._preflight
+
+    def _begin_checking(self) -> None:
+        from helpers.hang.checked_mode import PreflightCheck
+        from helpers.hang.deferred import Deferred
+
+        if self._to_check:
+            store, timeout = self._to_check
+            if not self._preflight:
+                self._wrap_work(Deferred)
+            self._preflight, self._to_check = PreflightCheck(store, self._mistake, timeout), None
 
     def rest(self) -> None:
         """Record nothing that this thread asks from now on: in a benchmark it would count."""
@@ -142,13 +162,15 @@ class Monitor:
             module.init_process_group = self._watched_init(module.init_process_group)
         for name in direct.METHODS:
             if method := getattr(dist.ProcessGroup, name, None):
-                watched = self._watched(direct.METHODS[name], method, self._method_reader(name))
+                watched = self._watched(direct.METHODS[name], method, direct.reader(name, self.log))
                 setattr(dist.ProcessGroup, name, watched)
-        dist.P2POp.__init__ = self._watched_batch_op(dist.P2POp.__init__)
-        for work in (dist.Work, Deferred):
-            work.wait = self._watched_wait(work.wait)
-            work.is_completed = self._watched_question(work.is_completed)
-            work.get_future = self._watched_future(work.get_future)
+        dist.P2POp.__init__ = direct.watched_batch_op(dist.P2POp.__init__, self.log)
+        self._wrap_work(dist.Work)
+
+    def _wrap_work(self, work: type) -> None:
+        work.wait = self._watched_wait(work.wait)
+        work.is_completed = self._watched_question(work.is_completed)
+        work.get_future = self._watched_future(work.get_future)
 
     def _reader(self, name: str, signature: inspect.Signature) -> Callable:
         """Return what makes an operation of the arguments of a call, and says if it is async."""
@@ -156,16 +178,6 @@ class Monitor:
         def read(args: tuple, kwargs: dict, place: Frame) -> tuple[Operation | None, bool]:
             checked = self.preflight is not None
             return calls.operation_of(name, signature, args, kwargs, self.log, place, checked)
-
-        return read
-
-    def _method_reader(self, name: str) -> Callable:
-        """Return the same for a method of a group: all are asynchronous but one."""
-
-        def read(args: tuple, kwargs: dict, place: Frame) -> tuple[Operation | None, bool]:
-            group, *rest = args
-            found = direct.operation_of_method(name, group, tuple(rest), kwargs, self.log, place)
-            return found, name != "monitored_barrier"
 
         return read
 
@@ -198,16 +210,6 @@ class Monitor:
                 if self.preflight:
                     (self.preflight.announce if hasty else self.preflight.before)(operation)
                 return call()
-
-        return watched
-
-    def _watched_batch_op(self, init: Callable) -> Callable:
-        signature = inspect.signature(init)
-
-        @functools.wraps(init)
-        def watched(op, *args, **kwargs) -> None:
-            calls.check_batch_op(signature, (op, *args), kwargs, self.log.rank)
-            init(op, *args, **kwargs)
 
         return watched
 

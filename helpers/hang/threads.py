@@ -6,18 +6,16 @@ thread.join(), or after the end of a program, when Python waits for the threads 
 
 import ast
 import linecache
-import os
 import re
 import signal
 import sys
 import threading
 import time
-from functools import cache
 from types import FrameType
 
+from helpers import private
+from helpers.hang.log import OURS
 from helpers.hang.places import Frame, Frames, is_library
-
-OURS = "checked mode"  # the name of its own threads: they start what the program asked for
 
 
 def of_program() -> dict[int, FrameType]:
@@ -48,7 +46,7 @@ def able_to_act(threads: dict[int, FrameType], returned: bool) -> list[int]:
 
     returned: the main thread waits for all others.
     """
-    able = [ident for ident, frame in threads.items() if _joined(frame) not in threads]
+    able = [ident for ident, frame in threads.items() if private.joined_by(frame) not in threads]
     main = threading.main_thread().ident
     return [ident for ident in able if not (returned and ident == main)]
 
@@ -71,12 +69,17 @@ def handles_signals() -> bool:
 def serves_calls() -> bool:
     """Return whether other ranks may run code in this process, by torch.distributed.rpc."""
     rpc = sys.modules.get("torch.distributed.rpc")
-    return bool(rpc) and rpc.is_available() and rpc.api._is_current_rpc_agent_set()
+    if not rpc or not rpc.is_available():
+        return False
+    try:
+        return bool(rpc.get_worker_info())
+    except RuntimeError:  # it was never begun, or has been shut down
+        return False
 
 
 def inside_torch(frames: list[Frame]) -> bool:
     """Return whether a thread is in C++ where it does nothing but compute or wait for others."""
-    return bool(frames) and frames[-1][0] in _parts_that_wait()
+    return bool(frames) and frames[-1][0] in private.files_that_wait()
 
 
 def time_used(ident: int) -> int:
@@ -85,35 +88,6 @@ def time_used(ident: int) -> int:
         return int(1e3 * time.clock_gettime(time.pthread_getcpuclockid(ident)))
     except (AttributeError, OSError):  # not on every system
         return 0
-
-
-def _joined(frame: FrameType | None) -> int | None:
-    """Return the thread that this one joins without a timeout, or None."""
-    while frame is not None and frame.f_code.co_filename == threading.__file__:
-        if frame.f_code is threading.Thread.join.__code__ and frame.f_locals["timeout"] is None:
-            return frame.f_locals["self"].ident
-        frame = frame.f_back
-    return None
-
-
-@cache
-def _parts_that_wait() -> tuple[str, ...]:
-    """Return the files of torch from which C++ waits for collectives that it has started.
-
-    The backward pass, DDP, and functional collectives. Elsewhere, torch may write a file or call a
-    service, which ends whatever the other ranks do.
-    """
-    import torch
-
-    home = os.path.dirname(torch.__file__)
-    parts = (
-        ("autograd", "__init__.py"),
-        ("autograd", "graph.py"),
-        ("nn", "parallel", "distributed.py"),
-        ("distributed", "utils.py"),
-        ("distributed", "_functional_collectives.py"),
-    )
-    return tuple(os.path.join(home, *part) for part in parts)
 
 
 # --- polling -------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from helpers.hang.log import Standing, ThreadStanding
-from helpers.hang.match import collective_mismatch
+from helpers.hang.match import Misfit, collective_misfit
 from helpers.hang.operation import Operation
 from helpers.hang.places import Frame, Frames, is_library, locate
 from helpers.hang.threads import only_polls
@@ -89,14 +89,11 @@ class GlobalSnapshot:
             if other.index == operation.index
         ]
 
-    def mismatch(self) -> str | None:
-        """Return one sentence if ranks wait in a collective that isn't the same on all of them."""
-        for standing in self.standings.values():
-            if standing.waiting and standing.waiting.collective:
-                mistake = collective_mismatch(self.met(standing.waiting))
-                if mistake:
-                    return mistake
-        return None
+    def misfit(self) -> Misfit | None:
+        """Return in what a collective differs, if ranks wait in one that isn't the same on all."""
+        waiting = [s.waiting for s in self.standings.values() if s.waiting]
+        found = (collective_misfit(self.met(op)) for op in waiting if op.collective)
+        return next(filter(None, found), None)
 
     def crossing(self, operation: Operation) -> Operation | None:
         """Return what the other rank of a message asked for under another tag, if that's why.

@@ -6,7 +6,9 @@ from string import ascii_uppercase
 import anywidget
 import traitlets
 
-from helpers.grade.record import note_prediction, noted
+from helpers.draw.style import painted
+from helpers.grade.record import note_prediction
+from helpers.record import noted
 
 
 class Choices(anywidget.AnyWidget):
@@ -52,33 +54,39 @@ class Choices(anywidget.AnyWidget):
       el.append(box);
     } };
     """
-    _css = """
-    .lab-choices { border: 1px solid #0072B2; border-left: 6px solid #0072B2; padding: 8px 14px;
-      margin: 4px 0; font: inherit; color: inherit; min-width: 0; }
+    _css = painted("""
+    .lab-choices { border: 1px solid var(--palette-blue); border-left-width: 6px;
+      padding: 8px 14px; margin: 4px 0; font: inherit; color: inherit; min-width: 0; }
     .lab-choices legend { font-weight: bold; padding: 0 6px; }
     .lab-choices button { display: flex; gap: 10px; width: 100%; text-align: left; margin: 6px 0;
       padding: 6px 10px; font: inherit; color: inherit; cursor: pointer; border-radius: 4px;
       background: transparent; border: 1px solid rgba(128, 128, 128, 0.6); }
-    .lab-choices button:hover { background: rgba(0, 114, 178, 0.12); }
-    .lab-choices button:focus-visible { outline: 3px solid #E69F00; outline-offset: 1px; }
+    .lab-choices button:hover {
+      background: color-mix(in srgb, var(--palette-blue) 12%, transparent); }
+    .lab-choices button:focus-visible {
+      outline: 3px solid var(--palette-orange); outline-offset: 1px; }
     .lab-choices button[aria-pressed="true"] {
-      background: #0072B2; border-color: #0072B2; color: white; }
+      background: var(--palette-blue); border-color: var(--palette-blue); color: white; }
     .lab-choices [role="status"] { font-style: italic; opacity: 0.8; }
-    """
+    """)
     question = traitlets.Unicode().tag(sync=True)
     choices = traitlets.List().tag(sync=True)
     chosen = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, question_id: str, question: str, choices: Sequence[str]):
-        self._id = question_id
-        lettered = [list(pair) for pair in zip(ascii_uppercase, choices, strict=False)]
-        before = noted("predictions").get(question_id, {}).get("chosen", "")
-        super().__init__(question=question, choices=lettered, chosen=before or "")
+    def __init__(self, question_id: str, question: str, choices: Sequence[str], keys: str):
+        """keys: of the choices, in the order in which they are shown: "CAB"."""
+        self._id, self._keys = question_id, keys
+        texts = [choices[ascii_uppercase.index(key)] for key in keys]
+        lettered = [list(pair) for pair in zip(ascii_uppercase, texts, strict=False)]
+        before = noted("predictions").get(question_id, {}).get("chosen") or ""
+        chosen = ascii_uppercase[keys.index(before)] if before and before in keys else ""
+        super().__init__(question=question, choices=lettered, chosen=chosen)
 
     @traitlets.observe("chosen")
     def _remember(self, change: dict) -> None:
-        if change["new"] in ascii_uppercase[: len(self.choices)] and change["new"]:
-            note_prediction(self._id, change["new"])
+        letters = ascii_uppercase[: len(self._keys)]
+        if change["new"] and change["new"] in letters:
+            note_prediction(self._id, self._keys[letters.index(change["new"])])
 
     def __repr__(self) -> str:
         rows = [f"  {letter}) {text}" for letter, text in self.choices]

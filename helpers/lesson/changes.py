@@ -5,12 +5,13 @@ import difflib
 from html import escape
 from pathlib import Path
 
+from helpers.draw.style import BLUE, ORANGE, see_through
 from helpers.grade.marks import replace_regions
 from helpers.lesson.shown import Shown, find_file, put
 from helpers.schedules import Schedule
 
-# Blue and orange of the Okabe-Ito set, thin enough to read the text on a light or a dark page.
-COLOURS = {"+": "rgba(0, 114, 178, 0.20)", "-": "rgba(230, 159, 0, 0.25)"}
+# Thin enough to read the text on a light or a dark page.
+COLOURS = {"+": see_through(BLUE, 0.2), "-": see_through(ORANGE, 0.25)}
 MARKS = {"+": "ins", "-": "del"}
 DOCUMENTED = ast.Module | ast.FunctionDef | ast.ClassDef
 

@@ -1,6 +1,21 @@
-"""What a lesson says about its own measurements, held when the lesson is built."""
+"""What a lesson says about its own measurements: two numbers and a tolerance, in sight.
+
+    claim("backward takes twice as long as forward", measured, 2)          they agree
+    claim.below("the loss has fallen", after, before)                      one is smaller
+    claim.same("the fastest way for 400 floats", best[400], "tree")        a fact
+
+When a lesson is built, a claim that doesn't hold ends the build. A student reads both numbers, and
+goes on: on another machine, or beside other programs, seconds may come out otherwise.
+"""
 
 import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+WIDEST = 0.15  # of a claim that gives no reason
+TRIES = 3  # of a measurement that can be repeated: the machine may do something else meanwhile
+FACTS = "application/vnd.distributed-ml-lab.claim+json"  # beside each line, for `make claims`
 
 
 def in_a_hurry() -> bool:
@@ -13,12 +28,89 @@ def quick(full: int, few: int) -> int:
     return few if in_a_hurry() else full
 
 
-def claim(holds: bool, sentence: str) -> None:
-    """Print a sentence about what was measured; a lesson whose sentence isn't true isn't built.
+def claim(
+    sentence: str,
+    measured: float | Callable[[], float],
+    predicted: float,
+    within: float = WIDEST,
+    because: str = "",
+    unit: str = "",
+) -> float:
+    """Say that a measured number is the predicted one; return the measured one.
+
+    Args:
+        measured: a number, or a function that measures again; the best of three tries counts.
+        within: how far off it may be, as a share of the prediction.
+        because: why it may be further off than 15 %; a reader sees it.
+        unit: of both numbers, as in " s".
 
     Raises:
-        AssertionError: if it doesn't hold, except in a quick run, whose few steps prove nothing.
+        AssertionError: it doesn't hold, and the lesson is being built.
+        ValueError: it may be more than 15 % off, and says no reason.
     """
+    if within > WIDEST and not because:
+        raise ValueError(f"a claim that may be {within:.0%} off says why: because=…")
+    if predicted == 0:
+        raise ValueError("nothing is a share of 0: say claim.below(sentence, measured, tolerance)")
+    tries = [measured() if callable(measured) else measured]
+    while abs(tries[-1] / predicted - 1) > within and callable(measured) and len(tries) < TRIES:
+        tries.append(measured())
+    best = min(tries, key=lambda one: abs(one - predicted))
+    off = best / predicted - 1
+    room = f"{off:+.1%}, at most {within:.0%}" if within else "exactly"
+    room += f": {because}" if because else ""
+    line = f"{sentence}: predicted {_told(predicted)}{unit}, measured {_told(best)}{unit} ({room})"
+    _say(line, abs(off) <= within, best, predicted, {"because": because} if because else {})
+    return best
+
+
+def _below(sentence: str, smaller: float, larger: float, spread: float = 0.0) -> None:
+    """Say that one number lies below another, by more than both spread.
+
+    Args:
+        spread: how far the two vary from run to run, as a share of the larger one: 0 for counts,
+            and for losses and differences that come from seeds.
+
+    Raises:
+        AssertionError: it doesn't, and the lesson is being built.
+    """
+    clear = f" by more than the {spread:.0%} that they vary" if spread else ""
+    line = f"{sentence}: {_told(smaller)}, below {_told(larger)}{clear}"
+    _say(line, smaller < larger * (1 - spread), smaller, larger)
+
+
+def _same(sentence: str, found: Any, expected: Any = True) -> None:
+    """Say a fact that either is so or isn't: a name, an order, a count, an answer.
+
+    Raises:
+        AssertionError: it isn't so, and the lesson is being built.
+    """
+    line = sentence if expected is True else f"{sentence}: {_told(found)}"
+    _say(line, found == expected, found, expected)
+
+
+claim.below, claim.same = _below, _same
+
+
+def _say(line: str, holds: bool, measured: Any, predicted: Any, more: Mapping = {}) -> None:
+    """Print the line; its facts lie beside it in the notebook."""
     if not holds and not in_a_hurry():
-        raise AssertionError(f"this lesson claims what was not measured: {sentence}")
-    print(sentence)
+        if os.environ.get("LAB_STATIC") == "1":
+            raise AssertionError(f"this lesson claims what was not measured: {line}")
+        line += ". Here it isn't so, as it was when this lesson was built"
+    facts = [each if isinstance(each, int | float | bool) else str(each)
+             for each in (measured, predicted)]  # fmt: skip
+    said = {"text/plain": line, FACTS: {"claim": line, "numbers": facts, **more}}
+    if "IPython" in sys.modules and sys.modules["IPython"].get_ipython():
+        sys.modules["IPython"].display.display(said, raw=True)
+    else:
+        print(line)
+
+
+def _told(value: Any) -> str:
+    """A number as one reads it: 1,240,000 or 0.0312 or 3.1e-09; anything else as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 1e-3 or value == 0 else f"{value:.1e}"

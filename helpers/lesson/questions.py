@@ -1,16 +1,25 @@
-"""`predict` and `reveal`: the reader commits to a choice, and the answering cell refers to it."""
+"""`predict` and `reveal`: the reader commits to a choice, and the answering cell refers to it.
 
+A choice's key is its letter in the source: with it stand the reasons, and with it a choice is
+remembered. The letter that a reader sees is another one, since the choices are shuffled: for each
+student in an order of their own, and on a page without a kernel in one that each question has.
+"""
+
+import random
 import sys
+from collections.abc import Sequence
 from html import escape
 from string import ascii_uppercase
 
-from helpers.grade.record import note_prediction, noted
+from helpers.draw.style import BLUE
+from helpers.grade.record import note_prediction
 from helpers.lesson.asked import ID, Prediction, asked, with_values
 from helpers.lesson.shown import PREDICT, REVEAL, Shown, put, static
 from helpers.ranks.pool import in_notebook
+from helpers.record import noted, progress_file
 
 MOST = 5
-BOX = "border: 1px solid #0072B2; border-left: 6px solid #0072B2; padding: 8px 14px"
+BOX = f"border: 1px solid {BLUE}; border-left: 6px solid {BLUE}; padding: 8px 14px"
 
 
 def predict(question_id: str, question: str, *choices: str) -> None:
@@ -38,16 +47,24 @@ def predict(question_id: str, question: str, *choices: str) -> None:
     if in_notebook() and not static():
         from helpers.lesson.buttons import Choices
 
-        put(Choices(question_id, question, choices))
+        put(Choices(question_id, question, choices, keys_in_order(question_id, len(choices))))
         return
-    put(listed(question_id, question, choices))
+    keys = keys_in_order(question_id, len(choices))
+    put(listed(question_id, question, [choices[ascii_uppercase.index(key)] for key in keys]))
     if sys.stdin is not None and sys.stdin.isatty() and not static():
         typed = input("Your choice (a letter, or Enter to go on): ").strip().upper()
         if typed and typed in ascii_uppercase[: len(choices)]:
-            note_prediction(question_id, typed)
+            note_prediction(question_id, keys[ascii_uppercase.index(typed)])
 
 
-def listed(question_id: str, question: str, choices: tuple[str, ...]) -> Shown:
+def keys_in_order(question_id: str, count: int) -> str:
+    """Return the keys of a question's choices in the order in which they are shown: "CAB"."""
+    whose = "" if static() else str(progress_file() or "")
+    order = random.Random(f"{question_id} {whose}".strip())
+    return "".join(order.sample(ascii_uppercase[:count], count))
+
+
+def listed(question_id: str, question: str, choices: Sequence[str]) -> Shown:
     """Return the question with lettered choices, as a page without a kernel shows it."""
     lettered = list(zip(ascii_uppercase, choices, strict=False))
     plain = "\n".join([f"Predict: {question}", *(f"  {a}) {text}" for a, text in lettered)])
@@ -73,28 +90,26 @@ def reveal(question_id: str, **measured: object) -> None:
 def revealed(question_id: str, measured: dict[str, object]) -> Shown:
     """Return what `reveal` shows; without a prediction the answer is folded."""
     truth = asked(question_id, Prediction)
-    right = with_values(truth.right, measured)
-    because = truth.because.format(**measured)
+    key = with_values(truth.right, measured)
+    keys = {*truth.wrong, key}
+    letter = dict(zip(keys_in_order(question_id, len(keys)), ascii_uppercase, strict=False))
+    right, because = letter[key], truth.because.format(**measured)
     chosen = noted("predictions").get(question_id, {}).get("chosen")
-    if not chosen:
+    if chosen not in keys:
         text = f"It's {right}: {because}"
         html = (
             f'<details style="{BOX}"><summary><b>The answer</b></summary>'
             f"<div>{escape(text)}</div></details>"
         )
-        wrong = {letter: why.format(**measured) for letter, why in truth.wrong.items()}
+        wrong = {letter[k]: why.format(**measured) for k, why in sorted(truth.wrong.items())}
         answers = {"id": question_id, "right": right, "because": because, "wrong": wrong}
         return Shown(html, f"The answer: {text}", {REVEAL: answers})
-    note_prediction(question_id, chosen, chosen == right)
-    if chosen == right:
-        parts = [f"You said {chosen}, and {chosen} it is:", because]
+    note_prediction(question_id, chosen, chosen == key)
+    if chosen == key:
+        parts = [f"You said {right}, and {right} it is:", because]
     else:
-        why = truth.wrong.get(chosen, "").format(**measured)
-        parts = [
-            f"You said {chosen}; it's {right}:",
-            because,
-            f"Why not {chosen}? {why}" if why else "",
-        ]
-    parts = [part for part in parts if part]
+        said = letter[chosen]
+        why = truth.wrong[chosen].format(**measured)
+        parts = [f"You said {said}; it's {right}:", because, f"Why not {said}? {why}"]
     html = f'<div style="{BOX}"><b>{escape(parts[0])}</b> {escape(" ".join(parts[1:]))}</div>'
     return Shown(html, " ".join(parts))

@@ -6,6 +6,7 @@ import anywidget
 import traitlets
 
 from helpers.draw import Picture
+from helpers.draw.style import painted
 
 Series = Mapping[str, Sequence[Picture]]
 
@@ -73,7 +74,7 @@ class Stepper(anywidget.AnyWidget):
       return () => clearInterval(clock);
     } };
     """
-    _css = """
+    _css = painted("""
     .lab-stepper [role="group"] { display: flex; gap: 8px; align-items: center; margin: 4px 0; }
     .lab-stepper button, .lab-stepper select { font: inherit; color: inherit; padding: 3px 12px;
       background: transparent; border: 1px solid rgba(128, 128, 128, 0.7); border-radius: 4px;
@@ -81,9 +82,9 @@ class Stepper(anywidget.AnyWidget):
     .lab-stepper button:disabled { opacity: 0.4; cursor: default; }
     .lab-stepper option { color: black; background: white; }
     .lab-stepper button:focus-visible, .lab-stepper select:focus-visible {
-      outline: 3px solid #E69F00; outline-offset: 1px; }
+      outline: 3px solid var(--palette-orange); outline-offset: 1px; }
     .lab-stepper svg { max-width: 100%; height: auto; }
-    """
+    """)
     light = traitlets.Dict().tag(sync=True)
     dark = traitlets.Dict().tag(sync=True)
 

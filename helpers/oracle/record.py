@@ -25,6 +25,7 @@ from torch.optim.optimizer import (
 
 from helpers.oracle.compare import Tensors, common_factor
 from helpers.oracle.step import Part, Step, copied, ties_of
+from helpers.private import FLAT
 
 WRAPPERS = ("module.", "_orig_mod.", "_checkpoint_wrapped_module.", "_fsdp_wrapped_module.")
 
@@ -153,7 +154,7 @@ class Recording:
             )
         names = dict(self._roots[0].named_parameters())
         for name in names:
-            if "_flat_param" in name:
+            if FLAT in name:
                 raise CannotRecord(
                     "FSDP1 keeps its parameters in flat tensors without their names: use "
                     "fully_shard (FSDP2), or FullyShardedDataParallel with use_orig_params=True "

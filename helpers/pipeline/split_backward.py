@@ -16,12 +16,14 @@ The two halves are from Qi et al., "Zero bubble pipeline parallelism", arXiv 240
 writes B for what we call I.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import torch
 from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
+
+from helpers import private
 
 # A view of a weight is still the weight: x @ W.T holds a "TBackward0".
 VIEWS = {
@@ -211,8 +213,6 @@ def _branch(node: Node, graph: Graph, trunk: set[Node]) -> tuple[set[Node], set[
 # nodes are done for good, and only those that W runs through are needed again. Qi et al. (table 1)
 # count on it: M_B bytes from F until I, and M_W, which is less, from I until W.
 
-RAW = "_raw_saved_"
-
 
 def saved_bytes(nodes: Iterable[Node], stage: torch.nn.Module) -> int:
     """Return the bytes that the nodes save, without the weights of the stage.
@@ -222,7 +222,7 @@ def saved_bytes(nodes: Iterable[Node], stage: torch.nn.Module) -> int:
     weights = {p.untyped_storage().data_ptr() for p in stage.parameters()}
     found = {}
     for node in nodes:
-        for tensor in _tensors(node):
+        for tensor in private.saved_tensors(node):
             storage = tensor.untyped_storage()
             found[storage.data_ptr()] = storage.nbytes()
     return sum(size for place, size in found.items() if place not in weights)
@@ -231,13 +231,7 @@ def saved_bytes(nodes: Iterable[Node], stage: torch.nn.Module) -> int:
 def release(nodes: Iterable[Node]) -> None:
     """Release what the nodes save. They can't be run again; torch raises an error if you try."""
     for node in nodes:
-        for name in _names(type(node)):
-            raw = getattr(node, RAW + name)
-            for each in raw if isinstance(raw, (tuple, list)) else (raw,):
-                try:
-                    each.register_hooks(_keep_nothing, _released)
-                except RuntimeError:
-                    pass  # nothing is saved there, or a hook of the stage keeps it elsewhere
+        private.replace_saved(node, _keep_nothing, _released)
 
 
 def _keep_nothing(_: torch.Tensor) -> None:
@@ -246,18 +240,3 @@ def _keep_nothing(_: torch.Tensor) -> None:
 
 def _released(_: None) -> torch.Tensor:
     raise RuntimeError("this part of the graph was released after I: only W may follow")
-
-
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    """Return the names of the saved tensors of a kind of node."""
-    return tuple(name.removeprefix(RAW) for name in dir(kind) if name.startswith(RAW))
-
-
-def _tensors(node: Node) -> Iterator[torch.Tensor]:
-    for name in _names(type(node)):
-        # A node written in Python says "saved_tensors", one of torch's own "_saved_self" and so on.
-        value = getattr(node, "saved_tensors" if name == "tensors" else f"_saved_{name}")
-        for each in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(each, torch.Tensor):
-                yield each

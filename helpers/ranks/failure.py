@@ -5,27 +5,15 @@ import signal
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
-from helpers.draw import Picture
-from helpers.hang import GlobalSnapshot, Standing, diagnose
+from helpers.hang.diagnosis import diagnose
+from helpers.hang.log import Standing
 from helpers.hang.places import locate
-from helpers.waits.explain import names
-
-LONGEST = 2_000  # characters of an error's text to show
-LONGEST_TRACEBACK = 50_000
-
-# What torch says on a rank whose partner has gone: the echo of a failure, not its cause.
-ECHOES = (
-    "connection closed by peer",
-    "connection reset by peer",
-    "connection refused",
-    "broken pipe",
-    "socket closed",
-    "remote process exited",
-    "connection was likely closed",
-)
+from helpers.hang.wait_for_graph import GlobalSnapshot
+from helpers.ranks.broken import ECHOES
+from helpers.waits import WaitGraph
+from helpers.words import names, say_seconds, text_of
 
 OFTEN = {
     "SIGKILL": " (often: the machine ran out of memory)",
@@ -42,14 +30,23 @@ class Failure:
     sentence: what happened, in one sentence, with the line.
     details: the source line, and what became of the other ranks.
     traceback: Python's traceback of the rank that failed first.
-    picture: which rank waited for which, if the ranks were stuck.
+    waits: which rank waited for which, if the ranks were stuck; a notebook draws it. waiting: of
+        each such rank the operation ("recv", "all_reduce", …) and the peer of a message.
+    cure: what to do; it's among the details too.
+    error: the name of the error with which the rank failed; text: what the error said.
+    misfit: what differs, if operations of several ranks don't fit: a key of `cases.MISFITS`.
     """
 
     rank: int | None
     sentence: str
     details: str = ""
     traceback: str = ""
-    picture: Picture | None = None
+    waits: WaitGraph | None = None
+    waiting: tuple[tuple[int, str, int | None], ...] = ()
+    cure: str = ""
+    error: str = ""
+    text: str = ""
+    misfit: str = ""
 
     def __str__(self) -> str:
         return self.sentence + ("\n" + self.details if self.details else "")
@@ -87,13 +84,6 @@ class LaunchReport:
 
     def __repr__(self) -> str:
         return str(self)
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows: the text, and the picture of the ranks that waited."""
-        style = "font-family: monospace; white-space: pre-wrap; word-break: normal"
-        words = f'<pre style="{style}">{escape(str(self))}</pre>'
-        picture = self.failure.picture if self.failure else None
-        return words + (picture._repr_html_() if picture else "")
 
 
 @dataclass
@@ -137,7 +127,7 @@ def first_failure(states: Sequence[RankState]) -> Failure:
     text = error["text"].strip()
     what = f"{error['type']}: {text}" if text else error["type"]
     sentence = f"rank {state.rank} failed first{where.phrase}: {what}"
-    if error["type"] == "Mismatch":  # a mismatch between ranks: its text names them all
+    if error["misfit"]:  # between ranks: its text names them all
         sentence = text
     if error["type"] == "SystemExit":
         sentence = f"rank {state.rank} ended itself{where.phrase}{_exit_status(text)}"
@@ -149,7 +139,8 @@ def first_failure(states: Sequence[RankState]) -> Failure:
             "receive and average as often as the others"
         )
     details = "\n".join(part for part in (where.line, others) if part)
-    return Failure(state.rank, sentence, details, error["traceback"])
+    facts = {"error": error["type"], "text": text, "misfit": error["misfit"]}
+    return Failure(state.rank, sentence, details, error["traceback"], **facts)
 
 
 def stopped(states: Sequence[RankState], after: float | None = None) -> tuple[Failure, bool]:
@@ -166,7 +157,9 @@ def stopped(states: Sequence[RankState], after: float | None = None) -> tuple[Fa
     if after is not None:
         late = f"the ranks did not finish within {say_seconds(after)}, and were stopped"
         sentence = f"{late}: {sentence}"
-    return Failure(None, sentence, found.details, picture=found.picture), found.certain
+    waiting = tuple((s.rank, s.waiting.name, s.waiting.peer) for s in standings if s.waiting)
+    facts = {"waits": found.waits, "cure": found.cure, "misfit": found.misfit}
+    return Failure(None, sentence, found.details, waiting=waiting, **facts), found.certain
 
 
 def only_echoes(states: Sequence[RankState]) -> bool:
@@ -227,25 +220,3 @@ def _others(states: Sequence[RankState], first: RankState) -> str:
     if not stopped:
         return ""
     return f"  ({names(stopped)} {'was' if len(stopped) == 1 else 'were'} stopped)"
-
-
-def text_of(error: BaseException) -> str:
-    """Return the text of an error on one line, even if its own __str__ fails."""
-    try:
-        text = str(error)
-    except Exception as second:  # __str__ is the program's own
-        return f"(no text: its __str__ raised {type(second).__name__})"
-    return shorten(" ".join(text.split()), LONGEST)
-
-
-def shorten(text: str, most: int) -> str:
-    """Return a text without its middle if it is longer than `most` characters."""
-    if len(text) <= most:
-        return text
-    begin, end = most - most // 4, most // 4
-    return f"{text[:begin]} … ({len(text) - most:,} characters left out) … {text[-end:]}"
-
-
-def say_seconds(value: float) -> str:
-    """Round a time limit for an error: "60 s" for 59.9999."""
-    return f"{round(value, 1) if value >= 1 else value:g} s"

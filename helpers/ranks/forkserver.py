@@ -13,6 +13,7 @@ When the owner dies, the socket closes, and the server ends with it.
 import array
 import contextlib
 import gc
+import io
 import os
 import random
 import select
@@ -23,6 +24,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 
 _ANSWER = struct.Struct("!qq?")  # pid, status, whether it has ended
 PATIENT = 10  # added to the niceness: a tenth of the CPU time if other processes want it too
@@ -68,11 +70,7 @@ class ForkServer:
 
     def fork(self) -> "Forked":
         """Fork a process that waits for its job; raise OSError if the server has died."""
-        inner, outer = [], []
-        for reads in (True, False, False):  # its stdin, stdout, stderr
-            read, write = os.pipe()
-            inner.append(read if reads else write)
-            outer.append(write if reads else read)
+        inner, outer = _pipes()
         try:
             with self._lock:
                 rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", inner))
@@ -131,6 +129,34 @@ class ForkServer:
             self._change.notify_all()
 
 
+def fork_ranks(count: int) -> list["Child"]:
+    """Fork processes that wait for a job from this one, which has imported torch, started no
+    thread, and done nothing else."""
+    children, ours = [], []
+    for _ in range(count):
+        inner, outer = _pipes()
+        ours += outer
+        pid = os.fork()
+        if pid == 0:  # a rank ends with its pipes, so it may not hold those of the others
+            _become_a_rank(inner, partial(list, map(os.close, ours)))
+        os.setpgid(pid, pid)
+        for pipe in inner:
+            os.close(pipe)
+        children.append(Child(pid, outer))
+    return children
+
+
+def _pipes() -> tuple[list[int], list[int]]:
+    """A new process's stdin, stdout and stderr, and the other ends of these pipes."""
+    (stdin, orders), (news, stdout), (text, stderr) = (os.pipe() for _ in range(3))
+    return [stdin, stdout, stderr], [orders, news, text]
+
+
+def _files(outer: list[int]) -> list[io.FileIO]:
+    modes = ("wb", "rb", "rb")
+    return [os.fdopen(pipe, mode, buffering=0) for pipe, mode in zip(outer, modes, strict=True)]
+
+
 def _fresh_server(
     theirs: socket.socket, environment: dict[str, str], trains: bool, patient: bool
 ) -> subprocess.Popen:
@@ -146,7 +172,7 @@ def _fresh_server(
     )
 
 
-def _forked_server(mine: socket.socket, theirs: socket.socket) -> "_Child":
+def _forked_server(mine: socket.socket, theirs: socket.socket) -> "Child":
     pid = os.fork()
     if pid == 0:
         try:
@@ -155,29 +181,32 @@ def _forked_server(mine: socket.socket, theirs: socket.socket) -> "_Child":
             serve(theirs.detach())
         finally:
             os._exit(1)
-    return _Child(pid)
+    return Child(pid)
 
 
-class _Child:
-    """A forked server, with as much of `subprocess.Popen` as its owner needs."""
+class Child:
+    """A forked process, with as much of `subprocess.Popen` as its owner needs; pipes for a rank."""
 
-    def __init__(self, pid: int):
-        self.pid, self._status = pid, None
+    def __init__(self, pid: int, pipes: list[int] | None = None):
+        self.pid, self._status, self._lock = pid, None, threading.Lock()
+        if pipes:
+            self.stdin, self.stdout, self.stderr = _files(pipes)
 
     def poll(self) -> int | None:
-        if self._status is None:
-            ended, status = os.waitpid(self.pid, os.WNOHANG)
-            self._status = os.waitstatus_to_exitcode(status) if ended else None
-        return self._status
+        with self._lock:
+            if self._status is None:
+                ended, status = os.waitpid(self.pid, os.WNOHANG)
+                self._status = os.waitstatus_to_exitcode(status) if ended else None
+            return self._status
 
     def kill(self) -> None:
         if self.poll() is None:
             os.kill(self.pid, signal.SIGKILL)
 
     def wait(self) -> int:
-        if self._status is None:
-            self._status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return self._status
+        with contextlib.suppress(ChildProcessError):  # another thread has seen its end
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        return self.poll()
 
 
 class Forked:
@@ -186,9 +215,7 @@ class Forked:
     def __init__(self, server: ForkServer, pid: int, pipes: list[int]):
         self.pid = pid
         self._server = server
-        self.stdin = os.fdopen(pipes[0], "wb", buffering=0)
-        self.stdout = os.fdopen(pipes[1], "rb", buffering=0)
-        self.stderr = os.fdopen(pipes[2], "rb", buffering=0)
+        self.stdin, self.stdout, self.stderr = _files(pipes)
 
     def poll(self) -> int | None:
         return self._server.status(self.pid, wait=False)
@@ -209,8 +236,6 @@ def serve(descriptor: int, trains: bool = False, patient: bool = False) -> None:
         thread.start()
         thread.join()
     _import_all(trains)
-    import helpers.ranks.worker
-
     gc.freeze()  # objects that exist now stay shared between all ranks
     control = socket.socket(fileno=descriptor)
     wake, signalled = os.pipe()
@@ -236,7 +261,9 @@ def serve(descriptor: int, trains: bool = False, patient: bool = False) -> None:
             pipes.frombytes(rights[0][2])
             pid = os.fork()
             if pid == 0:
-                _become_a_rank(control, wake, signalled, list(pipes), helpers.ranks.worker.main)
+                _become_a_rank(
+                    list(pipes), lambda: (control.close(), os.close(wake), os.close(signalled))
+                )
             # A group of its own, so that the processes that a rank starts end with it. Set here,
             # so that the group exists before the owner can kill it.
             os.setpgid(pid, pid)
@@ -262,8 +289,9 @@ def _import_all(trains: bool) -> None:
     import helpers.ranks.worker  # noqa: F401
 
     if trains:
-        # The first optimizer of a process imports this, which takes seconds: do it once for all.
-        import torch._dynamo  # noqa: F401
+        from helpers import private
+
+        private.import_for_optimizers()  # takes seconds: do it once for all
 
 
 def _tell_who_ended(control: socket.socket) -> int:
@@ -286,10 +314,8 @@ def _answer(control: socket.socket, pid: int, status: int, ended: bool) -> None:
         control.sendall(_ANSWER.pack(pid, status, ended))
 
 
-def _become_a_rank(
-    control: socket.socket, wake: int, signalled: int, pipes: list[int], main: Callable[[], None]
-) -> None:
-    """Turn the new process into a rank: take the pipes, drop the server's files, run `main`."""
+def _become_a_rank(pipes: list[int], drop: Callable[[], None]) -> None:
+    """Turn the new process into a rank: take the pipes, drop what isn't a rank's, and serve."""
     code = 1
     try:
         signal.set_wakeup_fd(-1)
@@ -297,11 +323,9 @@ def _become_a_rank(
         for target, pipe in enumerate(pipes):
             os.dup2(pipe, target)
             os.close(pipe)
-        control.close()
-        os.close(wake)
-        os.close(signalled)
+        drop()
         _draw_new_seeds()
-        main()
+        sys.modules["helpers.ranks.worker"].main()
         code = 0
     finally:
         sys.stderr.flush()

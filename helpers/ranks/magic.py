@@ -16,7 +16,7 @@ import shlex
 from typing import Any
 
 from helpers.hang.places import CELLS
-from helpers.ranks.launch import raise_failure, run_call, write_now
+from helpers.ranks.start import raise_failure, run_call, write_now
 
 USAGE = "write %%ranks 3 (or: %%ranks 3 --timeout 60 --out results)"
 

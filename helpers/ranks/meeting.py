@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from helpers.ranks.launchers import Counts, PlaceError, first_host, whole_number
+from helpers.ranks.store import DEFAULT_ADDRESS, DEFAULT_PORT
 
-DEFAULT_ADDRESS = "localhost"
-DEFAULT_PORT = 29500
 # Below the ephemeral ports (Linux from 32768, others from 49152), so that another program hardly
 # ever takes one before rank 0 listens.
 PORTS = range(20000, 32768)

@@ -31,15 +31,15 @@ class RankProcess:
     It starts before it is needed; its rank and the queue for its news come with the job.
 
     Args:
-        server: the server to fork it from; None starts a fresh interpreter.
+        process: a forked one; None starts a fresh interpreter.
     """
 
-    def __init__(self, server: forkserver.ForkServer | None = None) -> None:
+    def __init__(self, process: "forkserver.Child | forkserver.Forked | None" = None) -> None:
         self.rank = -1
         self._early: list[tuple[str, Any]] = []  # news from before the job
         self._news: queue.Queue[News] | None = None
         self._lock = threading.Lock()
-        self.process = server.fork() if server else _fresh_interpreter()
+        self.process = process or _fresh_interpreter()
         readers = [
             threading.Thread(target=target, daemon=True)
             for target in (self._read_text, self._read_messages)
@@ -151,6 +151,11 @@ class Pool:
         if forkserver.possible():
             self._server = forkserver.ForkServer(None, trains=True)
 
+    def fork_now(self, count: int) -> None:
+        """Fork the ranks of one launch from this process, without a server between the two."""
+        if forkserver.possible():
+            self._waiting = [RankProcess(child) for child in forkserver.fork_ranks(count)]
+
     def close(self) -> None:
         """End all waiting processes and the servers that they were forked from."""
         with self._lock:
@@ -173,11 +178,11 @@ class Pool:
             self._server, self._next = self._next, None
         if self._server and self._server.alive:
             try:
-                return RankProcess(self._server)
+                return RankProcess(self._server.fork())
             except OSError:
                 pass  # it has died since it was asked
         self._server = forkserver.ForkServer(rank_environment(), trains)
-        return RankProcess(self._server)
+        return RankProcess(self._server.fork())
 
     def _forget_the_dead(self) -> None:
         for process in self._waiting:

@@ -19,9 +19,9 @@ import types
 from dataclasses import dataclass, field
 from typing import Any
 
-from helpers import skipped
+import helpers
 from helpers.hang import places
-from helpers.ranks.environment import Place
+from helpers.ranks.store import Place
 
 LENGTH = struct.Struct(">Q")
 
@@ -84,8 +84,7 @@ class RankContext:
         os.environ.update(self.environment)
         os.chdir(self.folder)
         sys.path[:] = self.import_path
-        if skipped.skipped():  # since this interpreter started, perhaps
-            skipped.install()
+        helpers.begin()  # this interpreter may have started with another environment
         places.CELLS.update(self.cells)
         for name, text in self.sources.items():
             linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
@@ -115,10 +114,10 @@ class Script:
         sys.argv = [self.path, *self.arguments]
         sys.path.insert(0, os.path.dirname(os.path.abspath(self.path)))
         try:
-            if skipped.replacements(self.path):
+            if code := helpers.code_in_place_of(self.path):
                 main = sys.modules["__main__"] = types.ModuleType("__main__")
                 main.__file__ = self.path
-                exec(skipped.code_of(self.path), vars(main))
+                exec(code, vars(main))
             else:
                 runpy.run_path(self.path, run_name="__main__")
         except SystemExit as end:

@@ -1,4 +1,6 @@
-"""Where rank 0 serves torch's key-value store, how the others find it, and over which network.
+"""The place of one process among all, and the store in which all ranks meet.
+
+Rank 0 serves torch's key-value store; here is how, and how the others find it.
 
 The store has no password, and torch would serve it on every network of the machine, whatever
 address it is told. So if all ranks are on this machine, the store uses a socket of ours that
@@ -15,14 +17,31 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
-
-from helpers.hang.notes import KEY, Notes
-from helpers.ranks.environment import Place
 
 SAY_AFTER_S = 3.0  # after this long a waiting rank says which one it waits for
 HERE = "127.0.0.1"
-PORT = "lab/port"  # the note under torchrun: where rank 0 serves this attempt's store
+BY_HAND = "by hand"
+DEFAULT_ADDRESS = "localhost"
+DEFAULT_PORT = 29500
+
+
+@dataclass(frozen=True)
+class Place:
+    """One process among `world_size`.
+
+    `local_rank` counts the ranks of this machine only, from 0; it chooses the GPU.
+    `address` and `port` are where rank 0 listens while all ranks find each other.
+    """
+
+    rank: int
+    world_size: int
+    local_rank: int
+    local_world_size: int
+    address: str = DEFAULT_ADDRESS
+    port: int = DEFAULT_PORT
+    launcher: str = BY_HAND
 
 
 class ConnectError(RuntimeError):
@@ -66,12 +85,11 @@ def keep_to_loopback() -> None:
     That is a store at MASTER_PORT, unless MASTER_ADDR is another machine, and the sockets of gloo,
     NCCL and RPC, which would otherwise listen on the network of the machine's own name.
     """
-    # By its full name: torch.distributed has a function of the same name.
-    rendezvous = importlib.import_module("torch.distributed.rendezvous")
     for name, value in loopback_variables().items():
         os.environ.setdefault(name, value)
     if sys.platform != "win32":
-        rendezvous.TCPStore = _store_of_torch
+        # By its full name: torch.distributed has a function of the same name.
+        importlib.import_module("torch.distributed.rendezvous").TCPStore = _store_of_torch
 
 
 def _store_of_torch(host_name, port, world_size=None, is_master=False, *args, **options):
@@ -121,55 +139,11 @@ def open_store(place: Place, timeout: float):
                 f"'python -m helpers.ranks -n {place.world_size} SCRIPT' find a free one"
             ) from None
         if serves:
-            raise ConnectError(f"rank 0 cannot listen at {where}: {_first_line(error)}") from None
+            raise ConnectError(f"rank 0 cannot listen at {where}: {first_line(error)}") from None
         raise ConnectError(
             f"rank {place.rank} called {where}, but what answers there is not rank 0 of this "
-            f"run: set MASTER_PORT to another number for every rank ({_first_line(error)})"
+            f"run: set MASTER_PORT to another number for every rank ({first_line(error)})"
         ) from None
-
-
-def store_of_this_attempt(place: Place, timeout: float):
-    """Open a store that no earlier attempt has written to: rank 0 serves it and leaves its port.
-
-    torchrun keeps one store for all attempts. After a restart gloo would find the addresses of dead
-    ranks in it, and call them (pytorch issue 135712). TORCHELASTIC_RESTART_COUNT can't tell the
-    attempts apart, because each machine has its own count.
-    """
-    import torch.distributed as dist
-
-    wait, begun = timedelta(seconds=timeout), time.monotonic()
-    kept = dist.TCPStore(place.address, place.port, is_master=False, timeout=wait)
-    notes, address = Notes(kept), HERE if all_here(place) else place.address
-    if place.rank == 0:
-        store = serve_store(address, timeout=wait)
-        notes.leave(PORT, store.port)
-        return store
-    while True:
-        try:
-            [port] = notes.read([PORT], _port)
-        except (TimeoutError, RuntimeError) as error:
-            if not notes.unsigned(PORT):
-                raise
-            raise ConnectError(
-                f"rank {place.rank} found no note of rank 0 that is signed with its {KEY}: set "
-                f"{KEY} to the same text for every rank, or for none"
-            ) from error
-        try:
-            socket.create_connection((address, port), timeout=5).close()
-            return dist.TCPStore(address, port, is_master=False, timeout=wait)
-        except (OSError, dist.DistError) as error:  # the port of the previous attempt
-            if time.monotonic() - begun > timeout:
-                raise ConnectError(
-                    f"rank {place.rank} waited {timeout:.0f} s for the store of rank 0 at "
-                    f"{address}:{port}: {_first_line(error)}"
-                ) from None
-        time.sleep(0.05)
-
-
-def _port(facts) -> int:
-    if type(facts) is not int or not 0 < facts < 65536:
-        raise ValueError("not a port")
-    return facts
 
 
 def _look_up(address: str) -> None:
@@ -248,7 +222,8 @@ def _await_rank_0(place: Place, port: int, timeout: float) -> None:
         time.sleep(0.05)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text."""
     return str(error).strip().splitlines()[0][:200] if str(error).strip() else repr(error)
 
 

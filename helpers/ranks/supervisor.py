@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from helpers.hang.notes import KEY
-from helpers.ranks.environment import Place, free_port
+from helpers.ranks.environment import free_port
 from helpers.ranks.failure import (
     Failure,
     LaunchReport,
@@ -23,7 +23,7 @@ from helpers.ranks.failure import (
 from helpers.ranks.output import Output
 from helpers.ranks.pool import RankProcess, in_notebook, rank_defaults, the_pool
 from helpers.ranks.protocol import Call, News, RankContext, Script
-from helpers.ranks.store import HERE
+from helpers.ranks.store import HERE, Place
 
 EXIT_S = 5.0  # how long a finished rank may take to exit
 START_S = 120.0  # how long interpreters may take to start

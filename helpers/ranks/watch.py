@@ -21,7 +21,7 @@ from helpers.hang import calls, threads
 from helpers.hang.log import Log
 from helpers.hang.operation import Operation
 from helpers.hang.places import Frame, caller, locate
-from helpers.waits.explain import names
+from helpers.words import names
 
 SAY_AFTER_S = 10.0  # after this long a rank says for whom it waits
 LOOK_S = 1.0  # how often the thread looks

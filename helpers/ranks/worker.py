@@ -8,7 +8,6 @@ script has returned: Python waits for every thread that isn't a daemon, and an e
 still send a message.
 """
 
-import atexit
 import os
 import queue
 import signal
@@ -20,12 +19,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from helpers.ranks import protocol
-from helpers.ranks.failure import LONGEST_TRACEBACK, shorten, text_of
 from helpers.ranks.protocol import Call, RankContext, Script
 from helpers.ranks.store import HERE, keep_to_loopback, serve_store
+from helpers.words import shorten, text_of
 
 CONNECT_S = 120.0  # how long the ranks may take to connect
 LARGEST = 1 << 29  # bytes of the largest result that can be sent back
+LONGEST_TRACEBACK = 50_000  # characters
 
 Tell = Callable[[dict], None]
 # Python's own helper processes, which only wait for their parent.
@@ -141,7 +141,7 @@ def _work(context: RankContext, job: Call | Script, tell: Tell, ending: "Ending"
         if isinstance(job, Call):  # a script connects by itself
             # Longer than the launcher's time-out, whose error can say where every rank stands.
             wait = context.timeout + CONNECT_S
-            connect(place, context.backend, wait, context.quiet, context.checked)
+            connect(place, context.backend, wait, context.quiet, context.checked, counted=True)
         tell({"kind": "running"})
         result = job.run()
         ending.run()
@@ -182,6 +182,7 @@ def error_facts(error: BaseException) -> dict:
         "time": time.perf_counter(),
         "type": type(error).__name__,
         "text": text_of(error),
+        "misfit": str(getattr(error, "misfit", "")),  # of a `Mismatch`
         "frames": frames,
         "traceback": shorten("".join(traceback.format_exception(error)), LONGEST_TRACEBACK),
     }
@@ -200,10 +201,12 @@ class Ending:
 
     def run(self) -> None:
         """Wait for the program's threads, then run its exit handlers."""
+        from helpers import private
+
         self.waits = True
-        threading._shutdown()  # as at exit; executors join their threads in it too
+        private.wait_for_threads()
         self.waits = False
-        atexit._run_exitfuncs()
+        private.run_exit_handlers()
         self.finished = True
 
 

@@ -5,25 +5,17 @@
     parse("rank 0: F0 B0 ...")       the same, written by hand; F1&B0 is a pair, one action
     print(with_messages(schedule))   the same with each message in its place: Recv(0) F0 Send(2) ...
     missing(action, stages, done)    what an action still waits for: the rule of a pipeline
+    SCHEDULES["ZB-V"].made(4, 8)     by name; `python -m helpers.schedules` lists the names
 
 A schedule is run by the executor, simulated by `helpers.simulate`, and drawn from either's trace.
-To add a schedule, write a function like those in `builders` and let `check` judge it.
+To add a schedule, write a function like those in `builders` under `@named`: scripts, sliders, the
+search, the game and the tests find it in `SCHEDULES`.
 """
 
-from helpers.schedules.builders import (
-    breadth_first,
-    dualpipe_v,
-    gpipe,
-    interleaved,
-    naive,
-    one_f_one_b,
-    waves,
-    zb_h1,
-    zb_h2,
-    zb_v,
-)
+from helpers.schedules.builders import *  # noqa: F403  all builders: a new one is here at once
 from helpers.schedules.check import BadSchedule, check, find_problem
 from helpers.schedules.formats import from_csv, from_trace, load_csv, save_csv, to_csv
+from helpers.schedules.registry import SCHEDULES, Named, named
 from helpers.schedules.rule import (
     Message,
     Need,

@@ -1,6 +1,6 @@
 """The named schedules, for p ranks and m micro-batches.
 
-naive, GPipe, 1F1B: one stage per rank; any schedule repeated in waves.
+naive, GPipe, 1F1B, eager 1F1B: one stage per rank; any schedule repeated in waves.
 interleaved, breadth-first: rank r of p holds stages r, r+p, r+2p ..., called its chunks. A smaller
     chunk fills the pipeline sooner: the bubble is divided by the number of chunks, and there are as
     many times more messages.
@@ -16,9 +16,11 @@ DualPipeV: stages as in ZB-V; a forward and a backward of other micro-batches al
 
 from collections import Counter
 
+from helpers.schedules.registry import named
 from helpers.schedules.schedule import Action, Schedule, of_turns
 
 
+@named("naive")
 def naive(stages: int, micro_batches: int = 1) -> Schedule:
     """Build naive pipelining: one micro-batch at a time, through all stages and back.
 
@@ -32,6 +34,7 @@ def naive(stages: int, micro_batches: int = 1) -> Schedule:
     return Schedule("naive", ranks, range(p), m)
 
 
+@named("GPipe", paper="1811.06965", torch="ScheduleGPipe")
 def gpipe(stages: int, micro_batches: int) -> Schedule:
     """Build GPipe: all forwards, then all backwards (Huang et al., "GPipe", arXiv 1811.06965).
 
@@ -44,6 +47,7 @@ def gpipe(stages: int, micro_batches: int) -> Schedule:
     return Schedule("GPipe", ranks, range(p), m)
 
 
+@named("1F1B", paper="2007.01045", torch="Schedule1F1B")
 def one_f_one_b(stages: int, micro_batches: int) -> Schedule:
     """Build 1F1B: one forward, one backward in turn, once the pipeline is full.
 
@@ -51,15 +55,30 @@ def one_f_one_b(stages: int, micro_batches: int) -> Schedule:
     section 2.2.1). The bubble is that of GPipe, but rank r keeps min(m, p-r) micro-batches only.
     """
     p, m = checked_sizes(stages, micro_batches)
-    ranks = []
-    for s in range(p):
-        ahead = min(p - 1 - s, m)  # warm-up: forwards until the first backward can be there
-        actions = [Action("F", s, i) for i in range(ahead)]
-        for i in range(ahead, m):
-            actions += [Action("F", s, i), Action("B", s, i - ahead)]
-        actions += [Action("B", s, i) for i in range(m - ahead, m)]
-        ranks.append(actions)
+    ranks = [_in_turn(s, m, ahead=p - 1 - s) for s in range(p)]
     return Schedule("1F1B", ranks, range(p), m)
+
+
+@named("eager 1F1B", paper="2211.05322")
+def eager(stages: int, micro_batches: int) -> Schedule:
+    """Build eager 1F1B, with twice the warm-up of 1F1B (Zhuang et al., arXiv 2211.05322).
+
+    Where messages take L, 1F1B waits for them again and again. Here they hide behind F and B of
+    other micro-batches: for 2L <= F+B the step takes (m+p-1)(F+B) + 2(p-1)L, as in GPipe, and
+    rank r keeps min(m, 2(p-r)-1) micro-batches only.
+    """
+    p, m = checked_sizes(stages, micro_batches)
+    ranks = [_in_turn(s, m, ahead=2 * (p - 1 - s)) for s in range(p)]
+    return Schedule("eager 1F1B", ranks, range(p), m)
+
+
+def _in_turn(s: int, m: int, ahead: int) -> list[Action]:
+    """F runs `ahead` micro-batches, the warm-up, before B."""
+    ahead = min(ahead, m)
+    actions = [Action("F", s, i) for i in range(ahead)]
+    for i in range(ahead, m):
+        actions += [Action("F", s, i), Action("B", s, i - ahead)]
+    return actions + [Action("B", s, i) for i in range(m - ahead, m)]
 
 
 def waves(schedule: Schedule, count: int) -> Schedule:
@@ -81,6 +100,7 @@ def waves(schedule: Schedule, count: int) -> Schedule:
     return Schedule(name, ranks, schedule.rank_of, m * count, schedule.waves * count, pairs)
 
 
+@named("interleaved 1F1B", paper="2104.04473", torch="ScheduleInterleaved1F1B")
 def interleaved(ranks: int, micro_batches: int, chunks: int = 2) -> Schedule:
     """Build interleaved 1F1B, over chunks (Narayanan et al., arXiv 2104.04473, section 2.2.2).
 
@@ -105,6 +125,7 @@ def interleaved(ranks: int, micro_batches: int, chunks: int = 2) -> Schedule:
     return Schedule(f"interleaved 1F1B, {v} chunks", orders, _looped(p, v), m)
 
 
+@named("breadth-first", paper="2211.05953")
 def breadth_first(ranks: int, micro_batches: int, chunks: int = 2) -> Schedule:
     """Build GPipe over chunks: all micro-batches pass a chunk before the next one begins.
 
@@ -130,6 +151,7 @@ def _rounds(m: int, count: int) -> list[range]:
     return [range(a, b) for a, b in zip(edges, edges[1:], strict=False)]
 
 
+@named("ZB-H1", paper="2401.10241", torch="ScheduleInterleavedZeroBubble")
 def zb_h1(stages: int, micro_batches: int) -> Schedule:
     """Build ZB-H1, 1F1B with W put off: a third of its bubble in the memory of its first rank.
 
@@ -141,6 +163,7 @@ def zb_h1(stages: int, micro_batches: int) -> Schedule:
     return Schedule("ZB-H1", ranks, range(p), m)
 
 
+@named("ZB-H2", paper="2401.10241")
 def zb_h2(stages: int, micro_batches: int) -> Schedule:
     """Build ZB-H2, with twice the warm-up of ZB-H1: no bubble in a rank's span where F=I=W.
 
@@ -164,6 +187,7 @@ def _zero_bubble(s: int, m: int, ahead: int, late: int) -> list[Action]:
     return actions + [Action("W", s, i) for i in range(max(0, m - late), m)]
 
 
+@named("ZB-V", paper="2401.10241", torch="ScheduleZBVZeroBubble")
 def zb_v(ranks: int, micro_batches: int) -> Schedule:
     """Build ZB-V: no bubble in a rank's span where F=I=W and m >= 2p-1.
 
@@ -201,6 +225,7 @@ def _v_shape(r: int, p: int, m: int) -> list[Action]:
     return [action for action in order if action.micro_batch < m]
 
 
+@named("DualPipeV", paper="2412.19437", torch="ScheduleDualPipeV")
 def dualpipe_v(ranks: int, micro_batches: int) -> Schedule:
     """Build DualPipeV, for m >= 2p: the half of DualPipe that needs one copy of the weights.
 

@@ -6,7 +6,7 @@ from itertools import chain
 from helpers.schedules.rule import Message, messages, missing
 from helpers.schedules.schedule import KINDS, NO_RANK, Action, Schedule, pair_text
 from helpers.schedules.walk import Times, walk
-from helpers.waits import Deadlock, Wait, find_deadlock, picture, sentence
+from helpers.waits import Deadlock, Wait, find_deadlock, sentence
 
 CURE = "each stage does F and B, or F, I and W, once for each micro-batch"
 OTHER_WAY = {"B": "IW", "I": "B", "W": "B"}  # a backward is done whole or in halves, not both ways
@@ -31,12 +31,6 @@ class BadSchedule(ValueError):
         super().__init__(sentence)
         self.rank, self.position, self.action = rank, position, action
         self.waits, self.knot = waits, knot
-
-    def picture(self, title: str = "", theme: str = "light"):
-        """Return a `Picture` of who waits for whom; ValueError if this isn't a deadlock."""
-        if not self.waits:
-            raise ValueError(f"there is no deadlock to draw: {self}")
-        return picture(self.waits, title=title, theme=theme)
 
 
 def bad_at(rank: int, position: int, action: Action, words: str) -> BadSchedule:

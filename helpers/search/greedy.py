@@ -1,12 +1,16 @@
-"""One greedy walk through time: whichever rank is free first decides what to compute next."""
+"""One greedy walk through time: whichever rank is free first decides what to compute next.
+
+The search takes the best of many walks, and the game lets one finish what a person has begun.
+"""
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
-from helpers.schedules import Action, Schedule, needs, user_of
-from helpers.simulate import Costs
+from helpers.schedules import Action, Schedule, user_of
+from helpers.simulate import Costs, Simulated
 from helpers.simulate.costs import seconds_of
 
 NEVER = math.inf
@@ -15,49 +19,70 @@ ROUNDING = 1e-9  # times and bytes are sums of floats
 
 @dataclass(frozen=True)
 class Style:
-    """How each rank decides; both have one number for each rank.
+    """How each rank decides; `ahead` and `patience` have one number for each rank.
 
     ahead: the most micro-batches that it keeps between F and I, counted for each of its stages.
     patience: it waits for its next input where that comes within so many times the length of a W;
         where it comes later, it computes a W meanwhile. 0: never wait while there is a W.
+    backward_first: of a forward and a backward that could both start, the backward does.
+    early_stage_first: of two forwards, that of the earlier stage starts.
     """
 
     ahead: tuple[int, ...]
     patience: tuple[float, ...]
+    backward_first: bool = False
+    early_stage_first: bool = False
 
 
 def greedy_walk(
-    places: Sequence[int], micro_batches: int, costs: Costs, style: Style
+    places: Sequence[int],
+    micro_batches: int,
+    costs: Costs,
+    style: Style,
+    kinds: str = "FIW",
+    begun: Simulated | None = None,
+    barred: Callable[[int, int, Container[Action]], object] | None = None,
 ) -> Schedule | None:
     """Return the schedule that a style leads to, or None where it leads to a dead end.
 
-    places: places[stage] is its rank. costs: with lists, from `Costs.for_schedule`.
+    Args:
+        places: places[stage] is its rank.
+        costs: with lists, from `Costs.for_schedule`.
+        kinds: "FIW", or "FB" where the backward is whole.
+        begun: a plan to go on from.
+        barred: barred(rank, micro_batch, done) is true where a rank must not begin a micro-batch.
     """
-    state = _State(tuple(places), micro_batches, costs, style)
-    free = [(0.0, rank) for rank in range(state.size)]
+    state = _State(tuple(places), micro_batches, costs, style, kinds, barred)
+    if begun:
+        state.go_on_from(begun)
+    free = [(state.busy_until[rank], rank) for rank in range(state.size)]
+    heapq.heapify(free)
     while free:
         now, rank = heapq.heappop(free)
+        if now < state.busy_until[rank]:
+            continue  # it has found something to do since
         action, later = state.choose(rank, now)
         if action is not None:
-            end, woken = state.compute(rank, now, action)
+            end = now + state.seconds[action.kind][action.stage]
             heapq.heappush(free, (end, rank))
-            for other in woken:
-                heapq.heappush(free, (max(end, state.clock[other]), other))
+            if coming := state.compute(rank, end, action):
+                other, comes = coming
+                heapq.heappush(free, (max(comes, state.busy_until[other]), other))
         elif later < NEVER:
             heapq.heappush(free, (later, rank))
-        else:
-            state.clock[rank] = now
-            state.asleep.add(rank)
-    if sum(map(len, state.orders)) < 3 * state.stages * micro_batches:
+    if sum(map(len, state.orders)) < len(kinds) * state.stages * micro_batches:
         return None
     return Schedule("searched", state.orders, places, micro_batches)
 
 
 class _State:
-    """All that a walk changes. done: by kind and stage, how many micro-batches."""
+    """All that a walk changes.
 
-    def __init__(self, places: tuple[int, ...], m: int, costs: Costs, style: Style):
-        self.places, self.m, self.costs, self.style = places, m, costs, style
+    coming: by kind and stage, the micro-batches whose input has been computed, and when it arrives.
+    """
+
+    def __init__(self, places, m: int, costs: Costs, style: Style, kinds: str, barred):
+        self.places, self.costs, self.style, self.barred = places, costs, style, barred
         self.stages, self.size = len(places), max(places) + 1
         self.seconds = seconds_of(places, costs)
         self.limit = NEVER if costs.memory_limit is None else costs.memory_limit * (1 + ROUNDING)
@@ -65,76 +90,79 @@ class _State:
         self.stages_of = [
             [s for s in reversed(range(self.stages)) if places[s] == r] for r in range(self.size)
         ]
-        self.done = {kind: [0] * self.stages for kind in "FIW"}
-        # What each action needs of its own stage, and when what it needs of another stage arrives.
-        self.own: dict[str, list[str]] = {}
-        self.arrives: dict[str, list[list[float]]] = {}
-        for kind in "FIW":
-            needed = [needs(kind, s, self.stages) for s in range(self.stages)]
-            self.own[kind] = [
-                "".join(n.kinds for n in row if n.stage == s) for s, row in enumerate(needed)
-            ]
-            self.arrives[kind] = [
-                [NEVER if any(n.stage != s for n in row) else 0.0] * m
-                for s, row in enumerate(needed)
-            ]
+        self.coming = {kind: [deque() for _ in places] for kind in "FBIW"}
+        self.coming["F"][0].extend((i, 0.0) for i in range(m))
+        self.back = kinds[1]
+        self.first = (self.back, "F") if style.backward_first else ("F", self.back)
         self.held, self.ahead = [0.0] * self.size, [0] * self.size
-        self.clock = [0.0] * self.size  # since when a rank is asleep
-        self.asleep: set[int] = set()
+        self.busy_until = [0.0] * self.size
         self.orders: list[list[Action]] = [[] for _ in range(self.size)]
+        self.done: set[Action] = set()
+
+    def go_on_from(self, begun: Simulated) -> None:
+        """Take over a plan and its times."""
+        rows = zip(begun.schedule.ranks, begun.times.ends, strict=True)
+        ends = [
+            (end, rank, a) for rank, row in enumerate(rows) for a, end in zip(*row, strict=True)
+        ]
+        for end, rank, action in sorted(ends):
+            self.compute(rank, end, action)
 
     def choose(self, rank: int, now: float) -> tuple[Action | None, float]:
         """Return what to compute now; or None, and when the next input arrives, as far as known."""
-        later, behind = NEVER, None
-        for kind in "FI":
-            for s in self.stages_of[rank]:
-                i = self.done[kind][s]
-                if not self._may(kind, s, i, rank):
+        later = NEVER
+        for kind in self.first:
+            stages = self.stages_of[rank]
+            if kind == "F" and self.style.early_stage_first:
+                stages = reversed(stages)
+            for s in stages:
+                if not self.coming[kind][s]:
                     continue
-                comes = self.arrives[kind][s][i]
+                i, comes = self.coming[kind][s][0]
+                if kind == "F" and not self._may_begin(rank, s, i):
+                    continue
                 if comes <= now + ROUNDING * now:
                     return Action(kind, s, i), now
                 later = min(later, comes)
         for s in self.stages_of[rank]:
-            if self._computed("W", s, self.done["W"][s]):
-                behind = Action("W", s, self.done["W"][s])
-                break
-        if behind and later - now >= self.style.patience[rank] * self.seconds["W"][behind.stage]:
-            return behind, now
+            if self.coming["W"][s]:
+                if later - now < self.style.patience[rank] * self.seconds["W"][s]:
+                    break
+                return Action("W", s, self.coming["W"][s][0][0]), now
         return None, later
 
-    def _may(self, kind: str, s: int, i: int, rank: int) -> bool:
-        """Return whether the action is ready but for what arrives, and there is room for it."""
-        if kind == "I":
-            return self._computed(kind, s, i)
+    def _may_begin(self, rank: int, s: int, i: int) -> bool:
+        """Return whether there is room for a micro-batch, and nothing else bars it."""
         room = self.held[rank] + self.costs.activation_bytes[s] <= self.limit
-        return i < self.m and room and self.ahead[rank] < self.style.ahead[rank]
+        if not room or self.ahead[rank] >= self.style.ahead[rank]:
+            return False
+        return not (self.barred and self.barred(rank, i, self.done))
 
-    def _computed(self, kind: str, s: int, i: int) -> bool:
-        """Return whether the stage itself has computed what the action needs of it."""
-        for each in self.own[kind][s]:
-            if i >= self.done[each][s]:
-                return False
-        return True
-
-    def compute(self, rank: int, now: float, action: Action) -> tuple[float, list[int]]:
-        """Compute an action; return when it ends, and which ranks it wakes."""
+    def compute(self, rank: int, end: float, action: Action) -> tuple[int, float] | None:
+        """Compute an action; return which other rank gets its result, and when."""
         kind, s, i = action
-        end = now + self.seconds[kind][s]
         self.orders[rank].append(action)
-        self.done[kind][s] += 1
+        self.done.add(action)
+        self.busy_until[rank] = end
+        waiting = self.coming[kind][s]
+        if waiting[0][0] == i:
+            waiting.popleft()
+        else:  # a plan that was begun in another order
+            waiting.remove(next(each for each in waiting if each[0] == i))
         size, kept = self.costs.activation_bytes[s], self.costs.kept_for_weights
-        self.held[rank] += size * {"F": 1, "I": kept - 1, "W": -kept}[kind]
-        self.ahead[rank] += {"F": 1, "I": -1, "W": 0}[kind]
+        self.held[rank] += size * {"F": 1, "B": -1, "I": kept - 1, "W": -kept}[kind]
+        self.ahead[rank] += {"F": 1, "W": 0}.get(kind, -1)
+        if kind == "I":
+            self.coming["W"][s].append((i, end))
+        if kind == "F" and s == self.stages - 1:
+            self.coming[self.back][s].append((i, end))
         after = user_of(kind, s, self.stages)
         if after is None:
-            return end, []
+            return None
         other = self.places[after]
-        self.arrives[kind][after][i] = end if other == rank else end + self._on_the_way(s, after)
-        if other not in self.asleep:
-            return end, []
-        self.asleep.remove(other)
-        return end, [other]
+        comes = end if other == rank else end + self._on_the_way(s, after)
+        self.coming[kind][after].append((i, comes))
+        return None if other == rank else (other, comes)
 
     def _on_the_way(self, s: int, after: int) -> float:
         pair, costs = min(s, after), self.costs

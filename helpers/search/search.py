@@ -6,23 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from helpers.draw.text import bytes_text, percent, time_text
-from helpers.schedules import (
-    Action,
-    Schedule,
-    breadth_first,
-    check,
-    dualpipe_v,
-    gpipe,
-    interleaved,
-    one_f_one_b,
-    zb_h1,
-    zb_h2,
-    zb_v,
-)
+from helpers.schedules import SCHEDULES, Action, Schedule, check
 from helpers.schedules.builders import checked, checked_sizes
 from helpers.search.greedy import Style, greedy_walk
 from helpers.simulate import Costs, OutOfMemory, Simulated, simulate
+from helpers.words import bytes_text, percent, time_text
 
 GOALS = ("step", "span")
 TIMES = ("forward", "input_grad", "weight_grad")
@@ -110,11 +98,13 @@ def rivals(places: Sequence[int], micro_batches: int) -> Iterator[Schedule]:
     """All named schedules that put the stages on the ranks in this way; one at a time first."""
     places, m = tuple(places), micro_batches
     size, chunks = max(places) + 1, len(places) // (max(places) + 1)
-    yield one_at_a_time(places, m)
-    made = [build(size, m) for build in (gpipe, one_f_one_b, zb_h1, zb_h2, zb_v, dualpipe_v)]
-    if chunks > 1:
-        made += [interleaved(size, m, chunks), breadth_first(size, m, chunks)]
-    yield from (schedule for schedule in made if schedule.rank_of == places)
+    first = one_at_a_time(places, m)
+    yield first
+    for each in SCHEDULES.values():
+        if chunks > 1 or not each.chunked:  # of one chunk it would be another's twin
+            schedule = each.made(size, m, chunks)
+            if schedule.rank_of == places and schedule != first:
+                yield schedule
 
 
 def one_at_a_time(places: Sequence[int], micro_batches: int) -> Schedule:

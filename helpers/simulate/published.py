@@ -12,11 +12,9 @@ each round waits for the message from the last rank back to the first, and from 
 
 from dataclasses import dataclass
 
-from helpers.schedules import Schedule, interleaved, needed_stage, one_f_one_b, zb_h1, zb_h2
+from helpers.schedules import SCHEDULES, Schedule, interleaved, needed_stage
 from helpers.simulate import Costs, simulate
 from helpers.simulate.costs import seconds_of
-
-BUILDERS = {"1F1B": one_f_one_b, "ZB-H1": zb_h1, "ZB-H2": zb_h2}
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ def simulated_rate(row: Published, name: str) -> float:
     if name == "interleaved":
         done = simulate(interleaved(row.p, row.m, row.layers), row.costs(row.layers))
     else:
-        done = simulate(BUILDERS[name](row.p, row.m), row.costs())
+        done = simulate(SCHEDULES[name].made(row.p, row.m), row.costs())
     return done.bubble("span")
 
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from helpers.draw.text import bytes_text
 from helpers.schedules import Action, Schedule, Times, facts_of, messages, tag_of, target_of
 from helpers.simulate.causes import CAUSES, Idle, changes, closing_times, idle_times, wait_event
 from helpers.simulate.costs import Costs, seconds_of
 from helpers.trace import Counter, Event, Trace, idle_share
+from helpers.words import bytes_text
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,6 +6,7 @@ import anywidget
 import traitlets
 
 from helpers.draw import Picture
+from helpers.draw.style import painted
 
 
 class Clickable(anywidget.AnyWidget):
@@ -45,15 +46,15 @@ class Clickable(anywidget.AnyWidget):
       show(buttons[0].textContent);
     } };
     """
-    _css = """
+    _css = painted("""
     .lab-clickable svg { max-width: 100%; height: auto; }
     .lab-clickable svg text { pointer-events: none; }
     .lab-clickable svg rect:has(title) { cursor: pointer; }
     .lab-clickable button { font: inherit; color: inherit; margin: 2px 6px 2px 0; cursor: pointer;
       padding: 3px 9px; border-radius: 4px; background: transparent;
       border: 1px solid rgba(128, 128, 128, 0.6); }
-    .lab-clickable button[aria-pressed="true"] { background: #0072B2; color: white; }
-    """
+    .lab-clickable button[aria-pressed="true"] { background: var(--palette-blue); color: white; }
+    """)
     pictures = traitlets.Dict().tag(sync=True)
 
     def __init__(self, pictures: Mapping[str, Picture]):

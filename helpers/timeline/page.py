@@ -16,7 +16,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-from helpers.draw.style import FONTS, LOOKS, THEMES, YELLOW, ink_on, look
+from helpers.draw.style import FONTS, LOOKS, THEMES, YELLOW, ink_on, look, painted
 from helpers.trace import COLLECTIVES
 
 ASSETS = Path(__file__).parent / "assets"
@@ -97,8 +97,8 @@ def joinable(source: str) -> str:
 
 @cache
 def asset(name: str) -> str:
-    """Return the text of a file in `assets/`."""
-    return (ASSETS / name).read_text(encoding="utf-8")
+    """Return the text of a file in `assets/`, with the colors of the palette in it."""
+    return painted((ASSETS / name).read_text(encoding="utf-8"))
 
 
 def recorded(head: dict, body: bytes) -> dict:

@@ -7,38 +7,14 @@ import math
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 
-from helpers.draw.text import listed, percent, time_text
-from helpers.schedules import (
-    Schedule,
-    breadth_first,
-    check,
-    dualpipe_v,
-    gpipe,
-    interleaved,
-    naive,
-    one_f_one_b,
-    waves,
-    zb_h1,
-    zb_h2,
-    zb_v,
-)
+from helpers.schedules import SCHEDULES, Schedule, check, waves
 from helpers.simulate import Costs, Simulated, simulate
 from helpers.timeline.simulated import simulated_table
 from helpers.timeline.table import Panel, pack
+from helpers.words import listed, percent, time_text
 
 MS, MB, GB = 1e-3, 1e6, 1e9
-SCHEDULES = {
-    "naive": naive,
-    "GPipe": gpipe,
-    "1F1B": one_f_one_b,
-    "interleaved 1F1B": interleaved,
-    "breadth-first": breadth_first,
-    "ZB-H1": zb_h1,
-    "ZB-H2": zb_h2,
-    "ZB-V": zb_v,
-    "DualPipeV": dualpipe_v,
-}
-WITH_CHUNKS = ("interleaved 1F1B", "breadth-first")
+WITH_CHUNKS = tuple(name for name, each in SCHEDULES.items() if each.chunked)
 
 
 @dataclass(frozen=True)
@@ -76,8 +52,7 @@ class Settings:
             raise ValueError(
                 f"no schedule {self.schedule!r}: choose one of {', '.join(map(repr, SCHEDULES))}"
             )
-        chunks = self.chunks if self.schedule in WITH_CHUNKS else None
-        return _made(self.schedule, self.ranks, self.micro_batches, chunks, self.waves)
+        return _made(self.schedule, self.ranks, self.micro_batches, self.chunks, self.waves)
 
     def costs(self) -> Costs:
         """Return the costs in seconds and bytes."""
@@ -102,9 +77,8 @@ class Settings:
 
 
 @lru_cache(maxsize=8)  # sliders of times and of the network keep asking for the same one
-def _made(name: str, ranks: int, micro_batches: int, chunks: int | None, count: int) -> Schedule:
-    sizes = (ranks, micro_batches) if chunks is None else (ranks, micro_batches, chunks)
-    schedule = SCHEDULES[name](*sizes)
+def _made(name: str, ranks: int, micro_batches: int, chunks: int, count: int) -> Schedule:
+    schedule = SCHEDULES[name].made(ranks, micro_batches, chunks)
     return check(schedule if count == 1 else waves(schedule, count))
 
 

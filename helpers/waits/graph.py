@@ -2,7 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,21 @@ class Deadlock:
     def core(self) -> tuple[Wait, ...]:
         """Return the waits that explain the others: the cycle, or those for an ended rank."""
         return self.cycle or tuple(w for w in self.waits if set(w.needs) & set(self.ended))
+
+
+@dataclass(frozen=True)
+class WaitGraph:
+    """Who waits for whom, as data; `helpers.draw.who_waits` draws it.
+
+    waits: at most one for each rank. ended: the ranks that have ended.
+    others: what the ranks do that neither wait nor have ended.
+    title: what was found; "": what `find_deadlock` finds in the waits.
+    """
+
+    waits: tuple[Wait, ...]
+    ended: tuple[int, ...] = ()
+    others: dict[int, str] = field(default_factory=dict)
+    title: str = ""
 
 
 def find_deadlock(waits: Sequence[Wait], ended: Collection[int] = ()) -> Deadlock | None:

@@ -417,7 +417,7 @@ def roll_call():
 
 
 said = launch(roll_call, ranks=3, quiet=True, checked=False)[0]
-claim("Ranks 2 failed" in said, f"rank 0 says: {said}")
+claim.same(f"rank 0 says: {said}", "Ranks 2 failed" in said)
 
 # %% [markdown]
 # What does patience cost? A collective hangs in a job on 16,384 GPUs, with NCCL's default time-out.

@@ -142,8 +142,8 @@ OPTIMIZERS = {
 }
 runs = {name: both_ways(make, quick(20, 3)) for name, make in OPTIMIZERS.items()}
 gaps = {name: run[3] for name, run in runs.items()}
-claim(max(gaps["SGD"] + gaps["momentum"]) < 1e-11, "SGD and momentum agree to the last digits")
-claim(gaps["Adam"][0] > 0.1, f"Adam: {gaps['Adam'][0]:.0%} of the distance after one step")
+claim.below("SGD and momentum: the largest gap", max(gaps["SGD"] + gaps["momentum"]), 1e-11)
+claim.below("a tenth of the way, and the gap of Adam after one step", 0.1, gaps["Adam"][0])
 
 # %%
 title = "SGD and momentum agree to the last digits; Adam goes another way from the first step"
@@ -161,9 +161,10 @@ alone, *buffers = (
     optimizer.state[net.lm_head.weight]["momentum_buffer"]
     for net, optimizer in zip([one, *ranks], optimizers, strict=True)
 )
-apart, off = (buffers[0] - buffers[1]).abs().max(), (sum(buffers) / 3 - alone).abs().max()
-claim(
-    apart > 1e3 * off, f"rank 0 and rank 1 differ by {apart:.2g}; their mean and one by {off:.1g}"
+apart = (buffers[0] - buffers[1]).abs().max().item()
+off = (sum(buffers) / 3 - alone).abs().max().item()
+claim.below(
+    "a thousand times what the mean is off, and what two buffers differ by", 1e3 * off, apart
 )
 
 # %% [markdown]
@@ -260,10 +261,9 @@ def train_rank():
 first, second, _ = launch(train_rank, ranks=3, quiet=True)
 alone = intro.read_flags([*SMALL, "--like-ranks", "3"])
 one_device = flat(intro.train(alone, say=lambda step, loss: None)[1])
-between, away = (first - second).abs().max(), (first - one_device).abs().max()
-claim(
-    between == 0 and away < 1e-3, f"rank 0: {between:.1g} from rank 1, {away:.1g} from one device"
-)
+between, away = (first - second).abs().max().item(), (first - one_device).abs().max().item()
+claim.same("rank 0 has the weights of rank 1, to the last bit", between == 0)
+claim.below("and those of one device, up to", away, 1e-4)
 
 # %% [markdown]
 # The ranks agree with each other to the last bit, because each of them has computed the same mean.
@@ -319,7 +319,7 @@ STEPS, EVERY = quick(128, 2), (4, 16, 64)
 recorded, start = local_steps.recorded(), local_steps.warmed_up(0, quick(96, 2))
 again = local_steps.local_training(start, 0, every=quick(64, 2), steps=STEPS)
 before = recorded["weights, every 64 steps"][0]
-claim(abs(again - before) < 0.1, f"every 64 steps: recorded {before:.3f}, here {again:.3f}")
+claim("loss of every 64 steps, recorded as", again, before, within=0.03)
 
 # %%
 local = {n: recorded[f"weights, every {n} steps"] for n in EVERY}
@@ -327,11 +327,11 @@ for name, losses in recorded.items():
     if "DiLoCo" not in name:
         each = ", ".join(f"{loss:.3f}" for loss in losses)
         print(f"{name:24} mean loss {mean(losses):.3f} (the seeds: {each})")
-more = mean(recorded["weights, every step"]) - mean(recorded["gradients, every step"])
-claim(more > 0, f"with Adam, a step of averaged weights learns less: {more:+.3f} nats")
+after_each = {of: mean(recorded[f"{of}, every step"]) for of in ("gradients", "weights")}
+claim.below("with Adam: averaging gradients, averaging weights", *after_each.values())
 costs = [after_64 - after_4 for after_4, after_64 in zip(local[4], local[64], strict=True)]
-words = ", ".join(f"{cost:+.3f}" for cost in costs)
-claim(min(costs) > 0, f"averaging after 64 steps instead of 4, seed by seed: {words}")
+print("averaging after 64 steps in place of 4:", ", ".join(f"{cost:+.3f}" for cost in costs))
+claim.below("0, and the smallest cost of the three seeds", 0, min(costs))
 reveal("L04-3", cost=mean(costs))
 
 # %% [markdown]
@@ -391,7 +391,7 @@ for _ in range(3):
     step()
     outer.step()
 far = max((p - q).abs().max() for p, q in zip(ours.parameters(), theirs.parameters(), strict=True))
-claim(far < 1e-5, f"largest difference from torch.optim.SGD(nesterov=True): {far:.0e}")
+claim.below("largest difference from torch.optim.SGD(nesterov=True)", far.item(), 1e-5)
 
 # %%
 predict(
@@ -411,7 +411,7 @@ predict(
 # %% tags=["training"]
 by_hand = local_steps.local_training(start, 0, quick(16, 2), nesterov, STEPS)
 before = recorded["DiLoCo, every 16 steps"][0]
-claim(abs(by_hand - before) < 0.1, f"recorded {before:.3f}, with our ten lines {by_hand:.3f}")
+claim("loss with our ten lines, recorded as", by_hand, before, within=0.03)
 
 # %%
 diloco = {n: recorded[f"DiLoCo, every {n} steps"] for n in EVERY[1:]}
@@ -419,8 +419,8 @@ for n, losses in diloco.items():
     print(f"every {n}: Local SGD {mean(local[n]):.3f}, DiLoCo {mean(losses):.3f}")
 gain, distance = mean(local[16]) - mean(diloco[16]), max(local[16]) - min(local[16])
 each = [new - old for new, old in zip(diloco[16], local[16], strict=True)]
-words = ", ".join(f"{change:+.3f}" for change in each)
-claim(max(each) < 0, f"after every 16 steps, seed by seed: {words}")
+print("after every 16 steps, seed by seed:", ", ".join(f"{change:+.3f}" for change in each))
+claim.below("the largest change of the three, and 0", max(each), 0)
 reveal("L04-4", gain=gain, distance=distance)
 
 # %% [markdown]
@@ -553,8 +553,10 @@ whole = gradient(ids)
 shares = [ids[list(partition.partition(10, rank, 4))] for rank in range(4)]
 plain = sum(gradient(rows) for rows in shares) / 4
 weighted = sum(len(rows) / 10 * gradient(rows) for rows in shares)
-claim((weighted - whole).abs().max() < 1e-12, "weighted by their items: the gradient of all ten")
-claim((plain - whole).abs().max() > 1e-6, f"plain mean: {(plain - whole).abs().max():.0e} away")
+off = {"weighted": weighted, "plain": plain}
+off = {name: (mean - whole).abs().max().item() for name, mean in off.items()}
+claim.below("weighted by their items: so far from the gradient of all ten", off["weighted"], 1e-12)
+claim.below("1e-6, and how far the plain mean is", 1e-6, off["plain"])
 
 # %% [markdown]
 # **A federated round.** Three phones have 100, 100 and 200 stories, and one of their weights has

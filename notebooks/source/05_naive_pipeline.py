@@ -124,7 +124,7 @@ for stage in parts:
     for name, p in stage.named_parameters():
         whole = expected[whole_name(name, stage.first_layer)]
         far = max(far, (p.grad - whole).abs().max().item())
-claim(far < 1e-6, f"largest difference from the gradients of the whole model: {far:.1e}")
+claim.below("largest difference from the gradients of the whole model", far, 1e-6)
 
 # %% [markdown]
 # This is the chain rule with a message in the middle. Say the stage computes $y = f(x, \theta)$ and
@@ -188,7 +188,7 @@ ranks = launch(train_rank, ranks=3, args=(flags,), quiet=True)
 weights = whole.state_dict()
 for rank, (_, mine, _) in enumerate(ranks):
     apart = max((mine[name] - weights[name]).abs().max().item() for name in mine)
-    claim(apart < 1e-5, f"rank {rank}: {len(mine):2} tensors, at most {apart:.1e} from one device")
+    claim.below(f"rank {rank}, {len(mine):2} tensors: from one device at most", apart, 1e-6)
 print(f"last loss: one device {losses[-1]:.4f}, pipeline {ranks[-1][0][-1]:.4f}")
 
 # %% [markdown]
@@ -245,7 +245,8 @@ for who, module, batch in rows:
         f"{who:12}{each:9,.0f}{each:11,.0f}{2 * each:8,.0f}{activations:13,.0f}{total[who]:8,.0f}"
     )
 share = max(total[f"rank {rank}"] for rank in range(3)) / total["one device"]
-claim(1 / 3 < share < 0.55, f"the fullest rank needs {share:.0%} of what one device needs")
+claim.below("a third, and the share of one device's memory on the fullest rank", 1 / 3, share)
+claim.below("that share, and half", share, 0.5)
 reveal("L05-2", share=share)
 
 # %% [markdown]
@@ -311,7 +312,7 @@ updates = [e.end for e in alone.events_of(0) if e.kind == "update"]
 one_device = median(end - start for start, end in pairwise(updates))
 pipeline = median(end - start for start, end in pairwise(ends))
 ratio = pipeline / one_device
-claim(ratio > 0.5, f"a step of the pipeline takes {ratio:.2f} times as long as one on one device")
+claim.below("a step on one device, times 0.9, and one of the pipeline", 0.9 * one_device, pipeline)
 
 # %% [markdown]
 # The pipeline does the same work, one piece after the other, so it can't be faster than one device,
@@ -373,7 +374,7 @@ for name, piece in zip(("embedding", "one layer", "head"), pieces, strict=True):
 sliders = cuts(6, *pieces, counts=(2, 2, 2))
 show(sliders.picture(), live=lambda: sliders)
 worth = head.seconds / layer.seconds
-claim(worth > 1.2, f"the head takes as long as {worth:.1f} layers")
+claim.below("a layer's seconds, and the head's", layer.seconds, head.seconds, spread=0.2)
 reveal("L05-4", worth=worth)
 
 # %% [markdown]
@@ -398,7 +399,7 @@ def slowest_first(counts):
 every_cut = [(a, b, 6 - a - b) for a in range(7) for b in range(7 - a)]
 best = min(every_cut, key=slowest_first)
 gain = slowest_first((2, 2, 2))[0] / slowest_first(best)[0]
-claim(gain > 1, f"cut {best}: the slowest stage takes {1 / gain:.0%} of what it took before")
+claim.below(f"share of its time that the slowest stage takes with {best}", 1 / gain, 1, spread=0.1)
 show(cut(best, *pieces))
 
 # %% [markdown]
@@ -423,8 +424,8 @@ def busiest(counts):
 
 
 even, cured = busiest([2, 2, 2]), busiest(list(best))
-words = f"{even:.0%} of the computing with 2 + 2 + 2, {cured:.0%} with {best}"
-claim(cured < 1.02 * even, f"the busiest rank has {words}")
+words = f"share of the computing on the busiest rank with {best}, and with 2 + 2 + 2"
+claim.below(words, cured, even, spread=0.05)
 
 # %% [markdown]
 # That is why the first and the last stage of Llama 3 are one layer shorter than the others: it has

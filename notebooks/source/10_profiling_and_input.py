@@ -118,11 +118,8 @@ seen = {
 }
 show(curves(seen, y="squared error"))
 ends = {name: sum(found[-8:]) / len(found[-8:]) for name, found in seen.items()}
-claim(
-    ends["reads its target"] < ends["shifted and masked"],
-    f"{ends['reads its target']:.2f} at the end, against {ends['shifted and masked']:.2f}, "
-    "for the model that reads its target",
-)
+words = "squared error at the end of the one that reads its target, and of the other"
+claim.below(words, ends["reads its target"], ends["shifted and masked"])
 
 # %%
 predict(

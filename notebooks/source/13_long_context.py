@@ -129,7 +129,7 @@ right = torch.softmax(q @ k.T / 4, -1) @ v
 plain = (q @ k.T / 4).exp()
 print("plain exp:", "overflows" if plain.isinf().any() else "is fine")
 far = (finish(found)[0] - right).abs().max().item()
-claim(far < 1e-4, f"eight blocks, merged: {far:.0e} away from the softmax of all")
+claim.below("eight blocks, merged: away from the softmax of all", far, 1e-5)
 
 # %% [markdown]
 # **FlashAttention** ([2205.14135](https://arxiv.org/abs/2205.14135)) is this loop inside one GPU
@@ -169,12 +169,12 @@ show(attention_ring(ranks=4))
 # %% [markdown]
 # In step $t$, rank $r$ has the block of rank $r - t$ (counted around the ring). While it computes
 # with that block, the block is already on its way to the next rank. So if a block takes longer to
-# compute than to send, the messages cost nothing. With $P$ ranks (from here on, $P$ isn't the
-# softmax), $h$ query heads, $g$ key heads, $s/P$ tokens per rank, $F$ FLOP/s and $B$ bytes per
+# compute than to send, the messages cost nothing. With $n$ ranks, $h$ query heads,
+# $g$ key heads, $s/n$ tokens per rank, $F$ FLOP/s and $B$ bytes per
 # second, that's the case for a block without a mask if
 #
-# $$\frac{4\,h\,d\,(s/P)^2}{F} \;\ge\; \frac{4\,g\,d\,(s/P)}{B} \quad\Longleftrightarrow\quad
-# \frac{s}{P} \;\ge\; \frac gh \cdot \frac FB.$$
+# $$\frac{4\,h\,d\,(s/n)^2}{F} \;\ge\; \frac{4\,g\,d\,(s/n)}{B} \quad\Longleftrightarrow\quad
+# \frac{s}{n} \;\ge\; \frac gh \cdot \frac FB.$$
 #
 # (The two fours agree by coincidence: on the left, two matrix products with two FLOPs per term;
 # on the right, two tensors with two bytes per number.) An H100 computes at about 400 TFLOP/s, and
@@ -227,7 +227,7 @@ far = [
     (found - right[:, :, mine]).abs().max().item()
     for mine, found in launch(ring_on_a_rank, ranks=4, args=(contiguous,), quiet=True)
 ]
-claim(max(far) < 1e-12, f"four ranks, the largest difference to one device: {max(far):.0e}")
+claim.below("four ranks, the largest difference to one device", max(far), 1e-12)
 
 # %% [markdown]
 # ## Who has how much work?
@@ -283,12 +283,19 @@ predict(
 
 # %% tags=["time"]
 paced = {}
+
+
+def a_paced_ring(name, cut):
+    def measured():
+        ranks = launch(pace.measured, 4, (cut, seconds), quiet=True, checked=False)
+        paced[name] = ranks[0].merged(*ranks[1:])
+        return paced[name].duration
+
+    claim(name, measured, pace.predicted(cut, 4, seconds).duration, unit=" s")
+
+
 for name, cut in (("contiguous", contiguous), ("zigzag", zigzag)):
-    ranks = launch(pace.measured, 4, (cut, seconds), quiet=True, checked=False)
-    paced[name] = ranks[0].merged(*ranks[1:])
-    expected = pace.predicted(cut, 4, seconds).duration
-    more = paced[name].duration / expected - 1
-    claim(more < 0.6, f"{name:10} predicted {expected:.2f} s, measured {100 * more:+.0f} %")
+    a_paced_ring(name, cut)
 ratio = paced["contiguous"].duration / paced["zigzag"].duration
 print(f"The zigzag is {ratio:.2f} times faster.")
 reveal("L13-6", ratio=ratio)
@@ -321,12 +328,12 @@ show(
 # The triangle is the work: each small square is a chunk of queries against a chunk of keys, in
 # the color of the rank that has the queries. With contiguous parts, the last rank has 14 of the
 # 32 squares (one on the diagonal counts half), and the ring takes as long as the last rank. In a
-# zigzag every rank has 8. For $P$ ranks, in units of a block (four squares), that is
+# zigzag every rank has 8. For $n$ ranks, in units of a block (four squares), that is
 #
-# $$T_{\text{contiguous}} = P - \tfrac12, \qquad T_{\text{zigzag}} = \tfrac P2, \qquad \frac{T_{
-# \text{contiguous}}}{T_{\text{zigzag}}} = 2 - \frac1P.$$
+# $$T_{\text{contiguous}} = n - \tfrac12, \qquad T_{\text{zigzag}} = \tfrac n2, \qquad \frac{T_{
+# \text{contiguous}}}{T_{\text{zigzag}}} = 2 - \frac1n.$$
 #
-# Another way to balance is a **stripe**, where each rank has every $P$-th position
+# Another way to balance is a **stripe**, where each rank has every $n$-th position
 # ([2311.09431](https://arxiv.org/abs/2311.09431)). It balances the pairs about as well, but then
 # every block has a triangle in it, whereas in a zigzag most blocks are half full and half empty,
 # and the empty half is easy to skip.
@@ -336,7 +343,7 @@ show(
 # ## Backward: compute it again
 #
 # Training needs the gradients, and the usual backward pass of attention needs $P$, the matrix
-# that nobody stores (the softmax, not the number of ranks). FlashAttention's other idea is to
+# that nobody stores. FlashAttention's other idea is to
 # compute it **again**, block by block. With $L = m + \log \ell$, which is one number for each
 # query, $P = e^{S - L}$ comes back from $Q$ and $K$ without a maximum and without a sum. From
 # there it's the chain rule. The only unusual part is the softmax: its rows add up to 1, so
@@ -405,7 +412,7 @@ show(curves(kept, title, x="tokens", y="MB kept by one head", log="xy"))
 
 # %% [markdown]
 # In the ring, backward goes around once more. Keys and values travel again, together with their
-# gradients: each rank adds its own term to the gradient of the block that it has, and after $P$
+# gradients: each rank adds its own term to the gradient of the block that it has, and after $n$
 # messages the gradient is back home. `ring_backward` in `CP/ring/ring_attention.py` does this
 # with your `block_gradients`. Does it hold with your zigzag, and with **packed documents**,
 # several texts in one sequence that mustn't look at each other?
@@ -433,7 +440,7 @@ one = attend(*three, mask=visible(everything, everything, documents))
 right = torch.autograd.grad(one, three, gradient)
 for mine, found in launch(ring_with_gradients, ranks=4, args=(zigzag, documents), quiet=True):
     far = max((a - b[:, :, mine]).abs().max().item() for a, b in zip(found, right, strict=True))
-    claim(far < 1e-12, f"positions {mine[0]:2} … and {mine[8]:2} …: gradients {far:.0e} away")
+    claim.below(f"positions {mine[0]:2} … and {mine[8]:2} …: gradients away by", far, 1e-12)
 
 # %% [markdown]
 # ## Two rivals
@@ -448,9 +455,9 @@ for mine, found in launch(ring_with_gradients, ranks=4, args=(zigzag, documents)
 #
 # | | a rank sends | limited by |
 # |---|---|---|
-# | ring | $2g\,(P-1)\,s/P$, while it computes | nothing |
-# | gather | $2g\,(P-1)\,s/P$, before it computes | memory for all keys and values |
-# | Ulysses | $(2h + 2g)\,\frac{P-1}{P}\,s/P$ | at most $h$ ranks |
+# | ring | $2g\,(n-1)\,s/n$, while it computes | nothing |
+# | gather | $2g\,(n-1)\,s/n$, before it computes | memory for all keys and values |
+# | Ulysses | $(2h + 2g)\,\frac{n-1}{n}\,s/n$ | at most $h$ ranks |
 #
 # Ring and gather send the same bytes, so the open question is Ulysses.
 
@@ -482,13 +489,13 @@ for g in (32, 8):
 reveal("L13-8")
 
 # %% [markdown]
-# A ring's volume doesn't shrink with $P$, because every rank must see all keys. An all-to-all
-# sends each number once, to the one rank that needs it, so its volume falls like $1/P$. Divide
+# A ring's volume doesn't shrink with $n$, because every rank must see all keys. An all-to-all
+# sends each number once, to the one rank that needs it, so its volume falls like $1/n$. Divide
 # the first row of the table by the last: the ring sends
 #
-# $$\frac{g\,P}{h + g}$$
+# $$\frac{g\,n}{h + g}$$
 #
-# times as much as Ulysses. If every query head has a key head of its own ($g = h$), that's $P/2$.
+# times as much as Ulysses. If every query head has a key head of its own ($g = h$), that's $n/2$.
 # Grouped queries change the picture: Llama 3 405B has $h = 128$ and $g = 8$, so up to 17 ranks
 # the keys are the cheaper thing to send, and it was trained with 16. (With fewer key heads than
 # ranks, Ulysses even has to send copies of them.) But the formula counts bytes, not time. A ring
@@ -598,7 +605,7 @@ far = max((grid[0][1][name] - w).abs().max().item() for name, w in whole.state_d
 print("one device:      ", *(f"{loss:.4f}" for loss in alone))
 means = [(a + b) / 2 for a, b in zip(grid[0][0], grid[2][0], strict=True)]
 print("CP x DP, 2 and 2:", *(f"{loss:.4f}" for loss in means))
-claim(far < 1e-4, f"largest difference of a weight after the training: {far:.0e}")
+claim.below("largest difference of a weight after the training", far, 1e-5)
 
 # %%
 predict(
@@ -631,7 +638,7 @@ reveal("L13-10")
 # - Recomputing the scores costs backward a fifth product and saves memory that grows with $s^2$.
 # - In a ring, queries stay, and keys and values travel while the ranks compute. That costs nothing
 #   if a rank has enough tokens.
-# - A causal mask gives the last rank the most to do. A zigzag balances it: $2 - 1/P$ times faster.
+# - A causal mask gives the last rank the most to do. A zigzag balances it: $2 - 1/n$ times faster.
 # - Ring and gather send $2g$ heads to everyone, Ulysses sends all heads once. Few key heads favor
 #   the first, many ranks the second.
 # - Positions and targets belong to the whole sequence: find them before you cut.
@@ -641,10 +648,10 @@ reveal("L13-10")
 #
 # - Llama 3 405B was trained on sequences of 131,072 tokens with a context-parallel degree of 16,
 #   beside tensor parallelism of 8, 16 pipeline stages and 8 replicas on 16,384 H100s. It gathers
-#   keys and values, and cuts each sequence into $2P$ chunks, your zigzag
+#   keys and values, and cuts each sequence into $2n$ chunks, your zigzag
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2 and table 4).
 # - Balancing the mask by stripes made training on 256k tokens up to 1.45 times faster than the
-#   plain ring ([2311.09431](https://arxiv.org/abs/2311.09431), abstract); $2 - 1/P$ is the bound.
+#   plain ring ([2311.09431](https://arxiv.org/abs/2311.09431), abstract); $2 - 1/n$ is the bound.
 # - DeepSpeed-Ulysses reported sequences four times as long as the system before it, at 2.5 times
 #   its speed ([2309.14509](https://arxiv.org/abs/2309.14509), abstract).
 #

@@ -398,7 +398,7 @@ answer("L19-7", mine)
 
 # %%
 ratio = found[0][2]
-claim(abs(ratio - 1.25) < 1e-9, f"measured: {ratio:.2f} times the first step's gradient")
+claim("times the first step's gradient", ratio, 1.25, within=1e-9)
 
 # %% [markdown]
 # Here is the whole list, as we found it with torch 2.13 on a CPU. A test of this project watches

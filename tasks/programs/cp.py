@@ -18,26 +18,52 @@ PROGRAMS = (
             ),
         },
     ),
-    Program("CP-1", "not safe", {"shift(m)": "m"}, says="-inf minus -inf"),
+    Program(
+        "CP-2",
+        "a message more, for which nobody waits",
+        {"if step < ring.size - 1:\n        arrived": "if True:\n        arrived"},
+        says="messages started: 4 in place of 3",
+    ),
+    Program(
+        "CP-3",
+        "off by one",
+        {"2 * ranks - 1 - rank": "2 * ranks - rank"},
+        says="count from 0, so the last chunk is 2 * ranks - 1",
+    ),
+    Program(
+        "CP-3",
+        "the next half, by counting",
+        """
+        each = len(equal_chunks(length, 2 * ranks)[0])
+        mine = torch.arange(rank * each, (rank + 1) * each)
+        return torch.cat((mine, mine + length // 2))
+        """,
+        says="mirror image",
+    ),
+    Program(
+        "CP-3",
+        "chunks of other sizes",
+        {"equal_chunks(length, 2 * ranks)": "torch.arange(length).tensor_split(2 * ranks)"},
+        says="let equal_chunks cut 2 * ranks of them",
+    ),
     Program("CP-1", "no Partial", "return one.o + other.o", says="must return a Partial"),
-    Program(
-        "CP-2",
-        "the wrong way",
-        {"ring.rank - step": "ring.rank + step"},
-        says="the masks go around the wrong way",
-    ),
-    Program(
-        "CP-2",
-        "waits first",
-        {"ring.pass_on(k, v)": "ring.pass_on(k, v)()", "arrived()": "arrived"},
-        says="waits for the next keys before it has computed",
-    ),
-    Program("CP-3", "the next half", {"2 * ranks - 1 - rank": "rank + ranks"}, says="mirror image"),
-    Program("CP-4", "no product", {" - product": ""}, says="- product is missing"),
     Program(
         "CP-4",
         "scores kept",
         {"ctx.save_for": "ctx.p = (scores(q, k, mask_of()) - log_sum).exp()\nctx.save_for"},
-        says="numbers kept",
+        says="such as the weights P, grows with the square",
+    ),
+    Program(
+        "CP-4",
+        "all computed again",
+        {
+            "(q, k, v, attention, log_sum)": "(q, k, v)",
+            "*saved, log_sum = ctx.saved_tensors": "saved = ctx.saved_tensors",
+            "q, k, v, attention, gradient = wide(*saved, gradient)": (
+                "q, k, v, gradient = wide(*saved, gradient)\n"
+                "attention, log_sum = finish(partial(q, k, v, ctx.mask_of()))"
+            ),
+        },
+        says="backward computes 7 products, and 5 are enough",
     ),
 )

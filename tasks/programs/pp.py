@@ -4,7 +4,6 @@ from helpers.grade.task import Program
 
 BEGIN = "if rank == 0:"
 BACK = "for k in range(micro_batches):\n    backward(k)"
-MEAN_LOSS = "return sum(losses)"
 WAIT_FORWARD, WAIT_BACK = "free(rank + 1, k)", "free(rank - 1, k - 1)"
 NO_WAIT = {WAIT_FORWARD: "pass", WAIT_BACK: "pass"}
 
@@ -17,15 +16,51 @@ PROGRAMS = (
     ),
     Program(
         "PP-1",
-        "a loss of another scale",
-        {"stage.config.vocab_size)": "stage.config.vocab_size) / dist.get_world_size()"},
-        says="the gradient that rank 3 goes backward with is 0.25 times what it should be",
+        "another batch",
+        {"x = ids\n": "x = ids.flip(0)\n"},
+        says="gets something else than the ids of the batch",
     ),
     Program(
         "PP-1",
-        "the gradients thrown away first",
-        {BEGIN: f"stage.zero_grad()\n{BEGIN}"},
-        says="a second call without zero_grad() throws away the gradients of the first",
+        "what was received is not used",
+        {"x.requires_grad_()": "x = torch.zeros_like(x).requires_grad_()"},
+        says="give it the tensor that recv has filled",
+    ),
+    Program(
+        "PP-1",
+        "zeros for a gradient that was not asked for",
+        {"x.requires_grad_()": "pass", "send(x.grad,": "send(torch.zeros_like(x),"},
+        says="x on rank 1 does not ask for a gradient",
+    ),
+    Program(
+        "PP-1",
+        "no backward but on the last rank",
+        {"y.backward(gradient)": "pass", "send(x.grad,": "send(torch.zeros_like(x),"},
+        says="rank 2 never goes backward through the batch",
+    ),
+    Program(
+        "PP-1",
+        "something sent back",
+        {"send(x.grad,": "send(2 * x.grad,"},
+        says="with something else than the x.grad of rank 3",
+    ),
+    Program(
+        "PP-1",
+        "computed twice",
+        {"y = stage(x)": "_, y = stage(x), stage(x)"},
+        says="rank 0 calls stage(x) 2 times",
+    ),
+    Program(
+        "PP-1",
+        "no loss given",
+        {"return loss": "pass"},
+        says="is there a return?",
+    ),
+    Program(
+        "PP-1",
+        "a loss on every rank",
+        {"return loss": "return loss or 0.0"},
+        says="only the last rank has one",
     ),
     Program(
         "PP-1",
@@ -69,46 +104,40 @@ PROGRAMS = (
         },
     ),
     Program(
-        "PP-2",
-        "losses summed",
-        {" / micro_batches": ""},
-        says="every gradient is 6 times too large",
+        "PP-1",
+        "each rank runs all stages by itself",
+        """
+        parts = [None] * dist.get_world_size()
+        dist.all_gather_object(parts, {n: p.detach() for n, p in stage.named_parameters()})
+
+        def through(part, x):
+            x = part["embedding"][x] if "embedding" in part else x
+            x = x + torch.tanh(x @ part["weight"] + part["bias"])
+            return x @ part["head"] if "head" in part else x
+
+        x = ids
+        for part in parts[:rank]:
+            x = through(part, x).requires_grad_()
+        y = stage(x)
+        for part in parts[rank + 1 :]:
+            y = through(part, y)
+        loss = causalLLMLoss(y, ids, stage.config.vocab_size)
+        loss.backward()
+        return loss if rank == last else None
+        """,
+        says="sends activations to",
     ),
     Program(
         "PP-2",
-        "the gradients divided at the end",
-        {
-            " / micro_batches": "",
-            MEAN_LOSS: (
-                "[p.grad.div_(micro_batches) for p in stage.parameters()]\n"
-                f"{MEAN_LOSS} / micro_batches"
-            ),
-        },
-        says="the gradients that were there before the call were divided too",
-    ),
-    Program(
-        "PP-2",
-        "only the last micro-batch",
-        {"y.backward": "stage.zero_grad(); y.backward"},
-        says="only the last micro-batch",
-    ),
-    Program(
-        "PP-2",
-        "the ids of another micro-batch",
-        {"(y, parts[k]": "(y, parts[k - 1]"},
-        says="the loss of micro-batch 0 is computed with the ids of micro-batch 5",
+        "the same micro-batch each time",
+        {"x = parts[k]": "x = parts[0]"},
+        says="micro-batch 0 goes through rank 0 more than once",
     ),
     Program(
         "PP-2",
         "backward in another order on the last rank",
         {BACK: BACK.replace("micro_batches)", "micro_batches)[:: -1 if rank == last else 1]")},
         says="rank 2 goes backward through micro-batch 0 with the gradient of micro-batch 5",
-    ),
-    Program(
-        "PP-2",
-        "the loss not divided",
-        {"append(y.detach())": "append(y.detach() * micro_batches)"},
-        says="the loss that the last rank gives is the sum over the micro-batches",
     ),
     Program(
         "PP-2",
@@ -128,19 +157,44 @@ PROGRAMS = (
         {BACK: BACK.replace("micro_batches)", "micro_batches)[::-1]")},
     ),
     Program(
-        "PP-3",
-        "one too many ahead",
-        {"min(last - rank,": "min(last - rank + 1,"},
-        says="rank 0 goes forward 5 times before its first backward, which is 1 too many",
+        "PP-2",
+        "from the last micro-batch to the first",
+        {
+            "for k in range(micro_batches):\n    forward": (
+                "for k in reversed(range(micro_batches)):\n    forward"
+            )
+        },
+    ),
+    Program(
+        "PP-2",
+        "put right at the end",
+        {
+            "def forward(k):": (
+                "old = {p: p.grad for p in stage.parameters() if p.grad is not None}\n"
+                "stage.zero_grad()\n\ndef forward(k):"
+            ),
+            " / micro_batches": "",
+            "return sum(losses)": (
+                "for p in stage.parameters():\n"
+                "    p.grad = p.grad / micro_batches + old.get(p, 0)\n"
+                "return sum(losses) / micro_batches"
+            ),
+        },
     ),
     Program(
         "PP-3",
-        "keeps every graph",
-        {
-            "outputs.pop(k)": "outputs[k]",
-            "backward(gradient)": "backward(gradient, retain_graph=True)",
-        },
-        says="the order is right, and still rank 0 keeps the activations of 6 of 6",
+        "the library's pipeline",
+        """
+        from helpers.pipeline import Pipeline
+        from helpers.schedules import one_f_one_b
+
+        def loss_of(logits, ids):
+            return causalLLMLoss(logits, ids, stage.config.vocab_size)
+
+        schedule = one_f_one_b(last + 1, micro_batches)
+        pipeline = Pipeline(schedule, {rank: stage}, loss=loss_of, recorder=recorder)
+        return pipeline.step(ids, ids).loss
+        """,
     ),
     Program(
         "PP-3",
@@ -187,21 +241,6 @@ PROGRAMS = (
                 '    with recorder.span("send"'
             ),
         },
-    ),
-    Program(
-        "PP-4",
-        "ahead as in plain 1F1B",
-        {"2 * (ranks - 1 - rank) + (chunks - 1) * ranks": "ranks - 1 - rank"},
-        says="times before its first backward, and it should be",
-    ),
-    Program(
-        "PP-4",
-        "all micro-batches through a chunk",
-        {
-            "range(0, micro_batches, ranks)": "[0]",
-            "for k in range(ranks)": "for k in range(micro_batches)",
-        },
-        says="a round is as many micro-batches as there are ranks",
     ),
     Program(
         "PP-5",

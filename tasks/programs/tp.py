@@ -42,22 +42,16 @@ return torch.nn.functional.cross_entropy(torch.cat(out, 1), targets)
 
 PROGRAMS = (
     Program(
-        "TP-1",
-        "data-parallel major",
-        {"rank // mp_size": "rank % dp_size"},
-        says="the copy of a rank is rank // mp_size",
-    ),
-    Program(
-        "TP-2",
-        "data-parallel major",
-        {"rank % mp_size, rank // mp_size": "rank // dp_size, rank % dp_size"},
-        says="as if the ranks of one copy stood dp_size apart",
+        "TP-2", "no return", {"return mp_idx, dp_idx": "_ = mp_idx, dp_idx"}, says="six things"
     ),
     Program(
         "TP-3",
-        "reshaped",
-        {"np.concatenate(list(gathered), axis=-1)": "gathered.reshape(len(x), -1)"},
-        says="so a reshape mixes rows and parts",
+        "transposed",
+        {
+            "np.empty((mp_size, *x.shape)": "np.empty((mp_size * x.shape[-1], len(x))",
+            "(x), gathered": "(x.T), gathered",
+            "np.concatenate(list(gathered), axis=-1)": "gathered.T",
+        },
     ),
     Program(
         "TP-3",
@@ -66,71 +60,29 @@ PROGRAMS = (
         says="a rank waits in a collective that another one never calls",
     ),
     Program(
-        "TP-4",
-        "mean",
-        {"return total": "return (total / mp_size).astype(out.dtype)"},
-        says="this is the mean of the terms",
-    ),
-    Program(
-        "TP-4",
-        "the gradient of the input summed",
-        {
-            "return grad_x": (
-                "total = np.empty(grad_x.shape, grad_x.dtype)\n"
-                "mp_comm.Allreduce(np.ascontiguousarray(grad_x), total)\n"
-                "return total"
-            )
-        },
-        says="Allreduce is not needed",
-    ),
-    Program(
-        "TP-4",
-        "gathered and added",
-        {
-            "np.empty(out.shape": "np.empty((mp_size, *out.shape)",
-            "Allreduce": "Allgather",
-            "return total": "return total.sum(axis=0)",
-        },
-    ),
-    Program(
-        "TP-5",
-        "the sum goes backward too",
-        {"return gradient ": "return all_reduced(gradient) "},
-        says="the gradient is 3 times too large",
-        met="microsoft/ltp-megatron-lm#68: torch.distributed.nn.all_reduce adds up gradients too",
+        "TP-6",
+        "matmul",
+        {"F.linear(Copy.apply(x), self.weight)": "Copy.apply(x) @ self.weight.mT"},
     ),
     Program(
         "TP-6",
-        "no Copy",
-        {"Copy.apply(x)": "x"},
+        "matmul, without Copy",
+        {"F.linear(Copy.apply(x), self.weight)": "x @ self.weight.mT"},
         says="the gradient of x is this rank's own term alone",
-        met="NVIDIA/Megatron-LM#7452: a norm's gradient isn't summed over its ranks",
     ),
     Program(
         "TP-6",
-        "the sum goes backward too",
-        {"Sum.apply(F.linear(x, self.weight))": "Copy.apply(Sum.apply(F.linear(x, self.weight)))"},
-        says="the gradient of weight is 3 times too large: it is added up over ranks that all",
-        met="microsoft/ltp-megatron-lm#68: torch.distributed.nn.all_reduce adds up gradients too",
-    ),
-    Program(
-        "TP-6",
-        "the part of rank 0",
-        {"[rank]": "[0]"},
-        says="rank 1: self.weight is the part of rank 0",
-    ),
-    Program("TP-7", "no sums", {"Sum.apply": ""}, says="nothing is added up over the ranks"),
-    Program(
-        "TP-7",
-        "own sum",
-        {"Sum.apply(shifted.exp().sum(-1))": "shifted.exp().sum(-1)"},
-        says="the other ranks have tokens too",
-    ),
-    Program(
-        "TP-7", "not shifted", {"logits - largest[:, None]": "logits"}, says="logits around 800"
+        "no parameter",
+        {"nn.Parameter(": "("},
+        says="must be an nn.Parameter, or no optimizer finds it",
     ),
     *(
-        Program("TP-7", f"all logits, {road}", f"{code}\n{ALONE}", says="as much was sent as all")
+        Program(
+            "TP-7",
+            f"all logits, {road}",
+            f"{code}\n{ALONE}",
+            says="has sent as much as all its logits",
+        )
         for road, code in ALL_LOGITS.items()
     ),
     Program(

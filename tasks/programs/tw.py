@@ -13,12 +13,6 @@ PROGRAMS = (
     ),
     Program(
         "TW-1",
-        "never zeroed",
-        {"optimizer.zero_grad()": "pass"},
-        says="a part of the last step's gradients is still there",
-    ),
-    Program(
-        "TW-1",
         "a pipeline over all ranks",
         {', group=mesh["pp"].get_group()': ""},
         says="the pipeline goes over all ranks",

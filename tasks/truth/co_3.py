@@ -6,7 +6,7 @@ import random
 
 from helpers.cluster import Layout, estimate, preset, search
 from helpers.cost import ModelConfig, gpt
-from helpers.draw.text import bytes_text, time_text
+from helpers.words import bytes_text, time_text
 
 SLOWER = 1.1  # how much longer than the best plain 1F1B a step may take
 LLAMA_8B = ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helpers.ranks import find_place, launch
-from helpers.schedules import check, from_trace, interleaved, one_f_one_b, save_csv
+from helpers.schedules import SCHEDULES, check, from_trace, interleaved, one_f_one_b, save_csv
 from simplellm.slicing import whole_name
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,6 +92,12 @@ def test_the_orders_of_the_file_are_proven():
         check(script.to_schedule(orders.within_memory(*case)))
 
 
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_every_schedule_with_a_name_is_one_for_the_script(name):
+    script = load("PP/schedules/intro_PP_schedule.py")
+    assert script.make_schedule(name, 2, 4, 3) == SCHEDULES[name].made(2, 4, 3)
+
+
 def test_a_plan_comes_from_a_file(tmp_path):
     script = load("PP/schedules/intro_PP_schedule.py")
     plan = one_f_one_b(2, 3)
@@ -104,7 +110,7 @@ def test_a_plan_comes_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     "name, ranks, m, words",
     [
-        ("nope", 3, 6, "--schedule nope: there is no such file; the names are 1F1B"),
+        ("nope", 3, 6, "--schedule nope: there is no such file; the names are naive, GPipe, 1F1B"),
         ("interleaved", 3, 4, "takes rounds of 3 micro-batches, and there are 4: choose"),
         ("ZB-V", 3, 0, "a schedule of 0 micro-batches"),
     ],

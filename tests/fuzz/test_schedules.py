@@ -5,38 +5,13 @@ import random
 
 import pytest
 
-from helpers.schedules import (
-    Action,
-    Schedule,
-    breadth_first,
-    dualpipe_v,
-    find_problem,
-    gpipe,
-    interleaved,
-    naive,
-    one_f_one_b,
-    waves,
-    zb_h1,
-    zb_h2,
-    zb_v,
-)
+from helpers.schedules import SCHEDULES, Action, Schedule, find_problem, waves
 from helpers.simulate import Costs, simulate
 from helpers.trace import bubble, busy, idle
 
 from . import definition
 
 pytestmark = pytest.mark.stress
-BUILDERS = (
-    naive,
-    gpipe,
-    one_f_one_b,
-    zb_h1,
-    zb_h2,
-    zb_v,
-    dualpipe_v,
-    interleaved,
-    breadth_first,
-)
 
 
 def drawn(draw: random.Random) -> Schedule:
@@ -48,7 +23,7 @@ def drawn(draw: random.Random) -> Schedule:
 
 def named(draw: random.Random) -> Schedule:
     """One of the builders' schedules."""
-    schedule = draw.choice(BUILDERS)(draw.randint(1, 5), draw.randint(1, 9))
+    schedule = draw.choice([*SCHEDULES.values()]).made(draw.randint(1, 5), draw.randint(1, 9))
     return waves(schedule, draw.choice((1, 1, 2)))
 
 

@@ -228,7 +228,7 @@ def test_all_tasks_of_a_folder_or_those_of_a_lab_or_a_lesson(asked, tmp_path, ca
     asked.clear()
     assert program.main(["DP", "12", "--root", str(tmp_path)]) == 0
     ids = [task_id for task_id, _, _ in asked]
-    assert ids[:2] == ["DP-1", "DP-2"] and ids[-1] == "TP-4"
+    assert ids[:2] == ["DP-1", "DP-2"] and ids[-1] == "TP-3"
 
 
 def test_a_failure_as_json_and_an_interrupt(asked, tmp_path, capsys):

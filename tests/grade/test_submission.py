@@ -4,7 +4,7 @@ import struct
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -15,6 +15,7 @@ from helpers.grade.parcel import ParcelError, pack
 from helpers.grade.submission import Submission, WorkFailed, _Workshop, read_answer
 from helpers.grade.task import load_task, load_truth
 from helpers.grade.workshop import _in_our_words
+from helpers.ranks.failure import Failure
 
 
 def test_what_is_not_held_is_told(free):
@@ -108,6 +109,23 @@ def test_a_deadlock_in_words_and_as_a_picture(small):
     assert "</svg>" in svg and words and "line 6" in found.details
     html = found._repr_html_()
     assert '<img alt="' in html and "<svg" not in html  # an image, in which no script can run
+    truth = (small.tasks / "truth/t_1.py").read_text()
+    small.write("tasks/truth/t_1.py", f"{truth}\nstuck = lambda waits: f'stuck: {{sorted(waits)}}'")
+    assert small.judge().reason == "stuck: [(0, 'send', 1), (1, 'send', 0)]"
+
+
+def test_what_does_not_fit_is_told_in_the_words_of_the_task(small):
+    text = (small.tasks / "t_1.py").read_text().replace("minutes=1,", "minutes=1, ranks=2,")
+    small.write("tasks/t_1.py", text)
+    mean = "dist.all_reduce(torch.ones(1 + dist.get_rank()))"
+    small.write(
+        "lab/work.py", DEADLOCK.replace("dist.send(torch.ones(4), 1 - dist.get_rank())", mean)
+    )
+    told = small.judge().reason
+    assert told.startswith("the tensors of a collective have different sizes: rank 0 calls all_")
+    truth = (small.tasks / "truth/t_1.py").read_text()
+    small.write("tasks/truth/t_1.py", f"{truth}\nMISFITS = {{'size': 'columns', 'dtype': 'rows'}}")
+    assert small.judge().reason == "columns"
 
 
 def test_what_cannot_be_compared_is_the_works_fault(small):
@@ -125,7 +143,9 @@ def test_what_cannot_be_compared_is_the_works_fault(small):
 @pytest.mark.parametrize(
     "said",
     [5, [], {"results": [], "more": 1}, {"results": [], "texts": 5}, {"texts": [5]}, {5: 6},
-     {"kind": "crash", "sentence": 5}, {"kind": [], "sentence": ""}, {"picture": b"<svg>"}],
+     {"kind": "crash", "sentence": 5}, {"kind": [], "sentence": ""}, {"picture": b"<svg>"},
+     {"misfit": 5}, {"waits": [(0, "recv", 1)]}, {"waits": ((0, "recv"),)},
+     {"waits": ((0, "recv", []),)}, {"waits": (("0", "recv", 1),)}, {"waits": (0, 1, 2)}],
 )  # fmt: skip
 def test_an_answer_that_is_none(said):
     with pytest.raises(ParcelError, match="what came back isn't a result"):
@@ -178,17 +198,20 @@ def test_a_process_that_does_not_start_is_not_the_works_fault(small, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("sentence", "rank", "details", "kind", "words"),
+    ("failure", "kind", "words"),
     [
-        ("rank 1 failed first: NotImplementedError: Task DP-1: do it.", 1, "", "not done",
+        (Failure(1, "…", error="NotImplementedError", text="Task DP-1: do it."), "not done",
          "not done yet: Task DP-1: do it."),
-        ("rank 1: NotImplementedError: x", 1, "", "crash", "rank 1: NotImplementedError: x"),
-        ("both wait", None, "  3 | x\n  Cure: turn one round", "time-out",
+        (Failure(1, "rank 1: x", error="NotImplementedError", text="x"), "crash", "rank 1: x"),
+        (Failure(1, "rank 1: NotImplementedError: Task DP-1: x", error="ValueError",
+                 text="NotImplementedError: Task DP-1: x"), "crash",
+         "rank 1: NotImplementedError: Task DP-1: x"),
+        (Failure(None, "both wait", cure="turn one round"), "time-out",
          "both wait. turn one round"),
+        (Failure(None, "both work", details="  Cure: x"), "time-out", "both work"),
     ],
 )  # fmt: skip
-def test_a_failure_of_ranks_in_the_words_of_a_verdict(sentence, rank, details, kind, words):
-    failure = {"sentence": sentence, "rank": rank, "details": details, "picture": None}
-    found = _in_our_words(SimpleNamespace(**failure, traceback="Traceback …"))
+def test_a_failure_of_ranks_in_the_words_of_a_verdict(failure, kind, words):
+    found = _in_our_words(replace(failure, traceback="Traceback …"))
     assert (found["kind"], found["sentence"]) == (kind, words)
     assert "Traceback …" in found["details"]

@@ -36,6 +36,7 @@ NAN, T = float("nan"), torch.tensor
         (np.float32(2), 2.0), ({"a": [], "b": None}, {"b": None, "a": ()}), ("a", "a"),
         (T([1.0, NAN]), T([1.0, NAN])), (torch.zeros(0), torch.zeros(0)), (b"a", b"a"),
         (T([1e3, 1e-4]), T([1e3, 2e-4])), (T([1.0]), T([1.0 + 1e-6])),
+        ({"a": 1, "_seen": 2}, {"a": 1, "_seen": [3]}), ({"a": 1, "_seen": 2}, {"a": 1}),
     ],
 )  # fmt: skip
 def test_alike(one, other):
@@ -48,6 +49,7 @@ def test_alike(one, other):
         (1, True, "True in place of 1"), (None, 0, "0 in place of None"), ("1", 1, "1 in place"),
         (0.0, NAN, "nan in place of 0"), ([1, 2], [1], "1 entries in place of 2"),
         ([1, 2], 3, "3 in place of a list of 2"), ({"a": 1}, [1], "in place of a dict"),
+        ([{"a": 1}], ["return a dict"], "number 0: return a dict"),
         ({"a": 1}, {}, "a: is missing"), ({}, {"a": 1}, "a: should not be there"),
         ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}, "a, number 1, b: 3 in place of 2"),
         (T([-math.inf, 1.0]), T([-math.inf, 2.0]), "2 in place of 1 at (1,)"),
@@ -72,8 +74,9 @@ def test_tolerance():
 
 
 def test_common_factor():
-    right = {"a": T([1.0, 2.0]), "b": [3, 0.0]}
-    assert common_factor(right, {"a": T([4.0, 8.0]), "b": [12, 0]}) == pytest.approx(4)
+    right = {"a": T([1.0, 2.0]), "b": [3, 0.0], "_seen": 7}
+    found = {"a": T([4.0, 8.0]), "b": [12, 0], "_seen": "text"}
+    assert common_factor(right, found) == pytest.approx(4)
     for other in (
         {"a": T([4.0, 8.0]), "b": [12, 1]}, right, {"a": T([1.0]), "b": [3, 0]}, {"a": 1},
         {"a": T([4.0, 8.0]), "b": T([12, 0])}, {"a": T([4.0, 8.0]), "b": [T([12, 0]), 0]},

@@ -72,7 +72,7 @@ def test_each_task_has_a_reference_that_makes_its_file_whole_again():
 def lab(tmp_path: Path) -> Path:
     """A copy of what a script needs, with one task and its reference."""
     (tmp_path / "helpers/at_start").mkdir(parents=True)
-    for name in ("__init__.py", "skipped.py", "at_start/sitecustomize.py"):
+    for name in ("__init__.py", "private.py", "skipped.py", "at_start/sitecustomize.py"):
         (tmp_path / "helpers" / name).write_bytes((ROOT / "helpers" / name).read_bytes())
     (tmp_path / "helpers" / "trace.py").write_text("Event = 1\n")
     (tmp_path / "tasks").mkdir()

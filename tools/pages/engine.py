@@ -26,7 +26,7 @@ NEEDED = (
     "pyodide-lock.json",
 )
 PURE = "trace draw waits cost schedules grid simulate search cluster timeline play".split()
-TOP = ("__init__.py", "files.py", "skipped.py")
+TOP = ("__init__.py", "files.py", "skipped.py", "words.py")
 
 
 class EngineError(Exception):

@@ -64,9 +64,9 @@ def puzzle(question: dict) -> dict:
     from cluster.trace import trace_of
     from eight import CASES
 
-    from helpers.draw.text import percent
     from helpers.timeline.table import Panel, pack, table_of
     from helpers.trace import with_waits
+    from helpers.words import percent
 
     name, text = question["name"], question["text"]
     ranks, layers, samples, steps, memory = CASES[name]

@@ -10,6 +10,7 @@ from html import escape
 from pathlib import Path
 
 from address import address
+from helpers.draw.style import painted
 from helpers.play.page import asset as play_asset
 from helpers.play.page import module_text as play_module
 from helpers.timeline.page import FILES, asset, joinable, look_table
@@ -95,11 +96,12 @@ def scripts(root: Path) -> dict[str, bytes]:
     parts = [joinable(asset(name)) for name in FILES if name != "widget.js"]
     exports = "export { TimelineView, readModel, buildPanel, oneAtATime };"
     look = f"export const LOOK = {json.dumps(look_table())};"
-    colors = [FORMATTER.get_style_defs("pre"), (ASSETS / "site.css").read_text(encoding="utf-8")]
+    own = painted((ASSETS / "site.css").read_text(encoding="utf-8"))
+    styles = [FORMATTER.get_style_defs("pre"), own, asset("timeline.css"), play_asset("play.css")]
     play = play_module((ASSETS / "play_host.js").read_text(encoding="utf-8"))
     found = {
         "timeline.js": "\n".join([*parts, look, exports]),
-        "site.css": "\n".join([*colors, asset("timeline.css"), play_asset("play.css")]),
+        "site.css": "\n".join(styles),
         "play.js": 'import { engine } from "./engine.js";\n' + play,
         "kept.js": play_asset("kept.js"),
         "puzzles.json": json.dumps(puzzles(root)),

@@ -35,7 +35,23 @@ export function drawLane(context, scene, part, lane, slice) {
   for (const i of waits) drawWait(context, scene, part, lane, i);
   const columns = sums ? drawColumns(context, scene, lane, sums) : 0;
   for (const i of boxes) drawBox(context, scene, part, lane, i);
-  return waits.length + boxes.length + columns;
+  return waits.length + boxes.length + columns + drawPairs(context, scene, part, lane, boxes);
+}
+
+/** A frame around the two boxes of each pair (F&B), which are one action; gives how many. */
+function drawPairs(context, { axis, theme }, part, lane, boxes) {
+  const pairs = new Map();
+  for (const i of boxes) {
+    const pair = factOf(part, "pair", i);
+    if (pair !== undefined) pairs.set(pair, [...(pairs.get(pair) ?? []), i]);
+  }
+  context.strokeStyle = theme.text;
+  context.lineWidth = 1.4;
+  for (const both of pairs.values()) {
+    const [x] = edges(axis, part, both[0]), [last, width] = edges(axis, part, both.at(-1));
+    context.strokeRect(x + 0.7, lane.y + 0.7, last + width - x - 2.4, lane.height - 1.4);
+  }
+  return pairs.size;
 }
 
 function drawBox(context, scene, part, lane, i) {

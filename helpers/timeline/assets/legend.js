@@ -6,7 +6,7 @@ import { sharp } from "./paint.js";
 /** The same for two models whose legends are the same. */
 export function legendKey(model) {
   return model.parts.flatMap((part) =>
-    [part.chunks > 1, ...part.kinds.filter((_, n) => part.occurs[n]).map((look) => look.kind)]).join();
+    [part.chunks > 1, "pair" in part.facts, ...part.kinds.filter((_, n) => part.occurs[n]).map((look) => look.kind)]).join();
 }
 
 /** A swatch and a word for each kind that occurs, in a fixed order. */
@@ -29,7 +29,10 @@ export function legendOf(model, theme, brush) {
   const shown = entries.map(([look, letter, word]) =>
     element("span", {}, swatch(look, letter, theme, brush), word));
   const chunks = Math.max(...model.parts.map((part) => part.chunks));
-  return chunks > 1 ? [...shown, element("span", {}, "pale: a later stage of the rank")] : shown;
+  if (chunks > 1) shown.push(element("span", {}, "pale: a later stage of the rank"));
+  if (model.parts.some((part) => "pair" in part.facts))
+    shown.push(element("span", {}, "framed: a pair, one action"));
+  return shown;
 }
 
 /** A small box of a kind: with its letter, and with the texture that may take its place. */

@@ -2,11 +2,8 @@
 
 import pytest
 
-from helpers.draw.text import (
-    ticks,
-    time_text,
-    width_of,
-)
+from helpers.draw.text import ticks, width_of
+from helpers.words import time_text
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,11 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.hang import GlobalSnapshot, Operation, Standing, diagnose
+from helpers.draw.waits import report_html
+from helpers.hang.diagnosis import diagnose
+from helpers.hang.log import Standing
+from helpers.hang.operation import Operation
+from helpers.hang.wait_for_graph import GlobalSnapshot
 from helpers.ranks import launch
 
 
@@ -188,7 +192,7 @@ def test_a_hang_is_told(program, ranks, sentence, cure, checked):
     assert "did not finish within" not in said, "it was proven, not waited for"
     source = [line.split("| ")[1].strip() for line in said.splitlines() if " | " in line]
     assert any("dist." in line or ".wait()" in line for line in source), said
-    assert '<img alt="Who waits for whom.' in report._repr_html_()
+    assert '<img alt="Who waits for whom.' in report_html(report)
 
 
 @pytest.mark.parametrize(

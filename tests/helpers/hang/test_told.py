@@ -7,9 +7,12 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from helpers.hang import GlobalSnapshot, Operation, Standing, diagnose
+from helpers.hang.diagnosis import diagnose
 from helpers.hang.flight import Flight
+from helpers.hang.log import Standing
+from helpers.hang.operation import Operation
 from helpers.hang.places import Where, locate
+from helpers.hang.wait_for_graph import GlobalSnapshot
 from helpers.ranks import launch
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from helpers.grade.record import noted
 from helpers.lesson import answers
 from helpers.lesson.asked import Number
+from helpers.record import noted
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 
 from helpers.lesson import show_diff
-from helpers.lesson.changes import diff, folded, orders
+from helpers.lesson.changes import COLOURS, diff, folded, orders
 from helpers.schedules import gpipe, one_f_one_b
 
 
@@ -34,8 +34,10 @@ def test_the_html_says_the_same_and_colours_new_and_gone_lines(scripts):
     shown = diff(*scripts)
     body = re.search("<pre[^>]*>(.*)</pre>", shown.html, re.DOTALL).group(1)
     assert unescape(re.sub("<[^>]+>", "", body)).splitlines() == repr(shown).splitlines()[1:]
-    assert re.search(r"<ins style=[^>]*0, 114, 178[^>]*>\+loss = f\(a\) &lt; 2</ins>", body)
-    assert re.search(r"<del style=[^>]*230, 159, 0[^>]*>-print\(loss\)</del>", body)
+    new, gone = (re.escape(COLOURS[mark]) for mark in "+-")
+    assert new != gone
+    assert re.search(rf"<ins style=[^>]*{new}[^>]*>\+loss = f\(a\) &lt; 2</ins>", body)
+    assert re.search(rf"<del style=[^>]*{gone}[^>]*>-print\(loss\)</del>", body)
     assert "<style" not in shown.html, "hidden in a notebook that is not trusted yet"
 
 

@@ -1,20 +1,23 @@
-"""`predict` and `reveal`: choices, what is remembered, what the answer says; `claim`, `quick`."""
+"""`predict` and `reveal`: choices, what is remembered, what the answer says."""
 
 import io
+from collections import Counter
 
 import pytest
 import traitlets
 
-from helpers.grade.record import note_prediction, noted
-from helpers.lesson import claim, predict, questions, quick, reveal
+from helpers.grade.record import note_prediction
+from helpers.grade.task import ROOT, load_packed
+from helpers.lesson import predict, questions, reveal
 from helpers.lesson.asked import Number, Prediction, UnknownQuestion, asked
 from helpers.lesson.buttons import Choices
-from helpers.lesson.questions import listed, revealed
+from helpers.lesson.questions import keys_in_order, listed, revealed
+from helpers.record import noted
 
 TRUTH = Prediction(
     right=lambda ratio: "B" if ratio > 2 else "A",
     because="It was {ratio:.1f} times.",
-    wrong={"A": "Only {ratio:.0f}?", "C": "No."},
+    wrong={"A": "Only {ratio:.0f}?", "B": "So many?", "C": "No."},
 )
 
 
@@ -22,6 +25,8 @@ TRUTH = Prediction(
 def own_record(monkeypatch, tmp_path):
     monkeypatch.setenv("LAB_PROGRESS", str(tmp_path / "progress.json"))
     monkeypatch.setattr(questions, "asked", lambda question, kind: TRUTH)
+    orders = {2: "BA", 3: "CAB"}  # the first one that is shown is the last of the source
+    monkeypatch.setattr(questions, "keys_in_order", lambda question, count: orders[count])
 
 
 def test_choices_get_letters_and_text_stays_text():
@@ -53,8 +58,8 @@ class Terminal(io.StringIO):
 def test_in_a_terminal_a_letter_is_typed(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", Terminal("b\n"))
     predict("L09-1", "Why?", "so", "or so")
-    assert "  B) or so" in capsys.readouterr().out
-    assert noted("predictions")["L09-1"]["chosen"] == "B"
+    assert "  A) or so\n  B) so" in capsys.readouterr().out
+    assert noted("predictions")["L09-1"]["chosen"] == "A"
     monkeypatch.setattr("sys.stdin", Terminal("x\n"))
     predict("L09-2", "Why?", "so", "or so")
     assert "L09-2" not in noted("predictions")
@@ -63,30 +68,55 @@ def test_in_a_terminal_a_letter_is_typed(monkeypatch, capsys):
 def test_the_answer_says_what_was_chosen_and_why_it_is_wrong():
     note_prediction("L09-3", "A")
     words = repr(revealed("L09-3", {"ratio": 3.14}))
-    assert words == "You said A; it's B: It was 3.1 times. Why not A? Only 3?"
+    assert words == "You said B; it's C: It was 3.1 times. Why not B? Only 3?"
     assert noted("predictions")["L09-3"] == {"chosen": "A", "right": False}
     note_prediction("L09-3", "B")
-    assert repr(revealed("L09-3", {"ratio": 3.14})) == "You said B, and B it is: It was 3.1 times."
+    assert repr(revealed("L09-3", {"ratio": 3.14})) == "You said C, and C it is: It was 3.1 times."
     assert noted("predictions")["L09-3"]["right"]
 
 
 def test_without_a_prediction_the_answer_is_folded():
     shown = revealed("L09-4", {"ratio": 1.0})
-    assert repr(shown) == "The answer: It's A: It was 1.0 times."
+    assert repr(shown) == "The answer: It's B: It was 1.0 times."
     assert shown.html.startswith("<details") and "<summary>" in shown.html
     assert "L09-4" not in noted("predictions")
 
 
 def test_a_click_is_remembered_and_shown_again():
-    box = Choices("L09-5", "Why?", ("so", "or so"))
-    assert box.choices == [["A", "so"], ["B", "or so"]] and box.chosen == ""
+    box = Choices("L09-5", "Why?", ("so", "or so"), "BA")
+    assert box.choices == [["A", "or so"], ["B", "so"]] and box.chosen == ""
     box.chosen = "B"
-    assert noted("predictions")["L09-5"]["chosen"] == "B"
-    assert Choices("L09-5", "Why?", ("so", "or so")).chosen == "B"
+    assert noted("predictions")["L09-5"]["chosen"] == "A"  # the key
+    assert Choices("L09-5", "Why?", ("so", "or so"), "BA").chosen == "B"
+    assert Choices("L09-5", "Why?", ("so", "or so"), "AB").chosen == "A"
     box.chosen = "Z"  # nothing that can be clicked
-    assert noted("predictions")["L09-5"]["chosen"] == "B"
+    assert noted("predictions")["L09-5"]["chosen"] == "A"
     with pytest.raises(traitlets.TraitError):
         box.chosen = 3
+
+
+def test_choices_are_shuffled_for_each_student_and_stay_so(monkeypatch):
+    def orders(name):
+        monkeypatch.setenv("LAB_PROGRESS", name)
+        return [keys_in_order(f"L09-{number}", 3) for number in range(30)]
+
+    assert orders("/one/progress.json") == orders("/one/progress.json")
+    assert orders("/one/progress.json") != orders("/another/progress.json")
+    assert len(set(orders("/one/progress.json"))) == 6
+    monkeypatch.setenv("LAB_STATIC", "1")  # a page that everybody reads has one order
+    assert orders("/one/progress.json") == orders("/another/progress.json")
+
+
+def test_no_letter_is_right_more_often_than_the_others(monkeypatch):
+    """On the pages without a kernel; B was right 55 times in 110 before choices were shuffled."""
+    monkeypatch.setenv("LAB_STATIC", "1")
+    right = Counter()
+    for path in sorted((ROOT / "tasks" / "truth").glob("lesson_*.py")):
+        for question, found in load_packed(ROOT / "tasks", path.stem).PREDICTIONS.items():
+            if isinstance(found.right, str):
+                keys = keys_in_order(question, len(found.wrong) + 1)
+                right["ABCDE"[keys.index(found.right)]] += 1
+    assert right.total() > 80 and max(right.values()) < 0.45 * right.total()
 
 
 def test_where_no_record_is_kept_the_kernel_remembers(monkeypatch):
@@ -114,17 +144,6 @@ def test_questions_that_are_not_there(tmp_path, monkeypatch):
         asked(None, Number)
 
 
-def test_a_claim_holds_or_stops_the_lesson(monkeypatch, capsys):
-    claim(True, "It is faster.")
-    assert capsys.readouterr().out == "It is faster.\n"
-    with pytest.raises(AssertionError, match="claims what was not measured: It is slower."):
-        claim(False, "It is slower.")
-    assert quick(60, 4) == 60
-    monkeypatch.setenv("LAB_QUICK", "1")
-    claim(False, "It is slower.")
-    assert quick(60, 4) == 4
-
-
 def test_reveal_shows(capsys):
     reveal("L09-7", ratio=1)
-    assert "The answer: It's A" in capsys.readouterr().out
+    assert "The answer: It's B" in capsys.readouterr().out

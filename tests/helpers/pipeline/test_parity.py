@@ -17,18 +17,13 @@ from helpers.oracle import between, gather, judge, one_step, snapshot
 from helpers.pipeline import Pipeline, count_targets
 from helpers.ranks import launch
 from helpers.schedules import (
-    breadth_first,
-    dualpipe_v,
+    SCHEDULES,
     from_trace,
     gpipe,
     in_flight,
     interleaved,
-    naive,
     one_f_one_b,
     waves,
-    zb_h1,
-    zb_h2,
-    zb_v,
 )
 from helpers.search import Style, greedy_walk
 from helpers.simulate import Costs
@@ -50,18 +45,10 @@ def paired(p, m):
 
 
 BUILDERS = {
-    "naive": naive,
-    "gpipe": gpipe,
-    "1f1b": one_f_one_b,
-    "1f1b, paired": paired,
+    **{name: each.build for name, each in SCHEDULES.items()},
+    "1F1B, paired": paired,
     "waves": lambda p, m: waves(gpipe(p, 2), 2),
-    "interleaved": interleaved,
     "interleaved, 3 chunks": lambda p, m: interleaved(p, m, 3),
-    "breadth first": breadth_first,
-    "zb-h1": zb_h1,
-    "zb-h2": zb_h2,
-    "zb-v": zb_v,
-    "dualpipe-v": dualpipe_v,
     "searched": lambda p, m: greedy_walk(range(p), m, *searching(p, m)),
     "fewer micro-batches than stages": lambda p, m: one_f_one_b(p, 1),
 }
@@ -74,7 +61,7 @@ def searching(p, m):
 
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
-CASES = [(name, "float64") for name in BUILDERS] + [("1f1b", "float32"), ("zb-v", "float32")]
+CASES = [(name, "float64") for name in BUILDERS] + [("1F1B", "float32"), ("ZB-V", "float32")]
 
 
 def sgd(parameters):
@@ -141,7 +128,7 @@ def test_every_rank_does_what_the_schedule_says_and_keeps_no_more(name, ranks):
     assert [o.most_kept for o in outcomes] == in_flight(schedule, until="weights")
 
 
-@pytest.mark.parametrize("name", ["1f1b, paired", "dualpipe-v"])
+@pytest.mark.parametrize("name", ["1F1B, paired", "DualPipeV"])
 def test_the_results_of_a_pair_leave_when_both_are_done(name):
     for rank, (_, _, trace) in enumerate(answers[name, "float64"] for answers in launched(3)):
         ends, sends, schedule = {}, {}, BUILDERS[name](3, M)
@@ -161,7 +148,7 @@ def test_the_results_of_a_pair_leave_when_both_are_done(name):
 def test_the_loss_is_that_of_the_whole_batch_and_only_the_last_rank_has_it():
     ids, targets = make_batch()
     whole = loss(make_model(torch.float64)(ids), targets)
-    first, _, last = (answers["1f1b", "float64"][1] for answers in launched(3))
+    first, _, last = (answers["1F1B", "float64"][1] for answers in launched(3))
     assert torch.allclose(last.loss, whole, rtol=1e-12)
     assert sum(last.tokens) == count_targets(targets) and len(last.losses) == M
     assert (first.loss, first.losses, first.tokens) == (None, (), ())

@@ -8,10 +8,10 @@ import urllib.request
 
 import pytest
 
-from helpers.grade.record import noted
 from helpers.play.__main__ import main, server, steady
 from helpers.play.page import asset, module_text, page
 from helpers.play.widget import play
+from helpers.record import noted
 
 
 @pytest.fixture(scope="module")

@@ -4,17 +4,15 @@ import linecache
 
 import pytest
 
-from helpers.hang import Standing
+from helpers.hang.log import Standing
 from helpers.hang.places import CELLS, locate
 from helpers.ranks.failure import (
-    LONGEST,
     RankState,
     first_failure,
     only_echoes,
-    say_seconds,
     stopped,
-    text_of,
 )
+from helpers.words import LONGEST, say_seconds, text_of
 
 FRAMES = [("/usr/lib/python3/runpy.py", 3, "run"), ("<cell>", 2, "train")]
 
@@ -31,7 +29,9 @@ def setup_module():
 
 
 def error(text: str, time: float, kind: str = "RuntimeError") -> dict:
-    return {"time": time, "type": kind, "text": text, "frames": FRAMES, "traceback": "…"}
+    misfit = "size" if kind == "Mismatch" else ""
+    facts = {"time": time, "type": kind, "text": text, "misfit": misfit}
+    return facts | {"frames": FRAMES, "traceback": "…"}
 
 
 ECHO = error("[gloo] Connection closed by peer [127.0.0.1]:4", 1.0)

@@ -1,22 +1,18 @@
 """What ranks tell each other before they are a group, where not all is as it should be."""
 
-import importlib
 import pickle
 
 import pytest
 import torch.distributed as dist
 
 from helpers.hang.notes import Notes, text
-from helpers.ranks import Place
-from helpers.ranks.connect import BackendChoice
-
-connect = importlib.import_module("helpers.ranks.connect")  # there is a function of that name
-GLOO = BackendChoice("gloo", "as asked")
+from helpers.ranks import ConnectError, Place
+from helpers.ranks.agree import check_ranks_agree
 
 
 def refusal(store, rank: int = 0, key: str = "ours") -> str:
-    with pytest.raises(connect.ConnectError) as caught:
-        connect._check_ranks_agree(Notes(store, key), Place(rank, 2, rank, 2), GLOO, timeout=0.1)
+    with pytest.raises(ConnectError) as caught:
+        check_ranks_agree(Notes(store, key), Place(rank, 2, rank, 2), "gloo", timeout=0.1)
     return str(caught.value)
 
 
@@ -42,7 +38,7 @@ def test_what_a_stranger_has_written_neither_stops_nor_misleads_a_rank():
     Notes(store, "another").leave("terms", [3, "nccl", 1])
     Notes(store, "another").leave("mistake", "stop")
     Notes(store, "ours").leave("came/1", "abc")
-    connect._check_ranks_agree(Notes(store, "ours"), Place(0, 2, 0, 2), GLOO, timeout=30)
+    check_ranks_agree(Notes(store, "ours"), Place(0, 2, 0, 2), "gloo", timeout=30)
 
 
 def test_the_same_rank_twice():

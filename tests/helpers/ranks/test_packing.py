@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from helpers.ranks.launch import CannotSend, pack_call
+from helpers.ranks.start import CannotSend, pack_call
 
 
 def refusal(function, *arguments) -> str:

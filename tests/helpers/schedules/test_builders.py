@@ -3,9 +3,11 @@
 import pytest
 
 from helpers.schedules import (
+    SCHEDULES,
     breadth_first,
     check,
     dualpipe_v,
+    eager,
     gpipe,
     in_flight,
     interleaved,
@@ -18,24 +20,25 @@ from helpers.schedules import (
     zb_v,
 )
 
-ONE_STAGE = (naive, gpipe, one_f_one_b, zb_h1, zb_h2)
+NAMED = SCHEDULES.values()
+CHUNKED = [each for each in NAMED if each.chunked]
 
 
-@pytest.mark.parametrize("stages", [1, 2, 3, 5])
-@pytest.mark.parametrize("build", ONE_STAGE)
-def test_every_number_of_micro_batches_makes_a_schedule_that_runs(build, stages):
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+@pytest.mark.parametrize("each", NAMED, ids=SCHEDULES)
+def test_every_number_of_micro_batches_makes_a_schedule_that_runs(each, ranks):
     for micro_batches in range(1, 13):
-        schedule = check(build(stages, micro_batches))
-        assert (schedule.size, schedule.stages) == (stages, stages)
-        assert schedule.micro_batches == micro_batches
+        schedule = check(each.made(ranks, micro_batches))
+        assert (schedule.size, schedule.micro_batches) == (ranks, micro_batches)
+        assert schedule.name.split(",")[0] == each.name
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
-@pytest.mark.parametrize("build", [interleaved, breadth_first])
-def test_chunks_run_too_where_the_ranks_do_not_divide_the_micro_batches(build, ranks):
+@pytest.mark.parametrize("each", CHUNKED, ids=lambda each: each.name)
+def test_chunks_run_too_where_the_ranks_do_not_divide_the_micro_batches(each, ranks):
     for micro_batches in range(1, 13):
         for chunks in (1, 2, 3):
-            schedule = check(build(ranks, micro_batches, chunks))
+            schedule = check(each.made(ranks, micro_batches, chunks))
             assert schedule.rank_of == tuple(range(ranks)) * chunks
             assert schedule.stages_of(ranks - 1) == tuple(range(ranks - 1, ranks * chunks, ranks))
 
@@ -69,6 +72,7 @@ def test_in_flight_equals_its_closed_forms(p, m):
     assert in_flight(gpipe(p, m)) == [m] * p
     assert in_flight(naive(p, m)) == [1] * p
     assert in_flight(one_f_one_b(p, m)) == [min(m, p - r) for r in range(p)]
+    assert in_flight(eager(p, m)) == [min(m, 2 * (p - r) - 1) for r in range(p)]
 
 
 def test_in_flight_of_the_zero_bubble_schedules():
@@ -95,7 +99,7 @@ def test_waves_are_the_schedule_again_with_other_micro_batches():
     assert waves(gpipe(2, 2), 1) == gpipe(2, 2)
 
 
-@pytest.mark.parametrize("build", [*ONE_STAGE, interleaved, breadth_first, zb_v, dualpipe_v])
+@pytest.mark.parametrize("build", [each.build for each in NAMED], ids=SCHEDULES)
 def test_nothing_is_no_schedule(build):
     with pytest.raises(ValueError, match="a schedule of 0 stages: give a whole number, 1 or more"):
         build(0, 4)

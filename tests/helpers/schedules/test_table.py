@@ -6,32 +6,18 @@ import pytest
 from torch.distributed.pipelining import schedules as torch_schedules
 
 from helpers.schedules import (
+    SCHEDULES,
     Schedule,
-    breadth_first,
-    dualpipe_v,
     from_csv,
     gpipe,
-    interleaved,
     load_csv,
-    one_f_one_b,
     parse,
     save_csv,
-    zb_h1,
-    zb_v,
 )
 
 # A rank without a stage has no actions: at the beginning, and at the end.
 IDLE = Schedule("idle", [[], parse("0: F0 B0").ranks[0], [], []])
-ALL = [
-    gpipe(1, 2),
-    one_f_one_b(3, 4),
-    zb_h1(4, 6),
-    interleaved(2, 4),
-    breadth_first(2, 3),
-    zb_v(3, 6),
-    dualpipe_v(3, 7),
-    IDLE,
-]
+ALL = [*(each.made(3, 7) for each in SCHEDULES.values()), gpipe(1, 2), IDLE]
 
 
 @pytest.mark.parametrize("schedule", ALL)
@@ -67,22 +53,30 @@ def torchs_order(name, p, m, v):
     return {rank: builder._calculate_single_rank_operations(rank) for rank in range(p)}
 
 
-@pytest.mark.parametrize(
-    "name, build, sizes",
-    [
-        ("Interleaved1F1B", interleaved, [(2, 4, 2), (4, 8, 2), (4, 8, 3), (3, 2, 2), (4, 10, 2)]),
-        ("InterleavedZeroBubble", lambda p, m, v: zb_h1(p, m), [(2, 4, 1), (4, 8, 1), (3, 9, 1)]),
-        ("ZBVZeroBubble", lambda p, m, v: zb_v(p, m), [(2, 4, 2), (4, 8, 2), (3, 9, 2)]),
-        ("DualPipeV", lambda p, m, v: dualpipe_v(p, m), [(1, 2, 2), (2, 7, 2), (4, 16, 2)]),
-    ],
-)
-def test_ours_are_torchs_own_and_its_files_are_read(name, build, sizes, tmp_path):
-    for p, m, v in sizes:
-        order = torchs_order(f"Schedule{name}", p, m, v)
-        path = tmp_path / "theirs.csv"
-        torch_schedules.PipelineScheduleMulti._dump_csv(SimpleNamespace(pipeline_order=order), path)
-        read, ours = load_csv(path), build(p, m, v)
-        assert read.ranks == ours.ranks and read.pairs == ours.pairs
+# GPipe and 1F1B of torch are loops: their orders stand nowhere to be compared.
+TORCHS = [
+    each
+    for each in SCHEDULES.values()
+    if hasattr(getattr(torch_schedules, each.torch, None), "_calculate_single_rank_operations")
+]
+
+
+@pytest.mark.parametrize("each", TORCHS, ids=lambda each: each.torch)
+def test_ours_are_torchs_own_and_its_files_are_read(each, tmp_path):
+    uneven = ((3, 2), (4, 10)) if each.chunked else ((2, 7),)
+    for p, m in (*uneven, (1, 2), (2, 4), (3, 9), (4, 8), (4, 16)):
+        for v in (2, 3) if each.chunked else (each.made(p, m).stages // p,):
+            order = torchs_order(each.torch, p, m, v)
+            path = tmp_path / "theirs.csv"
+            schedules = SimpleNamespace(pipeline_order=order)
+            torch_schedules.PipelineScheduleMulti._dump_csv(schedules, path)
+            read, ours = load_csv(path), each.made(p, m, v)
+            assert read.ranks == ours.ranks and read.pairs == ours.pairs
+
+
+def test_the_torch_classes_of_the_registry_exist():
+    names = [each.torch for each in SCHEDULES.values() if each.torch]
+    assert len(TORCHS) >= 4 and all(hasattr(torch_schedules, name) for name in names)
 
 
 def test_messages_and_sharded_weights_are_left_out():

@@ -1,8 +1,9 @@
 import pytest
 
+from helpers.schedules import SCHEDULES
 from helpers.simulate import OutOfMemory
 from helpers.timeline import explore
-from helpers.timeline.settings import CONTROLS, SCHEDULES, Settings, controls
+from helpers.timeline.settings import CONTROLS, Settings, controls
 
 
 def ask(explorer, number, **changes):

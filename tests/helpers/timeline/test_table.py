@@ -1,8 +1,8 @@
 import pytest
 
-from helpers.schedules import one_f_one_b
+from helpers.schedules import SCHEDULES, one_f_one_b
 from helpers.simulate import Costs, simulate
-from helpers.timeline.settings import SCHEDULES, Settings
+from helpers.timeline.settings import Settings
 from helpers.timeline.simulated import simulated_table
 from helpers.timeline.table import MAX_LANES, table_of
 from helpers.trace import Event, Trace

@@ -2,10 +2,13 @@
 
 import itertools
 import random
+import subprocess
+import sys
 
 import pytest
 
-from helpers.waits import Wait, find_deadlock, picture, sentence
+from helpers.draw import who_waits
+from helpers.waits import Wait, WaitGraph, find_deadlock, sentence
 
 
 def wait(who, *needs, any_of=False):
@@ -80,7 +83,8 @@ def test_against_trying_it_out():
 
 
 def test_the_picture_says_it_all_in_words_too():
-    drawn = picture([wait(0, 1), wait(1, 0), wait(3, 0)], ended={2}, others={4: "is at work"})
+    waits = (wait(0, 1), wait(1, 0), wait(3, 0))
+    drawn = who_waits(WaitGraph(waits, (2,), {4: "is at work"}))
     assert drawn.title == "Deadlock: ranks 0 and 1 wait for each other in a circle"
     assert "rank 3 sends to rank 0 line 3, and waits for rank 0" in drawn.alt
     svg = drawn.svg()
@@ -90,7 +94,7 @@ def test_the_picture_says_it_all_in_words_too():
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_picture_of_a_wait_for_one_that_has_ended(theme):
-    drawn = picture([wait(1, 0)], ended={0}, theme=theme)
+    drawn = who_waits(WaitGraph((wait(1, 0),), (0,)), theme)
     assert drawn.title == "rank 1 waits for rank 0, which has ended"
     assert drawn.png().startswith(b"\x89PNG")
 
@@ -105,3 +109,24 @@ def test_no_two_arrows_lie_on_each_other():
         for other_low, other_high in placed.setdefault(lane, []):
             assert high <= other_low or other_high <= low
         placed[lane].append((low, high))
+
+
+NOTEBOOK = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+from helpers.ranks import Failure, LaunchReport
+from helpers.waits import Wait, WaitGraph
+graph = WaitGraph((Wait(0, (1,), "sends"), Wait(1, (0,), "sends")))
+for thing in (graph, LaunchReport([], Failure(None, "a deadlock", waits=graph), [], 1.0)):
+    shown, _ = shell.display_formatter.format(thing)
+    print(*sorted(shown), shown["text/html"].count('<img alt="Who waits for whom. rank 0 waits'))
+print(shell.display_formatter.format(LaunchReport([1], None, [], 1.0))[0]["text/html"])
+"""
+
+
+def test_a_notebook_draws_what_the_ranks_only_report():
+    done = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True)
+    first, second, third = done.stdout.splitlines()
+    assert first == "image/png text/html text/plain 1", done.stderr
+    assert second == "text/html text/plain 1"
+    assert third.startswith("<pre") and "1 ranks finished in 1.0 s" in third

@@ -15,10 +15,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from helpers import private
 from helpers.files import as_path
 from helpers.hang.places import CELLS
-from helpers.ranks.connect import require_backend
-from helpers.ranks.environment import usable_cores
+from helpers.ranks.connect import require_backend, usable_cores
 from helpers.ranks.failure import Failure, LaunchReport, RankFailed
 from helpers.ranks.pool import in_notebook, the_shell
 from helpers.ranks.protocol import Call, RankContext, Script
@@ -135,13 +135,13 @@ def run_script(
 
 
 def raise_failure(failure: Failure | None) -> None:
-    """Raise RankFailed if there is a failure; in a notebook, display its picture first."""
+    """Raise RankFailed if there is a failure; in a notebook, display who waited for whom first."""
     if failure is None:
         return
-    if failure.picture and in_notebook():
+    if failure.waits and in_notebook():
         from IPython.display import display
 
-        display(failure.picture)
+        display(failure.waits)
     raise RankFailed(failure)
 
 
@@ -237,7 +237,6 @@ def notebook_cells() -> dict[str, str]:
 
     From now on `locate` calls them so here too. Outside of notebooks there are none.
     """
-    compiler = getattr(the_shell(), "compile", None)
-    for name, number in getattr(compiler, "_filename_map", {}).items():
+    for name, number in private.cells_of(the_shell()).items():
         CELLS[name] = f"cell [{number}]"
     return dict(CELLS)

@@ -1,0 +1,81 @@
+"""`claim` and its two forms: what they print, what ends a build, what a student reads."""
+
+import pytest
+
+from helpers.lesson import claim, quick
+from helpers.lesson.claims import TRIES
+
+
+@pytest.fixture
+def built(monkeypatch):
+    monkeypatch.setenv("LAB_STATIC", "1")
+    monkeypatch.delenv("LAB_QUICK", raising=False)
+
+
+@pytest.fixture
+def read(monkeypatch):
+    monkeypatch.delenv("LAB_STATIC", raising=False)
+    monkeypatch.delenv("LAB_QUICK", raising=False)
+
+
+def test_both_numbers_and_how_far_they_are_apart(built, capsys):
+    assert claim("a step", 1.05, 1.0, unit=" s") == 1.05
+    assert capsys.readouterr().out == (
+        "a step: predicted 1 s, measured 1.05 s (+5.0%, at most 15%)\n"
+    )
+    claim("parameters", 26_398_368, 26_398_368, within=0)
+    assert "predicted 26,398,368, measured 26,398,368 (exactly)" in capsys.readouterr().out
+    claim.below("the difference", 3e-9, 1e-7)
+    assert capsys.readouterr().out == "the difference: 3.0e-09, below 1.0e-07\n"
+    claim.same("the fastest", "ring", "ring")
+    assert capsys.readouterr().out == "the fastest: ring\n"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: claim("a step", 1.16, 1.0),
+        lambda: claim("a step", 0.84, 1.0),
+        lambda: claim("a count", 8, 7, within=0),
+        lambda: claim("a loss", float("nan"), 1.0),
+        lambda: claim.below("a difference", 1.0, 1.0),
+        lambda: claim.below("a race", 0.95, 1.0, spread=0.1),
+        lambda: claim.below("a loss", float("nan"), 1.0),
+        lambda: claim.same("the fastest", "tree", "ring"),
+        lambda: claim.same("it is so", False),
+    ],
+)  # fmt: skip
+def test_what_was_not_measured_ends_the_build_and_not_a_students_lesson(
+    wrong, read, monkeypatch, capsys
+):
+    wrong()
+    assert "Here it isn't so, as it was when this lesson was built" in capsys.readouterr().out
+    monkeypatch.setenv("LAB_STATIC", "1")
+    with pytest.raises(AssertionError, match="this lesson claims what was not measured: "):
+        wrong()
+    monkeypatch.setenv("LAB_QUICK", "1")  # a few steps prove nothing
+    wrong()
+
+
+def test_a_measurement_is_repeated_before_it_counts_and_the_best_counts(built):
+    seen = iter([2.0, 1.5, 1.1, 1.0])
+    assert claim("a step", lambda: next(seen), 1.0) == 1.1
+    assert next(seen) == 1.0
+    with pytest.raises(AssertionError, match="measured 1.5"):
+        claim("a step", iter([2.0, 1.5, 1.7]).__next__, 1.0)
+    assert TRIES == 3
+
+
+def test_a_wide_claim_says_why_and_nothing_is_a_share_of_zero(built, capsys):
+    with pytest.raises(ValueError, match="says why"):
+        claim("a step", 1.0, 1.0, within=0.5)
+    claim("a step", 1.4, 1.0, within=0.5, because="two cores")
+    assert "at most 50%: two cores)" in capsys.readouterr().out
+    with pytest.raises(ValueError, match=r"claim\.below"):
+        claim("a difference", 1e-9, 0)
+
+
+def test_a_quick_run_takes_few_steps(read, monkeypatch):
+    assert quick(60, 4) == 60
+    monkeypatch.setenv("LAB_QUICK", "1")
+    assert quick(60, 4) == 4

@@ -1,0 +1,66 @@
+"""The registry: a builder under `named` is in every list that offers or tries all schedules."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from helpers.play.board import Level
+from helpers.play.finish import known_plans
+from helpers.schedules import SCHEDULES, Schedule, builders, gpipe, named
+from helpers.schedules.__main__ import main
+from helpers.search import rivals, search
+from helpers.timeline import explore
+from helpers.timeline.settings import CONTROLS, WITH_CHUNKS
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def backwards():
+    """A schedule that is like no other: GPipe, whose last micro-batch comes back first."""
+
+    @named("backwards", paper="0000.00000")
+    def build(stages: int, micro_batches: int) -> Schedule:
+        ranks = gpipe(stages, micro_batches).ranks
+        rows = [row[:micro_batches] + row[: micro_batches - 1 : -1] for row in ranks]
+        return Schedule("backwards", rows, range(stages), micro_batches)
+
+    yield SCHEDULES["backwards"]
+    del SCHEDULES["backwards"]
+
+
+def test_a_new_schedule_is_searched_played_explored_and_listed(backwards, capsys):
+    schedule = backwards.made(3, 4)
+    assert schedule in [*rivals(range(3), 4)]
+    assert "backwards" in [done.schedule.name for done in search(3, 4, walks=1).rivals]
+    assert schedule in known_plans(Level("one", "", "", "", places=(0, 1, 2), micro_batches=4))
+    assert explore(schedule="backwards", ranks=3).title.startswith("backwards: 3 ranks")
+    main(["3", "4"])
+    assert re.search(r"^backwards +1 +4  0000.00000$", capsys.readouterr().out, re.M)
+
+
+def test_a_schedule_without_chunks_is_made_without_them_and_one_with_them_takes_them(backwards):
+    assert not backwards.chunked and backwards.made(2, 3, chunks=5).stages == 2
+    assert SCHEDULES["breadth-first"].made(2, 3, chunks=5).stages == 10
+
+
+def test_the_sliders_offer_all_and_chunks_where_a_builder_takes_them():
+    offered = {control.key: control for control in CONTROLS}
+    assert offered["schedule"].values == tuple(SCHEDULES)
+    assert offered["chunks"].only == WITH_CHUNKS == ("interleaved 1F1B", "breadth-first")
+
+
+def test_each_paper_and_each_class_of_torch_stand_where_they_are_explained():
+    dictionary = (ROOT / "docs/torch.md").read_text(encoding="utf-8")
+    for each in SCHEDULES.values():
+        told = f"{builders.__doc__} {each.build.__doc__}"
+        assert each.paper in told, f"{each.name}: no docstring names its paper, {each.paper}"
+        row = re.search(rf".*schedules\.{each.build.__name__}`.*", dictionary)
+        assert row is None or each.torch in row[0], f"docs/torch.md, {each.name}: {row[0]}"
+
+
+def test_sizes_that_are_none_are_refused_with_the_usage(capsys):
+    with pytest.raises(SystemExit):
+        main(["0", "4"])
+    assert "a schedule of 0 stages: give a whole number" in capsys.readouterr().err
