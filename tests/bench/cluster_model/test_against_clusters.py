@@ -19,6 +19,8 @@ from helpers.cluster.validate import layers, recomputation
 from helpers.cost import flops
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "cluster_model.md"
+LESSON = PAGE.parents[1] / "notebooks" / "source" / "17_design_your_own.py"
+LESSON = LESSON.read_text(encoding="utf-8").replace("\n# ", " ")
 
 
 def mean_and_largest(judged):
@@ -176,6 +178,18 @@ def test_a_rate_counts_the_operations_that_its_source_counts():
     assert work / 256 / 19.7 / 1e12 == pytest.approx(245, rel=0.01)
     assert row.row.seconds == 19.7
     assert row.predicted == pytest.approx(row.figure * (1 + row.error))
+
+
+def test_lesson_17_counts_the_runs_on_newer_machines():
+    """And lesson 17's last paragraph: most runs on hundreds of GPUs are within ten percent."""
+    entries = validate.tables()[0]
+    errors = [j.error for entry in entries[4:] for j in entry.rows]
+    within = sum(abs(error) <= 0.15 for error in errors)
+    assert f"Of {len(errors)} other runs on H100s and H800s" in LESSON
+    assert f"predicts {within} to within 15 %, and one takes more than twice as long" in LESSON
+    assert sum(error < -0.5 for error in errors) == 1
+    many = [abs(j.error) for entry in entries for j in entry.rows if j.row.layout.gpus >= 64]
+    assert sum(error < 0.1 for error in many) > 0.7 * len(many)
 
 
 def test_kernels_that_deepseek_published():
