@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import geometric_mean
 
-from helpers.cluster.validate import Judged
+from bench.cluster_model.published import llama3
+from bench.cluster_model.torchtitan import torchtitan
+from helpers.cluster.memory import memory
+from helpers.cluster.validate import Judged, Measurement
 from helpers.cost import flops
 
 MEANING = {
@@ -73,21 +76,25 @@ Counted, not set: the kernels of a layer and the bytes that each reads and write
 - Tensor parallelism across nodes: one row of 140 has it, and judged without itself it is
   {tp16:+.0%} away.
 - Messages of the pipeline are never hidden, except in a DualPipe. 1F1B, plain and interleaved, and
-  DualPipe are modelled; uneven stages are not, and stand-ins with more layers take their place.
+  DualPipe are modelled.
 - Experts without a fixed capacity, where the host waits for their sizes.
-- Nothing between recomputing nothing, attention's scores, and all: runs that recompute norms,
-  activations or experts only are priced as if they recomputed nothing.
+- Between recomputing nothing and all there are attention's scores and torchtitan's every second
+  product: runs that recompute norms, activations or experts only are priced as if they recomputed
+  nothing.
 - Fused attention with heads narrower than 128, which reaches less than the share set with 128.
-- Memory is not held against measurements. All measured runs on A100s fit into 80 GB by it. The
-  runs of Llama 3 do not: they kept less than the formulas of a layer say. What the framework itself
-  takes is not counted.
+- Memory is held against few measurements. All measured runs on A100s fit into 80 GB by it. Llama 3
+  405B, which kept all activations on 80 GB, takes {room} on 8,192 and 16,384 GPUs. Of
+  torchtitan's compiled 8B it says {titan} on 8 and 128 GPUs, where 82.7 GB and
+  66.6 GB were reserved: FSDP's shares are right, torch's cross-entropy keeps more than the 6 bytes
+  counted for a logit. What the framework itself takes is not counted.
+- What overlaps is free, except for messages to experts: others beside computing don't slow it down.
 - H200 and B200 are data sheets with the shares of the H100; nothing was measured.
 
 ## What no row tests
 
-ZeRO 2 and 3; Ulysses; experts that are cut, and experts on more than 64 ranks; unbalanced experts
+HSDP; Ulysses; experts that are cut, and experts on more than 64 ranks; unbalanced experts
 and dropped tokens; latent attention beyond 4,096 tokens; fused attention on A100s; sequences beyond
-131,072 tokens; memory, of any run.
+131,072 tokens; memory beyond the four runs above.
 """
 
 
@@ -128,11 +135,21 @@ def page(
     rows = [j for table in tables for j in table.rows]
     tp16 = next((j.error for j in rows if j.row.layout.tp > 8), 0.0)
     text += one_row + SOURCES.format(
-        newer=newer_factor, older=older_factor, five=", ".join(set_on), tp16=tp16
+        newer=newer_factor,
+        older=older_factor,
+        five=", ".join(set_on),
+        tp16=tp16,
+        room=_room(llama3()[:2]),
+        titan=_room([each.row for each in torchtitan() if each.row.name == "8B, compile"]),
     )
     for table in tables:
         text += table.text or f"\n## {table.name}\n\n" + _rows(table.rows)
     return text
+
+
+def _room(rows: Sequence[Measurement]) -> str:
+    """What two rows take."""
+    return " and ".join(f"{memory(row.model, row.layout).total / 1e9:.1f} GB" for row in rows)
 
 
 def _summary(table: Table) -> str:

@@ -13,6 +13,14 @@ from helpers.cost import ModelConfig, flops, gpt
 
 # Software of today: fused attention, a sharded optimizer, collectives beside computing.
 NEWEST = {"flash": True, "zero": 1, "overlap_tp": True, "overlap_dp": True}
+LLAMA_8B, LLAMA_70B, LLAMA_405B = (  # Llama 3
+    ModelConfig("llama", hidden, layers, heads, 8, 128, intermediate, 128256, 8192)
+    for hidden, layers, heads, intermediate in (
+        (4096, 32, 32, 14336),
+        (8192, 80, 64, 28672),
+        (16384, 126, 128, 53248),
+    )
+)
 
 
 def read_rows(lines: Iterable[str]) -> list[Measurement]:
@@ -79,25 +87,27 @@ _LLAMA = ((8192, 64, 1, 2048, 430), (8192, 128, 1, 2048, 400), (131072, 8, 16, 1
 
 
 def llama3(attention: str = "causal", **changes) -> list[Measurement]:
-    """Return table 4 of arXiv 2407.21783: 405B on H100s, as 128 layers instead of 126 and two ends.
+    """Return table 4 of arXiv 2407.21783: 405B on H100s, 126 layers, TP 8, PP 16.
+
+    By its section 3.3.2 the first and the last stage have a layer less, and their first and last
+    chunks the embedding and the loss alone: so a chunk is one layer, and a rank has 8. FSDP cuts
+    gradients and optimizer, leaves the weights whole, and reduces gradients in 32 bits.
 
     attention: which FLOPs its TFLOP/s count. The paper doesn't say; its third row comes out with
     the causal half, and is a quarter away with all scores.
-    changes: of the layout. The paper doesn't say how its pipeline was interleaved; we assume 8
-    chunks of one layer, and gradients of 2 bytes.
+    changes: of the layout.
     """
-    model = ModelConfig("llama", 16384, 128, 128, 8, 128, 53248, 128256, 8192)
     rows = []
     for sequence, dp, cp, batch, rate in _LLAMA:
         layout = Layout(
             *(batch, sequence, dp, 16, 8, 8, 1, "none"),
-            **NEWEST,
+            **NEWEST | {"zero": 2, "fp32_gradients": True, "uneven": True},
             sequence_parallel=True,
             cp=cp,
             context="gather",
         )
         layout = replace(layout, **changes)
-        work = flops(model, batch, sequence, attention).model
+        work = flops(LLAMA_405B, batch, sequence, attention).model
         name = f"405B on {layout.gpus:,} GPUs" + (f", {sequence:,} tokens" if cp > 1 else "")
-        rows.append(Measurement(name, model, layout, work / (layout.gpus * rate * 1e12)))
+        rows.append(Measurement(name, LLAMA_405B, layout, work / (layout.gpus * rate * 1e12)))
     return rows

@@ -10,7 +10,6 @@ parallel, milliseconds; on A100s with half the network cards, 1F1B and full reco
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
@@ -20,11 +19,13 @@ from bench.cluster_model.newer import (
     assumptions,
     eight_bits_text,
     experts_text,
+    fsdp_text,
     long_context_text,
     one_row_constants,
 )
 from bench.cluster_model.page import Table, page
 from bench.cluster_model.published import llama3, megatron, read_rows, vtrain
+from bench.cluster_model.torchtitan import torchtitan
 from helpers.cluster.machine import Machine
 from helpers.cluster.presets import A100, A100_HALF, H100
 from helpers.cluster.validate import Judged, Measurement, judged_recomputation
@@ -97,17 +98,17 @@ def tables() -> tuple[list[Table], float, float]:
     def out(rows: Sequence[Published]) -> list[Judged]:
         return [Judged(each.row, each.error) for each in rows if not each.sets]
 
-    mixtures, eight, long = experts(), eight_bits(), long_context()
-    qwen = replace(long[-1].row.model, layers=94)
+    titan, mixtures, eight, long = torchtitan(), experts(), eight_bits(), long_context()
     entries = [
         Table("vTrain, one node", folds, one),
         Table("vTrain, 64 to 512 GPUs", folds, several),
         Table("arXiv 2205.05198, table 5", "those constants, and the factor of table 4", newer),
         Table("arXiv 2104.04473, table 1", "those constants, and the factor of other rows", older),
         Table("Llama 3 405B on H100", "H100 as set on 8,192 GPUs", judged_llama3()[1:2]),
+        Table("torchtitan, FSDP on H100", held, out(titan), fsdp_text(titan)),
         Table("Experts", held, out(mixtures), experts_text(mixtures)),
         Table("Dense models in 8 bits", held, out(eight), eight_bits_text(eight)),
-        Table("Long context", held, out(long), long_context_text(long, qwen)),
+        Table("Long context", held, out(long), long_context_text(long)),
     ]
     return entries, newer_factor, older_factor
 

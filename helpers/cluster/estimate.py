@@ -5,9 +5,9 @@ from functools import cached_property
 
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine
-from helpers.cluster.memory import Memory, memory
+from helpers.cluster.memory import Memory, kept_activations, memory
 from helpers.cluster.parts import Parts, parts
-from helpers.cost import ModelConfig, Utilisation, flops, layer_activations, utilisation
+from helpers.cost import ModelConfig, Utilisation, flops, utilisation
 from helpers.schedules import Schedule, interleaved, one_f_one_b
 from helpers.simulate import Costs, OutOfMemory, Simulated, simulate
 from helpers.words import bytes_text, percent, time_text
@@ -102,11 +102,7 @@ class Estimate:
         """
         layout, message = self.layout, self.parts.message
         backward = [w.total + message for w in self.parts.backward]
-        each = layer_activations(
-            *(self.model, layout.micro_batch, layout.sequence, layout.tp),
-            *(layout.sequence_parallel, layout.recompute, layout.cp),
-        )
-        stages = layout.pp * layout.chunks
+        each = kept_activations(self.model, layout)
         return simulate(
             self.schedule,
             Costs(
@@ -114,7 +110,7 @@ class Estimate:
                 input_grad=[seconds / 2 for seconds in backward],
                 weight_grad=[seconds / 2 for seconds in backward],
                 message_bytes=2.0 * layout.tokens * self.model.hidden / layout.tp,
-                activation_bytes=each * self.model.layers / stages,
+                activation_bytes=[each * n for n in layout.stage_layers(self.model.layers)],
                 all_reduce=self.parts.reduce / layout.chunks,
                 update=(self.parts.update + self.parts.step) / layout.chunks,
             ),
@@ -131,14 +127,19 @@ CURES = {
 
 
 def estimate(
-    model: ModelConfig, layout: Layout, machine: Machine, gpus: int | None = None
+    model: ModelConfig,
+    layout: Layout,
+    machine: Machine,
+    gpus: int | None = None,
+    held: Memory | None = None,
 ) -> Estimate:
-    """One step in closed form, in well below a millisecond.
+    """One step in closed form, in well below a millisecond; uneven stages with chunks take ten.
 
-    gpus: how many there are; left out, as many as the layout takes.
+    gpus: how many there are; left out, as many as the layout takes. held: `memory`, if it is known.
     Raises ValueError, one sentence, for a layout that the model or the devices cannot be cut into.
     One that does not fit into memory is no error here: see `Estimate.require_room`.
     """
     layout.for_model(model, gpus)
     pieces = parts(model, layout, machine)
-    return Estimate(model, layout, machine, pieces, memory(model, layout), pieces.seconds(layout))
+    held = held or memory(model, layout)
+    return Estimate(model, layout, machine, pieces, held, pieces.seconds(layout))

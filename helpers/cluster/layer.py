@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from helpers.cluster.experts import experts_seconds
 from helpers.cluster.layout import Layout
 from helpers.cluster.machine import Machine, all_gather_seconds, all_reduce_seconds
-from helpers.cluster.products import head_widths, products_seconds, weight_products
+from helpers.cluster.products import (
+    every_second_seconds,
+    head_widths,
+    products_seconds,
+    weight_products,
+)
 from helpers.cost import ModelConfig, context_parallel_bytes
 
 # Kernels that the host starts, forward and backward: norms, products, softmax, dropouts, copies.
@@ -96,10 +101,25 @@ def layer_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple
         forward, backward = (_beside(one, away, machine.hidden) for one in (forward, backward))
     if layout.recompute == "full":
         backward += forward
+    elif layout.recompute == "op":
+        backward += _every_second(model, layout, machine, moved, talk)
     elif layout.recompute == "selective" and not layout.flash:
         again = machine.memory_seconds(scores * SCORED[0])
         backward += Seconds(attention, again, 0.0, machine.launch * KERNELS_SCORES)
     return forward, backward
+
+
+def _every_second(
+    model: ModelConfig, layout: Layout, machine: Machine, moved: float, talk: float
+) -> Seconds:
+    """What recompute="op" does again: see `helpers.cost.activations.kept_products`.
+
+    moved: bytes of the other kernels; talk: seconds of the collectives forward. The gathers in
+    front of products run again, reduce-scatters don't.
+    """
+    again = every_second_seconds(model, layout, machine)
+    away = talk / 2 if layout.sequence_parallel else talk
+    return Seconds(again, machine.memory_seconds(moved), away, machine.launch * KERNELS)
 
 
 def _expert_kernels(model: ModelConfig, layout: Layout, way: int) -> float:
@@ -222,7 +242,7 @@ def embedding_seconds(
 
 def loss_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> tuple[Seconds, Seconds]:
     """Forward and backward of one micro-batch, on the last stage: logits and cross-entropy."""
-    n, h, part = layout.tokens, model.hidden, model.vocabulary / layout.tp
+    n, h, part = layout.tokens, model.hidden, layout.words(model.vocabulary)
     host, product = machine.launch * KERNELS_LOSS, machine.matmul_seconds
     forward, backward = (machine.memory_seconds(each * n * part) for each in LOGITS)
     return (

@@ -7,7 +7,7 @@ from helpers.cost.flops import checked_recompute
 from helpers.cost.states import checked_zero
 from helpers.cost.wire import CONTEXT
 
-SIZES = ("batch", "sequence", "dp", "pp", "tp", "cp", "chunks", "micro_batch", "ep")
+SIZES = ("batch", "sequence", "dp", "pp", "tp", "cp", "chunks", "micro_batch", "ep", "replicate")
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,18 @@ class Layout:
         micro-batches, as in `helpers.schedules.interleaved`; with fewer than pp, a chunk more saves
         less.
     micro_batch: sequences that go through a stage together.
-    recompute: "none", "selective" (attention scores) or "full" (each layer goes forward twice).
+    recompute: "none", "selective" (attention scores), "op" (torchtitan's: every second product and
+        all that is none; see `helpers.cost.activations.kept_products`) or "full" (each layer goes
+        forward twice).
     sequence_parallel: the tensor-parallel ranks also share norms and dropouts.
-    flash: fused attention, which never writes the scores to memory.
-    zero: stage of ZeRO over the replicas. fp32_gradients: 4 bytes for each in place of 2.
+    flash: fused attention, which never writes the scores to memory, and a fused SwiGLU, which
+        doesn't keep its SiLU.
+    zero: stage of ZeRO over the replicas; 3 is FSDP, which gathers and reduces layer by layer.
+        replicate: groups of replicas that each share one copy of the state (HSDP); 1: all share it.
+        fp32_gradients: 4 bytes for each in place of 2.
+    uneven: whether stages that do not divide the layers go. One layer is then left out of the last
+        stage, the first, the last but one ..., as Llama 3 left one out of each end, where the
+        embedding and the loss are (arXiv 2407.21783, section 3.3.2).
     cp: devices that share a sequence, by a zigzag. context: how: "ring", "gather" or "ulysses".
     overlap_tp: collectives of the backward pass run beside the products that give the gradients
         of weights. dedup: a token goes once to each node that has experts for it, and is passed on
@@ -40,7 +48,10 @@ class Layout:
         (arXiv 2412.19437, section 3.2.1), with its messages beside computing.
 
     Neighbors first: ranks that share a layer stand side by side, then those that share a sequence,
-    then replicas, then stages.
+    then replicas, then stages. This is Megatron-LM's default, tp-cp-ep-dp-pp, by which the runs
+    were placed that set the constants, and the order of torchtitan's mesh. `helpers.grid.Grid` has
+    stages inside replicas, tp-cp-pp-dp, as Llama 3 (2407.21783, section 3.3.2). The two place ranks
+    alike where dp or pp is 1, and cost the same where tp x cp fills a node.
     Raises ValueError, one sentence, for sizes that make no layout.
     """
 
@@ -64,6 +75,8 @@ class Layout:
     dedup: bool = False
     dispatch_bytes: int = 2
     overlap_ep: bool = False
+    replicate: int = 1
+    uneven: bool = False
     expert_tp: int = 0
     fp8: bool = False
     dualpipe: bool = False
@@ -95,6 +108,17 @@ class Layout:
             raise ValueError(
                 f"a DualPipe of pp {self.pp}, {self.chunks} chunks and {self.micro_batches} "
                 "micro-batches: choose an even pp, 1 chunk, and 2 pp micro-batches or more"
+            )
+        if self.replicas % self.replicate:
+            raise ValueError(
+                f"replicate {self.replicate} does not divide {self.replicas} replicas into groups "
+                "that share a state: choose a divisor"
+            )
+        if self.replicate > 1 and (self.zero == 0 or self.ep > 1):
+            why = "experts are not shared by such groups here" if self.ep > 1 else "ZeRO is off"
+            raise ValueError(
+                f"replicate {self.replicate} makes groups that share a state, but {why}: choose "
+                f"{'ep=1' if self.ep > 1 else 'zero=1, 2 or 3'}, or replicate=1"
             )
         if self.dispatch_bytes not in (1, 2):
             raise ValueError(
@@ -152,9 +176,58 @@ class Layout:
         return self.dp * self.cp
 
     @property
+    def sharding(self) -> int:
+        """How many ranks share one copy of the state that ZeRO cuts."""
+        return self.replicas // self.replicate
+
+    @property
     def expert_copies(self) -> int:
         """How many ranks hold the same expert, or the same part of it."""
         return self.replicas * self.tp // (self.ep * (self.expert_tp or self.tp))
+
+    @property
+    def expert_sharding(self) -> int:
+        """How many of those share one copy of its state."""
+        return self.expert_copies // self.replicate
+
+    @property
+    def gradient_bytes(self) -> int:
+        """Of one gradient."""
+        return 4 if self.fp32_gradients else 2
+
+    @property
+    def reductions(self) -> int:
+        """How often a step reduces the gradients of a stage.
+
+        Once, as long as each rank has room for all of them. With ZeRO 2 and 3 it has not: after
+        each micro-batch, or in a pipeline with chunks after each round, since the micro-batches of
+        a round pass a chunk one behind the other.
+        """
+        if self.zero < 2:
+            return 1
+        return self.micro_batches if self.chunks == 1 else max(1, self.micro_batches // self.pp)
+
+    def words(self, vocabulary: int) -> int:
+        """How many words a rank has: where tp doesn't divide them, of as many as Megatron-LM pads
+        them to, a multiple of 128 x tp (`--make-vocab-size-divisible-by`)."""
+        if vocabulary % self.tp:
+            return -(-vocabulary // (128 * self.tp)) * 128
+        return vocabulary // self.tp
+
+    def stage_layers(self, layers: int) -> list[int]:
+        """How many of the model's layers each of the pp x chunks stages has."""
+        stages = self.pp * self.chunks
+        counts = [-(-layers // stages)] * stages
+        for i in range(-layers % stages):
+            counts[i // 2 if i % 2 else -1 - i // 2] -= 1
+        return counts
+
+    def rank_layers(self, layers: int) -> list[int]:
+        """How many of the model's layers each rank of a pipeline has."""
+        if layers % (self.pp * self.chunks) == 0:
+            return [layers // self.pp] * self.pp
+        counts = self.stage_layers(layers)
+        return [sum(counts[rank :: self.pp]) for rank in range(self.pp)]
 
     def for_model(self, model: ModelConfig, gpus: int | None = None) -> "Layout":
         """The layout itself if the model can be cut so; ValueError, one sentence, if not.
@@ -185,10 +258,21 @@ class Layout:
             )
         if self.cp > 1:
             model.require_alike("a cut sequence")
-        if model.layers % (self.pp * self.chunks):
-            chunks = f" x {self.chunks} chunks" if self.chunks > 1 else ""
+        if self.recompute == "op" and model.moe:
             raise ValueError(
-                f"pp {self.pp}{chunks} does not divide {model.layers} layers: choose a divisor"
+                'recompute="op" counts the products of a dense layer, and this model has experts: '
+                "choose another one"
+            )
+        stages, chunks = self.pp * self.chunks, f" x {self.chunks} chunks" * (self.chunks > 1)
+        if model.layers % stages and not self.uneven:
+            raise ValueError(
+                f"pp {self.pp}{chunks} does not divide {model.layers} layers: choose a divisor, "
+                "or uneven=True"
+            )
+        if stages > model.layers + 2:
+            raise ValueError(
+                f"pp {self.pp}{chunks} makes {stages} stages of {model.layers} layers: all but the "
+                f"first and the last need one, so choose {model.layers + 2} stages at most"
             )
         return self
 
@@ -204,6 +288,8 @@ class Layout:
             words.append(f"ep {self.ep}")
         if self.zero:
             words.append(f"ZeRO {self.zero}")
+        if self.replicate > 1:
+            words.append(f"{self.replicate} groups")
         if self.sequence_parallel:
             words.append("sequence parallel")
         if self.expert_tp not in (0, self.tp):

@@ -1,10 +1,12 @@
 """What one device keeps during a step, by component."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 
 from helpers.cluster.layout import Layout
-from helpers.cluster.parts import expert_parameters, stage_parameters
+from helpers.cluster.parts import apart, layer_parameters, stage_parameters
+from helpers.cluster.uneven import most_layers
 from helpers.cost import ModelConfig, layer_activations, states
 
 
@@ -14,8 +16,8 @@ class Memory:
 
     weights, gradients, optimizer: see `helpers.cost.states`. activations: what the backward pass
     waits for. working: what lives for a moment: one layer's activations while it is computed
-    again, logits, gathered weights. What the framework itself takes, and what the allocator leaves
-    unused, is not counted: a few GB on a GPU.
+    again, logits, gathered weights, gradients on their way. What the framework itself takes, and
+    what the allocator leaves unused, is not counted: a few GB on a GPU.
     """
 
     weights: float
@@ -40,39 +42,82 @@ class Memory:
 
 
 def memory(model: ModelConfig, layout: Layout) -> Memory:
-    """Of the first stage or the last, whichever keeps more."""
-    weights = stage_parameters(model, layout)
-    return max((_stage(model, layout, s, weights[s]) for s in (0, -1)), key=lambda m: m.total)
+    """Of the rank of the pipeline that keeps most.
+
+    Where all stages have as many layers, that is the first, which has most micro-batches on their
+    way, or the last, which has the logits.
+    """
+    even = model.layers % (layout.pp * layout.chunks) == 0
+    ranks = {0, layout.pp - 1} if even else range(layout.pp)
+    return max(rank_memories(model, layout, ranks), key=lambda m: m.total)
 
 
-def _stage(model: ModelConfig, layout: Layout, stage: int, weights: float) -> Memory:
-    """Of the first stage (0) or the last (-1)."""
-    precision = "mixed, fp32 gradients" if layout.fp32_gradients else "mixed"
-    copies = layout.expert_copies
-    experts = expert_parameters(model, layout) if copies != layout.replicas else 0.0
-    kept = states(weights - experts, precision, layout.zero, layout.replicas)
-    own = states(experts, precision, layout.zero, copies)
-    recompute = "selective" if layout.flash and layout.recompute == "none" else layout.recompute
-    sizes = (model, layout.micro_batch, layout.sequence, layout.tp, layout.sequence_parallel)
-    per_chunk = model.layers / (layout.pp * layout.chunks)
-    flying = chunks_in_flight(layout, 0 if stage == 0 else layout.pp - 1)
+def rank_memories(model: ModelConfig, layout: Layout, ranks: Iterable[int]) -> list[Memory]:
+    """Of these ranks of the pipeline, each alone."""
+    weights, layers = stage_parameters(model, layout), layout.rank_layers(model.layers)
+    one, kept = layer_parameters(model, layout), kept_activations(model, layout)
     working = 0.0
-    if recompute == "full":
-        again = "selective" if layout.flash else "none"
-        working = layer_activations(*sizes, recompute=again, cp=layout.cp)
-    if layout.zero == 3:  # the layer at work and the next one, whole
-        working += 4 * weights / (model.layers / layout.pp)
+    if layout.recompute in ("op", "full"):  # one layer at a time is whole again
+        working = _activations(model, layout, "selective" if layout.flash else "none")
+    if layout.zero == 3:  # the layer at work and the next one
+        working += 4 * one
     if layout.cp > 1 and layout.context == "gather":  # the keys and values of all, for one layer
         working += 4 * layout.micro_batch * layout.sequence * model.kv_width / layout.tp
-    if stage == -1 or layout.pp == 1:  # logits in 16 bits, and in 32 for the loss
-        working = max(working, 6 * layout.tokens * model.vocabulary / layout.tp)
+    return [
+        _rank_memory(model, layout, rank, weights[rank], layers[rank], one, kept, working)
+        for rank in ranks
+    ]
+
+
+def _rank_memory(
+    model: ModelConfig,
+    layout: Layout,
+    rank: int,
+    weights: float,
+    layers: int,
+    one: float,
+    kept: float,
+    working: float,
+) -> Memory:
+    """Of one rank. one: weights of a layer. kept: its activations. working: what all ranks need."""
+    precision = "mixed, fp32 gradients" if layout.fp32_gradients else "mixed"
+    if layout.zero == 3 and layout.fp32_gradients:
+        precision = "fp32"  # FSDP keeps the optimizer's weights only, and casts what it gathers
+    experts = apart(model, layout, layers)
+    held = [states(weights - experts, precision, layout.zero, layout.sharding)]
+    if experts:
+        held.append(states(experts, precision, layout.zero, layout.expert_sharding))
+    if layout.zero == 3:  # what is in no layer stays whole
+        working += 2 * (weights - layers * one)
+    if layout.zero > 1:  # a gradient is whole until it is reduced
+        working += layout.gradient_bytes * (weights / layout.chunks if layout.chunks > 1 else one)
+    if rank == layout.pp - 1:  # logits in 16 bits, and in 32 for the loss
+        working = max(working, 6 * layout.tokens * layout.words(model.vocabulary))
     return Memory(
-        kept.weights + own.weights,
-        kept.gradients + own.gradients,
-        kept.optimizer + own.optimizer,
-        layer_activations(*sizes, recompute=recompute, cp=layout.cp) * per_chunk * flying,
+        sum(each.weights for each in held),
+        sum(each.gradients for each in held),
+        sum(each.optimizer for each in held),
+        kept * layers_in_flight(model, layout, rank),
         working,
     )
+
+
+def kept_activations(model: ModelConfig, layout: Layout) -> float:
+    """Bytes of one layer and one micro-batch. `layout.flash` stands for fused kernels."""
+    return _activations(model, layout, layout.recompute)
+
+
+def _activations(model: ModelConfig, layout: Layout, recompute: str) -> float:
+    sizes = layout.micro_batch, layout.sequence, layout.tp, layout.sequence_parallel
+    return layer_activations(model, *sizes, recompute, layout.cp, layout.flash)
+
+
+def layers_in_flight(model: ModelConfig, layout: Layout, rank: int) -> int:
+    """How many layers' activations a rank of 1F1B keeps at most, each of one micro-batch."""
+    counts = layout.stage_layers(model.layers)
+    if layout.chunks > 1 and model.layers % len(counts):
+        return most_layers(tuple(counts), layout.pp, layout.micro_batches)[rank]
+    return chunks_in_flight(layout, rank) * counts[rank]
 
 
 def chunks_in_flight(layout: Layout, rank: int) -> int:

@@ -1,7 +1,7 @@
 """A training step in pieces, and the time of 1F1B in closed form."""
 
 from dataclasses import dataclass, replace
-from math import ceil
+from functools import cached_property
 
 from helpers.cluster.layer import Seconds, embedding_seconds, layer_seconds, loss_seconds
 from helpers.cluster.layout import Layout
@@ -11,6 +11,8 @@ from helpers.cluster.machine import (
     all_reduce_seconds,
     message_seconds,
 )
+from helpers.cluster.replicas import fsdp_seconds, replicas_seconds
+from helpers.cluster.uneven import interleaved_seconds, one_f_one_b_seconds
 from helpers.cost import ModelConfig, parameters
 
 UPDATE = 56  # bytes that Adam moves for a parameter: unscale, norm, clip, update, copy to 16 bits
@@ -22,6 +24,7 @@ class Parts:
 
     forward, backward: of one micro-batch, for each stage (pp x chunks of them).
     message: of one message between two stages, which nothing hides; 0 in a DualPipe, which does.
+    even: whether all stages have the same layers.
     reduce: averaging the gradients over the replicas, after the last micro-batch. update: the
     optimizer. step: what is left.
     """
@@ -32,8 +35,9 @@ class Parts:
     reduce: float
     update: float
     step: float
+    even: bool = True
 
-    @property
+    @cached_property
     def stage_seconds(self) -> list[float]:
         """What each stage needs for one micro-batch, messages among it."""
         return [
@@ -53,7 +57,7 @@ class Parts:
         and after it has ended; if one of these stages is longer, as that with the embedding is, the
         others of its round come at its pace. With fewer micro-batches than ranks a round is over
         before it comes back to the next chunk: all stages then follow each other, as if each had a
-        rank of its own.
+        rank of its own. Where the stages between the ends are unequal: `helpers.cluster.uneven`.
 
         DualPipe: (p/2 - 1)(F&B + B - 3W) (arXiv 2412.19437, table 2). Both ends fill at once, so a
         rank waits for half of the others; F&B is the forward pass of one micro-batch beside the
@@ -64,6 +68,11 @@ class Parts:
             pair, back = max(zip(stages, self.backward, strict=True), key=lambda one: one[0])
             return (p / 2 - 1) * (pair + back.total - 1.5 * back.matmul)
         ranks, first = self.rank_seconds(p), stages[:p]
+        if not self.even:
+            ways = [[w.total + self.message for w in way] for way in (self.forward, self.backward)]
+            if layout.chunks == 1:
+                return one_f_one_b_seconds(*ways, m) - m * max(ranks)
+            return interleaved_seconds(*ways, p, m) - m * max(ranks)
         slowest = ranks.index(max(ranks))
         behind = (layout.round - 1) * (max(first) - first[slowest])
         begin = sum(first) - first[slowest] + behind
@@ -79,16 +88,17 @@ class Parts:
 def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:
     """The pieces of a step. ValueError, one sentence, where the model cannot be cut so."""
     layout.for_model(model)
-    stages = layout.pp * layout.chunks
-    per, dense = model.layers // stages, model.moe.dense if model.moe else 0
+    counts = layout.stage_layers(model.layers)
+    dense = dense_layers(model, layout)
     go, back = layer_seconds(model, layout, machine)
-    forward, backward = [go * per] * stages, [back * per] * stages
-    if dense:
-        plain, plain_back = layer_seconds(replace(model, moe=None), layout, machine)
-        for i in range(ceil(dense / per)):
-            some = min(per, dense - i * per)
-            forward[i] = go * (per - some) + plain * some
-            backward[i] = back * (per - some) + plain_back * some
+    plain = layer_seconds(replace(model, moe=None), layout, machine) if any(dense) else (go, back)
+    sizes = {
+        (n, d): (go * (n - d) + plain[0] * d, back * (n - d) + plain[1] * d)
+        for n, d in set(zip(counts, dense, strict=True))
+    }
+    forward, backward = (
+        [sizes[each][way] for each in zip(counts, dense, strict=True)] for way in (0, 1)
+    )
     for end, work in ((0, embedding_seconds), (-1, loss_seconds)):
         more, more_back = work(model, layout, machine)
         forward[end] += more
@@ -96,39 +106,77 @@ def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:
     if layout.dualpipe:  # a rank has the stages r and p-1-r, and half of the micro-batches of each
         forward = [(a + b) * 0.5 for a, b in zip(forward, reversed(forward), strict=True)]
         backward = [(a + b) * 0.5 for a, b in zip(backward, reversed(backward), strict=True)]
-    weights = max(stage_parameters(model, layout))
+    layers, weights = layout.rank_layers(model.layers), stage_parameters(model, layout)
+    rank = weights.index(max(weights))
+    n, own = layers[rank], weights[rank]
+    experts = apart(model, layout, n - sum(dense[rank :: layout.pp]))
     # ZeRO cuts the state of an expert among its own replicas, of which there are fewer.
-    experts = expert_parameters(model, layout)
-    cut = (weights - experts) / layout.replicas + experts / layout.expert_copies
+    cut = (own - experts) / layout.sharding + experts / layout.expert_sharding
+    if layout.zero == 3:
+        ends = own - inside_parameters(model, layout)[rank]
+        reduce = fsdp_seconds(layout, machine, own, experts, n, ends, go.total, back.total)
+    else:
+        mine = sum(work.total for work in backward[rank :: layout.pp])
+        reduce = replicas_seconds(layout, machine, own, experts, n, mine)
     return Parts(
         forward,
         backward,
         _message(model, layout, machine),
-        _reduce(model, layout, machine, weights, backward[-1].total),
-        machine.memory_seconds(UPDATE * (cut if layout.zero else weights)),
+        reduce + _tied(model, layout, machine),
+        machine.memory_seconds(UPDATE * (cut if layout.zero else own)),
         machine.step,
+        len(sizes) == 1,
     )
 
 
-def stage_parameters(model: ModelConfig, layout: Layout) -> tuple[float, float]:
-    """Weights on a rank of the first stage, and of the last."""
-    count, own = parameters(model), expert_parameters(model, layout)
+def dense_layers(model: ModelConfig, layout: Layout) -> list[int]:
+    """How many layers of each stage have a plain MLP in a model with experts: its first ones."""
+    left, found = model.moe.dense if model.moe else 0, []
+    for count in layout.stage_layers(model.layers):
+        found.append(min(count, left))
+        left -= found[-1]
+    return found
+
+
+def layer_parameters(model: ModelConfig, layout: Layout) -> float:
+    """Weights of one layer on a rank; of one with experts, if the model has such layers."""
+    count = parameters(model)
     routed = count.expert * model.moe.experts if model.moe else 0
-    if layout.pp == 1:
-        return ((count.total - routed * model.expert_layers) / layout.tp + own,) * 2
-    layers = (count.layer - routed) * model.layers / layout.pp
-    table = count.embedding + count.positions
-    last = count.embedding + count.final_norm  # tied or not, the last matrix has this size
-    return (layers + table) / layout.tp + own, (layers + last) / layout.tp + own
+    return (count.layer - routed) / layout.tp + expert_parameters(model, layout, 1)
 
 
-def expert_parameters(model: ModelConfig, layout: Layout) -> float:
-    """Weights of routed experts on a rank; `layout.expert_copies` ranks have the same."""
+def inside_parameters(model: ModelConfig, layout: Layout) -> list[float]:
+    """Weights of the layers on a rank of the pipeline, for each of its pp ranks."""
+    one, dense = layer_parameters(model, layout), dense_layers(model, layout)
+    less = one - parameters(replace(model, moe=None)).layer / layout.tp
+    layers = enumerate(layout.rank_layers(model.layers))
+    return [n * one - sum(dense[rank :: layout.pp]) * less for rank, n in layers]
+
+
+def stage_parameters(model: ModelConfig, layout: Layout) -> list[float]:
+    """Weights on a rank of the pipeline, for each of its pp ranks."""
+    count, here = parameters(model), inside_parameters(model, layout)
+    table = layout.words(model.vocabulary) * model.hidden
+    here[0] += table + count.positions / layout.tp
+    # Tied or not, the last matrix has this size; on one rank with the embedding it is the same.
+    here[-1] += (table if layout.pp > 1 or count.head else 0) + count.final_norm / layout.tp
+    return here
+
+
+def expert_parameters(model: ModelConfig, layout: Layout, layers: int) -> float:
+    """Weights of routed experts in so many layers of a rank; `layout.expert_copies` ranks have the
+    same."""
     if model.moe is None:
         return 0.0
     own = parameters(model).expert * model.moe.experts / layout.ep
-    layers = min(model.layers / layout.pp, model.expert_layers)
     return own * layers / (layout.expert_tp or layout.tp)
+
+
+def apart(model: ModelConfig, layout: Layout, layers: int) -> float:
+    """Those of them that other ranks share than the rest of the weights; 0 if the same do."""
+    if layout.expert_copies == layout.replicas:
+        return 0.0
+    return expert_parameters(model, layout, layers)
 
 
 def _message(model: ModelConfig, layout: Layout, machine: Machine) -> float:
@@ -143,34 +191,9 @@ def _message(model: ModelConfig, layout: Layout, machine: Machine) -> float:
     return sent + all_gather_seconds(machine, size, layout.tp, near)
 
 
-def _reduce(
-    model: ModelConfig, layout: Layout, machine: Machine, weights: float, beside: float
-) -> float:
-    """Gradients over the replicas, and of a tied embedding over both ends of the pipeline.
-
-    beside: seconds of computing that can hide it: the backward pass of the last micro-batch. The
-    gradients of the last layer have nothing left to hide behind.
-    """
-    each, near = 4 if layout.fp32_gradients else 2, layout.on_a_node("dp", machine.node)
-    back = 2 if layout.zero else each  # with ZeRO, weights come back, not gradients
-    copies = layout.expert_copies
-    experts = expert_parameters(model, layout) if copies != layout.replicas else 0.0
-    # Neighbors share the experts, so the replicas of one are far apart; cp comes before them.
-    apart = layout.on_a_node("expert_copies", machine.node)
-
-    def gather(size: int) -> float:
-        rest = all_gather_seconds(machine, size * (weights - experts), layout.replicas, near)
-        own = all_gather_seconds(machine, size * experts, copies, apart) if experts else 0.0
-        return rest + own
-
-    seconds = gather(each + back)
-    if layout.zero == 3:
-        seconds += (2 * layout.micro_batches - 1) * gather(2)
-        beside *= 1.5 * layout.micro_batches  # weights are gathered beside every pass
-    if layout.overlap_dp:
-        seconds = max(seconds - beside, seconds * layout.pp / model.layers)
-    if model.tied and layout.pp > 1:
-        table = each * model.vocabulary * model.hidden / layout.tp
-        both = 2 if layout.gpus <= machine.node else 1
-        seconds += all_reduce_seconds(machine, table, 2, both)
-    return seconds
+def _tied(model: ModelConfig, layout: Layout, machine: Machine) -> float:
+    """The gradients of a tied embedding, summed over both ends of the pipeline."""
+    if not model.tied or layout.pp == 1:
+        return 0.0
+    table = layout.gradient_bytes * layout.words(model.vocabulary) * model.hidden
+    return all_reduce_seconds(machine, table, 2, 2 if layout.gpus <= machine.node else 1)

@@ -19,9 +19,8 @@ def products_seconds(
     FP8 takes the products with weights `machine.eight` times as fast; attention, the router and
     the logits stay in 16 bits (DeepSeek-V3, arXiv 2412.19437, section 3.3.1).
     """
-    times = machine.eight if layout.fp8 else 1.0
     multiply = machine.matmul_seconds
-    weights = sum(multiply(*one, times) for one in weight_products(model, layout))
+    weights = _seconds(weight_products(model, layout), layout, machine)
     own = layout.sequence // layout.cp  # queries of a sequence that are here; all keys pass by
     heads = layout.micro_batch * model.heads / layout.tp
     key, value = head_widths(model)
@@ -30,6 +29,24 @@ def products_seconds(
     values = keys if key == value else scores(own, layout.sequence, value, heads)
     backward = 2 * (weights + keys + values) + (keys if layout.flash else 0.0)
     return weights, keys + values, backward
+
+
+def every_second_seconds(model: ModelConfig, layout: Layout, machine: Machine) -> float:
+    """Return the seconds of the products that recompute="op" runs again, of a dense layer.
+
+    They are the output projection, and of a LLaMA the keys and the matrix beside the gate.
+    """
+    n, h, t = layout.tokens, model.hidden, layout.tp
+    again = [(n, h, model.query_width / t, 1)]
+    if model.gated:
+        again += [(n, model.kv_width / t, h, 1), (n, model.intermediate / t, h, 1)]
+    return _seconds(again, layout, machine)
+
+
+def _seconds(products: list[Product], layout: Layout, machine: Machine) -> float:
+    """Of products with weights, which may be in 8 bits."""
+    times = machine.eight if layout.fp8 else 1.0
+    return sum(machine.matmul_seconds(*one, times) for one in products)
 
 
 def weight_products(model: ModelConfig, layout: Layout) -> list[Product]:

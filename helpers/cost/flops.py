@@ -13,7 +13,7 @@ ATTENTION = {
     "causal": "half of the s x s attention scores: those below the diagonal",
     "weights": "products with weights only, no attention scores",
 }
-RECOMPUTE = ("none", "selective", "full")
+RECOMPUTE = ("none", "selective", "op", "full")
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Flops:
 
     weights: products with the matrices of one layer. scores: attention scores and their product
     with the values, of one layer. logits: the last matrix. The embedding is a look-up, without
-    FLOPs.
+    FLOPs. second: of `weights`, those that recompute="op" computes again.
     """
 
     weights: float
@@ -30,6 +30,7 @@ class Flops:
     logits: float
     layers: int
     convention: str
+    second: float = 0.0
 
     @property
     def layer(self) -> float:
@@ -56,14 +57,16 @@ class Flops:
         """Return the FLOPs that the devices compute: `model` plus recomputation. HFU counts these.
 
         recompute: "full": each layer goes forward twice; "selective": the attention scores only
-        (arXiv 2205.05198, section 5); "none".
+        (arXiv 2205.05198, section 5); "op": every second product with weights, as torchtitan's
+        selective checkpointing (`helpers.cost.activations.kept_products`); "none".
 
         For a GPT, "selective" is 72 B L s h^2 (1 + 2s/9h + v/12hL): scores and their product with
         the values once more, forward. The paper prints 1 + s/3h, three times this extra, and its
         HFU in table 5 is higher for it: 43.7 % for the 22B model, where this count gives 42.4 %.
         """
         checked_recompute(recompute)
-        again = {"none": 0.0, "selective": self.scores, "full": self.layer}[recompute]
+        again = {"none": 0.0, "selective": self.scores, "op": self.second, "full": self.layer}
+        again = again[recompute]
         return self.model + self.layers * again
 
     def __add__(self, other: "Flops") -> "Flops":
@@ -73,6 +76,7 @@ class Flops:
             weights=self.weights + other.weights,
             scores=self.scores + other.scores,
             logits=self.logits + other.logits,
+            second=self.second + other.second,
         )
 
 
@@ -110,6 +114,7 @@ def flops(
         scores=2.0 * tokens * sequence * scores * share,
         logits=2.0 * tokens * h * model.vocabulary,
         layers=model.layers,
+        second=2.0 * tokens * h * (q + kv + model.intermediate if model.gated else q),
         convention=f"batch {batch}, sequence {sequence}, 2mnk a product, {ATTENTION[attention]}",
     )
 

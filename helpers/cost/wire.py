@@ -45,7 +45,8 @@ def data_parallel_bytes(parameters: float, ranks: int, zero: int = 0) -> float:
     Without ZeRO: an all-reduce of the gradients. Stages 1 and 2: a reduce-scatter of the gradients
     and an all-gather of the new weights, the same volume. Stage 3 gathers the weights twice,
     forward and backward: 1.5 times the volume. For many ranks these are ZeRO's 2P, 2P and 3P values
-    (arXiv 1910.02054, section 7). For one micro-batch; stage 3 gathers for each.
+    (arXiv 1910.02054, section 7). For one micro-batch: stages 2 and 3 keep gradients in parts and
+    reduce after each, and stage 3 gathers for each.
     """
     passes = 3 if checked_zero(zero) == 3 else 2
     return passes * all_gather_bytes(BYTES * parameters, ranks)
@@ -143,8 +144,10 @@ def bytes_on_the_wire(
     """
     layers, here = model.layers / pp, sequence // cp
     data = data_parallel_bytes(parameters, dp * cp, zero)
-    if zero == 3:  # the reduce-scatter once, both gathers for each micro-batch
-        data *= (1 + 2 * micro_batches) / 3
+    if zero == 3:  # for each micro-batch: no rank has room for whole weights or gradients
+        data *= micro_batches
+    elif zero == 2:  # a reduce-scatter for each, and one gather of the new weights
+        data *= (micro_batches + 1) / 2
     tensor = tensor_parallel_bytes(model, micro_batch, here, tp, recompute)
     message = pipeline_bytes(model, micro_batch, here, tp) if pp > 1 else 0.0
     ahead, back = context_parallel_bytes(model, micro_batch, sequence, cp, way, tp)

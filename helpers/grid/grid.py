@@ -25,8 +25,12 @@ class Grid:
 
     Each sequence is cut into cp parts. The ranks form an array of shape (dp, pp, cp, tp) in
     row-major order, so tp changes fastest. The ranks of one TP group communicate most, so they are
-    neighbors, on one machine if it is large enough; Megatron-LM places them the same way
-    (arXiv 2104.04473, section 3), and Llama 3 has CP next to it (2407.21783, section 3.3.2).
+    neighbors, on one machine if it is large enough.
+
+    Llama 3 has this order, with CP next to TP and DP outermost (2407.21783, section 3.3.2), and so
+    has Megatron-LM with `--use-tp-pp-dp-mapping`. Megatron-LM's default and torchtitan's mesh have
+    PP outermost, and so has the cluster model (`helpers.cluster.Layout`), since the runs that set
+    its constants were placed that way.
 
     Raises:
         ValueError: if a number is below 1.

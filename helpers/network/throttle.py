@@ -103,6 +103,13 @@ def slow_link(
     This works on every system, for calls such as `dist.all_reduce(…)`, and for those of
     `fully_shard`. DistributedDataParallel's own C++ is not slowed, unless it has a communication
     hook that calls these functions.
+
+    Collectives take what a ring would send. For all of them but one that is also what gloo sends;
+    its reduce-scatter, counted, puts the bytes of a whole all-reduce on the wire, twice a ring's.
+    Here it is priced as the ring, (n-1)/n of the bytes: so NCCL sends, and so lesson 11 counts when
+    it says that ZeRO 1 costs no more than an all-reduce. On a real slow network (`hosts`) gloo's
+    takes twice as long.
+
     sleep: waits for the given number of seconds.
     only: the functions of torch.distributed that use this link; the others stay fast.
 

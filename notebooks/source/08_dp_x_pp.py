@@ -396,7 +396,8 @@ show(game.picture(), live=lambda: game)
 #   which leaves DP 6 ([2104.04473](https://arxiv.org/abs/2104.04473), table 1).
 #
 # To read: in Megatron-LM, `initialize_model_parallel` in `megatron/core/parallel_state.py` builds
-# these groups, and its argument `order="tp-cp-ep-dp-pp"` is the layout you've just chosen. In
+# these groups. Its argument `order="tp-cp-ep-dp-pp"` puts replicas inside stages; with
+# `--use-tp-pp-dp-mapping` stages are inside replicas, as in the layout you've just chosen. In
 # torchtitan it's `ParallelDims.build_mesh` in `torchtitan/distributed/parallel_dims.py`. Look for
 # the dimension that changes fastest.
 #

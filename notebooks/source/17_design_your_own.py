@@ -85,12 +85,16 @@ print(f"one factor for this paper's software: {factor:.3f}")
 
 # %% [markdown]
 # The factor says how much slower this paper's software is than that of the 140 steps. It was set on
-# single layers of another table of the paper, and it's in these predictions only. They're also the
-# best we can show: over 120 steps on one node the mean error is 7.7 % and the largest 30 %, because
-# the model is weak on short steps of small models. `docs/cluster_model.md` has every row. And no
-# H100 or B200 was measured for it at all. We know their peak rates, bandwidths and memory; what
-# share of these a program reaches is taken from the A100, except for the share of the peak, which
-# was set on one published run of Llama 3 on H100s.
+# single layers of another table of the paper, and it's in these predictions only. They're also
+# among the best we can show: over 120 steps on one node the mean error is 7.7 % and the largest
+# 30 %, because the model is weak on short steps of small models.
+#
+# For newer GPUs it's less certain. What share of its peak, memory and networks a program reaches
+# on an H100 is taken from the A100, except for three constants, each of which was set on one
+# published run on H100s. Of 34 other runs on H100s and H800s, among them FSDP, mixtures of experts
+# and FP8, the model predicts 20 to within 15 %, and one takes more than twice as long as it says.
+# For the B200 it has only the data sheet: no run on B200s was compared. `docs/cluster_model.md` has
+# every row.
 #
 # ## Meet the limits
 #

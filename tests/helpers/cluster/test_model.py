@@ -1,7 +1,10 @@
 """The pieces of the model: what must hold whatever the constants are."""
 
+from collections import Counter
 from dataclasses import replace
+from itertools import product
 
+import numpy as np
 import pytest
 
 from bench.cluster_model.published import megatron, vtrain
@@ -10,6 +13,7 @@ from helpers.cluster.machine import all_gather_seconds, all_reduce_seconds, mess
 from helpers.cluster.settings import MODELS
 from helpers.cluster.validate import recomputation
 from helpers.cost import all_reduce_bytes, gpt, layer_activations, read_config, states
+from helpers.grid import Grid
 from helpers.simulate import OutOfMemory
 
 A100 = preset("A100")
@@ -27,7 +31,7 @@ IDEAL = replace(
 )
 
 
-@pytest.mark.parametrize("recompute", ["none", "selective", "full"])
+@pytest.mark.parametrize("recompute", ["none", "selective", "op", "full"])
 @pytest.mark.parametrize("tp", [1, 2, 8])
 def test_an_ideal_machine_reaches_its_peak(recompute, tp):
     """Every operation of `helpers.cost` is in the model, and none more."""
@@ -49,6 +53,8 @@ def test_a_gated_model_with_shared_heads_too():
     )
     done = estimate(llama, Layout(8, tp=4, recompute="none"), IDEAL)
     assert done.utilisation.mfu == pytest.approx(1.0)
+    done = estimate(llama, Layout(8, tp=4, recompute="op"), IDEAL)
+    assert done.utilisation.hfu == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("pp, chunks, m", [(4, 1, 8), (8, 1, 16), (4, 2, 8), (4, 6, 16)])
@@ -105,6 +111,35 @@ def test_neighbors_first():
     assert [layout.on_a_node(d, 8) for d in ("tp", "dp", "pp")] == [2, 4, 1]
     assert [layout.on_a_node(d, 16) for d in ("tp", "dp", "pp")] == [2, 4, 2]
     assert Layout(64, tp=16).on_a_node("tp", 8) == 8
+
+
+def on_one_node(ranks, node):
+    return max(Counter(rank // node for rank in ranks).values())
+
+
+def test_the_order_of_the_ranks_beside_that_of_the_grid():
+    """Replicas inside stages here, stages inside replicas there: the same if one of them is 1."""
+    differ = set()
+    for dp, pp, cp, tp in product((1, 2, 4), (1, 2, 4), (1, 2), (1, 2, 4, 8)):
+        layout, grid = Layout(64, dp=dp, pp=pp, cp=cp, tp=tp), Grid(dp, pp, tp, cp)
+        ranks = np.arange(layout.gpus).reshape(pp, dp, cp, tp)  # by the docstring of Layout
+        mine = {
+            "tp": ranks[0, 0, 0, :],
+            "cp": ranks[0, 0, :, 0],
+            "dp": ranks[0, :, :, 0].reshape(-1),
+            "pp": ranks[:, 0, 0, 0],
+        }
+        for dimension, group in mine.items():
+            assert layout.on_a_node(dimension, 8) == on_one_node(group, 8), (layout, dimension)
+        theirs = {
+            "dp": [r for r in range(grid.size) if grid.coordinates(r)[1:3] == (0, 0)],
+            "pp": [r for r in range(grid.size) if grid.coordinates(r)[::2] == (0, 0)],
+        }
+        theirs["pp"] = [r for r in theirs["pp"] if not grid.coordinates(r).cp]
+        same = all(on_one_node(theirs[d], 8) == layout.on_a_node(d, 8) for d in theirs)
+        assert same or (dp > 1 and pp > 1 and tp * cp < 8)
+        differ.add(same)
+    assert differ == {True, False}
 
 
 def test_what_newer_software_hides():

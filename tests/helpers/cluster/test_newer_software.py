@@ -6,9 +6,11 @@ import pytest
 
 from helpers.cluster import Layout, estimate, preset
 from helpers.cluster.layer import KERNELS_EMBEDDING, Seconds, layer_seconds
-from helpers.cluster.machine import Interconnect, all_gather_seconds
+from helpers.cluster.machine import Interconnect, all_gather_seconds, all_reduce_seconds
+from helpers.cluster.memory import memory
 from helpers.cluster.parts import Parts, expert_parameters, parts, stage_parameters
-from helpers.cluster.products import products_seconds
+from helpers.cluster.products import every_second_seconds, products_seconds
+from helpers.cluster.replicas import across_seconds
 from helpers.cost import flops, gpt, parameters, read_config
 from helpers.grade.task import ROOT
 
@@ -24,11 +26,12 @@ IDEAL = replace(
 FOLDED = {"sequence_parallel": True, "expert_tp": 1}
 
 
-@pytest.mark.parametrize("pp", [1, 61])
+@pytest.mark.parametrize("pp", [1, 16, 61])
 def test_an_ideal_machine_computes_the_operations_of_deepseek(pp):
     """Latent attention, three dense layers, routed and shared experts; the router isn't priced."""
-    layout = Layout(2, 4096, pp=pp, recompute="none")
+    layout = Layout(2, 4096, pp=pp, recompute="none", uneven=True)
     pieces = parts(DEEPSEEK, layout, IDEAL)
+    assert sum(stage_parameters(DEEPSEEK, layout)) == parameters(DEEPSEEK).total
     work = sum(one.matmul for one in (*pieces.forward, *pieces.backward)) * IDEAL.peak
     router = 3 * 2 * 4096 * DEEPSEEK.hidden * 256 * DEEPSEEK.expert_layers
     assert work == pytest.approx(flops(DEEPSEEK, 1, 4096).model - router)
@@ -51,6 +54,32 @@ def test_dense_layers_come_first():
     assert four.forward[1].memory == pytest.approx(4 * second.memory)
 
 
+def test_fsdp_gathers_dense_layers_and_those_with_experts():
+    """Without overlap: each layer twice but the last, each gradient once, the ends once."""
+    model, link = replace(DEEPSEEK, layers=4), Interconnect(1e9, 1.0, 0.0)
+    layout = Layout(64, 4096, dp=64, zero=3, recompute="none")
+    count = parameters(model)
+    ends = count.embedding + count.head + count.final_norm
+    inside = count.total - ends
+    moved = (2 * 7 / 4 + 2) * inside + 4 * ends
+    reduce = parts(model, layout, replace(H100, inside=link, between=link)).reduce
+    assert reduce == pytest.approx(moved * 63 / 64 / 1e9)
+
+
+def test_groups_that_share_a_state_of_experts_that_are_not_cut():
+    """Twice as many ranks have a whole expert as the rest; each of four groups has all of it."""
+    layout = Layout(64, 4096, dp=8, tp=2, zero=3, sequence_parallel=True, expert_tp=1)
+    four = replace(layout, replicate=4)
+    assert (layout.expert_sharding, four.expert_sharding) == (16, 4)
+    kept = [memory(MIXTRAL, each) for each in (layout, four)]
+    assert kept[1].weights == 4 * kept[0].weights and kept[1].optimizer == 4 * kept[0].optimizer
+    experts = parameters(MIXTRAL).expert * 32 * 8
+    rest = stage_parameters(MIXTRAL, four)[0] - experts
+    part = 2 * (rest / 2 + experts / 4)
+    across = across_seconds(four, H100, rest + experts, experts)
+    assert across == pytest.approx(all_reduce_seconds(H100, part, 4, 2))
+
+
 @pytest.mark.parametrize("recompute", ["none", "selective", "full"])
 def test_what_latent_attention_keeps_is_not_worked_out(recompute):
     with pytest.raises(ValueError, match="latent attention"):
@@ -64,10 +93,10 @@ def test_experts_that_are_not_cut():
     assert whole.on_a_node("ep", 8) == 8 and whole.expert_copies == 1
     assert cut.on_a_node("ep", 8) == 4 and cut.expert_copies == 1
     one = parameters(MIXTRAL).expert
-    assert expert_parameters(MIXTRAL, whole) == 32 * one
-    assert expert_parameters(MIXTRAL, cut) == 32 * one / 2
+    assert expert_parameters(MIXTRAL, whole, 32) == 32 * one
+    assert expert_parameters(MIXTRAL, cut, 32) == 32 * one / 2
     rest = parameters(MIXTRAL).total - 32 * 8 * one
-    assert stage_parameters(MIXTRAL, whole) == ((rest / 2 + 32 * one),) * 2
+    assert stage_parameters(MIXTRAL, whole) == [rest / 2 + 32 * one]
     # A device computes as much either way; only the rows of a token are gathered no more.
     devices = [products_seconds(MIXTRAL, each, IDEAL)[0] for each in (cut, whole)]
     assert devices[0] == pytest.approx(devices[1])
@@ -95,6 +124,8 @@ def test_eight_bits_are_for_weights():
     layout = Layout(64, 4096, recompute="none", flash=True)
     slow, fast = (products_seconds(MIXTRAL, replace(layout, fp8=b), H100) for b in (False, True))
     assert fast[0] == pytest.approx(slow[0] / 2) and fast[1] == slow[1]
+    again = [every_second_seconds(gpt(4096, 1, 32), replace(layout, fp8=b), H100) for b in (0, 1)]
+    assert again[1] == pytest.approx(again[0] / 2)
     assert (
         products_seconds(MIXTRAL, replace(layout, fp8=True), preset("A100"))[0]
         == (products_seconds(MIXTRAL, layout, preset("A100"))[0])

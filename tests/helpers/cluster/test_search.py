@@ -1,13 +1,18 @@
 """The search against all layouts one by one, and its frontier."""
 
+from dataclasses import replace
+from itertools import count
+
 import pytest
 
+from bench.cluster_model.published import llama3
 from helpers.cluster import estimate, frontier, layouts, preset, search
-from helpers.cost import gpt
+from helpers.cost import MoE, gpt
 from helpers.simulate import OutOfMemory
 
 A100 = preset("A100")
 MODEL = gpt(4096, 12, 32)
+TODAY = ("flash", "overlap_tp", "overlap_dp", "fp32_gradients", "sequence_parallel")
 
 
 def test_every_layout_goes_and_each_comes_once():
@@ -63,6 +68,51 @@ def test_the_frontier():
     for e in found:  # nobody beats one of them in both
         assert not any(e.seconds < b.seconds and e.memory.total < b.memory.total for b in best)
     assert frontier([]) == []
+
+
+def test_wide_covers_everything_there_is():
+    moe = replace(MODEL, family="llama", moe=MoE(8, 2, 4096))
+    same = dict(flash=True, fp32_gradients=True)
+    dense = list(layouts(replace(MODEL, layers=14), A100, 32, 64, wide=True, **same))
+    experts = list(layouts(moe, A100, 32, 64, wide=True, **same))
+    for found, model in ((dense, replace(MODEL, layers=14)), (experts, moe)):
+        assert len(found) == len(set(found))
+        for layout in found:
+            assert layout.for_model(model, 32) is layout and layout.flash
+    for field, values in {
+        "zero": {0, 1, 2, 3},
+        "recompute": {"none", "op", "full"},
+        "cp": {1, 2, 4, 8},
+        "replicate": {1, 2, 4},
+        "chunks": {1, 2, 4, 8},
+        "uneven": {False, True},
+        "sequence_parallel": {False, True},
+    }.items():
+        assert {getattr(layout, field) for layout in dense} >= values, field
+    assert {layout.ep for layout in experts} == {1, 2, 4, 8}
+    assert {layout.pp * layout.chunks for layout in dense if layout.uneven} >= {4, 8, 16}
+    one = list(layouts(MODEL, A100, 32, 64, wide=True, zero=3, cp=2, recompute="op", **same))
+    assert {(o.zero, o.cp, o.recompute) for o in one} == {(3, 2, "op")}
+    narrow = set(layouts(MODEL, A100, 32, 64))
+    assert narrow <= set(layouts(MODEL, A100, 32, 64, wide=True))
+
+
+def test_the_best_of_a_wide_search_is_what_llama_3_ran():
+    """405B on 16,384 H100s (arXiv 2407.21783, table 4): TP 8, PP 16, DP 128."""
+    row = llama3()[1]
+    same = {field: getattr(row.layout, field) for field in (*TODAY, "context")}
+    found = search(row.model, preset("H100"), 16384, 2048, 8192, wide=True, cp=1, **same)
+    assert found[0].layout == row.layout
+
+
+def test_what_takes_long_says_how_far_it_is(monkeypatch, capsys):
+    clock = count(0, 0.02)
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    search(MODEL, A100, 32, 64)
+    assert capsys.readouterr().err == ""
+    clock = count(0, 2)
+    search(MODEL, A100, 32, 64)
+    assert "100 of " in capsys.readouterr().err
 
 
 def test_nothing_goes_or_nothing_fits():

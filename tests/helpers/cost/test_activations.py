@@ -6,6 +6,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional
 
 from helpers.cost import (
+    ModelConfig,
     forward_peak,
     gpt,
     kept_by_layer,
@@ -93,3 +94,14 @@ def test_the_peak_of_a_forward_pass_of_llama_7b():
     assert short.moment == "second residual" and "scores" not in short.activations
     parts = 10 * 4096 + 32 * 128 + 4 * 11008
     assert sum(short.activations.values()) == 2 * 128 * parts
+
+
+def test_every_second_product_and_the_attention_are_kept():
+    """Llama 3 8B by torchtitan's "op": its input, Q, V, the attention, the gate, the last product;
+    of a GPT its input, the one product of Q, K and V, the attention, the input of GELU."""
+    llama = ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192)
+    each = 4096 + 4096 + 1024 + 4096 + 14336 + 4096
+    assert layer_activations(llama, 2, 8192, recompute="op", fused=True) == 2 * 2 * 8192 * each
+    assert layer_activations(gpt(1024, 2, 16), 1, 512, recompute="op") == 2 * 512 * 9 * 1024
+    whole = layer_activations(llama, 2, 8192, recompute="none", fused=True)
+    assert whole == 2 * 8192 * (8 * 4096 + 4 * 4096 + 4 * 1024 + 6 * 14336)

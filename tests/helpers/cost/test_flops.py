@@ -103,7 +103,9 @@ def test_the_published_hfu_counts_three_times_our_recomputation(
 def test_wrong_input():
     with pytest.raises(ValueError, match="attention='half': choose one of full, causal, weights"):
         flops(LLAMA_7B, attention="half")
-    with pytest.raises(ValueError, match="recompute='some': choose one of none, selective, full"):
+    with pytest.raises(
+        ValueError, match="recompute='some': choose one of none, selective, op, full"
+    ):
         flops(LLAMA_7B).hardware("some")
     with pytest.raises(ValueError, match="a batch of 0 x 2048 tokens"):
         flops(LLAMA_7B, batch=0)

@@ -98,7 +98,9 @@ def test_all_of_a_step():
     assert found.total == found.data + found.tensor + found.pipeline
     alone = bytes_on_the_wire(model, weights, micro_batch=2, micro_batches=6, sequence=512)
     assert alone.total == 0
-    third = bytes_on_the_wire(
-        model, weights, micro_batch=1, micro_batches=6, sequence=512, dp=4, zero=3
-    )
-    assert third.data == pytest.approx(13 * all_gather_bytes(2 * weights, 4))
+    once = all_gather_bytes(2 * weights, 4)  # FSDP: two gathers and a reduce-scatter each time
+    for zero, passes in ((0, 2), (1, 2), (2, 6 + 1), (3, 6 * 3)):
+        found = bytes_on_the_wire(
+            model, weights, micro_batch=1, micro_batches=6, sequence=512, dp=4, zero=zero
+        )
+        assert found.data == pytest.approx(passes * once)
