@@ -389,19 +389,19 @@ pace = Pace(*[quick(0.03, 0.005)] * 3)  # seconds of forward, and of each half o
 
 
 def a_paced_step(schedule):
-    done = []
+    predicted, done = simulate(schedule, pace.costs()), []
 
-    def measured():
+    def step_time():
         done.append(run_paced(schedule, pace))
         return done[-1].step_time
 
-    predicted = simulate(schedule, pace.costs()).step_time
-    claim(f"a step of {schedule.name}", measured, predicted, unit=" s")
+    claim(f"a step of {schedule.name}", step_time, predicted.step_time, unit=" s")
     print("kept at most:", *done[-1].most_kept)
+    return predicted, done[-1]
 
 
 for schedule in (naive(4, 8), gpipe(4, 8), one_f_one_b(4, 8))[quick(0, 2) :]:
-    a_paced_step(schedule)
+    predicted, measured = a_paced_step(schedule)
 
 # %% tags=["time"]
 from helpers.timeline import compare
