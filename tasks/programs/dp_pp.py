@@ -29,7 +29,7 @@ PROGRAMS = (
         "DP-PP-2",
         "averages along the row",
         {"(stage, groups.dp)": "(stage, groups.pp)"},
-        says="the tensors of a collective have different sizes",
+        says="the ranks of one row average with each other, and they hold different layers",
     ),
     Program(
         "DP-PP-2",
