@@ -74,6 +74,8 @@ SLOW = (
     "tests/primer/test_exchange.py::test_the_script",
     "tests/primer/test_ring.py::test_the_script",
     "tests/puzzles/test_scripts.py",
+    "tests/tasks/test_references.py::test_the_reference_is_right_and_each_mutant_is_told_by_its_own_sentence[DP-PP-2]",
+    "tests/tasks/test_references.py::test_the_reference_is_right_and_each_mutant_is_told_by_its_own_sentence[TW-1]",
     "tests/test_demo.py",
     "tests/tools/test_run_tests.py::test_what_hangs",
     "tests/tools/test_slides.py::test_the_lessons",
