@@ -5,6 +5,7 @@ of them gives a reason.
 """
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 
@@ -30,9 +31,11 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     chosen = books(root, parser.parse_args(arguments).names)
     found = [(book.name[:2], each) for book in chosen for each in claims(book)]
     wide = [(lesson, each) for lesson, each in found if "because" in each]
-    for lesson, each in [*wide, *(pair for pair in found if pair not in wide)]:
-        print(lesson, each["claim"])
-    print(f"{len(found)} claims, {len(wide)} of them may be more than {WIDEST:.0%} off")
+    ordered = [*wide, *(pair for pair in found if pair not in wide)]
+    lines = [f"{lesson} {each['claim']}" for lesson, each in ordered]
+    lines += [f"{len(found)} claims, {len(wide)} of them may be more than {WIDEST:.0%} off"]
+    with contextlib.suppress(BrokenPipeError):  # into `head`, for one
+        print("\n".join(lines), flush=True)
     return 0
 
 

@@ -6,7 +6,8 @@ import { sharp } from "./paint.js";
 /** The same for two models whose legends are the same. */
 export function legendKey(model) {
   return model.parts.flatMap((part) =>
-    [part.chunks > 1, "pair" in part.facts, ...part.kinds.filter((_, n) => part.occurs[n]).map((look) => look.kind)]).join();
+    [part.chunks > 1, "pair" in part.facts,
+      ...part.kinds.filter((_, n) => part.occurs[n]).map((look) => look.kind)]).join();
 }
 
 /** A swatch and a word for each kind that occurs, in a fixed order. */
