@@ -2,7 +2,7 @@
 # PYTHON=python3.12 make lab chooses the interpreter; LAB_TORCH=cpu|cuda|URL chooses the torch.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test test-all demo notebooks claims figures site slides bench stress elsewhere student tasks handin progress clean
+.PHONY: help setup lab test test-all demo notebooks claims budget figures constraints site slides bench stress mutations elsewhere gpu student tasks handin progress clean
 
 # A person's choice of Python is followed even if .venv has another; else the first one that will do.
 ifdef PYTHON
@@ -25,12 +25,16 @@ help:
 	@echo "make demo       train the small model on one device, then on three ranks, and compare"
 	@echo "make notebooks  write the notebooks whose source has changed, and execute them if need be"
 	@echo "make claims     what the lessons claim, with the numbers of the last build"
+	@echo "make budget     how many lines each part of the project has, and may have"
+	@echo "make constraints write the versions that set-up installs: those that are in .venv now"
 	@echo "make figures    draw imgs/ again, from the schedules themselves"
 	@echo "make site       write the lab as static pages to build/site"
-	@echo "make slides     slides of three lessons, from the lessons themselves, in build/slides"
+	@echo "make slides     slides of all lessons, or of LESSON=06, from the lessons themselves, in build/slides"
 	@echo "make bench      measure: ours beside a rival, in turn (ONLY=launches: one file of bench/)"
 	@echo "make stress     repeat what must leave nothing behind, and try random cases by the thousand"
+	@echo "make mutations break the code in 300 places, one at a time: which do the tests miss? Hours"
 	@echo "make elsewhere  run the tests on another system: sudo make elsewhere PLACE=trixie"
+	@echo "make gpu        on a machine with GPUs: compare each script with the CPU, and measure"
 	@echo "make student    write the student edition to build/student (REFERENCE=no: no skipping)"
 	@echo "make handin     pack a lab's work: make handin LAB=DP NAME=ada (a lab, a lesson or a task)"
 	@echo "make progress   show the way through the lessons, and what is done of it"
@@ -59,8 +63,14 @@ notebooks: setup
 claims: setup
 	@$(VENV) tools/claims.py
 
+budget: setup
+	@$(VENV) tools/budget.py
+
 figures: setup
 	@$(VENV) tools/figures.py
+
+constraints: setup
+	@$(VENV) tools/constraints.py
 
 site:
 	@"$(PYTHON)" tools/install.py $(CHOSEN) --extras site
@@ -68,7 +78,7 @@ site:
 
 slides:
 	@"$(PYTHON)" tools/install.py $(CHOSEN) --extras site
-	@$(VENV) tools/slides.py
+	@$(VENV) tools/slides.py $(LESSON)
 
 bench: setup
 	@OMP_NUM_THREADS=1 $(VENV) -m bench $(ONLY)
@@ -77,8 +87,15 @@ stress:
 	@"$(PYTHON)" tools/install.py $(CHOSEN) --extras test
 	@LAB_REPEAT=100 $(VENV) -m pytest -q -m stress tests
 
+mutations:
+	@"$(PYTHON)" tools/install.py $(CHOSEN) --extras test
+	@OMP_NUM_THREADS=1 $(VENV) tools/mutate.py
+
 elsewhere:
 	@sh tools/elsewhere.sh $(PLACE)
+
+gpu: setup
+	@$(VENV) tools/gpu.py
 
 student: setup
 	@$(VENV) -m helpers.grade.student $(if $(filter no,$(REFERENCE)),--no-reference)

@@ -101,9 +101,9 @@ def main():
     if comm.Get_rank() == 0:
         grid = net.fc1.grid
         for name, group in (("model-parallel", grid.mp_comm), ("data-parallel", grid.dp_comm)):
-            sent, course = group.bytes_sent, group.total_bytes_transferred
+            sent, through = group.bytes_sent, group.total_bytes_transferred
             print(
-                f"{name} group: rank 0 sends {sent:,} bytes in rings (the course counts {course:,})"
+                f"{name} group: rank 0 sends {sent:,} bytes in rings ({through:,} through a root)"
             )
 
 

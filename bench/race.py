@@ -35,32 +35,21 @@ def seconds_of(work: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def both_at_once(
-    name: str, ours: str, rival: str, both: Callable[[], Sequence[float]], unit: str = "ms", **facts
+def in_the_same_ranks(
+    name: str, ours: str, rival: str, work: Callable, ranks: int, arguments: tuple, **facts
 ) -> Race:
-    """A race whose two ways run together, a step of each in turn: what slows one slows the other.
+    """A race on ranks, a step of each in turn: what slows one slows the other.
 
-    both: does both, and gives ours and the rival's time.
+    work: of a rank; gives the seconds of both, as `timed_in_turn` does.
     """
     last: list[float] = []
 
     def run_ours() -> float:
-        last[:] = both()
+        times = launch(work, ranks, arguments, quiet=True, checked=False)
+        last[:] = [1e3 * max(each) for each in zip(*times, strict=True)]
         return last[0]
 
-    return Race(name, ours, rival, run_ours, lambda: last[1], unit, **facts)
-
-
-def in_the_same_ranks(
-    name: str, ours: str, rival: str, work: Callable, ranks: int, arguments: tuple, **facts
-) -> Race:
-    """The same on ranks. work: of a rank; gives the seconds of both, as `timed_in_turn` does."""
-
-    def both() -> list[float]:
-        times = launch(work, ranks, arguments, quiet=True, checked=False)
-        return [1e3 * max(each) for each in zip(*times, strict=True)]
-
-    return both_at_once(name, ours, rival, both, **facts)
+    return Race(name, ours, rival, run_ours, lambda: last[1], "ms", **facts)
 
 
 def timed_in_turn(

@@ -1,4 +1,6 @@
-"""Twelve training runs whose loss curves look fine. Each hides a mistake, drawn anew for a class.
+"""Fourteen training runs whose loss curves look fine, and what most of them hide.
+
+Mistakes and places are drawn anew for each class.
 
 case = Case(5, seed=7)                  case 5 of class 7; its clock starts
 case.listing()                          the script that ran, with its lines
@@ -21,7 +23,6 @@ import argparse
 import difflib
 import json
 import linecache
-import math
 import sys
 import time
 import types
@@ -32,46 +33,49 @@ from random import Random
 
 import one_device
 import torch
-from one_device import LENGTH, MICRO_BATCH, PAD, RATE, STEPS, STORIES
+from one_device import LENGTH, MICRO_BATCH, RATE, STEPS, STORIES
 
 from helpers.draw import curves as curves_of
-from helpers.grade.task import ROOT, load_packed
+from helpers.grade.task import ANSWERS, ROOT, load_packed
 from helpers.oracle import Step, common_factor, differences, gather, judge
 from helpers.oracle.record import recording
 from helpers.oracle.step import GatherError
 from helpers.ranks import launch
 
 RANKS, LEVELS = 4, {1: "easy", 2: "middle", 3: "hard"}
+FIRST = {1: 1, 2: 5, 3: 10}  # the first case of each level
+CASES = 14
 EVERY = 8  # a training prints the loss of every eighth step
 
 
 def truth(name):
-    return load_packed(ROOT / "tasks", name)
+    return load_packed(ROOT / "tasks", name, ANSWERS)
 
 
 def mistakes():
-    """Return the twelve mistakes by their short names, which `accuse` takes."""
+    """Return the mistakes by their short names, which `accuse` takes."""
     return {name: mistake.name for name, mistake in sorted(truth("_mistakes").MISTAKES.items())}
 
 
-def spread():
-    """Return the lowest and the highest loss of the five healthy seeds at each printed step."""
-    return [[pick(each) for each in zip(*truth("_curves").HEALTHY.values(), strict=True)]
-            for pick in (min, max)]  # fmt: skip
+def outside(losses, healthy):
+    """Return whether a curve leaves the band of some healthy ones at some printed step."""
+    band = zip(losses, *healthy, strict=True)
+    return not all(min(others) <= loss <= max(others) for loss, *others in band)
 
 
 class Case:
-    """One of the twelve: a script, its runs, the tools that look at them, and a clock.
+    """One of the fourteen: a script, its runs, the tools that look at them, and a clock.
 
-    number: 1 to 4 are easy, 5 to 8 in the middle, 9 to 12 hard. seed: of the class.
+    number: 1 to 4 are easy, 5 to 9 in the middle, 10 to 14 hard. seed: of the class.
     secret: the teacher's, without which a case can't be drawn again.
     drawn: the file of a class that was drawn with a secret.
     """
 
     def __init__(self, number, seed=0, secret="", drawn=None):
-        if number not in range(13):
-            raise ValueError(f"there are cases 1 to 12, and 0 as an example, but no {number}")
-        self.number, self.seed, self.level = number, seed, max(1, (number + 3) // 4)
+        if number not in range(CASES + 1):
+            raise ValueError(f"there are cases 1 to {CASES}, and 0 as an example, but no {number}")
+        self.number, self.seed = number, seed
+        self.level = max(level for level, first in FIRST.items() if level == 1 or first <= number)
         self._tries, self._start, self._ranks = 0, time.monotonic(), None
         if drawn is None:
             self._draw(secret)
@@ -87,7 +91,7 @@ class Case:
         draw = Random(f"{seed} case {number}")
         names = [name for name, each in known.MISTAKES.items() if each.level == self.level]
         Random(f"{seed} {self.level}").shuffle(names)
-        self._name = names[(number - 1) % 4] if number else "left over"
+        self._name = names[number - FIRST[self.level]] if number else "left over"
         self._mistake = known.MISTAKES[self._name] if number else known.EXAMPLE
         which = draw.randrange(len(self._mistake.variants))
         self._planted = self._mistake.variants[which]
@@ -111,13 +115,16 @@ class Case:
             print(f"{number:3} {lines[number - 1]}")
 
     def picture(self):
-        """Return the printed losses of this training, between those of five healthy ones."""
+        """Return the printed losses of this training, among those of the healthy ones."""
         ends = range(EVERY, STEPS + 1, EVERY)
-        healthy = {f"healthy, seed {seed}": dict(zip(ends, losses, strict=True))
-                   for seed, losses in truth("_curves").HEALTHY.items()}  # fmt: skip
-        mine = {f"case {self.number}": dict(zip(ends, self._curve, strict=True))}
-        title = f"Case {self.number} stays between the healthy seeds at every printed step"
-        return curves_of(healthy | mine, title)
+        healthy = truth("_curves").HEALTHY.values()
+        steps = list(zip(*healthy, strict=True))
+        band = {f"{word} of {len(healthy)} healthy runs": list(map(pick, steps))
+                for word, pick in (("highest", max), ("lowest", min))}  # fmt: skip
+        runs = band | {f"case {self.number}": self._curve}
+        at = {name: dict(zip(ends, losses, strict=True)) for name, losses in runs.items()}
+        title = f"Case {self.number} in the band of {len(healthy)} healthy runs"
+        return curves_of(at, title, quiet=band)
 
     # --- runs ------------------------------------------------------------------------------------
 
@@ -225,18 +232,6 @@ class Case:
         found = judge(self.one.step(), steps if self.at == 0 else [without_after(s) for s in steps])
         print(found.headline, found.mistake or "", sep="\n" if found.mistake else "")
 
-    def bits_per_byte(self, stories=8):
-        """Return the bits that the trained model needs for a byte of stories it hasn't read."""
-        numbers = range(100_000, 100_000 + stories)
-        model = one_device.Model(self.training_seed)
-        model.load_state_dict(self._weights("final"))
-        with torch.no_grad():
-            nats = one_device.nll(model, self.training_seed, numbers).sum().item()
-        targets = one_device.batch_of(self.training_seed, numbers)[1]
-        ids = [row[row != PAD].tolist() for row in targets]
-        size = sum(len(one_device.tokenizer().decode(row).encode()) for row in ids)
-        return nats / math.log(2) / size
-
     # --- the end ---------------------------------------------------------------------------------
 
     def key(self):
@@ -250,7 +245,7 @@ class Case:
         ranks = "all" if len(ranks) == RANKS else ", ".join(map(str, ranks))
         return {"case": self.number, "mistake": self._name, "rank": ranks,
                 "tensor": "all" if tensors == "*" else tensors,
-                "line": f"{self._lines[0]}-{self._lines[-1]}",
+                "line": f"{self._lines[0]}-{self._lines[-1]}" if self._lines else "none",
                 "because": self._mistake.because}  # fmt: skip
 
     def accuse(self, rank, tensor, line, mistake, name="", board="scores.json"):
@@ -259,7 +254,7 @@ class Case:
         Args:
             rank: a rank that does it wrong, or "all".
             tensor: a name, or "all" where no tensor is spared.
-            line: of the script. mistake: one of `mistakes()`.
+            line: of the script. mistake: one of `mistakes()`. With "none", only that counts.
         """
         minutes = round((time.monotonic() - self._start) / 60, 1)
         facts = {"name": name, "class": self.seed, "case": self.number, "minutes": minutes}
@@ -288,6 +283,8 @@ class Case:
             "tensor": tensor == "all" if tensors == "*" else fnmatch(str(tensor), tensors),
             "line": line in self._lines,
         }
+        if not self._lines:  # there's nothing else to name
+            right = dict.fromkeys(right, right["mistake"])
         return right, max(0, self.level * sum(right.values()) - tries)
 
 
@@ -304,17 +301,23 @@ def read_class(path):
 
 def class_of(seed, secret):
     """Return the cases of a class without their key, as `read_class` reads them."""
-    drawn = [Case(number, seed, secret) for number in range(13)]
+    drawn = [Case(number, seed, secret) for number in range(CASES + 1)]
     cases = {case.number: (case.text, case.training_seed, case._curve) for case in drawn}
     return json.dumps({"class": seed, "cases": cases})
 
 
-def on_rank(text, seed, steps, at):
-    """On a rank: run the script, and return what the tools look at."""
+def loaded(text):
+    """Return a script as a module."""
     script = types.ModuleType("case")
     linecache.cache["case.py"] = (len(text), None, text.splitlines(True), "case.py")
     exec(compile(text, "case.py", "exec"), vars(script))
-    read, losses, models, told = [], [], [], script.Shared.losses
+    return script
+
+
+def on_rank(text, seed, steps, at):
+    """On a rank: run the script, and return what the tools look at."""
+    script = loaded(text)
+    read, losses, told = [], [], script.Shared.losses
     used = {}  # the weights that the forwards of this step and of the next one begin with
 
     def listened(rank, seed, numbers):
@@ -322,7 +325,6 @@ def on_rank(text, seed, steps, at):
         if kind:
             used[kind] = {n: p.detach().clone() for n, p in rank.model.named_parameters()}
         found = told(rank, seed, numbers)
-        models[:] = [rank.model]
         if len(read) // 2 == at:
             losses.append(found.detach())
         read.append(list(numbers))
@@ -332,8 +334,7 @@ def on_rank(text, seed, steps, at):
     with recording(at) as seen:
         log, trace = script.train(seed, steps)
     facts = used | {"gradients": seen.gradients, "backwards": seen.backwards}
-    final = {name: p.detach() for name, p in models[0].named_parameters()}
-    return facts | {"log": log, "trace": trace, "read": read, "losses": losses, "final": final}
+    return facts | {"log": log, "trace": trace, "read": read, "losses": losses}
 
 
 def step_alone(weights, seed, at):
@@ -433,12 +434,12 @@ def main():
         sys.exit("draw needs --secret FILE: without a secret, Case(5, seed=7) is enough")
     if options.what == "board":
         print("\n".join(scoreboard(options.files or ["scores.json"], secret)))
-    elif not (ROOT / "tasks" / "truth").is_dir():
+    elif not (ROOT / "tasks" / ANSWERS).is_dir():
         sys.exit(f"{options.what} needs the edition with solutions")
     elif options.what == "draw":
         print(class_of(options.seed, secret))
     else:
-        for number in range(1, 13):
+        for number in range(1, CASES + 1):
             key = Case(number, options.seed, secret).key()
             print("; ".join(f"{name} {value}" for name, value in key.items()))
 

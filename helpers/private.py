@@ -9,7 +9,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any
 
 # --- torch.distributed ---------------------------------------------------------------------------
@@ -131,6 +131,25 @@ def import_for_optimizers() -> None:
     import torch._dynamo  # noqa: F401
 
 
+def after_each_operation(note: Callable[[list], None]) -> Any:
+    """Return a context in which note(tensors) follows each operation of torch (DP/zero/memory.py).
+
+    tensors: what the operation took and what it made. Public hooks see modules and what's saved for
+    backward, but not what a step holds in between.
+    """
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+
+    class After(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            made = function(*args, **(kwargs or {}))
+            note([t for t in tree_leaves((args, kwargs, made)) if isinstance(t, torch.Tensor)])
+            return made
+
+    return After()
+
+
 # --- Python --------------------------------------------------------------------------------------
 
 
@@ -161,14 +180,6 @@ def joined_by(frame: FrameType | None) -> int | None:
             return frame.f_locals["self"].ident
         frame = frame.f_back
     return None
-
-
-def is_loading(module: ModuleType) -> bool:
-    """Return whether a module is being imported right now (helpers.skipped).
-
-    sys.modules holds it from the beginning of its import, and only its spec knows the end.
-    """
-    return getattr(getattr(module, "__spec__", None), "_initializing", False)
 
 
 # --- IPython -------------------------------------------------------------------------------------

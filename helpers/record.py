@@ -12,6 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from helpers.files import write_whole
+from helpers.syllabus import named
 
 NAME = "distributed-ml-lab"
 
@@ -34,15 +35,22 @@ def read_all(path: Path | None) -> dict[str, dict]:
     """Everything that is remembered, by kind: "tasks", "times", "predictions", …"""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        return {str(k): v for k, v in record.items() if isinstance(v, dict)}
+        kinds = {str(k): v for k, v in record.items() if isinstance(v, dict)}
+        return {
+            kind: {named(key): facts for key, facts in found.items()}
+            for kind, found in kinds.items()
+        }
     except Exception:
         return {}  # no record yet, or one that somebody has broken: start a new one
 
 
 def noted(kind: str) -> dict[str, dict]:
-    """What is remembered of one kind, here or by this process alone: {"L06-1": {"chosen": "B"}}.
+    """What is remembered of one kind, here or by this process alone.
 
-    While lessons are built nothing is.
+    While lessons are built, nothing is.
+
+    Returns:
+        Such as {"micro_batches-1": {"chosen": "B"}}.
     """
     if os.environ.get("LAB_STATIC") == "1":
         return {}

@@ -1,32 +1,27 @@
-"""The reference in place of a skipped task, in this process and in all that it starts.
+"""The reference in place of a skipped task: one decorator decides, in the student edition.
 
-`skip("DP-1")` writes the task's id into the environment variable LAB_SKIP, which ranks, scripts and
-launchers inherit. Wherever `helpers` is imported and the variable is set, `install` makes the
-reference take the place of the task's functions: in modules that are loaded later (an import hook),
-in modules that are loaded already, and in the script that is running. A program that doesn't import
-`helpers` gets the import hook from `at_start`.
+There each function that a student writes stands below `@task("DP-1")`. Whenever it's called, the
+decorator takes the student's function, or, where LAB_SKIP names the task, the reference. Ranks,
+scripts and launchers inherit that variable, so `skip("DP-1")` in a notebook holds for them too.
 
-The references travel in tasks/reference.zip of the student edition; without that file nothing can
-be skipped.
+The references travel in tasks/reference.zip; without that file nothing can be skipped.
 """
 
 import ast
 import functools
-import importlib.abc
-import importlib.machinery
+import inspect
 import json
 import os
-import subprocess
 import sys
 import textwrap
 import types
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 VARIABLE = "LAB_SKIP"
-AT_START = str(Path(__file__).with_name("at_start"))
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 PACKED = "tasks/reference.zip"
 INSIDE = "reference.json"
@@ -50,21 +45,112 @@ def skipped() -> list[str]:
 def skip_from_now(task: str) -> None:
     """Skip a task here, and in every Python that this process starts from now on."""
     os.environ[VARIABLE] = ",".join(dict.fromkeys([*skipped(), task]))
-    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([AT_START, *filter(None, paths)]))
-    install()
 
 
-def replacements(path: str | Path) -> dict[str, str]:
-    """Return {function: source} for the functions of a file whose tasks are skipped."""
+def task(name: str) -> Callable[[Callable], Callable]:
+    """Return the decorator of a function of the task with this name.
+
+    What it makes calls the reference if the task is skipped when it is called, and else the
+    function below it, or what `load_again` has found in its place since.
+    """
+
+    def marked(own: Callable) -> Callable:
+        def current() -> Callable:
+            if name not in skipped():
+                return chosen.own
+            if chosen.reference is None:
+                chosen.reference = _reference(name, own)
+            return chosen.reference
+
+        if inspect.iscoroutinefunction(own):
+
+            @functools.wraps(own)
+            async def chosen(*args: Any, **named: Any) -> Any:
+                return await current()(*args, **named)
+        else:
+
+            @functools.wraps(own)
+            def chosen(*args: Any, **named: Any) -> Any:
+                return current()(*args, **named)
+
+        chosen.own, chosen.reference = own, None
+        return chosen
+
+    return marked
+
+
+def _reference(name: str, own: types.FunctionType) -> Callable:
+    """Return the reference of a task in place of one of its functions, or the function itself."""
+    file = Path(own.__code__.co_filename).resolve()
     try:
-        name = Path(path).resolve().relative_to(ROOT).as_posix()
-    except (OSError, ValueError):
-        return {}
-    found: dict[str, str] = {}
-    for task in skipped():
-        found |= references().get(task, {}).get(name, {})
-    return found
+        found = references()[name][file.relative_to(ROOT).as_posix()][own.__qualname__]
+    except (KeyError, ValueError):
+        return own
+    scope: dict[str, Any] = {}
+    *classes, last = own.__qualname__.split(".")
+    if classes:
+        found = f"class {classes[-1]}:\n{textwrap.indent(found, ' ')}"
+    exec(compile(found, str(file), "exec", dont_inherit=True), own.__globals__, scope)
+    made = vars(scope[classes[-1]])[last] if classes else scope[last]
+    return at_home(getattr(made, "__func__", made), own.__globals__, own.__qualname__)
+
+
+def at_home(made: types.FunctionType, scope: dict, qualname: str) -> types.FunctionType:
+    """Return a function that finds its names in `scope`, and, as a method, the class it's in.
+
+    One below a decorator of its own stays as it is.
+    """
+    closure = made.__closure__
+    if hasattr(made, "__wrapped__"):
+        return made
+    if made.__code__.co_freevars == ("__class__",):  # what super() asks for
+        owner = types.SimpleNamespace(**scope)
+        for part in qualname.split(".")[:-1]:
+            owner = getattr(owner, part)
+        closure = (types.CellType(owner),)
+    new = types.FunctionType(made.__code__, scope, made.__name__, made.__defaults__, closure)
+    new.__kwdefaults__, new.__qualname__, new.__doc__ = made.__kwdefaults__, qualname, made.__doc__
+    return new
+
+
+def load_again(path: str | Path) -> None:
+    """Let what a file holds by now take the place of what this process loaded from it.
+
+    A notebook imports a script once. When a task of it has been solved since, the task's functions
+    do the new thing under every name, and the module has the file's other new functions.
+    """
+    path = Path(path).resolve()
+    for name, module in list(sys.modules.items()):
+        where = getattr(module, "__file__", None)
+        if name == "__main__" or not where or Path(where).resolve() != path:
+            continue
+        old = vars(module)
+        scope = {key: old[key] for key in ("__name__", "__file__", "__package__", "__spec__")}
+        text = path.read_text(encoding="utf-8")
+        exec(compile(text, where, "exec", dont_inherit=True), scope)
+        _take(module, {key: new for key, new in scope.items() if key[:2] != "__"}, old, "")
+
+
+def _take(owner: object, new: dict[str, Any], scope: dict, before: str) -> None:
+    """Give a module, or a class of it, the functions of its file as they are now."""
+    for key, value in new.items():
+        there, is_static = vars(owner).get(key), isinstance(value, staticmethod)
+        made = value.__func__ if is_static else value
+        if (
+            isinstance(value, type)
+            and isinstance(there, type)
+            and value.__module__ == there.__module__
+        ):
+            _take(there, dict(vars(value)), scope, f"{before}{key}.")
+        elif isinstance(made, types.FunctionType) and made.__module__ == scope["__name__"]:
+            own = at_home(getattr(made, "own", made), scope, before + key)
+            known = there.__func__ if isinstance(there, staticmethod) else there
+            if hasattr(known, "own"):  # below @task: every name for it is this one
+                known.own = own
+            else:
+                setattr(owner, key, staticmethod(own) if is_static else own)
+        elif key not in vars(owner):
+            setattr(owner, key, value)
 
 
 def with_references(text: str, functions: dict[str, str]) -> str:
@@ -76,6 +162,34 @@ def with_references(text: str, functions: dict[str, str]) -> str:
         body = textwrap.indent(functions[name], " " * node.col_offset)
         lines[first - 1 : node.end_lineno] = body.splitlines()
     return "\n".join(lines) + "\n"
+
+
+def marked_with_tasks(text: str, functions: dict[str, str]) -> str:
+    """Return the source with `@task("DP-1")` above each of its functions that a task asks for.
+
+    functions: {function: its task}.
+    """
+    tree, lines = ast.parse(text), text.splitlines()
+    nodes = [(node, functions[name]) for name, node in definitions(tree) if name in functions]
+    for node, name in sorted(nodes, key=lambda item: -item[0].lineno):
+        lines.insert(node.lineno - 1, f'{" " * node.col_offset}@task("{name}")')
+    place = _place_for_import(tree)
+    after_docstring = place == tree.body[0].end_lineno and isinstance(tree.body[0], ast.Expr)
+    lines[place:place] = [*[""] * after_docstring, "from helpers.skipped import task"]
+    return "\n".join(lines) + "\n"
+
+
+def _place_for_import(tree: ast.Module) -> int:
+    """Return how many lines stand before an import of helpers.skipped in its right place."""
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = [getattr(node, "module", None) or "" for node in imports]
+    for node, name in zip(imports, names, strict=True):
+        if name.startswith(("helpers.", "simplellm")) and name > "helpers.skipped":
+            return node.lineno - 1
+    if imports:
+        return imports[-1].end_lineno
+    has_docstring = tree.body and isinstance(tree.body[0], ast.Expr)
+    return tree.body[0].end_lineno if has_docstring else 0
 
 
 def definitions(
@@ -92,145 +206,3 @@ def definitions(
 def first_line(node: FUNCTIONS | ast.ClassDef) -> int:
     """Return the first line of a definition, decorators included, counted from 1."""
     return min([node.lineno, *(each.lineno for each in node.decorator_list)])
-
-
-def install() -> None:
-    """Let references take the place of skipped tasks here: loaded, to be loaded, and running."""
-    from helpers.private import is_loading  # here: `at_start` loads this file without `helpers`
-
-    watch_imports()
-    sys.modules["helpers"].code_in_place_of = code_in_place_of
-    for name, module in list(sys.modules.items()):
-        path = getattr(module, "__file__", None)
-        if not path or name == "__main__" or is_loading(module):
-            continue
-        if functions := replacements(path):
-            _replace_in(module, functions)
-    main = sys.modules.get("__main__")
-    script = getattr(main, "__file__", None)
-    if script and getattr(main, "__spec__", None) is None and replacements(script):
-        _run_again()
-
-
-def watch_imports() -> None:
-    """Load the modules that hold a skipped task with its reference from now on."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
-
-
-def load_again(path: str | Path) -> None:
-    """Let what a file holds by now take the place of what this process loaded from it.
-
-    A notebook imports a script once. When a task of it has been solved since, every name for its
-    functions, in other modules and in the notebook too, shall have the new ones.
-    """
-    path = Path(path).resolve()
-    for name, module in list(sys.modules.items()):
-        where = getattr(module, "__file__", None)
-        if name == "__main__" or not where or Path(where).resolve() != path:
-            continue
-        text = with_references(path.read_text(encoding="utf-8"), replacements(path))
-        old = vars(module)
-        scope = {key: old[key] for key in ("__name__", "__file__", "__package__", "__spec__")}
-        exec(compile(text, where, "exec", dont_inherit=True), scope)
-        for key, new in scope.items():
-            if isinstance(new, types.FunctionType) and new.__module__ == name and key not in old:
-                new = types.FunctionType(new.__code__, old, key, new.__defaults__, new.__closure__)
-            if key not in old:
-                old[key] = new
-            elif getattr(new, "__module__", None) == name:
-                _become(module, key, new)
-
-
-def _replace_in(module: types.ModuleType, functions: dict[str, str]) -> None:
-    """Put references into functions that are loaded, so that every name for them has the new."""
-    text = with_references(Path(module.__file__).read_text(encoding="utf-8"), functions)
-    wanted = {name.split(".")[0] for name in functions}
-    body = [node for node in ast.parse(text).body if getattr(node, "name", None) in wanted]
-    scope = dict(vars(module))
-    exec(compile(ast.Module(body, []), module.__file__, "exec", dont_inherit=True), scope)
-    for name in functions:
-        *classes, last = name.split(".")
-        owner, fresh = module, types.SimpleNamespace(**scope)
-        for part in classes:
-            owner, fresh = getattr(owner, part), getattr(fresh, part)
-        _become(owner, last, vars(fresh)[last])
-
-
-def _become(owner: object, name: str, new: object) -> None:
-    """Make what `owner` calls `name` do what `new` does."""
-    old = vars(owner).get(name)
-    if isinstance(old, type) and isinstance(new, type):
-        for part, value in vars(new).items():
-            if isinstance(value, types.FunctionType | staticmethod | classmethod):
-                _become(old, part, value)
-        return
-    was, now = getattr(old, "__func__", old), getattr(new, "__func__", new)  # of a static method
-    function = isinstance(was, types.FunctionType) and isinstance(now, types.FunctionType)
-    if function and len(was.__code__.co_freevars) == len(now.__code__.co_freevars):
-        was.__code__, was.__defaults__ = now.__code__, now.__defaults__
-        was.__kwdefaults__ = now.__kwdefaults__
-        return
-    if isinstance(new, types.FunctionType) and new.__code__.co_freevars == ("__class__",):
-        closure = (types.CellType(owner),)  # what super() asks for
-        new = types.FunctionType(new.__code__, new.__globals__, name, new.__defaults__, closure)
-    setattr(owner, name, new)
-
-
-def _run_again() -> None:
-    """Run the script of this process from its beginning, with references; doesn't return."""
-    count = len(sys.argv)
-    python = sys.orig_argv[: len(sys.orig_argv) - count] or [sys.executable]
-    command = [*python, "-c", "from helpers.skipped import main; main()", *sys.argv]
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        part for part in (str(ROOT), os.environ.get("PYTHONPATH")) if part
-    )
-    if os.name == "posix":
-        os.execv(sys.executable, command)
-    sys.exit(subprocess.run(command).returncode)
-
-
-class _Finder(importlib.abc.MetaPathFinder):
-    """Finds the modules that hold a skipped task, and has them loaded with the reference."""
-
-    def find_spec(self, name, path=None, target=None):
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if spec is None or not spec.origin or not replacements(spec.origin):
-            return None
-        spec.loader = _Loader(name, spec.origin)
-        return spec
-
-
-class _Loader(importlib.machinery.SourceFileLoader):
-    """Loads a file with references in it; nothing is cached."""
-
-    def get_code(self, name):
-        return code_of(self.path)
-
-
-def code_of(path: str | Path) -> types.CodeType:
-    """Return a Python file's code, with the references of skipped tasks in it."""
-    text = Path(path).read_text(encoding="utf-8")
-    functions = replacements(path)
-    try:
-        text = with_references(text, functions) if functions else text
-    except SyntaxError:
-        pass  # compiling it says where
-    return compile(text, str(path), "exec", dont_inherit=True)
-
-
-def code_in_place_of(script: str | Path) -> types.CodeType | None:
-    """Return a script's code with the references in it; None if no task of it is skipped."""
-    return code_of(script) if replacements(script) else None
-
-
-def main() -> None:
-    """Run the script that the command line names, as `python SCRIPT ARGUMENT …` would."""
-    del sys.argv[0]
-    script = os.path.abspath(sys.argv[0])
-    sys.path[0] = os.path.dirname(script)
-    scope = vars(sys.modules["__main__"])
-    for name in [name for name in scope if not name.startswith("__")]:
-        del scope[name]
-    scope["__file__"] = script
-    exec(code_of(script), scope)

@@ -8,13 +8,14 @@ attention (Ainslie et al. 2023, arXiv 2305.13245). Names are those of Hugging Fa
 """
 
 import math
+from inspect import Signature
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from simplellm.checks import check_length
-from simplellm.config import Config
+from simplellm.config import Config, arguments, configured
 from simplellm.devices import pick
 
 
@@ -190,16 +191,27 @@ class Block(nn.Module):
 class Layers(nn.Module):
     """What the whole model and every stage share: `n_layers` blocks, and how they are built.
 
-    Weights are drawn on the CPU and then moved, so a seed means the same model on every device.
+    It's built of a `Config`, or of its sizes by name and place, as `takes` lists them. Weights are
+    drawn on the CPU and then moved, so a seed means the same model on every device.
     """
 
+    takes: Signature
     first_layer = 0  # the place of layers.0 in the whole model; `slice_stage` sets it
+    de_embed = False  # of a first stage: whether it has a head too
 
-    def __init__(self, config: Config, device: str | torch.device):
+    def __init_subclass__(cls):
+        cls.__signature__ = cls.takes
+
+    def __init__(self, *sizes, **named):
         super().__init__()
-        self.config = config
+        if sizes and isinstance(sizes[0], Config):
+            self.config, device = sizes[0], named["device"]
+        else:
+            given = arguments(self.takes, sizes, named)
+            self.config, device = configured(given), given["device"]
+            self.de_embed = given.get("de_embed", False)
         with torch.device("meta"):  # shapes only: no memory yet, and no random numbers
-            self.build(config)
+            self.build(self.config)
         draw(self, pick(device))
 
     def build(self, config: Config) -> None:

@@ -60,14 +60,5 @@ def check_tokens(ids: torch.Tensor, vocab_size: int, ignore: int | None = None) 
         )
 
 
-def check_linear(linear_implementation: str) -> None:
-    """Raise ValueError unless `linear_implementation`, which older scripts may name, is torch's."""
-    if linear_implementation != "torch":
-        raise ValueError(
-            f"linear_implementation {linear_implementation!r} is not supported: the linear layers "
-            "here are torch's, so leave the argument away."
-        )
-
-
 def _checking_is_on(ids: torch.Tensor) -> bool:
     return not ids.is_meta and os.environ.get("SIMPLELLM_CHECK") == "1"

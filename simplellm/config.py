@@ -1,6 +1,7 @@
 """The sizes of a LLaMA as data: checked, with every default filled in."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from inspect import Parameter, Signature
 from numbers import Integral
 
 ROPE_KEYS = {
@@ -110,3 +111,50 @@ class Config:
                 f"padding_idx = {self.padding_idx} is outside the vocabulary of {self.vocab_size} "
                 f"tokens (0 to {self.vocab_size - 1})."
             )
+
+
+# What constructors take and `Config` has under another name, or doesn't have.
+OTHERS = {
+    "device": "auto",
+    "theta": 10000.0,
+    "rope_parameters": None,
+    "linear_implementation": "torch",
+    "share_weights": False,
+    "de_embed": True,
+    "mdl_type": Parameter.empty,
+}
+DEFAULTS = {each.name: each.default for each in fields(Config)} | OTHERS
+
+
+def signature(order: str, *needed: str, **defaults: object) -> Signature:
+    """Return the signature of a constructor that takes sizes: their names, in this order.
+
+    needed: those without a default. defaults: those that aren't `Config`'s.
+    """
+    found = DEFAULTS | dict.fromkeys(needed, Parameter.empty) | defaults
+    either = Parameter.POSITIONAL_OR_KEYWORD
+    return Signature([Parameter(name, either, default=found[name]) for name in order.split()])
+
+
+def arguments(takes: Signature, sizes: tuple, named: dict) -> dict:
+    """Return every argument of a call, by its name. Raises TypeError as Python does."""
+    given = takes.bind(*sizes, **named)
+    given.apply_defaults()
+    return given.arguments
+
+
+def configured(given: dict) -> Config:
+    """Return the sizes among the arguments of a constructor, checked.
+
+    Raises:
+        ValueError: sizes that don't fit together, or another linear layer than torch's.
+    """
+    linear = given.get("linear_implementation", "torch")  # older scripts may name it
+    if linear != "torch":
+        raise ValueError(
+            f"linear_implementation {linear!r} is not supported: the linear layers here are "
+            "torch's, so leave the argument away."
+        )
+    sizes = {name: value for name, value in given.items() if name not in OTHERS}
+    rope = rope_settings(given["rope_parameters"], given["theta"])
+    return Config(**sizes, shared=given.get("share_weights", False), rope=rope)

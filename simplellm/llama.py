@@ -13,7 +13,7 @@ from torch import nn
 from simplellm import generation
 from simplellm.blocks import Layers, RMSNorm, draw, embedding
 from simplellm.checks import check_ids
-from simplellm.config import Config, rope_settings
+from simplellm.config import Config, arguments, signature
 from simplellm.devices import pick
 from simplellm.slicing import slice_stage, slice_stages, whole_name
 from simplellm.stages import LLamaFirstStage, LLamaLastStage, LLamaStage
@@ -28,6 +28,11 @@ __all__ = [
     "slice_stages",
     "whole_name",
 ]
+
+SIZES = (
+    "vocab_size dmodel num_heads hidden_dim norm_eps dropout_prob head_dim ctx_size num_kv_heads "
+    "padding_idx device n_layers"
+)
 
 
 class CausalLLama(Layers):
@@ -48,38 +53,7 @@ class CausalLLama(Layers):
             sequence longer than ctx_size.
     """
 
-    def __init__(
-        self,
-        vocab_size: int,
-        dmodel: int = 4096,
-        num_heads: int = 32,
-        hidden_dim: int | None = None,
-        norm_eps: float = 1e-6,
-        dropout_prob: float = 0,
-        head_dim: int | None = None,
-        ctx_size: int = 2048,
-        num_kv_heads: int | None = None,
-        padding_idx: int | None = None,
-        device: str | torch.device = "auto",
-        n_layers: int = 32,
-        theta: float = 10000.0,
-        rope_parameters: dict | None = None,
-    ):
-        config = Config(
-            vocab_size=vocab_size,
-            dmodel=dmodel,
-            num_heads=num_heads,
-            hidden_dim=hidden_dim,
-            norm_eps=norm_eps,
-            dropout_prob=dropout_prob,
-            head_dim=head_dim,
-            ctx_size=ctx_size,
-            num_kv_heads=num_kv_heads,
-            padding_idx=padding_idx,
-            n_layers=n_layers,
-            rope=rope_settings(rope_parameters, theta),
-        )
-        super().__init__(config, device)
+    takes = signature(f"{SIZES} theta rope_parameters", "vocab_size")
 
     def build(self, config: Config) -> None:
         self.embed_tokens = embedding(config)
@@ -108,53 +82,27 @@ class LLama(nn.Module):
     torch.Size([3, 128, 1024])
     """
 
-    def __init__(
-        self,
-        mdl_type: type[nn.Module],
-        vocab_size: int,
-        dmodel: int = 4096,
-        num_heads: int = 32,
-        hidden_dim: int | None = None,
-        norm_eps: float = 1e-6,
-        dropout_prob: float = 0,
-        head_dim: int | None = None,
-        ctx_size: int = 2048,
-        num_kv_heads: int | None = None,
-        padding_idx: int | None = None,
-        device: str | torch.device = "auto",
-        n_layers: int = 32,
-        shared: bool = False,
-        rope_parameters: dict | None = None,
-    ):
+    takes = signature(f"mdl_type {SIZES} shared rope_parameters", "vocab_size")
+    __signature__ = takes
+
+    def __init__(self, mdl_type: type[nn.Module], *sizes, **named):
         super().__init__()
         if not isinstance(mdl_type, type):
             raise TypeError(
                 f"the first argument of LLama is the class of its body, not {mdl_type!r}: write "
                 "LLama(CausalLLama, vocab_size, ...)."
             )
-        self.model = mdl_type(
-            vocab_size=vocab_size,
-            dmodel=dmodel,
-            num_heads=num_heads,
-            hidden_dim=hidden_dim,
-            norm_eps=norm_eps,
-            dropout_prob=dropout_prob,
-            head_dim=head_dim,
-            ctx_size=ctx_size,
-            num_kv_heads=num_kv_heads,
-            padding_idx=padding_idx,
-            device=device,
-            n_layers=n_layers,
-            rope_parameters=rope_parameters,
-        )
-        self.config = replace(self.model.config, shared=shared)
-        self.max_seq = ctx_size
+        given = arguments(self.takes, (mdl_type, *sizes), named)
+        shared = given.pop("shared")
+        self.model = given.pop("mdl_type")(**given)
+        config = self.config = replace(self.model.config, shared=shared)
+        self.max_seq = config.ctx_size
         with torch.device("meta"):
-            self.lm_head = nn.Linear(dmodel, vocab_size, bias=False)
+            self.lm_head = nn.Linear(config.dmodel, config.vocab_size, bias=False)
         if shared:
             self.tie()
         else:
-            draw(self.lm_head, pick(device))
+            draw(self.lm_head, pick(given["device"]))
 
     @property
     def device(self) -> torch.device:

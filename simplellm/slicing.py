@@ -1,12 +1,12 @@
 """One whole model, cut into pipeline stages that compute exactly what it computes."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import nn
 
-from simplellm.config import Config
 from simplellm.devices import pick
 from simplellm.stages import LLamaFirstStage, LLamaLastStage, LLamaStage
 
@@ -76,9 +76,9 @@ def slice_stage(
         )
     if len(counts) == 1:
         return copy.deepcopy(model).to(pick(device or model.device))
-    part = _empty_stage(model.config, counts[stage], stage == 0, stage == len(counts) - 1)
+    kind = {0: LLamaFirstStage, len(counts) - 1: LLamaLastStage}.get(stage, LLamaStage)
+    part = kind(replace(model.config, n_layers=counts[stage]), device="meta")
     part.first_layer = sum(counts[:stage])
-    part.config.shared = model.config.shared
     whole = model.state_dict()
     weights = {
         name: whole[whole_name(name, part.first_layer)].clone() for name in part.state_dict()
@@ -99,22 +99,10 @@ def whole_name(name: str, first_layer: int = 0) -> str:
     return ends.get(name, name)
 
 
-def _empty_stage(config: Config, n_layers: int, first: bool, last: bool) -> nn.Module:
-    """Return a stage with the model's sizes and, on the meta device, no weights."""
-    sizes = dict(
-        dmodel=config.dmodel,
-        num_heads=config.num_heads,
-        n_layers=n_layers,
-        hidden_dim=config.hidden_dim,
-        norm_eps=config.norm_eps,
-        dropout_prob=config.dropout_prob,
-        ctx_size=config.ctx_size,
-        num_kv_heads=config.num_kv_heads,
-        head_dim=config.head_dim,
-        padding_idx=config.padding_idx,
-        rope_parameters=config.rope,
-        device="meta",
-    )
-    if first:
-        return LLamaFirstStage(config.vocab_size, de_embed=False, **sizes)
-    return LLamaLastStage(config.vocab_size, **sizes) if last else LLamaStage(**sizes)
+def whole_weights(stages: nn.Module | Iterable[nn.Module]) -> dict[str, torch.Tensor]:
+    """Return the weights of one stage or of several by their names in the whole model."""
+    found: dict[str, torch.Tensor] = {}
+    for stage in [stages] if isinstance(stages, nn.Module) else stages:
+        first = getattr(stage, "first_layer", 0)
+        found |= {whole_name(name, first): w for name, w in stage.state_dict().items()}
+    return found

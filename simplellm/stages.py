@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from simplellm.blocks import Layers, RMSNorm, draw, embedding
-from simplellm.checks import check_ids, check_linear
-from simplellm.config import Config, rope_settings
+from simplellm.checks import check_ids
+from simplellm.config import Config, signature
 from simplellm.devices import say_once
 
 
@@ -29,46 +29,18 @@ class LLamaFirstStage(Layers):
     Other arguments: see `CausalLLama`.
     """
 
-    def __init__(
-        self,
-        vocab_size: int,
-        dmodel: int,
-        num_heads: int,
-        n_layers: int = 4,
-        hidden_dim: int | None = None,
-        norm_eps: float = 1e-6,
-        dropout_prob: float = 0,
-        ctx_size: int = 2048,
-        num_kv_heads: int | None = None,
-        head_dim: int | None = None,
-        padding_idx: int | None = None,
-        device: str | torch.device = "auto",
-        linear_implementation: str = "torch",
-        share_weights: bool = False,
-        theta: float = 10000.0,
-        de_embed: bool = True,
-        rope_parameters: dict | None = None,
-    ):
-        check_linear(linear_implementation)
-        config = Config(
-            vocab_size=vocab_size,
-            dmodel=dmodel,
-            num_heads=num_heads,
-            n_layers=n_layers,
-            hidden_dim=hidden_dim,
-            norm_eps=norm_eps,
-            dropout_prob=dropout_prob,
-            ctx_size=ctx_size,
-            num_kv_heads=num_kv_heads,
-            head_dim=head_dim,
-            padding_idx=padding_idx,
-            shared=share_weights,
-            rope=rope_settings(rope_parameters, theta),
-        )
-        super().__init__(config, device)
-        self.de_embed = de_embed
+    takes = signature(
+        "vocab_size dmodel num_heads n_layers hidden_dim norm_eps dropout_prob ctx_size "
+        "num_kv_heads head_dim padding_idx device linear_implementation share_weights theta "
+        "de_embed rope_parameters",
+        *("vocab_size", "dmodel", "num_heads"),
+        n_layers=4,
+    )
+
+    def __init__(self, *sizes, **named):
+        super().__init__(*sizes, **named)
         self.norm = self.lm_head = None
-        if de_embed and (n_layers == 0 or share_weights):
+        if self.de_embed and (self.config.n_layers == 0 or self.config.shared):
             self.make_head()
 
     def build(self, config: Config) -> None:
@@ -118,37 +90,11 @@ class LLamaStage(Layers):
     Arguments: see `CausalLLama`. There is no embedding here, so padding_idx does nothing.
     """
 
-    def __init__(
-        self,
-        dmodel: int = 4096,
-        num_heads: int = 32,
-        hidden_dim: int | None = None,
-        norm_eps: float = 1e-6,
-        dropout_prob: float = 0,
-        ctx_size: int = 2048,
-        n_layers: int = 4,
-        head_dim: int | None = None,
-        num_kv_heads: int | None = None,
-        padding_idx: int | None = None,
-        device: str | torch.device = "auto",
-        linear_implementation: str = "torch",
-        theta: float = 10000.0,
-        rope_parameters: dict | None = None,
-    ):
-        check_linear(linear_implementation)
-        config = Config(
-            dmodel=dmodel,
-            num_heads=num_heads,
-            hidden_dim=hidden_dim,
-            norm_eps=norm_eps,
-            dropout_prob=dropout_prob,
-            ctx_size=ctx_size,
-            n_layers=n_layers,
-            head_dim=head_dim,
-            num_kv_heads=num_kv_heads,
-            rope=rope_settings(rope_parameters, theta),
-        )
-        super().__init__(config, device)
+    takes = signature(
+        "dmodel num_heads hidden_dim norm_eps dropout_prob ctx_size n_layers head_dim "
+        "num_kv_heads padding_idx device linear_implementation theta rope_parameters",
+        n_layers=4,
+    )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.run_layers(x)
@@ -161,39 +107,12 @@ class LLamaLastStage(Layers):
     Arguments: see `CausalLLama`. There is no embedding here, so padding_idx does nothing.
     """
 
-    def __init__(
-        self,
-        vocab_size: int,
-        dmodel: int = 4096,
-        num_heads: int = 32,
-        hidden_dim: int | None = None,
-        norm_eps: float = 1e-6,
-        dropout_prob: float = 0,
-        head_dim: int | None = None,
-        ctx_size: int = 2048,
-        n_layers: int = 4,
-        num_kv_heads: int | None = None,
-        padding_idx: int | None = None,
-        device: str | torch.device = "auto",
-        linear_implementation: str = "torch",
-        theta: float = 10000.0,
-        rope_parameters: dict | None = None,
-    ):
-        check_linear(linear_implementation)
-        config = Config(
-            vocab_size=vocab_size,
-            dmodel=dmodel,
-            num_heads=num_heads,
-            hidden_dim=hidden_dim,
-            norm_eps=norm_eps,
-            dropout_prob=dropout_prob,
-            head_dim=head_dim,
-            ctx_size=ctx_size,
-            n_layers=n_layers,
-            num_kv_heads=num_kv_heads,
-            rope=rope_settings(rope_parameters, theta),
-        )
-        super().__init__(config, device)
+    takes = signature(
+        "vocab_size dmodel num_heads hidden_dim norm_eps dropout_prob head_dim ctx_size n_layers "
+        "num_kv_heads padding_idx device linear_implementation theta rope_parameters",
+        "vocab_size",
+        n_layers=4,
+    )
 
     def build(self, config: Config) -> None:
         super().build(config)

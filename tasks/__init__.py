@@ -1,8 +1,8 @@
-"""What the work's process sees of each task: facts, hints, and how its work is run on a case.
+"""Each task: facts, hints, how its work is observed, and its cases and mutants.
 
-What is right stands in `tasks.truth`, which is a folder here and an archive in the student edition.
+The student edition has the last two, and the answers to what lessons ask, in an archive.
 """
 
 from pathlib import Path
 
-__path__.append(str(Path(__file__).with_name("truth.zip")))  # Python imports from archives too
+__path__.append(str(Path(__file__).with_name("whole.zip")))  # Python imports from archives too

@@ -28,3 +28,14 @@ def split_by_hand(modules):
 
     parts = torch.nn.ModuleList(torch.nn.Sequential(layer.module) for layer in modules)
     return parts, [layer.device for layer in modules]
+
+
+def plain_model(seed):
+    """Return a small GPT-2 on one device, whose norms and biases are drawn too."""
+    import torch
+    from project.models import make_config, make_model
+
+    model, draw = make_model(make_config("tiny", 50, 16)), torch.Generator().manual_seed(seed)
+    for p in model.parameters():
+        p.data += 0.05 * torch.randn(p.shape, generator=draw)
+    return model

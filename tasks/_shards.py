@@ -1,13 +1,27 @@
 """In place of `Shards`: one rank that owns everything, and writes down what it is asked to do."""
 
+import torch
+
+
+def drawn(seed):
+    """Draw layers that share no weight, the samples of two steps, and the learning rate."""
+    draw = torch.Generator().manual_seed(seed)
+    units, width = (int(torch.randint(3, 6, (), generator=draw)) for _ in range(2))
+
+    def some(*shape):
+        return torch.randn(shape, generator=draw, dtype=torch.float64)
+
+    layers = [(some(width, width), some(width)) for _ in range(units)]
+    return {"layers": layers, "samples": [some(4, width), some(4, width)], "lr": 0.5, "tied": False}
+
 
 def stand_in(log):
-    """Return a class like `Shards`. log: a list that gets ("gather", number of the unit) and so on.
+    """Return a class like `Shards`. log: a list that gets ("gather", number of the unit, whether
+    it was whole already) and so on.
 
     There is nothing to send. Weights that were freed are NaN, so that whoever computes with them
     sees it.
     """
-    import torch
 
     class Shards:
         made = 0
@@ -21,7 +35,7 @@ def stand_in(log):
             return torch.cat([tensor.flatten() for tensor in tensors])
 
         def average(self):
-            log.append(("average", self.number))
+            log.append(("average", self.number, None))
             known = [p.grad is not None for p in self.parameters]
             if all(known):
                 self.mine.grad = self.flat([p.grad for p in self.parameters])
@@ -29,7 +43,7 @@ def stand_in(log):
                 p.grad = None
 
         def gather(self):
-            log.append(("gather", self.number))
+            log.append(("gather", self.number, self.is_whole))
             self.is_whole = True
             parts = self.mine.data.split([p.numel() for p in self.parameters])
             for p, part in zip(self.parameters, parts, strict=True):
@@ -37,7 +51,7 @@ def stand_in(log):
 
         def free(self):
             if self.is_whole:
-                log.append(("free", self.number))
+                log.append(("free", self.number, None))
             self.is_whole = False
             for p in self.parameters:
                 p.data = torch.full_like(p.data, float("nan"))
@@ -51,7 +65,6 @@ def layers_of(case, log, whole=lambda number: True):
     whole: whether a unit's weights are there, by its number.
     case: weights and biases, and "tied": whether the last layer shares those of the first.
     """
-    import torch
 
     class Mark(torch.autograd.Function):
         @staticmethod

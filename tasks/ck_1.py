@@ -1,16 +1,28 @@
 """CK-1: a sharded checkpoint that is whole or not there."""
 
 import contextlib
+import os
+import random
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from unittest import mock
+
+import torch
+import torch.distributed as dist
 
 from helpers.grade import Task
+from helpers.grade.verify import same
+from helpers.hang.monitor import the_monitor
 
 TASK = Task(
     id="CK-1",
     title="save a checkpoint of several ranks, whole or not at all",
     file="DP_PP/survival/by_hand.py",
     function="save_part",
-    notebook="18",
-    points=20,
+    lesson="training_never_stops",
+    kind="evidence",
     minutes=35,
     ranks=3,
     hints=(
@@ -59,8 +71,6 @@ class Holds:
 
     def let_others_run(self, here, *places):
         """Stand `here` until each other rank meets once more, has left, or stands at a place."""
-        import time
-
         self.tell(here)
         enough = (f"met {self.met + 1}", "left", *places)
         end = time.monotonic() + LONGEST_S
@@ -83,15 +93,6 @@ def watched_save(module, state, folder, step, held, slow):
 
     held: where each rank is held; slow: the rank that writes last.
     """
-    import os
-    import shutil
-    from pathlib import Path
-    from unittest import mock
-
-    import torch
-
-    from helpers.hang.monitor import the_monitor
-
     whole = folder / f"step-{step}"
     seen = {"early": "", "draft": None, "part": None, "synced": []}
     real_save, real_sync, real_mkdir = torch.save, os.fsync, os.mkdir
@@ -154,10 +155,6 @@ def reached_disk(save):
     """On every rank: whether its part was synced, by any rank; and which folder's names nobody
     synced, "draft" or "folder", else "".
     """
-    import os
-
-    import torch.distributed as dist
-
     everyone = [None] * dist.get_world_size()
     dist.all_gather_object(everyone, save["synced"])
     found = [one for each in everyone for one in each]
@@ -170,20 +167,13 @@ def reached_disk(save):
     return part, ""
 
 
-def run(module, case):
+def observe(module, case):
     """On every rank: what is there while others write, at the return, and after a run was killed;
     whether each save synced its files and the names of both folders, and what was read at last.
 
     When a name appears, and what was synced, can only be seen here.
     case: the step, each rank's state, and of two saves the rank that writes last.
     """
-    import shutil
-    import tempfile
-    from pathlib import Path
-
-    import torch
-    import torch.distributed as dist
-
     rank, step = dist.get_rank(), case["step"]
     given = [tempfile.mkdtemp() if rank == 0 else None]
     dist.broadcast_object_list(given, src=0)
@@ -209,10 +199,90 @@ def run(module, case):
         "parts": sorted(path.name for path in whole.glob("*")),
         "loaded": None,
     }
-    facts["synced"], facts["names"] = map(list, zip(*map(reached_disk, saves), strict=True))
+    synced, names = map(list, zip(*map(reached_disk, saves), strict=True))
+    facts |= {"its part is synced": synced, "whose names nobody synced": names}
     with contextlib.suppress(Exception):
         facts["loaded"] = torch.load(whole / f"rank{rank}.pt")
     dist.barrier()
     if rank == 0:
         shutil.rmtree(root, ignore_errors=True)
     return facts
+
+
+PARTS = [f"rank{rank}.pt" for rank in range(RANKS)]
+
+
+def cases(seed):
+    """In the second save another rank is slow: at least once, it is not the one that renames."""
+    draw = random.Random(seed)
+    step, slow = draw.randint(10, 99_999), draw.randrange(RANKS)
+    states = [
+        {"weights": torch.full((5,), float(step + rank)), "rank": rank} for rank in range(RANKS)
+    ]
+    return [{"step": step, "states": states, "slow": [slow, (slow + 1) % RANKS]}]
+
+
+MUTANTS = {
+    "what a killed run has left under the other name is now part of the checkpoint: remove it "
+    "before you begin": {
+        "shutil.rmtree(draft, ignore_errors=True)": "pass",
+        "draft.mkdir(parents=True)": "draft.mkdir(parents=True, exist_ok=True)",
+    },
+    "each part holds the state of the rank before: it does not hold the state that rank of its "
+    "number has saved": {"rank{rank}.pt": "rank{(rank + 1) % dist.get_world_size()}.pt"},
+    "the files are on the disk and their names may not be: call names_to_disk for the draft's "
+    "folder before you rename it": {"names_to_disk(draft)": "pass"},
+    "when the power fails after the return, the folder's name may be gone: call "
+    "names_to_disk(folder) after the folder got its name": {"names_to_disk(folder)": "pass"},
+}
+
+
+def explain(case, seen):
+    """The causes before their effects, each on all ranks."""
+    early = [(rank, told) for rank, one in enumerate(seen) for told in one["the name is there"]]
+    for rank, told in early:
+        if told == "before":
+            return (
+                f"the folder has its final name before rank {rank} has written anything: write the "
+                "parts into a folder with another name, and rename it when all are complete"
+            )
+    for rank, told in early:
+        if told:
+            return (
+                f"the folder has its final name while rank {rank} still writes: let all ranks "
+                "meet (dist.barrier) when their parts are complete, and rename after that"
+            )
+    for rank, one in enumerate(seen):
+        if not one["there at the return"]:
+            return (
+                f"rank {rank} returns and step-{case['step']} is not there yet: the ranks must "
+                "meet once more after the folder got its name"
+            )
+        if one["parts"] != PARTS:
+            return (
+                f"the folder holds {one['parts']} and should hold {PARTS}: one part for each "
+                "rank, with its number"
+            )
+        if not same(case["states"][rank], one["loaded"]):
+            return f"rank{rank}.pt does not hold the state that rank {rank} has saved"
+        if not all(one["its part is synced"]):
+            return (
+                f"rank {rank} does not call os.fsync in every save: when the power fails, a name "
+                "can be on the disk and the bytes below it not"
+            )
+    return None
+
+
+def stopped(sentence):
+    """An error of the disk says what was forgotten."""
+    if "FileExistsError" in sentence or "Directory not empty" in sentence:
+        return (
+            "what a killed run has left under the other name is in the way: remove it before you "
+            f"make the folder ({sentence})"
+        )
+    if "FileNotFoundError" in sentence:
+        return (
+            "a rank wants a folder that is not there: the others must wait until one rank has made "
+            f"it (dist.barrier), and only one may rename it ({sentence})"
+        )
+    return None

@@ -1,6 +1,7 @@
 """CO-1: count the parameters, operations and bytes of a LLaMA by hand."""
 
 import json
+import random
 import tempfile
 from pathlib import Path
 
@@ -11,8 +12,8 @@ TASK = Task(
     title="count what a LLaMA costs",
     file="TP/model_training_cost_analysis.py",
     function="model_training_cost_analysis",
-    notebook="15",
-    points=15,
+    lesson="what_training_costs",
+    kind="practice",
     minutes=40,
     hints=(
         "Write down the matrices of one layer with their shapes: four for attention, three for the "
@@ -30,8 +31,8 @@ TASK = Task(
 NAMES = ("parameters", "TFLOPs", "GB")
 
 
-def run(module, case):
-    """One of the three numbers for a config.
+def observe(module, case):
+    """Ask for the three numbers of a config; return one of them.
 
     case: {"config": the fields of a config.json, "number": one of NAMES}.
     """
@@ -42,3 +43,130 @@ def run(module, case):
     if not isinstance(answer, tuple | list) or len(answer) != len(NAMES):
         return {"not three numbers": repr(answer)[:60]}
     return answer[NAMES.index(case["number"])]
+
+
+LLAMA_7B = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 11008,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 32,
+    "num_hidden_layers": 32,
+    "vocab_size": 32000,
+    "max_position_embeddings": 2048,
+    "tie_word_embeddings": False,
+}
+TOLERANCE = 1e-3  # parameters are counted exactly; the others may be rounded to four digits
+
+
+def cases(seed):
+    """LLaMA-7B; one with shared heads of keys and values; one tied, with short sequences."""
+    draw = random.Random(seed)
+    heads = draw.choice((24, 32, 40))
+    shared = LLAMA_7B | {
+        "hidden_size": 128 * heads,
+        "intermediate_size": 64 * draw.randint(60, 160),
+        "num_attention_heads": heads,
+        "num_key_value_heads": heads // draw.choice((2, 4, 8)),
+        "num_hidden_layers": draw.randint(5, 60),
+        "vocab_size": draw.randint(20_000, 130_000),
+    }
+    short = shared | {
+        "num_key_value_heads": heads,
+        "max_position_embeddings": draw.choice((448, 512)),
+        "tie_word_embeddings": True,
+    }
+    return [
+        {"config": config, "number": number}
+        for config in (LLAMA_7B, shared, short)
+        for number in ("parameters", "TFLOPs", "GB")
+    ]
+
+
+def name(case):
+    c = case["config"]
+    return (
+        f"{case['number']} of a LLaMA with hidden {c['hidden_size']}, intermediate "
+        f"{c['intermediate_size']}, {c['num_hidden_layers']} layers, {c['num_attention_heads']} "
+        f"heads ({c['num_key_value_heads']} of keys and values), vocabulary {c['vocab_size']}, "
+        f"sequence {c['max_position_embeddings']}{', tied' if c['tie_word_embeddings'] else ''}"
+    )
+
+
+MOMENT = "max(after_softmax, at_the_end)"
+MUTANTS = {
+    "a table of positions is in it; a LLaMA turns its queries and keys instead (rotary "
+    "positions), and learns nothing for that": {
+        "tables * model.vocabulary": "(tables * model.vocabulary + s)"
+    },
+    "the norms are missing: two a layer and one at the end": {
+        "matrices + 2 * h": "matrices",
+        "layer + h +": "layer +",
+    },
+    "the last norm is missing, the one after all layers": {"layer + h +": "layer +"},
+    "the two norms of each layer are missing": {"matrices + 2 * h": "matrices"},
+    "the MLP of a LLaMA has three matrices: gate, up and down": {"3 * h * i": "2 * h * i"},
+    "only one layer is counted": {"model.layers * layer": "layer"},
+    "K and V have fewer heads than Q here: their matrices are h x kv": {"2 * h * kv": "2 * h * h"},
+    "a norm of a LLaMA has h weights: a scale, and no shift": {
+        "matrices + 2 * h": "matrices + 4 * h",
+        "layer + h +": "layer + 2 * h +",
+    },
+    "the output matrix is the word embedding again (tied): count it once": {
+        "1 if model.tied else 2": "2"
+    },
+    "the output matrix is missing: it is not tied to the embedding": {
+        "1 if model.tied else 2": "1"
+    },
+    "a product takes 2mnk operations: each weight is multiplied and added": {
+        "2 * s * matrices + 2 * (2 * s * s * h)": "s * matrices + 2 * s * s * h"
+    },
+    "one layer is asked for, and these are all layers": {
+        "operations / 1e12": "model.layers * operations / 1e12"
+    },
+    "the forward pass alone is asked for, and the backward pass is in it": {
+        "operations / 1e12": "3 * operations / 1e12"
+    },
+    "the attention scores, and their product with V, are missing": {" + 2 * (2 * s * s * h)": ""},
+    "the scores and their product with V both take 2 s s h: one of the two is missing, or half of "
+    "the scores is left out (causal), and all are asked for": {
+        "2 * (2 * s * s * h)": "2 * s * s * h"
+    },
+    "the output matrix is in it, and one layer is asked for": {
+        "2 * s * matrices": "2 * s * (matrices + model.vocabulary * h)"
+    },
+    "these are operations, not TFLOPs: divide by 1e12": {"operations / 1e12": "operations"},
+    "this is for one token, and the sequence has more": {
+        "operations / 1e12": "operations / s / 1e12"
+    },
+    "just after softmax is not the peak here: the larger of the two moments counts, and this is "
+    "the smaller": {MOMENT: "after_softmax"},
+    "the end of the layer is not the peak here: the larger of the two moments counts, and this is "
+    "the smaller": {MOMENT: "at_the_end"},
+    "the weights of the layer are missing": {"2 * layer + 2": "2"},
+    "the activations are missing: only the weights are there": {f" + 2 * s * {MOMENT}": ""},
+    "this is for 4 bytes a value; fp16 has 2": {"memory / 1e9": "2 * memory / 1e9"},
+    "a value in fp16 has 2 bytes, and this counts 1": {"memory / 1e9": "memory / 2 / 1e9"},
+    "these are GiB (2^30 bytes), and GB (1e9 bytes) are asked for": {
+        "memory / 1e9": "memory / 2**30"
+    },
+    "these are bytes, and GB are asked for: divide by 1e9": {"memory / 1e9": "memory"},
+    "the scores before softmax and after it both live at the peak: one of the two is missing": {
+        "+ 2 * scores": "+ scores",
+        "+ scores + 4": "+ 4",
+    },
+    "one layer is asked for, and the weights of all layers are in it": {
+        "2 * layer + 2": "2 * model.layers * layer + 2"
+    },
+    "the two moments are not at the same time: take the larger, not the sum": {
+        MOMENT: "(after_softmax + at_the_end)"
+    },
+}
+
+
+def explain(case, seen):
+    if isinstance(seen, dict):
+        return f"give three numbers, (parameters, TFLOPs, GB), and not {seen['not three numbers']}"
+    if isinstance(seen, bool) or not isinstance(seen, int | float):
+        return f"{seen!r} is no number"
+    return None

@@ -1,18 +1,21 @@
 """CO-3: a layout that fits and is fast."""
 
 import dataclasses
+import functools
+import random
 
-from helpers.cluster import Layout, preset
-from helpers.cost import ModelConfig
+from helpers.cluster import Layout, estimate, preset, search
+from helpers.cost import ModelConfig, gpt
 from helpers.grade import Task
+from helpers.words import bytes_text, time_text
 
 TASK = Task(
     id="CO-3",
     title="find a layout that fits and is fast",
     file="TP/choose_layout.py",
     function="choose_layout",
-    notebook="17",
-    points=20,
+    lesson="design_your_own",
+    kind="practice",
     minutes=45,
     hints=(
         "estimate(model, layout, machine) is so quick that you can try every layout. Which numbers "
@@ -29,8 +32,8 @@ TASK = Task(
 )
 
 
-def run(module, case):
-    """The fields of the Layout that the work chooses, None, or what came in its place.
+def observe(module, case):
+    """Return the fields of the Layout that the work chooses, None, or what came in its place.
 
     case: {"model": the fields of a ModelConfig, "machine": its name, "gpus", "batch"}.
     """
@@ -39,3 +42,79 @@ def run(module, case):
     if isinstance(found, Layout):
         return dataclasses.asdict(found)
     return None if found is None else repr(found)[:200]
+
+
+SLOWER = 1.1  # how much longer than the best plain 1F1B a step may take
+LLAMA_8B = ModelConfig("llama", 4096, 32, 32, 8, 128, 14336, 128256, 8192)
+
+
+def cases(seed):
+    """One that needs no cutting, one that needs much, one in between, and one that is drawn."""
+    draw = random.Random(seed)
+    heads, layers = draw.choice((16, 24)), draw.choice((24, 32, 36))
+    machine, batch = draw.choice(("A100", "H100")), draw.choice((32, 64, 128))
+    drawn = f"a GPT of {layers} layers with {heads} heads on 8 {machine}, batches of {batch}"
+    return [
+        {
+            "name": name,
+            "model": dataclasses.asdict(model),
+            "machine": machine,
+            "gpus": gpus,
+            "batch": batch,
+        }
+        for name, model, machine, gpus, batch in (
+            ("a GPT of 1.3B on 16 A100", gpt(2048, 24, 16), "A100", 16, 256),
+            ("a GPT of 175B on 512 A100", gpt(12288, 96, 96), "A100", 512, 512),
+            ("Llama 3 8B on 32 H100", LLAMA_8B, "H100", 32, 64),
+            (drawn, gpt(128 * heads, layers, heads), machine, 8, batch),
+        )
+    ]
+
+
+def name(case):
+    return case["name"]
+
+
+@functools.cache
+def fastest(model, machine, gpus, batch):
+    """The best estimate without interleaving."""
+    found = search(model, preset(machine), gpus, batch)
+    return next(e for e in found if e.layout.chunks == 1)
+
+
+def explain(case, seen):
+    """What is wrong with a layout, or None."""
+    model, machine = ModelConfig(**case["model"]), preset(case["machine"])
+    batch, gpus = case["batch"], case["gpus"]
+    if seen is None:
+        return "nothing was chosen, and there are layouts that fit"
+    if not isinstance(seen, dict):
+        return f"give a Layout, and not {seen}"
+    seen = Layout(**seen)
+    if (seen.batch, seen.sequence) != (batch, model.positions):
+        return (
+            f"the layout is for {seen.batch} sequences of {seen.sequence} tokens, and {batch} of "
+            f"{model.positions} are to be trained on"
+        )
+    try:
+        done = estimate(model, seen, machine, gpus)
+    except ValueError as error:
+        return str(error)
+    if seen.overlap_tp or seen.overlap_dp or seen.flash:
+        return "other software is no layout: leave overlap and flash as they are"
+    if not done.fits:
+        return (
+            f"{seen} does not fit: {bytes_text(done.memory.total)} a device, and there are "
+            f"{bytes_text(machine.memory)}"
+        )
+    best = fastest(model, case["machine"], gpus, batch)
+    if done.seconds <= SLOWER * best.seconds:
+        return None
+    lost = {
+        cause: done.causes[cause] - best.causes[cause] for cause in done.causes if cause != "rest"
+    }
+    cause = max(lost, key=lost.get)
+    return (
+        f"{seen} takes {time_text(done.seconds)}, and {time_text(best.seconds)} is possible: most "
+        f"of it is lost to {cause}, {time_text(lost[cause])} more"
+    )

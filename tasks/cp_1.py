@@ -9,9 +9,9 @@ TASK = Task(
     title="merge two partial results of a softmax",
     file="CP/ring/online.py",
     function="merge",
-    notebook="13",
-    points=10,
-    minutes=10,
+    lesson="long_context",
+    kind="practice",
+    minutes=15,
     hints=(
         "Both o and l are sums of exp(score - m), and each block has its own m. Before you can add "
         "two such sums, they need the same m. Which one, so that no exp can overflow?",

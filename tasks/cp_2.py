@@ -12,9 +12,9 @@ TASK = Task(
     title="let keys and values travel around the ring",
     file="CP/ring/ring_attention.py",
     function="ring_forward",
-    notebook="13",
-    points=20,
-    minutes=25,
+    lesson="long_context",
+    kind="evidence",
+    minutes=30,
     ranks=4,
     hints=(
         "Write down for rank 0 of four whose keys it has in each step. Which rank were they on in "

@@ -7,8 +7,8 @@ TASK = Task(
     title="balance the causal mask with a zigzag",
     file="CP/ring/zigzag.py",
     function="zigzag",
-    notebook="13",
-    points=10,
+    lesson="long_context",
+    kind="evidence",
     minutes=10,
     hints=(
         "An early position looks at few others and a late one at many. How do you pair the chunks, "

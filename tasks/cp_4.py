@@ -14,9 +14,9 @@ TASK = Task(
     file="CP/ring/online.py",
     function="block_gradients",
     also=("Recomputed.forward", "Recomputed.backward"),
-    notebook="13",
-    points=20,
-    minutes=25,
+    lesson="long_context",
+    kind="practice",
+    minutes=40,
     hints=(
         "Backward needs P, the weights after the softmax. With log_sum, P comes back from q and k "
         "in one product, without a maximum and without a sum. So what has to be kept, and what "

@@ -1,14 +1,20 @@
 """DP-4: let a bucket of gradients leave while backward goes on."""
 
+from itertools import takewhile
+
+import torch
+import torch.distributed as dist
+
 from helpers.grade import Task
+from helpers.trace import Recorder
 
 TASK = Task(
     id="DP-4",
     title="let each bucket of gradients leave as soon as it may",
     file="DP/ddp/buckets.py",
     function="Buckets.complete",
-    notebook="09",
-    points=20,
+    lesson="buckets_and_overlap",
+    kind="evidence",
     minutes=40,
     ranks=3,
     hints=(
@@ -25,21 +31,15 @@ TASK = Task(
 )
 
 
-def run(module, case):
-    """On a rank, step by step: the gradients after averaging, how many buckets hadn't left when
+def observe(module, case):
+    """On a rank, for each step: the gradients after averaging, how many buckets hadn't left when
     backward ended, the gradients whose bucket left without them, how many came while a bucket
-    stayed that could have left, and whether they left in their order. When a bucket leaves can only
-    be seen here; what one that leaves too early does to the mean is a matter of luck.
+    stayed that could have left, in which order they left, and how many all-reduces ended. When a
+    bucket leaves can only be seen here; what one that leaves too early does to the mean is a matter
+    of luck.
 
     case: the tied table, the layers between its two uses, and the samples of each step and rank.
     """
-    from itertools import takewhile
-
-    import torch
-    import torch.distributed as dist
-
-    from helpers.trace import Recorder
-
     table = torch.nn.Parameter(case["table"].clone())
     middle = torch.nn.Sequential(*(torch.nn.Linear(*w.shape) for w, _ in case["layers"]))
     with torch.no_grad():
@@ -71,8 +71,8 @@ def run(module, case):
         leave(bucket)
 
     averager.leave = leave_noted
-    steps = []
-    for samples in case["samples"]:
+    found = {}
+    for step, samples in enumerate(case["samples"]):
         model.zero_grad()
         there.clear()
         for noted in (without, left, late):
@@ -81,9 +81,87 @@ def run(module, case):
         (torch.tanh(middle(x @ table)) @ table.T).square().mean().backward()
         waiting = len(averager.buckets) - averager.next
         averager.finish()
-        gradients = {name: p.grad.clone() for p, name in names.items()}
-        facts = {"gradient": gradients, "waiting": waiting, "without": list(without)}
-        steps.append(facts | {"held back": len(late), "in order": left == sorted(left)})
+        found[f"step {step}"] = {
+            "buckets that stay until finish()": waiting,
+            "gradients whose bucket leaves without them": list(without),
+            "gradients that come while a bucket stays that could leave": len(late),
+            "buckets in the order in which they leave": list(left),
+            "gradient": {name: p.grad.clone() for p, name in names.items()},
+        }
     dist.barrier()
     reduced = [e for e in recorder.trace().events if e.kind == "all-reduce"]
-    return {"steps": steps, "all-reduces": len(reduced)}
+    return found | {"all-reduces": len(reduced)}
+
+
+LAYERS, STEPS = 3, 3
+BUCKETS = LAYERS + 1  # one each, and one for the tied table
+
+
+def cases(seed):
+    """One model of three layers between a table that is tied, and samples to train it with."""
+    draw = torch.Generator().manual_seed(seed)
+    width = int(torch.randint(6, 9, (), generator=draw))
+
+    def some(*shape):
+        return torch.randn(shape, generator=draw)
+
+    return [
+        {
+            "table": some(width, width),
+            "layers": [(some(width, width) / width, some(width)) for _ in range(LAYERS)],
+            "samples": [[some(4, width) for _ in range(TASK.ranks)] for _ in range(STEPS)],
+        }
+    ]
+
+
+LOOP = "while self.next < len(self.buckets) and self.buckets[self.next].left == 0:"
+MUTANTS = {
+    "every gradient is still the rank's own: did its bucket take it?": {"bucket.take(p)": "pass"},
+    f"step 0: when backward ends, 1 of {BUCKETS} buckets have left, and nothing is missing in any: "
+    "one complete gradient may set several free, so look again after each that leaves": {
+        "while": "if"
+    },
+    f"when backward ends, 0 of {BUCKETS} buckets have left: each waits for `finish`, and nothing "
+    "overlaps with backward": {LOOP: "while False:"},
+    "all buckets leave when the last gradient is there, and nothing overlaps with backward: one "
+    "leaves as soon as it and those before it are complete": {
+        LOOP: "while not any(b.left for b in self.buckets) and self.next < len(self.buckets):"
+    },
+    "buckets leave in the order in which they become complete, which may differ from rank to rank: "
+    "one that is complete waits for those before it, self.next": {
+        LOOP: "if bucket.left == 0:",
+        "self.leave(self.buckets[self.next])": "self.leave(bucket)",
+    },
+}
+
+
+def explain(case, seen):
+    """Say what the facts say of a bucket that leaves again, too early, too late or out of turn."""
+    total = BUCKETS * STEPS
+    if seen[0]["all-reduces"] != total:
+        return (
+            f"{seen[0]['all-reduces']} all-reduces in {STEPS} steps, and {total} buckets: each "
+            "leaves once; does self.next move on when one has left?"
+        )
+    every = [
+        (f"{step}, rank {rank}", list(one[step].values()))
+        for step in (f"step {n}" for n in range(STEPS))
+        for rank, one in enumerate(seen)
+    ]
+    for at, (_, early, *_) in every:
+        if early:
+            return (
+                f"{at}: a bucket leaves before the gradient of {early[0]} is there, and sends what "
+                "was there before"
+            )
+    for at, (waiting, _, held, order, _) in every:
+        if waiting:
+            return (
+                f"{at}: when backward ends, {BUCKETS - waiting} of {BUCKETS} buckets have left, "
+                "and nothing is missing in any"
+            )
+        if held:
+            return f"{at}: a bucket stays although it and those before it are complete"
+        if order != sorted(order):
+            return f"{at}: buckets leave in another order than their own"
+    return None

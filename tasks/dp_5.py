@@ -1,6 +1,11 @@
 """DP-5: the two halves of an all-reduce, on parameters in shards."""
 
+import torch
+import torch.distributed as dist
+
 from helpers.grade import Task
+from helpers.trace import Recorder
+from tasks._sent import noting_what_leaves
 
 TASK = Task(
     id="DP-5",
@@ -8,8 +13,8 @@ TASK = Task(
     file="DP/zero/shards.py",
     function="Shards.average",
     also=("Shards.gather",),
-    notebook="11",
-    points=20,
+    lesson="sharding",
+    kind="practice",
     minutes=30,
     ranks=3,
     hints=(
@@ -28,16 +33,12 @@ TASK = Task(
 )
 
 
-def run(module, case):
-    """On a rank: what its shards hold after two averages, and after a gather of changed parts.
+def observe(module, case):
+    """On a rank: what its shards hold after two averages, and after a gather of changed parts; what
+    was recorded, and how much left the rank.
 
     case: parameters (tensors), and for each of two averages and each rank their gradients.
     """
-    import torch
-    import torch.distributed as dist
-
-    from helpers.trace import Recorder
-
     rank, recorder = dist.get_rank(), Recorder(dist.get_rank())
     parameters = [torch.nn.Parameter(p.clone()) for p in case["parameters"]]
     shards = module.Shards(parameters, recorder, own_copy=True)
@@ -45,14 +46,92 @@ def run(module, case):
     for when, gradients in zip(("first", "second"), case["gradients"], strict=True):
         for p, gradient in zip(parameters, gradients[rank], strict=True):
             p.grad = None if gradient is None else gradient.clone()
-        shards.average()
+        with noting_what_leaves() as sent:
+            shards.average()
         mine = shards.mine.grad
         found[f"mine.grad after the {when} average()"] = None if mine is None else mine.clone()
     found["p.grad afterwards"] = [p.grad for p in parameters]
+    found["average() sends"] = amount(sent, shards.whole.numel(), "the flat tensor")
     with torch.no_grad():
         shards.mine += 1 + rank
         shards.whole.zero_()
-    shards.gather()
+    with noting_what_leaves() as sent:
+        shards.gather()
     found["parameters after gather()"] = [p.detach().clone() for p in parameters]
-    found["sent"] = [(e.kind, e.info.get("bytes")) for e in recorder.trace().events]
+    found["gather() sends"] = amount(sent, shards.mine.numel(), "this rank's part")
+    found["recorded"] = [(e.kind, e.info.get("bytes")) for e in recorder.trace().events]
     return found
+
+
+def amount(sent, enough, what):
+    """Say how much left the rank: a part that it reduces for itself stays, so less is enough."""
+    numbers = sum(message["numbers"] for message in sent)
+    return ("more than " if numbers > enough else "") + what if numbers else "nothing"
+
+
+def cases(seed):
+    """Draw parameters whose number no rank count divides, with and without a missing gradient."""
+    draw = torch.Generator().manual_seed(seed)
+    rows = 3 * int(torch.randint(1, 4, (), generator=draw)) + 1  # so 5 rows + 3 leaves a rest of 2
+
+    def some(*shape):
+        return torch.randint(-90, 90, shape, generator=draw).double()
+
+    def gradients(unused):
+        ranks = range(TASK.ranks)
+        return [[[some(rows, 5), None if unused else some(3)] for _ in ranks] for _ in range(2)]
+
+    return [
+        {"parameters": [some(rows, 5), some(3)], "gradients": gradients(unused)}
+        for unused in (False, True)
+    ]
+
+
+def name(case):
+    return "a parameter without a gradient" if case["gradients"][0][0][1] is None else ""
+
+
+REDUCE = "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)"
+GATHER = "dist.all_gather(list(self.whole.chunk(self.size)), self.mine.data, group=self.group)"
+MUTANTS = {
+    f"the gradient is the sum over the ranks, {TASK.ranks} times too large: dist.ReduceOp.AVG": {
+        "ReduceOp.AVG": "ReduceOp.SUM"
+    },
+    "each rank has its own gradient: nothing was added up over the ranks": {
+        REDUCE: "part.copy_(parts[self.rank])"
+    },
+    "the gradient is divided twice, by AVG and by you": {
+        "self.mine.grad = part if": "part /= self.size\nself.mine.grad = part if"
+    },
+    "a second average() forgets the first: add to mine.grad if there is one already": {
+        "part if self.mine.grad is None else self.mine.grad + part": "part"
+    },
+    "the parameters keep their gradients: set p.grad to None, or nothing is saved": {
+        "p.grad = None": "pass"
+    },
+    "every rank has the part of rank 0": {
+        REDUCE: "dist.all_reduce(flat, op=dist.ReduceOp.AVG)\npart = parts[0]",
+    },
+    "gather() fills this rank's part only: the parameters need those of all ranks": {
+        GATHER: "self.whole.chunk(self.size)[self.rank].copy_(self.mine.data)"
+    },
+    "gather() changes no parameter: all_gather must write into views of self.whole": {
+        "list(self.whole.chunk(self.size))": "list(self.whole.clone().chunk(self.size))"
+    },
+    "gather() sends more than this rank's part: each rank sends its own part, and no zeros": {
+        GATHER: (
+            "self.whole.zero_().chunk(self.size)[self.rank].copy_(self.mine.data)\n"
+            "dist.all_reduce(self.whole, group=self.group)"
+        )
+    },
+    "nothing is recorded: send inside self.recorder.span(…)": {
+        'self.recorder.span("reduce-scatter", bytes=flat.nbytes)': "torch.no_grad()",
+        'self.recorder.span("all-gather", bytes=self.bytes)': "torch.no_grad()",
+    },
+}
+
+
+def stopped(sentence):
+    if "attempting to assign a gradient of size" in sentence:
+        return f"mine.grad is the whole gradient: this rank keeps its part only ({sentence})"
+    return None

@@ -1,7 +1,11 @@
 """DP-7: ZeRO-3's hooks: when a unit's weights are gathered, and when they are freed."""
 
+import sys
+
+import torch
+
 from helpers.grade import Task
-from tasks._shards import layers_of, stand_in
+from tasks import _shards
 
 TASK = Task(
     id="DP-7",
@@ -9,8 +13,8 @@ TASK = Task(
     file="DP/zero/zero3.py",
     function="Zero3.add_hooks",
     also=("Zero3.complete",),
-    notebook="11",
-    points=25,
+    lesson="sharding",
+    kind="evidence",
     minutes=45,
     libraries=("torch._dynamo",),  # an optimizer needs it
     hints=(
@@ -27,29 +31,86 @@ TASK = Task(
 )
 
 
-def run(module, case):
-    """Train two steps on shards that send nothing: what happened in which order, and the weights.
+def observe(module, case):
+    """Train two steps on shards that send nothing: which units have their weights while one
+    computes, and after backward; how often each was averaged and gathered; and the weights.
 
     case: the layers' weights and biases, whether the first shares them with the last, the samples,
     the learning rate.
     """
-    import sys
+    log, found = [], {}
+    sys.modules["zero1"].Shards = _shards.stand_in(log)
 
-    import torch
+    def whole(_=None):
+        return ", ".join(str(n) for n, unit in enumerate(trainer.units) if unit.is_whole)
 
-    log = []
-    sys.modules["zero1"].Shards = stand_in(log)
-    trainer = None
-    net = torch.nn.Sequential(*layers_of(case, log, lambda n: trainer.units[n].is_whole))
+    net = torch.nn.Sequential(*_shards.layers_of(case, log, whole))
     units = [[layer] for layer in net]
     if case["tied"]:
         units[0] += units.pop()
     trainer = module.Zero3(units, lambda parts: torch.optim.SGD(parts, lr=case["lr"]), None)
-    for samples in case["samples"]:
+    for step, samples in enumerate(case["samples"]):
         trainer.zero_grad()
+        log.clear()
         net(samples).square().mean().backward()
-        log.append(("end of backward", None))
+        there = {}
+        for what, n, units_there in log:
+            if what in ("forward", "backward"):
+                key = f"unit {n} computes {what}"
+                there[key + " again" * (key in there)] = units_there
+        calls = [event[:2] for event in log]
+        found[f"step {step}"] = {
+            "whose weights are there, and not freed yet": there | {"backward is over": whole()},
+            "average(), which super().complete(p) calls": [
+                calls.count(("average", n)) for n in range(len(units))
+            ],
+            "gather() of a unit that is whole": sum(
+                event[0] == "gather" and event[-1] for event in log
+            ),
+            "gather() more than once before each computation": [
+                n
+                for n, modules in enumerate(units)
+                if calls.count(("gather", n)) > (2 if len(modules) == 1 else 1)
+            ],
+        }
         trainer.step()
     for unit in trainer.units:
         unit.gather()
-    return {"log": log, "weights": [p.detach() for p in net.parameters()]}
+    return found | {"weights": [p.detach().clone() for p in net.parameters()]}
+
+
+def cases(seed):
+    case = _shards.drawn(seed)
+    return [case, case | {"tied": True}]
+
+
+def name(case):
+    return "the last layer shares the weights of the first" if case["tied"] else ""
+
+
+SUPER = "call super().complete(p)"
+MUTANTS = {
+    "a unit computes forward without its weights: gather before it": {
+        "module.register_forward_pre_hook(need)": "pass"
+    },
+    "a unit computes backward without its weights: gather before it": {
+        "module.register_full_backward_pre_hook(need)": "pass"
+    },
+    "a unit still has its weights while the next one computes: free after forward": {
+        "module.register_forward_hook(lambda *_: shards.free())": "pass"
+    },
+    "a unit still has its weights after its backward: free when its gradients are complete": {
+        "unit.free()": "pass"
+    },
+    "a unit is gathered although it is whole: ask shards.is_whole first": {
+        "not shards.is_whole": "True"
+    },
+    "unit 0 has two modules and is freed between them: its weights stay from the first forward "
+    "until its gradients are complete": {"len(modules) == 1": "True"},
+    f"no unit is averaged in backward: ZeRO-2's complete() does it, once, so {SUPER}": {
+        "super().complete(p)": "self.missing[self.unit_of[p]].discard(p)"
+    },
+    f"a gradient that is complete stays among those that are missing: {SUPER}": {
+        "super().complete(p)": "pass"
+    },
+}

@@ -16,9 +16,9 @@ TASK = Task(
     title="average the gradients within each stage",
     file="DP_PP/intro_DP_PP.py",
     function="average_gradients",
-    notebook="08",
-    points=10,
-    minutes=15,
+    lesson="dp_x_pp",
+    kind="practice",
+    minutes=10,
     ranks=4,
     hints=(
         "Two ranks hold the same stage, one in each pipeline; the others hold other layers, whose "

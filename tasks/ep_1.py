@@ -12,9 +12,9 @@ TASK = Task(
     file="EP/experts/dispatch.py",
     function="Dispatch.run",
     also=("AllToAll.forward", "AllToAll.backward"),
-    notebook="14",
-    points=20,
-    minutes=30,
+    lesson="experts",
+    kind="practice",
+    minutes=45,
     ranks=3,
     hints=(
         "Write down, for two ranks with two experts each, which rows rank 0 has after the first "

@@ -10,9 +10,9 @@ TASK = Task(
     file="EP/experts/balance.py",
     function="balance_loss",
     also=("adjust_bias",),
-    notebook="14",
-    points=10,
-    minutes=15,
+    lesson="experts",
+    kind="practice",
+    minutes=20,
     hints=(
         "Try it with numbers: of two experts, one has all choices and all probability. Then the "
         "loss is 2, and it's 1 if each has half. For the bias, only the direction counts.",

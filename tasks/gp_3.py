@@ -1,15 +1,16 @@
 """GP-3 (problem 2.1): cut a sequence of layers where the device changes."""
 
+import random
+
 from helpers.grade import Task
-from tasks import _gp  # noqa: F401
 
 TASK = Task(
     id="GP-3",
     title="cut a sequence of layers wherever the device changes",
     file="gpt2/pipeline/partition.py",
     function="_split_module",
-    notebook="20",
-    points=10,
+    lesson="gpt2_two_ways",
+    kind="practice",
     minutes=20,
     hints=(
         "Go through the layers in order. When does a new part begin, and when does a layer join "
@@ -22,7 +23,7 @@ TASK = Task(
 )
 
 
-def run(module, case):
+def observe(module, case):
     """The layers in each part, by number; the kinds of the parts, and their devices.
 
     case: the number of the device of each layer.
@@ -40,3 +41,63 @@ def run(module, case):
         "kinds": sorted({type(part).__name__ for part in parts} | {type(parts).__name__}),
         "devices": [str(device) for device in devices],
     }
+
+
+def cases(seed):
+    """The number of the device of each layer; two are drawn, where every device comes twice."""
+    draw = random.Random(seed)
+    drawn = []
+    for devices in (2, 3):
+        blocks = [[n] * draw.randint(1, 3) for n in [*range(devices), *range(devices)]]
+        drawn.append([mark for block in blocks for mark in block])
+    return [[0, 0, 1], [0, 1, 1, 0], [1], [0, 1, 2, 2], *drawn]
+
+
+def name(case):
+    return f"layers on devices {', '.join(map(str, case))}"
+
+
+MUTANTS = {
+    "every layer is a part of its own: a part ends where the device changes, and not before": {
+        "not devices or device != devices[-1]": "True"
+    },
+    "all layers are in one part: a part ends where the device changes": {
+        " or device != devices[-1]": ""
+    },
+    "all layers of a device are in one part: a batch must go through the layers as they stand, so "
+    "a device may have two parts": """
+groups = {}
+for module in modules:
+    groups.setdefault(_retrieve_device(module), []).append(module)
+return nn.ModuleList(map(_assemble_partition, groups.values())), list(groups)
+""",
+    "a part still holds WithDevice: use _assemble_partition": {
+        "_assemble_partition(part) for": "nn.Sequential(*part) for"
+    },
+    "the devices are those of the layers, and should be those of the parts: one a part": {
+        "in parts), devices": "in parts), [_retrieve_device(layer) for layer in modules]"
+    },
+    "give nn.ModuleList of nn.Sequential, not a list": {
+        "nn.ModuleList(_assemble_partition(part) for part in parts)": (
+            "[_assemble_partition(part) for part in parts]"
+        )
+    },
+    "the last part is missing: the parts must have each layer once": {
+        "in parts)": "in parts[:-1])"
+    },
+}
+
+
+def explain(case, seen):
+    """Say which layers the parts have, where it isn't each once and in order."""
+    numbers = [n for part in seen["parts"] for n in part]
+    if "a mark" in numbers:
+        return "a part still holds WithDevice: use _assemble_partition"
+    if sorted(numbers) != list(range(len(case))):
+        return f"the parts have layers {numbers}: each layer once"
+    if numbers != sorted(numbers):
+        return (
+            f"the layers come in the order {numbers}: a batch must go through them as they stand, "
+            "so a device may have two parts"
+        )
+    return None

@@ -1,15 +1,16 @@
 """GP-4 (problem 2.1): what the parts of a pipeline compute at each tick of the clock."""
 
+import random
+
 from helpers.grade import Task
-from tasks import _gp  # noqa: F401
 
 TASK = Task(
     id="GP-4",
     title="say which micro-batch is in which part at each tick of the clock",
     file="gpt2/pipeline/pipe.py",
     function="_clock_cycles",
-    notebook="20",
-    points=10,
+    lesson="gpt2_two_ways",
+    kind="practice",
     minutes=20,
     hints=(
         "Draw it: parts as rows, ticks as columns. At which tick does micro-batch 0 enter part 2? "
@@ -22,6 +23,52 @@ TASK = Task(
 )
 
 
-def run(module, case):
-    """The pairs of each tick, in any order. case: [micro-batches, parts]."""
-    return [sorted(map(tuple, cycle)) for cycle in module._clock_cycles(*case)]
+def observe(module, case):
+    """Which micro-batch is in which part at each tick. case: (micro-batches, parts)."""
+    seen = {}
+    for tick, cycle in enumerate(module._clock_cycles(*case)):
+        at = seen[f"tick {tick}"] = {}
+        for i, j in cycle:
+            at[f"part {j}"] = " and ".join(filter(None, (at.get(f"part {j}"), f"micro-batch {i}")))
+    return seen
+
+
+def cases(seed):
+    """More micro-batches than parts, or fewer, and two that are drawn."""
+    draw = random.Random(seed)
+    drawn = [(draw.randint(2, 9), draw.randint(2, 6)) for _ in range(2)]
+    return [(6, 2), (3, 3), (1, 4), (5, 1), (2, 4), *drawn]
+
+
+def name(case):
+    return "{} micro-batches, {} parts".format(*case)
+
+
+EACH = "for i in range(num_batches) for j in range(num_partitions)"
+MUTANTS = {
+    "the clock stops when the last micro-batch has entered, and it is still in part 0 then: there "
+    "are num_batches + num_partitions - 1 ticks": {" + num_partitions - 1": ""},
+    "the last tick is missing: there are num_batches + num_partitions - 1": {
+        "num_partitions - 1": "num_partitions - 2"
+    },
+    "one tick too many, in which nothing is done: there are num_batches + num_partitions - 1": {
+        " - 1": ""
+    },
+    "in each pair the micro-batch comes first, then the part": {"(cycle - j, j)": "(j, cycle - j)"},
+    "a micro-batch goes on after the last part: the parts are 0 to num_partitions - 1": {
+        "j in range(num_partitions)": "j in range(cycle + 1)"
+    },
+    "more micro-batches enter than there are: they are 0 to num_batches - 1": {
+        " < num_batches": ""
+    },
+    "a part has work before micro-batch 0 has come: leave away those below 0": {"0 <= ": ""},
+    "micro-batch 0 is left away: they are counted from 0": {"0 <= ": "0 < "},
+    "all is done in the first tick, and a part needs what the part before has made of a "
+    "micro-batch: it has not done it before": f"yield [(i, j) {EACH}]",
+    "one after the other: parts work at the same time, each on another micro-batch": (
+        f"yield from ([(i, j)] {EACH})"
+    ),
+    "the micro-batches come in the wrong order: 0 enters first": {
+        "[(cycle - j, j)": "[(num_batches - 1 - cycle + j, j)"
+    },
+}

@@ -1,16 +1,16 @@
 """GP-7 (problem 2.3): the blocks of GPT-2 as a pipeline."""
 
 from helpers.grade import Task
-from tasks import _gp  # noqa: F401
+from tasks import _gp
 
 TASK = Task(
     id="GP-7",
     title="make a pipeline of the blocks of GPT-2",
     file="gpt2/pipeline/model_parallel.py",
     function="GPT2ModelParallel._prepare_pipeline_parallel",
-    notebook="20",
+    lesson="gpt2_two_ways",
     libraries=("transformers.models.gpt2.modeling_gpt2", "transformers.generation"),
-    points=15,
+    kind="practice",
     minutes=25,
     seconds=120,
     hints=(
@@ -24,27 +24,28 @@ TASK = Task(
 )
 
 
-def run(module, case):
+def observe(module, case):
     """Logits of the pipeline with a mask, its parts, and what holds its weights.
 
-    case: {"weights": of the model, "input_ids", "attention_mask", "split_size", "padded": places
+    case: {"seed": of the weights, "input_ids", "attention_mask", "split_size", "padded": places
     of the first row that are padding, whose logits do not matter}.
     """
-    from project.models import make_config, make_model
+    from project.models import make_model
 
-    model = make_model(make_config("tiny", 50, 16), kind=module.GPT2LMHeadModelParallel)
-    model.load_state_dict(case["weights"])
+    plain = _gp.plain_model(case["seed"])
+    model = make_model(plain.config, kind=module.GPT2LMHeadModelParallel)
+    model.load_state_dict(plain.state_dict())
     model.parallelize(["cpu:0", "cpu:1"])
     model._prepare_pipeline_parallel(case["split_size"])
     pipe = model.transformer.h_pp
     if pipe is None:
-        return "no pipe"
+        return "there is no pipe afterwards"
     try:
         found = model(
             input_ids=case["input_ids"], attention_mask=case["attention_mask"]
         ).logits.detach()
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        return f"a batch does not get through ({type(error).__name__}: {error})"
     finally:
         pipe.close()
     if found.ndim == 3:
@@ -53,7 +54,64 @@ def run(module, case):
     return {
         "parts": [len(part) for part in pipe.partitions],
         "split size": pipe.split_size,
-        "names": sorted(model.state_dict()),
+        "weights by their plain names": model.state_dict().keys() == plain.state_dict().keys(),
         "shares the weights": all(id(p) in weights for p in pipe.parameters()),
         "logits": found,
     }
+
+
+TOLERANCE = 1e-4
+
+
+def cases(seed):
+    """Ids, and a mask that pads the first row."""
+    import torch
+
+    draw = torch.Generator().manual_seed(seed)
+    rows, length, padded = (
+        torch.randint(low, high, (), generator=draw).item()
+        for low, high in ((4, 7), (8, 12), (2, 5))
+    )
+    ids = torch.randint(0, 50, (rows, length), generator=draw)
+    mask = torch.ones_like(ids)
+    mask[0, :padded] = 0
+    facts = {"input_ids": ids, "attention_mask": mask, "split_size": 3, "padded": padded}
+    return [{"seed": seed, **facts}]
+
+
+HOLD = "self._hold(Pipe(nn.Sequential(*marked), split_size, recorders))"
+FORGETS = """
+class Forgets(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, both):
+        return self.inner(both[0]), both[1]
+
+blocks = """
+MUTANTS = {
+    "keep the pipe: self._hold(pipe)": {HOLD: "pass"},
+    "a block is given a pair, and takes its hidden states alone: BlockWithMask takes the pair": {
+        "BlockWithMask(block)": "block"
+    },
+    "all blocks have the mark of one device, so there is one part: mark each with its own": {
+        ", device) for": ", self.devices[0]) for"
+    },
+    "the split size is 1, whatever was asked for: give it to Pipe": {
+        ", split_size, recorders": ", 1, recorders"
+    },
+    "the weights have other names now: self._hold keeps the pipe beside them": {
+        HOLD: "self.h_pp = Pipe(nn.Sequential(*marked), split_size, recorders)"
+    },
+    "the pipe has weights of its own: take the blocks themselves, and no copies": {
+        "(block)": "(__import__('copy').deepcopy(block))"
+    },
+    "the blocks come in another order: each once, from the first to the last": {
+        "zip(self.h,": "zip(self.h[::-1],"
+    },
+    "the row with padding has other logits: the blocks do not get the mask": {
+        "blocks = ": FORGETS,
+        "BlockWithMask(block)": "Forgets(block)",
+    },
+}

@@ -1,14 +1,22 @@
 """LA-1: from what a launcher left in the environment to a rank."""
 
+import random
+
 from helpers.grade import Task
 
+RANKS = {  # of each launcher, the innermost first: its rank and its world size
+    "RANK": "WORLD_SIZE",
+    "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_SIZE",
+    "PALS_RANKID": "PMI_SIZE",
+    "SLURM_PROCID": "SLURM_NTASKS",
+}
 TASK = Task(
     id="LA-1",
     title="find the rank in the environment",
     file="jobs/count_ranks.py",
     function="from_environment",
-    notebook="18",
-    points=10,
+    lesson="beyond_one_machine",
+    kind="practice",
     minutes=25,
     hints=(
         "What does a launcher set, and what is there if none has started this process? What is "
@@ -25,14 +33,143 @@ TASK = Task(
 )
 
 
-def run(module, case):
-    """What the work says for one environment: its answer, or its error.
+def observe(module, case):
+    """What the work returns for one environment, or what it raises.
 
-    case: {name: value}, both text.
+    case: (a few words, the environment: names and values, both text). An error must name the
+    variable with the rank, and may say more.
     """
+    _, environ = case
     try:
-        return module.from_environment(dict(case))
+        return {"raises": "nothing", "returns": module.from_environment(dict(environ))}
     except NotImplementedError:
         raise
+    except ValueError as error:
+        here = next((r for r, size in RANKS.items() if {r, size} <= environ.keys()), "no rank")
+        said = f"which names {here}" if here in str(error) else repr(str(error))
+        return {"raises": f"ValueError, {said}", "returns": "nothing"}
     except Exception as error:
-        return {"raises": type(error).__name__, "message": str(error)}
+        return {"raises": f"{type(error).__name__}: {error}", "returns": "nothing"}
+
+
+def cases(seed):
+    """Each launcher alone; no local rank, two launchers, half of one, none; ranks of no world;
+    RANK and WORLD_SIZE that torchrun hasn't set, alone, agreeing, and contradicted."""
+    draw = random.Random(seed)
+    found = []
+    for launcher in NAMES:
+        each, nodes = draw.randint(2, 6), draw.randint(2, 5)
+        for rank in (0, draw.randrange(each, each * nodes)):
+            words = f"started by {launcher} as rank {rank} of {each * nodes}"
+            found.append((words, says(launcher, rank, each * nodes, rank % each)))
+    n = draw.randint(3, 9)
+    mpi = draw.randrange(1, n)
+    set_by_hand = "RANK was set by hand, and"
+    left_over = "RANK={} was left over, and {} says something else"
+    return [
+        *found,
+        (
+            "PALS left no local rank, so all ranks are on one machine",
+            says("PALS", n - 1, n, None),
+        ),
+        (
+            "torchrun was started by Slurm: believe torchrun, which started you",
+            says("Slurm", 1, 2, 0) | says("torchrun", n, 2 * n, 1),
+        ),
+        (
+            "RANK is there and WORLD_SIZE is not: believe the next launcher that says both",
+            says("Slurm", 1, n, 1) | says("torchrun", 2, None, 0),
+        ),
+        ("no launcher is there: this process is alone", {}),
+        (f"rank {n} of {n} cannot be", says("torchrun", n, n, 0)),
+        (f"rank {n + 3} of {n} cannot be", says("Slurm", n + 3, n, 0)),
+        (f"rank -1 of {n} cannot be", says("Open MPI", -1, n, 0)),
+        (f"{set_by_hand} no launcher contradicts it", says("torchrun", 1, n, 1, mark=False)),
+        (
+            f"{set_by_hand} Open MPI says the same",
+            says("Open MPI", mpi, n, mpi) | says("torchrun", mpi, n, 0, mark=False),
+        ),
+        (
+            left_over.format(0, "Open MPI"),
+            says("Open MPI", mpi, n, mpi) | says("torchrun", 0, 1, 0, mark=False),
+        ),
+        (
+            left_over.format(0, "Slurm"),
+            says("Slurm", mpi, n, mpi) | says("torchrun", 0, n, 0, mark=False),
+        ),
+        (
+            left_over.format(0, "PALS"),
+            says("PALS", 0, n, 0) | says("torchrun", 0, 1, 0, mark=False),
+        ),
+    ]
+
+
+NAMES = {
+    "torchrun": ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
+    "Open MPI": (
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+    ),
+    "PALS": ("PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID"),
+    "Slurm": ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
+}
+
+
+def says(launcher, *numbers, mark=True):
+    """The variables of a launcher with these numbers; None leaves one away.
+
+    mark: whether torchrun itself has set them.
+    """
+    named = zip(NAMES[launcher], numbers, strict=True)
+    found = {name: str(number) for name, number in named if number is not None}
+    return found | ({"TORCHELASTIC_RUN_ID": "none"} if mark and launcher == "torchrun" else {})
+
+
+def name(case):
+    return case[0]
+
+
+MUTANTS = {
+    "a RANK that was left over is believed, and four ranks train alone: without "
+    "TORCHELASTIC_RUN_ID, raise ValueError if another launcher says something else": {
+        "says != [rank, world_size]": "False"
+    },
+    "this is the outermost launcher: go through LAUNCHERS from the first, the innermost one": {
+        "in LAUNCHERS:": "in LAUNCHERS[::-1]:"
+    },
+    "only torchrun's variables are looked at: go through all of LAUNCHERS": {
+        "in LAUNCHERS:": "in LAUNCHERS[:1]:"
+    },
+    "a rank is below the world size: they count from 0": {"rank < world": "rank <= world"},
+    "a rank below 0 comes back as it is: raise ValueError": {"not 0 <= rank <": "not rank <"},
+    "what cannot be comes back as it is: raise ValueError": {
+        "not found and not 0 <= rank < world_size": "False"
+    },
+    "rank 0 is taken for no rank at all: 0 is a number, and not nothing": {
+        "if rank_name in environ and": "if int(environ.get(rank_name, 0)) and"
+    },
+    "all get the local rank 0: on one machine, the local rank is the rank itself": {
+        "get(local_name, rank)": "get(local_name, 0)"
+    },
+    "a RANK without TORCHELASTIC_RUN_ID is refused though nobody contradicts it: people set it by "
+    "hand, too": {"not in environ:": "not in environ:\n    raise ValueError(name)"},
+    "torchrun is refused below another launcher: it set TORCHELASTIC_RUN_ID, so believe it": {
+        " and SET_BY_TORCHRUN not in environ": ""
+    },
+}
+
+
+def explain(case, seen):
+    """What came back in place of three numbers."""
+    found, raised = seen["returns"], seen["raises"]
+    if raised.startswith("ValueError, '"):
+        return f"name the variable with the rank in the message, not only {raised[12:]}"
+    if raised != "nothing" and not raised.startswith("ValueError"):
+        impossible = case[0].endswith(("cannot be", "something else"))
+        return f"{'raise ValueError: ' * impossible}this raises {raised} ({case[1]})"
+    if raised == "nothing" and (not isinstance(found, tuple | list) or len(found) != 3):
+        return f"give three numbers: rank, world size, local rank; not {found!r}"
+    if raised == "nothing" and any(isinstance(number, str) for number in found):
+        return f"give whole numbers, not text: {found!r}; as text, '10' comes before '9'"
+    return None

@@ -1,6 +1,7 @@
 """PF-3: a file format that workers can read."""
 
 import os
+import random
 
 from helpers.grade import Task
 
@@ -9,8 +10,8 @@ TASK = Task(
     title="open a data file once in each process that reads it",
     file="DP/ddp/inputs.py",
     function="FromFile.handle",
-    notebook="10",
-    points=10,
+    lesson="where_time_goes",
+    kind="practice",
     minutes=15,
     hints=(
         "A worker that was forked has a copy of every object of its rank, including the open file. "
@@ -23,7 +24,7 @@ TASK = Task(
 )
 
 
-def run(module, case):
+def observe(module, case):
     """Which file each call gave, and how often one was opened: in a rank, and in a forked worker.
 
     case: the numbers of the files that are opened, in order; nobody can know them before.
@@ -35,17 +36,38 @@ def run(module, case):
             opened.append(case[len(opened)])
             return {"number": opened[-1]}
 
+    def which(file):
+        if not (isinstance(file, dict) and file.get("number") in opened):
+            return f"{file!r:.40}, and no open file,"
+        return f"file {opened.index(file['number']) + 1}"
+
     data, seen = Counted("a file that is not there", 4), {}
     names = [name for name, value in vars(module).items() if value is real]  # from os import getpid
     try:
         # A fork leaves the object as it is, and changes the number of the process.
         for who, number in (("rank", real()), ("worker", real() + 1)):
-            os.getpid, seen[who] = (lambda number=number: number), []
+            os.getpid, seen[who] = (lambda number=number: number), {}
             vars(module).update(dict.fromkeys(names, os.getpid))
-            for _ in range(3):
-                file = data.handle()
-                given = file.get("number") if isinstance(file, dict) else repr(file)
-                seen[who].append([given, len(opened)])
+            for n in range(3):
+                seen[who][f"item {n}"] = f"{which(data.handle())} of {len(opened)} opened"
     finally:
         os.getpid = real
     return seen
+
+
+def cases(seed):
+    """The numbers of the files, in the order in which they are opened."""
+    return [random.Random(seed).sample(range(10**6, 10**9), 9)]
+
+
+MUTANTS = {
+    "the file is opened 3 times for 3 items in one process: keep it in self.file, and whose it is "
+    "in self.owner": {"self.owner != os.getpid()": "True"},
+    "a worker that was forked reads from the file that its rank has opened: it must open one of "
+    "its own, where self.owner is not os.getpid()": {
+        "self.owner != os.getpid()": "self.file is None"
+    },
+    "a worker opens the file again for each item: does self.owner change too?": {
+        "self.open_file(), os.getpid()": "self.open_file(), self.owner or os.getpid()"
+    },
+}

@@ -7,9 +7,9 @@ TASK = Task(
     title="take a step in half precision with weights in float32",
     file="DP/ddp/precision.py",
     function="train_step",
-    notebook="10",
+    lesson="where_time_goes",
     libraries=("torch._dynamo",),  # an optimizer needs it
-    points=15,
+    kind="practice",
     minutes=30,
     hints=(
         "Three parts, each under its mark. What runs in the half type, and what must not? Whose "
@@ -31,6 +31,7 @@ TORCH = (
     "but _scale",
     "unscale FP16 gradients",
 )
+PARTS = ("forward", "backward", "update")
 
 
 class Descent:
@@ -48,14 +49,14 @@ class Descent:
             p.data -= self.rate * p.grad
 
 
-def run(module, case):
-    """Some steps: losses, weights, and what was computed in; calls of the scaler; marks.
+def observe(module, case):
+    """Some steps: losses, weights, and what was computed in; the scaler's part in it; marks.
 
     case: {"dtype", "weights": of a layer, "rate", "steps": a source and a target for each}.
     """
     import torch
 
-    marks, mark, inside, calls = set(), torch.profiler.record_function, [], []
+    marks, mark, inside, calls = set(), torch.profiler.record_function, set(), set()
 
     def seen_mark(name, *args):
         marks.add(name)
@@ -69,42 +70,111 @@ def run(module, case):
 
         def forward(self, source, target):
             y = torch.tanh(self.one(source))
-            inside.append(str(y.dtype))
+            inside.add(str(y.dtype).removeprefix("torch."))
             return y
 
     class Scaler(torch.amp.GradScaler):
         def scale(self, outputs):
-            calls.append("scale")
+            calls.add("scale")
             return super().scale(outputs)
 
         def step(self, optimizer, *args, **flags):
-            calls.append("step")
+            calls.add("step")
             return super().step(optimizer, *args, **flags)
 
         def update(self, new_scale=None):
-            calls.append("update")
+            calls.add("update")
             return super().update(new_scale)
 
     module.record_function = torch.profiler.record_function = seen_mark
-    net, losses = Net(), []
+    net, losses, graphs = Net(), [], set()
     optimizer = Descent(net.parameters(), case["rate"])
     scaler = Scaler("cpu", enabled=case["dtype"] == "float16")
     try:
         for x, y in case["steps"]:
             found = module.train_step(net, optimizer, scaler, x, y, x.dtype)
-            is_tensor = isinstance(found, torch.Tensor)
-            graph = is_tensor and found.requires_grad
-            losses.append([found.item() if is_tensor else repr(found), graph])
+            kind = type(found).__name__
+            losses.append(found.item() if kind == "Tensor" else f"a {kind}, which is no tensor")
+            graphs.add(kind == "Tensor" and found.requires_grad)
     except (RuntimeError, AssertionError, ValueError) as error:
         if not any(words in str(error) for words in TORCH):
             raise
-        return {"torch": str(error)}
+        return f"torch says {str(error)!r}"
     finally:
         torch.profiler.record_function = mark
     return {
         "losses": losses,
-        "inside": sorted(set(inside)),
+        "losses with a graph": True in graphs,
+        "the model computes in": sorted(inside),
+        "calls of the scaler": sorted(calls) if case["dtype"] == "float16" else [],
         "weights": {name: p.detach() for name, p in net.one.named_parameters()},
-        "calls": calls if case["dtype"] == "float16" else [],
-        "marks": sorted(marks),
+        "marks": [name for name in PARTS if name in marks],
     }
+
+
+TOLERANCE = 1e-4  # right ways may round differently in float16
+STEPS, RATE = 3, 0.1
+
+
+def cases(seed):
+    """Of each type: a layer, and a source and a target for each step."""
+    import torch
+
+    draw, found = torch.Generator().manual_seed(seed), []
+    for dtype in ("float32", "float64", "bfloat16", "float16"):
+        wide = torch.float64 if dtype == "float64" else torch.float32
+        weights = {
+            "weight": torch.randn(6, 6, generator=draw).to(wide) / 3,
+            "bias": torch.randn(6, generator=draw).to(wide) / 3,
+        }
+        steps = torch.randn(STEPS, 2, 5, 3, 6, generator=draw).to(getattr(torch, dtype))
+        found.append({"dtype": dtype, "weights": weights, "rate": RATE, "steps": list(steps)})
+    return found
+
+
+def name(case):
+    return case["dtype"]
+
+
+SCALED, STEP, UPDATE = "scaler.scale(loss)", "scaler.step(optimizer)", "scaler.update()"
+MUTANTS = {
+    "half data meets float32 weights: call the model under autocast": {
+        "enabled=dtype in HALF": "enabled=False"
+    },
+    "make the output and the target wide before the loss: a half type has three digits": {
+        "torch.promote_types(output.dtype, torch.float32)": "output.dtype"
+    },
+    "small gradients become 0 in float16: let the scaler scale the loss": {SCALED: "loss"},
+    "gradients must be divided again: let the scaler take the optimizer's step": {
+        STEP: "optimizer.step()"
+    },
+    "small gradients become 0 in float16: the scaler has no part in this; it must scale the loss, "
+    "and take the optimizer's step": {SCALED: "loss", STEP: "optimizer.step()", UPDATE: "pass"},
+    "the factor never changes: call the scaler's update() after the step": {UPDATE: "pass"},
+    "no step is made, and so no weight changes: let the scaler take the optimizer's": {
+        STEP: "pass",
+        UPDATE: "pass",
+    },
+    "the loss that is returned carries its graph: detach it, or memory fills": {".detach()": ""},
+    "the loss that is returned is the scaled one: return it plain": {
+        "loss.detach()": f"{SCALED}.detach()"
+    },
+    "return the loss as a tensor, detached, not as a number: item() makes a GPU wait": {
+        "loss.detach()": "loss.item()"
+    },
+    "these are sums of squares: the loss is their mean": {
+        "target.to(wide))": "target.to(wide), reduction='sum')"
+    },
+}
+
+
+def explain(case, seen):
+    """Say which weights have become half, and which part has no mark."""
+    if isinstance(seen, str):
+        return f"{seen}: are the weights a half type now?" if "FP16" in seen else None
+    for name, right in case["weights"].items():
+        if (found := seen["weights"][name].dtype) != right.dtype:
+            return f"the weights are {found}: they must stay {right.dtype}"
+    if missing := [part for part in PARTS if part not in seen["marks"]]:
+        return f"the profiler does not see: {', '.join(missing)}; mark it with record_function"
+    return None

@@ -7,8 +7,8 @@ TASK = Task(
     title="shift and mask the target of a decoder",
     file="DP/ddp/transformer.py",
     function="Forecaster.forward",
-    notebook="10",
-    points=10,
+    lesson="where_time_goes",
+    kind="practice",
     minutes=20,
     hints=(
         "At place t the decoder reads one vector and attends to some places. Which vector of the "
@@ -23,7 +23,7 @@ TASK = Task(
 )
 
 
-def run(module, case):
+def observe(module, case):
     """What the work's Forecaster predicts with given weights, or what came in its place.
 
     case: {"weights": of its transformer, "source", "target"}.
@@ -34,4 +34,53 @@ def run(module, case):
     net = module.Forecaster(size).eval()
     net.transformer.load_state_dict(case["weights"])
     found = net(case["source"], case["target"])
-    return {"prediction": found if isinstance(found, torch.Tensor) else repr(found)[:60]}
+    plain = found is None or isinstance(found, torch.Tensor)
+    return {"prediction": found if plain else repr(found)[:60]}
+
+
+TOLERANCE = 2e-5
+
+
+def cases(seed):
+    """Weights of a transformer, a source and a target."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        weights = torch.nn.Transformer(8, 2, 1, 1, 16, batch_first=True).state_dict()
+        rows, places = torch.randint(2, 5, ()).item(), torch.randint(4, 8, ()).item()
+        source, target = torch.randn(rows, 3, 8), torch.randn(rows, places, 8)
+    return [{"weights": weights, "source": source, "target": target}]
+
+
+SHIFTED, MASKED = "torch.cat([start, target[:, :-1]], dim=1)", "tgt_mask=mask, tgt_is_causal=True"
+READS = {
+    "": {},
+    "place t reads target[:, t], which it must predict: shift the target by one place": {
+        SHIFTED: "target"
+    },
+    "the target is shifted the wrong way: place t reads target[:, t + 1]": {
+        SHIFTED: "torch.cat([target[:, 1:], start], dim=1)"
+    },
+    "place 0 reads the last vector of the target: shift it, do not roll it round": {
+        SHIFTED: "target.roll(1, 1)"
+    },
+    "place 0 reads target[:, 0], which it must predict: read zeros there": {
+        "torch.zeros_like(target[:, :1])": "target[:, :1]"
+    },
+}
+MASKS = {
+    "": {},
+    "place t attends to later places, where it sees what it must predict: give a mask": {
+        MASKED: "tgt_mask=None"
+    },
+    "the mask is the wrong way round: a place may look back, and not ahead": {
+        MASKED: "tgt_mask=mask.T"
+    },
+}
+MUTANTS = {
+    "; and ".join(filter(None, (one, other))): read | mask
+    for one, read in READS.items()
+    for other, mask in MASKS.items()
+    if one or other
+}

@@ -9,8 +9,8 @@ TASK = Task(
     title="order the actions of interleaved 1F1B",
     file="PP/schedules/orders.py",
     function="interleaved",
-    notebook="07",
-    points=20,
+    lesson="beyond_1f1b",
+    kind="practice",
     minutes=35,
     hints=(
         "Write down the order of forwards for 2 ranks, 4 micro-batches and 2 chunks: it is the "

@@ -14,8 +14,8 @@ TASK = Task(
     title="write a schedule of your own that is fast in little memory",
     file="PP/schedules/orders.py",
     function="within_memory",
-    notebook="07",
-    points=30,
+    lesson="beyond_1f1b",
+    kind="prize",
     minutes=60,
     hints=(
         "Do not think of a pattern. Think of one rank at one second: what can it do now, and which "

@@ -8,8 +8,8 @@ TASK = Task(
     title="one rank and the whole batch: forward, loss, backward, update",
     file="puzzles/eight.py",
     function="basic",
-    notebook="16",
-    points=5,
+    lesson="training_puzzles",
+    kind="practice",
     minutes=15,
     hints=(
         "A step has four parts, in this order: forward through all layers, loss, backward "
@@ -26,4 +26,20 @@ TASK = Task(
         "activations[layer], grad_activations[layer]; a loop of update and set_final_weight.",
     ),
 )
-run = _pz.run_of(TASK.function)
+observe = _pz.observing(TASK.function)
+name = _pz.name
+cases = _pz.cases((1, 2, 4), _pz.alone)
+
+
+def enough(ranks, layers, samples):
+    """All forwards and backwards, and an update for each layer; activations at their most."""
+    time = layers * (2 * samples + 0.5)
+    return time, _pz.ELEMENTS * (2 * layers + (layers + 1) * samples / 2)
+
+
+explain = _pz.judge(
+    enough,
+    slow="every layer goes forward once and backward once, and is updated once",
+    large="delete each activation and gradient after the backward that needs it last, and "
+    "grad_activations[-1], which nobody needs",
+)

@@ -8,8 +8,8 @@ TASK = Task(
     title="one rank and one sample at a time, with one update",
     file="puzzles/eight.py",
     function="accumulation",
-    notebook="16",
-    points=5,
+    lesson="training_puzzles",
+    kind="practice",
     minutes=15,
     hints=(
         "To save memory, hold the activations of only one sample at a time. But the update needs "
@@ -23,4 +23,20 @@ TASK = Task(
         "sample 0: just it), and the key is removed. Then update every layer.",
     ),
 )
-run = _pz.run_of(TASK.function)
+observe = _pz.observing(TASK.function)
+name = _pz.name
+cases = _pz.cases((1, 2, 4), _pz.alone)
+
+
+def enough(ranks, layers, samples):
+    """As for PZ-1; weights, states and gradients, and the activations of one sample."""
+    time = layers * (2 * samples + 0.5)
+    return time, _pz.ELEMENTS * (3.5 * layers + 0.5)
+
+
+explain = _pz.judge(
+    enough,
+    slow="a sample needs one forward and one backward a layer, and there is one update",
+    large="take one sample at a time, and keep the sum of the gradients alone; "
+    "grad_activations[-1], which backward of layer 0 returns, is needed by nobody",
+)

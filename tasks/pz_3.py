@@ -8,8 +8,8 @@ TASK = Task(
     title="each rank takes one sample; sum the gradients over the ranks",
     file="puzzles/eight.py",
     function="ddp",
-    notebook="16",
-    points=10,
+    lesson="training_puzzles",
+    kind="prize",
     minutes=20,
     hints=(
         "Each rank has all weights and does what one rank did, for its own sample. What do "
@@ -21,4 +21,19 @@ TASK = Task(
         "Then update every layer.",
     ),
 )
-run = _pz.run_of(TASK.function)
+observe = _pz.observing(TASK.function)
+name = _pz.name
+cases = _pz.cases((4, 2, 4), _pz.one_sample_each)
+
+
+def enough(ranks, layers, samples):
+    """Two passes, a reduce and an update for each layer, whatever the ranks."""
+    return 2.8 * layers, _pz.ELEMENTS * (3 * layers + 1)
+
+
+passed = _pz.star(enough)
+explain = _pz.judge(
+    enough,
+    slow="each rank takes its own sample alone, and each layer is reduced once",
+    large="delete each activation and gradient after the backward that needs it last",
+)

@@ -8,8 +8,8 @@ TASK = Task(
     title="keep a shard of each weight, and gather layers when they are needed",
     file="puzzles/eight.py",
     function="weight_sharded",
-    notebook="16",
-    points=10,
+    lesson="training_puzzles",
+    kind="prize",
     minutes=25,
     hints=(
         "Every rank keeps one part of each weight and of each optimizer state: "
@@ -23,4 +23,19 @@ TASK = Task(
         "gradients with all_reduce, as in PZ-3, and update the shards.",
     ),
 )
-run = _pz.run_of(TASK.function)
+observe = _pz.observing(TASK.function)
+name = _pz.name
+cases = _pz.cases((4, 6, 4), _pz.one_sample_each)
+
+
+def enough(ranks, layers, samples):
+    """Two gathers for each layer more; a shard of weights and states, and whole gradients."""
+    return 3.4 * layers, _pz.ELEMENTS * (2 * layers / ranks + layers + 1.5)
+
+
+passed = _pz.star(enough)
+explain = _pz.judge(
+    enough,
+    slow="a layer is gathered twice and reduced once",
+    large="keep one whole weight at a time",
+)

@@ -8,8 +8,8 @@ TASK = Task(
     title="shard the gradients too",
     file="puzzles/eight.py",
     function="fully_sharded",
-    notebook="16",
-    points=10,
+    lesson="training_puzzles",
+    kind="prize",
     minutes=15,
     hints=(
         "In PZ-4 each rank ends up with the whole gradient of every layer, but updates only "
@@ -21,4 +21,19 @@ TASK = Task(
         "model.reduce_scatter(grad_weights[layer], layer).",
     ),
 )
-run = _pz.run_of(TASK.function)
+observe = _pz.observing(TASK.function)
+name = _pz.name
+cases = _pz.cases((4, 6, 4), _pz.one_sample_each)
+
+
+def enough(ranks, layers, samples):
+    """As for PZ-4; one whole weight and one whole gradient."""
+    return 3.4 * layers, _pz.ELEMENTS * (2 * layers / ranks + layers / 2 + 3)
+
+
+passed = _pz.star(enough)
+explain = _pz.judge(
+    enough,
+    slow="a layer is gathered twice and reduced once",
+    large="cut the gradient of a layer into shards right after its backward",
+)

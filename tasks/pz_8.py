@@ -8,8 +8,8 @@ TASK = Task(
     title="a pipeline whose layers are sharded over all ranks",
     file="puzzles/eight.py",
     function="pipeline_sharded",
-    notebook="16",
-    points=20,
+    lesson="training_puzzles",
+    kind="prize",
     minutes=45,
     hints=(
         "Two things at once: messages within a pipeline, and collectives of all ranks. All "
@@ -24,4 +24,12 @@ TASK = Task(
         "empty_grad, reduce_scatter, send. Then update my shard of every layer.",
     ),
 )
-run = _pz.run_of(TASK.function)
+observe = _pz.observing(TASK.function)
+name = _pz.name
+cases, enough = _pz.listed({(16, 4, 4): (16, 966_656)}, profile="steps")
+passed = _pz.star(enough)
+explain = _pz.judge(
+    enough,
+    slow="gather and reduce each layer once each way, and let the pipelines work side by side",
+    large="drop the whole weight after each layer, and shard the gradient at once",
+)

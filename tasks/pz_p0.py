@@ -8,8 +8,8 @@ TASK = Task(
     title="data parallel with gradient accumulation, reduced once",
     file="puzzles/part0.py",
     function="train_ddp",
-    notebook="16",
-    points=10,
+    lesson="training_puzzles",
+    kind="prize",
     minutes=30,
     hints=(
         "Each rank takes its part of the batch in micro-batches: get_next_microbatch gives "
@@ -23,4 +23,18 @@ TASK = Task(
         "After the loop: all_reduce, update and set_final_weight for each layer.",
     ),
 )
-run = _pz.run_of(TASK.function)
+observe = _pz.observing(TASK.function)
+name = _pz.name
+cases, enough = _pz.listed(
+    {  # ranks, layers, samples, micro-batch: time and memory
+        (8, 36, 32, 2): (0.0202, 2.7e9),
+        (5, 4, 30, 4): (0.00277, 3.1e8),
+        (1, 3, 6, 2): (0.00212, 2.4e8),
+    }
+)
+
+explain = _pz.judge(
+    enough,
+    slow="reduce each layer once, after all micro-batches",
+    large="keep the activations of one micro-batch at a time",
+)

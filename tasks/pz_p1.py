@@ -8,8 +8,8 @@ TASK = Task(
     title="ZeRO: shard weights, gradients and optimizer states",
     file="puzzles/part1.py",
     function="part1_training_loop",
-    notebook="16",
-    points=20,
+    lesson="training_puzzles",
+    kind="prize",
     minutes=45,
     hints=(
         "It is PZ-5 with several micro-batches on each rank. What do you keep from one "
@@ -21,4 +21,18 @@ TASK = Task(
         "update each shard.",
     ),
 )
-run = _pz.run_of(TASK.function)
+observe = _pz.observing(TASK.function)
+name = _pz.name
+cases, enough = _pz.listed(
+    {  # ranks, layers, samples, micro-batch: time and memory
+        (32, 64, 256, 8): (0.1845, 2.9e9),
+        (4, 6, 32, 2): (0.0130, 2.0e8),
+        (1, 2, 4, 2): (0.00236, 1.9e8),
+    }
+)
+
+explain = _pz.judge(
+    enough,
+    slow="gather twice and reduce once for each layer and micro-batch",
+    large="keep one whole weight and one whole gradient at a time",
+)

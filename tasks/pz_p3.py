@@ -8,8 +8,8 @@ TASK = Task(
     title="1F1B: one forward and one backward in turn",
     file="puzzles/part3.py",
     function="part3_training_loop",
-    notebook="16",
-    points=25,
+    lesson="training_puzzles",
+    kind="prize",
     minutes=60,
     hints=(
         "GPipe keeps every micro-batch until all have gone forward. When could rank r do its "
@@ -22,4 +22,21 @@ TASK = Task(
         "number >= warm_up. Then update.",
     ),
 )
-run = _pz.run_of(TASK.function)
+observe = _pz.observing(TASK.function)
+name = _pz.name
+cases, enough = _pz.listed(
+    {  # ranks, layers, samples, micro-batch: time and memory
+        (16, 32, 2048, 128): (2.75, 2.4e10),
+        (4, 8, 64, 4): (0.0194, 3.4e8),
+        (3, 7, 40, 4): (0.0131, 3.0e8),
+        (5, 3, 16, 2): (0.0037, 1.1e8),
+        (1, 2, 8, 2): (0.00145, 1.7e8),
+    }
+)
+
+explain = _pz.judge(
+    enough,
+    slow="send a micro-batch on, and take the next one before the first one comes back",
+    large="after the warm-up each forward is followed by a backward, so rank r of p stages "
+    "keeps at most p - r micro-batches",
+)

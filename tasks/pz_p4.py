@@ -5,11 +5,11 @@ from tasks import _pz
 
 TASK = Task(
     id="PZ-P4",
-    title="your own strategy: 80 % MFU or more in 60 GB, on 32 ranks",
+    title="your own strategy: 80 % MFU or more on 32 ranks",
     file="puzzles/part4.py",
     function="part4_training_loop",
-    notebook="16",
-    points=25,
+    lesson="training_puzzles",
+    kind="prize",
     minutes=120,
     hints=(
         "Where does the time go? Open the trace of a simple data parallel step: how long does it "
@@ -24,4 +24,25 @@ TASK = Task(
         "start the reduce_scatter without await, and await it after the next layer's backward.",
     ),
 )
-run = _pz.run_of(TASK.function)
+observe = _pz.observing(TASK.function)
+ENOUGH = {  # by ranks, layers and samples
+    (32, 16, 2048): (0.0879609, 60e9),
+    (32, 64, 2048): (0.3518437, 60e9),
+}
+name = _pz.name
+
+
+def cases(seed):
+    return [
+        _pz.case(4, 6, 64, 8, profile="classic"),
+        _pz.case(2, 3, 8, 16, profile="bytes"),
+        _pz.case(32, 16, 2048, 64, profile="classic"),
+        _pz.case(32, 64, 2048, 64, profile="classic"),
+    ]
+
+
+explain = _pz.judge(
+    lambda *sizes: ENOUGH.get(sizes),
+    slow="the MFU must be 80 % at least; look at the trace: what is not computing?",
+    large="60e9 elements have full points: take smaller micro-batches, or shards",
+)

@@ -1,4 +1,9 @@
-"""RC-1: all-reduce as a ring."""
+"""RC-1: all-reduce as a ring, which may turn to the left, with parts of other lengths."""
+
+import random
+
+import torch
+import torch.distributed as dist
 
 from helpers.grade import Task
 from tasks._messages import noted, world_of
@@ -8,8 +13,8 @@ TASK = Task(
     title="build all-reduce as a ring of messages",
     file="primer/ring.py",
     function="ring_all_reduce",
-    notebook="03",
-    points=15,
+    lesson="data_parallel_gradients",
+    kind="evidence",
     minutes=40,
     ranks=4,
     hints=(
@@ -27,14 +32,13 @@ TASK = Task(
 )
 
 
-def run(module, case):
-    """On every rank that takes part: the tensor afterwards, what the work returns, and what it
-    sends: to whom, how many bytes. Also which collectives it calls, and what it doesn't wait for.
+def observe(module, case):
+    """On every rank that takes part: the tensor afterwards, whether the work returns what it sent,
+    and whether it sends as a ring does. Also which collectives it calls, and what it doesn't wait
+    for.
 
     case: how many ranks take part, their tensors, and whether these have gaps in memory.
     """
-    import torch.distributed as dist
-
     rank, world = dist.get_rank(), case["world"]
     if rank >= world:
         return None
@@ -43,10 +47,180 @@ def run(module, case):
         tensor = tensor.t().contiguous().t()
     with noted(alone=world == 1) as calls, world_of(world):
         returned = module.ring_all_reduce(tensor, rank, world)
+    sends = [(call["to"], call["bytes"]) for call in calls if "to" in call]
+    sent = sum(size for _, size in sends)
+    most = 2 * (world - 1) * -(-tensor.numel() // world) * tensor.itemsize
     return {
         "tensor": tensor,
-        "returned": returned,
-        "sends": [(call["to"], call["bytes"]) for call in calls if "to" in call],
-        "refused": [call["call"] for call in calls if len(call) == 1],
-        "not awaited": [call["call"] for call in calls if not call.get("awaited", True)],
+        "collectives": [call["call"] for call in calls if len(call) == 1],
+        "messages not waited for": [c["call"] for c in calls if not c.get("awaited", True)],
+        "ranks it sends to that are no neighbors": [
+            peer for peer, _ in sends if (peer - rank) % world not in (1, world - 1)
+        ],
+        "sends something": bool(sends),
+        "sends more than a ring": sent > most and tensor.numel() > 1000,
+        "returns what it sent": (returned or 0) == sent and (returned is not None or world == 1),
+        "_sent": sent,
+        "_returned": returned,
     }
+
+
+WORLDS = (4, 3)
+LONG = 10_007  # numbers in the tensor whose bytes are judged
+
+
+def cases(seed):
+    """For each number of ranks, tensors of all kinds; at last a rank that is alone.
+
+    Of the powers of ten, a rank has 10 to its number, so that the digits of a sum show its parts.
+    """
+    draw, values = random.Random(seed), torch.Generator().manual_seed(seed)
+    found = []
+    for world in WORLDS:
+        powers = world * draw.randint(2, 4) + world - 1
+        kinds = {
+            "powers of ten": ((powers,), torch.float64),
+            "an odd length": ((2 * draw.randint(8, 30) + 1,), torch.float32),
+            "two dimensions, in float64": ((3, draw.randint(4, 9)), torch.float64),
+            "fewer numbers than ranks": ((world - 1,), torch.float32),
+            "one number, of shape ()": ((), torch.float64),
+            "a transposed tensor": ((draw.randint(2, 4), 5), torch.float32),
+            "whole numbers": ((draw.randint(9, 20),), torch.int64),
+            "a long tensor": ((LONG,), torch.float32),
+        }
+        if world < max(WORLDS):  # a collective on it isn't noted, and would wait for the others
+            del kinds["a transposed tensor"]
+        for what, (shape, dtype) in kinds.items():
+            tensors = [1000 * torch.randn(shape, generator=values).double() for _ in range(world)]
+            if what == "powers of ten":
+                tensors = [torch.full(shape, 10.0**rank).double() for rank in range(world)]
+            found.append({"world": world, "what": what, "gaps": what == "a transposed tensor"})
+            found[-1]["tensors"] = [tensor.to(dtype) for tensor in tensors]
+    alone = {"world": 1, "what": "a rank that is alone", "gaps": False}
+    return [*found, alone | {"tensors": [torch.ones(5)]}]
+
+
+def name(case):
+    return f"{case['what']}, {case['world']} ranks" if case["world"] > 1 else "with world_size 1"
+
+
+PARTS, BACK = "flat.tensor_split(world_size)", "tensor.detach().copy_(flat.view(tensor.shape))"
+SHORT = "len(flat) // world_size"
+FIRST, SECOND = (f"range(world_size - 1):  # {half}" for half in ("reduce-scatter", "all-gather"))
+MUTANTS = {
+    "a transposed tensor has not changed: flatten() gives a copy where the memory has gaps, so the "
+    "sum must be copied back into `tensor`": {BACK: "pass"},
+    "the tensor has not changed: the sum belongs into `tensor` itself (tensor.copy_(…)), a new "
+    "tensor is seen by nobody": {"tensor.detach().flatten()": "tensor.flatten().clone()", BACK: ""},
+    "this is the mean: all-reduce gives the sum, so do not divide by world_size": {
+        BACK: "tensor.detach().copy_(flat.view(tensor.shape) / world_size)"
+    },
+    "the last numbers are not added up, as the length cannot be divided by world_size: some parts "
+    "must be longer than others (tensor_split does that)": {
+        PARTS: f"[flat[r * ({SHORT}) :][: {SHORT}] for r in range(world_size)]"
+    },
+    "each number is finished on one rank only: that is the reduce-scatter; the all-gather, which "
+    "passes the finished parts on, is missing": {SECOND: "range(0):"},
+    "every number is that of one rank alone: in the reduce-scatter add what arrives to this rank's "
+    "own part, and begin the all-gather with part rank + 1, which is the finished one": {
+        "add_(arrived)": "copy_(arrived)"
+    },
+    "there is a step too few: each part must get round to all other ranks, in n - 1 steps": {
+        FIRST: "range(world_size - 2):",
+        SECOND: "range(world_size - 2):",
+    },
+}
+
+
+def explain(case, seen):
+    """Name the call, the number or the message that is wrong; None where only the place says it."""
+    ranks, world = seen[: case["world"]], case["world"]
+    if world == 1:
+        if ranks[0]["collectives"] or ranks[0]["_returned"]:
+            return "something is sent: a rank that is alone has the sum"
+        return "the tensor changes: a rank that is alone has the sum"
+    return wrong_calls(ranks) or wrong_numbers(case, ranks) or wrong_messages(case, ranks)
+
+
+def wrong_calls(ranks):
+    """Whether only messages were used, and all were waited for."""
+    for rank, one in enumerate(ranks):
+        if one["collectives"]:
+            return (
+                f"rank {rank} calls dist.{one['collectives'][0]}: build the ring from messages "
+                "between neighbors (send, recv, isend, irecv, batch_isend_irecv)"
+            )
+        if begun := one["messages not waited for"]:
+            return (
+                f"rank {rank} starts {begun[0]} and never calls wait() on its result: until wait() "
+                "returns, the message is on its way and its tensor must not change"
+            )
+    return None
+
+
+def wrong_numbers(case, ranks):
+    """What a sum of powers of ten is made of, where it's wrong; whether others were rounded."""
+    total = sum(tensor.double() for tensor in case["tensors"])
+    for rank, one in enumerate(ranks):
+        tensor = one["tensor"]
+        if tensor.dtype != torch.float64 or tensor.shape != total.shape:
+            continue
+        off = (tensor - total).abs()
+        if case["what"] == "powers of ten" and off.any():
+            i = int(off.argmax())
+            return (
+                f"number {i} on rank {rank} holds {in_digits(float(tensor[i]), len(ranks))}: "
+                "follow this one part round the ring, step by step"
+            )
+        worst = float(off.max() / total.abs().max().clamp(min=1))
+        if 1e-9 < worst < 1e-6:
+            return (
+                f"rank {rank} is off by {worst:.0e} of the sum in float64, which is float32's "
+                "accuracy: a buffer on the way has another type (torch.empty_like keeps it)"
+            )
+    return None
+
+
+def in_digits(value, world):
+    """What a sum of powers of ten was made of, in words: the third digit counts rank 2."""
+    counts = [int(digit) for digit in reversed(f"{round(value):0{world}d}")] if value >= 0 else []
+    if value != round(value) or not 0 < len(counts) <= world:
+        return f"{value:g}, which is no sum of what the ranks had"
+    words = [
+        f"that of rank {rank}{' twice' if count == 2 else f' {count} times' * (count > 2)}"
+        for rank, count in enumerate(counts)
+        if count
+    ]
+    missing = [str(rank) for rank, count in enumerate(counts) if not count]
+    told = " plus ".join(words) or "nothing"
+    return told + (f", and nothing of rank {', '.join(missing)}" if missing else "")
+
+
+def wrong_messages(case, ranks):
+    """Whether the messages are those of a ring: to neighbors, and few bytes."""
+    world, tensor = len(ranks), case["tensors"][0]
+    for rank, one in enumerate(ranks):
+        if far := one["ranks it sends to that are no neighbors"]:
+            return (
+                f"rank {rank} sends to rank {far[0]}, which is not its neighbor in the ring of "
+                f"{world}: send to (rank + 1) % world_size only"
+            )
+        if not one["sends something"]:
+            return (
+                f"rank {rank} sends nothing, and the others need its numbers: build the ring from "
+                "messages"
+            )
+        if one["sends more than a ring"]:
+            return (
+                f"rank {rank} sends {one['_sent'] / tensor.nbytes:.2f} times the size of the "
+                f"tensor, and a ring of {world} needs {2 * (world - 1) / world:.2f}: send one part "
+                f"in each of {2 * (world - 1)} steps"
+            )
+        if one["_returned"] is None:
+            return "ring_all_reduce gives None: return the bytes that this rank has sent"
+        if not one["returns what it sent"]:
+            return (
+                f"ring_all_reduce says that rank {rank} has sent {one['_returned']} bytes, and it "
+                f"was {one['_sent']}: add up part.nbytes of each part that is sent"
+            )
+    return None

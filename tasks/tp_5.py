@@ -12,9 +12,9 @@ TASK = Task(
     file="TP/llama/intro_TP.py",
     function="Copy.forward",
     also=("Copy.backward", "Sum.forward", "Sum.backward"),
-    notebook="12",
-    points=15,
-    minutes=20,
+    lesson="tensor_parallel",
+    kind="evidence",
+    minutes=15,
     ranks=3,
     hints=(
         "Forward is easy: which of the two sends something? For backward, say what each rank "

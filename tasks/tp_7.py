@@ -14,9 +14,9 @@ TASK = Task(
     title="compute the loss without ever holding all logits",
     file="TP/llama/parallel_loss.py",
     function="parallel_cross_entropy",
-    notebook="12",
-    points=15,
-    minutes=25,
+    lesson="tensor_parallel",
+    kind="evidence",
+    minutes=30,
     ranks=3,
     hints=(
         "The loss of a position is log(sum of exp(z)) - z[target]. Which of its pieces needs all "

@@ -7,8 +7,8 @@ TASK = Task(
     title="write the training loop",
     file="primer/loop.py",
     function="train",
-    notebook="01",
-    points=10,
+    lesson="one_device",
+    kind="practice",
     minutes=20,
     hints=(
         "Begin with pieces = 1: for each batch, what are the three parts of a step, and which of "
@@ -25,7 +25,7 @@ TASK = Task(
 )
 
 
-def run(module, case):
+def observe(module, case):
     """Call the work on a small model; return its losses, and the weights after the last step.
 
     case: the weights by name, the gradients they hold before, the batches, the learning rate, and
@@ -40,15 +40,12 @@ def run(module, case):
     batches = (batch.clone() for batch in case["batches"])
     losses = module.train(model, batches, optimizer, case["pieces"])
     if isinstance(losses, list | tuple):
-        losses = [_plain(loss) for loss in losses]
-    weights = {name: p.detach().clone() for name, p in model.named_parameters()}
-    return {"weights": weights, "losses": losses, "forward passes": model.rows}
-
-
-def _plain(loss):
-    import torch
-
-    return "a tensor" if isinstance(loss, torch.Tensor) else loss
+        losses = ["a tensor" if isinstance(loss, torch.Tensor) else loss for loss in losses]
+    return {
+        "losses": losses,
+        "sequences in each forward pass": ", ".join(map(str, model.rows)),
+        "weights": {name: p.detach().clone() for name, p in model.named_parameters()},
+    }
 
 
 def Model(weights):
@@ -72,3 +69,90 @@ def Model(weights):
             return torch.tanh(here + before @ self.mix) @ self.head
 
     return Small()
+
+
+STEPS = 3
+TOLERANCE = 1e-6  # losses may be added up in float32
+
+
+def cases(seed):
+    """One piece for each batch, then several; the parameters hold old gradients before."""
+    import torch
+
+    draw = torch.Generator().manual_seed(seed)
+    width, vocabulary = 4 + seed % 3, 11 + seed % 5
+
+    def some(*shape):
+        return 0.6 * torch.randn(shape, generator=draw, dtype=torch.float64)
+
+    shapes = {
+        "embedding": (vocabulary, width),
+        "mix": (width, width),
+        "head": (width, vocabulary),
+    }
+    weights = {name: some(*shape) for name, shape in shapes.items()}
+    gradients = {name: some(*shape) for name, shape in shapes.items()}
+    found = []
+    for pieces, rows in ((1, 2), (3, 6)):
+        batches = [
+            torch.randint(vocabulary, (rows, 5 + seed % 4), generator=draw) for _ in range(STEPS)
+        ]
+        case = {"weights": weights, "gradients": gradients, "batches": batches}
+        found.append(case | {"lr": 0.5, "pieces": pieces})
+    return found
+
+
+def name(case):
+    return f"{case['pieces']} piece{'s' * (case['pieces'] > 1)} a batch"
+
+
+ZERO, STEP, COUNT = "optimizer.zero_grad()", "optimizer.step()", "of_batch += loss.item()"
+NO_STEP = {f"    {STEP}\n    losses": "    losses"}
+ZERO_EACH = {ZERO: "pass", "logits = model(piece)": f"{ZERO}\nlogits = model(piece)"}
+STEP_EACH = NO_STEP | {COUNT: f"{COUNT}\n{STEP}"}
+MUTANTS = {
+    "the gradients of earlier steps are still in p.grad when a step is made: backward() adds to "
+    "it, so every batch begins with optimizer.zero_grad()": {ZERO: "pass"},
+    "zero_grad() is called once, before the first batch: backward() adds to p.grad, so every "
+    "batch begins with it": {
+        f"for batch in batches:\n    {ZERO}": f"{ZERO}\nfor batch in batches:"
+    },
+    "zero_grad() is called for each piece, so that only the last piece of a batch counts: clear "
+    "the gradients once a batch": ZERO_EACH,
+    "the optimizer makes a step after each piece: gradient accumulation makes one step a batch, "
+    "when all its pieces have added their gradients": STEP_EACH,
+    "the optimizer makes a step after each piece, with that piece's gradient alone: this trains "
+    "on smaller batches. Clear the gradients once a batch, and make one step a batch": (
+        ZERO_EACH | STEP_EACH
+    ),
+    "the optimizer never makes a step, so no weight has changed: is there an optimizer.step()?": {
+        STEP: "pass"
+    },
+    # transformers and other trainers, until October 2024, with pieces of unequal lengths
+    "the losses of the pieces were summed, and the batch's loss is their mean: divide each "
+    "piece's loss by pieces before backward()": {" / pieces": "", COUNT: f"{COUNT} / pieces"},
+    "the losses of the pieces were summed, in the gradient and in what train() returns: divide "
+    "each piece's loss by pieces": {" / pieces": ""},
+    "the weights are right, and the loss of a batch is returned as the sum over its pieces: the "
+    "batch's loss is their mean": {COUNT: f"{COUNT} * pieces"},
+    "the weights are right, and the loss that is returned counts only the last piece of a batch": {
+        COUNT: "of_batch = loss.item()"
+    },
+    "only the first piece of each batch is used": {"chunk(pieces)": "chunk(pieces)[:1]"},
+    "each batch goes through the model in one piece: cut it with batch.chunk(pieces)": {
+        "batch.chunk(pieces)": "[batch]",
+        " / pieces": "",
+    },
+    "every step uses the first batch": {
+        "in batches:": "in (every := [*batches]):\n    batch = every[0]"
+    },
+    "the step is made before backward(), with the gradients of the batch before": (
+        NO_STEP | {ZERO: f"{STEP}\n{ZERO}"}
+    ),
+    "the step goes uphill: the loss falls along minus the gradient": {
+        "loss.backward()": "(-loss).backward()"
+    },
+    "train() returns None: return the list of losses, one number a batch": {"return losses": ""},
+    "the losses are tensors, each of which keeps the graph of its forward pass alive: return "
+    "numbers, loss.item()": {COUNT: "of_batch += loss"},
+}

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import helpers
-from helpers.doctor.lessons import LESSONS
+from helpers.syllabus import LESSONS
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -53,7 +53,8 @@ def test_conda_installs_what_pyproject_names_and_nothing_else():
     (pip,) = [entry["pip"] for entry in CONDA["dependencies"] if isinstance(entry, dict)]
     assert [re.split("[<>=]", entry)[0] for entry in plain] == ["python", "pip"]
     (torch,) = [name for name in PROJECT["dependencies"] if name.startswith("torch")]
-    assert pip == ["--extra-index-url https://download.pytorch.org/whl/cpu", torch, "-e .[test]"]
+    index = "--extra-index-url https://download.pytorch.org/whl/cpu"
+    assert pip == [index, "-c constraints.txt", torch, "-e .[test]"]
     assert CONDA["name"] == PROJECT["name"]
 
 
@@ -114,11 +115,11 @@ def test_every_target_of_the_makefile_is_explained_and_runs_something_that_exist
         assert (ROOT / script).is_file(), f"the Makefile runs {script}, which is not there"
 
 
-def test_every_notebook_has_its_row_in_the_doctors_list():
+def test_every_notebook_has_its_row_in_the_syllabus():
     listed = {lesson.number: lesson.title for lesson in LESSONS}
     for source in some((ROOT / "notebooks" / "source").glob("[0-9][0-9]_*.py")):
         title = re.search(r"^# # (.+)$", source.read_text(encoding="utf-8"), re.M).group(1)
-        said = f"helpers/doctor/lessons.py has another title for {source.name}, or none"
+        said = f"helpers/syllabus.py has another title for {source.name}, or none"
         assert listed.get(source.name[:2]) == title, said
 
 

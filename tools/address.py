@@ -2,8 +2,8 @@
 
     python tools/address.py        after [tool.lab] repository in pyproject.toml has changed
 
-It stands between two marks in the README, docs/hosted.md and CITATION.cff. While the address is
-empty so are these places: a link to a repository that isn't there helps nobody.
+It stands between two marks in each file of `places`. While the address is empty so are these
+places: a link to a repository that isn't there helps nobody.
 """
 
 import re
@@ -34,10 +34,12 @@ def places(url: str) -> dict[str, tuple[str, str, str]]:
     open_it = f"Look around, solutions included: {links}." if host == "github.com" else ""
     begin, end = "<!-- begin address -->", "<!-- end address -->"
     tests = f"[![tests]({badge}/badge.svg)]({badge}) {open_it}" if url else ""
+    urls = f'[project.urls]\nRepository = "{url}"\nChangelog = "{url}/blob/main/CHANGELOG.md"\n\n'
     return {
         "README.md": (begin, tests, end),
         "docs/hosted.md": (begin, open_it if url else "", end),
         "CITATION.cff": ("# begin address\n", f"repository-code: {url}\n" if url else "", "# end"),
+        "pyproject.toml": ("# begin address\n", urls if url else "", "# end"),
     }
 
 

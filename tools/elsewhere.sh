@@ -13,6 +13,7 @@ set -eu
 
 user=student
 work=${ELSEWHERE:-/var/tmp/elsewhere}
+at=  # what a place puts before the user's commands: `ip netns exec HOST`
 tools=$(cd "$(dirname "$0")" && pwd)
 place=${1:-} folder=$work/${1:-} root= lab=
 
@@ -65,7 +66,7 @@ here() {
 as_user() {
     env -i HOME="/home/$user" USER="$user" LOGNAME="$user" PATH=/usr/local/bin:/usr/bin:/bin \
         TZ=America/New_York LC_ALL=C PIP_CONFIG_FILE=/tmp/pip.conf PIP_NO_CACHE_DIR=1 \
-        $inherited setpriv --reuid 4242 --regid 4242 --clear-groups sh -c "cd; $1"
+        $inherited $at setpriv --reuid 4242 --regid 4242 --clear-groups sh -c "cd; $1"
 }
 
 # Usage: clone FOLDER. Put the commit into a folder of the user's; its .venv stays from run to run.

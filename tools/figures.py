@@ -83,8 +83,8 @@ def three_ways(name: str) -> Picture:
         y = 52 + 24 * rank
         canvas.text(14, y, f"rank {rank}", 12)
         for place, action in enumerate(line.partition(": ")[2].split()):
-            colour = look(action[0]).colour
-            canvas.box(66 + 46.5 * place, y - 9, 42, 18, colour, action, bold=True)
+            color = look(action[0]).color
+            canvas.box(66 + 46.5 * place, y - 9, 42, 18, color, action, bold=True)
     down = 52 + 24 * plan.size
     canvas.shapes += [_moved(shape, down) for shape in below.canvas.shapes]
     canvas.height = down + below.canvas.height

@@ -13,12 +13,10 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const engine = join(root, "build/pyodide");
-const facts = readFileSync(join(root, "tools/pages/engine.py"), "utf8");
-const [version, hash] = ["VERSION", "SHA512"].map(
-  (name) => new RegExp(`^${name} = "(.+)"`, "m").exec(facts)[1],
-);
+const facts = readFileSync(join(root, "tools/pages/vendored.py"), "utf8");
+const [, version, hash] = /"pyodide\/-\/pyodide-(.+)": \(\s+"(.+)",/.exec(facts);
 const PURE = "trace draw waits cost schedules grid simulate search cluster timeline play";
-const ELSEWHERE = /\b(torch|numpy|matplotlib|subprocess|playwright|simplellm|helpers\.(ranks|lesson)|helpers\.play\.widget|design)\b/;
+const ELSEWHERE = /\b(torch|numpy|matplotlib|PIL|subprocess|playwright|simplellm|helpers\.(ranks|lesson)|helpers\.play\.widget|design)\b/;
 
 function refuse(why) {
   console.error(why);
@@ -43,6 +41,8 @@ const tests = all.filter((path) => !left.includes(path)).map((path) => path.slic
 console.log(`left out: ${left.map((path) => path.slice(root.length + 1)).join(", ") || "nothing"}`);
 
 if (!tests.length) refuse("none of these tests can run without what is installed elsewhere");
+if (!existsSync(join(root, "build/packages/pytest")))
+  refuse("pytest is missing: python -m pip install --target build/packages pytest");
 await unpack();
 const { loadPyodide } = await import(pathToFileURL(join(engine, "pyodide.mjs")));
 const python = await loadPyodide({ indexURL: engine });
@@ -57,8 +57,8 @@ sys.path[:0] = ["/lab", "/lab/build/packages"]
 import pytest
 flags = ["-q", "-c", "/dev/null", "--rootdir=/lab", "--import-mode=importlib"]
 print(sys.version)
-can_run = "not (png or this_machine or has_ended)"  # the rest needs matplotlib or torch
-int(pytest.main([*flags, "-p", "no:cacheprovider", "-k", can_run, *tests]))
+elsewhere = "png or shows_images or trusts_nothing or this_machine"  # with matplotlib or torch
+int(pytest.main([*flags, "-p", "no:cacheprovider", "-k", f"not ({elsewhere})", *tests]))
 `),
 );
 

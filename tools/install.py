@@ -3,9 +3,10 @@
     python tools/install.py                what the lessons need
     python tools/install.py --extras test  and what the tests need
     python tools/install.py --torch cpu    choose torch's build: auto, cpu, cuda, or an index's URL
+    python tools/install.py --newest       not the versions that were tested (constraints.txt)
 
 Run it again at any time: it repeats nothing that is done, and redoes what was interrupted.
-LAB_TORCH does what --torch does. Needs only Python's own library.
+LAB_TORCH=cpu and LAB_NEWEST=1 do what --torch and --newest do. Needs only Python's own library.
 """
 
 # Older Pythons must be able to read this file as far as the sentence below: no new syntax in it.
@@ -207,7 +208,16 @@ def install(root: Path, venv: Path, needed: dict, this_python: bool) -> None:
     run_step(f"torch {version}{' with CUDA' if large else ''}", [*pip, *request], log)
     names = ",".join(needed["extras"])
     words = "JupyterLab and the rest" + (f", with what {names} needs" if names else "")
-    run_step(words, [*pip, "--editable", f"{root}[{names}]" if names else str(root)], log)
+    packages = [*pip, "--editable", f"{root}[{names}]" if names else str(root)]
+    if needed["newest"]:
+        run_step(f"{words}, in their newest versions", packages, log)
+    else:
+        tested = str(root / "constraints.txt")
+        try:
+            # With the very build of torch: where a version can't be had pip would try every other.
+            run_step(words, [*packages, request[-1], "--constraint", tested], log)
+        except SetupError:  # a version that was withdrawn, or isn't for this Python or system
+            run_step("the same in other versions than those that were tested", packages, log)
     run_step("a first look at both", [python, "-c", FIRST_LOOK], log)
     # JupyterLab asks about news and looks for updates when it starts: neither helps a lesson.
     settings = venv / "share" / "jupyter" / "lab" / "settings"
@@ -220,10 +230,13 @@ def install(root: Path, venv: Path, needed: dict, this_python: bool) -> None:
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(description="Set the lab up in .venv.")
-    parser.add_argument("--extras", default="", help="test, site, hub, or several with commas")
+    parser.add_argument("--extras", default="", help="test, site, hub, torchft, or several")
     parser.add_argument("--torch", "--torch-index", help="auto, cpu, cuda, or an index's URL")
     parser.add_argument(
         "--this-python", action="store_true", help="make .venv anew if it has another Python"
+    )
+    parser.add_argument(
+        "--newest", action="store_true", help="the newest versions, not those of constraints.txt"
     )
     flags = parser.parse_args(arguments)
     venv, begin = root / ".venv", time.monotonic()
@@ -231,8 +244,10 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     wanted = flags.torch or os.environ.get("LAB_TORCH") or earlier.get("torch", "auto")
     if wanted not in ("auto", "cpu", "cuda") and "://" not in wanted:
         parser.error(f"torch from {wanted!r}: give auto, cpu, cuda, or the address of an index")
+    asked = [(root / name).read_bytes() for name in ("pyproject.toml", "constraints.txt")]
     needed = {
-        "pyproject": hashlib.sha256((root / "pyproject.toml").read_bytes()).hexdigest(),
+        "packages": hashlib.sha256(b"".join(asked)).hexdigest(),
+        "newest": flags.newest or bool(os.environ.get("LAB_NEWEST")),
         "folder": str(root),  # a folder that was moved or copied is set up again
         "extras": sorted({*flags.extras.split(","), *earlier.get("extras", [])} - {""}),
         "torch": wanted,

@@ -3,8 +3,9 @@
     python tools/make_site.py                   into build/site
     python -m http.server -d build/site         look at it
 
-The pages need no other host. Pyodide, the Python of a browser, is fetched once from npm's registry
-and must have the hash that stands in tools/pages/engine.py; PYODIDE names a file to take instead.
+The pages need no other host. Pyodide, the Python of a browser, the type and the search library are
+fetched once from npm's registry, and must have the hashes that stand in tools/pages/vendored.py;
+PYODIDE names a file to take instead of the first, and without the others the site does without.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from pages.engine import EngineError  # noqa: E402
+from pages.vendored import NotHad  # noqa: E402
 from pages.write import write_site  # noqa: E402
 
 
@@ -26,7 +27,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         names = write_site(ROOT, options.out)
-    except EngineError as error:
+    except NotHad as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     size = sum((options.out / name).stat().st_size for name in names)

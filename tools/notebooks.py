@@ -1,11 +1,12 @@
-"""`python tools/notebooks.py [--force | --check] [NAME …]`: see `tools/lessons/__init__.py`."""
+"""`python tools/notebooks.py [--force | --text | --check | --shares] [NAME …]`."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from lessons.book import books
-from lessons.build import bring_up_to_date, stale
+from lessons.book import books, read_source
+from lessons.build import bring_up_to_date, stale, write_text
+from lessons.sight import shares, told
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -15,14 +16,22 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(prog="python tools/notebooks.py", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="lessons: 01 03_data")
     parser.add_argument("--force", action="store_true", help="execute even what is up to date")
+    parser.add_argument("--text", action="store_true", help="keep the outputs: execute later")
     parser.add_argument("--check", action="store_true", help="execute nothing, say what is stale")
+    parser.add_argument("--shares", action="store_true", help="count lines: idea, show, plumbing")
     options = parser.parse_args(arguments)
     chosen = books(root, options.names)
     if options.check:
         sentences = stale(root, chosen)
         print("\n".join(sentences) or f"All {len(chosen)} notebooks are up to date.")
         return bool(sentences)
-    results = [bring_up_to_date(book, options.force) for book in chosen]
+    if options.shares:
+        print(told({book.name: shares(read_source(book.source)) for book in chosen}))
+        return 0
+    if options.text:
+        results = [write_text(book) for book in chosen]
+    else:
+        results = [bring_up_to_date(book, options.force) for book in chosen]
     return 0 if all(results) else 1
 
 

@@ -53,8 +53,8 @@ def parts(everything: bool, names: list[str]) -> Parts:
         return found | {"tests": (*TOGETHER, *quick, *FOLDERS)}
     return found | {
         "tests": (*TOGETHER, *FOLDERS, "--ignore=tests/browser", f"--ignore={LESSONS}"),
-        # A lesson measures times, and a browser gives up waiting: each has the machine to itself.
-        "lessons": (*PYTEST, LESSONS),
+        # Nothing else runs beside lessons, which measure, and a browser, which gives up waiting.
+        "lessons": (*TOGETHER, LESSONS),
         "browser": (*PYTEST, "tests/browser"),
         "student edition": ("-m", "helpers.grade.student"),
     }

@@ -1,43 +1,50 @@
 """Ring attention in which ranks sleep in place of computing: predicted, and measured.
 
 Four ranks can't compute at once on two cores, but they can sleep at once. A block takes as long as
-it has pairs of a query and a key that it may see, which is what a fused kernel would take.
+it has pairs of a query and a key that it may see, which is what a fused kernel would take. The same
+for ranks that gather all keys and values first.
 """
 
 import time
+from contextlib import nullcontext
 
 import ring_attention
 import torch
 import torch.distributed as dist
 
+from helpers.network import slow_link
 from helpers.parallel.context import visible
 from helpers.trace import Event, Recorder, Trace
 
 TOKENS = 64  # of a rank
 
 
-def share(positions, rank, source):
+def share(positions, rank, source, documents=None):
     """Return which part of all pairs in a block may be seen, 0 to 1."""
-    return visible(positions[rank], positions[source]).double().mean().item()
+    return visible(positions[rank], positions[source], documents).double().mean().item()
 
 
-def predicted(cut, ranks, seconds):
-    """Return the trace of one forward pass in a ring. seconds: of a whole block.
+def predicted(cut, ranks, seconds, documents=None, message=0.0):
+    """Return the trace of one forward pass in a ring. seconds: of a whole block, and of a message.
 
-    A rank has the next keys when it has computed, and when both of its neighbors have begun the
-    step: one sends to it, and one receives from it.
+    A rank has the next keys when it has computed, and when the messages of both of its neighbors
+    are through: one sends to it, and one receives from it. A message starts when both are there.
     """
     positions = [cut(TOKENS * ranks, ranks, rank) for rank in range(ranks)]
     start, events = [0.0] * ranks, []
     for step in range(ranks):
         sources = [(rank - step) % ranks for rank in range(ranks)]
         ends = [
-            start[r] + seconds * share(positions, r, source) for r, source in enumerate(sources)
+            start[r] + seconds * share(positions, r, source, documents)
+            for r, source in enumerate(sources)
         ]
         events += [Event(r, "F", start[r], ends[r]) for r in range(ranks) if ends[r] > start[r]]
         if step == ranks - 1:
             break
-        ready = [max(ends[r], start[r - 1], start[(r + 1) % ranks]) for r in range(ranks)]
+        ready = [
+            max(ends[r], message + max(start[r - 1], start[r], start[(r + 1) % ranks]))
+            for r in range(ranks)
+        ]
         events += [
             Event(r, "wait", ends[r], ready[r], name="message")
             for r in range(ranks)
@@ -47,7 +54,23 @@ def predicted(cut, ranks, seconds):
     return Trace(sorted(events, key=lambda event: event.start))
 
 
-def measured(cut, seconds):
+def predicted_gather(cut, ranks, seconds, documents=None, message=0.0):
+    """Return the trace of the same forward pass if all keys and values are gathered first."""
+    positions, events = [cut(TOKENS * ranks, ranks, rank) for rank in range(ranks)], []
+    begun = (ranks - 1) * message
+    for r in range(ranks):
+        work = seconds * sum(share(positions, r, source, documents) for source in range(ranks))
+        events += [Event(r, "all-gather", 0.0, begun), Event(r, "F", begun, begun + work)]
+    return Trace(events)
+
+
+def keys_of(link, message):
+    """Return keys or values of a rank, so long that both together take a message's seconds."""
+    width = 1 if link is None else max(1, round(message / link.beta / 2 / 4 / TOKENS))
+    return torch.zeros(1, 1, TOKENS, width)
+
+
+def measured(cut, seconds, documents=None, link=None, message=0.0):
     """On a rank: run `ring_forward` with blocks that sleep, and return the trace."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     recorder = Recorder(rank)
@@ -62,8 +85,24 @@ def measured(cut, seconds):
         return ring_attention.Partial(nothing, nothing, nothing + 1)
 
     ring_attention.block = block
-    q = torch.zeros(1, 1, TOKENS, 1)
-    masks = [visible(positions[rank], positions[source]) for source in range(ranks)]
+    q, k = torch.zeros(1, 1, TOKENS, 1), keys_of(link, message)
+    masks = [visible(positions[rank], positions[source], documents) for source in range(ranks)]
     dist.barrier()
-    ring_attention.ring_forward(q, q, q, lambda source: masks[source], ring)
+    with slow_link(link) if link else nullcontext():
+        ring_attention.ring_forward(q, k, k, lambda source: masks[source], ring)
+    return recorder.trace()
+
+
+def measured_gather(cut, seconds, documents, link, message):
+    """On a rank: gather what `ring_forward` would pass on, and sleep for all blocks together."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    recorder, positions = Recorder(rank), [cut(TOKENS * ranks, ranks, r) for r in range(ranks)]
+    mask, k = visible(positions[rank], torch.cat(positions), documents), keys_of(link, message)
+    dist.barrier()
+    with slow_link(link):
+        with recorder.span("all-gather"):
+            for t in (k, k):
+                dist.all_gather([torch.empty_like(t) for _ in range(ranks)], t)
+        with recorder.span("F"):
+            time.sleep(seconds * ranks * mask.double().mean().item())
     return recorder.trace()

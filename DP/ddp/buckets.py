@@ -53,7 +53,7 @@ class Buckets:
     """
 
     def __init__(self, model, recorder, megabytes=25.0, first=1.0):
-        self.recorder, self.sizes = recorder, (first * MB, megabytes * MB)
+        self.recorder, self.sizes = recorder, (min(first, megabytes) * MB, megabytes * MB)
         parameters = [p for p in model.parameters() if p.requires_grad]
         self.numbers = {p: number for number, p in enumerate(parameters)}
         self.seen = {}  # the parameters, in the order in which their gradients became complete

@@ -29,8 +29,7 @@ class TopK:
         before = self.left.get(bucket.index())
         if self.feedback and before is not None and before.shape == gradient.shape:
             gradient = gradient + before
-        count = max(1, round(self.share * gradient.numel()))
-        places = gradient.abs().topk(count).indices
+        places = largest(gradient, self.share)
         values = gradient[places]
         self.left[bucket.index()] = gradient.index_fill(0, places, 0.0)
         mean = torch.zeros_like(gradient)
@@ -39,6 +38,17 @@ class TopK:
         done = torch.futures.Future()
         done.set_result(mean)
         return done
+
+
+def largest(gradient, share):
+    """Return the places of the largest numbers of a flat gradient."""
+    return gradient.abs().topk(max(1, round(share * gradient.numel()))).indices
+
+
+def keep_largest(gradient, share):
+    """Return a gradient of which only the largest numbers are left, and the rest of it."""
+    rest = gradient.index_fill(0, largest(gradient, share), 0.0)
+    return gradient - rest, rest
 
 
 def everyone(tensor):

@@ -12,7 +12,6 @@ def choose_device(local_rank, gpus, backend):
     Raises ValueError, one sentence with LOCAL_RANK and both numbers in it, where NCCL was asked
     for and there is no GPU for this rank.
     """
-    # BEGIN SOLUTION PF-1
     number = 0 if local_rank is None else int(local_rank)
     if backend == "nccl" and number >= gpus:
         raise ValueError(
@@ -20,4 +19,3 @@ def choose_device(local_rank, gpus, backend):
             "each rank; start fewer ranks here, or take --backend gloo"
         )
     return f"cuda:{number % gpus}" if gpus else "cpu"
-    # END SOLUTION

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import time
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,20 @@ def add_profiler_flags(parser):
         add(f"--{name.replace('_', '-')}", f"--{name}", action="store_true", help=what)
 
 
+def be_quiet():
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else torch prints when it starts and stops
+
+
+def operators(step):
+    """Return the seconds of step(), and the operators of the processor that were seen in it."""
+    be_quiet()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        begun = time.perf_counter()
+        step()
+        seconds = time.perf_counter() - begun
+    return seconds, profiler.events()
+
+
 def make_profiler(options, place, device, steps):
     """The profiler of this rank, for a `with`; call step() of it after each step. None without.
 
@@ -47,7 +62,7 @@ def make_profiler(options, place, device, steps):
             f"{asked} takes {needed} steps, and the run has {steps}: raise --epochs, or lower "
             "--batch-size"
         )
-    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else torch prints when it starts and stops
+    be_quiet()
     activities = [ProfilerActivity.CPU]
     if device.type == "cuda":
         activities.append(ProfilerActivity.CUDA)

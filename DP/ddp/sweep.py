@@ -1,65 +1,64 @@
 """How large should a bucket be? Predict it from the hooks and the link, then measure it.
 
-    python sweep.py                     two ranks, a slow link, six sizes
+    python sweep.py                     two ranks, a slow link, seven numbers of buckets
 
-The prediction needs three things: when each gradient is complete (`hook_times`, measured without
-any message), how large it is, and what the link costs (alpha + beta x bytes, `Link`). Buckets
-leave one after the other:
+The prediction needs three things: when each gradient is complete, how large it is, and what the
+link costs (alpha + beta x bytes, `Link`). Buckets leave one after the other:
 
     a bucket begins when its last gradient is complete and the bucket before it has arrived
+
+What is measured are paced layers (`paced`), so that the ranks don't compete for a core.
 """
 
 import time
+from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
 from buckets import MB, Buckets
-from intro_DDP import read_flags
+from paced import Paced
+from split import Split
 
 from helpers.network import Link, slow_link
-from helpers.ranks import find_place, launch
+from helpers.ranks import launch
 from helpers.trace import Event, Recorder, Trace
-from simplellm.losses import causalLLMLoss
-from simplellm.options import make_stories, prepare
 
-SIZES = (0.001, 0.05, 0.1, 0.2, 0.5, 4.0)  # MB: from each gradient alone to all in one
-
-
-class Step:
-    """A model and a batch; calling it takes a step without the update, and returns its seconds."""
-
-    def __init__(self, flags):
-        options, place = read_flags(flags), find_place()
-        self.tokenizer, self.net = prepare(options, "cpu")
-        stories = make_stories(options, self.tokenizer, place.rank, place.world_size, quiet=True)
-        self.ids = next(iter(stories))
-
-    def __call__(self, finish=lambda: None):
-        self.net.zero_grad()
-        dist.barrier()
-        begun = time.perf_counter()
-        loss = causalLLMLoss(self.net(self.ids), self.ids, self.tokenizer.vocab_size)
-        loss.backward()
-        finish()
-        return time.perf_counter() - begun
+COUNTS = (1, 2, 4, 8, 16, 32, 64)  # buckets: from all gradients in one to each alone
+PROMPT_S = 0.0005  # what has arrived within so short a time was already there
 
 
-def hook_times(flags, steps=5):
-    """Return (seconds from the start of the step, bytes) of each gradient, and of the whole step.
+@dataclass(frozen=True)
+class Plan:
+    """Equal layers: forward takes a third of `seconds` and backward two. latency: of a message.
 
-    Nothing is sent. Of `steps` steps the fastest one counts.
+    sending: the seconds of all bytes of an all-reduce on `ranks` ranks.
     """
-    step, times = Step(flags), {}
-    for p in step.net.parameters():
-        p.register_post_accumulate_grad_hook(lambda p: times.update({p: time.perf_counter()}))
-    best, found = float("inf"), []
-    for _ in range(steps + 1):
-        times.clear()
-        seconds = step()
-        begun = time.perf_counter() - seconds
-        if seconds < best:
-            best, found = seconds, [(at - begun, p.nbytes) for p, at in times.items()]
-    return found, best
+
+    seconds: float = 0.6
+    sending: float = 0.6
+    latency: float = 0.003
+    ranks: int = 2
+    layers: int = 64
+    numbers: int = 2**18
+
+    @property
+    def link(self):
+        sent = 2 * (self.ranks - 1) / self.ranks * 4 * self.numbers
+        return Link.of(self.latency, self.sending / sent)
+
+    @property
+    def gradients(self):
+        """(seconds from the start of the step, bytes) of each gradient, as it is complete."""
+        forward, each = self.seconds / 3, 2 / 3 * self.seconds / self.layers
+        size = 4 * self.numbers // self.layers
+        return [(forward + (n + 1) * each, size) for n in range(self.layers)]
+
+    def megabytes(self, count):
+        """The size of a bucket if there are `count` of them."""
+        return 4 * self.numbers / count / MB
+
+    def paced(self):
+        return Paced(self.layers, self.numbers, self.seconds / 3, 2 / 3 * self.seconds)
 
 
 def cut(gradients, megabytes):
@@ -86,43 +85,60 @@ def predicted(gradients, computed, link, ranks, megabytes):
     return Trace(events)
 
 
-def measured(flags, link, sizes=SIZES, steps=5):
-    """Return {megabytes: seconds of the fastest step} on this link."""
+def step(model, clock, finish, recorder):
+    """Take a step of a paced model without the update, and return its seconds."""
+    dist.barrier()
+    clock.begin()
+    begun = time.perf_counter()
+    with recorder.span("F"):
+        y = model(torch.ones(1))
+    with recorder.span("B"):
+        y.sum().backward()
+    finish()
+    return time.perf_counter() - begun
+
+
+def measured(plan, counts=COUNTS, steps=2):
+    """What each rank runs: {buckets: seconds of the fastest step} on the plan's link."""
+    torch.set_num_threads(1)
     found = {}
-    with slow_link(link):
-        for megabytes in sizes:
-            step = Step(flags)
-            buckets = Buckets(step.net, Recorder(0, enabled=False), megabytes, first=megabytes)
-            found[megabytes] = min([step(buckets.finish) for _ in range(steps + 2)][2:])
+    with slow_link(plan.link):
+        for count in counts:
+            net, silent = plan.paced(), Recorder(0, enabled=False)
+            size = plan.megabytes(count)
+            finish = Buckets(net, silent, size, first=size).finish
+            found[count] = min([step(net, net.clock, finish, silent) for _ in range(steps + 1)][1:])
     return found
 
 
-def balanced(gradients, computed):
-    """Return a link on which sending all bytes takes as long as computing; the same on all ranks.
+class PacedSplit(Split):
+    """A rank that had to wait for weights computes from then on."""
 
-    Between two ranks an all-reduce sends each byte once, in two messages. Its latency is 1 % of
-    the computing time.
-    """
-    bits = 8 * sum(size for _, size in gradients)
-    facts = [bits / computed / 1e6, 1e3 * computed / 200]
-    dist.broadcast_object_list(facts, 0)
-    return Link(*facts)
+    def arrive(self, parameters):
+        begun = time.perf_counter()
+        super().arrive(parameters)
+        if time.perf_counter() - begun > PROMPT_S:
+            self.clock.begin()
 
 
-def both(flags, sizes=SIZES, steps=5):
-    """What each rank runs; return the gradients, the computing time, the link, and the steps."""
+def measured_split(plan, count, steps=3):
+    """What each rank runs: seconds of a step, if each all-reduce is split in its halves."""
     torch.set_num_threads(1)
-    gradients, computed = hook_times(flags, steps)
-    link = balanced(gradients, computed)
-    return gradients, computed, link, measured(flags, link, sizes, steps)
+    net, silent = plan.paced(), Recorder(0, enabled=False)
+    with slow_link(plan.link):
+        split = PacedSplit(net, silent, 0.1, plan.megabytes(count))
+        split.clock = net.clock
+        seconds = [step(net, net.clock, split.finish, silent) for _ in range(steps + 1)]
+        split.arrive_all()
+    return min(seconds[1:])  # nothing travels behind the first forward
 
 
 if __name__ == "__main__":
-    gradients, computed, link, found = launch(both, 2, (["--batch-size", "4"],), quiet=True)[0]
-    print(f"computing {1e3 * computed:.0f} ms; a link with {link.megabits:.0f} megabits a second")
-    for megabytes, seconds in found.items():
-        expected = predicted(gradients, computed, link, 2, megabytes).duration
+    plan = Plan()
+    print(f"computing {1e3 * plan.seconds:.0f} ms; {plan.link.megabits:.0f} megabits a second")
+    for count, seconds in launch(measured, plan.ranks, (plan,), quiet=True)[0].items():
+        facts = plan.gradients, plan.seconds, plan.link, plan.ranks, plan.megabytes(count)
+        expected = predicted(*facts).duration
         print(
-            f"{megabytes:6.3f} MB, {len(cut(gradients, megabytes)):2} buckets: "
-            f"{1e3 * expected:6.1f} ms predicted, {1e3 * seconds:6.1f} measured"
+            f"{count:2} buckets: {1e3 * expected:6.0f} ms predicted, {1e3 * seconds:6.0f} measured"
         )

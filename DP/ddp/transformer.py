@@ -62,11 +62,9 @@ def count_parameters(width, layers, hidden):
     each. A layer of the decoder: two attentions, a feed-forward part, a norm after each. One more
     norm after each stack of layers.
     """
-    # BEGIN SOLUTION PF-2
     attention = 4 * (width * width + width)
     feed_forward = 2 * width * hidden + hidden + width
     norm = 2 * width
     encoder = attention + feed_forward + 2 * norm
     decoder = 2 * attention + feed_forward + 3 * norm
     return layers * (encoder + decoder) + 2 * norm
-    # END SOLUTION

@@ -1,6 +1,6 @@
-"""What averaging weights less often costs: three replicas, three seeds, every method of lesson 04.
+"""What averaging less often costs: every method of lesson 04 at six learning rates, three seeds.
 
-    python local_steps.py        two minutes; writes local_steps.json, which the lesson reads
+    python local_steps.py        five minutes; writes local_steps.json, which the lesson reads
 
 Each run begins with a warm-up on one device. From this common start three replicas in this process
 go on with Adam, each on stories of its own.
@@ -9,6 +9,8 @@ go on with Adam, each on stories of its own.
 import copy
 import json
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -18,7 +20,8 @@ from simplellm.losses import causalLLMLoss
 from simplellm.options import TrainingFlags, make_optimizer, prepare, stories_of_ranks
 
 TINY = "--layers 1 --dmodel 48 --seq-l 64".split()
-RANKS, SEEDS, STEPS = 3, 3, 128
+RANKS, SEEDS, STEPS = 3, 3, 256
+RATES = (2e-3, 3e-3, 4e-3, 6e-3, 8e-3, 1.2e-2)
 RECORDED = Path(__file__).with_name("local_steps.json")
 
 
@@ -53,10 +56,11 @@ def torchs_nesterov(net, rate=0.7, momentum=0.6):
 
 # every: None averages gradients. outer(net): what DiLoCo does after each average; None: nothing.
 METHODS = {"gradients, every step": (None, None), "weights, every step": (1, None)}
-METHODS |= {f"weights, every {n} steps": (n, None) for n in (4, 16, 64)}
+METHODS |= {f"weights, every {n} steps": (n, None) for n in (16, 64)}
 METHODS |= {f"DiLoCo, every {n} steps": (n, torchs_nesterov) for n in (16, 64)}
 
 
+@cache
 def warmed_up(seed, steps=96):
     """Return the model after a warm-up on one device, its tokenizer, and text for judging it."""
     flags = [*TINY, "--lr", "6e-3", "--seed", str(seed)]
@@ -75,15 +79,24 @@ def backward(net, ids, tokenizer):
     causalLLMLoss(net(ids), ids, tokenizer.vocab_size).backward()
 
 
-def local_training(start, seed, every, outer=None, steps=STEPS):
-    """Return the loss on new text after so many steps, averaging every so often."""
-    net, tokenizer, held_out = start
+def three_replicas(start, seed, rate):
+    """Return three copies of the model, their optimizers, and what they read."""
+    net, tokenizer, _ = start
     nets = [copy.deepcopy(net) for _ in range(RANKS)]
-    flags = [*TINY, "--lr", "2e-3", "--seed", str(9 + seed)]
+    flags = [*TINY, "--lr", str(rate), "--seed", str(9 + seed)]
     options = TrainingFlags("", batch_size=RANKS).parse_args(flags)
     stories = stories_of_ranks(options, tokenizer, RANKS)
-    optimizers = [make_optimizer(options, net) for net in nets]
-    outer_steps = [outer(net) for net in nets] if outer else []
+    return nets, [make_optimizer(options, net) for net in nets], stories
+
+
+def local_training(start, seed, every, outer=None, steps=STEPS, rate=6e-3, judged=STEPS):
+    """Return the loss on new text after so many steps, averaging every so often.
+
+    judged: after how many steps each; the result is {step: loss}, the last one included.
+    """
+    _, tokenizer, held_out = start
+    nets, optimizers, stories = three_replicas(start, seed, rate)
+    outer_steps, losses = [outer(net) for net in nets] if outer else [], {}
     for step in range(1, steps + 1):
         for net, ids in zip(nets, next(stories).split(1), strict=True):
             backward(net, ids, tokenizer)
@@ -95,28 +108,65 @@ def local_training(start, seed, every, outer=None, steps=STEPS):
             average(weights(nets))
             for outer_step in outer_steps:  # the same on every replica
                 outer_step()
-    with torch.no_grad():
-        return causalLLMLoss(nets[0](held_out), held_out, tokenizer.vocab_size).item()
+        if step % judged == 0 or step == steps:
+            with torch.no_grad():
+                loss = causalLLMLoss(nets[0](held_out), held_out, tokenizer.vocab_size)
+            losses[step] = loss.item()
+    return losses
 
 
-def all_methods(seed):
+def step_lengths(start, seed, steps, rate=6e-3):
+    """Return for each tensor how far each step moved it: averaged weights, averaged gradients.
+
+    The replicas go the way of averaged weights. From each place on it, a model whose gradient is
+    the mean of theirs takes the step that it would take there; it keeps Adam's state of its own.
+    """
+    nets, optimizers, stories = three_replicas(start, seed, rate)
+    (other, *_), (adam, *_), _ = three_replicas(start, seed, rate)
+    lengths = {name: ([], []) for name, _ in other.named_parameters()}
+    for _ in range(steps):
+        for net, ids in zip(nets, next(stories).split(1), strict=True):
+            backward(net, ids, start[1])
+        before = [p.detach().clone() for p in nets[0].parameters()]
+        for p, old, *same in zip(other.parameters(), before, *weights(nets), strict=True):
+            p.data.copy_(old)
+            p.grad = sum(q.grad for q in same) / RANKS
+        for optimizer in (adam, *optimizers):
+            optimizer.step()
+        average(weights(nets))
+        moved = zip(before, *weights([nets[0], other]), lengths.values(), strict=True)
+        for old, *two, found in moved:
+            for new, row in zip(two, found, strict=True):
+                row.append((new.detach() - old).norm().item())
+    return lengths
+
+
+def one_run(name, rate, seed):
     torch.set_num_threads(1)
-    start = warmed_up(seed)
-    return {
-        name: round(local_training(start, seed, *method), 4) for name, method in METHODS.items()
-    }
+    (loss,) = local_training(warmed_up(seed), seed, *METHODS[name], rate=rate).values()
+    return round(loss, 4)
 
 
 def recorded():
-    """Return what `main` measured: by method, the losses of the seeds."""
-    return json.loads(RECORDED.read_text())
+    """Return what `main` measured: by method and learning rate, the losses of the seeds."""
+    found = json.loads(RECORDED.read_text())
+    return {
+        name: {float(rate): losses for rate, losses in row.items()} for name, row in found.items()
+    }
+
+
+def best(row):
+    """Return the learning rate whose mean loss is the lowest."""
+    return min(row, key=lambda rate: sum(row[rate]))
 
 
 def main():
-    with ProcessPoolExecutor(SEEDS) as workers:
-        seeds = list(workers.map(all_methods, range(SEEDS)))
-    losses = {name: [each[name] for each in seeds] for name in METHODS}
-    RECORDED.write_text(json.dumps(losses, indent=2) + "\n")
+    runs = list(product(METHODS, RATES, range(SEEDS)))
+    with ProcessPoolExecutor(2) as workers:
+        ends = iter(list(workers.map(one_run, *zip(*runs, strict=True))))
+    found = {name: {rate: [next(ends) for _ in range(SEEDS)] for rate in RATES} for name in METHODS}
+    rows = [f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in found.items()]
+    RECORDED.write_text("{\n" + ",\n".join(rows) + "\n}\n")
 
 
 if __name__ == "__main__":

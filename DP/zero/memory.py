@@ -1,4 +1,40 @@
-"""What a rank keeps between two steps, measured, and what it should be."""
+"""What a rank keeps between two steps, and what it holds during one: measured, and expected."""
+
+from weakref import WeakValueDictionary
+
+from helpers.private import after_each_operation
+
+
+class Watch:
+    """Note after each operation how many bytes all tensors hold that it has seen.
+
+    with Watch(model.parameters()) as watch: …
+    watch.phase = "F"; watch.held: {"F": [bytes after each operation], …}
+
+    Memory blocks count, each once, and a block that has been freed counts nothing. What an
+    operation allocates inside and frees again isn't seen.
+    """
+
+    def __init__(self, tensors=()):
+        self.phase, self.held, self.blocks = "", {}, WeakValueDictionary()
+        self.context = after_each_operation(self.note)
+        self.know(tensors)
+
+    def know(self, tensors):
+        blocks = [t.untyped_storage() for t in tensors]
+        self.blocks.update((id(block), block) for block in blocks)
+
+    def note(self, tensors):
+        self.know(tensors)
+        now = sum(block.nbytes() for block in list(self.blocks.values()))
+        self.held.setdefault(self.phase, []).append(now)
+
+    def __enter__(self):
+        self.context.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        return self.context.__exit__(*error)
 
 
 def kept(model, optimizers):

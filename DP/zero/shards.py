@@ -1,5 +1,7 @@
 """Parameters as one flat tensor, of which each rank owns one part."""
 
+from itertools import accumulate
+
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -17,8 +19,7 @@ class Shards:
     def __init__(self, parameters, recorder, own_copy=False, group=None):
         self.parameters, self.recorder, self.group = list(parameters), recorder, group
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
-        self.lengths = [p.numel() for p in self.parameters]
-        length = -(-sum(self.lengths) // self.size)  # of a part: rounded up
+        self.starts, length = self.layout([p.numel() for p in self.parameters])
         first = self.parameters[0]
         self.whole = torch.zeros(length * self.size, dtype=first.dtype, device=first.device)
         for p, view in zip(self.parameters, self.views(self.whole), strict=True):
@@ -30,10 +31,14 @@ class Shards:
         part = self.whole.chunk(self.size)[self.rank]
         self.mine = nn.Parameter(part.clone() if own_copy else part)
 
+    def layout(self, lengths):
+        """Return where each parameter begins in `whole`, and how long a rank's part is."""
+        return [0, *accumulate(lengths)][:-1], -(-sum(lengths) // self.size)  # rounded up
+
     def views(self, flat):
         """Return views of a flat tensor, one per parameter and in its shape."""
-        parts = flat[: sum(self.lengths)].split(self.lengths)
-        return [part.view(p.shape) for part, p in zip(parts, self.parameters, strict=True)]
+        pairs = zip(self.starts, self.parameters, strict=True)
+        return [flat[start : start + p.numel()].view(p.shape) for start, p in pairs]
 
     def average(self):
         """Leave this rank's part of the mean gradient in `mine.grad`, and free the rest.

@@ -1,4 +1,4 @@
-"""Set a machine's constants on measured iterations: ten on many rows, or one on one row.
+"""Set ten of a machine's constants on many measured iterations.
 
 Least squares of the logarithm of predicted over measured, by Levenberg and Marquardt's method. Each
 constant also pulls towards what data sheets and micro-benchmarks say, as strongly as that is
@@ -92,13 +92,3 @@ def held_out(machine: Machine, rows: Sequence[Measurement], folds: int = 5) -> l
         for i in range(fold, len(rows), folds):
             errors[i] = rows[i].error(fitted)
     return errors
-
-
-def set_on(machine: Machine, name: str, row: Measurement) -> Machine:
-    """The machine with the one constant by which this row comes out; more of it is faster."""
-    low, high = 0.01, 2.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        machine = replace(machine, **{name: middle})
-        low, high = (middle, high) if row.error(machine) > 0 else (low, middle)
-    return machine

@@ -14,20 +14,20 @@ from pathlib import Path
 from statistics import mean
 
 from bench.cluster_model.experts import Published, eight_bits, experts, long_context
-from bench.cluster_model.fit import EXPECTED, constants, fit, held_out, set_on
+from bench.cluster_model.fit import EXPECTED, constants, fit, held_out
+from bench.cluster_model.h100 import judged_apart, judged_llama3, newer_constants
 from bench.cluster_model.newer import (
     assumptions,
     eight_bits_text,
     experts_text,
     fsdp_text,
     long_context_text,
-    one_row_constants,
 )
 from bench.cluster_model.page import Table, page
-from bench.cluster_model.published import llama3, megatron, read_rows, vtrain
+from bench.cluster_model.published import megatron, read_rows, vtrain
 from bench.cluster_model.torchtitan import torchtitan
 from helpers.cluster.machine import Machine
-from helpers.cluster.presets import A100, A100_HALF, H100
+from helpers.cluster.presets import A100, A100_HALF
 from helpers.cluster.validate import Judged, Measurement, judged_recomputation
 from helpers.files import read_whole, write_whole
 from helpers.plain_errors import plain_errors
@@ -63,25 +63,6 @@ def judged_megatron() -> tuple[list[Judged], float]:
     return judged, factor
 
 
-def judged_llama3() -> list[Judged]:
-    """Judge Llama 3 405B: the first row set the H100's matmul rate, so only the second counts."""
-    return [Judged(row, row.error(H100)) for row in llama3()]
-
-
-def set_on_one_row() -> dict[str, tuple[Measurement, float]]:
-    """Return the constants of the H100 that one row each has set: {name: (row, value)}.
-
-    Each depends on the others, so they are set in turn until they stay.
-    """
-    rows = {"matmul": llama3()[0]}
-    rows |= {each.sets: each.row for each in [*long_context(), *experts()] if each.sets}
-    machine = H100
-    for _ in range(6):
-        for name, row in rows.items():
-            machine = set_on(machine, name, row)
-    return {name: (row, getattr(machine, name)) for name, row in rows.items()}
-
-
 def tables() -> tuple[list[Table], float, float]:
     """Return the page's tables, and the factors of the two older sources.
 
@@ -96,15 +77,16 @@ def tables() -> tuple[list[Table], float, float]:
     )
 
     def out(rows: Sequence[Published]) -> list[Judged]:
-        return [Judged(each.row, each.error) for each in rows if not each.sets]
+        return [Judged(each.row, each.error) for each in rows if each.sets in ("", "matmul")]
 
-    titan, mixtures, eight, long = torchtitan(), experts(), eight_bits(), long_context()
+    titan, eight, long = torchtitan(), eight_bits(), long_context()
+    mixtures = judged_apart(experts())
     entries = [
         Table("vTrain, one node", folds, one),
         Table("vTrain, 64 to 512 GPUs", folds, several),
         Table("arXiv 2205.05198, table 5", "those constants, and the factor of table 4", newer),
         Table("arXiv 2104.04473, table 1", "those constants, and the factor of other rows", older),
-        Table("Llama 3 405B on H100", "H100 as set on 8,192 GPUs", judged_llama3()[1:2]),
+        Table("Llama 3 405B on H100", "H100, without the row judged", judged_llama3()[:2]),
         Table("torchtitan, FSDP on H100", held, out(titan), fsdp_text(titan)),
         Table("Experts", held, out(mixtures), experts_text(mixtures)),
         Table("Dense models in 8 bits", held, out(eight), eight_bits_text(eight)),
@@ -140,11 +122,7 @@ def main(arguments: Sequence[str]) -> None:
     now = constants(fit(A100_HALF, vtrain()))
     table = [(name, *EXPECTED[name], now[name], constants(A100_HALF)[name]) for name in EXPECTED]
     entries, newer_factor, older_factor = tables()
-    alone = {
-        name: (f"{row.name}, {row.layout.sequence:,} tokens", value)
-        for name, (row, value) in set_on_one_row().items()
-    }
-    words = one_row_constants(alone), assumptions()
+    words = newer_constants(), assumptions()
     write_whole(PAGE, page(table, entries, newer_factor, older_factor, SET_ON, *words))
     print(f"{PAGE.name}: {sum(len(entry.rows) for entry in entries)} rows")
 

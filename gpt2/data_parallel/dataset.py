@@ -49,12 +49,10 @@ def cut(samples: int, sizes: Sequence[float], seed: int) -> list[list[int]]:
 
     The ends of the parts are rounded, and not their lengths: so no sample is lost between two.
     """
-    # BEGIN SOLUTION GP-1
     index = list(range(samples))
     random.Random(seed).shuffle(index)
     ends = [round(samples * sum(sizes[: k + 1])) for k in range(len(sizes))]
     return [index[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
-    # END SOLUTION
 
 
 def partition_dataset(

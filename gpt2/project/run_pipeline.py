@@ -11,7 +11,6 @@ thread that autograd has for the CPU. On GPUs autograd has one for each.
 import argparse
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -45,10 +44,7 @@ def run_pp(told: argparse.Namespace) -> None:
     model.parallelize()
     device = next(model.parameters()).device
     optimizer = torch.optim.AdamW(model.parameters(), lr=flags.learning_rate(told))
-    collate = partial(
-        utils.collate_batch, src_key="de", tgt_key="en", tokenizer=tokenizer,
-        model_max_length=told.model_max_length, device=device,
-    )  # fmt: skip
+    collate = utils.german_to_english(tokenizer, told.model_max_length, device)
     results.forget(told.workdir, told.model_parallel_mode)
     for epoch in range(told.n_epochs):
         result = one_epoch(model, optimizer, rows, tokenizer, collate, told, epoch)

@@ -1,7 +1,8 @@
 """From sentences to numbers: the tokenizer, and a batch of padded rows."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -91,3 +92,11 @@ def collate_batch(
         "label_token_weights": torch.tensor(weights, device=device)[:, 1:],
         "attention_mask": mask[:, 1:],
     }
+
+
+def german_to_english(tokenizer, longest: int, device: str | torch.device = "cpu") -> Callable:
+    """`collate_batch` for this lab's sentences, at most `longest` tokens each."""
+    return partial(
+        collate_batch, src_key="de", tgt_key="en", tokenizer=tokenizer, model_max_length=longest,
+        device=device,
+    )  # fmt: skip

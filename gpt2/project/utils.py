@@ -10,7 +10,7 @@ from tqdm import tqdm
 from wrong_input import WrongInput
 
 from project.across import across_ranks, most_steps, number_of_ranks
-from project.text import collate_batch, get_tokenizer
+from project.text import collate_batch, german_to_english, get_tokenizer
 from project.translate import evaluate_bleu, generate
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "evaluate_bleu",
     "evaluate_loss",
     "generate",
+    "german_to_english",
     "get_tokenizer",
     "loss_fn",
     "save_grad_weights",

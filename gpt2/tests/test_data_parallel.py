@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -100,10 +99,7 @@ def test_a4_1_2_they_are_one_devices(gradients):
     tokenizer = utils.get_tokenizer(rows.train, SIZES[s["size"]].vocab, "de", "en")
     config = make_config(s["size"], len(tokenizer), s["model_max_length"])
     model = make_model(config, s["seed"])
-    collate = partial(
-        utils.collate_batch, src_key="de", tgt_key="en", tokenizer=tokenizer,
-        model_max_length=s["model_max_length"],
-    )  # fmt: skip
+    collate = utils.german_to_english(tokenizer, s["model_max_length"])
     loaders = [
         partition_dataset(rank, s["world_size"], rows.train, s["batch_size"], list)
         for rank in range(s["world_size"])

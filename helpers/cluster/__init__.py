@@ -12,7 +12,6 @@ docs/cluster_model.md.
 """
 
 from helpers.cluster.bars import Group, bars, memory_group, time_group
-from helpers.cluster.calculon import read_system
 from helpers.cluster.estimate import Estimate, estimate
 from helpers.cluster.layout import Layout
 from helpers.cluster.local import measure

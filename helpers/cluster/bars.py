@@ -1,26 +1,20 @@
-"""Stacked bars: what a device's memory is for, what a step's time is for."""
+"""Stacked bars: what a device's memory is for, what a step's time is for.
+
+Each part has the color of its cause in `helpers.draw.style`, and its value stands in the bar, or
+above it where the part is too narrow.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from helpers.draw.picture import PAD, Canvas, Picture
-from helpers.draw.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    LIGHT_GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
-    YELLOW,
-    ink_on,
-)
-from helpers.draw.text import width_of
+from helpers.draw.plot import spread
+from helpers.draw.style import CAUSES, UNKNOWN, WAITING, ink_on
+from helpers.draw.text import first_that_fits, width_of
 from helpers.words import bytes_text, listed, percent, time_text
 
-COLOURS = (BLUE, ORANGE, GREEN, SKY, VERMILLION, PURPLE, YELLOW, LIGHT_GREY, GREY)
-BAR, GAP = 26, 12
+BAR, GAP, ABOVE = 26, 12, 15  # of a bar, between two, for the values above one
+SHOWN = 0.004  # of the longest bar: what is less has no value of its own
 
 
 @dataclass(frozen=True)
@@ -46,24 +40,28 @@ class Group:
         return max([*(sum(row.values()) for row in self.rows.values()), self.limit or 0.0])
 
 
-def bars(groups: Sequence[Group], title: str, theme: str = "light") -> Picture:
+def bars(
+    groups: Sequence[Group], title: str = "", note: str = "", theme: str = "light", width: int = 0
+) -> Picture:
     """A picture of one group or several, each with its own scale and legend.
 
-    title: what was found. theme: "light" or "dark". Raises ValueError without a row.
+    title: what was found. note: facts below it. theme: "light" or "dark". width: in pixels, for a
+    page that writes title and note itself; 0: that of other pictures.
+    Raises ValueError without a row.
     """
     if not any(group.rows for group in groups):
         raise ValueError("bars() needs at least one row: Group({'name': {'part': size}})")
-    canvas = Canvas(theme=theme)
-    y = canvas.heading(title)
+    canvas = Canvas(width, theme=theme) if width else Canvas(theme=theme)
+    y = 0 if width else canvas.note(note, canvas.heading(title))
     said = []
     for group in groups:
         y = _bars(canvas, group, y + 10)
-        numbered = enumerate(zip(group.parts, COLOURS, strict=False), 1)
-        key = [(str(number), colour, part) for number, (part, colour) in numbered]
+        key = [(str(n), colour_of(part), part) for n, part in enumerate(group.parts, 1)]
         y = canvas.legend(key, PAD, y) + 8
         said += [_in_words(name, row, group) for name, row in group.rows.items()]
     canvas.height = y + 4
-    return Picture(canvas, title, f"Bars. {title}. {' '.join(said)}")
+    words = ". ".join(each for each in ("Bars", title, note) if each)
+    return Picture(canvas, title or note, f"{words}. {' '.join(said)}")
 
 
 def memory_group(estimates: Mapping[str, object]) -> Group:
@@ -83,35 +81,33 @@ def time_group(estimates: Mapping[str, object]) -> Group:
     return Group(rows, time_text)
 
 
+def colour_of(part: str) -> str:
+    """Return the color of a part: that of its cause, or of what the table doesn't know."""
+    return CAUSES.get(part, UNKNOWN)
+
+
 def _bars(canvas: Canvas, group: Group, y: float) -> float:
     names = max(width_of(name, 12) for name in group.rows)
     left = PAD + (names + 10 if names else 0)
     ends = max(width_of(group.text(sum(row.values())), 12, True) for row in group.rows.values())
-    scale = (canvas.width - left - ends - PAD - 8) / (group.longest or 1.0)
-    top, edge = y, -1.0 if group.limit is None else left + group.limit * scale
+    scale = (canvas.width - left - ends - PAD - 14) / (group.longest or 1.0)
+    edge = -1.0 if group.limit is None else left + group.limit * scale
+    top = y
     for name, row in group.rows.items():
+        outside = _values_above(canvas, group, row, (left, y, scale))
+        y += ABOVE * outside
         canvas.text(PAD, y + BAR / 2, name, 12)
-        x, last = left, (0.0, "")
-        for part, colour in zip(group.parts, COLOURS, strict=False):
-            size = row.get(part, 0.0) * scale
-            number = str(group.parts.index(part) + 1)
-            shown = number if size > width_of(number, 11) + 4 else ""
-            tip = f"{part}: {group.text(row.get(part, 0.0))}"
-            canvas.box(x, y, size, BAR, colour, shown, 11, bold=True, tip=tip)
-            x += size
-            last = (size, colour) if size else last
+        x = left
+        for number, part in enumerate(group.parts, 1):
+            x += _draw_part(canvas, group, part, number, row.get(part, 0.0), (x, y, scale))
         over = _over(sum(row.values()), group)
-        if over:  # what lies beyond the limit is framed in red
+        if over:  # what lies beyond the limit is framed
             corners = [(edge, y - 2), (x, y - 2), (x, y + BAR + 2), (edge, y + BAR + 2)]
-            canvas.line(corners, VERMILLION, 3)
+            canvas.line(corners, CAUSES["fault"], 3)
         total = group.text(sum(row.values()))
-        room = width_of(total, 12, bold=True) + 12
-        if not x - 4 < edge < x + room:
-            canvas.text(x + 6, y + BAR / 2, total, 12, VERMILLION if over else None, bold=True)
-        elif last[0] > 2 * room:  # inside, or the line would go through the number
-            canvas.text(x - 6, y + BAR / 2, total, 12, ink_on(last[1]), "end", True)
-        else:
-            canvas.text(edge + 6, y + BAR / 2, total, 12, VERMILLION if over else None, bold=True)
+        crossed = x - 4 < edge < x + width_of(total, 12, bold=True) + 12
+        ink = CAUSES["fault"] if over else None
+        canvas.text((edge if crossed else x) + 6, y + BAR / 2, total, 12, ink, bold=True)
         y += BAR + GAP
     if group.limit is not None:
         canvas.line([(edge, top - 6), (edge, y - GAP + 4)], canvas.theme.text, 2, (5, 3))
@@ -121,6 +117,52 @@ def _bars(canvas: Canvas, group: Group, y: float) -> float:
         canvas.text(at, y - GAP + 13, words, 11, canvas.theme.muted, anchor)
         y += 14
     return y
+
+
+def _draw_part(canvas: Canvas, group: Group, part: str, number: int, size: float, place) -> float:
+    """Draw a part of a bar with its value, if it fits, and return its width."""
+    (x, y, scale), fill = place, colour_of(part)
+    wide, tip = size * scale, f"{part}: {group.text(size)}"
+    if not wide:
+        return 0.0
+    hatch = canvas.theme.wait if fill == WAITING else ""
+    canvas.rect(x, y, wide, BAR, fill or canvas.theme.band, tip, hatch)
+    text = first_that_fits(_labels(group, part, number, size), 11, wide - 8)
+    if text and hatch:  # letters on hatching are hard to read
+        room = width_of(text, 11) + 6
+        canvas.rect(x + (wide - room) / 2, y + 5, room, BAR - 10, canvas.theme.band)
+    if text:
+        ink = canvas.theme.text if hatch else ink_on(fill)
+        canvas.text(x + wide / 2, y + BAR / 2, text, 11, ink, "middle")
+    return wide
+
+
+def _labels(group: Group, part: str, number: int, size: float) -> list[str]:
+    value = group.text(size)
+    return [f"{part} {value}", f"{number}: {value}", str(number)]
+
+
+def _values_above(canvas: Canvas, group: Group, row: Mapping[str, float], place) -> bool:
+    """Write the values that find no room in their parts above them; return whether there are any.
+
+    place: the left end of the bar, the y where there would be no values, pixels of a unit.
+    """
+    x, y, scale = place
+    wanted, words = [], []
+    for number, part in enumerate(group.parts, 1):
+        size = row.get(part, 0.0)
+        valued = first_that_fits(_labels(group, part, number, size)[:2], 11, size * scale - 8)
+        if not valued and size > SHOWN * group.longest:
+            wanted.append(x + size * scale / 2)
+            words.append(f"{number}: {group.text(size)}")
+        x += size * scale
+    if not words:
+        return False
+    apart = max(width_of(each, 10) for each in words) + 8
+    middles = spread(wanted, apart, place[0] + apart / 2, canvas.width - PAD - apart / 2)
+    for at, text in zip(middles, words, strict=True):
+        canvas.text(at, y + 6, text, 10, canvas.theme.muted, "middle")
+    return True
 
 
 def _in_words(name: str, row: Mapping[str, float], group: Group) -> str:

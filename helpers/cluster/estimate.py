@@ -89,7 +89,10 @@ class Estimate:
         """1F1B, plain or interleaved. Raises ValueError for a DualPipe."""
         layout = self.layout
         if layout.dualpipe:
-            raise ValueError("a DualPipe has a closed form only: simulate helpers.schedules' own")
+            raise ValueError(
+                "a DualPipe has a closed form only: each of its stages is on two ranks, and a "
+                "schedule has it on one; helpers.schedules.dualpipe_v, its half, can be simulated"
+            )
         if layout.chunks > 1:
             return interleaved(layout.pp, layout.micro_batches, layout.chunks)
         return one_f_one_b(layout.pp, layout.micro_batches)

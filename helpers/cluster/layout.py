@@ -44,8 +44,9 @@ class Layout:
         gathered, while the device computes. What is older than 2022 mostly does neither.
 
     fp8: products with weights multiply values of 8 bits.
-    dualpipe: each rank holds the stages r and pp-1-r and feeds micro-batches from both ends
-        (arXiv 2412.19437, section 3.2.1), with its messages beside computing.
+    dualpipe: rank r holds the stages r and pp-1-r, so twice the weights, each of them on twice as
+        many ranks. Micro-batches come from both ends (arXiv 2412.19437, section 3.2.1), with
+        messages beside computing. It has a closed form only: no schedule, so no simulation.
 
     Neighbors first: ranks that share a layer stand side by side, then those that share a sequence,
     then replicas, then stages. This is Megatron-LM's default, tp-cp-ep-dp-pp, by which the runs
@@ -104,10 +105,11 @@ class Layout:
                 f"ep {self.ep} does not divide {shares} replicas, among which the experts are "
                 "shared: choose a divisor"
             )
-        if self.dualpipe and (self.pp % 2 or self.chunks > 1 or self.micro_batches < 2 * self.pp):
+        few = self.micro_batches < 2 * self.pp
+        if self.dualpipe and (self.pp % 2 or self.chunks > 1 or few or self.zero == 3):
             raise ValueError(
-                f"a DualPipe of pp {self.pp}, {self.chunks} chunks and {self.micro_batches} "
-                "micro-batches: choose an even pp, 1 chunk, and 2 pp micro-batches or more"
+                f"a DualPipe of pp {self.pp}, {self.chunks} chunks, {self.micro_batches} micro-"
+                f"batches, ZeRO {self.zero}: choose an even pp, 1 chunk, 2 pp or more, and 0 to 2"
             )
         if self.replicas % self.replicate:
             raise ValueError(
@@ -178,7 +180,7 @@ class Layout:
     @property
     def sharding(self) -> int:
         """How many ranks share one copy of the state that ZeRO cuts."""
-        return self.replicas // self.replicate
+        return (1 + self.dualpipe) * self.replicas // self.replicate
 
     @property
     def expert_copies(self) -> int:
@@ -188,7 +190,7 @@ class Layout:
     @property
     def expert_sharding(self) -> int:
         """How many of those share one copy of its state."""
-        return self.expert_copies // self.replicate
+        return (1 + self.dualpipe) * self.expert_copies // self.replicate
 
     @property
     def gradient_bytes(self) -> int:

@@ -3,8 +3,6 @@
 import math
 from dataclasses import dataclass, replace
 
-Steps = tuple[tuple[float, float], ...]
-
 
 @dataclass(frozen=True)
 class Interconnect:
@@ -39,8 +37,6 @@ class Machine:
     launch: seconds that the host needs to start one kernel, all of Python around it included.
     straggle: seconds that a collective inside a layer waits for each further rank.
     step: seconds of a step that belong to no layer: reading data, clipping, writing the log.
-    matmul_steps, memory_steps: in place of the shares, a table from a file: (from how many
-        operations or bytes on, share of the peak), largest first.
     eight: how many times as fast matrix products of 8 bits are; they reach the same share.
     fused: share of the peak that fused attention reaches, whose scores never leave the chip; 0: it
         is as fast as other products of its sizes.
@@ -63,8 +59,6 @@ class Machine:
     launch: float
     straggle: float
     step: float
-    matmul_steps: Steps = ()
-    memory_steps: Steps = ()
     eight: float = 1.0
     fused: float = 0.0
     hidden: float = 1.0
@@ -90,10 +84,7 @@ class Machine:
         Whatever takes longer: the operations, or reading both factors and writing the product.
         """
         work = 2 * m * n * k * count / times
-        if self.matmul_steps:
-            rate = self.peak * _share(self.matmul_steps, work)
-        else:
-            rate = self.peak * self.matmul / (1 + self.matmul_half * (1 / m + 1 / n + 1 / k))
+        rate = self.peak * self.matmul / (1 + self.matmul_half * (1 / m + 1 / n + 1 / k))
         return max(work / rate, self.memory_seconds(2 * count * (m * k + k * n + m * n)))
 
     def attention_seconds(self, m: float, n: float, k: float, count: float) -> float:
@@ -105,16 +96,11 @@ class Machine:
 
     def memory_seconds(self, moved: float) -> float:
         """Of work that does little but read and write `moved` bytes."""
-        share = _share(self.memory_steps, moved) if self.memory_steps else self.memory_share
-        return moved / (self.memory_bandwidth * share)
+        return moved / (self.memory_bandwidth * self.memory_share)
 
 
 def _slower(link: Interconnect, factor: float) -> Interconnect:
     return Interconnect(link.bandwidth / factor, link.share, link.latency * factor)
-
-
-def _share(steps: Steps, size: float) -> float:
-    return next((share for least, share in steps if size >= least), steps[-1][1])
 
 
 def all_gather_seconds(machine: Machine, size: float, ranks: int, on_a_node: int) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from helpers.cluster.layout import Layout
-from helpers.cluster.parts import apart, layer_parameters, stage_parameters
+from helpers.cluster.parts import apart, layer_parameters, rank_layers, stage_parameters
 from helpers.cluster.uneven import most_layers
 from helpers.cost import ModelConfig, layer_activations, states
 
@@ -54,7 +54,7 @@ def memory(model: ModelConfig, layout: Layout) -> Memory:
 
 def rank_memories(model: ModelConfig, layout: Layout, ranks: Iterable[int]) -> list[Memory]:
     """Of these ranks of the pipeline, each alone."""
-    weights, layers = stage_parameters(model, layout), layout.rank_layers(model.layers)
+    weights, layers = stage_parameters(model, layout), rank_layers(model, layout)
     one, kept = layer_parameters(model, layout), kept_activations(model, layout)
     working = 0.0
     if layout.recompute in ("op", "full"):  # one layer at a time is whole again
@@ -113,8 +113,14 @@ def _activations(model: ModelConfig, layout: Layout, recompute: str) -> float:
 
 
 def layers_in_flight(model: ModelConfig, layout: Layout, rank: int) -> int:
-    """How many layers' activations a rank of 1F1B keeps at most, each of one micro-batch."""
+    """How many layers' activations a rank of 1F1B keeps at most, each of one micro-batch.
+
+    In a DualPipe it keeps those of 1F1B for both of its stages, p+1 in all (arXiv 2412.19437,
+    table 2).
+    """
     counts = layout.stage_layers(model.layers)
+    if layout.dualpipe:
+        return (layout.pp - rank) * counts[rank] + (rank + 1) * counts[-1 - rank]
     if layout.chunks > 1 and model.layers % len(counts):
         return most_layers(tuple(counts), layout.pp, layout.micro_batches)[rank]
     return chunks_in_flight(layout, rank) * counts[rank]

@@ -103,13 +103,15 @@ def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:
         more, more_back = work(model, layout, machine)
         forward[end] += more
         backward[end] += more_back
-    if layout.dualpipe:  # a rank has the stages r and p-1-r, and half of the micro-batches of each
-        forward = [(a + b) * 0.5 for a, b in zip(forward, reversed(forward), strict=True)]
-        backward = [(a + b) * 0.5 for a, b in zip(backward, reversed(backward), strict=True)]
-    layers, weights = layout.rank_layers(model.layers), stage_parameters(model, layout)
+    if layout.dualpipe:  # half of the micro-batches of each of its two stages
+        forward, backward = (
+            [one * 0.5 for one in both_ends(layout, way)] for way in (forward, backward)
+        )
+    layers, weights = rank_layers(model, layout), stage_parameters(model, layout)
     rank = weights.index(max(weights))
     n, own = layers[rank], weights[rank]
-    experts = apart(model, layout, n - sum(dense[rank :: layout.pp]))
+    plain_ones = both_ends(layout, [sum(dense[r :: layout.pp]) for r in range(layout.pp)])
+    experts = apart(model, layout, n - plain_ones[rank])
     # ZeRO cuts the state of an expert among its own replicas, of which there are fewer.
     cut = (own - experts) / layout.sharding + experts / layout.expert_sharding
     if layout.zero == 3:
@@ -127,6 +129,19 @@ def parts(model: ModelConfig, layout: Layout, machine: Machine) -> Parts:
         machine.step,
         len(sizes) == 1,
     )
+
+
+def both_ends(layout: Layout, each: list) -> list:
+    """Return what each rank holds, of a list of what each has of one pipeline: in a DualPipe its
+    own and that of rank pp-1-r."""
+    if not layout.dualpipe:
+        return each
+    return [a + b for a, b in zip(each, reversed(each), strict=True)]
+
+
+def rank_layers(model: ModelConfig, layout: Layout) -> list[int]:
+    """Return how many layers each rank of the pipeline holds."""
+    return both_ends(layout, layout.rank_layers(model.layers))
 
 
 def dense_layers(model: ModelConfig, layout: Layout) -> list[int]:
@@ -160,7 +175,7 @@ def stage_parameters(model: ModelConfig, layout: Layout) -> list[float]:
     here[0] += table + count.positions / layout.tp
     # Tied or not, the last matrix has this size; on one rank with the embedding it is the same.
     here[-1] += (table if layout.pp > 1 or count.head else 0) + count.final_norm / layout.tp
-    return here
+    return both_ends(layout, here)
 
 
 def expert_parameters(model: ModelConfig, layout: Layout, layers: int) -> float:

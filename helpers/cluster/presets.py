@@ -2,9 +2,9 @@
 
 Peaks and bandwidths are the makers' figures for 16 bits without sparsity. What a program gets out
 of them was set on measured iterations of A100s, see docs/cluster_model.md, and is carried over to
-newer devices. Three constants are theirs, each set on one run on H100s: the shares of the peak that
-matrix products and fused attention reach, and the share of messages to experts that computing
-hides; the A100 takes over the last two. `LAPTOP` is a guess: `measure` replaces it by your machine.
+newer devices. Three constants are theirs, set on runs on H100s: the shares of the peak that matrix
+products and fused attention reach, and the share of messages to experts that computing hides; the
+A100 takes over the last two. `LAPTOP` is a guess: `measure` replaces it by your machine.
 """
 
 from dataclasses import replace
@@ -25,14 +25,14 @@ A100 = Machine(
     launch=44e-6,
     straggle=18.8e-6,
     step=2.4e-3,
-    fused=0.492,
-    hidden=0.361,
+    fused=0.482,
+    hidden=0.341,
 )
 # The A100s of the calibration: four network cards of 25 GB/s for eight devices.
 A100_HALF = replace(A100, name="A100-4NIC", between=replace(A100.between, bandwidth=12.5e9))
 
 
-MATMUL_H100 = 0.596  # Llama 3 405B, 8,192 GPUs: 430 TFLOP/s each (arXiv 2407.21783, table 4)
+MATMUL_H100 = 0.667  # four models in 16 bits, from Llama 3 405B to Mixtral: docs/cluster_model.md
 
 
 def _newer(name: str, peak: float, memory: float, bandwidth: float, inside: float) -> Machine:

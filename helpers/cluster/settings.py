@@ -60,13 +60,15 @@ def made(settings: dict) -> Estimate:
     return estimate(model, Layout(batch, model.positions, **rest), machine)
 
 
-def picture_of(done: Estimate, theme: str = "light") -> Picture:
-    """Memory and time of one estimate."""
+def picture_of(done: Estimate, theme: str = "light", width: int = 0) -> Picture:
+    """Memory and time of one estimate; width as in `bars`."""
     layout, memory = done.layout, bytes_text(done.memory.total)
-    verdict = "it fits" if done.fits else "it does not fit"
-    title = (
-        f"{layout.gpus} x {done.machine.name}, batch {layout.batch}: {memory} a device, {verdict}; "
-        f"a step takes {time_text(done.seconds)}, MFU {percent(done.utilisation.mfu)}"
-    )
-    groups = [memory_group({"memory": done}), time_group({"time": done})]
-    return bars(groups, title, theme=theme)
+    note = f"{layout.gpus} x {done.machine.name}, batch {layout.batch}: {memory} a device, "
+    groups = [memory_group({"memory": done})]
+    if not done.fits:
+        note += f"it does not fit into {bytes_text(done.machine.memory)}, so no step runs"
+    else:
+        note += f"it fits; a step takes {time_text(done.seconds)}, "
+        note += f"MFU {percent(done.utilisation.mfu)}"
+        groups.append(time_group({"time": done}))
+    return bars(groups, note=note, theme=theme, width=width)

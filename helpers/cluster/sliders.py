@@ -1,6 +1,5 @@
 """A layout under sliders: memory by component and time by cause, as they follow."""
 
-import base64
 from html import escape
 
 import anywidget
@@ -8,6 +7,7 @@ import ipywidgets
 
 from helpers.cluster.settings import CHECKS, LISTS, START, STEPS, made, picture_of, with_batch
 from helpers.draw import Picture
+from helpers.draw.themed import framed, hint, themed_svg
 
 
 class Keys(anywidget.AnyWidget):
@@ -31,10 +31,6 @@ class Keys(anywidget.AnyWidget):
     }
     export default { render: ({ el }) => { listen(el); } };
     """
-    _css = """
-    body:not([data-jp-theme-light="false"]) .lab-dark { display: none; }
-    body[data-jp-theme-light="false"] .lab-light { display: none; }
-    """
 
 
 class Sliders(ipywidgets.VBox):
@@ -51,7 +47,8 @@ class Sliders(ipywidgets.VBox):
         lists = [self.controls[name] for name in (*LISTS, *CHECKS)]
         steps = [self.controls[name] for name in STEPS]
         sides = ipywidgets.HBox([ipywidgets.VBox(steps), ipywidgets.VBox(lists)])
-        super().__init__([sides, self.page, Keys()])
+        says = ipywidgets.HTML(hint("Each control changes the bars; point at a part to read it."))
+        super().__init__([sides, self.page, says, Keys()])
         self.add_class("lab-keeps-keys")
         self._show()
 
@@ -84,15 +81,9 @@ class Sliders(ipywidgets.VBox):
         self._show()
 
     def _show(self) -> None:
-        image = "".join(_image(self.picture(theme), theme) for theme in ("light", "dark"))
+        picture = framed(themed_svg(self.picture()))
         faded = ' style="opacity: 0.35"' if self.problem else ""
-        self.page.value = f"<p><b>{escape(self.problem)}</b></p><div{faded}>{image}</div>"
-
-
-def _image(picture: Picture, theme: str) -> str:
-    data = base64.b64encode(picture.svg().encode()).decode()
-    source = f"data:image/svg+xml;base64,{data}"
-    return f'<img class="lab-{theme}" alt="{escape(picture.alt)}" src="{source}">'
+        self.page.value = f"<p><b>{escape(self.problem)}</b></p><div{faded}>{picture}</div>"
 
 
 def design(**settings) -> Sliders:

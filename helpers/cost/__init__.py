@@ -30,11 +30,9 @@ from helpers.cost.wire import (
     Wire,
     all_gather_bytes,
     all_reduce_bytes,
-    all_to_all_bytes,
     bytes_on_the_wire,
     context_parallel_bytes,
     data_parallel_bytes,
-    expert_parallel_bytes,
     pipeline_bytes,
     tensor_parallel_bytes,
 )

@@ -46,14 +46,14 @@ class ForwardPeak:
         return self.weights + sum(self.activations.values())
 
 
-def forward_peak(model: ModelConfig, batch: int = 1, sequence: int | None = None) -> ForwardPeak:
-    """Return the peak for one layer in 16 bits, with all attention scores and no dropout.
+def forward_peak(model: ModelConfig) -> ForwardPeak:
+    """Return the peak for one layer and one full sequence in 16 bits: all attention scores, no
+    dropout.
 
     What the backward pass needs is kept, as in training. Gradients and optimizer states are not
     part of a forward pass.
     """
-    sequence = model.positions if sequence is None else sequence
-    size = _sizes(model, batch, sequence)
+    size = _sizes(model)
     live: dict[str, float] = {}
     most: dict[str, float] = {}
     moment = ""
@@ -64,21 +64,21 @@ def forward_peak(model: ModelConfig, batch: int = 1, sequence: int | None = None
         for name in frees:
             del live[name]
     words = (
-        f"batch {batch}, sequence {sequence}, 2 bytes a value, all s x s attention scores, "
+        f"batch 1, sequence {model.positions}, 2 bytes a value, all s x s attention scores, "
         "tensors that the backward pass needs are kept"
     )
     named = {name.removesuffix(" +"): size for name, size in most.items()}
     return ForwardPeak(BYTES * parameters(model).layer, named, moment, words)
 
 
-def _sizes(model: ModelConfig, batch: int, sequence: int) -> dict[str, float]:
+def _sizes(model: ModelConfig) -> dict[str, float]:
     """Return the bytes of each tensor of `STEPS` that the model has."""
-    one = BYTES * batch * sequence
+    one = BYTES * model.positions
     model.require_alike("the peak")
     widths = dict.fromkeys((name for _, makes, _ in STEPS for name in makes), model.hidden)
     widths |= dict.fromkeys(("gate", "up", "activated", "product"), model.active_intermediate)
     widths |= {"Q": model.query_width, "K": model.kv_width, "V": model.kv_width}
     widths |= {"context": model.query_width}
-    widths |= dict.fromkeys(("scores +", "attention"), model.heads * sequence)
+    widths |= dict.fromkeys(("scores +", "attention"), model.heads * model.positions)
     left_out = set() if model.gated else WITHOUT_GATE
     return {name: one * width for name, width in widths.items() if name not in left_out}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from helpers.cost.config import Latent, ModelConfig, MoE
 from helpers.files import read_whole
+from helpers.words import listed
 
 KNOWN = ("llama", "gpt2", "mixtral", "deepseek_v3")
 
@@ -31,7 +32,7 @@ def read_config(source: str | Path | Mapping) -> ModelConfig:
     if family not in KNOWN:
         raise ValueError(
             f"{where}: model_type is {family!r}, and the architectures known here are "
-            f"{', '.join(map(repr, KNOWN[:-1]))} and {KNOWN[-1]!r}"
+            f"{listed(map(repr, KNOWN))}"
         )
     if family == "gpt2":
         return _gpt2(fields, where)

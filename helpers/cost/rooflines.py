@@ -48,7 +48,7 @@ def data_parallel_tokens(
     rate: float,
     link: float,
     *,
-    gradient: int = BYTES,
+    gradient: float = BYTES,
     sharded: bool = False,
     ep: int = 1,
     ranks: float = math.inf,
@@ -76,19 +76,22 @@ def fsdp_tokens(
     rate: float,
     link: float,
     *,
-    gradient: int = BYTES,
+    gradient: float = BYTES,
+    weight: float = BYTES,
     ep: int = 1,
     ranks: float = math.inf,
 ) -> float:
     """Return the tokens of a rank and *micro-batch* at which FSDP (ZeRO-3) hides its messages.
 
-    Forward a layer is gathered, 2W bytes against 2WT FLOPs: T = F/B. Backward it is gathered
-    again and its gradients of b bytes are reduce-scattered, (2 + b) W against 4WT:
-    T = (2 + b)/4 F/B. With 2 bytes both are F/B, with 4 backward is 1.5 times as much; the larger
-    one is returned. Accumulation does not help, because each micro-batch gathers anew.
+    Forward a layer is gathered, aW bytes against 2WT FLOPs: T = a/2 F/B. Backward it is gathered
+    again and its gradients of b bytes are reduce-scattered, (a + b) W against 4WT:
+    T = (a + b)/4 F/B. With a = 2 and b = 2 both are F/B, with b = 4 backward is 1.5 times as much;
+    the larger one is returned. Accumulation does not help: each micro-batch gathers anew.
+
+    weight, gradient: a and b, bytes of a number.
     """
     held = layer_weights(model, ep) / layer_weights(model)
-    return max(1.0, (BYTES + gradient) / 4) * held * _intensity(rate, link) * _others(ranks)
+    return max(weight / 2, (weight + gradient) / 4) * held * _intensity(rate, link) * _others(ranks)
 
 
 def tensor_parallel_ranks(model: ModelConfig, rate: float, link: float) -> float:
@@ -139,8 +142,8 @@ def expert_width(
     link: float,
     *,
     copies: float | None = None,
-    dispatch: int = BYTES,
-    combine: int = BYTES,
+    dispatch: float = BYTES,
+    combine: float = BYTES,
     ep: float = math.inf,
 ) -> float:
     """Return the width f of an expert at which sending tokens takes as long as the experts.

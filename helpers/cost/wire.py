@@ -22,23 +22,6 @@ def all_reduce_bytes(size: float, ranks: int) -> float:
     return 2 * all_gather_bytes(size, ranks)
 
 
-def all_to_all_bytes(size: float, ranks: int) -> float:
-    """Return the bytes each rank sends of the `size` bytes it has, an equal part for every rank."""
-    return size * (ranks - 1) / ranks
-
-
-def expert_parallel_bytes(model: ModelConfig, batch: int, sequence: int, ep: int) -> float:
-    """Return the bytes a rank sends for one layer and one micro-batch, forward and backward.
-
-    Each of a token's choices goes to its expert and comes back, and so do their gradients: four
-    all-to-alls of b s k h values (GShard, arXiv 2006.16668), if the experts are equally busy.
-    """
-    if model.moe is None:
-        raise ValueError("this model has no experts to send tokens to: give a mixture of experts")
-    size = BYTES * batch * sequence * model.moe.chosen * model.hidden
-    return 4 * all_to_all_bytes(size, ep)
-
-
 def data_parallel_bytes(parameters: float, ranks: int, zero: int = 0) -> float:
     """Return the bytes a rank sends in a step for gradients and weights of 2 bytes.
 

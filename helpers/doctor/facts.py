@@ -13,7 +13,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.doctor.lessons import PROJECT, Package, packages
+from helpers.doctor.packages import PROJECT, Package, packages
 
 PROBE = Path(__file__).with_name("probe.py")
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from html import escape
 
 from helpers.doctor.facts import Facts, Torch
-from helpers.doctor.lessons import LESSONS, Lesson, compare_versions, in_range, numbers
+from helpers.doctor.packages import in_range
+from helpers.syllabus import LESSONS, Lesson
 
 GIGABYTE = 10**9
 # What the CUDA 13 build of torch needs; older drivers and cards take the CUDA 12.6 build.
@@ -67,11 +68,7 @@ def torch_problem(facts: Facts) -> str:
         return f"torch does not work here: {torch.detail}."
     if in_range(torch.version, needed):
         return "" if torch.gloo else f"torch {torch.version} was built without gloo: ranks need it."
-    age = (
-        "too old"
-        if compare_versions(numbers(torch.version), numbers(wanted)) < 0
-        else "another version"
-    )
+    age = "too old" if in_range(torch.version, f"<{wanted}") else "another version"
     return f"torch {torch.version} is {age}: the lessons were made and tested with torch {wanted}."
 
 
@@ -127,10 +124,7 @@ def no_gpu(facts: Facts) -> Finding:
     if driver is None:
         said = "torch is a CUDA build and there is no NVIDIA driver: lessons use the CPU."
         return Finding("note", said)
-    old = (
-        facts.torch.cuda.startswith("13")
-        and compare_versions(numbers(driver), numbers(CUDA_13_DRIVER)) < 0
-    )
+    old = facts.torch.cuda.startswith("13") and in_range(driver, f"<{CUDA_13_DRIVER}")
     said = f"torch (CUDA {facts.torch.cuda}) sees no GPU with driver {driver}"
     if old:
         index = "https://download.pytorch.org/whl/cu126"

@@ -5,17 +5,21 @@
 
 Files, from the ground up:
 
-    style, text            the palette that all pictures and the widget share; widths and numbers
-    picture, png           shapes on a `Canvas`, and the `Picture` that becomes a file
+    style, text            a color for each cause, the same everywhere; widths and numbers
+    picture, svg, png      shapes on a `Canvas`, and the `Picture` that becomes a file
+    themed                 one picture for a light page and a dark one
     lanes, findings        one lane of a timeline and its legend; what traces show, in words
     traces                 one trace, or several on one scale
-    plot, runs, scatter    axes; the loss of several runs; what methods cost and reach
+    axes, plot             where a value lies, what a tick says; curves and their names
+    runs, scatter          the loss of several runs; what methods cost and reach
     graph, waits           rows with arrows between them; who waits for whom
     held                   what each rank holds before and after a collective
     all_reduce             star, tree and ring, step by step
     data_parallel, drift   a data-parallel step; local steps and their mean
     stages, pipelines      a model cut into stages; what a pipeline keeps, how its steps fit
     grid, experts          the process grid; which token goes to which expert
+    machines               which of its messages leave a machine
+    formats                numbers bit by bit, and the range of each format
     context                a cut sequence: the ring of keys, and the causal triangle
 
 It's pure Python: only a PNG needs matplotlib.

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 from helpers.draw.picture import PAD, Canvas, Picture, Point
-from helpers.draw.style import GREEN, SKY, Theme
+from helpers.draw.style import RANKS, Theme, cause
 from helpers.draw.text import width_of
 
 MOST = 4  # ranks whose boxes find room on the ring
@@ -82,10 +82,10 @@ def ring(ranks: int = 4, step: int = 0, theme: str = "light") -> Picture:
     return Picture(canvas, title, f"{title}. {_in_words(now)}")
 
 
-def ring_table(ranks: int = 3, theme: str = "light") -> Picture:
+def ring_table(ranks: int = 3) -> Picture:
     """Draw all steps of a ring all-reduce below each other: a row for each, a column for a rank."""
     steps, wide = ring_steps(ranks), ranks * _cell(ranks)
-    canvas = Canvas(200 + ranks * (wide + 30), theme=theme)
+    canvas = Canvas(200 + ranks * (wide + 30))
     for rank in range(ranks):
         canvas.text(190 + rank * (wide + 30), PAD + 8, f"rank {rank}", 13, bold=True)
     for row, now in enumerate(steps):
@@ -114,7 +114,7 @@ def _on_ring(middle: Point, share: float) -> Point:
 def _arc(canvas: Canvas, middle: Point, rank: int, ranks: int, now: Step) -> None:
     """Draw the way from a rank to its right neighbor, and on it the part that it sends."""
     moves = now.sent is not None
-    colour = canvas.theme.text if moves else canvas.theme.grid
+    color = canvas.theme.text if moves else canvas.theme.grid
     # As far along as both boxes leave room: an arrow between them, not through them.
     wide = ranks * _cell(ranks) / 2 + 12
     points = [_on_ring(middle, (rank + i / 60) / ranks) for i in range(61)]
@@ -122,8 +122,8 @@ def _arc(canvas: Canvas, middle: Point, rank: int, ranks: int, now: Step) -> Non
     free = [(x, y) for x, y in points if all(abs(x - a) > wide or abs(y - b) > 40 for a, b in ends)]
     if len(free) < 3:
         return
-    canvas.line(free[:-1], colour, 2.0)
-    canvas.arrow(free[-3], free[-1], colour, 2.0, head=10)
+    canvas.line(free[:-1], color, 2.0)
+    canvas.arrow(free[-3], free[-1], color, 2.0, head=10)
     if moves:
         x, y = free[len(free) // 2]
         text = f"part {now.sent[rank]}"
@@ -136,16 +136,18 @@ def _draw_part(canvas: Canvas, at: Point, value: int, ranks: int, framed: bool) 
     (x, y), wide = at, _cell(ranks) - GAP
     if framed:
         canvas.rect(x - 3, y - 3, wide + 6, CELL + 6, canvas.theme.text)
-    colour = _colour(canvas.theme, value, ranks)
-    canvas.box(x, y, wide, CELL, colour, str(value), 13, bold=str(value).count("1") == ranks)
+    color = _color(canvas.theme, value, ranks)
+    canvas.box(x, y, wide, CELL, color, str(value), 13, bold=str(value).count("1") == ranks)
 
 
-def _colour(theme: Theme, value: int, ranks: int) -> str:
-    """Return the color of a part: gray with one rank in it, then blue, green when finished."""
+def _color(theme: Theme, value: int, ranks: int) -> str:
+    """Return the color of a part: gray with one rank in it, then paler or full."""
     count = str(value).count("1")
     if count == ranks:
-        return GREEN
-    return theme.band if count == 1 else theme.faded(SKY, 0.4 + 0.6 * count / ranks)
+        return cause("sum")
+    if count == 1:
+        return theme.band
+    return theme.faded(cause("partial sum"), 0.4 + 0.6 * count / ranks)
 
 
 def _key(canvas: Canvas, now: Step) -> None:
@@ -161,12 +163,12 @@ def _in_words(now: Step) -> str:
     return f"{now.name}: {held}."
 
 
-def ways(ranks: int = 8, theme: str = "light") -> Picture:
+def ways(ranks: int = 8) -> Picture:
     """Draw who sends to whom in three ways to all-reduce: an arrow is a message of the first half.
 
     In the second half the sum travels back, or on round the ring.
     """
-    canvas = Canvas(height=262, theme=theme)
+    canvas = Canvas(height=262)
     star = [(0.0, 0.0), *_around(ranks - 1)]
     tree = [_in_tree(rank, ranks) for rank in range(ranks)]
     around = [(rank, (rank + 1) % ranks) for rank in range(ranks)]
@@ -188,7 +190,7 @@ def ways(ranks: int = 8, theme: str = "light") -> Picture:
         for a, b in arrows:
             _between(canvas, spots[a], spots[b])
         for rank, spot in enumerate(spots):
-            canvas.disc(spot, NODE, canvas.theme.faded(SKY, 0.6))
+            canvas.disc(spot, NODE, canvas.theme.faded(RANKS[0], 0.3))
             canvas.text(*spot, str(rank), 12, anchor="middle", bold=True)
     words = " ".join(
         f"{name}: {says}: {', '.join(f'{a} to {b}' for a, b in arrows)}."

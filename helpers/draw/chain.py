@@ -3,25 +3,22 @@
 from collections.abc import Sequence
 
 from helpers.draw.picture import PAD, WIDE, Canvas, Picture
-from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, SKY
+from helpers.draw.style import CAUSES, cause
 from helpers.draw.text import wrapped
 
-COLORS = (SKY, BLUE, ORANGE, PURPLE, GREEN, SKY)
+# What isn't a cause by its own name.
+STATIONS = {"data": cause("input"), "messages": cause("message"), "replicas": cause("weights")}
 HIGH, GAP, LINE = 44.0, 22.0, 17.0
 
 
-def chain(
-    stations: Sequence[tuple[str, str, str]],
-    title: str = "",
-    theme: str = "light",
-) -> Picture:
+def chain(stations: Sequence[tuple[str, str, str]], title: str = "") -> Picture:
     """Draw stations from left to right: (name, what to compare there, with which call)."""
-    canvas = Canvas(theme=theme)
+    canvas = Canvas()
     top = canvas.heading(title) + (12 if title else 0)
     wide = (WIDE - 2 * PAD - (len(stations) - 1) * GAP) / len(stations)
     lowest = top
     for number, (name, what, call) in enumerate(stations):
-        x, color = PAD + number * (wide + GAP), COLORS[number % len(COLORS)]
+        x, color = PAD + number * (wide + GAP), (CAUSES | STATIONS).get(name, cause("model"))
         canvas.box(x, top, wide, HIGH, color, name, 14, bold=True, tip=what)
         if number:
             middle = top + HIGH / 2

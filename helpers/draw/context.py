@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from math import cos, pi, sin
 
 from helpers.draw.picture import PAD, WIDE, Canvas, Picture
-from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE
+from helpers.draw.style import RANKS
 
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 BOX, HIGH, TILE = 34.0, 26.0, 30.0
 
 
-def attention_ring(ranks: int = 4, theme: str = "light") -> Picture:
+def attention_ring(ranks: int = 4) -> Picture:
     """Draw every step of ring attention: each rank's queries, and whose keys and values it has."""
-    canvas = Canvas(theme=theme)
+    canvas = Canvas()
     panel, middle = (WIDE - 2 * PAD) / ranks, PAD + 112
     radius = panel / 2 - BOX - 12
     for step in range(ranks):
@@ -25,9 +24,9 @@ def attention_ring(ranks: int = 4, theme: str = "light") -> Picture:
                 _arc(canvas, x, middle, radius, a + 0.62, a + 2 * pi / ranks - 0.62)
         for rank, (left, y) in enumerate(places):
             for shift, name, owner in ((0, "Q", rank), (BOX, "KV", (rank - step) % ranks)):
-                colour = COLOURS[owner % len(COLOURS)]
+                color = RANKS[owner % len(RANKS)]
                 corner = left - BOX + shift, y - HIGH / 2
-                canvas.box(*corner, BOX - 1, HIGH, colour, f"{name}{owner}", bold=True)
+                canvas.box(*corner, BOX - 1, HIGH, color, f"{name}{owner}", bold=True)
             canvas.text(left, y - HIGH / 2 - 9, f"rank {rank}", 11, canvas.theme.muted, "middle")
     canvas.height = middle + radius + 34
     alt = (
@@ -45,12 +44,12 @@ def _arc(canvas: Canvas, x: float, y: float, radius: float, start: float, end: f
     canvas.arrow(points[7], points[-1], canvas.theme.muted, 2, 8)
 
 
-def causal_triangle(layouts: dict[str, Sequence[Sequence[int]]], theme: str = "light") -> Picture:
+def causal_triangle(layouts: dict[str, Sequence[Sequence[int]]]) -> Picture:
     """Draw which queries look at which keys, chunk by chunk, in the color of the queries' rank.
 
     layouts: {name: for each rank the chunks that it holds}.
     """
-    canvas = Canvas(theme=theme)
+    canvas = Canvas()
     panel, top = (WIDE - 2 * PAD) / len(layouts), PAD + 46
     said = []
     for number, (name, held) in enumerate(layouts.items()):
@@ -61,20 +60,20 @@ def causal_triangle(layouts: dict[str, Sequence[Sequence[int]]], theme: str = "l
         canvas.text(left, PAD + 26, "keys", 11, canvas.theme.muted)
         canvas.text(left - 8, top + TILE / 2, "queries", 11, canvas.theme.muted, "end")
         for row in range(chunks):
-            colour = COLOURS[owner[row] % len(COLOURS)]
+            color = RANKS[owner[row] % len(RANKS)]
             for column in range(chunks):
                 x, y = left + column * TILE, top + row * TILE
-                fill = colour if column < row else canvas.theme.band
+                fill = color if column < row else canvas.theme.band
                 canvas.rect(x, y, TILE - 1, TILE - 1, fill)
                 if column == row:  # half of the block on the diagonal
                     corners = [(x, y), (x, y + TILE - 1), (x + TILE - 1, y + TILE - 1)]
-                    canvas.polygon(corners, colour)
+                    canvas.polygon(corners, color)
         work = [sum(chunk + 0.5 for chunk in own) for own in held]
         x = left + chunks * TILE + 18
         for rank, amount in enumerate(work):
             y = top + rank * 30
-            colour = COLOURS[rank % len(COLOURS)]
-            canvas.rect(x, y, amount * 6, 20, colour)
+            color = RANKS[rank % len(RANKS)]
+            canvas.rect(x, y, amount * 6, 20, color)
             canvas.text(x + amount * 6 + 6, y + 10, f"rank {rank}: {amount:g}", 12)
         said.append(f"{name}: {', '.join(f'rank {r} has {w:g}' for r, w in enumerate(work))}.")
         canvas.height = top + chunks * TILE + PAD

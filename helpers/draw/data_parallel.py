@@ -1,7 +1,7 @@
 """Data parallelism as a picture: replicas, their own text, one mean of all gradients."""
 
 from helpers.draw.picture import PAD, Canvas, Picture
-from helpers.draw.style import BLUE, LIGHT_GREY, ORANGE, PURPLE
+from helpers.draw.style import cause, look
 
 ROW, HIGH, TOP = 70.0, 36.0, 50.0
 # Where each column starts, and how wide it is.
@@ -15,9 +15,9 @@ TEXT, MODEL, OWN, SUM, MEAN, STEP = (
 )
 
 
-def replicas(ranks: int = 3, theme: str = "light") -> Picture:
+def replicas(ranks: int = 3) -> Picture:
     """Draw one step of data-parallel training, a row for each rank."""
-    canvas = Canvas(900, TOP + ranks * ROW + PAD, theme=theme)
+    canvas = Canvas(900, TOP + ranks * ROW + PAD)
     heads = ("its own text", "the same weights", "gradient", "", "mean", "the same step")
     columns = (TEXT, MODEL, OWN, SUM, MEAN, STEP)
     for head, (x, wide) in zip(heads, columns, strict=True):
@@ -26,7 +26,7 @@ def replicas(ranks: int = 3, theme: str = "light") -> Picture:
         _draw_rank(canvas, rank, ranks, TOP + rank * ROW)
     x, wide = SUM
     high = ranks * ROW - ROW + HIGH + 16
-    canvas.box(x, TOP - 8, wide, high, LIGHT_GREY, "all-reduce", 13, bold=True)
+    canvas.box(x, TOP - 8, wide, high, cause("message"), "all-reduce", 13, bold=True)
     title = "Equal weights and one mean gradient: after the step the weights are equal again"
     words = (
         f"Each of {ranks} ranks reads its own text with the same weights w, computes F and B, and "
@@ -43,10 +43,10 @@ def _draw_rank(canvas: Canvas, rank: int, ranks: int, y: float) -> None:
     _box(canvas, TEXT, y, theme.band, f"stories {stories} …")
     _box(canvas, MODEL, y, theme.band)
     canvas.text(MODEL[0] + 16, middle, "w", 14, bold=True)
-    for letter, colour, x in (("F", BLUE, 40), ("B", ORANGE, 92)):
-        canvas.box(MODEL[0] + x, y + 6, 48, HIGH - 12, colour, letter, 13, bold=True)
-    _box(canvas, OWN, y, theme.faded(PURPLE, 0.35), f"g{rank}")
-    _box(canvas, MEAN, y, PURPLE, "g")
+    for letter, color, x in (("F", look("F").color, 40), ("B", look("B").color, 92)):
+        canvas.box(MODEL[0] + x, y + 6, 48, HIGH - 12, color, letter, 13, bold=True)
+    _box(canvas, OWN, y, theme.faded(cause("gradients"), 0.35), f"g{rank}")
+    _box(canvas, MEAN, y, cause("gradients"), "g")
     _box(canvas, STEP, y, theme.band, "w ← w − η g")
     for left, right in ((TEXT, MODEL), (MODEL, OWN), (OWN, SUM), (SUM, MEAN), (MEAN, STEP)):
         start = left[0] + left[1] + 5, middle

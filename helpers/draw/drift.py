@@ -3,16 +3,15 @@
 import math
 
 from helpers.draw.picture import PAD, WIDE, Canvas, Picture, Point
-from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE
+from helpers.draw.style import RANKS, cause
 
 HEADINGS = ((82, 58, 70, 48), (54, 62, 30, 46), (2, 18, -10, 8))  # degrees, a step each
-COLORS = (BLUE, ORANGE, GREEN)
 STRIDE, HIGH = 64.0, 236.0
 
 
-def drift(theme: str = "light") -> Picture:
+def drift() -> Picture:
     """Draw H local steps of three ranks twice: then averaged, and then with an outer step."""
-    canvas = Canvas(theme=theme)
+    canvas = Canvas()
     title = "Each rank takes H steps alone, and then they meet"
     canvas.heading(title)
     top, half = PAD + 40, WIDE / 2
@@ -32,7 +31,7 @@ def drift(theme: str = "light") -> Picture:
 
 def _draw_round(canvas: Canvas, start: Point, outer: bool) -> None:
     ends = []
-    for rank, (headings, color) in enumerate(zip(HEADINGS, COLORS, strict=True)):
+    for rank, (headings, color) in enumerate(zip(HEADINGS, RANKS, strict=False)):
         at = start
         for heading in headings:
             angle = math.radians(heading)
@@ -47,9 +46,9 @@ def _draw_round(canvas: Canvas, start: Point, outer: bool) -> None:
     ink = canvas.theme.text
     if outer:
         beyond = tuple(s + 1.42 * (m - s) for s, m in zip(start, mean, strict=True))
-        canvas.arrow(start, beyond, PURPLE, 2.6, head=11)
+        canvas.arrow(start, beyond, cause("update"), 2.6, head=11)
         canvas.text(beyond[0] - 4, beyond[1] - 13, "next start", 12, ink, bold=True)
-        canvas.disc(beyond, 5, PURPLE)
+        canvas.disc(beyond, 5, cause("update"))
     canvas.disc(mean, 5, ink)
     canvas.text(mean[0] + 10, mean[1] + 12, "mean", 12, ink, bold=True)
     canvas.disc(start, 5, ink)

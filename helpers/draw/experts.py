@@ -3,31 +3,20 @@
 from collections.abc import Mapping, Sequence
 
 from helpers.draw.picture import PAD, WIDE, Canvas, Picture
-from helpers.draw.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
-    YELLOW,
-    ink_on,
-)
+from helpers.draw.style import RANKS, cause, ink_on
 from helpers.draw.text import width_of
 
-COLORS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GREY)
 WORDS = ("Once", "a", "fox", "found", "a", "red", "ball")
 CHOICES = ((0, 1), (1, 3), (2, 0), (0, 3), (1, 0), (2, 0), (2, 3))
 CELL, ROW = 30.0, 24.0
 
 
-def routing(places: int = 4, theme: str = "light") -> Picture:
+def routing(places: int = 4) -> Picture:
     """Draw seven tokens that choose two of four experts, as a matrix and as rows for the experts.
 
     places: how many rows an expert takes; what comes later is dropped.
     """
-    canvas = Canvas(theme=theme)
+    canvas = Canvas()
     muted, experts = canvas.theme.muted, 4
     left, top = PAD + 70, PAD + 46
     canvas.text(left, PAD + 6, "the router's choice", 13, bold=True)
@@ -42,7 +31,7 @@ def routing(places: int = 4, theme: str = "light") -> Picture:
         for e in range(experts):
             chosen = e in CHOICES[token]
             text = ("1st" if e == CHOICES[token][0] else "2nd") if chosen else ""
-            color = COLORS[e] if chosen else canvas.theme.band
+            color = RANKS[e] if chosen else canvas.theme.band
             canvas.box(left + e * CELL, y, CELL - 2, CELL - 2, color, text, 10)
     for slot in range(2):
         for token, chosen in enumerate(CHOICES):
@@ -56,7 +45,7 @@ def routing(places: int = 4, theme: str = "light") -> Picture:
         canvas.text(x + wide / 2, top - 14, f"E{e}", 12, anchor="middle", bold=True)
         for place, token in enumerate(queue):
             full = place >= places
-            color = canvas.theme.band if full else COLORS[e]
+            color = canvas.theme.band if full else RANKS[e]
             y = top + place * ROW
             canvas.rect(x, y, wide, ROW - 3, color, hatch=canvas.theme.wait if full else "")
             ink = canvas.theme.text if full else ink_on(color)
@@ -88,15 +77,13 @@ def heat(
     panels: Mapping[str, Sequence[Sequence[int]]],
     rows: str = "from rank",
     columns: str = "to rank",
-    title: str = "",
-    theme: str = "light",
 ) -> Picture:
     """Draw tables of counts side by side, shaded on one scale; the number stands in each cell.
 
     panels: {name: rows of counts}. rows, columns: the words before the number of each.
     """
-    canvas = Canvas(theme=theme)
-    top = canvas.heading(title) + (10 if title else 4)
+    canvas = Canvas()
+    top = PAD + 4
     most = max(max(row) for table in panels.values() for row in table) or 1
     room = (WIDE - 2 * PAD) / len(panels)
     sizes = max(len(table[0]) for table in panels.values())
@@ -113,24 +100,23 @@ def heat(
             y = top + 54 + r * 34
             canvas.text(left - 8, y + 16, f"{rows} {r}", 12, anchor="end")
             for c, count in enumerate(row):
-                color = canvas.theme.faded(BLUE, 0.06 + 0.94 * count / most)
+                color = canvas.theme.faded(cause("count"), 0.06 + 0.94 * count / most)
                 canvas.box(left + c * cell, y, cell - 2, 32, color, f"{count}")
         told.append(f"{name}: " + "; ".join(", ".join(map(str, row)) for row in table))
     canvas.height = top + 60 + 34 * max(map(len, panels.values())) + PAD
-    start = f"{title}. " if title else ""
-    words = f"{start}Counts, a row for each {rows.split()[-1]}. {'. '.join(told)}."
-    return Picture(canvas, title, words)
+    words = f"Counts, a row for each {rows.split()[-1]}. {'. '.join(told)}."
+    return Picture(canvas, "", words)
 
 
-def words_by_expert(words: Sequence[str], experts: Sequence[int], theme: str = "light") -> Picture:
+def words_by_expert(words: Sequence[str], experts: Sequence[int]) -> Picture:
     """Draw a text, each token on the color of its expert, whose number stands below it."""
-    canvas = Canvas(theme=theme)
+    canvas = Canvas()
     x, y = float(PAD), float(PAD)
     for word, expert in zip(words, experts, strict=True):
         wide = max(14.0, width_of(word, 13) + 8)
         if x + wide > WIDE - PAD:
             x, y = float(PAD), y + 46
-        color = COLORS[expert % len(COLORS)]
+        color = RANKS[expert % len(RANKS)]
         canvas.box(x, y, wide, 22, color, word, 13)
         canvas.text(x + wide / 2, y + 30, str(expert), 10, canvas.theme.muted, "middle")
         x += wide + 3

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from helpers.draw.picture import PAD, Canvas, Picture
-from helpers.draw.style import VERMILLION
+from helpers.draw.style import cause
 from helpers.draw.text import shortened, width_of
 
 ROW = 52.0  # pixels from row to row
@@ -38,13 +38,7 @@ class Arrow:
     strong: bool = False
 
 
-def arcs(
-    rows: Sequence[Node],
-    arrows: Sequence[Arrow],
-    title: str,
-    alt: str,
-    theme: str = "light",
-) -> Picture:
+def arcs(rows: Sequence[Node], arrows: Sequence[Arrow], title: str, alt: str) -> Picture:
     """Draw the rows from top to bottom, and the arrows on their left.
 
     Args:
@@ -52,9 +46,8 @@ def arcs(
         arrows: from row to row; the strong ones are drawn on top.
         title: what was found.
         alt: the picture in words.
-        theme: "light" or "dark".
     """
-    canvas = Canvas(theme=theme)
+    canvas = Canvas()
     top = canvas.heading(title)
     arrows = sorted(arrows, key=lambda a: (abs(a.source - a.target), a.source))
     lanes = _lanes(arrows)
@@ -98,9 +91,9 @@ def _draw_row(canvas: Canvas, row: Node, left: float, y: float, box: float) -> N
 
 def _draw_arrow(canvas: Canvas, arrow: Arrow, left: float, top: float, x: float) -> None:
     """Draw it from the lower part of its row, along its lane, to the upper part of the other."""
-    colour = VERMILLION if arrow.strong else canvas.theme.muted
+    color = cause("fault") if arrow.strong else canvas.theme.muted
     size = 2.4 if arrow.strong else 1.2
     start, end = top + arrow.source * ROW + 19, top + arrow.target * ROW + 7
     dash = () if arrow.strong else (4, 3)
-    canvas.line([(left, start), (x, start), (x, end), (left - 8, end)], colour, size, dash)
-    canvas.arrow((left - 9, end), (left - 1, end), colour, size, head=8)
+    canvas.line([(left, start), (x, start), (x, end), (left - 8, end)], color, size, dash)
+    canvas.arrow((left - 9, end), (left - 1, end), color, size, head=8)

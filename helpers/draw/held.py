@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from helpers.draw.picture import PAD, Canvas, Picture
-from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE
+from helpers.draw.style import RANKS, cause
 
 Buffer = Sequence[
     str
 ]  # of one rank: "a0" is part 0 of what rank 0 brought; "Σ0" is a sum over ranks
 
-COLOURS = {"a": BLUE, "b": ORANGE, "c": GREEN, "Σ": PURPLE}
+COLORS = {**dict(zip("abc", RANKS, strict=False)), "Σ": cause("sum")}
 CELL, ROW = 32.0, 28.0
 LABEL, GAP, HEAD = 46.0, 38.0, 44.0  # before the cells, for the arrow, for name and words
 BLOCK, APART = LABEL + 6 * CELL + GAP, 20.0
@@ -62,7 +62,7 @@ COLLECTIVES = (
 )
 
 
-def collectives(which: Sequence[Collective | str] = COLLECTIVES, theme: str = "light") -> Picture:
+def collectives(which: Sequence[Collective | str] = COLLECTIVES) -> Picture:
     """Draw collectives of three ranks as matrices: before on the left, after on the right.
 
     which: collectives, or their names, such as "all-reduce".
@@ -72,7 +72,7 @@ def collectives(which: Sequence[Collective | str] = COLLECTIVES, theme: str = "l
     """
     drawn = [_named(each) if isinstance(each, str) else each for each in which]
     across = 2 if len(drawn) in (2, 4) else 3
-    canvas = Canvas(2 * PAD + across * (BLOCK + APART) - APART, theme=theme)
+    canvas = Canvas(2 * PAD + across * (BLOCK + APART) - APART)
     title = "What each of three ranks holds before, and after"
     for i, each in enumerate(drawn):
         x = PAD + (i % across) * (BLOCK + APART)
@@ -103,8 +103,8 @@ def _draw(canvas: Canvas, each: Collective, x: float, y: float) -> None:
 def _draw_held(canvas: Canvas, held: Buffer, x: float, y: float) -> None:
     for i, what in enumerate(held):
         left = x + i * CELL
-        colour = COLOURS[what[0]] if what else canvas.theme.band
-        canvas.box(left, y, CELL - 3, ROW - 4, colour, what, bold=True)
+        color = COLORS[what[0]] if what else canvas.theme.band
+        canvas.box(left, y, CELL - 3, ROW - 4, color, what, bold=True)
 
 
 def _in_words(each: Collective) -> str:

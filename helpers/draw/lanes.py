@@ -9,16 +9,17 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from helpers.draw.picture import Canvas
-from helpers.draw.style import LOOKS, YELLOW, ink_on, look
+from helpers.draw.picture import FLAT_LINE, Canvas
+from helpers.draw.style import LOOKS, UNKNOWN, ink_on, look
 from helpers.draw.text import first_that_fits, width_of
-from helpers.trace import COLLECTIVES, Counter, Event, Trace
+from helpers.trace import COLLECTIVES, Counter, Event, Trace, has_finished
 from helpers.words import bytes_text
 
 NARROW = 1.6  # pixels: anything below is summed up if its neighbors are as narrow
 # The order in which colors are stacked, the same in every row; "" is waiting.
-ORDER = [*dict.fromkeys(each.colour for each in LOOKS.values()), YELLOW, ""]
+ORDER = [*dict.fromkeys(each.color for each in LOOKS.values()), UNKNOWN, ""]
 MAX_UNKNOWN = 3  # kinds without a look of their own that the legend names
+FLAT = 1.5  # pixels: the line of a rank that has finished
 TIPS = 1500  # boxes in one picture that may carry a text for the pointer
 
 
@@ -116,16 +117,20 @@ def _close(run: list[Event], boxes: list[Event], runs: list[list[Event]]) -> Non
 
 def _draw_box(canvas: Canvas, lane: Lane, event: Event, tip: str, strength: float = 1.0) -> None:
     """Draw one event. strength: of its color, 0 to 1."""
-    colour = canvas.theme.faded(look(event.kind).colour, strength)
+    color = canvas.theme.faded(look(event.kind).color, strength)
     x = lane.x_of(event.start)
     width = max(lane.x_of(event.end) - x, 1.0)
     shown = width - 0.8 if width > 4 else width  # a gap, so that neighbors stay apart
-    if event.kind == "wait":
+    if has_finished(event):
+        middle = lane.y + lane.height / 2
+        canvas.rect(x, lane.y, shown, lane.height, canvas.theme.band, tip)
+        canvas.line([(x, middle), (x + shown, middle)], canvas.theme.wait, FLAT)
+    elif event.kind == "wait":
         canvas.rect(x, lane.y, shown, lane.height, canvas.theme.band, tip, canvas.theme.wait)
     else:
-        canvas.rect(x, lane.y, shown, lane.height, colour, tip)
+        canvas.rect(x, lane.y, shown, lane.height, color, tip)
     if lane.letters:
-        ink = ink_on(colour)
+        ink = ink_on(color)
         if lines := _two_lines(event, lane, shown):
             for number, line in enumerate(lines):
                 y = lane.y + lane.height * (0.28 + 0.44 * number)
@@ -207,9 +212,9 @@ def _draw_columns(canvas: Canvas, lane: Lane, runs: list[list[Event]]) -> None:
     for run in runs:
         shares = _shares(run, lane.x_of, step)
         floor: dict[int, float] = defaultdict(float)
-        for colour in sorted(shares, key=ORDER.index):
-            fill = colour or canvas.theme.wait
-            for column, covered in sorted(shares[colour].items()):
+        for color in sorted(shares, key=ORDER.index):
+            fill = color or canvas.theme.wait
+            for column, covered in sorted(shares[color].items()):
                 share = min(covered / step, 1 - floor[column])
                 if share * lane.height >= 0.3:
                     y = lane.y + lane.height * (1 - floor[column] - share)
@@ -218,15 +223,20 @@ def _draw_columns(canvas: Canvas, lane: Lane, runs: list[list[Event]]) -> None:
 
 
 def _shares(run: list[Event], x_of, step: int) -> dict[str, dict[int, float]]:
-    """Return {color: {column: pixels of it that are covered}}; the color of waiting is ""."""
+    """Return {color: {column: pixels of it that are covered}}; the color of waiting is "".
+
+    What a rank that has finished doesn't do stays empty.
+    """
     shares: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for event in run:
-        colour = "" if event.kind == "wait" else look(event.kind).colour
+        if has_finished(event):
+            continue
+        color = "" if event.kind == "wait" else look(event.kind).color
         left, right = x_of(event.start), x_of(event.end)
         for column in range(int(left / step), int(right / step) + 1):
             covered = min(right, (column + 1) * step) - max(left, column * step)
             if covered > 0:
-                shares[colour][column] += covered
+                shares[color][column] += covered
     return shares
 
 
@@ -257,9 +267,10 @@ def draw_memory(
 
 def draw_legend(canvas: Canvas, traces: list[Trace], y: float, x: float) -> float:
     """Draw a swatch and a word for each kind that occurs, and return the y below."""
-    entries = _entries({e.kind for trace in traces for e in trace.events})
+    events = [event for trace in traces for event in trace.events]
+    entries = _entries({"finished" if has_finished(e) else e.kind for e in events})
     if any(len(strength_of_stages(row)) > 1 for t in traces for row in t.by_rank().values()):
-        pale = canvas.theme.faded(LOOKS["F"].colour)
+        pale = canvas.theme.faded(LOOKS["F"].color)
         entries.append(("", pale, "pale: a later stage of the rank"))
     if any("pair" in e.info for trace in traces for e in trace.events):
         entries.append(("F|B", canvas.theme.muted, "framed: a pair, one action"))
@@ -269,19 +280,21 @@ def draw_legend(canvas: Canvas, traces: list[Trace], y: float, x: float) -> floa
 def _entries(kinds: set[str]) -> list[tuple[str, str, str]]:
     """Return (letter, color, word) in a fixed order; waiting has no color."""
     entries = [
-        (look(kind).letter, look(kind).colour, look(kind).word)
+        (look(kind).letter, look(kind).color, look(kind).word)
         for kind in ("F", "B", "I", "W", "update", "input")
         if kind in kinds
     ]
-    grey = look("send").colour
+    grey = look("send").color
     if kinds & {"send", "recv"}:
         entries.append(("", grey, "message"))
     if kinds & COLLECTIVES:
         entries.append(("", grey, ", ".join(sorted(kinds & COLLECTIVES))))
     if "wait" in kinds:
         entries.append(("", "", "waiting"))
+    if "finished" in kinds:
+        entries.append(("", FLAT_LINE, "finished"))
     unknown = sorted(kinds - set(LOOKS) - COLLECTIVES)
     if unknown:
         more = f" and {len(unknown) - MAX_UNKNOWN} more" if len(unknown) > MAX_UNKNOWN else ""
-        entries.append(("", YELLOW, ", ".join(unknown[:MAX_UNKNOWN]) + more))
+        entries.append(("", UNKNOWN, ", ".join(unknown[:MAX_UNKNOWN]) + more))
     return entries

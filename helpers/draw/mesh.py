@@ -1,10 +1,9 @@
 """A matrix on a mesh: cut by tensor parallelism, and each part once more by data parallelism."""
 
 from helpers.draw.picture import PAD, Canvas, Picture
-from helpers.draw.style import BLUE, GREEN, ORANGE, VERMILLION
+from helpers.draw.style import RANKS
 
 SIDE, GAP = 168.0, 74.0  # of a matrix, between two
-COLOURS = (BLUE, ORANGE, GREEN, VERMILLION)
 STEPS = (
     ("one device", "all of the weight"),
     ("parallelize_module", "cut over mesh['tp']"),
@@ -13,14 +12,14 @@ STEPS = (
 WAYS = {"column": "ColwiseParallel: Shard(0)", "row": "RowwiseParallel: Shard(1)"}
 
 
-def cut_weights(theme: str = "light") -> Picture:
+def cut_weights() -> Picture:
     """Draw where the parts of a weight lie on a mesh of 2 x 2 ranks, dp x tp.
 
     A weight is (outputs, inputs), as torch keeps it. Above it's cut by tensor parallelism along its
     outputs, below along its inputs; data parallelism cuts the rows of what is left.
     """
     left = PAD + 60
-    canvas = Canvas(left + 3 * SIDE + 2 * GAP + PAD, theme=theme)
+    canvas = Canvas(left + 3 * SIDE + 2 * GAP + PAD)
     for number, (call, words) in enumerate(STEPS):
         x = left + number * (SIDE + GAP)
         canvas.text(x, PAD + 8, call, 14, bold=True)
@@ -60,9 +59,9 @@ def _parts(way: str, step: int) -> dict[tuple[int, int], tuple]:
 
 def _draw(canvas: Canvas, part: tuple, step: int, x: float, y: float, wide: float, high: float):
     dp, tp = part
-    colour = canvas.theme.band if step == 0 else COLOURS[tp] if step == 1 else COLOURS[2 * dp + tp]
+    color = canvas.theme.band if step == 0 else RANKS[tp] if step == 1 else RANKS[2 * dp + tp]
     words = ("", f"tp {tp}", f"rank {2 * dp + tp}")[step]
-    canvas.box(x + 1, y + 1, wide * SIDE - 2, high * SIDE - 2, colour, words, 13, bold=True)
+    canvas.box(x + 1, y + 1, wide * SIDE - 2, high * SIDE - 2, color, words, 13, bold=True)
 
 
 def _alt() -> str:

@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from helpers.draw.picture import PAD, WIDE, Canvas, Picture
-from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION, ink_on
+from helpers.draw.style import cause, ink_on
 from helpers.draw.text import width_of
 from helpers.words import significant
+
+BLOCK, ATTENTION = cause("model"), cause("attention")
+FORTH, BACK = cause("activations"), cause("gradients")
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,10 @@ class Sizes:
 # --- a LLaMA -------------------------------------------------------------------------------------
 
 
-def llama(sizes: Sizes | None = None, theme: str = "light") -> Picture:
+def llama(sizes: Sizes | None = None) -> Picture:
     """Draw a LLaMA from ids to loss with the shapes between its parts, and one block in detail."""
     s = sizes or Sizes()
-    canvas = Canvas(height=352, theme=theme)
+    canvas = Canvas(height=352)
     first = _draw_chain(canvas, s)
     _draw_block(canvas, s, first)
     return Picture(canvas, "A LLaMA and its shapes", _llama_in_words(s))
@@ -58,23 +61,23 @@ def llama(sizes: Sizes | None = None, theme: str = "light") -> Picture:
 def _draw_chain(canvas: Canvas, s: Sizes) -> tuple[float, float]:
     """Draw the parts of the model in a row; return the left and right edge of the first block."""
     theme, y, high = canvas.theme, 56.0, 58.0
-    blocks = [(f"block {n}", 60, BLUE, "") for n in range(s.layers)]
+    blocks = [(f"block {n}", 60, BLOCK, "") for n in range(s.layers)]
     if s.layers > 6:
-        blocks = [*blocks[:4], ("…", 60, BLUE, ""), blocks[-1]]
+        blocks = [*blocks[:4], ("…", 60, BLOCK, ""), blocks[-1]]
     parts = [
-        ("embedding", 88, ORANGE, f"{s.table:,}"),
+        ("embedding", 88, cause("embedding"), f"{s.table:,}"),
         *blocks,
-        ("norm", 48, GREEN, f"{s.width:,}"),
-        ("head", 62, ORANGE, f"{s.table:,}"),
+        ("norm", 48, cause("norm"), f"{s.width:,}"),
+        ("head", 62, cause("head"), f"{s.table:,}"),
     ]
     hidden = f"({s.batch}, {s.sequence}, {s.width})"
     gap, x = 12.0, 84.0
     canvas.text(PAD, y + high / 2 - 8, "token ids", 12)
     canvas.text(PAD, y + high / 2 + 8, f"({s.batch}, {s.sequence})", 11, theme.muted)
     edges = []
-    for name, wide, colour, count in parts:
+    for name, wide, color, count in parts:
         canvas.arrow((x - gap + 1, y + high / 2), (x - 1, y + high / 2), theme.muted, 1.4)
-        _box(canvas, x, y, wide, high, name, colour)
+        _box(canvas, x, y, wide, high, name, color)
         canvas.text(x + wide / 2, y + high + 12, count, 11, theme.muted, "middle")
         edges.append((x, x + wide))
         x += wide + gap
@@ -96,30 +99,30 @@ def _draw_block(canvas: Canvas, s: Sizes, above: tuple[float, float]) -> None:
     left, right = 76.0, canvas.width - 76
     for edge, corner in zip(above, (left, right), strict=True):
         canvas.line([(edge, 116), (corner, top)], theme.muted, 1, (3, 3))
-    canvas.rect(left, top, right - left, 166, theme.faded(BLUE, 0.12))
+    canvas.rect(left, top, right - left, 166, theme.faded(BLOCK, 0.25))
     canvas.text(left + 12, top + 16, "inside a block", 12, bold=True)
     d, h, line = s.width, s.hidden, y + high / 2
     names = (
-        ("norm", 48, GREEN, "", ""),
-        ("attention", 150, SKY, f"Q, K, V, O: four of {d} × {d}", f"{s.heads} heads"),
+        ("norm", 48, cause("norm"), "", ""),
+        ("attention", 150, ATTENTION, f"Q, K, V, O: four of {d} × {d}", f"{s.heads} heads"),
         ("+", 26, None, "", ""),
-        ("norm", 48, GREEN, "", ""),
-        ("SwiGLU", 150, PURPLE, f"gate, up, down: three of {d} × {h}", ""),
+        ("norm", 48, cause("norm"), "", ""),
+        ("SwiGLU", 150, cause("MLP"), f"gate, up, down: three of {d} × {h}", ""),
         ("+", 26, None, "", ""),
     )
     free = right - left - 80 - sum(wide for _, wide, *_ in names)
     gap, x = free / (len(names) - 1), left + 40
     canvas.arrow((left + 4, line), (x - 1, line), theme.text, 1.6)
     begun = left + 18
-    for name, wide, colour, weights, inner in names:
-        if colour is None:
+    for name, wide, color, weights, inner in names:
+        if color is None:
             past = top + 42
             canvas.line([(begun, line), (begun, past), (x + wide / 2, past)], theme.text, 1.6)
             canvas.arrow((x + wide / 2, past), (x + wide / 2, y + 9), theme.text, 1.6)
             _box(canvas, x, y + 10, wide, wide, "+", theme.grid)
             begun = x + wide + 12
         else:
-            _box(canvas, x, y, wide, high, name, colour, inner)
+            _box(canvas, x, y, wide, high, name, color, inner)
         if weights:
             canvas.text(x + wide / 2, y + high + 14, weights, 11, theme.muted, "middle")
         x += wide
@@ -131,8 +134,8 @@ def _draw_block(canvas: Canvas, s: Sizes, above: tuple[float, float]) -> None:
     canvas.text((left + right) / 2, y + high + 38, f"in and out: {said}", 11, theme.muted, "middle")
 
 
-def _box(canvas, x, y, wide, high, name, colour, inner="") -> None:
-    fill = colour if name == "+" else canvas.theme.faded(colour, 0.4)
+def _box(canvas, x, y, wide, high, name, color, inner="") -> None:
+    fill = color if name == "+" else canvas.theme.faded(color, 0.4)
     canvas.rect(x, y, wide, high, fill)
     ink = ink_on(fill)
     middle = y + high / 2 - (7 if inner else 0)
@@ -159,18 +162,18 @@ def _llama_in_words(s: Sizes) -> str:
 
 # --- four layouts --------------------------------------------------------------------------------
 
-LAYER, SIDE = 17.0, 44.0  # pixels: the height of a layer, the width of a device
+LAYER, SIDE = 17.0, 44.0  # pixels: the width of a layer, the height of a device
 LAYOUTS = (
-    ("one device", "lessons 01 and 15", 1, 1),
-    ("replicas", "lessons 03, 04, 09, 11", 3, 1),
+    ("one device", "lessons 01 and 09", 1, 1),
+    ("replicas", "lessons 03, 04, 10, 12", 3, 1),
     ("a pipeline", "lessons 05, 06, 07", 1, 3),
-    ("a grid", "lessons 08, 17, 20", 2, 3),
+    ("a grid", "lessons 08, 19, 23", 2, 3),
 )
 
 
-def layouts(theme: str = "light", layers: int = 6) -> Picture:
+def layouts(layers: int = 6) -> Picture:
     """Draw one model on one device, on replicas, in a pipeline, and on a grid of both."""
-    canvas = Canvas(height=322, theme=theme)
+    canvas = Canvas(height=322)
     each = (WIDE - 2 * PAD) / len(LAYOUTS)
     for number, layout in enumerate(LAYOUTS):
         _draw_layout(canvas, PAD + (number + 0.5) * each, layers, *layout)
@@ -181,58 +184,57 @@ def layouts(theme: str = "light", layers: int = 6) -> Picture:
     said = (
         f"Four ways to place a model of {layers} layers. One device holds them all. Three replicas "
         "hold all of them each, read a third of the batch each, and exchange gradients. A pipeline "
-        "of three devices holds two layers on each; activations go down, and gradients come back "
-        "up. A grid of two pipelines of three stages does both."
+        "of three devices holds two layers on each; activations go right, and gradients come back. "
+        "A grid of two rows, each a pipeline of three stages, does both."
     )
     return Picture(canvas, "One model on one device, and three ways to use more", said)
 
 
-def _draw_layout(canvas: Canvas, middle: float, layers, name, lessons, across: int, down: int):
+def _draw_layout(canvas: Canvas, middle: float, layers, name, lessons, rows: int, stages: int):
     theme = canvas.theme
     canvas.text(middle, PAD + 12, name, 15, None, "middle", bold=True)
     canvas.text(middle, PAD + 31, lessons, 12, theme.muted, "middle")
-    gap, part = 20.0, layers // down
-    high = part * LAYER + 8
-    wide = across * SIDE + (across - 1) * gap
-    top = 112 + (114 - down * high - (down - 1) * gap) / 2
-    read = "reads the batch" if across == 1 else f"each reads 1/{across} of it"
+    gap, part = 20.0, layers // stages
+    wide = part * LAYER + 8
+    left = middle - (stages * wide + (stages - 1) * gap) / 2
+    top = 84 + (190 - rows * SIDE - (rows - 1) * gap) / 2
+    read = "reads the batch" if rows == 1 else f"each row reads 1/{rows} of it"
     canvas.text(middle, PAD + 52, read, 11, theme.muted, "middle")
-    for column in range(across):
-        x = middle - wide / 2 + column * (SIDE + gap)
-        for row in range(down):
-            y = top + row * (high + gap)
-            if column + 1 < across:
-                _both(canvas, (x + SIDE, y + high / 2), (x + SIDE + gap, y + high / 2), ORANGE)
-            _draw_device(canvas, x, y, range(row * part, (row + 1) * part))
-            if row + 1 < down:
-                a, b = y + high, y + high + gap
-                canvas.arrow((x + SIDE / 2 - 7, a + 1), (x + SIDE / 2 - 7, b - 1), BLUE, 2.2, 7)
-                canvas.arrow((x + SIDE / 2 + 7, b - 1), (x + SIDE / 2 + 7, a + 1), ORANGE, 2.2, 7)
+    for row in range(rows):
+        y = top + row * (SIDE + gap)
+        for stage in range(stages):
+            x = left + stage * (wide + gap)
+            if row + 1 < rows:
+                _both(canvas, (x + wide / 2, y + SIDE), (x + wide / 2, y + SIDE + gap), BACK)
+            _draw_device(canvas, x, y, range(stage * part, (stage + 1) * part))
+            if stage + 1 < stages:
+                a, b, line = x + wide, x + wide + gap, y + SIDE / 2
+                canvas.arrow((a + 1, line - 7), (b - 1, line - 7), FORTH, 2.2, 7)
+                canvas.arrow((b - 1, line + 7), (a + 1, line + 7), BACK, 2.2, 7)
 
 
 def _draw_device(canvas: Canvas, x: float, y: float, layers: range) -> None:
-    canvas.rect(x, y, SIDE, len(layers) * LAYER + 8, canvas.theme.grid)
+    canvas.rect(x, y, len(layers) * LAYER + 8, SIDE, canvas.theme.grid)
     for place, layer in enumerate(layers):
-        fill = canvas.theme.faded(BLUE, 0.25 + 0.1 * layer)
-        top = y + 4 + place * LAYER
-        canvas.box(x + 4, top + 1, SIDE - 8, LAYER - 2, fill, str(layer), 11)
+        fill = canvas.theme.faded(BLOCK, 0.4 + 0.1 * layer)
+        left = x + 4 + place * LAYER
+        canvas.box(left + 1, y + 4, LAYER - 2, SIDE - 8, fill, str(layer), 11)
 
 
-def _both(canvas: Canvas, start, end, colour: str) -> None:
-    """Draw an arrow with a head at each end."""
-    (x0, y0), (x1, y1) = start, end
-    middle = ((x0 + x1) / 2, (y0 + y1) / 2)
-    canvas.arrow(middle, (x1 - 1, y1), colour, 2.2, 7)
-    canvas.arrow(middle, (x0 + 1, y0), colour, 2.2, 7)
+def _both(canvas: Canvas, start, end, color: str) -> None:
+    """Draw an arrow down, with a head at each end."""
+    (x, y0), (_, y1) = start, end
+    canvas.arrow((x, (y0 + y1) / 2), (x, y1 - 1), color, 2.2, 7)
+    canvas.arrow((x, (y0 + y1) / 2), (x, y0 + 1), color, 2.2, 7)
 
 
 def _draw_arrows_legend(canvas: Canvas, y: float) -> None:
     x = PAD + 8
-    for colour, words in (
-        (BLUE, "activations, forward"),
-        (ORANGE, "gradients: back to the stage before, or averaged among replicas"),
+    for color, words in (
+        (FORTH, "activations, forward"),
+        (BACK, "gradients: back to the stage before, or averaged among replicas"),
     ):
-        canvas.arrow((x, y), (x + 26, y), colour, 2.2, 7)
+        canvas.arrow((x, y), (x + 26, y), color, 2.2, 7)
         canvas.text(x + 34, y, words, 12)
         x += 34 + width_of(words, 12) + 26
     canvas.rect(x, y - 8, 22, 16, canvas.theme.grid)
@@ -244,21 +246,15 @@ def _draw_arrows_legend(canvas: Canvas, y: float) -> None:
 MOST = 7.0  # nats at which the color is full: about the surprise of an untrained model
 
 
-def surprise(
-    tokens: Sequence[str],
-    nats: Sequence[float | None],
-    title: str = "",
-    theme: str = "light",
-) -> Picture:
+def surprise(tokens: Sequence[str], nats: Sequence[float | None]) -> Picture:
     """Draw a text token by token, each the darker the less the model expected it.
 
     Args:
         tokens: the text; a token that begins a word begins with a space.
         nats: minus the log of the probability of each token; None where nothing was predicted.
-        title: what was found.
     """
-    canvas = Canvas(theme=theme)
-    y = canvas.heading(title) + (22 if title else 12)
+    canvas = Canvas()
+    y = PAD + 12
     x = float(PAD)
     for token, cost in zip(tokens, nats, strict=True):
         word = token.strip() or "⏎"
@@ -273,13 +269,14 @@ def surprise(
     words = "".join(tokens).strip()
     most = sorted(told, key=lambda pair: -pair[1])[:5]
     rows = ", ".join(f"{token!r} {significant(n, 2)}" for token, n in most)
-    alt = f"{title or 'The surprise of each token'}. The text: {words} Most surprising, in nats: "
-    return Picture(canvas, title or "The surprise of each token", alt + rows + ".")
+    title = "The surprise of each token"
+    alt = f"{title}. The text: {words} Most surprising, in nats: {rows}."
+    return Picture(canvas, title, alt)
 
 
 def _draw_token(canvas: Canvas, x, y, wide, word, cost: float | None) -> None:
     share = 0.0 if cost is None else min(1.0, max(0.0, cost / MOST))
-    fill = canvas.theme.faded(VERMILLION, share) if share else canvas.theme.background
+    fill = canvas.theme.faded(cause("surprise"), share) if share else canvas.theme.background
     tip = f"{word}: the first token, nothing predicts it"
     if cost is not None:
         tip = f"{word}: {cost:.2f} nats, probability {100 * math.exp(-cost):.3g} %"

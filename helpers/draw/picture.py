@@ -12,12 +12,11 @@ import base64
 import math
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
-from itertools import groupby
 from pathlib import Path
 
-from helpers.draw.style import FONTS, Theme, ink_on
+from helpers.draw.style import THEMES, Theme, ink_on, sides
 from helpers.draw.style import theme as theme_called
 from helpers.draw.text import width_of, wrapped
 from helpers.files import write_whole
@@ -25,6 +24,8 @@ from helpers.files import write_whole
 Point = tuple[float, float]
 HATCH = 5  # pixels from one line to the next
 PAD = 14  # pixels between the edge and what is drawn
+FLAT_LINE = "-"  # in a legend: what a lane shows of a rank that has finished
+COLORS = ("fill", "hatch", "color")  # of a shape
 WIDE = 900  # pixels: a notebook's width
 
 
@@ -42,7 +43,7 @@ class Rect:
 @dataclass(slots=True)
 class Line:
     points: list[Point]
-    colour: str
+    color: str
     width: float = 1.0
     dash: tuple[float, ...] = ()
 
@@ -59,7 +60,7 @@ class Text:
     y: float  # the middle of the small letters
     text: str
     size: float
-    colour: str
+    color: str
     anchor: str = "start"  # "start", "middle", "end"
     bold: bool = False
 
@@ -68,7 +69,8 @@ class Text:
 class Canvas:
     """A picture being drawn.
 
-    width, height: pixels; the height is mostly set last. theme: or its name, "light" or "dark".
+    width, height: pixels; the height is mostly set last. Colors are those of a light page and of a
+    dark one at once; theme says which a file has, "light" or "dark".
     """
 
     width: float = WIDE
@@ -80,18 +82,29 @@ class Canvas:
         if isinstance(self.theme, str):
             self.theme = theme_called(self.theme)
 
+    def flat(self) -> "Canvas":
+        """Return the canvas in the colors of its own theme alone, for a file."""
+        side = list(THEMES).index(self.theme.name)
+        shapes = [
+            replace(s, **{n: sides(getattr(s, n))[side] for n in COLORS if hasattr(s, n)})
+            for s in self.shapes
+        ]
+        return Canvas(self.width, self.height, THEMES[self.theme.name], shapes)
+
     def rect(self, x, y, width, height, fill, tip="", hatch="") -> None:
         self.shapes.append(Rect(x, y, width, height, fill, tip, hatch))
 
-    def line(self, points: list[Point], colour: str, width=1.0, dash=()) -> None:
-        self.shapes.append(Line(points, colour, width, tuple(dash)))
+    def line(self, points: list[Point], color: str, width=1.0, dash=()) -> None:
+        self.shapes.append(Line(points, color, width, tuple(dash)))
 
     def polygon(self, points: list[Point], fill: str) -> None:
         self.shapes.append(Polygon(points, fill))
 
-    def text(self, x, y, text, size=12.0, colour=None, anchor="start", bold=False) -> None:
-        colour = colour or self.theme.text
-        self.shapes.append(Text(x, y, text, size, colour, anchor, bold))
+    def text(
+        self, x, y, text, size=12.0, color: str | None = None, anchor="start", bold=False
+    ) -> None:
+        color = color or self.theme.text
+        self.shapes.append(Text(x, y, text, size, color, anchor, bold))
 
     def heading(self, title: str) -> float:
         """Write the title at the top, in as many lines as it takes; return the y below it."""
@@ -99,6 +112,13 @@ class Canvas:
         for line in wrapped(title, 15, self.width - 2 * PAD, bold=True):
             self.text(PAD, y + 8, line, 15, bold=True)
             y += 20
+        return y
+
+    def note(self, words: str, y: float) -> float:
+        """Write facts below a title, or in the place of one; return the y below them."""
+        for line in wrapped(words, 12, self.width - 2 * PAD):
+            self.text(PAD, y + 7, line, 12, self.theme.muted)
+            y += 17
         return y
 
     def box(
@@ -113,16 +133,20 @@ class Canvas:
     def legend(self, entries: Iterable[tuple[str, str, str]], x: float, y: float) -> float:
         """Draw for each (letter, color, word) a swatch and its word; return the y below.
 
-        What has no color is hatched, as waiting is. What finds no room goes into another row.
+        What has no color is hatched, as waiting is, and `FLAT_LINE` is a line. What finds no room
+        goes into another row.
         """
         left, below = x, y
-        for letter, colour, word in entries:
+        for letter, color, word in entries:
             swatch = max(16.0, width_of(letter, 10, bold=True) + 6)
             needed = swatch + 5 + width_of(word, 11)
             if x + needed > self.width - left:
                 x, y = left, y + 20
-            hatch = "" if colour else self.theme.wait
-            self.box(x, y, swatch, 14, colour or self.theme.band, letter, 10, True, hatch=hatch)
+            hatch = "" if color else self.theme.wait
+            fill = self.theme.band if color in ("", FLAT_LINE) else color
+            self.box(x, y, swatch, 14, fill, letter, 10, True, hatch=hatch)
+            if color == FLAT_LINE:
+                self.line([(x, y + 7), (x + swatch, y + 7)], self.theme.wait, 1.5)
             self.text(x + swatch + 5, y + 7, word, 11)
             x, below = x + needed + 16, y + 16
         return below
@@ -132,7 +156,7 @@ class Canvas:
         x, y = middle
         self.polygon([(x + radius * math.cos(a), y + radius * math.sin(a)) for a in turns], fill)
 
-    def arrow(self, start: Point, end: Point, colour: str, width=1.0, head=5.0) -> None:
+    def arrow(self, start: Point, end: Point, color: str, width=1.0, head=5.0) -> None:
         """Add a straight arrow with a filled head whose tip is at `end`."""
         (x0, y0), (x1, y1) = start, end
         length = ((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5
@@ -141,17 +165,18 @@ class Canvas:
         ux, uy = (x1 - x0) / length, (y1 - y0) / length
         head = min(head, length)
         bx, by = x1 - head * ux, y1 - head * uy
-        self.line([start, (bx, by)], colour, width)
+        self.line([start, (bx, by)], color, width)
         side = 0.42 * head
         self.polygon(
-            [(x1, y1), (bx - side * uy, by + side * ux), (bx + side * uy, by - side * ux)], colour
+            [(x1, y1), (bx - side * uy, by + side * ux), (bx + side * uy, by - side * ux)], color
         )
 
 
 class Picture:
     """A picture with its title and its alternative text.
 
-    title: what was found, in one line. alt: what the picture says, for a screen reader.
+    title: what was found, in one line. alt: what the picture says, for a screen reader. A running
+    notebook shows it in the colors of its theme (`helpers.draw.themed`), a file has one theme.
     """
 
     def __init__(self, canvas: Canvas, title: str, alt: str):
@@ -159,13 +184,15 @@ class Picture:
 
     def svg(self) -> str:
         """Return the text of an SVG file, which is always the same for the same picture."""
-        return to_svg(self.canvas, self.title, self.alt)
+        from helpers.draw.svg import to_svg
+
+        return to_svg(self.canvas.flat(), self.title, self.alt)
 
     def png(self, scale: float = 2.0) -> bytes:
         """Return the bytes of a PNG file. scale: pixels of the file per pixel of the picture."""
         from helpers.draw.png import to_png  # matplotlib, where it is needed
 
-        return to_png(self.canvas, self.title, self.alt, scale)
+        return to_png(self.canvas.flat(), self.title, self.alt, scale)
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write a .svg or .png file, whole or not at all, and return its path.
@@ -187,7 +214,12 @@ class Picture:
         return self.png()
 
     def _repr_html_(self) -> str:
-        """Return an image with its alternative text, which notebooks drop from a plain PNG."""
+        from helpers.draw.themed import live_html
+
+        return live_html(self)
+
+    def image(self) -> str:
+        """Return an HTML image with its alternative text, which notebooks drop from a plain PNG."""
         data = base64.b64encode(self.png()).decode()
         return (
             f'<img alt="{escape(self.alt)}" width="{self.canvas.width:g}" '
@@ -196,102 +228,3 @@ class Picture:
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         return {"text/html": self._repr_html_(), "text/plain": repr(self)}
-
-
-def to_svg(canvas: Canvas, title: str, alt: str) -> str:
-    """Return the picture as the text of an SVG file."""
-    width, height = _n(canvas.width), _n(canvas.height)
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{_e(alt, quote=True)}" '
-        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'font-family="{FONTS}">',
-        f"<title>{_e(title)}</title>",
-        f"<desc>{_e(alt)}</desc>",
-        *_patterns(canvas),
-        f'<rect width="{width}" height="{height}" fill="{canvas.theme.background}"/>',
-    ]
-    for key, shapes in groupby(canvas.shapes, key=_style):
-        shapes = list(shapes)
-        if key is not None and len(shapes) > 1:
-            lines.append(f'<path d="{"".join(map(_outline, shapes))}" {key}/>')
-        else:
-            lines += map(_shape, shapes)
-    return "\n".join(lines) + "\n</svg>\n"
-
-
-def _n(value: float) -> str:
-    """Format with two decimals at most, and without "-0"."""
-    text = f"{value:.2f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
-
-
-def _e(text: str, quote: bool = False) -> str:
-    text = escape(_clean(text), quote=False)
-    return text.replace('"', "&quot;") if quote else text
-
-
-def _clean(text: str) -> str:
-    """Replace the control characters that XML forbids."""
-    return "".join(c if c >= " " or c in "\n\t" else "�" for c in text)
-
-
-def _patterns(canvas: Canvas) -> list[str]:
-    colours = sorted({s.hatch for s in canvas.shapes if isinstance(s, Rect) and s.hatch})
-    if not colours:
-        return []
-    rows = [
-        f'<pattern id="hatch-{c[1:]}" width="{HATCH}" height="{HATCH}" '
-        f'patternUnits="userSpaceOnUse"><path d="M-1 1L1 -1M0 {HATCH}L{HATCH} 0M{HATCH - 1} '
-        f'{HATCH + 1}L{HATCH + 1} {HATCH - 1}" stroke="{c}"/></pattern>'
-        for c in colours
-    ]
-    return ["<defs>", *rows, "</defs>"]
-
-
-def _style(shape) -> str | None:
-    """Return what neighbors must share to be drawn as one path; None: a shape of its own."""
-    if isinstance(shape, Rect) and not shape.tip and not shape.hatch:
-        return f'fill="{shape.fill}"'
-    return None
-
-
-def _outline(r: Rect) -> str:
-    return f"M{_n(r.x)} {_n(r.y)}h{_n(r.width)}v{_n(r.height)}h{_n(-r.width)}z"
-
-
-def _points(points) -> str:
-    return " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
-
-
-def _shape(shape) -> str:
-    match shape:
-        case Rect():
-            return _rect(shape)
-        case Line():
-            dash = f' stroke-dasharray="{" ".join(map(_n, shape.dash))}"' if shape.dash else ""
-            return (
-                f'<polyline points="{_points(shape.points)}" fill="none" stroke="{shape.colour}" '
-                f'stroke-width="{_n(shape.width)}" stroke-linejoin="round"{dash}/>'
-            )
-        case Polygon():
-            return f'<polygon points="{_points(shape.points)}" fill="{shape.fill}"/>'
-        case Text():
-            # Viewers disagree about vertical centering, so the baseline is placed by hand.
-            y = shape.y + 0.36 * shape.size
-            weight = ' font-weight="bold"' if shape.bold else ""
-            anchor = "" if shape.anchor == "start" else f' text-anchor="{shape.anchor}"'
-            return (
-                f'<text x="{_n(shape.x)}" y="{_n(y)}" font-size="{_n(shape.size)}" '
-                f'fill="{shape.colour}"{anchor}{weight}>{_e(shape.text)}</text>'
-            )
-    raise TypeError(f"no such shape: {shape!r}")
-
-
-def _rect(r: Rect) -> str:
-    place = f'x="{_n(r.x)}" y="{_n(r.y)}" width="{_n(r.width)}" height="{_n(r.height)}"'
-    tip = f"<title>{_e(r.tip)}</title>" if r.tip else ""
-    box = f'<rect {place} fill="{r.fill}"' + (f">{tip}</rect>" if tip else "/>")
-    if not r.hatch:
-        return box
-    lines = f'<rect {place} fill="url(#hatch-{r.hatch[1:]})"'
-    return box + lines + (f">{tip}</rect>" if tip else "/>")

@@ -8,7 +8,7 @@ places({"a loop": [0, 1, 0, 1], ...})       which rank holds which stage
 from collections.abc import Mapping, Sequence
 
 from helpers.draw.picture import PAD, Canvas, Picture
-from helpers.draw.style import BLUE, SKY, ink_on, look
+from helpers.draw.style import RANKS, cause, ink_on, look
 from helpers.draw.text import width_of
 from helpers.trace import Event, Trace
 from helpers.words import listed
@@ -18,7 +18,7 @@ FADED = 0.5  # how strong the color of a later step is
 Kept = tuple[float, float, int]  # from the start of F, until, micro-batch
 
 
-def kept(traces: Mapping[str, Trace], title: str = "", theme: str = "light") -> Picture:
+def kept(traces: Mapping[str, Trace], title: str = "") -> Picture:
     """Draw pipeline steps side by side, and below each rank a bar for each micro-batch it keeps.
 
     A bar lasts from the start of F to the end of B, or of W, which frees the activations, so the
@@ -27,9 +27,8 @@ def kept(traces: Mapping[str, Trace], title: str = "", theme: str = "light") -> 
     Args:
         traces: by name, with F, B or F, I, W that name their micro-batch.
         title: what was found.
-        theme: "light" or "dark".
     """
-    canvas = Canvas(theme=theme)
+    canvas = Canvas()
     width = (canvas.width - PAD * (len(traces) + 1)) / len(traces)
     longest = max(trace.duration for trace in traces.values())
     slots = {name: _slots(trace) for name, trace in traces.items()}
@@ -81,7 +80,7 @@ def _draw_kept(canvas, rank: int, events: list[Event], rows, place) -> float:
     for number, row in enumerate(rows):
         for begin, end, _ in row:
             x, width = start + begin * scale, (end - begin) * scale - 1
-            canvas.rect(x, y + number * (BAR + 1), width, BAR, SKY)
+            canvas.rect(x, y + number * (BAR + 1), width, BAR, cause("activations"))
     peak = f"keeps {len(rows)}"
     canvas.text(start + longest * scale + 6, y + len(rows) * (BAR + 1) / 2, peak, 11)
     return y + len(rows) * (BAR + 1) + 9
@@ -89,8 +88,8 @@ def _draw_kept(canvas, rank: int, events: list[Event], rows, place) -> float:
 
 def _draw_box(canvas, event: Event, place, faded: bool = False) -> None:
     start, y, scale = place
-    colour = look(event.kind).colour
-    fill = canvas.theme.faded(colour, FADED) if faded else colour
+    color = look(event.kind).color
+    fill = canvas.theme.faded(color, FADED) if faded else color
     width = event.duration * scale
     canvas.rect(start + event.start * scale, y, width - 0.8, ROW, fill)
     if width >= width_of(event.kind, 10) + 2:
@@ -98,9 +97,7 @@ def _draw_box(canvas, event: Event, place, faded: bool = False) -> None:
         canvas.text(middle, y + ROW / 2, event.kind, 10, ink_on(fill), "middle")
 
 
-def steps(
-    traces: Mapping[str, Trace], micro_batches: int, title: str = "", theme: str = "light"
-) -> Picture:
+def steps(traces: Mapping[str, Trace], micro_batches: int, title: str = "") -> Picture:
     """Draw several consecutive steps of each schedule, one below the other on one scale.
 
     Every other step is pale, so its outline shows how it fits against the one before.
@@ -109,9 +106,8 @@ def steps(
         traces: by name, of a schedule whose micro-batches are numbered on from step to step.
         micro_batches: of one step.
         title: what was found.
-        theme: "light" or "dark".
     """
-    canvas = Canvas(theme=theme)
+    canvas = Canvas()
     longest = max(trace.duration for trace in traces.values())
     scale = (canvas.width - 2 * PAD - LABEL - 10) / longest
     start, y, words = PAD + LABEL, _draw_title(canvas, title), [title] if title else []
@@ -129,21 +125,20 @@ def steps(
             y += ROW + 2
         y += 12
         words.append(told)
-    key = [(k, look(k).colour, look(k).word.replace("backward: ", "")) for k in "FIW"]
-    key.append(("", canvas.theme.faded(look("F").colour, FADED), "pale: the next step"))
+    key = [(k, look(k).color, look(k).word.replace("backward: ", "")) for k in "FIW"]
+    key.append(("", canvas.theme.faded(look("F").color, FADED), "pale: the next step"))
     canvas.height = canvas.legend(key, start, y) + PAD
     return Picture(canvas, title, ". ".join(words) + ".")
 
 
-def places(layouts: Mapping[str, Sequence[int]], title: str = "", theme: str = "light") -> Picture:
+def places(layouts: Mapping[str, Sequence[int]], title: str = "") -> Picture:
     """Draw which rank holds which stage, and the way of a micro-batch through them.
 
     Args:
         layouts: by name, the rank of each stage.
         title: what was found.
-        theme: "light" or "dark".
     """
-    canvas = Canvas(theme=theme)
+    canvas = Canvas()
     top, words = _draw_title(canvas, title), [title] if title else []
     width = (canvas.width - PAD) / len(layouts)
     for number, (name, ranks) in enumerate(layouts.items()):
@@ -162,7 +157,7 @@ def places(layouts: Mapping[str, Sequence[int]], title: str = "", theme: str = "
         for start, end in zip(middles, middles[1:], strict=False):
             _draw_way(canvas, start, end, step)
         for (x, y), which in zip(middles, chunk, strict=True):
-            fill = BLUE if which == 0 else canvas.theme.faded(BLUE, FADED)
+            fill = RANKS[0] if which == 0 else canvas.theme.faded(RANKS[0], FADED)
             canvas.box(x - 15, y - 13, 30, 26, fill, str(middles.index((x, y))), 13, bold=True)
         held = [[s for s, r in enumerate(ranks) if r == rank] for rank in range(size)]
         told = "; ".join(
@@ -176,16 +171,16 @@ def places(layouts: Mapping[str, Sequence[int]], title: str = "", theme: str = "
 
 def _draw_way(canvas, start: tuple[float, float], end: tuple[float, float], step: float) -> None:
     """Draw an arrow between two boxes: straight to a neighbor, else round the boxes between."""
-    (x0, y0), (x1, y1), colour = start, end, canvas.theme.text
+    (x0, y0), (x1, y1), color = start, end, canvas.theme.text
     if abs(x1 - x0) > 1.5 * step:
         turn = (y0 + y1) / 2
-        canvas.line([(x0, y0 + 14), (x0, turn), (x1, turn)], colour, 1.5)
-        canvas.arrow((x1, turn), (x1, y1 - 15), colour, 1.5, head=7)
+        canvas.line([(x0, y0 + 14), (x0, turn), (x1, turn)], color, 1.5)
+        canvas.arrow((x1, turn), (x1, y1 - 15), color, 1.5, head=7)
     elif x0 == x1:
-        canvas.arrow((x0, y0 + 14), (x1, y1 - 15), colour, 1.5, head=7)
+        canvas.arrow((x0, y0 + 14), (x1, y1 - 15), color, 1.5, head=7)
     else:
         side = 16 if x1 > x0 else -16
-        canvas.arrow((x0 + side, y0), (x1 - side, y1), colour, 1.5, head=7)
+        canvas.arrow((x0 + side, y0), (x1 - side, y1), color, 1.5, head=7)
 
 
 def _draw_title(canvas: Canvas, title: str) -> float:
@@ -193,6 +188,6 @@ def _draw_title(canvas: Canvas, title: str) -> float:
 
 
 def _draw_key(canvas: Canvas, y: float, word: str) -> float:
-    canvas.rect(PAD, y + 5, 22, BAR, SKY)
+    canvas.rect(PAD, y + 5, 22, BAR, cause("activations"))
     canvas.text(PAD + 30, y + 7, word, 11, canvas.theme.muted)
     return y + 14

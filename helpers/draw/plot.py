@@ -1,10 +1,10 @@
-"""The plot under `curves`: axes, lines that stay apart, markers, names at the ends."""
+"""The plot under `curves`: lines that stay apart, markers, names at the ends."""
 
-import math
 from dataclasses import dataclass
 
+from helpers.draw.axes import Axis, Plot, draw_axes, left_of_axis, stretched
 from helpers.draw.picture import PAD, Canvas
-from helpers.draw.text import power_label, powers, shortened, tick_labels, ticks, width_of
+from helpers.draw.text import shortened, width_of
 from helpers.words import significant
 
 HEIGHT = 300
@@ -20,68 +20,20 @@ _ROUND = [(1.1, 0.46), (0.46, 1.1), (-0.46, 1.1), (-1.1, 0.46), (-1.1, -0.46), (
           (0.46, -1.1), (1.1, -0.46)]  # fmt: skip
 MARKERS = (_SQUARE, _UP, _DIAMOND, _DOWN, _PLUS, _ROUND)
 RADIUS = 3.6
+QUIET = 1.2  # pixels: the width of a curve in the background
 
 
 @dataclass(slots=True)
 class Curve:
-    """A run and its look."""
+    """A run and its look; without a color it's in the background."""
 
     name: str
     points: list[tuple[float, float]]  # (step, value), finite, in the order of steps
     broken: float | None  # the first step whose value is not a number
-    colour: str
+    color: str
     dash: tuple[float, ...]
     marker: int
     width: float = 1.8
-
-
-@dataclass(slots=True)
-class Plot:
-    """The area between the axes: its edges in pixels, and the steps and values there.
-
-    log: "x", "y" or "xy" for logarithmic axes; `steps` and `values` are the ends as they are.
-    """
-
-    left: float
-    right: float
-    top: float
-    bottom: float
-    steps: tuple[float, float]
-    values: tuple[float, float]
-    log: str = ""
-
-    def x_of(self, step: float) -> float:
-        return self.left + (self.right - self.left) * _share(step, self.steps, "x" in self.log)
-
-    def y_of(self, value: float) -> float:
-        share = _share(value, self.values, "y" in self.log)
-        return self.bottom - (self.bottom - self.top) * share
-
-    def at(self, point: tuple[float, float]) -> tuple[float, float]:
-        return self.x_of(point[0]), self.y_of(point[1])
-
-
-def _share(value: float, ends: tuple[float, float], log: bool) -> float:
-    """Return how far `value` lies from the low end to the high one, 0 to 1."""
-    low, high = map(math.log10, ends) if log else ends
-    return ((math.log10(value) if log else value) - low) / (high - low)
-
-
-def stretched(low: float, high: float, margin: float, log: bool) -> tuple[float, float]:
-    """Return the two ends with a margin, a share of their distance, on both sides."""
-    if log:
-        ratio = (high / low) ** margin if high > low else 2.0
-        return low / ratio, high * ratio
-    more = margin * (high - low) or margin * abs(high) or 1.0
-    return low - more, high + more
-
-
-def labeled(low: float, high: float, at_most: int, log: bool) -> list[tuple[float, str]]:
-    """Return where an axis has its ticks, and what they say."""
-    if log:
-        return [(value, power_label(value)) for value in powers(low, high, at_most)]
-    values = ticks(low, high, at_most)
-    return list(zip(values, tick_labels(values), strict=True))
 
 
 def value_text(value: float) -> str:
@@ -90,11 +42,19 @@ def value_text(value: float) -> str:
 
 
 def draw_plot(
-    canvas: Canvas, drawn: list[Curve], floor: float | None, x: str, top: float, log: str = ""
+    canvas: Canvas,
+    drawn: list[Curve],
+    floor: float | None,
+    names: tuple[str, str],
+    top: float,
+    log: str = "",
 ) -> float:
-    """Draw axes, curves and names below `top`, and return the y below. x: what the steps are."""
-    plot = _plot(canvas, drawn, floor, top, log)
-    draw_axes(canvas, plot, x)
+    """Draw axes, curves and names below `top`, and return the y below.
+
+    names: what the axes show. log: "x", "y" or "xy" for logarithmic axes.
+    """
+    plot = _plot(canvas, drawn, floor, names, top, log)
+    draw_axes(canvas, plot)
     _set_apart(drawn, plot)
     _draw_floor(canvas, plot, floor)
     for curve in drawn:
@@ -103,48 +63,32 @@ def draw_plot(
     return plot.bottom + 44
 
 
-def _plot(canvas: Canvas, drawn: list[Curve], floor: float | None, top: float, log: str) -> Plot:
+def _plot(
+    canvas: Canvas,
+    drawn: list[Curve],
+    floor: float | None,
+    names: tuple[str, str],
+    top: float,
+    log: str,
+) -> Plot:
     steps = [step for c in drawn for step, _ in c.points] or [0.0, 1.0]
     values = [value for c in drawn for _, value in c.points]
     values += [floor] if floor is not None else []
-    edges = stretched(min(values, default=0.0), max(values, default=1.0), 0.06, "y" in log)
+    y = stretched(values, 0.06, names[1], "y" in log)
     last = max(steps) if max(steps) > min(steps) else min(steps) + 1
-    names = max(width_of(_name(c), 12) for c in drawn)
+    x = Axis(min(steps), last, names[0], "x" in log, tuple(steps))
+    wide = max(width_of(_name(c, y), 12) for c in drawn)
     if floor is not None:
-        names = max(names, width_of(_floor_name(floor), 12))
-    right = canvas.width - PAD - min(names, 0.4 * canvas.width) - 44
-    left = left_of_axis(edges, log)
-    return Plot(left, right, top, top + HEIGHT, (min(steps), last), edges, log)
-
-
-def left_of_axis(values: tuple[float, float], log: str) -> float:
-    """Return the x of the left axis, with room for its labels."""
-    return PAD + max(width_of(text, 11) for _, text in labeled(*values, 7, "y" in log)) + 8
-
-
-def draw_axes(canvas: Canvas, plot: Plot, x: str) -> None:
-    """Draw the grid with its numbers, and below it what the numbers of the x axis are."""
-    theme = canvas.theme
-    for value, label in labeled(*plot.values, 7, "y" in plot.log):
-        y = plot.y_of(value)
-        canvas.line([(plot.left, y), (plot.right, y)], theme.grid)
-        canvas.text(plot.left - 8, y, label, 11, theme.muted, "end")
-    canvas.line([(plot.left, plot.bottom), (plot.right, plot.bottom)], theme.muted)
-    steps = labeled(*plot.steps, 10, "x" in plot.log)
-    whole = [step for step, _ in steps if step == int(step)]
-    if whole and "x" not in plot.log:  # no half steps
-        steps = list(zip(whole, tick_labels(whole), strict=True))
-    for step, label in steps:
-        at = plot.x_of(step)
-        canvas.line([(at, plot.bottom), (at, plot.bottom + 4)], theme.muted)
-        canvas.text(at, plot.bottom + 14, label, 11, theme.muted, "middle")
-    middle = (plot.left + plot.right) / 2
-    canvas.text(middle, plot.bottom + 31, x, 11, theme.muted, "middle")
+        wide = max(wide, width_of(_floor_name(floor), 12))
+    right = canvas.width - PAD - min(wide, 0.4 * canvas.width) - 44
+    return Plot(left_of_axis(y), right, top, top + HEIGHT, x, y)
 
 
 def _set_apart(drawn: list[Curve], plot: Plot) -> None:
     """If curves lie on each other, make the ones below wider."""
     for i, curve in enumerate(drawn):
+        if not curve.color:
+            continue
         above = sum(_same(curve, other, plot) for other in drawn[i + 1 :])
         if above:
             curve.width, curve.dash = 1.8 + 4.0 * above, ()
@@ -167,24 +111,26 @@ def _draw_floor(canvas: Canvas, plot: Plot, floor: float | None) -> None:
 
 def _draw_curve(canvas: Canvas, plot: Plot, curve: Curve) -> None:
     below = curve.width > 2  # others lie on it
-    colour = _colour(canvas, curve)
+    color = _color(canvas, curve)
     for part in _parts(curve):
         line = _thinned([plot.at(point) for point in part])
         if len(line) > 1:
-            canvas.line(line, colour, curve.width, curve.dash)
+            canvas.line(line, color, curve.width, curve.dash)
     if not curve.points:
         return
     every = max(1, len(curve.points) // 7)
     shift = (curve.marker * every) // 3 % every  # or markers of like curves hide each other
     marked = curve.points[shift::every] if len(curve.points) > 1 else curve.points
-    for point in [] if below and len(curve.points) > 1 else marked:
-        draw_marker(canvas, *plot.at(point), curve.marker, colour)
+    bare = (below or not curve.color) and len(curve.points) > 1
+    for point in [] if bare else marked:
+        draw_marker(canvas, *plot.at(point), curve.marker, color)
 
 
-def _colour(canvas: Canvas, curve: Curve) -> str:
-    """Return a pale color for a curve below others; less pale on a dark background."""
-    share = 0.7 if canvas.theme.name == "dark" else 0.45
-    return canvas.theme.faded(curve.colour, share) if curve.width > 2 else curve.colour
+def _color(canvas: Canvas, curve: Curve) -> str:
+    """Return a curve's own color, or a pale one if others lie on it; less pale in the dark."""
+    if not curve.color:
+        return canvas.theme.wait
+    return canvas.theme.faded(curve.color, dark=0.7) if curve.width > 2 else curve.color
 
 
 def _parts(curve: Curve) -> list[list[tuple[float, float]]]:
@@ -209,20 +155,21 @@ def _thinned(line: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return kept
 
 
-def draw_marker(canvas: Canvas, x: float, y: float, number: int, colour: str) -> None:
+def draw_marker(canvas: Canvas, x: float, y: float, number: int, color: str) -> None:
     """Draw a shape that differs for each curve, with a rim between it and the line below."""
     shape = MARKERS[number % len(MARKERS)]
     rim, inside = RADIUS + 1.1, RADIUS
     canvas.polygon([(x + rim * dx, y + rim * dy) for dx, dy in shape], canvas.theme.background)
-    canvas.polygon([(x + inside * dx, y + inside * dy) for dx, dy in shape], colour)
+    canvas.polygon([(x + inside * dx, y + inside * dy) for dx, dy in shape], color)
 
 
-def _name(curve: Curve) -> str:
+def _name(curve: Curve, y: Axis) -> str:
     if not curve.points:
         return f"{curve.name} (no values)"
     if curve.broken is not None:
         return f"{curve.name} (not a number at {curve.broken:g})"
-    return f"{curve.name}: {value_text(curve.points[-1][1])}"
+    last = curve.points[-1][1]
+    return f"{curve.name}: {y.text(last) if y.log and y.name.endswith('(s)') else value_text(last)}"
 
 
 def _floor_name(floor: float) -> str:
@@ -235,7 +182,7 @@ def _draw_names(canvas: Canvas, plot: Plot, drawn: list[Curve], floor: float | N
     if floor is not None:
         wanted.append((plot.y_of(floor), None))
     wanted.sort(key=lambda pair: round(pair[0]))  # curves that are one: in the order given
-    places = _spread([y for y, _ in wanted], 17, plot.top, plot.bottom)
+    places = spread([y for y, _ in wanted], 17, plot.top, plot.bottom)
     x = plot.right + 8
     for (y, curve), place in zip(wanted, places, strict=True):
         if curve is None:
@@ -246,18 +193,18 @@ def _draw_names(canvas: Canvas, plot: Plot, drawn: list[Curve], floor: float | N
             end = plot.at(curve.points[-1])
             canvas.line([end, (x, place)], canvas.theme.grid)
         _draw_sample(canvas, x, place, curve)
-        room = canvas.width - PAD - x - 32
-        canvas.text(x + 32, place, shortened(_name(curve), 12, room), 12)
+        room, ink = canvas.width - PAD - x - 32, None if curve.color else canvas.theme.muted
+        canvas.text(x + 32, place, shortened(_name(curve, plot.y), 12, room), 12, ink)
 
 
 def _draw_sample(canvas: Canvas, x: float, y: float, curve: Curve) -> None:
-    colour = _colour(canvas, curve)
-    canvas.line([(x, y), (x + 26, y)], colour, min(curve.width, 10), curve.dash)
-    if curve.width <= 2:
-        draw_marker(canvas, x + 13, y, curve.marker, colour)
+    color = _color(canvas, curve)
+    canvas.line([(x, y), (x + 26, y)], color, min(curve.width, 10), curve.dash)
+    if curve.width <= 2 and curve.color:
+        draw_marker(canvas, x + 13, y, curve.marker, color)
 
 
-def _spread(wanted: list[float], apart: float, top: float, bottom: float) -> list[float]:
+def spread(wanted: list[float], apart: float, top: float, bottom: float) -> list[float]:
     """Return sorted places within top..bottom, `apart` from each other, near the wanted ones."""
     places: list[float] = []
     for y in wanted:

@@ -48,7 +48,7 @@ def _style(shape) -> tuple:
         case Polygon():
             return ("polygon", shape.fill)
         case Line():
-            return ("line", shape.colour, shape.width, shape.dash)
+            return ("line", shape.color, shape.width, shape.dash)
         case Text():
             return ("text",)
     raise TypeError(f"no such shape: {shape!r}")
@@ -62,10 +62,10 @@ def _add(figure, style: tuple, shapes: list, height: float, scale: float) -> Non
         for text in shapes:
             _add_text(figure, text, place)
     elif style[0] == "line":
-        _, colour, width, dash = style
+        _, color, width, dash = style
         dashes = {"linestyle": (0, [d / width for d in dash])} if dash else {}
         outlines = [shape.points for shape in shapes]
-        _add_path(figure, outlines, False, place, edgecolor=colour, linewidth=width, **dashes)
+        _add_path(figure, outlines, False, place, edgecolor=color, linewidth=width, **dashes)
     elif style[0] == "polygon":
         outlines = [shape.points for shape in shapes]
         _add_path(figure, outlines, True, place, facecolor=style[1], linewidth=0)
@@ -100,7 +100,7 @@ def _add_text(figure, text: Text, place) -> None:
     anchor = {"start": "left", "middle": "center", "end": "right"}[text.anchor]
     x, y = place.transform((text.x, text.y + 0.36 * text.size))
     figure.text(
-        x, y, text.text, color=text.colour, fontproperties=font, ha=anchor, va="baseline",
+        x, y, text.text, color=text.color, fontproperties=font, ha=anchor, va="baseline",
         transform=None, parse_math=False,
     )  # fmt: skip
 

@@ -6,14 +6,13 @@ the other: the lower ones are wide and pale, the topmost thin and dashed.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from helpers.draw.picture import PAD, Canvas, Picture
-from helpers.draw.plot import Curve, draw_plot, value_text
-from helpers.draw.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
+from helpers.draw.plot import QUIET, Curve, draw_plot, value_text
+from helpers.draw.style import CURVES
 from helpers.words import listed, significant
 
-COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ((), (7, 3), (2, 3), (10, 3, 2, 3), (14, 4), (4, 2))
 
 
@@ -22,6 +21,7 @@ def curves(
     title: str | None = None,
     *,
     floor: float | None = None,
+    quiet: Collection[str] = (),
     x: str = "step",
     y: str = "loss (nats per token)",
     log: str = "",
@@ -32,7 +32,8 @@ def curves(
     Args:
         runs: the values of each run at its steps 0, 1, 2 ..., or {step: value}. A value that isn't
             finite breaks the curve, and its name says so.
-        title: what was found; computed by default.
+        title: what was found, in a sentence; without one, the picture has none.
+        quiet: the runs in the background, thin and gray, that the others are compared with.
         floor: a line below which no curve can fall.
         x, y: what the axes show, with the unit.
         log: "x", "y" or "xy" for logarithmic axes; what they show must be above 0.
@@ -43,7 +44,10 @@ def curves(
     """
     if not runs:
         raise ValueError("curves() needs at least one run: {'name': [values]}")
-    drawn = [_curve(name, values, i) for i, (name, values) in enumerate(runs.items())]
+    order = sorted(runs, key=lambda name: name not in quiet)  # those in the background first
+    drawn = [
+        _curve(name, runs[name], i - len(quiet), name in quiet) for i, name in enumerate(order)
+    ]
     for curve in drawn:
         for step, value in curve.points:
             if ("x" in log and step <= 0) or ("y" in log and value <= 0):
@@ -52,24 +56,26 @@ def curves(
                     "numbers above 0 only: leave this point out, or draw without log"
                 )
     canvas = Canvas(theme=theme)
+    top = canvas.heading(title or "")
     title = title or _found(drawn, x)
-    top = canvas.heading(title)
     canvas.text(PAD, top + 14, y, 11, canvas.theme.muted)
-    canvas.height = draw_plot(canvas, drawn, floor, x, top + 30, log)
+    canvas.height = draw_plot(canvas, drawn, floor, (x, y), top + 30, log)
     return Picture(canvas, title, _alt(title, drawn, floor, x, y))
 
 
-def _curve(name: str, values, number: int) -> Curve:
+def _curve(name: str, values, number: int, quiet: bool) -> Curve:
     pairs = values.items() if isinstance(values, Mapping) else enumerate(values)
     pairs = sorted((float(step), float(value)) for step, value in pairs)
     broken = next((step for step, value in pairs if not math.isfinite(value)), None)
     points = [(step, value) for step, value in pairs if math.isfinite(value)]
-    look = COLOURS[number % len(COLOURS)], DASHES[number % len(DASHES)]
+    if quiet:
+        return Curve(name, points, broken, "", (), number, QUIET)
+    look = CURVES[number % len(CURVES)], DASHES[number % len(DASHES)]
     return Curve(name, points, broken, *look, number)
 
 
 def _found(drawn: list[Curve], x: str) -> str:
-    """Say what the curves show: the default title."""
+    """Say what the curves show, for those who can't see them."""
     broken = [c for c in drawn if c.broken is not None]
     if broken:
         return listed(f"{c.name} is not a number at {x} {c.broken:g}" for c in broken)

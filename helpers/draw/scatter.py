@@ -8,16 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
+from helpers.draw.axes import Plot, draw_axes, left_of_axis, stretched
 from helpers.draw.picture import PAD, WIDE, Canvas, Picture
-from helpers.draw.plot import (
-    HEIGHT,
-    Plot,
-    draw_axes,
-    draw_marker,
-    left_of_axis,
-    stretched,
-)
-from helpers.draw.runs import COLOURS
+from helpers.draw.plot import HEIGHT, draw_marker
+from helpers.draw.style import CURVES
 from helpers.draw.text import width_of
 from helpers.words import significant
 
@@ -49,7 +43,6 @@ def points(
     x: str,
     y: str = "loss (nats per token)",
     log: str = "x",
-    theme: str = "light",
 ) -> Picture:
     """Draw each method as a point with its name: ``points({"every step": Point(1.2, losses)}, …)``.
 
@@ -58,18 +51,17 @@ def points(
         title: what was found.
         x, y: what the axes show, with the unit.
         log: "x", "y" or "xy" for logarithmic axes; what they show must be above 0.
-        theme: "light" or "dark".
 
     Raises:
         ValueError: if there are no points.
     """
     if not found:
         raise ValueError("points() needs at least one point: {'name': Point(at, values)}")
-    canvas = Canvas(theme=theme)
+    canvas = Canvas()
     top = canvas.heading(title)
     canvas.text(PAD, top + 14, y, 11, canvas.theme.muted)
-    plot = _plot(found, top + 30, log)
-    draw_axes(canvas, plot, x)
+    plot = _plot(found, top + 30, (x, y), log)
+    draw_axes(canvas, plot)
     families = list(dict.fromkeys(point.family for point in found.values()))
     for number, family in enumerate(families):
         _draw_family(canvas, plot, [p for p in found.values() if p.family == family], number)
@@ -78,16 +70,15 @@ def points(
     return Picture(canvas, title, _in_words(title, found, x, y))
 
 
-def _plot(found: Mapping[str, Point], top: float, log: str) -> Plot:
-    places = [point.at for point in found.values()]
+def _plot(found: Mapping[str, Point], top: float, names: tuple[str, str], log: str) -> Plot:
+    x = stretched([point.at for point in found.values()], 0.08, names[0], "x" in log)
     values = [value for point in found.values() for value in point.values]
-    steps = stretched(min(places), max(places), 0.08, "x" in log)
-    edges = stretched(min(values), max(values), 0.12, "y" in log)
-    return Plot(left_of_axis(edges, log), WIDE - PAD, top, top + HEIGHT, steps, edges, log)
+    y = stretched(values, 0.12, names[1], "y" in log)
+    return Plot(left_of_axis(y), WIDE - PAD, top, top + HEIGHT, x, y)
 
 
 def _draw_family(canvas: Canvas, plot: Plot, members: list[Point], number: int) -> None:
-    color = COLOURS[number % len(COLOURS)]
+    color = CURVES[number % len(CURVES)]
     members = sorted(members, key=lambda point: point.at)
     if len(members) > 1:
         line = [plot.at((point.at, point.middle)) for point in members]

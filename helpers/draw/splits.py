@@ -1,15 +1,15 @@
 """The two ways to split a training over devices: the data, or the layers."""
 
 from helpers.draw.picture import PAD, Canvas, Picture
-from helpers.draw.style import SKY
+from helpers.draw.style import cause
 
 BLOCK, GAP = 30, 6
 LAYERS, SENTENCES = 4, 16  # of the model, of a batch
 
 
-def two_splits(theme: str = "light") -> Picture:
+def two_splits() -> Picture:
     """Draw two devices twice: each with all layers and half of the data, or the other way round."""
-    canvas = Canvas(theme=theme)
+    canvas = Canvas()
     height = LAYERS * (BLOCK + GAP)
     top = 84
     title = "Split the data, or split the layers"
@@ -52,5 +52,5 @@ def _device(canvas: Canvas, left: float, top: float, height: float, number: int)
 
 
 def _block(canvas: Canvas, left: float, top: float, layer: int) -> None:
-    colour = SKY if layer < LAYERS // 2 else canvas.theme.faded(SKY, 0.45)
-    canvas.box(left, top, 158, BLOCK, colour, f"block {layer}", bold=True)
+    color = cause("weights") if layer < LAYERS // 2 else canvas.theme.faded(cause("weights"), 0.45)
+    canvas.box(left, top, 158, BLOCK, color, f"block {layer}", bold=True)

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from helpers.draw.picture import PAD, WIDE, Canvas, Picture
-from helpers.draw.style import BLUE, LIGHT_GREY, ORANGE, PURPLE, SKY
+from helpers.draw.style import cause, look
 from helpers.draw.text import width_of
 from helpers.words import bytes_text, listed, percent, time_text
 
 PIECE, HIGH = 44.0, 74.0  # pixels of a piece of the model
+PIECES = {"emb": cause("embedding"), "head": cause("head")}
+LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 GAP = 150.0  # between two stages: room for what travels
 
 
@@ -43,29 +45,25 @@ class Piece:
         return self.forward + self.backward
 
 
-def stages(
-    counts: Sequence[int] = (2, 2, 2),
-    message: str = "",
-    theme: str = "light",
-) -> Picture:
+def stages(counts: Sequence[int] = (2, 2, 2), message: str = "") -> Picture:
     """Draw a model cut into stages, y going right and its gradient coming back.
 
     counts: the layers of each stage. message: the shape of what travels, "3 × 128 × 64".
     """
-    canvas = Canvas(theme=theme)
+    canvas = Canvas()
     title = "One tensor goes right, one of the same shape comes back"
     canvas.heading(title)
     pieces = pieces_of(counts)
     widths = [len(names) * PIECE + 16 for names in pieces]
     gap = min(GAP, (WIDE - 2 * PAD - 112 - sum(widths)) / max(1, len(counts) - 1))
     top, x = PAD + 74, PAD + 46.0
-    canvas.arrow((PAD, top + 26), (x - 4, top + 26), BLUE, 2.4, head=9)
+    canvas.arrow((PAD, top + 26), (x - 4, top + 26), cause("input"), 2.4, head=9)
     canvas.text(PAD, top + 11, "ids", 12)
     for stage, (names, wide) in enumerate(zip(pieces, widths, strict=True)):
         _draw_stage(canvas, f"rank {stage}", names, x, top, wide)
         x += wide
         if stage < len(pieces) - 1:
-            _draw_messages(canvas, message, x, x + gap, top)
+            _draw_messages(canvas, message, stage, x, x + gap, top)
             x += gap
     _draw_loss(canvas, x, top)
     canvas.height = top + HIGH + 44
@@ -87,18 +85,19 @@ def _draw_stage(canvas: Canvas, name: str, names: list[str], x, top, wide) -> No
     canvas.rect(x, top - 14, wide, HIGH + 28, canvas.theme.band)
     canvas.text(x + wide / 2, top - 25, name, 13, anchor="middle", bold=True)
     for n, piece in enumerate(names):
-        color = {"emb": SKY, "head": PURPLE}.get(piece, LIGHT_GREY)
+        color = PIECES.get(piece, cause("model"))
         left = x + 8 + n * PIECE
         canvas.box(left + 2, top, PIECE - 4, HIGH, color, piece, bold=True)
 
 
-def _draw_messages(canvas: Canvas, message: str, left: float, right: float, top: float) -> None:
-    """Draw what travels between two stages: y above, its gradient below."""
+def _draw_messages(canvas: Canvas, message: str, stage: int, left, right, top: float) -> None:
+    """Draw what travels behind a stage: its y above, the gradient of that below."""
+    y = "y" + str(stage).translate(LOW)
     middle, low = (left + right) / 2, top + HIGH - 18
-    canvas.text(middle, top + 4, "y", 14, BLUE, "middle", bold=True)
-    canvas.arrow((left + 4, top + 18), (right - 4, top + 18), BLUE, 2.4, head=9)
-    canvas.arrow((right - 4, low), (left + 4, low), ORANGE, 2.4, head=9)
-    canvas.text(middle, low + 15, "∂L/∂y", 14, ORANGE, "middle", bold=True)
+    canvas.text(middle, top + 4, y, 14, None, "middle", bold=True)
+    canvas.arrow((left + 4, top + 18), (right - 4, top + 18), cause("activations"), 2.4, head=9)
+    canvas.arrow((right - 4, low), (left + 4, low), cause("gradients"), 2.4, head=9)
+    canvas.text(middle, low + 15, f"∂L/∂{y}", 14, None, "middle", bold=True)
     if message and width_of(message, 11) <= right - left:
         canvas.text(middle, (top + 18 + low) / 2, message, 11, canvas.theme.muted, "middle")
 
@@ -129,13 +128,7 @@ def _said(names: list[str]) -> list[str]:
     return words + (["the head"] if "head" in names else []) or ["nothing"]
 
 
-def cut(
-    counts: Sequence[int],
-    embedding: Piece,
-    layer: Piece,
-    head: Piece,
-    theme: str = "light",
-) -> Picture:
+def cut(counts: Sequence[int], embedding: Piece, layer: Piece, head: Piece) -> Picture:
     """Draw what each stage of a cut computes and keeps, as bars.
 
     The title says how far the slowest stage is from an even share, for it sets the pace as soon as
@@ -151,7 +144,7 @@ def cut(
         f"Cut {' + '.join(map(str, counts))}: rank {slowest} computes longest, "
         f"{ratio:.2f} times an even share"
     )
-    canvas = Canvas(theme=theme)
+    canvas = Canvas()
     canvas.heading(title)
     y = PAD + 44
     pieces, time_left, memory_left = PAD + 62, 0.40 * WIDE, 0.74 * WIDE
@@ -163,13 +156,13 @@ def cut(
         canvas.text(PAD, y + 11, f"rank {stage}", 12)
         small = min(24.0, (time_left - pieces - 16) / max(1, sum(counts) + 2))
         for n, name in enumerate(names):
-            color = {"emb": SKY, "head": PURPLE}.get(name, LIGHT_GREY)
+            color = PIECES.get(name, cause("model"))
             letter = {"emb": "E", "head": "H"}.get(name, name)
             canvas.box(pieces + n * small, y, small - 2, 22, color, letter, 11)
         scale = room_time / whole.seconds
         forward, backward = piece.forward * scale, piece.backward * scale
-        canvas.rect(time_left, y, forward, 22, BLUE)
-        canvas.rect(time_left + forward, y, backward, 22, ORANGE)
+        canvas.rect(time_left, y, forward, 22, look("F").color)
+        canvas.rect(time_left + forward, y, backward, 22, look("B").color)
         words = f"{time_text(piece.seconds)}, {percent(piece.seconds / whole.seconds)}"
         canvas.text(time_left + forward + backward + 6, y + 11, words, 11, canvas.theme.muted)
         wide = piece.bytes / whole.bytes * room_memory

@@ -82,17 +82,28 @@ def tick_labels(values: list[float]) -> list[str]:
 def powers(low: float, high: float, at_most: int = 8) -> list[float]:
     """Return round values within low..high (above 0) for a logarithmic axis.
 
-    Powers of ten, every second or third of them if there are many; with fewer than two of them,
+    Powers of ten, every second or third of them if there are many; with fewer than three of them,
     also 2 and 5 times a power.
     """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     every = -(-(last - first + 1) // at_most)
     found = [10.0**n for n in range(first, last + 1) if n % every == 0]
     found = [value for value in found if low <= value <= high]
-    if len(found) < 2:
+    if len(found) < 3:
         found = [f * 10.0**n for n in range(first, last + 1) for f in (1, 2, 5)]
         found = [value for value in found if low <= value <= high]
     return found or [low]
+
+
+def powers_of_two(values: Iterable[float], at_most: int = 8) -> list[float]:
+    """Return the values, if each is a power of two: every second or third of them if they're many.
+
+    Where something else was tried too, or fewer than three of them, there's nothing to return.
+    """
+    found = sorted(set(values))
+    if len(found) < 3 or any(value < 1 or value != 2 ** round(math.log2(value)) for value in found):
+        return []
+    return found[:: -(-len(found) // at_most)]
 
 
 def power_label(value: float) -> str:

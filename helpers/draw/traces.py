@@ -23,15 +23,28 @@ from helpers.words import percent, time_unit
 MAX_LANES, ARROWS = 4, 80
 
 
-def timeline(trace: Trace, title: str | None = None, theme: str = "light") -> Picture:
+def timeline(
+    trace: Trace, title: str | None = None, theme: str = "light", bare: bool = False
+) -> Picture:
     """Draw one trace; waits are computed from the events of all ranks (`with_waits`).
 
     Args:
         trace: the events of all ranks.
-        title: what was found; computed by default ("3 ranks, 120 ms: 34 % of the time waiting").
+        title: what was found, in a sentence; without one, the numbers of the trace stand above it.
         theme: "light" or "dark".
+        bare: only what the trace itself holds, for a reader who is to find out the rest.
     """
-    return compare({"": trace}, title, theme)
+    if not bare:
+        return compare({"": trace}, title, theme)
+    part = TraceSummary("", trace)
+    part.trace = trace.from_zero()
+    canvas = Canvas(theme=theme)
+    axis = _time_axis([part], part.duration)
+    y = draw_legend(canvas, [part.trace], canvas.heading(title or "") + 6, PAD) + 8
+    y = _draw_part(canvas, part, y, axis, bare=True)
+    canvas.height = _draw_axis(canvas, y, axis)
+    title = title or f"A step of {len(part.causes)} ranks"
+    return Picture(canvas, title, f"Timeline. {title}.")
 
 
 def compare(traces: dict[str, Trace], title: str | None = None, theme: str = "light") -> Picture:
@@ -46,11 +59,13 @@ def compare(traces: dict[str, Trace], title: str | None = None, theme: str = "li
     parts = comparable([TraceSummary(name, trace) for name, trace in traces.items()])
     if not parts:
         raise ValueError("compare() needs at least one trace")
-    if title is None:
-        title = found_in(parts[0]) if len(parts) == 1 else compared(parts)
+    numbers = found_in(parts[0]) if len(parts) == 1 else compared(parts)
     longest = max(p.duration for p in parts)
     canvas = Canvas(theme=theme)
-    y = canvas.heading(title)
+    y = canvas.heading(title or "")
+    if len(parts) == 1:
+        y = canvas.note(numbers, y)
+    title = title or numbers
     y = draw_legend(canvas, [p.trace for p in parts], y + 6, PAD) + 8
     axis = _time_axis(parts, longest)
     for part in parts:
@@ -68,7 +83,9 @@ def _time_axis(parts: list[TraceSummary], longest: float) -> TimeAxis:
     return TimeAxis(PAD + max(names, default=40) + 10, WIDE - PAD - 76, longest or 1e-6, unit)
 
 
-def _draw_part(canvas: Canvas, part: TraceSummary, y: float, axis: TimeAxis) -> float:
+def _draw_part(
+    canvas: Canvas, part: TraceSummary, y: float, axis: TimeAxis, bare: bool = False
+) -> float:
     """Draw one trace, and return the y below it."""
     trace, theme = part.trace, canvas.theme
     if part.name:
@@ -92,7 +109,7 @@ def _draw_part(canvas: Canvas, part: TraceSummary, y: float, axis: TimeAxis) -> 
         middle = y + heights["compute"] / 2
         if number % every == 0:
             canvas.text(axis.left - 10, middle, f"rank {rank}", 12, anchor="end")
-            share = f"busy {percent(part.busy(rank))}"
+            share = "" if bare else f"busy {percent(part.busy(rank))}"
             canvas.text(axis.right + 10, middle, share, 11, theme.muted)
         for lane, height in heights.items():
             canvas.rect(axis.left, y, axis.right - axis.left, height, theme.band)

@@ -8,16 +8,16 @@ from html import escape
 
 from helpers.draw.graph import Arrow, Node, arcs
 from helpers.draw.picture import Picture
+from helpers.draw.themed import kept
 from helpers.waits import Deadlock, Wait, WaitGraph, find_deadlock, sentence
 from helpers.words import names
 
 
-def who_waits(found: WaitGraph, theme: str = "light") -> Picture:
+def who_waits(found: WaitGraph) -> Picture:
     """Draw who waits for whom; the waits of the deadlock stand out.
 
     Args:
         found: the waits; a title of its own takes the place of the computed one.
-        theme: "light" or "dark".
 
     Raises:
         ValueError: if no rank waits.
@@ -41,7 +41,7 @@ def who_waits(found: WaitGraph, theme: str = "light") -> Picture:
     ]
     told = sentence(deadlock) if deadlock else "every wait can still end"
     alt = f"Who waits for whom. {told}. " + " ".join(map(_in_words, waits))
-    return arcs([rows[who] for who in order], arrows, found.title or _found(deadlock), alt, theme)
+    return arcs([rows[who] for who in order], arrows, found.title or _found(deadlock), alt)
 
 
 def report_html(report) -> str:
@@ -50,6 +50,12 @@ def report_html(report) -> str:
     waits = report.failure.waits if report.failure else None
     words = f'<pre style="{style}">{escape(str(report))}</pre>'
     return words + (who_waits(waits)._repr_html_() if waits else "")
+
+
+def report_kept(report) -> dict[str, dict]:
+    """Return, by MIME type, what a built lesson keeps of that picture."""
+    waits = report.failure.waits if report.failure else None
+    return kept(who_waits(waits)) if waits else {}
 
 
 def draw_in(shell) -> None:
@@ -63,7 +69,9 @@ def draw_in(shell) -> None:
     graph = ("helpers.waits.graph", "WaitGraph")
     shown.mimebundle_formatter.for_type_by_name(*graph, drawn("_repr_mimebundle_"))
     png.for_type_by_name(*graph, drawn("_repr_png_"))
-    html.for_type_by_name("helpers.ranks.failure", "LaunchReport", report_html)
+    report = ("helpers.ranks.failure", "LaunchReport")
+    html.for_type_by_name(*report, report_html)
+    shown.mimebundle_formatter.for_type_by_name(*report, lambda found, **_: report_kept(found))
 
 
 def _found(deadlock: Deadlock | None) -> str:

@@ -13,13 +13,13 @@
     python -m helpers.grade.predictions    what a class predicted, and how long tasks took it
     python -m helpers.grade.page           write docs/tasks.md
 
-A task is two files (`verify` has the contract): tasks/x.py, which the process of the work sees,
-runs the work on a case and returns what it observed; tasks/truth/x.py has the cases, the truth and
-the known mistakes. `judge` draws cases, lets a `submission` observe them and compares; no line of
-any work runs in its process. `workshop` is the process in which the work runs, one for each
+A task is one file, tasks/x.py (tasks/README.md has the contract); `shown` is the part that the
+process of the work sees, and `reference` runs the solution and its mutants elsewhere. `judge` draws
+cases, lets a `submission` observe them and `verify` compare; no line of any work runs in its
+process. `workshop` is the process in which the work runs, one for each
 submission, on Linux inside a `sandbox`; `parcel` carries plain data between the two, `limits` and
 `processes` hold what the work takes. `kept` keeps a judge for a kernel, `notebook` is `check`, and
-`verdict` what it shows.
+`verdict` what it shows; `written` adds to a pass the student's lines, and one way to write them.
 
 Before anything runs: `marks` finds solutions in code, `task` says what a task is and which belong
 together; `look` reads a file without running it, and `copy` takes the work to a place of its own.
@@ -33,8 +33,8 @@ safely, `student` does it. `words` cleans text.
 
 What is held: the work runs where the judgement isn't made; a crash, a hang, an early exit or
 anything printed is never a pass; nothing keeps running. On Linux with bubblewrap the work sees and
-changes nothing but a copy of itself, has no network, and the truth isn't there; elsewhere, and in a
-notebook, where it is the student's own, the verdict says which of these limits aren't held.
+changes nothing but a copy of itself, has no network, and what tasks expect isn't there; elsewhere,
+and in a notebook, where it is the student's own, the verdict says which of these aren't held.
 """
 
 from helpers.grade.notebook import check

@@ -18,13 +18,22 @@ from helpers.grade import sandbox
 from helpers.grade.folder import Content, zip_of
 from helpers.grade.many import grade_one
 from helpers.grade.student import scripts_of
-from helpers.grade.task import PACKED, ROOT, SOLUTIONS, Task, TaskError, load_task, tasks_of
+from helpers.grade.task import (
+    ANSWERS,
+    PACKED,
+    ROOT,
+    SOLUTIONS,
+    Task,
+    TaskError,
+    load_task,
+    tasks_of,
+)
 from helpers.grade.tracked import MARKER, tracked_files
 from helpers.grade.verdict import Verdict
 from helpers.grade.words import why_not
 
 TAKEN = ("helpers/", "simplellm/", "tasks/", "gpt2/", "puzzles/", "tools/install.py")
-TAKEN += ("pyproject.toml", "LICENSE")
+TAKEN += ("pyproject.toml", "constraints.txt", "LICENSE")
 USER = "nobody"  # as whom work runs where the container allows no sandbox
 GIGABYTES = 3.0
 SETUP = """#!/usr/bin/env bash
@@ -96,9 +105,12 @@ def run(place: Path, ids: Sequence[str]) -> dict:
 
 
 def close_to_others(place: Path, root: Path = ROOT) -> None:
-    """Take from all other users what work must not see or change: solutions, truth, results."""
+    """Take from all other users what work must not see or change: solutions, tasks, results."""
     closed = [place / "results", place / "submission_metadata.json"]
-    closed += [root / "tasks" / "truth", root / "tasks" / "programs", root / "tasks" / PACKED]
+    closed += [
+        root / "tasks" / ANSWERS,
+        root / "tasks" / PACKED,
+    ]
     closed += sorted((root / "tasks").glob("[!_]*.py"))
     scripts = [path for name in ("gpt2", "puzzles") for path in (root / name).rglob("*.py")]
     closed += [path for path in scripts if b"BEGIN SOLUTION" in path.read_bytes()]

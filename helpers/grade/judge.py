@@ -1,11 +1,11 @@
 """The judgement of one task. No line of any work ever runs in this process."""
 
-import importlib
 import secrets
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -14,41 +14,51 @@ from helpers.grade.copy import CopyError
 from helpers.grade.limits import Limits
 from helpers.grade.reference import Lab, Reference
 from helpers.grade.submission import Submission
-from helpers.grade.task import ROOT, TaskError, TaskFile, WorkFailed, load_truth
+from helpers.grade.task import ROOT, TaskError, TaskFile, WorkFailed, load_whole
 from helpers.grade.verdict import Verdict
-from helpers.grade.verify import draw, verify
+from helpers.grade.verify import verify
 from helpers.grade.words import cut
 from helpers.grade.workshop import LIBRARIES
 from helpers.ranks.pool import the_pool
 
 # Characters of what a verdict says. Work chooses some of it: `raise ValueError(str(a_list))`.
 MOST_SENTENCE, MOST_DETAILS, MOST_PICTURE = 2_000, 8_000, 40_000
-# One truth at a time: it may set torch's default type, which all threads of a process share.
+# One task at a time: it may set torch's default type, which all threads of a process share.
 JUDGING = threading.Lock()
 SEEDS = 1 << 31  # a seed is folded into so many: torch and NumPy take no larger ones, nor below 0
 
 
 @cache
-def the_lab(tasks: Path = ROOT / "tasks", root: Path = ROOT) -> Lab:
+def the_lab(tasks: Path = ROOT / "tasks") -> Lab:
     """Where references and mutants run, once for this process."""
-    return Lab(tasks, root)
+    return Lab(tasks)
 
 
-def prepare() -> None:
+def prepare(libraries: Iterable[str] = ()) -> None:
     """Fork the server of the references' ranks from this process: it has just begun, and has no
-    thread. Where nobody has called it, a fresh process is the server, and the ranks import more."""
-    for name in LIBRARIES:
-        importlib.import_module(name)
-    the_pool().fork_from_here()
+    thread. Where nobody has called it, a fresh process is the server.
+
+    libraries: of the tasks that will be asked for.
+    """
+    the_pool().fork_from_here([*LIBRARIES, *libraries])
 
 
-def drawn(found: TaskFile, seed: int) -> tuple[ModuleType | Reference, list]:
-    """The truth of a task, and cases drawn for it."""
-    truth = load_truth(found)
-    if hasattr(truth, "MUTANTS"):
-        reference = the_lab(found.path.parent).reference(found, truth, seed)
-        return reference, reference.cases
-    return truth, draw(truth, seed)
+@dataclass(frozen=True)
+class Drawn:
+    """A task's whole module, cases drawn for it, and what work is compared with, if anything."""
+
+    side: ModuleType
+    cases: list
+    reference: Reference | None
+
+
+def drawn(found: TaskFile, seed: int) -> Drawn:
+    """Draw cases from a seed, and let the reference begin with them."""
+    side = load_whole(found)
+    cases = list(side.cases(seed))
+    if not hasattr(side, "MUTANTS"):
+        return Drawn(side, cases, None)
+    return Drawn(side, cases, Reference(the_lab(found.path.parent), found, side, cases))
 
 
 def judge(
@@ -57,7 +67,7 @@ def judge(
     seed: int | None = None,
     seconds: float | None = None,
     gigabytes: float = Limits.gigabytes,
-    drawn: Callable[[TaskFile, int], tuple[ModuleType, list]] = drawn,
+    drawn: Callable[[TaskFile, int], Drawn] = drawn,
 ) -> Verdict:
     """The verdict on one task of a submission: everything that the work does wrong is one.
 
@@ -69,17 +79,18 @@ def judge(
     limits = Limits(found.task.seconds if seconds is None else seconds, gigabytes)
     seed = secrets.randbelow(SEEDS) if seed is None else seed % SEEDS
     begun, facts = time.monotonic(), {}
-    truth = None
+    side = None
     try:
         with JUDGING:
-            truth, cases = drawn(found, seed)
-        seen = submission.observe(found, cases, limits)
+            asked = drawn(found, seed)
+        side = asked.side
+        seen = submission.observe(found, asked.cases, limits)
         facts = {"printed": seen.printed}
-        facts |= _compared(found, truth, cases, seen.observations)
+        facts |= _compared(found, asked, seen.observations)
     except CopyError as error:
         facts = {"kind": "no file", "reason": str(error)}
     except WorkFailed as failed:
-        facts = _of_failed(failed, truth)
+        facts = _of_failed(failed, side)
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
         facts = {
@@ -93,7 +104,7 @@ def judge(
     return Verdict(found.task, seconds=spent, limits=submission.held(limits), **facts)
 
 
-def _compared(found: TaskFile, truth, cases: list, seen: list) -> dict:
+def _compared(found: TaskFile, asked: Drawn, seen: list) -> dict:
     """Kind, reason and score, from what was observed.
 
     These come from a process in which the work can change every function, the task's own too, so
@@ -101,9 +112,10 @@ def _compared(found: TaskFile, truth, cases: list, seen: list) -> dict:
     """
     try:
         with JUDGING:
-            reason = verify(truth, cases, seen, found.task.ranks)
+            reason = verify(asked.side, asked.cases, seen, found.task.ranks, asked.reference)
         if reason is None:
-            score = truth.passed(cases, seen) if hasattr(truth, "passed") else None
+            scored = hasattr(asked.side, "passed")
+            score = asked.side.passed(asked.cases, seen) if scored else None
             return {"kind": "pass", "reason": score.words if score else "", "score": score}
         return {"kind": "mistake", "reason": reason}
     except TaskError:
@@ -120,13 +132,13 @@ def _compared(found: TaskFile, truth, cases: list, seen: list) -> dict:
         return {"kind": "crash", "reason": sentence, "details": traceback.format_exc()}
 
 
-def _of_failed(failed: WorkFailed, truth) -> dict:
+def _of_failed(failed: WorkFailed, side) -> dict:
     sentence = failed.sentence
-    if failed.kind in ("crash", "time-out") and hasattr(truth, "stopped"):
-        sentence = truth.stopped(sentence) or sentence
-    if failed.waits and hasattr(truth, "stuck"):
-        sentence = truth.stuck(failed.waits) or sentence
-    sentence = getattr(truth, "MISFITS", {}).get(failed.misfit, sentence)
+    if failed.kind in ("crash", "time-out") and hasattr(side, "stopped"):
+        sentence = side.stopped(sentence) or sentence
+    if failed.waits and hasattr(side, "stuck"):
+        sentence = side.stuck(failed.waits) or sentence
+    sentence = getattr(side, "MISFITS", {}).get(failed.misfit, sentence)
     picture = tuple(cut(text, 2_000) if n else text for n, text in enumerate(failed.picture))
     return {
         "kind": failed.kind,

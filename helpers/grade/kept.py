@@ -89,20 +89,20 @@ def main() -> None:
     from helpers.grade.judge import judge, prepare
     from helpers.grade.submission import Submission
 
-    prepare()
-
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     submission: Submission | None = None
     try:
         for line in sys.stdin:
             order = json.loads(line)
-            root = Path(order["root"]).resolve()
+            found, root = load_task(order["task"]), Path(order["root"]).resolve()
+            if submission is None:
+                prepare(found.task.libraries)  # those of a lesson's tasks are often the same
             if submission is None or submission.root != root:
                 if submission:
                     submission.close()
                 submission = Submission(root, confined=False)
-            verdict = judge(load_task(order["task"]), submission)
+            verdict = judge(found, submission)
             said = {name: getattr(verdict, name) for name in FIELDS}
             said |= {"held": verdict.limits.held, "open": verdict.limits.open}
             answers.write(json.dumps(said) + "\n")

@@ -44,7 +44,7 @@ def pieces_of(regions: Iterable[Region]) -> list[Piece]:
 
 
 def functions_of(path: Path) -> list[Region]:
-    """The functions of a file of truth, as if each were a solution; cases give nothing away."""
+    """The functions of a task or of answers, as if each were a solution; cases aren't."""
     source = path.read_text(encoding="utf-8")
     task = path.stem.upper().replace("_", "-").strip("-")
     return [

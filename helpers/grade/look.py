@@ -73,6 +73,8 @@ def _of_skipping(tree: ast.Module) -> str:
                 name.name == "skip" for name in names
             ):
                 return "skip"
+            case ast.ImportFrom(module="helpers.skipped", names=[ast.alias(name="task")]):
+                continue  # the decorator that the student edition puts above each task
             case ast.ImportFrom(module="helpers.lesson.skipping" | "helpers.skipped" as name):
                 return name
             case ast.ImportFrom(module="helpers", names=names) if any(

@@ -77,7 +77,7 @@ def sentence(task: Task, undone: bool, can_skip: bool) -> str:
             "wasn't done. Run that cell again, then this one."
         )
     words = (
-        f"This cell needs task {task.id} of lesson {task.notebook}: {task.title} (about "
+        f"This cell needs task {task.id} of lesson {task.number}: {task.title} (about "
         f"{task.minutes} minutes). Write {task.listed('{}()')} in {task.file}, then run this cell "
         "again"
     )

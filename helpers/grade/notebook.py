@@ -12,6 +12,7 @@ from helpers.grade.missing import explain_missing_tasks, forget_missing
 from helpers.grade.record import remember
 from helpers.grade.task import HINTS, ROOT, Task, WorkFailed, all_tasks, load_task
 from helpers.grade.verdict import Verdict
+from helpers.grade.written import written_html
 from helpers.skipped import load_again
 
 
@@ -37,6 +38,8 @@ def check(task_id: str, hint: int = 0) -> Verdict:
         forget_missing(task_id)
         with suppress(Exception):  # the work is right, whatever it thinks of being loaded twice
             load_again(root / verdict.task.file)
+        with suppress(Exception):  # as is what it looks like
+            verdict = replace(verdict, written=written_html(verdict.task, root))
     # Which limits hold is news for a teacher; here it's the student's own work and machine.
     return replace(verdict, hint=hint, following=_after(verdict.task), limits=Held())
 
@@ -58,9 +61,9 @@ def _after(task: Task) -> str:
     if place + 1 == len(tasks):
         return "that was the last task; make progress shows which ones you have left out"
     then = tasks[place + 1]
-    if then.notebook == task.notebook:
+    if then.number == task.number:
         return f"{then.id}, {then.title}, further down in this lesson"
-    return f"read on; the next task is {then.id}, in lesson {then.notebook}"
+    return f"read on; the next task is {then.id}, in lesson {then.number}"
 
 
 def find_root() -> Path:

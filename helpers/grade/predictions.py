@@ -16,12 +16,15 @@ from statistics import median
 from helpers.grade.handin import claims_in, facts_in
 from helpers.grade.record import chosen_in, minutes_of
 from helpers.grade.submitted import opened, refused
-from helpers.grade.task import ROOT, Task, TaskError, all_tasks, load_packed
+from helpers.grade.task import ANSWERS, ROOT, Task, TaskError, all_tasks, load_packed
 from helpers.plain_errors import plain_errors
 from helpers.record import read_all
+from helpers.syllabus import LESSONS
+from helpers.words import many
 
 BAR = 30
-QUESTION = re.compile(r"L([0-9]{2})-[0-9]{1,3}")
+PLACES = {lesson.name: place for place, lesson in enumerate(LESSONS)}
+QUESTION = re.compile(r"([a-z][a-z0-9_]*)-([0-9]{1,3})")
 
 
 def histogram(records: Sequence[dict]) -> str:
@@ -40,7 +43,7 @@ def histogram(records: Sequence[dict]) -> str:
         if not (total := sum(counts.values())):
             continue
         words = "" if right else "; each machine measures which is right"
-        lines.append(f"{question}  {total} answer{'' if total == 1 else 's'}{words}")
+        lines.append(f"{question}  {many(total, 'answer')}{words}")
         for letter in (letter for letter in letters if counts[letter]):
             bar = "#" * round(BAR * counts[letter] / total)
             star = "*" if letter == right else " "
@@ -51,7 +54,9 @@ def histogram(records: Sequence[dict]) -> str:
 def _truth(question: str) -> tuple[str, list[str]]:
     """Return the right letter, none where it's measured, and all letters; none where not asked."""
     try:
-        asked = load_packed(ROOT / "tasks", f"lesson_{question[1:3]}").PREDICTIONS[question]
+        asked = load_packed(ROOT / "tasks", QUESTION.fullmatch(question)[1], ANSWERS).PREDICTIONS[
+            question
+        ]
     except (TaskError, KeyError, AttributeError):
         return "", []
     right = "" if callable(asked.right) else asked.right
@@ -68,8 +73,9 @@ def minutes(records: Sequence[dict], tasks: list[Task]) -> str:
     return "\n".join(lines)
 
 
-def _in_order(question: str) -> list[int]:
-    return [*map(int, question[1:].split("-"))]
+def _in_order(question: str) -> tuple[int, int]:
+    lesson, number = QUESTION.fullmatch(question).groups()
+    return PLACES.get(lesson, len(PLACES)), int(number)
 
 
 def read(path: Path) -> tuple[str, dict]:

@@ -4,12 +4,12 @@ import argparse
 import json
 import sys
 
-from helpers.doctor.lessons import LESSONS
 from helpers.grade.notebook import find_root
 from helpers.grade.record import holds_solution, read_record
 from helpers.grade.task import Task, all_tasks
 from helpers.plain_errors import plain_errors
 from helpers.record import progress_file, read_all
+from helpers.syllabus import LESSONS
 
 BAR = 20
 
@@ -26,10 +26,8 @@ def overview(tasks: list[Task], record: dict[str, dict], noted: dict | None = No
     done = {t.id for t in tasks if record.get(t.id, {}).get("passed")}
     lines = []
     for lesson in LESSONS:
-        here = [task for task in tasks if task.notebook == lesson.number]
-        lines.append(
-            f"{lesson.number}  {lesson.title}" + _score(lesson.number, predictions, numbers)
-        )
+        here = [task for task in tasks if task.number == lesson.number]
+        lines.append(f"{lesson.number}  {lesson.title}" + _score(lesson.name, predictions, numbers))
         for task in here:
             facts = record.get(task.id, {"tries": 0, "passed": None})
             tries = f", {facts['tries']} tries" if facts["tries"] > 1 else ""
@@ -52,7 +50,7 @@ def overview(tasks: list[Task], record: dict[str, dict], noted: dict | None = No
     following = next((task for task in tasks if task.id not in done), None)
     if following:
         lines.append(
-            f"next: lesson {following.notebook}, task {following.id} ({following.title}), about "
+            f"next: lesson {following.number}, task {following.id} ({following.title}), about "
             f"{following.minutes} minutes; what is left takes about {minutes / 60:.0f} hours"
         )
     else:
@@ -63,7 +61,7 @@ def overview(tasks: list[Task], record: dict[str, dict], noted: dict | None = No
 def _score(lesson: str, predictions: dict, numbers: dict) -> str:
     """How a lesson's questions went, behind its title."""
     mine = {
-        word: {key: facts for key, facts in found.items() if key.startswith(f"L{lesson}-")}
+        word: {key: facts for key, facts in found.items() if key.startswith(f"{lesson}-")}
         for word, found in (("predictions", predictions), ("numbers", numbers))
     }
     said = [_said(word, found) for word, found in mine.items() if found]

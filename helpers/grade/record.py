@@ -7,6 +7,7 @@ from pathlib import Path
 from helpers.grade.task import Task
 from helpers.grade.verdict import Verdict
 from helpers.record import note, noted, progress_file, read_all, write
+from helpers.syllabus import named
 
 LONGEST = 240  # minutes: what took longer wasn't one sitting
 
@@ -31,7 +32,7 @@ def minutes_of(record: object) -> dict[str, int]:
 def chosen_in(record: object) -> dict[str, str]:
     """Return {question: what was chosen} of a record that somebody else has written."""
     found = {key: _fact(facts, "chosen") for key, facts in _kind(record, "predictions").items()}
-    return {key: letter for key, letter in found.items() if isinstance(letter, str)}
+    return {named(key): letter for key, letter in found.items() if isinstance(letter, str)}
 
 
 def _kind(record: object, kind: str) -> dict:
@@ -52,6 +53,11 @@ def note_answer(question: str, right: bool) -> None:
     """Remember a try at a number."""
     tries = noted("numbers").get(question, {}).get("tries", 0)
     note("numbers", question, {"tries": tries + 1, "right": right})
+
+
+def note_estimate(question: str, guess: float, within: float, error: float | None = None) -> None:
+    """Remember a number and the factor of its range; error: in powers of two, once it's known."""
+    note("estimates", question, {"guess": guess, "within": within, "error": error})
 
 
 def note_skipped(task_id: str) -> None:

@@ -8,21 +8,21 @@ where the work differs from the reference, and all of them in one launch.
 
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from helpers.grade.copy import OWN_ROOTS, copy_lab, copy_work
 from helpers.grade.marks import find_regions, replace_regions
 from helpers.grade.parcel import pack, unpack
 from helpers.grade.task import ROOT, Task, TaskError, TaskFile, packed_solutions
-from helpers.grade.workshop import observe
+from helpers.grade.workshop import LIBRARIES, observe
 from helpers.ranks import launch
+from helpers.ranks.pool import the_pool
 
-SECONDS = 120.0  # the lab's own code ends; on a busy machine it may take its time
+SECONDS = 600.0  # the lab's own code ends, however busy the machine is
 Change = dict[str, str] | str
 
 
@@ -59,23 +59,12 @@ class Lab:
     """Runs references and mutants, on ranks of this process, which has never imported any work.
 
     Args:
-        tasks: the folder of the tasks.
-        root: where the scripts are that solutions stand in.
+        tasks: the folder of the tasks; beside it are the scripts that solutions stand in.
     """
 
-    def __init__(self, tasks: Path = ROOT / "tasks", root: Path = ROOT):
-        self._root, self._tasks = root, tasks
+    def __init__(self, tasks: Path = ROOT / "tasks"):
+        self._root, self._tasks = tasks.parent, tasks
         self._lock = threading.Lock()
-        self._known: dict[tuple[str, int], Reference] = {}
-
-    def reference(self, found: TaskFile, truth: ModuleType, seed: int) -> "Reference":
-        """Return what work on a task is compared with; drawn once for each seed."""
-        with self._lock:
-            key = (found.task.id, seed)
-            if key not in self._known:
-                self._known.clear()  # one at a time: many submissions come task by task
-                self._known[key] = Reference(self, found, truth, list(truth.cases(seed)))
-            return self._known[key]
 
     def observe(self, found: TaskFile, changes: list[Change], cases: list) -> list[list]:
         """Run the solution, changed in each of these ways, on every case.
@@ -91,6 +80,7 @@ class Lab:
             path.write_text(found.shown(), encoding="utf-8")
             ranks, each = max(1, found.task.ranks), len(cases)
             around = str(lab) if lab.exists() else ""
+            the_pool().import_first({*LIBRARIES, *found.task.libraries})
             report = launch(
                 observe,
                 ranks,
@@ -129,26 +119,30 @@ class Lab:
 
 
 class Reference:
-    """What `verify` compares with, for a task that names mutants: its truth, run when asked for."""
+    """What right work on a task leads to, and each of its mutants; they run when asked for.
 
-    def __init__(self, lab: Lab, found: TaskFile, truth: ModuleType, cases: list):
-        self.cases, self._lab, self._found, self._truth = cases, lab, found, truth
-        self._number = {id(case): n for n, case in enumerate(cases)}
-        # It runs while the work does.
-        self._right = ThreadPoolExecutor(1).submit(lab.observe, found, [{}], cases)
-        self.MISTAKES = {
-            sentence: lambda case, n=n: self._mutants[n][self._number[id(case)]]
-            for n, sentence in enumerate(truth.MUTANTS)
-        }
+    Args:
+        side: the whole module of the task.
+    """
 
-    def __getattr__(self, name: str) -> Any:
-        """What the task says besides: `explain`, `stopped`, `passed`, a tolerance."""
-        return getattr(self._truth, name)
+    def __init__(self, lab: Lab, found: TaskFile, side: ModuleType, cases: list):
+        self._observe, self._cases = partial(lab.observe, found), cases
+        self._changes = side.MUTANTS
+        # While the work runs.
+        self._right = ThreadPoolExecutor(1).submit(self._observe, [{}], cases)
 
-    def truth(self, case: Any) -> Any:
-        """Return what the reference leads to."""
-        return self._right.result()[0][self._number[id(case)]]
+    @property
+    def right(self) -> list:
+        """What the solution leads to in each case."""
+        return self._right.result()[0]
 
-    @cached_property
-    def _mutants(self) -> list[list]:
-        return self._lab.observe(self._found, list(self._truth.MUTANTS.values()), self.cases)
+    def mutants(self, cases: int | None = None, of: Sequence[str] = ()) -> dict[str, list]:
+        """{sentence: what this mistake leads to in each case}.
+
+        Args:
+            cases: how many of them, from the first on; every one unless told.
+            of: the sentences of the mutants that run; all of them unless told.
+        """
+        changes = {each: self._changes[each] for each in of or self._changes}
+        seen = self._observe(list(changes.values()), self._cases[:cases])
+        return dict(zip(changes, seen, strict=True))

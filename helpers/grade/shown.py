@@ -12,17 +12,11 @@ PARSING = threading.Lock()  # CPython 3.11 counts the depth of all threads' tree
 
 
 def shown_part(text: str) -> str:
-    """Return the source of a task without what `TASK` and `observe` do without.
-
-    A task of the older kind, which has `run`, keeps the judge's side in a file of its own: it is
-    shown whole.
-    """
+    """Return the source of a task without what `TASK` and `observe` do without."""
     with PARSING:
         tree = ast.parse(text)
     makers = {name: node for node in tree.body for name in _names(node)}
-    if "observe" not in makers:
-        return text
-    kept, waiting = set(), [makers[name] for name in SHOWN]
+    kept, waiting = set(), [makers[name] for name in SHOWN if name in makers]
     while waiting:
         node = waiting.pop()
         if node not in kept:

@@ -2,16 +2,14 @@
 
 It is the whole repository with each solution replaced by a stub that names its task. The lessons
 have no saved outputs, which would answer their questions. What would give solutions away, and what
-only a teacher needs, is left out. The truth that checks compare with is packed, and so are the
-references that `skip` puts in the place of a task. The same repository gives the same edition, to
+only a teacher needs, is left out. What checks compare with is packed, and so are the references
+that `skip` puts in the place of a task. The same repository gives the same edition, to
 the byte.
 """
 
 import argparse
-import ast
 import json
 import sys
-import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,19 +19,22 @@ from helpers.grade.folder import Content, FolderError, write_folder, zip_of
 from helpers.grade.leaks import functions_of, leaked, pieces_of
 from helpers.grade.marks import MarkError, Region, find_regions, replace_regions
 from helpers.grade.shown import shown_part
-from helpers.grade.task import PACKED, ROOT, SOLUTIONS, load_task, task_ids
+from helpers.grade.task import ANSWERS, PACKED, ROOT, SOLUTIONS, load_task, task_ids
 from helpers.grade.tracked import MARKER, tracked_files
 from helpers.grade.words import why_not
-from helpers.skipped import INSIDE, definitions, first_line
+from helpers.grade.written import solved_functions
+from helpers.skipped import INSIDE, marked_with_tasks
 from helpers.skipped import PACKED as REFERENCES
+from helpers.words import many
 
 # What only makes sense with the solutions beside it, or is for teachers.
-LEFT_OUT = (".ci/", "tasks/programs/", "tests/grade/", "TEACHING.md", "docs/exercises.md")
-LEFT_OUT += ("docs/teaching/", ".github/")
+LEFT_OUT = (".ci/", "tests/tasks/", "tests/grade/", "TEACHING.md", "docs/exercises.md")
+LEFT_OUT += ("docs/teaching/", ".github/", "helpers/cards/exam.py", "tests/helpers/cards/")
 README = "README.md"
 # What stands elsewhere here and takes its place in the edition.
 MOVED = {"README.student.md": README, "tools/classroom.yml": ".github/workflows/tasks.yml"}
-TRUTH = "tasks/truth/"  # goes into an archive: checks need it, and nobody is to read it by accident
+# Goes into an archive: checks need it, and nobody is to read it by accident.
+HIDDEN = f"tasks/{ANSWERS}/"
 
 
 class LeakError(ValueError):
@@ -63,24 +64,31 @@ def student_edition(root: Path = ROOT, with_references: bool = True) -> Edition:
     edition = Edition(source=source)
     edition.left_out = [name for name in names if name.startswith(LEFT_OUT)]
     names = [name for name in names if not name.startswith(LEFT_OUT)]
-    truths = [name for name in names if name.startswith(TRUTH)]
-    names = [name for name in names if name not in truths]
+    answers = [name for name in names if name.startswith(HIDDEN)]
+    names = [name for name in names if name not in answers]
     ids = task_ids(root / "tasks")
     stubs = {task_id: load_task(task_id, root / "tasks").task.stub() for task_id in ids}
 
     data = {name: (root / name).read_bytes() for name in names}
-    packed = {name.removeprefix("tasks/"): Content((root / name).read_bytes()) for name in truths}
+    packed = {name.removeprefix("tasks/"): Content((root / name).read_bytes()) for name in answers}
+    hidden = [function for name in answers for function in functions_of(root / name)]
     for name in map("tasks/{}.py".format, (i.lower().replace("-", "_") for i in ids)):
-        shown = shown_part(data[name].decode()).encode()
-        if shown != data[name]:
-            packed[f"truth/{Path(name).name}"] = Content(data[name])
-            data[name] = shown
+        if name not in data:
+            raise MarkError(f"{name} isn't tracked, so students wouldn't get it: git add {name}")
+        shown = shown_part(data[name].decode())
+        if shown.encode() != data[name]:
+            packed[Path(name).name] = Content(data[name])
+            data[name] = shown.encode()
+            hidden += [each for each in functions_of(root / name) if each.body not in shown]
     regions = {name: _regions(name, content, ids) for name, content in data.items()}
     pieces = pieces_of(region for found in regions.values() for region in found)
-    pieces += [piece for name in truths for piece in pieces_of(functions_of(root / name))]
+    pieces += [piece for each in hidden for piece in pieces_of([each])]
     for name, content in data.items():
         if regions[name]:
-            content = replace_regions(content.decode(), lambda r: stubs[r.task], name).encode()
+            solved = solved_functions(content.decode(), regions[name], name)
+            functions = {function: task for task, found in solved.items() for function in found}
+            text = replace_regions(content.decode(), lambda r: stubs[r.task], name)
+            content = marked_with_tasks(text, functions).encode()
             tasks = dict.fromkeys(region.task for region in regions[name])
             edition.stubs += [f"{task} in {name}" for task in tasks]
         if name.endswith(".ipynb"):
@@ -116,21 +124,8 @@ def _references(texts: dict[str, str], regions: dict[str, list[Region]]) -> dict
     """{task: {file: {function: its source}}}: of each solution the function or class around it."""
     found: dict[str, dict[str, dict[str, str]]] = {}
     for name, text in texts.items():
-        lines = text.splitlines()
-        nodes = list(definitions(ast.parse(text)))
-        for region in regions[name]:
-            around = [
-                (function, node)
-                for function, node in nodes
-                if node.lineno < region.first and region.last <= node.end_lineno + 1
-            ]
-            if not around:
-                continue
-            function, node = around[-1]  # the innermost
-            last = max(node.end_lineno, region.last)
-            body = textwrap.dedent("\n".join(lines[first_line(node) - 1 : last]))
-            body = replace_regions(body, lambda part: part.body, name)
-            found.setdefault(region.task, {}).setdefault(name, {})[function] = body
+        for task, functions in solved_functions(text, regions[name], name).items():
+            found.setdefault(task, {})[name] = functions
     return found
 
 
@@ -189,7 +184,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
         print(f"  all files were taken, because {edition.source}")
     for folder in LEFT_OUT:
         if count := sum(name.startswith(folder) for name in edition.left_out):
-            print(f"  left out: {folder} ({count} file{'' if count == 1 else 's'})")
+            print(f"  left out: {folder} ({many(count, 'file')})")
     for name in edition.stubs:
         print(f"  stub: {name}")
     print(f"Next: move it to where you work, and read {out / README}")

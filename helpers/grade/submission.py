@@ -51,7 +51,7 @@ class Seen:
     printed: str
 
 
-class Submission:
+class Submission(contextlib.AbstractContextManager):
     """The work below a folder, and one process for it, which is started when it is needed.
 
     Args:
@@ -123,9 +123,6 @@ class Submission:
         if workshop:
             workshop.close()
 
-    def __enter__(self) -> "Submission":
-        return self
-
     def __exit__(self, *error: object) -> None:
         self.close()
 
@@ -167,6 +164,12 @@ class _Workshop:
         if confined:
             program = [*sandbox.command(place), *program, "--confined"]
             user = ""  # it gets one of its own there
+        as_user = {}
+        if user:
+            import pwd  # not on Windows, where nobody asks
+
+            group = pwd.getpwnam(user).pw_gid
+            as_user = {"user": user, "group": group, "extra_groups": []}
         self._printed = open(place / "printed", "w+b")  # noqa: SIM115 (closed in `close`)
         self._process = subprocess.Popen(
             program,
@@ -176,7 +179,7 @@ class _Workshop:
             cwd=place,
             env=_environment() | ({} if confined else {"TMPDIR": str(place)}),  # ends with it
             start_new_session=os.name == "posix",
-            **({"user": user, "group": _group_of(user), "extra_groups": []} if user else {}),
+            **as_user,
         )
         # Few answers for one order: work that sends more wants to fill this process's memory.
         self._answers: queue.Queue[bytes | str | None] = queue.Queue(maxsize=4)
@@ -278,23 +281,12 @@ def read_answer(data: bytes) -> dict:
             raise ParcelError(f"what came back isn't a result ({name})")
     if not all(isinstance(text, str) for text in said.get("texts", ())):
         raise ParcelError("what came back isn't a result (texts)")
-    if not all(map(_is_wait, said.get("waits", ()))):
+    for wait in said.get("waits", ()):
+        match wait:
+            case (int(), str(), int() | None):
+                continue
         raise ParcelError("what came back isn't a result (waits)")
     return said
-
-
-def _is_wait(value: Any) -> bool:
-    """Whether it's (rank, operation, peer or None)."""
-    match value:
-        case (int(), str(), int() | None):
-            return True
-    return False
-
-
-def _group_of(user: str) -> int:
-    import pwd  # not on Windows, where nobody asks
-
-    return pwd.getpwnam(user).pw_gid
 
 
 def _environment() -> dict[str, str]:

@@ -16,10 +16,19 @@ from types import ModuleType
 from helpers.clone import ROOT, need_clone
 from helpers.grade.marks import TASK_ID
 from helpers.grade.shown import shown_part
+from helpers.syllabus import by_name
+from helpers.words import listed
 
 HINTS = 3
-PACKED = "truth.zip"  # beside the tasks: their truth, in the student edition
-SOLUTIONS = "truth/solutions.json"  # in it
+KINDS = {
+    "practice": "a function to write, to have understood it",
+    "evidence": "passing it shows that every rank sent what it should, or that many devices equal "
+    "one: a task to hear a student explain, and to mark",
+    "prize": "scored too, so that a board can show who is ahead",
+}
+PACKED = "whole.zip"  # beside the tasks in the student edition: the whole tasks, and the next two
+ANSWERS = "answers"  # to what the lessons ask
+SOLUTIONS = "solutions.json"
 
 
 class WorkFailed(Exception):
@@ -60,8 +69,9 @@ class Task:
     title: what to do, in a few words: "average the gradients".
     file, function: where to write it; `file` from the repository's root, with "/"; a method with
     its class, "Pipe.forward". also: further functions there.
-    notebook: the number of the lesson that it belongs to.
-    points; minutes: about how long it takes.
+    lesson: the name of the lesson that it belongs to.
+    kind: one of KINDS, which says what each of them is for.
+    minutes: about how long it takes; the points follow from it.
     hints: three, from a nudge to nearly the answer.
     seconds: how long a check may take before it is stopped.
     libraries: modules that the work imports and that take seconds, torch not among them: they are
@@ -73,8 +83,8 @@ class Task:
     title: str
     file: str
     function: str
-    notebook: str
-    points: int
+    lesson: str
+    kind: str
     minutes: int
     hints: tuple[str, str, str]
     seconds: float = 60.0
@@ -87,8 +97,10 @@ class Task:
             raise TaskError(f"task id {self.id!r}: write capital letters, digits and '-': 'DP-1'")
         if len(self.hints) != HINTS or not all(self.hints):
             raise TaskError(f"task {self.id}: give {HINTS} hints, not {len(self.hints)}")
-        if self.points <= 0 or self.minutes <= 0 or self.seconds <= 0:
-            raise TaskError(f"task {self.id}: points, minutes and seconds must be above 0")
+        if self.kind not in KINDS:
+            raise TaskError(f"task {self.id}: kind {self.kind!r} is none of {', '.join(KINDS)}")
+        if self.minutes <= 0 or self.seconds <= 0:
+            raise TaskError(f"task {self.id}: minutes and seconds must be above 0")
         if "\\" in self.file or self.file.startswith("/") or ".." in self.file.split("/"):
             raise TaskError(
                 f"task {self.id}: give the file from the repository's root, with '/', "
@@ -102,6 +114,16 @@ class Task:
             for text in (f"Task {self.id}: {self.title}. ", self._where)
         )
         return f"raise NotImplementedError(\n    {first}\n    {second}\n)"
+
+    @property
+    def points(self) -> int:
+        """A point for two minutes, rounded to 5 (a half up), and at least 5."""
+        return max(5, 5 * ((self.minutes + 5) // 10))
+
+    @property
+    def number(self) -> str:
+        """The number of its lesson."""
+        return by_name(self.lesson).number
 
     @property
     def not_done(self) -> str:
@@ -118,8 +140,7 @@ class Task:
 
     def listed(self, form: str) -> str:
         """Its functions in words: "f", "f and g", "f, g and h". form: of each, "{}" is its name."""
-        *others, last = map(form.format, self.functions)
-        return " and ".join([", ".join(others), last] if others else [last])
+        return listed(map(form.format, self.functions))
 
 
 @dataclass(frozen=True)
@@ -132,22 +153,6 @@ class TaskFile:
     def shown(self) -> str:
         """Return the source that the process of the work may see: facts, and how to observe it."""
         return shown_part(self.path.read_text(encoding="utf-8"))
-
-
-@dataclass(frozen=True)
-class Program:
-    """Work in the place of a task's solution.
-
-    work: the code in all its places, or {a piece of the solution: what takes its place}.
-    says: words that the verdict must contain; none where the work is right.
-    met: one line on where this mistake was met in public.
-    """
-
-    task: str
-    name: str
-    work: str | dict[str, str]
-    says: str = ""
-    met: str = ""
 
 
 def task_ids(folder: Path | None = None) -> list[str]:
@@ -182,7 +187,7 @@ def read_task(path: Path) -> TaskFile:
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))  # what several tasks share is imported from `tasks`
     module = load_module(path, f"lab_task_{path.stem}")
-    if not hasattr(module, "TASK") or not (hasattr(module, "observe") or hasattr(module, "run")):
+    if not hasattr(module, "TASK") or not hasattr(module, "observe"):
         raise TaskError(f"{path}: a task file must define TASK and observe")
     return TaskFile(module.TASK, path)
 
@@ -197,7 +202,7 @@ def all_tasks() -> list[Task]:
     tasks = [load_task(task_id).task for task_id in task_ids()]
     places = asked_in_lessons()
     last = len(places)  # a task that no lesson asks for; these stay in the order of their ids
-    return sorted(tasks, key=lambda task: (task.notebook, places.get(task.id, last)))
+    return sorted(tasks, key=lambda task: (task.number, places.get(task.id, last)))
 
 
 def asked_in_lessons() -> dict[str, int]:
@@ -221,40 +226,41 @@ def tasks_of(names: Iterable[str]) -> list[str]:
         ids = [
             task_id
             for task_id, task in tasks.items()
-            if name.upper() in (task_id, lab_of(task_id)) or name == task.notebook
+            if name.upper() in (task_id, lab_of(task_id)) or name in (task.number, task.lesson)
         ]
         if not ids:
             labs = ", ".join(dict.fromkeys(map(lab_of, tasks)))
             raise TaskError(
                 f"there is no task {name!r}: the tasks are {', '.join(tasks)} (one file each in "
-                f"{ROOT / 'tasks'}); a lab ({labs}) or the number of a lesson names several"
+                f"{ROOT / 'tasks'}); a lab ({labs}) or the number or name of a lesson names several"
             )
         found |= dict.fromkeys(ids)
     return list(found)
 
 
-def load_truth(found: TaskFile) -> ModuleType:
-    """The judge's side of a task: cases, and what is right and wrong. Never called where work runs.
+def load_whole(found: TaskFile) -> ModuleType:
+    """The whole of a task: cases too, and what is right and wrong. Never called where work runs.
 
-    In the student edition it lies in an archive, so that nobody reads it by accident.
+    In the student edition that lies in an archive, so that nobody reads it by accident.
     """
     module = load_module(found.path, f"lab_task_{found.path.stem}")
-    if hasattr(module, "cases"):
-        return module  # the edition with solutions has all of it in one file
-    return load_packed(found.path.parent, found.path.stem)
+    return module if hasattr(module, "cases") else load_packed(found.path.parent, found.path.stem)
 
 
-def load_packed(folder: Path, name: str) -> ModuleType:
-    """A module of the truth in `folder`, packed or not; TaskError if it isn't there."""
-    path = folder / "truth" / f"{name}.py"
-    if path.exists():
-        return load_module(path, f"lab_truth_{name}")
+def load_packed(folder: Path, name: str, part: str = "") -> ModuleType:
+    """A module that the student edition packs: a whole task, or one of a part of the folder.
+
+    Raises TaskError where it's neither there nor packed.
+    """
+    path = folder / part / f"{name}.py"
+    if part and path.exists():
+        return load_module(path, f"lab_{part}_{name}")
     try:
-        spec = zipimport.zipimporter(str(folder / PACKED / "truth")).find_spec(name)
+        spec = zipimport.zipimporter(str(folder / PACKED / part)).find_spec(name)
     except zipimport.ZipImportError:
         spec = None
     if spec is None:
-        raise TaskError(f"there is no truth named {name} in {folder}")
+        raise TaskError(f"there is no {name}.py in {folder / PACKED / part}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -51,6 +51,7 @@ class Verdict:
     limits: which limits were held while the work ran, and which this system cannot hold.
     picture: where ranks waited for each other, an SVG of that and its words; else empty.
     score: of a pass, where the task has one. A notebook's verdict has only its words.
+    written: of a pass in a notebook, HTML with the lines that passed, and one way to write them.
     """
 
     task: Task
@@ -64,6 +65,7 @@ class Verdict:
     limits: Held = field(default_factory=Held)
     picture: tuple[str, ...] = ()
     score: Score | None = None
+    written: str = ""
 
     def __post_init__(self) -> None:
         for name in ("reason", "details", "printed"):
@@ -124,6 +126,7 @@ class Verdict:
             if text
         ]
         rows += [image(*self.picture)] if self.picture else []
+        rows += [f'<div style="margin-top: 6px">{self.written}</div>'] if self.written else []
         return f'<div style="{box}">{"".join(rows)}</div>'
 
     @property

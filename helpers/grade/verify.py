@@ -1,18 +1,16 @@
-"""Compare what the work did with the truth, and then with each known mistake.
+"""Compare what the work did with the reference, and then with each known mistake.
 
-A task's truth (`tasks/truth/`) is a module with
+A task (`tasks/dp_1.py`) is a module with
 
     cases(seed)          a list of inputs, plain data, drawn from the seed
-    truth(case)          what right work returns for a case; with ranks, one observation for each
-    MISTAKES             {sentence: the keywords with which `truth` makes this mistake, or a
-                         function of a case, which returns what it leads to}
+    MUTANTS              {sentence: how the solution is changed to make this mistake}; see
+                         `helpers.grade.reference`
 
-and, only where the task needs it,
+and, only where it needs it,
 
     name(case)           a few words for a case: "three hosts"; they stand before a sentence
     explain(case, seen)  a sentence from the facts of a wrong observation, or None. Where many are
-                         right (an order, a program), it stands without `truth`: None is right
-    agrees(case, seen)   whether an observation is right, where neither of the two says it alone
+                         right (an order, a program), it stands without MUTANTS: None is right
     stopped(sentence)    another sentence for work that raised an error, or None
     stuck(waits)         another for work that hung, or None; waits: (rank, operation, its peer) of
                          each rank that waited: (2, "recv", 3)
@@ -26,89 +24,54 @@ dicts are words of the sentence that says where two observations differ. What st
 that begins with "_" is not compared: it's there for `explain`.
 """
 
-import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from numbers import Number
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from helpers.grade.reference import Reference
 
 TOLERANCES = {"float64": 1e-9, "float32": 1e-5, "float16": 1e-2, "bfloat16": 2e-2}
-DRAWS = 100  # seeds that are tried until no two mistakes coincide
 
 
-class CasesCoincide(ValueError):
-    """Two mistakes, or a mistake and the truth, look the same; the message says which."""
-
-
-def verify(truth: ModuleType, cases: list, seen: list, ranks: int = 0) -> str | None:
+def verify(
+    task: ModuleType, cases: list, seen: list, ranks: int = 0, reference: "Reference | None" = None
+) -> str | None:
     """Say what is wrong with the observations of all cases, in one sentence; None if they're right.
 
     Args:
-        truth: the judge's side of the task.
-        cases: as `truth.cases` drew them.
-        seen: what `run` of the task returned for each case.
+        task: the whole module of the task.
+        cases: as `task.cases` drew them.
+        seen: what `task.observe` returned for each case.
         ranks: where it isn't 0, an observation is a list with one entry for each rank.
+        reference: what right work and each mistake lead to; None where `explain` alone judges.
     """
     if len(seen) != len(cases):
         return f"results came back for {len(seen)} of {len(cases)} cases"
-    wrong = [n for n, case in enumerate(cases) if not agrees(truth, case, seen[n])]
-    if not wrong:
-        return None
-    case, observed = cases[wrong[0]], seen[wrong[0]]
-    sentence = _known_mistake(truth, [cases[n] for n in wrong], [seen[n] for n in wrong])
-    if sentence and hasattr(truth, "MUTANTS"):
-        sentence += f" ({_where(truth, case, observed, ranks)})"
-    sentence = (
-        sentence or _told(truth, "explain", case, observed) or _where(truth, case, observed, ranks)
-    )
-    before = truth.name(case) if hasattr(truth, "name") else ""
+    if reference is None:
+        told = (task.explain(case, one) for case, one in zip(cases, seen, strict=True))
+        number, sentence = next(((n, s) for n, s in enumerate(told) if s is not None), (0, None))
+    else:
+        number, sentence = _compared(task, cases, seen, ranks, reference)
+    before = task.name(cases[number]) if sentence and hasattr(task, "name") else ""
     return f"{before}: {sentence}" if before else sentence
 
 
-def agrees(truth: ModuleType, case: Any, seen: Any) -> bool:
-    """Return whether the observation of one case is right."""
-    if hasattr(truth, "agrees"):
-        return bool(truth.agrees(case, seen))
-    if not hasattr(truth, "truth"):
-        return truth.explain(case, seen) is None
-    return same(truth.truth(case), seen, getattr(truth, "TOLERANCE", None))
-
-
-def mistakes(truth: ModuleType) -> dict[str, Callable[[Any], Any]]:
-    """Return {sentence: function of a case, which gives what this mistake leads to}."""
-    return {
-        sentence: wrong if callable(wrong) else functools.partial(truth.truth, **wrong)
-        for sentence, wrong in getattr(truth, "MISTAKES", {}).items()
-    }
-
-
-def draw(truth: ModuleType, seed: int) -> list:
-    """Draw cases in which every mistake can be told from the truth and from all other mistakes.
-
-    Raises:
-        CasesCoincide: no seed of the next hundred gives such cases.
-    """
-    for number in range(DRAWS):
-        cases = list(truth.cases(seed + number))
-        together = coincide(truth, cases)
-        if not together:
-            return cases
-    raise CasesCoincide(f"{truth.__name__}: on the cases of {DRAWS} seeds, {together}")
-
-
-def coincide(truth: ModuleType, cases: list) -> str:
-    """Say which two of the truth and its mistakes look the same on all cases; '' for none."""
-    tolerance = getattr(truth, "TOLERANCE", None)
-    found = mistakes(truth)
-    known = {"the truth": [truth.truth(case) for case in cases]} if found else {}
-    for sentence, mistake in found.items():
-        observed = [mistake(case) for case in cases]
-        for other, theirs in known.items():
-            if same(theirs, observed, tolerance):
-                return f"{sentence!r} looks like {other!r}"
-        known[sentence] = observed
-    return ""
+def _compared(task, cases: list, seen: list, ranks: int, reference) -> tuple[int, str | None]:
+    """The first case in which the work differs from the reference, and what is said of it."""
+    tolerance = getattr(task, "TOLERANCE", None)
+    pairs = enumerate(zip(reference.right, seen, strict=True))
+    wrong = [n for n, (right, one) in pairs if not same(right, one, tolerance)]
+    if not wrong:
+        return 0, None
+    first = wrong[0]
+    where = _where(reference.right[first], seen[first], ranks, tolerance)
+    if mistake := _known_mistake(reference, seen, wrong, tolerance):
+        return first, f"{mistake} ({where})"
+    told = task.explain(cases[first], seen[first]) if hasattr(task, "explain") else None
+    return first, told or where
 
 
 def same(expected: Any, seen: Any, tolerance: float | None = None) -> bool:
@@ -183,31 +146,32 @@ def common_factor(expected: Any, seen: Any) -> float | None:
     return factor if fits and not math.isclose(factor, 1, rel_tol=1e-4) else None
 
 
-def _known_mistake(truth: ModuleType, cases: list, seen: list) -> str | None:
-    """The mistake that explains the first wrong case, and the most of the others."""
-    tolerance = getattr(truth, "TOLERANCE", None)
-    explained = {}
-    for sentence, mistake in mistakes(truth).items():
-        fits = (same(mistake(c), o, tolerance) for c, o in zip(cases, seen, strict=True))
-        if next(fits):
-            explained[sentence] = sum(fits)
-    return max(explained, key=explained.get) if explained else None
+def _known_mistake(
+    reference: "Reference", seen: list, wrong: list[int], tolerance: float | None
+) -> str | None:
+    """The mistake that explains the first wrong case, and the most of the others.
+
+    A mutant may need seconds, so only those that look alike run on more than the first wrong case
+    and those before it, which may have left something behind.
+    """
+    first, last = wrong[0], wrong[-1]
+    leads_to = reference.mutants(first + 1)
+    fit = [each for each in leads_to if same(leads_to[each][first], seen[first], tolerance)]
+    if len(fit) > 1 and last > first:
+        leads_to = reference.mutants(last + 1, fit)
+        fits = {s: sum(same(leads_to[s][n], seen[n], tolerance) for n in wrong) for s in fit}
+        fit.sort(key=fits.get, reverse=True)
+    return fit[0] if fit else None
 
 
-def _where(truth: ModuleType, case: Any, seen: Any, ranks: int) -> str:
-    right = truth.truth(case)
+def _where(right: Any, seen: Any, ranks: int, tolerance: float | None) -> str:
     if ranks and isinstance(seen, list) and len(right) == len(seen):
         right, seen = ({f"rank {n}": one for n, one in enumerate(all_)} for all_ in (right, seen))
-    tolerance = getattr(truth, "TOLERANCE", None)
-    factor = common_factor(right, seen)
+    factor = None if isinstance(right, int | float) else common_factor(right, seen)
     found = list(differences(right, seen, tolerance))
     times = f"; every number is {factor:.4g} times what it should be" if factor else ""
     more = f" ({len(found)} places differ)" if len(found) > 1 else ""
     return f"{found[0]}{times}{more}"
-
-
-def _told(truth: ModuleType, what: str, *args: Any) -> str | None:
-    return getattr(truth, what)(*args) if hasattr(truth, what) else None
 
 
 def _as_python(value: Any) -> Any:

@@ -5,7 +5,7 @@
 
 It has imported torch, and no line of any work: for each job it is forked, and the copy takes on its
 limits, imports the work, runs it on ranks, and ends with all that it has started. What is answered
-is what the work wants to answer, and no more: the judgement is made elsewhere, with the truth.
+is what the work wants to answer, and no more: the judgement is made elsewhere.
 """
 
 import contextlib
@@ -185,23 +185,23 @@ def observe(
     if lab:
         sys.path[:0] = map(str, Path(lab).iterdir())  # labs with names of their own: gpt2
     task = load_module(Path(task_path), "lab_task")
-    run = task.observe if hasattr(task, "observe") else task.run
     modules = map(load_work, map(Path, files))
-    return [run(module, case) for module in modules for case in cases]
+    return [task.observe(module, case) for module in modules for case in cases]
 
 
 def _hide_tasks(*folders: str) -> None:
     """Refuse to open or import the tasks in these folders, where no sandbox hides them.
 
-    What several of them share has a name that begins with `_`.
+    What several of them share lies beside them, and has a name that begins with `_`.
     """
-
     inside = tuple(folder + os.sep for folder in folders)
+    beside = {*folders, *(os.path.join(folder, "__pycache__") for folder in folders)}
 
     def refuse(event: str, args: tuple) -> None:
-        if event == "open":
-            name = str(args[0])
-            hidden = name.startswith(inside) and not os.path.basename(name).startswith("_")
+        if event == "open" and not isinstance(args[0], int):
+            place, name = os.path.split(os.path.abspath(os.fsdecode(args[0])))
+            shared = place in beside and name.startswith("_")
+            hidden = not shared and f"{place}{os.sep}".startswith(inside)
         else:
             name = str(args[0]) if event == "import" else ""
             hidden = name.startswith("tasks.") and not name.startswith("tasks._")

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import NamedTuple
 
+from helpers.words import many
+
 DIMENSIONS = ("dp", "pp", "cp", "tp")  # slowest first
 
 
@@ -62,8 +64,8 @@ class Grid:
         if self.size != ranks:
             words, cp = " x ".join(map(str, self.shape)), " x cp" if self.cp > 1 else ""
             raise ValueError(
-                f"{words} is {_ranks(self.size)}, and there {'is' if ranks == 1 else 'are'} "
-                f"{ranks}: start {_ranks(self.size)}, or choose dp x pp x tp{cp} = {ranks}"
+                f"{words} is {many(self.size, 'rank')}, and there {'is' if ranks == 1 else 'are'} "
+                f"{ranks}: start {many(self.size, 'rank')}, or choose dp x pp x tp{cp} = {ranks}"
             )
         return self
 
@@ -78,7 +80,8 @@ class Grid:
             raise TypeError(f"a rank is a whole number, not {rank!r}")
         if not 0 <= rank < self.size:
             raise ValueError(
-                f"there is no rank {rank}: this grid has {_ranks(self.size)}, 0 to {self.size - 1}"
+                f"there is no rank {rank}: this grid has {many(self.size, 'rank')}, "
+                f"0 to {self.size - 1}"
             )
         above, t = divmod(rank, self.tp)
         above, c = divmod(above, self.cp)
@@ -154,7 +157,3 @@ def _checked(dimension: str) -> str:
     if dimension not in DIMENSIONS:
         raise ValueError(f"there is no dimension {dimension!r}: choose 'dp', 'pp', 'cp' or 'tp'")
     return dimension
-
-
-def _ranks(count: int) -> str:
-    return f"{count} rank{'' if count == 1 else 's'}"

@@ -13,7 +13,7 @@ Files, from the ground up:
     direct                     the same for a call of a group's own methods
     match, wait_for_graph      do operations fit; who waits for whom, and which wait can never end
     cases, diagnosis           what went wrong and the cure; the whole answer
-    notes, checked_mode        signed notes; compare operations before they start
+    notes, checked_mode        notes in the store; compare operations before they start
     deferred                   what checked mode hands out while an operation has not begun
 
 Only what works inside a rank imports torch.

@@ -107,7 +107,7 @@ def operation_of(
             "shape": tuple(tensor.shape) if tensor is not None else (),
             "dtype": str(tensor.dtype).removeprefix("torch.") if tensor is not None else "",
             "place": place,
-            "times": log.times(place),
+            "times": log.times(place, name),
             "world": world,
             "peer": peer if name in MESSAGES else None,
             "detail": "" if name in MESSAGES else _detail(values, known, peer),
@@ -189,7 +189,7 @@ def _new_group(values: dict[str, Any], log: Log, place: Frame, checked: bool) ->
         members=world if checked and not local else ranks,
         detail=detail,
         place=place,
-        times=log.times(place),
+        times=log.times(place, NEW_GROUP),
         world=not local,
     )
     return _numbered(operation, log)

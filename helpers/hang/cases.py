@@ -132,11 +132,11 @@ def group_not_made(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
 def step_ahead(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
     """One rank has reached the same line more often than another."""
     for wait, operation in _core(snapshot, deadlock):
-        mine = snapshot.standings[wait.who].calls.get(operation.place, 0)
+        mine = snapshot.standings[wait.who].calls.get((operation.place, operation.name), 0)
         for other in (snapshot.standings.get(rank) for rank in wait.needs):
             if not other or not operation.collective or not other.waiting:
                 continue
-            theirs = other.calls.get(operation.place, 0)
+            theirs = other.calls.get((operation.place, operation.name), 0)
             if 0 < theirs < mine:
                 return (
                     f"rank {wait.who} is ahead of rank {other.rank}: it {operation.doing}"

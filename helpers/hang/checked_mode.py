@@ -2,7 +2,7 @@
 
 By itself gloo silently fills a part of a buffer that is too large, reinterprets float32 as int32,
 and sums tensors that were never meant for each other; a buffer that is too small aborts the
-process. So each rank first leaves a signed note about its operation in torch's key-value store
+process. So each rank first leaves a note about its operation in torch's key-value store
 (`helpers.hang.notes`):
 
     a collective      every rank leaves a note, and reads those of all others
@@ -107,24 +107,24 @@ class PreflightCheck:
     def _look(self, operation: Operation) -> Sequence[Operation] | None:
         """Return the notes that an operation must fit, or None if they aren't all there yet."""
         if operation.collective:
-            notes = self._notes.look(_keys_of_others(operation), _with_count)
+            notes = self._notes.look(_keys_of_others(operation))
             return None if notes is None else self._all_read(operation, notes)
         key = _message_key(operation.rank, operation.peer, operation)
-        if notes := self._notes.look([key], unpack):
+        if notes := self._notes.look([key]):
             self._notes.forget(key)
-            return notes
+            return [unpack(*notes)]
         return self._from_any(operation)
 
     def _from_any(self, send: Operation) -> Sequence[Operation] | None:
         """Return the note of a receive from any rank that the send may meet, or None."""
-        return self._notes.look([_any_key(send.peer, send)], unpack)
+        notes = self._notes.look([_any_key(send.peer, send)])
+        return notes and [unpack(*notes)]
 
     def _await_notes(self, operation: Operation) -> Sequence[Operation]:
         """Wait for the notes that an operation must fit, and return them."""
         try:
             if operation.collective:
-                notes = self._notes.read(_keys_of_others(operation), _with_count)
-                return self._all_read(operation, notes)
+                return self._all_read(operation, self._notes.read(_keys_of_others(operation)))
             return self._await_receive(operation)
         except (TimeoutError, RuntimeError) as error:
             if "timeout" not in str(error).lower():
@@ -145,17 +145,15 @@ class PreflightCheck:
         for index in range(self._forgotten[group], read):
             self._notes.forget(_collective_key(replace(operation, index=index), operation.rank))
         self._forgotten[group] = max(self._forgotten[group], read)
-        return [operation, *(note for note, _ in notes)]
+        return [operation, *(unpack(note) for note, _ in notes)]
 
     def _await_receive(self, send: Operation) -> Sequence[Operation]:
-        key, came = _message_key(send.rank, send.peer, send), False
+        key = _message_key(send.rank, send.peer, send)
         end = time.monotonic() + self._timeout
         while not (notes := self._look(send)):
-            if came:  # a note that doesn't count is there: don't spin
-                time.sleep(LOOK_MOST_S)
             if time.monotonic() > end:
                 raise TimeoutError("timeout")
-            came = self._notes.wait(key, ANY_S)
+            self._notes.wait(key, ANY_S)
         return notes
 
     def _compare(self, operation: Operation, notes: Sequence[Operation]) -> None:
@@ -220,14 +218,6 @@ class _Pending:
     operation: Operation
     call: Callable[[], Any]
     work: "Deferred"
-
-
-def _with_count(facts: Any) -> tuple[Operation, int]:
-    """Parse a note about a collective: the operation, and how many of its group have begun."""
-    operation, begun = facts
-    if type(begun) is not int:
-        raise ValueError("a count must be an integer")
-    return unpack(operation), begun
 
 
 def _keys_of_others(operation: Operation) -> list[str]:

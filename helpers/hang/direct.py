@@ -52,7 +52,8 @@ def operation_of_method(
 
     try:
         members = tuple(dist.get_process_group_ranks(group))
-        facts = {"world": group is dist.group.WORLD, "place": place, "times": log.times(place)}
+        times = log.times(place, METHODS[name])
+        facts = {"world": group is dist.group.WORLD, "place": place, "times": times}
         if name in ("send", "recv", "recv_anysource"):
             asked = [*args, *kwargs.values()]
             (tensor,), peer, tag = asked if len(asked) == 3 else (asked[0], None, asked[1])

@@ -2,7 +2,7 @@
 
 DDP starts its all-reduces from C++, where no Python function can be wrapped. Torch's own flight
 recorder sees the collectives of every backend (not the messages, and not the lines of code). It
-records where TORCH_FR_BUFFER_SIZE is set before torch is imported.
+keeps as many as TORCH_FR_BUFFER_SIZE says when torch is imported, or 2,000; 0 turns it off.
 """
 
 import json

@@ -38,7 +38,7 @@ class Standing:
     polls: what that thread asks for with is_completed(), and where; None while it waits.
     posted: channel -> how many operations were posted on it; latest: the last of them.
     collectives: group -> the last ones called, by this rank.
-    calls: place -> how often an operation was called there.
+    calls: place and name -> how often that operation was called there.
     native: collectives that started inside C++ (`helpers.hang.flight`).
     blocked: whether it stands inside torch's C++, where it may wait for those.
     moved: changes whenever an operation begins or ends.
@@ -55,7 +55,7 @@ class Standing:
     since: Frame = ("", 0, "")
     posted: dict[tuple, int] = field(default_factory=dict)
     collectives: dict[str, list[Operation]] = field(default_factory=dict)
-    calls: dict[Frame, int] = field(default_factory=dict)
+    calls: dict[tuple[Frame, str], int] = field(default_factory=dict)
     native: "object | None" = None
     moved: int = 0
     threads: bool = False
@@ -76,7 +76,7 @@ class Log:
         self.worlds = 0  # how often torch has been initialized: it uses the names of groups again
         self._lock = threading.Lock()
         self._posted: Counter[tuple] = Counter()
-        self._calls: Counter[Frame] = Counter()
+        self._calls: Counter[tuple[Frame, str]] = Counter()
         self._collectives: dict[str, deque[Operation]] = {}
         self._latest: dict[tuple, Operation] = {}  # by channel: the last message
         self._waiting: dict[int, tuple[Operation, Frame]] = {}  # by thread
@@ -94,11 +94,11 @@ class Log:
             self._moved += 1
             return self._posted[channel] - 1
 
-    def times(self, place: Frame) -> int:
-        """Count a call at a place, and return how many there have been."""
+    def times(self, place: Frame, name: str) -> int:
+        """Count a call of `name` at a place, and return how many there have been."""
         with self._lock:
-            self._calls[place] += 1
-            return self._calls[place]
+            self._calls[place, name] += 1
+            return self._calls[place, name]
 
     def note(self, operation: Operation) -> None:
         """Record an operation that was posted."""

@@ -43,7 +43,7 @@ class Monitor:
         self._works: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
         self._kept: dict[int, Any] = {}  # started, but not waited for
         self._futures: weakref.WeakSet = weakref.WeakSet()  # of these, the futures were asked for
-        self._hasty: set[int] = set()  # threads that wait with their own timeout
+        self._limited: set[int] = set()  # threads that wait with their own timeout
         self._begun = False
 
     def begin(self, rank: int, mistake: Callable[[Exception], None] | None = None) -> None:
@@ -94,7 +94,7 @@ class Monitor:
             threads=(
                 others_act
                 or len(able) > (0 if finished else 1)
-                or ident in self._hasty
+                or ident in self._limited
                 or self._calls_back()
                 or handled
                 or threads.serves_calls()
@@ -205,10 +205,10 @@ class Monitor:
                 work = self.preflight.start(operation, call) if self.preflight else call()
                 return self._remember(work, operation)
             limits = [value for value in (*args, *kwargs.values()) if isinstance(value, timedelta)]
-            hasty = name == "monitored_barrier" and bool(limits)
-            with self._hurried(hasty), self.log.waiting(operation, place):
+            limited = name == "monitored_barrier" and bool(limits)
+            with self._with_limit(limited), self.log.waiting(operation, place):
                 if self.preflight:
-                    (self.preflight.announce if hasty else self.preflight.before)(operation)
+                    (self.preflight.announce if limited else self.preflight.before)(operation)
                 return call()
 
         return watched
@@ -242,7 +242,7 @@ class Monitor:
             self._kept.pop(id(work), None)
             if operation is None or getattr(self._inside, "call", False):
                 return wait(work, *args, **kwargs)
-            with self._hurried(any(value is not None for value in (*args, *kwargs.values()))):
+            with self._with_limit(any(value is not None for value in (*args, *kwargs.values()))):
                 since = caller(sys._getframe(1))
                 with self.log.waiting(operation, since), _closing_told(operation):
                     return wait(work, *args, **kwargs)
@@ -270,14 +270,14 @@ class Monitor:
         return watched
 
     @contextlib.contextmanager
-    def _hurried(self, hasty: bool) -> Iterator[None]:
-        """Record that this thread's wait in the body may end by itself, if it is `hasty`."""
-        if hasty:
-            self._hasty.add(threading.get_ident())
+    def _with_limit(self, limited: bool) -> Iterator[None]:
+        """Record that this thread's wait in the body may end by itself, if it is `limited`."""
+        if limited:
+            self._limited.add(threading.get_ident())
         try:
             yield
         finally:
-            self._hasty.discard(threading.get_ident())
+            self._limited.discard(threading.get_ident())
 
 
 @contextlib.contextmanager

@@ -24,7 +24,7 @@ class Operation:
     shape, dtype: of the tensor, as (4, 3) and "float32"; dtype "" where there is no tensor.
     detail: what else all ranks must agree on: "SUM", "from rank 0".
     place: file, line and function of the student's call; times: how often this rank has called
-        something there, with this call.
+        this operation there, with this call.
     world: whether the group holds all ranks.
     gives, takes: how many numbers of a collective's tensors go to each member, and come from each;
         () where this rank gives or takes none.

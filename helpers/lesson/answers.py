@@ -11,7 +11,7 @@ def answer(question_id: str, mine: float | None, **measured: object) -> None:
     """Compare the reader's number with the truth, and say what is wrong with it.
 
     Args:
-        question_id: such as "L06-3"; the truth is in tasks/truth/lesson_06.py.
+        question_id: such as "micro_batches-3"; the answer is in tasks/answers/.
         mine: the reader's number, or None before the reader has answered.
         measured: values that the truth depends on.
     """

@@ -1,7 +1,7 @@
 """What a lesson asks: the right choice of each prediction, and each number, with their reasons.
 
-They stand in `tasks/truth/lesson_NN.py`, away from the lesson, and in the student edition in the
-packed truth beside the tasks.
+They stand in `tasks/answers/NAME.py`, away from the lesson, and in the student edition in the
+archive beside the tasks.
 """
 
 import inspect
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from helpers.grade.task import PACKED, ROOT, TaskError, load_packed
+from helpers.grade.task import ANSWERS, PACKED, ROOT, TaskError, load_packed
 
-ID = re.compile(r"L(\d\d)-\d+")
+ID = re.compile(r"([a-z][a-z0-9_]*)-\d{1,3}")
 
 
 class UnknownQuestion(ValueError):
@@ -28,11 +28,16 @@ class Prediction:
         right: its letter, or a function that returns it from values the lesson has measured.
         because: why it's right. May hold measured values: "{ratio:.1f} times".
         wrong: for each other letter, why one might think so and what that misses.
+        here: where a clock measures what was asked, the letter that this run measured. The reader
+            is judged by the argument all the same, which a busy machine doesn't change.
+        unless: what to say where the two differ. May hold measured values.
     """
 
     right: str | Callable[..., str]
     because: str
     wrong: Mapping[str, str]
+    here: Callable[..., str] | None = None
+    unless: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,32 +60,35 @@ class Number:
 
 
 def asked(question: str, kind: type) -> Prediction | Number:
-    """Return what is known about a question such as "L06-1".
+    """Return what is known about a question such as "micro_batches-1".
 
     Raises:
         UnknownQuestion: if there is no such question, or if it's of another kind.
     """
     found = ID.fullmatch(question) if isinstance(question, str) else None
     if not found:
-        raise UnknownQuestion(f"a question is called like 'L06-1', not {question!r}")
+        raise UnknownQuestion(f"a question is called like 'micro_batches-1', not {question!r}")
     name = "PREDICTIONS" if kind is Prediction else "NUMBERS"
-    questions = getattr(truth_of(found[1]), name, {})
+    questions = getattr(answers_of(found[1]), name, {})
     if question not in questions:
         known = ", ".join(questions) or "none"
-        raise UnknownQuestion(f"lesson {found[1]} has no {question} among its {name}: {known}")
+        raise UnknownQuestion(f"the lesson {found[1]} has no {question} among its {name}: {known}")
     return questions[question]
 
 
-def truth_of(lesson: str) -> ModuleType:
-    """Return the module with the questions of lesson "06", of the project the lesson runs in.
+def answers_of(lesson: str) -> ModuleType:
+    """Return the module with the answers of a lesson, of the project the lesson runs in.
+
+    Args:
+        lesson: its name: "micro_batches".
 
     Raises:
         UnknownQuestion: if the lesson asks nothing.
     """
     here = [folder / "tasks" for folder in (Path.cwd(), *Path.cwd().parents)]
-    found = (f for f in here if (f / "truth").is_dir() or (f / PACKED).is_file())
+    found = (f for f in here if (f / ANSWERS).is_dir() or (f / PACKED).is_file())
     try:
-        return load_packed(next(found, ROOT / "tasks"), f"lesson_{lesson}")
+        return load_packed(next(found, ROOT / "tasks"), lesson, ANSWERS)
     except TaskError as error:
         raise UnknownQuestion(str(error)) from None
 

@@ -23,9 +23,11 @@ def in_a_hurry() -> bool:
     return os.environ.get("LAB_QUICK") == "1"
 
 
-def quick(full: int, few: int) -> int:
-    """Return `full`, or `few` for a quick run."""
-    return few if in_a_hurry() else full
+class Measured(float):
+    """A number that a cell which ends in its claim doesn't show once more."""
+
+    def _ipython_display_(self) -> None:
+        pass
 
 
 def claim(
@@ -35,6 +37,7 @@ def claim(
     within: float = WIDEST,
     because: str = "",
     unit: str = "",
+    how: str = "measured",
 ) -> float:
     """Say that a measured number is the predicted one; return the measured one.
 
@@ -43,6 +46,7 @@ def claim(
         within: how far off it may be, as a share of the prediction.
         because: why it may be further off than 15 %; a reader sees it.
         unit: of both numbers, as in " s".
+        how: where the first number comes from, if nobody measured it: "simulated", "published".
 
     Raises:
         AssertionError: it doesn't hold, and the lesson is being built.
@@ -59,9 +63,9 @@ def claim(
     off = best / predicted - 1
     room = f"{off:+.1%}, at most {within:.0%}" if within else "exactly"
     room += f": {because}" if because else ""
-    line = f"{sentence}: predicted {_told(predicted)}{unit}, measured {_told(best)}{unit} ({room})"
+    line = f"{sentence}: predicted {_told(predicted)}{unit}, {how} {_told(best)}{unit} ({room})"
     _say(line, abs(off) <= within, best, predicted, {"because": because} if because else {})
-    return best
+    return Measured(best)
 
 
 def _below(sentence: str, smaller: float, larger: float, spread: float = 0.0) -> None:

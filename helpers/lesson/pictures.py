@@ -9,48 +9,57 @@ from functools import partial
 from html import escape
 from pathlib import Path
 
-from helpers.draw.waits import report_html
-from helpers.lesson.shown import TIMELINE, Shown, find_file, put, static
+from helpers.draw.themed import kept, static
+from helpers.draw.waits import report_html, report_kept
+from helpers.lesson.shown import TIMELINE, Shown, find_file, put
 from helpers.ranks.failure import LaunchReport
 from helpers.ranks.pool import in_notebook
 
 FORMATS = {".png": "image/png", ".svg": "image/svg+xml"}
 
 
-def show(thing: object, alt: str = "", live: Callable[[], object] | None = None) -> None:
+def show(
+    thing: object,
+    alt: str = "",
+    live: Callable[[], object] | None = None,
+    title: str = "",
+) -> None:
     """Show a picture of `thing` in the notebook.
 
     thing: a `Trace`, a picture of `helpers.draw`, what a launch has reported, a matplotlib figure,
         or the path of a .png or .svg file (seen from the current folder or the top of the project).
     alt: what the picture says, in words, for readers who can't see it. A matplotlib figure and a
         file need it; a trace and a picture of `helpers.draw` bring their own.
+    title: of a trace: what was found, in a sentence; without one, only its numbers stand above it.
+        Everything else has its title already.
     live: returns the widget that a running kernel shows instead of the picture; a trace brings
         its own, the interactive timeline. Under LAB_STATIC=1 the picture is shown, because a saved
         widget without its kernel shows only an error; a timeline's data are kept beside it.
     """
     if live is None and hasattr(thing, "events_of") and in_notebook():
-        live = partial(_interactive, thing)
+        live = partial(_interactive, thing, title or None)
     if live is None:
-        put(picture(thing, alt))
+        put(picture(thing, alt, title))
     elif static():
-        put(replace(picture(thing, alt), kept=_kept(live())))
+        shown = picture(thing, alt, title)
+        put(replace(shown, kept=shown.kept | _kept(live())))
     else:
         put(live())
 
 
 def _kept(widget: object) -> dict[str, dict]:
-    """Return the data of a timeline, so that a page without Python can show it, too."""
+    """Return the data of a timeline or of steps, so that a page without Python shows them, too."""
     recorded = getattr(widget, "recorded", None)
-    return {TIMELINE: recorded()} if recorded else {}
+    return {getattr(widget, "kept_as", TIMELINE): recorded()} if recorded else {}
 
 
-def _interactive(trace: object) -> object:
+def _interactive(trace: object, title: str | None) -> object:
     from helpers.timeline import timeline
 
-    return timeline(trace)
+    return timeline(trace, title)
 
 
-def picture(thing: object, alt: str = "") -> Shown:
+def picture(thing: object, alt: str = "", title: str = "") -> Shown:
     """Return `thing` as a static HTML image with its alternative text.
 
     Raises:
@@ -67,9 +76,11 @@ def picture(thing: object, alt: str = "") -> Shown:
     if hasattr(thing, "events_of"):
         from helpers.draw import timeline
 
-        thing = timeline(thing)
+        thing = timeline(thing, title or None)
     if isinstance(thing, LaunchReport):
-        return Shown(report_html(thing), alt or repr(thing))
+        return Shown(report_html(thing), alt or repr(thing), report_kept(thing))
+    if hasattr(thing, "image") and static():  # a built lesson: the same everywhere
+        return Shown(thing.image(), alt or thing.alt, kept(thing))
     if hasattr(thing, "_repr_html_"):
         return Shown(thing._repr_html_(), alt or getattr(thing, "alt", "") or repr(thing))
     raise TypeError(

@@ -29,7 +29,7 @@ def predict(question_id: str, question: str, *choices: str) -> None:
     kernel they are a list.
 
     Args:
-        question_id: such as "L06-1"; the truth is in tasks/truth/lesson_06.py.
+        question_id: such as "micro_batches-1"; the answer is in tasks/answers/.
         question: what is asked.
         choices: two to five.
 
@@ -37,7 +37,7 @@ def predict(question_id: str, question: str, *choices: str) -> None:
         ValueError: for a wrong id, an empty question, or too few or too many choices.
     """
     if not ID.fullmatch(question_id):
-        raise ValueError(f"a question is called like 'L06-1', not {question_id!r}")
+        raise ValueError(f"a question is called like 'micro_batches-1', not {question_id!r}")
     if not question.strip():
         raise ValueError(f"predict({question_id!r}, …) has no question")
     if not 2 <= len(choices) <= MOST:
@@ -94,6 +94,8 @@ def revealed(question_id: str, measured: dict[str, object]) -> Shown:
     keys = {*truth.wrong, key}
     letter = dict(zip(keys_in_order(question_id, len(keys)), ascii_uppercase, strict=False))
     right, because = letter[key], truth.because.format(**measured)
+    if truth.here and with_values(truth.here, measured) != key:
+        because += " " + truth.unless.format(**measured)
     chosen = noted("predictions").get(question_id, {}).get("chosen")
     if chosen not in keys:
         text = f"It's {right}: {because}"

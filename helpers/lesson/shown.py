@@ -5,11 +5,13 @@ A notebook that has not been run on this machine is not trusted yet, and Jupyter
 same before and after the first run.
 """
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# What a built lesson keeps for the pages that `make site` writes; notebooks don't look at it.
+from helpers.draw.themed import static
+
+# What a built lesson keeps for the pages that `make site` writes, beside its pictures; notebooks
+# don't look at it.
 TIMELINE = "application/x-lab-timeline+json"
 PREDICT, REVEAL = "application/x-lab-predict+json", "application/x-lab-reveal+json"
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -34,11 +36,6 @@ class Shown:
 
     def __repr__(self) -> str:
         return self.plain
-
-
-def static() -> bool:
-    """Return whether pictures must work without a kernel: `make notebooks` sets LAB_STATIC=1."""
-    return os.environ.get("LAB_STATIC") == "1"
 
 
 def put(thing: object) -> None:

@@ -5,7 +5,10 @@ from collections.abc import Callable
 import ipywidgets
 
 from helpers.cluster.sliders import Keys
+from helpers.draw.themed import hint
 from helpers.lesson.shown import Shown
+
+MOVE = "Move a slider and let it go: what is shown follows."
 
 
 class Sliders(ipywidgets.VBox):
@@ -38,7 +41,10 @@ class Sliders(ipywidgets.VBox):
             for control in self.controls.values():
                 control.observe(self._moved, "value")
         buttons = [self.button] if press else []
-        super().__init__([*self.controls.values(), *buttons, self.page, Keys()])
+        says = "Choose, then press the button." if press else MOVE
+        super().__init__(
+            [*self.controls.values(), *buttons, self.page, ipywidgets.HTML(hint(says)), Keys()]
+        )
         self.add_class("lab-keeps-keys")
 
     def _chosen(self) -> dict:

@@ -7,6 +7,7 @@ import traitlets
 
 from helpers.draw import Picture
 from helpers.draw.style import painted
+from helpers.draw.themed import STEPS, framed, packed, themed_svg
 
 Series = Mapping[str, Sequence[Picture]]
 
@@ -16,8 +17,7 @@ class Stepper(anywidget.AnyWidget):
 
     _esm = """
     export default { render({ model, el }) {
-      const dark = document.body.dataset.jpThemeLight === "false";
-      const series = model.get(dark ? "dark" : "light");
+      const series = model.get("pages");
       const names = Object.keys(series);
       const box = document.createElement("div");
       box.className = "lab-stepper";
@@ -68,7 +68,10 @@ class Stepper(anywidget.AnyWidget):
         const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
         if (by && event.target !== choice) { event.preventDefault(); halt(); go(at + by); }
       });
-      box.append(bar, stage);
+      const hint = document.createElement("p");
+      hint.className = "lab-hint";
+      hint.textContent = "Step with the buttons or the arrow keys ← and →; play shows all steps.";
+      box.append(bar, stage, hint);
       el.append(box);
       show();
       return () => clearInterval(clock);
@@ -83,19 +86,25 @@ class Stepper(anywidget.AnyWidget):
     .lab-stepper option { color: black; background: white; }
     .lab-stepper button:focus-visible, .lab-stepper select:focus-visible {
       outline: 3px solid var(--palette-orange); outline-offset: 1px; }
-    .lab-stepper svg { max-width: 100%; height: auto; }
+    .lab-hint { margin: 4px 0; opacity: 0.75; font-size: 0.9em; }
     """)
-    light = traitlets.Dict().tag(sync=True)
-    dark = traitlets.Dict().tag(sync=True)
+    pages = traitlets.Dict().tag(sync=True)
+
+    kept_as = STEPS
 
     def __init__(self, draw: Callable[[str], Series]):
-        super().__init__(light=_drawn(draw("light")), dark=_drawn(draw("dark")))
+        self.series = draw("light")
+        super().__init__(pages=_drawn(self.series))
+
+    def recorded(self) -> dict[str, list[str]]:
+        """Return the series as a built lesson keeps them."""
+        return {name: [packed(each) for each in pictures] for name, pictures in self.series.items()}
 
 
 def stepper(draw: Callable[[str], Series]) -> Stepper:
     """Return a widget that steps through pictures, for ``show(picture, live=…)``.
 
-    draw: returns the pictures in a theme, "light" or "dark", by the name of their series:
+    draw: takes the name of a theme, and returns the pictures by the name of their series:
         ``{"3 ranks": [first, second, …], "4 ranks": […]}``.
 
     Raises:
@@ -107,4 +116,7 @@ def stepper(draw: Callable[[str], Series]) -> Stepper:
 def _drawn(series: Series) -> dict[str, list[str]]:
     if not series or not all(series.values()):
         raise ValueError("stepper() needs pictures: {'a name': [first, second, …]}")
-    return {name: [picture.svg() for picture in pictures] for name, pictures in series.items()}
+    return {
+        name: [framed(themed_svg(picture)) for picture in pictures]
+        for name, pictures in series.items()
+    }

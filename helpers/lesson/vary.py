@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 from html import escape
 
+from helpers.draw.themed import hint, static
 from helpers.lesson.pictures import picture, show
-from helpers.lesson.shown import Shown, static
+from helpers.lesson.shown import Shown, put
 from helpers.ranks.pool import in_notebook
 
 
@@ -31,7 +32,7 @@ def vary(draw: Callable[..., object], press: str = "", **choices: Iterable) -> N
 
         show(start, live=lambda: Sliders(ask, values, start, press))
     else:
-        show(start, alt=start.plain)
+        put(start)
 
 
 def shown(thing: object) -> Shown:
@@ -46,4 +47,4 @@ def hover(drawing: object) -> object:
     """Return a widget with a picture of `helpers.draw` in which each shape shows its tip."""
     import ipywidgets
 
-    return ipywidgets.HTML(drawing.svg())
+    return ipywidgets.HTML(drawing._repr_html_() + hint("Point at a part to read what it says."))

@@ -1,8 +1,9 @@
 """A slow link inside a process: torch.distributed takes as long as it would on that link.
 
 A message travels at full speed and is held back until the slow link would have delivered it; its
-time starts when all participants have arrived. Each rank has one queue out and one queue in, and
-each queue carries one message at a time.
+time starts when all participants have arrived. Each rank has one way out and one way in, and each
+carries one message at a time, in the order in which they come: one that nobody has sent yet holds
+up no other.
 """
 
 import functools
@@ -106,7 +107,7 @@ def slow_link(
 
     Collectives take what a ring would send. For all of them but one that is also what gloo sends;
     its reduce-scatter, counted, puts the bytes of a whole all-reduce on the wire, twice a ring's.
-    Here it is priced as the ring, (n-1)/n of the bytes: so NCCL sends, and so lesson 11 counts when
+    Here it is priced as the ring, (n-1)/n of the bytes: so NCCL sends, and so lesson 12 counts when
     it says that ZeRO 1 costs no more than an all-reduce. On a real slow network (`hosts`) gloo's
     takes twice as long.
 
@@ -120,9 +121,8 @@ def slow_link(
 
     names = (*COSTS, *REFUSED, "P2POp", "batch_isend_irecv")
     before = {name: getattr(dist, name) for name in names}
-    with ThreadPoolExecutor(1, "link-out") as out, ThreadPoolExecutor(1, "link-in") as into:
-        ways = {name: _Way(link, sleep, out) for name in COSTS}
-        ways |= {name: _Way(link, sleep, into) for name in ("recv", "irecv")}
+    with _Way(link, sleep, "out") as out, _Way(link, sleep, "in") as into:
+        ways = dict.fromkeys(COSTS, out) | dict.fromkeys(("recv", "irecv"), into)
         for name in only:
             late = _refused(name) if name in REFUSED else _late(name, before[name], ways[name])
             setattr(dist, name, late)
@@ -138,10 +138,23 @@ def slow_link(
 
 
 class _Way:
-    """One direction of a link, which carries one message at a time: its thread is the queue."""
+    """One direction of a link. The one thread of `wire` is its queue of what has come."""
 
-    def __init__(self, link: Link, sleep: Callable, thread: ThreadPoolExecutor):
-        self.link, self.sleep, self.thread = link, sleep, thread
+    def __init__(self, link: Link, sleep: Callable, name: str):
+        self.link, self.sleep = link, sleep
+        self.wire = ThreadPoolExecutor(1, f"link-{name}")
+        self.waiters = ThreadPoolExecutor(1000, f"link-wait-{name}")  # as many as are under way
+
+    def __enter__(self) -> "_Way":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.waiters.shutdown()
+        self.wire.shutdown()
+
+    def carry(self, seconds: float) -> None:
+        """Return when this message, and those that came before it, would be there."""
+        self.wire.submit(self.sleep, seconds).result()
 
 
 class _LateWork:
@@ -151,12 +164,12 @@ class _LateWork:
         import torch
 
         self.future: torch.futures.Future = torch.futures.Future()
-        self.done = way.thread.submit(self._finish, work, way.sleep, seconds)
+        self.done = way.waiters.submit(self._finish, work, way, seconds)
 
-    def _finish(self, work: Any, sleep: Callable, seconds: float) -> None:
+    def _finish(self, work: Any, way: _Way, seconds: float) -> None:
         try:
             work.wait()
-            sleep(seconds)
+            way.carry(seconds)
         except BaseException as error:  # whoever waits for the future gets the error too
             self.future.set_exception(error)
             raise
@@ -194,7 +207,7 @@ def _late(name: str, function: Callable, way: _Way) -> Callable:
         found = function(*args, **kwargs)
         if hasattr(found, "wait"):
             return _LateWork(found, way, seconds)
-        way.thread.submit(way.sleep, seconds).result()
+        way.carry(seconds)
         return found
 
     return late

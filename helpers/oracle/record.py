@@ -110,8 +110,9 @@ class Recording:
                 self._hooks.append(p.register_post_accumulate_grad_hook(hook))
 
     def _optimizer(self, optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> None:
-        self._clock = self._clock or optimizer
-        if optimizer is not self._clock:
+        first = optimizer.param_groups[0]["params"][0]  # a script may make its optimizer anew
+        self._clock = first if self._clock is None else self._clock
+        if first is not self._clock:
             return  # a second optimizer of the same step
         if self._count == self.at:
             self._begin(optimizer)
@@ -121,7 +122,8 @@ class Recording:
 
     def _stepped(self, optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> None:
         """Keep the weights now where they can't be gathered once the script has disconnected."""
-        if optimizer is self._clock and self._count == self.at + 1:
+        first = optimizer.param_groups[0]["params"][0]
+        if first is self._clock and self._count == self.at + 1:
             named = self._named()
             if any(map(_is_dtensor, named.values())):
                 self._last = {name: copied(p) for name, p in named.items()}

@@ -134,14 +134,12 @@ def one_step(
     return replace(step, after=step.update(step.gradients))
 
 
-def gather(
-    parts: Sequence[Step], names: Iterable[str] = (), tolerance: float | None = None
-) -> Step:
+def gather(parts: Sequence[Step], names: Iterable[str] = ()) -> Step:
     """Join what each rank holds of a model (stages of a pipeline, replicas) into one step.
 
     Args:
         parts: one Step for each rank, with some of the names. Where two hold the same name, their
-            values must agree (`tolerance` as for `differences`).
+            values must agree.
         names: all names that there must be, in the model's order, as `one_device.before` has them.
 
     Raises:
@@ -155,7 +153,7 @@ def gather(
     place = {name: number for number, name in enumerate(names)}
     joined = {}
     for kind, words in KINDS.items():
-        held = _join([getattr(part, kind) for part in parts], words, tolerance)
+        held = _join([getattr(part, kind) for part in parts], words)
         lost = [name for name in names if name not in held and others.get(name) not in held]
         if lost and held:
             stray = next((name for name in held if name not in place), None)
@@ -168,13 +166,13 @@ def gather(
     return Step(**joined, ties=ties)
 
 
-def _join(ranks: Sequence[Tensors], words: str, tolerance: float | None) -> dict:
+def _join(ranks: Sequence[Tensors], words: str) -> dict:
     joined, holder = {}, {}
     for rank, tensors in enumerate(ranks):
         for name, tensor in tensors.items():
             if name not in joined:
                 joined[name], holder[name] = tensor, rank
-            elif found := differences({name: joined[name]}, {name: tensor}, tolerance):
+            elif found := differences({name: joined[name]}, {name: tensor}):
                 raise GatherError(
                     f"replicas disagree: ranks {holder[name]} and {rank} both hold the {words} "
                     f"of {name!r}, and on rank {rank} it {found[0].text}; ranks that hold the same "

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from helpers.pipeline.observers import describe
+from helpers.words import many
 
 IGNORED = -100  # the target that torch's cross_entropy leaves out
 
@@ -28,8 +29,8 @@ def split_batch(batch: Batch, micro_batches: int, what: str) -> list[Tensor]:
         if batch.dim() == 0 or len(batch) < micro_batches:
             rows = 0 if batch.dim() == 0 else len(batch)
             raise ValueError(
-                f"the {what} have {_many(rows, 'row')} and the schedule cuts the batch into "
-                f"{_many(micro_batches, 'micro-batch', 'es')}: give at least one row for each, or "
+                f"the {what} have {many(rows, 'row')} and the schedule cuts the batch into "
+                f"{many(micro_batches, 'micro-batch', 'es')}: give at least one row for each, or "
                 "take a schedule with fewer micro-batches"
             )
         return list(batch.tensor_split(micro_batches))
@@ -37,7 +38,7 @@ def split_batch(batch: Batch, micro_batches: int, what: str) -> list[Tensor]:
     if len(parts) != micro_batches:
         raise ValueError(
             f"the {what} are a list of {len(parts)} and the schedule has "
-            f"{_many(micro_batches, 'micro-batch', 'es')}: give one tensor for each, or the whole "
+            f"{many(micro_batches, 'micro-batch', 'es')}: give one tensor for each, or the whole "
             "batch as one tensor"
         )
     return parts
@@ -79,7 +80,7 @@ class BatchLoss:
         target = self.targets[i]
         if len(target) != len(x):
             raise ValueError(
-                f"micro-batch {i} has {_many(len(x), 'row')} of inputs and {len(target)} of "
+                f"micro-batch {i} has {many(len(x), 'row')} of inputs and {len(target)} of "
                 "targets: give step() inputs and targets of the same batch"
             )
         if not self.shares[i]:
@@ -100,7 +101,3 @@ class BatchLoss:
         if not self.losses:
             return None
         return sum(map(operator.mul, (self.losses[i] for i in sorted(self.losses)), self.shares))
-
-
-def _many(count: int, what: str, ending: str = "s") -> str:
-    return f"{count} {what}{'' if count == 1 else ending}"

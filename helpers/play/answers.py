@@ -7,6 +7,7 @@ Every question names the level and the plan that is on the page; an answer has t
 times and numbers, or `refused` with the reason, and the page stays as it is.
 """
 
+import re
 from functools import lru_cache
 
 from helpers.play import finish, links
@@ -14,6 +15,7 @@ from helpers.play.board import ROUNDING, Board, Level, Refused
 from helpers.play.levels import LEVELS, OWN, level_of
 from helpers.schedules import Action, parse
 from helpers.schedules.schedule import cells_of, read_action
+from helpers.syllabus import LESSONS
 
 WHY = {
     "dependency": "rank {until} has yet to compute what {action} needs",
@@ -28,7 +30,10 @@ def answer(question: dict) -> dict:
     try:
         return _answered(question)
     except Refused as refused:
-        return {"refused": str(refused), "needs": [str(action) for action in refused.needs]}
+        words = str(refused)
+        if question.get("do") == "place":  # the player knows where it was to go
+            words = re.sub(r"^rank \d+, position \d+: ", "", words)
+        return {"refused": words, "needs": [str(action) for action in refused.needs]}
     except (ValueError, TypeError, KeyError) as error:
         return {"refused": str(error) or type(error).__name__, "needs": []}
 
@@ -59,7 +64,7 @@ def _answered(question: dict) -> dict:
         else:
             board = board.remove(action, bool(question.get("users")))
         return view(board, costs)
-    said, about, worse = "", [], []
+    said, about, worse, slip = "", [], [], None
     if do == "coach":
         said, about, _ = finish.coached(board)
         worse = about[1:]
@@ -68,6 +73,9 @@ def _answered(question: dict) -> dict:
             words += "s: take it back, and do something else in its place, or find one. "
             said = f"{words}{said}".strip()
             about, worse = [slip[0], *about], [slip[0], *worse]
+    elif do == "back" and (slip := finish.slip_of(board)):
+        words = f"Everything from {slip[0]} on is taken back: go on with something else."
+        board, slip, said = slip[2], None, words
     elif do == "on":
         board, said = finish.played_on(board)
     elif do == "finish":
@@ -75,15 +83,17 @@ def _answered(question: dict) -> dict:
         if done is None:
             raise Refused(f"From here no order fits into memory: {finish.NO_ROOM}")
         board = done
-    elif do != "open":
+    elif do not in ("open", "back"):
         raise ValueError(f"there's no question {do!r}")
     shown = view(board, costs)
     marks = {"about": list(map(str, about)), "worse": list(map(str, worse))}
-    return shown | {"said": said or shown["said"]} | marks
+    return shown | {"said": said or shown["said"], "slip": bool(slip)} | marks
 
 
 def _listed(level: Level) -> dict:
-    return {"id": level.id, "title": level.title, "goal": level.goal, "par": level.par}
+    lesson = next(each for each in LESSONS if each.name == level.lesson)
+    listed = {"id": level.id, "title": level.title, "goal": level.goal, "par": level.par}
+    return listed | {"lesson": {"stem": lesson.stem, "title": lesson.title}}
 
 
 def _action(text: str, level: Level) -> Action:
@@ -146,9 +156,11 @@ def view(board: Board, costs: dict) -> dict:
         "complete": board.complete,
         "worth": worth if board.complete else None,
         "won": won,
+        "named": finish.name_of(board) if won else "",
         "said": _praise(level, worth) if won else _on_the_way(board, worth),
         "about": [],
         "worse": [],
+        "slip": False,
     }
 
 

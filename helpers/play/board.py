@@ -9,6 +9,7 @@ not begin on a rank before the step before it has ended there.
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 from helpers.schedules import Action, Schedule, find_problem, missing, needed_stage
 from helpers.simulate import Costs, Simulated, simulate
@@ -19,7 +20,7 @@ KEPT = {"F": 1, "B": -1, "I": 0, "W": -1}  # micro-batches: as I frees little, W
 
 @dataclass(frozen=True)
 class Level:
-    """What there is to solve.
+    """What there is to solve, and the name of the lesson that it comes from.
 
     goal, hint: sentences. places: places[stage] is its rank. kinds: the letters to place.
     forward, input_grad, weight_grad: seconds, for each stage if they differ; B takes I + W.
@@ -44,6 +45,7 @@ class Level:
     aim: str = "step"
     target: float | None = None
     par: float | None = None
+    lesson: str = "beyond_1f1b"
 
     @property
     def ranks(self) -> int:
@@ -103,10 +105,14 @@ class Refused(ValueError):
 
 @dataclass(frozen=True)
 class Board:
-    """A legal plan, complete or not. Every move returns a new one, or raises `Refused`."""
+    """A legal plan, complete or not. Every move returns a new one, or raises `Refused`.
+
+    pairs: actions that run as one (F&B) as long as they are neighbors.
+    """
 
     level: Level
     orders: tuple[tuple[Action, ...], ...] = ()
+    pairs: frozenset[tuple[Action, Action]] = frozenset()
 
     def __post_init__(self):
         if not self.orders:
@@ -231,7 +237,9 @@ class Board:
 
     @cached_property
     def schedule(self) -> Schedule:
-        return self.level.schedule(self.orders)
+        both = self.pairs
+        pairs = [[n for n, two in enumerate(pairwise(row)) if two in both] for row in self.orders]
+        return replace(self.level.schedule(self.orders), pairs=pairs)
 
     @cached_property
     def placed(self) -> frozenset[Action]:
@@ -244,9 +252,8 @@ class Board:
 
     @property
     def complete(self) -> bool:
-        level = self.level
         ends = sum(action.kind in "BW" for action in self.placed)
-        return ends == len(level.places) * level.micro_batches
+        return ends == len(self.level.places) * self.level.micro_batches
 
     def kept(self, rank: int) -> int:
         """How many micro-batches of a stage a rank keeps after what is placed."""

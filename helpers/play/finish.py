@@ -66,12 +66,12 @@ def finished(board: Board, habits: tuple[Habit, ...] = HABITS) -> Board | None:
     for plan in known_plans(board.level):
         begun = zip(board.orders, plan.ranks, strict=True)
         if all(order == whole[: len(order)] for order, whole in begun):
-            done = Board(board.level, plan.ranks)
+            done = Board(board.level, plan.ranks, board.pairs)
             best = min(filter(None, (best, done)), key=worth)
     for habit in habits:
         plan = _played(board, habit)
         if plan is not None:
-            done = Board(board.level, plan.ranks)
+            done = Board(board.level, plan.ranks, board.pairs)
             if best is None or worth(done) < worth(best):
                 best = done
     return best
@@ -171,25 +171,51 @@ def _seconds(value: float) -> str:
     return "a dead end" if math.isinf(value) else f"{value:g} s"
 
 
-def slip_of(board: Board) -> tuple[Action, float] | None:
-    """Return the action since which the coach knows no way to the level's goal, and its start.
+def slip_of(board: Board) -> tuple[Action, float, Board] | None:
+    """Return the action since which the coach knows no way to the level's goal.
 
-    The known plans and the greedy hand know none, that is, and there may be one. None: the goal is
-    still in reach, or there is none.
+    With its start, and the plan before it. The known plans and the greedy hand know no way, that
+    is, and there may be one. None: the goal is still in reach, or there is none.
     """
     goal = board.level.target
     starts = _starts(board)
     played = sorted(starts, key=starts.get)
 
-    def lost(count: int) -> bool:
+    def before(count: int) -> Board:
         first = set(played[:count])
         orders = tuple(tuple(a for a in order if a in first) for order in board.orders)
-        return worth(finished(Board(board.level, orders))) > goal + ROUNDING
+        return Board(board.level, orders, board.pairs)
+
+    def lost(count: int) -> bool:
+        return worth(finished(before(count))) > goal + ROUNDING
 
     if goal is None or not lost(len(played)):
         return None
     slip = bisect_left(range(len(played)), True, key=lost) - 1
-    return played[slip], starts[played[slip]]
+    return played[slip], starts[played[slip]], before(slip)
+
+
+def name_of(board: Board) -> str:
+    """Return a sentence that names a complete plan, or the nearest one that has a name."""
+    level, nearest = board.level, (math.inf, "Your order has no name.")
+    if level.steps > 1:
+        return "No schedule of a single step has this order: two steps overlap in it."
+    for plan in rivals(level.places, level.micro_batches):
+        called = f"{plan.name} pipeline" if plan.name == "naive" else plan.name
+        if plan.ranks == board.orders:
+            return f"That was {'the ' * (plan.name == 'naive')}{called}."
+        if {action.kind for row in plan.ranks for action in row} != set(level.kinds):
+            continue
+        if _without_w(plan.ranks) == _without_w(board.orders):
+            return f"It's {called}, with W at other moments."
+        known = Board(level, plan.ranks)
+        seconds = worth(known) if known.problem() is None else math.inf
+        nearest = min(nearest, (seconds, f"Your order has no name; {called} takes {seconds:g} s."))
+    return nearest[1]
+
+
+def _without_w(orders: tuple) -> list[list[Action]]:
+    return [[action for action in row if action.kind != "W"] for row in orders]
 
 
 def played_on(board: Board, most: int = 200) -> tuple[Board, str]:

@@ -15,6 +15,7 @@ LEVELS = (
         places=(0, 1, 2, 3),
         micro_batches=1,
         par=8.0,
+        lesson="naive_pipeline",
     ),
     Level(
         "gpipe",
@@ -26,6 +27,7 @@ LEVELS = (
         micro_batches=4,
         target=14.0,
         par=14.0,
+        lesson="micro_batches",
     ),
     Level(
         "cap",
@@ -38,6 +40,7 @@ LEVELS = (
         cap=3,
         target=16.0,
         par=16.0,
+        lesson="micro_batches",
     ),
     Level(
         "1f1b",
@@ -50,6 +53,7 @@ LEVELS = (
         cap=4,
         target=22.0,
         par=22.0,
+        lesson="micro_batches",
     ),
     Level(
         "twice",
@@ -64,6 +68,7 @@ LEVELS = (
         cap=3,
         target=24.0,
         par=24.0,
+        lesson="micro_batches",
     ),
     Level(
         "head",
@@ -79,6 +84,7 @@ LEVELS = (
         cap=4,
         target=33.0,
         par=33.0,
+        lesson="micro_batches",
     ),
     Level(
         "chunks",

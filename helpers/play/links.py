@@ -1,10 +1,12 @@
 """A plan that travels: in a link, as JSON, or as the CSV of torch.distributed.pipelining.
 
 A link ends in ``#level=cap&plan=F0-F1-B0_F0-B0``: ranks stand between ``_``, and each action names
-its stage, as in 2F0, unless rank r holds stage r alone.
+its stage, as in 2F0, unless rank r holds stage r alone. A pair, F3&B1, is F3~B1 there, because an
+address ends a field at a &; one that is written with its & is read too.
 """
 
 import json
+import re
 from urllib.parse import parse_qsl, urlencode
 
 from helpers.play.board import Board, Level, Refused
@@ -20,7 +22,7 @@ def to_link(board: Board, costs: dict | None = None) -> str:
     """Return the part of a link after its #."""
     rows = [" ".join(cells) for _, cells in cells_of(board.schedule)]
     fields = {"level": board.level.id} | (costs or {})
-    return urlencode(fields | {"plan": "_".join(rows).replace(" ", "-")})
+    return urlencode(fields | {"plan": "_".join(rows).replace(" ", "-").replace("&", "~")})
 
 
 def from_link(text: str) -> tuple[Board, dict]:
@@ -29,7 +31,8 @@ def from_link(text: str) -> tuple[Board, dict]:
     Raises:
         ValueError: for a link that is broken, or a plan that isn't legal in its level.
     """
-    fields = dict(parse_qsl(_short(text).rpartition("#")[2], keep_blank_values=True))
+    said = re.sub(r"&(?=\d*[FBIW]\d)", "~", _short(text).rpartition("#")[2])
+    fields = dict(parse_qsl(said, keep_blank_values=True))
     unknown = sorted(set(fields) - {"level", "plan", *OWN})
     if unknown or not fields.get("level"):
         what = f"{unknown[0][:40]!r} means nothing" if unknown else "it names no level"
@@ -38,7 +41,7 @@ def from_link(text: str) -> tuple[Board, dict]:
     level = level_of(fields["level"], costs)
     if not fields.get("plan"):
         return Board(level), costs
-    rows = fields["plan"].split("_")
+    rows = fields["plan"].replace("~", "&").split("_")
     text = "\n".join(f"rank {n}: {row.replace('-', ' ')}" for n, row in enumerate(rows))
     return on_board(parse(text), level, "the link"), costs
 
@@ -109,7 +112,8 @@ def on_board(plan: Schedule, level: Level, where: str) -> Board:
                     f"{len(level.places) - 1}, micro-batches 0 to {level.micro_batches - 1} and "
                     f"the actions {', '.join(level.kinds)}"
                 )
-    board = Board(level, plan.ranks)
+    paired = (plan.turn_at(rank, n) for rank, row in enumerate(plan.pairs) for n in row)
+    board = Board(level, plan.ranks, frozenset(turn for turn in paired if len(turn) == 2))
     problem = board.problem()
     if problem is not None:
         raise Refused(problem)

@@ -1,4 +1,4 @@
-"""Ranks that nobody counted agree before they connect, through signed notes in their store.
+"""Ranks that nobody counted agree before they connect, through notes in their store.
 
 torch waits, silently and for many minutes, if a rank is missing, was started twice, or has another
 world size. Ranks of one launch() were handed their places and need none of this.
@@ -10,7 +10,7 @@ import socket
 import time
 from datetime import timedelta
 
-from helpers.hang.notes import KEY, Notes, text
+from helpers.hang.notes import Notes
 from helpers.ranks.store import (
     HERE,
     SAY_AFTER_S,
@@ -55,12 +55,9 @@ def check_ranks_agree(notes: Notes, place: Place, backend: str, timeout: float) 
         notes.leave("mistake", sentence)
         raise ConnectError(sentence)
 
-    def unsigned() -> list[int]:
-        return [rank for rank in range(place.world_size) if notes.unsigned(_came(rank))]
-
     # The first rank to arrive writes its terms, and the others compare theirs with them.
     mine = [place.world_size, backend, place.rank]
-    size, theirs, whose = notes.leave_first("terms", mine, _terms)
+    size, theirs, whose = notes.leave_first("terms", mine)
     if place.world_size != size:
         fail(
             f"the ranks disagree about the world size: rank {whose} has {size} and rank "
@@ -72,30 +69,24 @@ def check_ranks_agree(notes: Notes, place: Place, backend: str, timeout: float) 
             f"{place.rank} takes {backend}; name one for all with --backend"
         )
     me = secrets.token_hex(8)
-    if notes.leave_first(_came(place.rank), me, text) != me:
+    if notes.leave_first(_came(place.rank), me) != me:
         fail(
             f"rank {place.rank} was started twice: give each process a rank of its own, "
             f"from 0 to {place.world_size - 1}"
         )
     begun, said = time.monotonic(), False
-    while notes.look([_came(rank) for rank in range(place.world_size)], text) is None:
-        if mistake := notes.look(["mistake"], text):
+    while notes.look([_came(rank) for rank in range(place.world_size)]) is None:
+        if mistake := notes.look(["mistake"]):
             raise ConnectError(*mistake)
         waited = time.monotonic() - begun
-        missing = [r for r in range(place.world_size) if notes.look([_came(r)], text) is None]
+        missing = [rank for rank in range(place.world_size) if not notes.look([_came(rank)])]
         if waited > SAY_AFTER_S and not said and missing:
             said = True
-            odd = f", and {names(odd)} came without its {KEY}" if (odd := unsigned()) else ""
-            print(f"[ranks] rank {place.rank} waits for {names(missing)}{odd}", flush=True)
+            print(f"[ranks] rank {place.rank} waits for {names(missing)}", flush=True)
         if waited > timeout and missing:
-            if odd := unsigned():
-                fail(
-                    f"{names(odd)} came without the {KEY} of rank {place.rank}: set {KEY} to the "
-                    "same text for every rank, or for none"
-                )
             fail(f"after {timeout:.0f} s {names(missing)} did not come")
         time.sleep(0.01 if waited < 1 else 0.1)
-    if mistake := notes.look(["mistake"], text):
+    if mistake := notes.look(["mistake"]):
         raise ConnectError(*mistake)
 
 
@@ -103,17 +94,9 @@ def _came(rank: int) -> str:
     return f"came/{rank}"
 
 
-def _terms(facts) -> tuple[int, str, int]:
-    """Check the terms of the first rank: its world size, its backend, and which rank it is."""
-    size, backend, rank = facts
-    if [type(fact) for fact in facts] != [int, str, int]:
-        raise ValueError("not the terms of a rank")
-    return size, backend, rank
-
-
 def _linger_for_readers(store, place: Place) -> None:
     """Keep rank 0, which serves the store, alive until the others have read what went wrong."""
-    store.add("read", 1)  # a counter can't be signed; a forged one costs LINGER_S at most
+    store.add("read", 1)
     begun = time.monotonic()
     while place.rank == 0 and "LAB_STORE_PORT" not in os.environ:
         waited = time.monotonic() - begun
@@ -140,15 +123,7 @@ def store_of_this_attempt(place: Place, timeout: float):
         notes.leave(PORT, store.port)
         return store
     while True:
-        try:
-            [port] = notes.read([PORT], _port)
-        except (TimeoutError, RuntimeError) as error:
-            if not notes.unsigned(PORT):
-                raise
-            raise ConnectError(
-                f"rank {place.rank} found no note of rank 0 that is signed with its {KEY}: set "
-                f"{KEY} to the same text for every rank, or for none"
-            ) from error
+        [port] = notes.read([PORT])
         try:
             socket.create_connection((address, port), timeout=5).close()
             return dist.TCPStore(address, port, is_master=False, timeout=wait)
@@ -159,9 +134,3 @@ def store_of_this_attempt(place: Place, timeout: float):
                     f"{address}:{port}: {first_line(error)}"
                 ) from None
         time.sleep(0.05)
-
-
-def _port(facts) -> int:
-    if type(facts) is not int or not 0 < facts < 65536:
-        raise ValueError("not a port")
-    return facts

@@ -28,7 +28,7 @@ ECHOES = (
     "remote process exited",
     "connection was likely closed",
 )
-CURE = "Where it may be a deadlock, python -m helpers.ranks finds and explains it on one machine"
+CURE = "Where it may be a deadlock, LAB_CHECKED=1 explains it, and so does python -m helpers.ranks"
 
 
 def tell_broken_messages(rank: int) -> None:

@@ -115,7 +115,13 @@ def connect(
         from helpers.ranks.broken import tell_broken_messages
         from helpers.ranks.watch import the_watch
 
-        the_watch().begin(place.rank, gpus == 0, the_monitor().log if checked else None)
+        log = meeting = None
+        if checked:
+            from helpers.ranks.deadlock import Meeting
+
+            log, standings = the_monitor().log, dist.PrefixStore("standings", store)
+            meeting = Meeting(standings, the_monitor(), place.world_size)
+        the_watch().begin(place.rank, gpus == 0, timeout, log, meeting)
         tell_broken_messages(place.rank)
     if place.rank == 0 and not quiet:
         print(f"[ranks] {place.world_size} ranks over {choice.backend}: {choice.why}", flush=True)

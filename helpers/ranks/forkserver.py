@@ -13,6 +13,7 @@ When the owner dies, the socket closes, and the server ends with it.
 import array
 import contextlib
 import gc
+import importlib
 import io
 import os
 import random
@@ -23,7 +24,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 _ANSWER = struct.Struct("!qq?")  # pid, status, whether it has ended
@@ -43,10 +44,15 @@ class ForkServer:
             imported torch and done nothing else.
         trains: also import what an optimizer needs, which takes as long again.
         patient: import at low priority, because no launch waits for this server yet.
+        imports: modules that a fresh interpreter imports besides.
     """
 
     def __init__(
-        self, environment: dict[str, str] | None, trains: bool = False, patient: bool = False
+        self,
+        environment: dict[str, str] | None,
+        trains: bool = False,
+        patient: bool = False,
+        imports: Iterable[str] = (),
     ):
         mine, theirs = socket.socketpair()
         self._socket = mine
@@ -60,7 +66,7 @@ class ForkServer:
         if environment is None:
             self.process = _forked_server(mine, theirs)
         else:
-            self.process = _fresh_server(theirs, environment, trains, patient)
+            self.process = _fresh_server(theirs, environment, trains, patient, *imports)
         theirs.close()
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -158,9 +164,9 @@ def _files(outer: list[int]) -> list[io.FileIO]:
 
 
 def _fresh_server(
-    theirs: socket.socket, environment: dict[str, str], trains: bool, patient: bool
+    theirs: socket.socket, environment: dict[str, str], *how: bool | str
 ) -> subprocess.Popen:
-    call = f"serve({theirs.fileno()}, {trains}, {patient})"
+    call = f"serve{(theirs.fileno(), *how)}"
     return subprocess.Popen(
         [sys.executable, "-c", f"from helpers.ranks.forkserver import serve; {call}"],
         stdin=subprocess.DEVNULL,
@@ -228,7 +234,7 @@ class Forked:
             os.kill(self.pid, signal.SIGKILL)
 
 
-def serve(descriptor: int, trains: bool = False, patient: bool = False) -> None:
+def serve(descriptor: int, trains: bool = False, patient: bool = False, *imports: str) -> None:
     """Import torch once, then fork on every request: the server's side."""
     if patient:
         # The priority ends with the thread, so that processes forked later have the usual one.
@@ -236,6 +242,8 @@ def serve(descriptor: int, trains: bool = False, patient: bool = False) -> None:
         thread.start()
         thread.join()
     _import_all(trains)
+    for name in imports:
+        importlib.import_module(name)
     gc.freeze()  # objects that exist now stay shared between all ranks
     control = socket.socket(fileno=descriptor)
     wake, signalled = os.pipe()

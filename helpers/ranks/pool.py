@@ -7,12 +7,14 @@ watches a pipe from there. On Linux ranks are forked from one server (`forkserve
 a rank that wasn't kept warm starts at once.
 """
 
+import importlib
 import os
 import queue
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -68,10 +70,10 @@ class RankProcess:
 
     def kill(self) -> None:
         """Kill the process and the processes that it started; wait until it has ended."""
-        self.strike()
+        self.send_kill()
         self.process.wait()
 
-    def strike(self) -> None:
+    def send_kill(self) -> None:
         """Kill them without waiting, so that several ranks can be killed at the same time."""
         try:
             if os.name == "posix":
@@ -120,6 +122,7 @@ class Pool:
         self._waiting: list[RankProcess] = []
         self._server: forkserver.ForkServer | None = None
         self._next: forkserver.ForkServer | None = None  # imports more, and is not ready yet
+        self._imports: set[str] = set()  # modules that were asked for besides
         self._lock = threading.RLock()  # two launches may run at once, in two threads
 
     def take(self, count: int, news: queue.Queue[News], trains: bool = False) -> list[RankProcess]:
@@ -146,10 +149,21 @@ class Pool:
             if self.size and self._server and not self._server.trains and not self._next:
                 self._next = forkserver.ForkServer(rank_environment(), trains=True, patient=True)
 
-    def fork_from_here(self) -> None:
-        """Fork ranks from this process, which has imported torch and done nothing else."""
+    def fork_from_here(self, names: Iterable[str] = ()) -> None:
+        """Import these modules, and fork ranks from this process, which has done nothing else."""
         if forkserver.possible():
+            self._imports = {importlib.import_module(name).__name__ for name in names}
             self._server = forkserver.ForkServer(None, trains=True)
+
+    def import_first(self, names: Iterable[str]) -> None:
+        """Fork ranks from now on from a process that has imported these modules, too."""
+        with self._lock:
+            if set(names) <= self._imports:
+                return
+            self._imports.update(names)
+            if self._server:
+                self._server.retire()
+            self._server = None
 
     def fork_now(self, count: int) -> None:
         """Fork the ranks of one launch from this process, without a server between the two."""
@@ -181,7 +195,8 @@ class Pool:
                 return RankProcess(self._server.fork())
             except OSError:
                 pass  # it has died since it was asked
-        self._server = forkserver.ForkServer(rank_environment(), trains)
+        environment, imports = rank_environment(), sorted(self._imports)
+        self._server = forkserver.ForkServer(environment, trains, imports=imports)
         return RankProcess(self._server.fork())
 
     def _forget_the_dead(self) -> None:

@@ -15,11 +15,9 @@ import pickle
 import runpy
 import struct
 import sys
-import types
 from dataclasses import dataclass, field
 from typing import Any
 
-import helpers
 from helpers.hang import places
 from helpers.ranks.store import Place
 
@@ -84,7 +82,6 @@ class RankContext:
         os.environ.update(self.environment)
         os.chdir(self.folder)
         sys.path[:] = self.import_path
-        helpers.begin()  # this interpreter may have started with another environment
         places.CELLS.update(self.cells)
         for name, text in self.sources.items():
             linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
@@ -94,12 +91,10 @@ class RankContext:
 class Call:
     """Call a function that was pickled by value."""
 
-    packed: bytes  # cloudpickle of (function, arguments)
+    packed: bytes  # (function, arguments), by `packing.pack`
 
     def run(self) -> Any:
-        import cloudpickle
-
-        function, arguments = cloudpickle.loads(self.packed)
+        function, arguments = pickle.loads(self.packed)
         return function(*arguments)
 
 
@@ -114,12 +109,7 @@ class Script:
         sys.argv = [self.path, *self.arguments]
         sys.path.insert(0, os.path.dirname(os.path.abspath(self.path)))
         try:
-            if code := helpers.code_in_place_of(self.path):
-                main = sys.modules["__main__"] = types.ModuleType("__main__")
-                main.__file__ = self.path
-                exec(code, vars(main))
-            else:
-                runpy.run_path(self.path, run_name="__main__")
+            runpy.run_path(self.path, run_name="__main__")
         except SystemExit as end:
             if end.code not in (None, 0):
                 raise

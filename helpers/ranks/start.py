@@ -20,6 +20,7 @@ from helpers.files import as_path
 from helpers.hang.places import CELLS
 from helpers.ranks.connect import require_backend, usable_cores
 from helpers.ranks.failure import Failure, LaunchReport, RankFailed
+from helpers.ranks.packing import pack
 from helpers.ranks.pool import in_notebook, the_shell
 from helpers.ranks.protocol import Call, RankContext, Script
 from helpers.ranks.supervisor import run_job
@@ -170,15 +171,13 @@ def pack_call(function: Callable, arguments: tuple) -> bytes:
     Raises:
         CannotSend: names the variable or argument that can't be sent.
     """
-    import cloudpickle
-
     if not callable(function):
         raise CannotSend(
             f"launch() needs a function, not a {_kind(function)}: write launch(train), without "
             "calling it"
         )
     try:
-        return cloudpickle.dumps((function, arguments))
+        return pack((function, arguments))
     except Exception as error:
         raise CannotSend(_explain(function, arguments, error)) from None
 
@@ -206,10 +205,8 @@ def _outer_variables(function: Callable) -> Mapping[str, Any]:
 
 
 def _travels(value: Any) -> bool:
-    import cloudpickle
-
     try:
-        cloudpickle.dumps(value)
+        pack(value)
     except Exception:
         return False
     return True

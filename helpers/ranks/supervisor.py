@@ -3,13 +3,11 @@
 import os
 import pickle
 import queue
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from helpers.hang.notes import KEY
 from helpers.ranks.environment import free_port
 from helpers.ranks.failure import (
     Failure,
@@ -137,7 +135,7 @@ class Supervisor:
             if well:
                 process.order(kind="exit")
             else:
-                process.strike()
+                process.send_kill()
         deadline = time.monotonic() + EXIT_S
         running = {s.rank for s in self.states if s.status is None}
         while running:
@@ -209,13 +207,11 @@ class Supervisor:
 
     def _give_out(self, port: int) -> None:
         """Hand each rank its place and the job, now that the store is served."""
-        master_port, key = free_port(), secrets.token_hex(32)
-        ranks = len(self.processes)
+        master_port, ranks = free_port(), len(self.processes)
         for process in self.processes:
             rank = process.rank
             place = Place(rank, ranks, rank, ranks, HERE, master_port, "helpers.ranks")
             environment = _variables(place, port)
-            environment[KEY] = key
             environment["LAB_CHECKED"] = str(int(self.context.checked))
             context = replace(self.context, place=place, environment=environment)
             process.order(kind="job", job=self.job, context=context)

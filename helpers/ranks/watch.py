@@ -8,6 +8,7 @@ costs a microsecond more: what it waits for is found out only when it is told.
 """
 
 import functools
+import os
 import sys
 import threading
 import time
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from helpers.hang import calls, threads
+from helpers.hang import calls, notes, threads
 from helpers.hang.log import Log
 from helpers.hang.operation import Operation
 from helpers.hang.places import Frame, caller, locate
@@ -73,14 +74,16 @@ class Watch:
     """The calls of one process, and the thread that looks at them."""
 
     def __init__(self):
-        self.rank, self.log = -1, None
+        self.rank, self.log, self._meeting = -1, None, None
         self._calls: dict[int, Call] = {}  # by thread
         self._works: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
         self._least: dict[Frame, float] = {}  # by place: how long a wait there must last to be told
         self._end: threading.Event | None = None
         self._wrapped = False
 
-    def begin(self, rank: int, native: bool, log: Log | None = None) -> None:
+    def begin(
+        self, rank: int, native: bool, timeout: float, log: Log | None = None, meeting: Any = None
+    ) -> None:
         """Watch from now on; `end` ends it.
 
         Args:
@@ -88,8 +91,11 @@ class Watch:
             native: whether waits of torch's own C++, as in DDP's backward pass, are seen too: a
                 thread that waits for a GPU would look the same.
             log: checked mode's, which records the calls already.
+            timeout: seconds after which torch ends a wait by itself.
+            meeting: checked mode's too: all ranks, `helpers.ranks.deadlock.Meeting`.
         """
-        self.rank, self.log = rank, log
+        self.rank, self.log, self._meeting = rank, log, meeting
+        self._limit = timeout + SAY_AFTER_S
         if log is None and not self._wrapped:
             self._wrapped = True
             self._wrap()
@@ -172,6 +178,10 @@ class Watch:
             if self.log and (waiting := self.log.thread(main, "", [])).waiting:
                 if seconds := checked.since((waiting.waiting, waiting.since)):
                     self._tell(seconds, waiting.waiting, waiting.since)
+                if checked.told:
+                    self._meet()
+                    if checked.lasts > self._limit and self._reads_notes(main):
+                        self._give_up(checked.lasts, waiting.waiting, waiting.since)
             elif native and main not in self._calls:
                 frame = sys._current_frames().get(main)
                 used, frames = threads.time_used(main), threads.stack(frame)
@@ -179,6 +189,35 @@ class Watch:
                 if seconds := inside.since(state):
                     self._tell(seconds, None, caller(frame))
                 del frame
+
+    def _meet(self) -> None:
+        """Tell the deadlock that this rank and all others are in, once."""
+        try:
+            if self._meeting and (found := self._meeting.deadlock()):
+                say(f"{found.sentence}\n{found.details}")
+                self._meeting = None
+        except (RuntimeError, OSError):  # the store has gone, or is out of reach: go on
+            self._meeting = None
+
+    @staticmethod
+    def _reads_notes(thread: int) -> bool:
+        """Return whether a thread is in a call of the store, which then is beyond its time limit.
+
+        Where the network is cut torch takes back its question to the store when the time is up,
+        and waits for an answer to that without a limit.
+        """
+        frame = sys._current_frames().get(thread)
+        return frame is not None and frame.f_globals.get("__name__") == notes.__name__
+
+    def _give_up(self, seconds: float, operation: Operation, place: Frame) -> None:
+        """End this process: the store of all ranks has gone."""
+        sys.stderr.write(
+            f"error: rank {self.rank} {operation.doing}{locate([place]).phrase}, and rank 0, which "
+            f"keeps the notes of all ranks, has not answered for {seconds:.0f} s: it has ended, or "
+            "the network between them is down\n"
+        )
+        sys.stderr.flush()
+        os._exit(1)
 
     def _tell(self, seconds: float, operation: Operation | None, place: Frame) -> None:
         """Tell a wait; at the same line again only one that lasts twice as long."""
@@ -192,16 +231,21 @@ class Still:
     """How long something has been the same, by those who look."""
 
     def __init__(self):
-        self._state, self._begun, self._told = None, 0.0, False
+        self._state, self._begun, self.told = None, 0.0, False
+
+    @property
+    def lasts(self) -> float:
+        """Return for how many seconds it has been so."""
+        return time.monotonic() - self._begun
 
     def since(self, state: Any) -> float:
         """Return how many seconds it has been so, once that is long; else, and later, 0."""
         now = time.monotonic()
         if state is None or state != self._state:
-            self._state, self._begun, self._told = state, now, state is None
-        if self._told or now - self._begun < SAY_AFTER_S:
+            self._state, self._begun, self.told = state, now, state is None
+        if self.told or now - self._begun < SAY_AFTER_S:
             return 0.0
-        self._told = True
+        self.told = True
         return now - self._begun
 
 

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from helpers.ranks import protocol
+from helpers.ranks.packing import pack
 from helpers.ranks.protocol import Call, RankContext, Script
 from helpers.ranks.store import HERE, keep_to_loopback, serve_store
 from helpers.words import shorten, text_of
@@ -153,10 +154,8 @@ def _work(context: RankContext, job: Call | Script, tell: Tell, ending: "Ending"
 
 
 def _pack_result(value: object, rank: int) -> bytes:
-    import cloudpickle
-
     try:
-        packed = cloudpickle.dumps(value)
+        packed = pack(value)
     except Exception as error:
         why = str(error) or type(error).__name__
         raise TypeError(

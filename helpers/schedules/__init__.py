@@ -3,7 +3,6 @@
     schedule = check(one_f_one_b(stages=4, micro_batches=8))
     print(schedule)                  a line for each rank: F0 F1 F2 F3 B0 ...
     parse("rank 0: F0 B0 ...")       the same, written by hand; F1&B0 is a pair, one action
-    print(with_messages(schedule))   the same with each message in its place: Recv(0) F0 Send(2) ...
     missing(action, stages, done)    what an action still waits for: the rule of a pipeline
     SCHEDULES["ZB-V"].made(4, 8)     by name; `python -m helpers.schedules` lists the names
 
@@ -28,7 +27,6 @@ from helpers.schedules.rule import (
     tag_of,
     target_of,
     user_of,
-    with_messages,
 )
 from helpers.schedules.schedule import (
     KINDS,

@@ -11,7 +11,8 @@ ZB-H1, ZB-H2, ZB-V: the backward is split (Qi et al., "Zero bubble pipeline para
     way up: the last stage is on rank 0, and a micro-batch turns round within the last rank.
 DualPipeV: stages as in ZB-V; a forward and a backward of other micro-batches always come in pairs,
     so that the messages of one can hide behind the work of the other (DeepSeek-V3's DualPipe, arXiv
-    2412.19437, cut in half).
+    2412.19437, cut in half). DualPipe itself has every stage on two ranks, and a schedule has it on
+    one; its step in closed form is in `helpers.cluster`.
 """
 
 from collections import Counter

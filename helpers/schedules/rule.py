@@ -12,7 +12,7 @@ from collections.abc import Container
 from functools import cache
 from typing import NamedTuple
 
-from helpers.schedules.schedule import Action, Schedule, cells_of
+from helpers.schedules.schedule import Action, Schedule
 
 
 class Need(NamedTuple):
@@ -131,24 +131,6 @@ def tag_of(schedule: Schedule, action: Action) -> int:
     """
     number = action.micro_batch * schedule.stages + action.stage
     return 2 * number + (action.kind != "F")
-
-
-def with_messages(schedule: Schedule) -> str:
-    """Return the schedule as text, a line for each rank, with every message in its place.
-
-    ``rank 1: Recv(0) F0 Send(2) ...``: receive from rank 0 what F0 needs, compute F0, send its
-    result to rank 2.
-    """
-    lines = []
-    rows = zip(cells_of(schedule), messages(schedule), strict=True)
-    for rank, ((head, cells), row) in enumerate(rows):
-        words = []
-        for (position, turn), cell in zip(schedule.turns(rank), cells, strict=True):
-            mine = [m for m in row if position <= m.position < position + len(turn)]
-            words += [f"Recv({m.peer})" for m in mine if m.kind == "recv"]
-            words += [cell, *(f"Send({m.peer})" for m in mine if m.kind == "send")]
-        lines.append(f"{head} {' '.join(words)}".rstrip())
-    return "\n".join(lines)
 
 
 UNTIL = {"backward": "BI", "weights": "BW"}

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from helpers.words import many
+
 KINDS = {
     "F": "forward",
     "B": "backward",
@@ -150,8 +152,8 @@ class Schedule:
 
     def __repr__(self) -> str:
         return (
-            f"{self.name}: {_many(self.size, 'rank')}, {_many(self.stages, 'stage')}, "
-            f"{_many(self.micro_batches, 'micro-batch', 'es')}"
+            f"{self.name}: {many(self.size, 'rank')}, {many(self.stages, 'stage')}, "
+            f"{many(self.micro_batches, 'micro-batch', 'es')}"
         )
 
     def __str__(self) -> str:
@@ -184,10 +186,6 @@ def facts_of(action: Action, turn: Sequence[Action]) -> dict[str, int | str]:
     """Return what a trace says of an action: its stage, its micro-batch, and its pair, if any."""
     facts = {"stage": action.stage, "micro_batch": action.micro_batch}
     return facts | {"pair": pair_text(turn)} if len(turn) > 1 else facts
-
-
-def _many(count: int, what: str, ending: str = "s") -> str:
-    return f"{count} {what}{'' if count == 1 else ending}"
 
 
 def _places(ranks: Iterable[tuple[Action, ...]]) -> tuple[int, ...]:

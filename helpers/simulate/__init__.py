@@ -4,14 +4,13 @@
     done.step_time, done.bubble()      33.0, 0.27
     done.idle[0]                       who waits, from when to when, for what
     done.trace                         the same kind of trace that real ranks record
-    causes(trace)                      the same reasons for the waits of a real run
     simulate(other, measured(trace))   from a real run to a plan that wasn't run
 
 Nothing is random: the same schedule and costs give the same times.
 """
 
 from helpers.schedules import Schedule, check
-from helpers.simulate.causes import CAUSES, Idle, causes
+from helpers.simulate.causes import CAUSES, Idle
 from helpers.simulate.costs import Costs, measured, run
 from helpers.simulate.simulated import OutOfMemory, Simulated, require_room
 

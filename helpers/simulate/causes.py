@@ -1,22 +1,13 @@
-"""Why a rank computes nothing: a cause for every moment, in a simulated step or in a real one."""
+"""Why a rank computes nothing: a cause for every moment of a simulated step."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from helpers.schedules import (
-    KINDS,
-    Action,
-    Schedule,
-    Times,
-    from_trace,
-    needed_stage,
-    source_of,
-    tag_of,
-)
-from helpers.simulate.costs import Costs, measured, run, seconds_of
-from helpers.trace import COLLECTIVES, Event, Trace
+from helpers.schedules import Action, Schedule, Times, needed_stage, source_of
+from helpers.simulate.costs import Costs, run, seconds_of
+from helpers.trace import COLLECTIVES, Event
 
 CAUSES = ("dependency", "imbalance", "message", "memory", "all-reduce", "finished")
 
@@ -45,71 +36,6 @@ class Idle(NamedTuple):
         if self.action is None:
             return words + self.cause
         return words + f"waits to compute {self.action}, for rank {self.until} ({self.cause})"
-
-
-def causes(
-    trace: Trace, schedule: Schedule | None = None, costs: Costs | None = None
-) -> list[Idle]:
-    """Return every idle moment of one step of a pipeline with its cause, measured or simulated.
-
-    schedule: what the ranks ran; left out, the order that the trace shows. costs: what the step
-    was meant to cost, with the memory limit, if any; left out, what the trace shows. They decide
-    how much of a wait is imbalance, and whether a forward had no room.
-
-    What follows an action at once needs no cause: the moments between two actions of a rank in
-    which it waits for no other, because Python itself takes a moment, are left out.
-
-    Raises:
-        ValueError: if the trace isn't of one step of this schedule, or the costs don't fit.
-    """
-    schedule = schedule or from_trace(trace)
-    full = (costs or measured(trace)).for_schedule(schedule)
-    times, zero = times_of(trace, schedule), trace.start
-    found = idle_times(schedule, full, times)
-    last = [ends[-1] if ends else 0.0 for ends in times.ends]
-    closing = [
-        replace(e, start=e.start - zero, end=e.end - zero)
-        for e in trace.events
-        if e.kind not in KINDS and e.lane != "input" and e.rank < schedule.size
-    ]
-    closing = [e for e in closing if e.start >= last[e.rank] and e.kind not in ("send", "wait")]
-    found += closing_times(last, closing, trace.duration)
-    return sorted(found, key=lambda idle: (idle.rank, idle.start))
-
-
-def times_of(trace: Trace, schedule: Schedule) -> Times:
-    """Return when the actions of a schedule happened in a trace, in seconds from its start.
-
-    Raises:
-        ValueError: if the trace isn't of one step of this schedule.
-    """
-    if from_trace(trace).ranks != schedule.ranks:
-        raise ValueError(
-            f"the trace isn't of one step of {schedule!r}: record one step of it, or cut it out "
-            "with Trace.between"
-        )
-    zero, m = trace.start, schedule.micro_batches
-    rows = {rank: [e for e in row if e.kind in KINDS] for rank, row in trace.by_rank().items()}
-    starts = [[e.start - zero for e in rows.get(rank, ())] for rank in range(schedule.size)]
-    ends = [[e.end - zero for e in rows.get(rank, ())] for rank in range(schedule.size)]
-    size = schedule.stages * m
-    given = [0.0] * size, [0.0] * size
-    for rank, actions in enumerate(schedule.ranks):
-        both = {position: ends[rank][position + 1] for position in schedule.pairs[rank]}
-        for position, (action, end) in enumerate(zip(actions, ends[rank], strict=True)):
-            end = both.get(position, end)  # the results of a pair leave together
-            if action.kind != "W":
-                given[action.kind != "F"][action.stage * m + action.micro_batch] = end
-    arrived = given[0].copy(), given[1].copy()
-    received = {e.info.get("tag"): e.end - zero for e in trace.events if e.kind == "recv"}
-    for back, kind in enumerate("FB"):
-        for stage in range(schedule.stages):
-            before = needed_stage(schedule, Action(kind, stage, 0))
-            for i in range(m if before is not None else 0):
-                tag = tag_of(schedule, Action(kind, stage, i))
-                if tag in received:
-                    arrived[back][before * m + i] = received[tag]
-    return Times(starts, ends, given, arrived)
 
 
 def idle_times(schedule: Schedule, costs: Costs, times: Times) -> list[Idle]:

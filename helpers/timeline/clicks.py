@@ -7,6 +7,7 @@ import traitlets
 
 from helpers.draw import Picture
 from helpers.draw.style import painted
+from helpers.draw.themed import STEPS, framed, packed, themed_svg
 
 
 class Clickable(anywidget.AnyWidget):
@@ -42,12 +43,15 @@ class Clickable(anywidget.AnyWidget):
         if (event.key === "Escape") show(buttons[0].textContent);
       });
       el.className = "lab-clickable";
-      el.append(picture, row);
+      const hint = document.createElement("p");
+      hint.className = "lab-hint";
+      hint.textContent = "Click a part of the picture, or a button; Esc leads back to the first.";
+      el.append(picture, row, hint);
       show(buttons[0].textContent);
     } };
     """
     _css = painted("""
-    .lab-clickable svg { max-width: 100%; height: auto; }
+    .lab-hint { margin: 4px 0; opacity: 0.75; font-size: 0.9em; }
     .lab-clickable svg text { pointer-events: none; }
     .lab-clickable svg rect:has(title) { cursor: pointer; }
     .lab-clickable button { font: inherit; color: inherit; margin: 2px 6px 2px 0; cursor: pointer;
@@ -57,11 +61,18 @@ class Clickable(anywidget.AnyWidget):
     """)
     pictures = traitlets.Dict().tag(sync=True)
 
+    kept_as = STEPS
+
     def __init__(self, pictures: Mapping[str, Picture]):
         if not pictures:
             raise ValueError("Clickable() needs at least one picture: {'name': picture}")
-        super().__init__(pictures={name: each.svg() for name, each in pictures.items()})
+        self.drawn = pictures
+        super().__init__(pictures={name: framed(themed_svg(p)) for name, p in pictures.items()})
         self.alt = next(iter(pictures.values())).alt
+
+    def recorded(self) -> dict[str, list[str]]:
+        """Return the pictures as a built lesson keeps them: by name, a series of one."""
+        return {name: [packed(picture)] for name, picture in self.drawn.items()}
 
     def __repr__(self) -> str:
         return f"<Clickable: {self.alt}>"

@@ -16,7 +16,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-from helpers.draw.style import FONTS, LOOKS, THEMES, YELLOW, ink_on, look, painted
+from helpers.draw.style import FONTS, LOOKS, THEMES, UNKNOWN, ink_on, look, painted
 from helpers.trace import COLLECTIVES
 
 ASSETS = Path(__file__).parent / "assets"
@@ -60,7 +60,7 @@ CAUSES = {
     "finished": "Nothing is left to do here; other ranks still work.",
 }
 # The order in which the colors of summed events are stacked, the same in every row.
-ORDER = [*dict.fromkeys(each.colour for each in LOOKS.values()), YELLOW]
+ORDER = [*dict.fromkeys(each.colour for each in LOOKS.values()), UNKNOWN]
 
 
 def look_of(kind: str) -> dict:

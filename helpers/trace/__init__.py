@@ -10,9 +10,8 @@ from helpers.trace.measure import (
     Shares,
     bubble,
     busy,
-    busy_share,
-    communicating,
     cut_by,
+    has_finished,
     idle,
     idle_by_cause,
     idle_share,
@@ -24,3 +23,4 @@ from helpers.trace.measure import (
     waiting,
 )
 from helpers.trace.recorder import Recorder
+from helpers.trace.steps import last_steps, step_seconds

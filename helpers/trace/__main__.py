@@ -11,7 +11,8 @@ import sys
 from helpers.trace import Trace, idle_by_cause, in_lanes, shares, time_by_kind, with_waits
 
 SHARES = ("computing", "communication", "input", "idle")
-CAUSES = ("wait", "communication", "input", "nothing")
+COLUMNS = ("waiting", "transfer", "input", "finished", "nothing")
+CAUSES = ("wait", "communication", "input", "finished", "nothing")
 
 
 def share_table(trace: Trace) -> str:
@@ -35,7 +36,7 @@ def table(trace: Trace) -> str:
     split = with_waits(trace)
     lines = [
         f"{len(trace.events):,} events on {len(trace.ranks)} ranks in {trace.duration:.6g} s",
-        f"{'rank':>6}{'busy':>10}{'waiting':>10}{'transfer':>10}{'input':>10}{'nothing':>10}",
+        f"{'rank':>6}" + "".join(f"{word:>10}" for word in ("busy", *COLUMNS)),
     ]
     for rank, causes in idle_by_cause(split).items():
         shares = [causes[cause] / trace.duration for cause in CAUSES]

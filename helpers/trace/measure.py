@@ -84,12 +84,6 @@ def idle(trace: Trace) -> dict[int, float]:
     return {rank: duration - seconds for rank, seconds in busy(trace).items()}
 
 
-def busy_share(trace: Trace) -> float:
-    """The share of ranks x duration in which ranks computed, 0 to 1; 0 for an empty trace."""
-    room = len(trace.ranks) * trace.duration
-    return sum(busy(trace).values()) / room if room else 0.0
-
-
 def bubble(trace: Trace, over: str = "total") -> float:
     """Return the idle share of a trace, measured or simulated.
 
@@ -132,40 +126,31 @@ def idle_share(over: str, work: list[float], spans: list[float], room: float) ->
 
 
 def waiting(trace: Trace) -> dict[int, float]:
-    """Return the seconds in which each rank had a "wait" event; see `with_waits`."""
+    """Return the seconds in which each rank waited, by its "wait" events; see `with_waits`.
+
+    A rank that has finished waits for nothing.
+    """
     return {
-        rank: length(union(e for e in row if e.kind == "wait"))
+        rank: length(union(e for e in row if e.kind == "wait" and not has_finished(e)))
         for rank, row in trace.by_rank().items()
     }
 
 
-def communicating(trace: Trace) -> dict[int, float]:
-    """Return the seconds in which each rank was in a collective and computed nothing.
-
-    Waiting for the last member does not count once `with_waits` has split it off.
-    """
-    found = {}
-    for rank, row in trace.by_rank().items():
-        inside = union(e for e in row if e.kind in COLLECTIVES)
-        found[rank] = length(without(inside, union(filter(is_work, row))))
-    return found
-
-
 def idle_by_cause(trace: Trace) -> dict[int, dict[str, float]]:
-    """Return what each rank did while it didn't compute: seconds under four names.
+    """Return what each rank did while it didn't compute: seconds under five names.
 
-    "wait" (for another rank, a message or memory, or because it had finished), "communication"
-    (in a collective whose members have all arrived), "input", and "nothing" (no event at all).
-    A send or a recv counts as "wait": a rank that computes nothing while its message is in transit
-    waits for it. Where several go on at once, the first of these names gets the time. The four add
-    up to `idle`.
+    "finished" (nothing is left to do while others still work), "wait" (for another rank, a message
+    or memory), "communication" (in a collective whose members have all arrived), "input", and
+    "nothing" (no event at all). A send or a recv counts as "wait": a rank that computes nothing
+    while its message is in transit waits for it. Where several go on at once, the first of these
+    names gets the time. The five add up to `idle`.
     """
     start, end = trace.start, trace.end
     causes: dict[int, dict[str, float]] = {}
     for rank, row in trace.by_rank().items():
         free = without([(start, end)], union(filter(is_work, row)))
         causes[rank] = {}
-        for cause in ("wait", "communication", "input"):
+        for cause in ("finished", "wait", "communication", "input"):
             rest = without(free, union(e for e in row if _cause(e) == cause))
             causes[rank][cause] = length(free) - length(rest)
             free = rest
@@ -173,8 +158,15 @@ def idle_by_cause(trace: Trace) -> dict[int, dict[str, float]]:
     return causes
 
 
+def has_finished(event: Event) -> bool:
+    """Return whether a rank has nothing left to do, which is no waiting."""
+    return event.kind == "wait" and event.info.get("cause") == "finished"
+
+
 def _cause(event: Event) -> str:
     """Return why a rank doesn't compute: while its message is in transit, it waits."""
+    if has_finished(event):
+        return "finished"
     return "wait" if event.kind == "wait" or event.kind in MESSAGES else event.lane
 
 
@@ -280,18 +272,18 @@ def in_lanes(trace: Trace) -> Trace:
     return Trace(sorted(kept, key=lambda e: e.start), dict(trace.meta), list(trace.counters))
 
 
-def cut_by(trace: Trace, kinds: Iterable[str] = COLLECTIVES) -> Trace:
-    """Return the trace with its computing cut wherever an event of `kinds` goes on on that rank.
+def cut_by(trace: Trace) -> Trace:
+    """Return the trace with its computing cut wherever a collective goes on on that rank.
 
     A forward that stops in the middle for an all-reduce becomes two pieces: the rank doesn't
     compute while it communicates. Right for calls that block, wrong for those that overlap.
     """
-    kinds, kept = frozenset(kinds), []
+    kept = []
     for events in trace.by_rank().values():
-        inside = union(e for e in events if e.kind in kinds)
+        inside = union(e for e in events if e.kind in COLLECTIVES)
         for event in events:
             free = [(event.start, event.end)]
-            cuts = is_work(event) and event.kind not in kinds
+            cuts = is_work(event) and event.kind not in COLLECTIVES
             pieces = without(free, inside) if cuts else free
             kept += [replace(event, start=start, end=end) for start, end in pieces]
     return Trace(sorted(kept, key=lambda e: e.start), dict(trace.meta), list(trace.counters))

@@ -40,24 +40,22 @@ class Recorder:
         self._events: list[tuple] = []  # the fields of Events, which are made later
         self._counters: list[Counter] = []
 
-    def span(self, kind: str, name: str = "", lane: str = "", **info) -> "_Span":
+    def span(self, kind: str, name: str = "", **info) -> "_Span":
         """Time the body of a `with` statement.
 
         It is kept when the body raises too, with the error's name in `info["error"]`. Spans may
         be nested. `as` binds the `info` dictionary, to which you can add what is known only
         later: ``with recorder.span("input") as info: info["tokens"] = ids.numel()``.
         """
-        return _Span(self, kind, name, lane, info) if self.enabled else _Nothing(info)
+        return _Span(self, kind, name, info) if self.enabled else _Nothing(info)
 
-    def add(
-        self, kind: str, start: float, end: float, name: str = "", lane: str = "", **info
-    ) -> None:
+    def add(self, kind: str, start: float, end: float, name: str = "", **info) -> None:
         """Record what did not happen inside a `with`: a message that was posted and awaited later.
 
         start, end: seconds, as returned by `now`.
         """
         if self.enabled:
-            self._events.append((self.rank, kind, start, end, lane, name, info))
+            self._events.append((self.rank, kind, start, end, "", name, info))
 
     def count(self, name: str, value: float) -> None:
         """Record the value that a quantity has from now on: ``recorder.count("memory", bytes)``."""
@@ -83,13 +81,12 @@ class Recorder:
 class _Span:
     """One `with` statement, kept cheap: slots, and one tuple per span."""
 
-    __slots__ = ("_recorder", "_kind", "_name", "_lane", "_info", "_start")
+    __slots__ = ("_recorder", "_kind", "_name", "_info", "_start")
 
-    def __init__(self, recorder, kind, name, lane, info):
+    def __init__(self, recorder, kind, name, info):
         self._recorder = recorder
         self._kind = kind
         self._name = name
-        self._lane = lane
         self._info = info
 
     def __enter__(self) -> dict:
@@ -106,7 +103,7 @@ class _Span:
         if error_type is not None:
             self._info["error"] = error_type.__name__
         recorder._events.append(
-            (recorder.rank, self._kind, self._start, end, self._lane, self._name, self._info)
+            (recorder.rank, self._kind, self._start, end, "", self._name, self._info)
         )
 
 

@@ -8,7 +8,6 @@ Real ranks, schedules and simulated clusters all explain their deadlocks through
 pure: the caller says what waits.
 """
 
-from helpers.waits.explain import sentence
-from helpers.waits.graph import Deadlock, Wait, WaitGraph, find_deadlock
+from helpers.waits.graph import Deadlock, Wait, WaitGraph, find_deadlock, sentence
 
 __all__ = ["Deadlock", "Wait", "WaitGraph", "find_deadlock", "sentence"]

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Welcome: what your machine can do
 #
-# *Reading 20 minutes · tasks 0 · machine 1*
+# *Reading 15 minutes · tasks 0 · machine 1*
 #
-# *With twenty minutes: all of it. This is the shortest lesson.*
+# *With twenty minutes: all of it.*
 #
 # In 2024 Meta trained Llama 3.1 405B, and wrote down what it took
 # ([2407.21783](https://arxiv.org/abs/2407.21783), sections 3.2 and 3.3; [model
@@ -13,104 +13,111 @@
 # |---|---|
 # | computation | $3.8 \times 10^{25}$ floating-point operations (FLOPs) |
 # | GPUs | up to 16,384 H100s, working on one model |
-# | time of all GPUs together | 30.84 million hours |
+# | GPU hours: the time of all GPUs together | 30.84 million |
 # | power of a GPU | 700 W, so 11.5 MW for the GPUs alone |
-# | interruptions within 54 days | 466; 419 of them unexpected, one every three hours |
+# | interruptions within 54 days | 466, of which 419 unexpected: one every three hours |
 #
-# Nobody builds a machine with 16,384 GPUs for fun. They do it because one GPU isn't enough, and the
-# moment you have two, you have problems that you didn't have with one: which of them holds which
-# part of the model, which computes what, what they have to tell each other, how long they wait for
-# it, and what happens when one of them dies. This course is about these problems, and you'll meet
-# all of them on the machine in front of you.
+# Nobody builds a machine with 16,384 GPUs for fun. One GPU isn't enough, and with the second one
+# new questions begin. Which of them holds which part of the model, and which computes what? What do
+# they tell each other, and how long do they wait for it? What if one of them dies? This course is
+# about these questions, and you'll meet all of them on the machine in front of you.
 #
 # **Question.** Can this machine be three machines?
 
 # %% [markdown]
 # ## One machine against 16,384
 #
-# First, let's see what we're up against. A product of two $n \times n$ matrices takes $2n^3$ FLOPs
-# (each of the $n^2$ results is a sum of $n$ products), so timing one tells us how many FLOPs per
-# second this machine manages. The lessons ask before they show: click on your guess. It's
+# How far is this machine from 16,384 GPUs? A product of two $n \times n$ matrices takes $2n^3$
+# FLOPs (each of the $n^2$ results is a sum of $n$ products), so timing some tells us how many FLOPs
+# per second your processor manages. The lessons ask before they show: click on your guess. It's
 # remembered but not graded, and a wrong guess teaches you more than a right one.
 
 # %%
-from helpers.lesson import predict, quick, reveal
+import os
+import sys
+import threading
+import time
+from itertools import islice
 
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from helpers.doctor import doctor
+from helpers.draw import curves
+from helpers.draw.model import layouts
+from helpers.lesson import answer, claim, predict, reveal, show
+from helpers.ranks import launch
+from simplellm.losses import causalLLMLoss
+from simplellm.options import prepare, stories_of_ranks
+
+sys.path[:0] = ["../primer"]
+import intro
+
+# %%
 predict(
-    "L00-1",
+    "welcome-1",
     "How long would this machine need for the computation behind Llama 3.1 405B, if it could hold "
     "the model at all?",
     "about 100 years",
     "about 5,000 years, as long as there has been writing",
-    "millions of years",
+    "more than 100,000 years",
 )
 
 # %% tags=["time"]
-import time
-
-import torch
-
 n = 1024
 a, b = torch.randn(n, n), torch.randn(n, n)
+a @ b  # once, to get ready
 begun, products, seconds = time.perf_counter(), 0, 0.0
-while seconds < quick(10, 1) / 20:
+while seconds < quick(0.5, 0.05):
     a @ b
     products += 1
     seconds = time.perf_counter() - begun
 rate = products * 2 * n**3 / seconds
-years = 3.8e25 / rate / (365.25 * 24 * 3600)
+years = float(f"{3.8e25 / rate / (365.25 * 24 * 3600):.2g}")
 print(f"{rate / 1e9:,.0f} GFLOP/s, so {years:,.0f} years")
-reveal("L00-1", years=years)
+reveal("welcome-1", years=years)
 
 # %% [markdown]
-# A GPU is faster, but not that much faster: 30.84 million hours are 3,500 years of one H100. So the
-# work has to be divided.
+# A GPU is thousands of times faster, and one still isn't enough: 30.84 million hours are 3,500
+# years of one H100. So the work has to be divided.
 #
-# Some questions want a number. Write it in place of `None` and run the cell; the right one isn't in
-# the cell, and if you've made a well-known slip, the answer names it.
+# Some questions want a number. Replace `None` with yours and run the cell. If you've made one of
+# the usual slips, it says which.
 #
 # **How many days do 16,384 GPUs need for 30.84 million GPU hours, if none of them ever stops?**
 
 # %%
-from helpers.lesson import answer
-
 mine = None
-answer("L00-2", mine)
+answer("welcome-2", mine)
 
 # %% [markdown]
-# ## Four ways to use more devices
+# ## One device, and three ways to use more
 #
-# Here is most of this course in one picture. Each gray box is a device, and the blue bars are the
+# Half of this course is in one picture. Each light box is a device, and the numbered bars in it are
 # layers of one model.
 
 # %%
-from helpers.draw.model import layouts
-from helpers.lesson import show
-
 show(layouts())
 
 # %% [markdown]
 # - **One device** has all layers and reads all the data. It's the reference: whatever we build
 #   later must arrive at the same numbers.
-# - **Replicas** each hold the whole model and read a part of the data. After each step they average
+# - **Replicas** each hold the whole model and read a part of the batch. In each step they average
 #   their gradients, so all copies stay the same. This is *data parallelism*.
-# - **A pipeline** cuts the model instead, because it's too large for one device. Activations travel
-#   down the stages, gradients travel back up. This is *pipeline parallelism*.
-# - **A grid** does both. Real runs do, and they add more directions: they shard what the replicas
-#   hold in common (lesson 11), and cut single layers (lesson 12).
+# - **A pipeline** cuts the model instead, for example because it's too large for one device.
+#   Activations travel from stage to stage, and gradients travel back. This is *pipeline
+#   parallelism*.
+# - **A grid** does both: each row is a pipeline, and the rows are replicas. Real runs do this, and
+#   many also divide what replicas hold in common (lesson 12) and cut single layers (lesson 13).
 #
-# The devices on this page are processes. They're real ones: they share no memory, and all they know
-# of each other has come as a message. Where a lesson simulates something instead, you'll read it
-# there.
-#
-# ## What is here
+# Our devices are processes, and they are real ones. They share no memory; whatever one knows about
+# another arrived in a message. If a lesson simulates something instead, it says so.
 #
 # The next cell looks at your machine and changes nothing. If something is missing, it prints the
 # command that installs it.
 
 # %%
-from helpers.doctor import doctor
-
 doctor()
 
 # %% [markdown]
@@ -128,121 +135,161 @@ doctor()
 
 # %% tags=["time"]
 # %%ranks 3
-import os
-
 print(f"Hello from rank {rank} of {world_size}, process {os.getpid() % 1000:03}")
 
 # %% [markdown]
 # The lines come in any order, because the three processes run at the same time and none waits for
 # another. Run the cell again: the order may change, and the process numbers will.
 #
-# Now let them talk. `dist.all_reduce` adds up a tensor over all ranks. It's a **collective**, which
-# means that every rank has to call it. (`launch` is `%%ranks` for a function: it runs the function
-# on ranks, and returns what each of them returned.)
+# ## One model, on one rank and on three
+#
+# Three processes that say hello are not yet one machine that trains a model. So let them train one:
+# a small LLaMA that reads children's stories. Each step has a batch of six sequences, and the ranks
+# divide it in equal shares. One rank takes all six; of three ranks, each takes two, computes the
+# gradient of its two, and then all three average their gradients. PyTorch's
+# `DistributedDataParallel` does the averaging here, and in lesson 03 you write it yourself. The
+# function below runs unchanged on any number of ranks.
+
+# %%
+options = intro.read_flags(["--size", "story", "--batch-size", "6"])
+
+
+# %%
+def train(steps):
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    tokenizer, net = prepare(options, "cpu")  # the same seed; DDP sends rank 0's, too
+    net, losses = DistributedDataParallel(net), []
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.2)
+    for batch in islice(stories_of_ranks(options, tokenizer, 3), steps):
+        mine = batch[rank::ranks]  # every third sequence, if there are three ranks
+        loss = causalLLMLoss(net(mine), mine, tokenizer.vocab_size)
+        optimizer.zero_grad()
+        loss.backward()  # meanwhile, the ranks average their gradients
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
 
 # %%
 predict(
-    "L00-3",
-    "Each of the three ranks holds its own number: 0, 1 and 2. What does rank 1 hold after "
-    "dist.all_reduce?",
-    "1: its own number, because only rank 0 gets the sum",
-    "3: the sum of all",
-    "1.5: the mean of what its neighbors hold",
+    "welcome-3",
+    "We draw the loss of every step twice: as one rank sees it, and as the mean of what three "
+    "ranks see. What will the two curves look like?",
+    "three ranks fall faster, because each step has three gradients instead of one",
+    "three ranks fall more slowly, because each sees only a third of the text",
+    "one curve: they can't be told apart",
 )
 
+# %% [markdown]
+# (`launch` is `%%ranks` for a function: it runs the function on some ranks, and returns a list of
+# what each of them returned.)
+
 # %%
-import torch.distributed as dist
+steps = quick(30, 3)
+alone = launch(train, ranks=1, args=(steps,), quiet=True)[0]
+of_three = launch(train, ranks=3, args=(steps,), quiet=True)
+together = [sum(losses) / 3 for losses in zip(*of_three, strict=True)]
+apart = max(abs(a - b) for a, b in zip(alone, together, strict=True))
 
-from helpers.ranks import launch
-
-
-def add_up():
-    x = torch.tensor([float(dist.get_rank())])
-    dist.all_reduce(x)
-    return x.item()
-
-
-for rank, result in enumerate(launch(add_up, ranks=3, quiet=True)):
-    print(f"rank {rank} holds {result:g}")
-reveal("L00-3")
+# %%
+show(curves({"one rank": alone, "three ranks": together}, "Three ranks learn what one rank learns"))
+claim.below("nats between the two losses of a step, at most", apart, 1e-4)
+reveal("welcome-3")
 
 # %% [markdown]
-# No rank has looked into another one's memory: the numbers traveled as messages. Lesson 02 shows
-# how, and lesson 03 trains a model with this one collective.
+# So the answer to our question is yes. Three processes that share no memory took the same thirty
+# steps as one, and what remains between the curves is rounding. That's the standard for everything
+# in this course: however we divide the work, the result must be that of one device. (Don't expect
+# three ranks to be three times as fast here, because they share the cores of one processor. Where
+# and when dividing the work pays is what the lessons are about.)
 #
-# ## When one of them fails
+# ## When one of them dies
 #
-# With 16,384 GPUs something fails every few hours, and with three processes of your own it will
-# too, since you'll be the one who writes them. In plain PyTorch the other ranks then sit and wait,
-# often for minutes, and the first error that you see may come from a rank that did nothing wrong.
-# So the lab watches its ranks. The next cell fails on purpose. (`on_error="report"` returns the
-# error as a value, so the notebook continues.)
+# With 16,384 GPUs something fails every few hours, and your three processes will fail more often
+# than that, because you write them. In plain PyTorch the first error you see may come from a rank
+# that did nothing wrong: the others notice a closed connection and complain about it, or they sit
+# and wait, on GPUs for ten minutes by default. So the lab watches its ranks. Let them train once
+# more, and after a second rank 2 gets the signal that the operating system sends when memory runs
+# out. (`on_error="report"` returns the error as a value, so that the notebook goes on.)
 
 
 # %%
-def careless():
+def train_and_die(steps):
     if dist.get_rank() == 2:
-        1 / 0  # only rank 2 comes here
-    dist.barrier()  # the others wait for it
+        threading.Timer(1, os.kill, (os.getpid(), 9)).start()  # 9 is SIGKILL
+    return train(steps)
 
 
-launch(careless, ranks=3, on_error="report", quiet=True)
+launch(train_and_die, ranks=3, args=(100_000,), on_error="report", quiet=True)
 
 # %% [markdown]
-# The report names the rank that failed first, the line, and the reason. Ranks 0 and 1 would have
-# waited at the barrier; they were stopped, and nothing was left running.
+# The report names the rank that died first, how it died, and the usual cause. Ranks 0 and 1 did
+# nothing wrong; they were stopped before they could blame anybody, and nothing is left running.
+# Lesson 21 goes further: there the training survives.
 #
 # ## How a lesson works
 #
-# You have met `predict`, `reveal` and `answer`. There are two more things to know.
+# There are a few more things to know.
 #
+# - A gray line that ends in three dots is a folded cell: it imports something, asks you something
+#   or draws what the cell above has computed. It has to run like any other cell; a click on the
+#   line shows its code.
 # - Some lessons ask you to write code: a function in a file of this project, of the kind that you'd
 #   find inside Megatron-LM or PyTorch. The heading says "Your turn", the task has a name such as
 #   TR-1, and the cell `check("TR-1")` tells you whether it's right, or what is wrong with it. There
-#   are three hints: `check("TR-1", hint=1)`, and so on.
+#   are three hints: `check("TR-1", hint=1)`, and so on. Once it's right, the same cell shows one
+#   way to write it, for you to compare.
 # - From there on, the lesson runs *your* function. If you haven't written it yet, the cells that
 #   need it tell you, and the others run as usual. If you're stuck or short of time, `skip("TR-1")`
 #   lends you a finished one until you restart the kernel.
+# - A sentence about a measurement comes with its numbers, as the one above on the losses did.
 #
 # In a terminal, `make progress` lists what you've done and what comes next.
 #
 # ## The way through the lessons
 #
-# | | lesson | you learn |
+# <!-- begin lessons: written by make tasks -->
+# | | lesson | question |
 # |---|---|---|
-# | 00 | [Welcome](00_welcome.ipynb) | what a rank is, and that your machine can be several |
-# | 01 | [One device](01_one_device.ipynb) | how a language model learns, and how good it can get |
-# | 02 | [Messages and deadlocks](02_ranks_and_collectives.ipynb) | how processes talk, and hang |
-# | 03 | [Averaging gradients](03_data_parallel_gradients.ipynb) | many devices, one model |
-# | 04 | [Averaging weights](04_data_parallel_weights.ipynb) | the same, but less often |
-# | 05 | [The naive pipeline](05_naive_pipeline.ipynb) | one model on several devices |
-# | 06 | [Micro-batches](06_micro_batches.ipynb) | GPipe and 1F1B fill the pipeline |
-# | 07 | [Beyond 1F1B](07_beyond_1f1b.ipynb) | chunks, zero bubble, a search for a better order |
-# | 08 | [DP x PP](08_dp_x_pp.ipynb) | both at once, on a grid of ranks |
-# | 09 | [DDP](09_ddp.ipynb) | buckets, and sending while computing |
-# | 10 | [Profiling and input](10_profiling_and_input.ipynb) | where the time of a step goes |
-# | 11 | [Sharding](11_sharding.ipynb) | no rank keeps what another keeps |
-# | 12 | [Tensor parallel](12_tensor_parallel.ipynb) | many devices share each layer |
-# | 13 | [Long context](13_long_context.ipynb) | many devices share one sequence |
-# | 14 | [Experts](14_experts.ipynb) | more parameters than a token pays for |
-# | 15 | [What training costs](15_what_training_costs.ipynb) | parameters, FLOPs, bytes |
-# | 16 | [Training puzzles](16_training_puzzles.ipynb) | a cluster that you can program |
-# | 17 | [Design your own](17_design_your_own.ipynb) | a model, a cluster, a layout |
-# | 18 | [Beyond one machine](18_beyond_one_machine.ipynb) | launchers, slow links, failures |
-# | 19 | [In torch's own words](19_torchs_own_words.ipynb) | the same step in torch's pieces |
-# | 20 | [GPT-2](20_gpt2_two_ways.ipynb) | a translator, split in two ways |
-# | 21 | [Forensics](21_forensics.ipynb) | twelve training runs that hide a mistake |
+# | 00 | [Welcome](00_welcome.ipynb) | Can this machine be three machines? |
+# | 01 | [One device](01_one_device.ipynb) | How does a language model learn, and how good can it get? |
+# | 02 | [Messages and deadlocks](02_ranks_and_collectives.ipynb) | Which programs can hang, and how do you find out which rank waits for which? |
+# | 03 | [Averaging gradients](03_data_parallel_gradients.ipynb) | What must the devices tell each other, and when does that take longer than computing? |
+# | 04 | [Averaging weights](04_data_parallel_weights.ipynb) | When is averaging weights as good, and what does averaging less often cost? |
+# | 05 | [The naive pipeline](05_naive_pipeline.ipynb) | How can each device hold only a part of the model? |
+# | 06 | [Micro-batches](06_micro_batches.ipynb) | Into how many pieces, and in which order? GPipe and 1F1B |
+# | 07 | [Beyond 1F1B](07_beyond_1f1b.ipynb) | Where can the waiting go, and what does each way cost? |
+# | 08 | [DP x PP](08_dp_x_pp.ipynb) | Two pipelines, six ranks: who must talk to whom? |
+# | 09 | [What training costs](09_what_training_costs.ipynb) | How much memory and how many FLOPs? And when does sending cost more than computing? |
+# | 10 | [Buckets and overlap](10_buckets_and_overlap.ipynb) | Can gradients travel while others are still being computed? |
+# | 11 | [Where does the time go?](11_where_time_goes.ipynb) | Of the FLOPs that your devices could compute, how many does training get? |
+# | 12 | [Sharding](12_sharding.ipynb) | How much must a rank really keep? ZeRO by hand, and FSDP |
+# | 13 | [Tensor parallel](13_tensor_parallel.ipynb) | Each device holds a part of every matrix: what must they tell each other? |
+# | 14 | [Long context](14_long_context.ipynb) | One sequence, many devices: how does a token look at those on other ranks? |
+# | 15 | [Experts](15_experts.ipynb) | How do tokens find their experts on other devices, and what if all want the same one? |
+# | 16 | [Fewer bits](16_fewer_bits.ipynb) | How few bits can a number have before training notices, and what do they save? |
+# | 17 | [Hiding messages](17_hiding_messages.ipynb) | Which message can hide behind which computing, and what is left over? |
+# | 18 | [Training puzzles](18_training_puzzles.ipynb) | How do you spread a step over ranks you don't have? |
+# | 19 | [Design your own](19_design_your_own.ipynb) | How would you spread 175 billion parameters over 512 GPUs? |
+# | 20 | [Beyond one machine](20_beyond_one_machine.ipynb) | Who starts the ranks, and what does a slow link cost? |
+# | 21 | [Training that never stops](21_training_never_stops.ipynb) | Machines fail every three hours: how does training go on as if they didn't? |
+# | 22 | [In torch's own words](22_torchs_own_words.ipynb) | Do torch's own pieces take the step you wrote by hand? |
+# | 23 | [GPT-2: two ways to split it](23_gpt2_two_ways.ipynb) | Does a split change what a translator learns, and is it faster? |
+# | 24 | [Forensics](24_forensics.ipynb) | The loss curve looks right. How do you find out whether the training is? |
+# <!-- end lessons -->
 #
 # 00 to 08 build on each other. After them, go where your curiosity takes you.
 
 # %% [markdown]
 # ## What to remember
 #
-# - A frontier model takes thousands of GPUs for months, because one would take thousands of years.
-# - A rank is one process among several, and the world size is how many there are.
-# - Ranks share nothing. Whatever one knows of another came as a message.
-# - A collective such as all-reduce has to be called by every rank, and all-reduce leaves every rank
-#   with the result.
+# - What takes 16,384 GPUs 78 days would take one of them 3,500 years, and a laptop's processor
+#   hundreds of thousands at least.
+# - A rank is one process among several, and the world size is how many there are. Ranks share
+#   no memory: whatever one knows about another came in a message.
+# - Three ranks with equal shares that average their gradients take the same step as one rank with
+#   the whole batch.
+# - When a rank dies, the others wait or complain. Look for the one that failed first.
 
 # %% [markdown]
 # ## In the wild
@@ -250,7 +297,7 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # | run | devices | GPU hours | source |
 # |---|---|---|---|
 # | Llama 3.1 405B, 15.6T tokens | up to 16,384 H100s | 30.84 million | [paper], [model card] |
-# | DeepSeek-V3, 14.8T tokens | 2,048 H800s | 2.788 million | [2412.19437][v3], table 1 |
+# | DeepSeek-V3, 14.8T tokens | 2,048 H800s | 2.664 million (pre-training) | [2412.19437][v3] |
 # | GPT-2 124M, repeated by nanoGPT | 8 A100s for 4 days | about 800 | [its README][nano] |
 #
 # [paper]: https://arxiv.org/abs/2407.21783
@@ -258,9 +305,17 @@ launch(careless, ranks=3, on_error="report", quiet=True)
 # [v3]: https://arxiv.org/abs/2412.19437
 # [nano]: https://github.com/karpathy/nanoGPT
 #
-# DeepSeek-V3 took a tenth of the hours because each token uses only 37 of its 671 billion
-# parameters, and because much of the arithmetic was done in eight bits.
-#
+# DeepSeek-V3 took 11.6 times fewer hours for nearly as much text. Can you say
+# why? Training takes 6 FLOPs for each token and each parameter that the token uses (lesson 01
+# derives the 6). In Llama 3.1 405B every token uses all parameters. In DeepSeek-V3, which is made
+# of experts (lesson 15), a token uses 37 of 671 billion. **How many times fewer FLOPs than the $3.8
+# \times 10^{25}$ of Llama's did it take?**
+
+# %%
+mine = None
+answer("welcome-4", mine)
+
+# %% [markdown]
 # Something to read: `init_process_group` in `torch/distributed/distributed_c10d.py`. Every program
 # in this course begins with it, here and on 16,384 GPUs. Its documentation says how the ranks find
 # each other, and how long they're prepared to wait.

@@ -1,14 +1,14 @@
 # %% [markdown]
 # # One device: a small LLaMA learns to tell stories
 #
-# *Reading 40 minutes · tasks 20 · machine 1*
+# *Reading 35 minutes · tasks 20 · machine 1*
 #
 # *With twenty minutes: read to "One step", then train under "How good can it get?", and play.*
 #
-# Every parallel layout in this course has one duty: it must do what one device would have done,
-# only faster, or with a model that one device can't hold. If two pipelines of three stages arrive
-# at a different gradient from one device, they're wrong, however fast they are. So we need to know
-# that one device really well: what the model is made of (because we're going to cut it into
+# Nearly every parallel layout in this course has one duty: it must do what one device would have
+# done, only faster, or with a model that one device can't hold. If two pipelines of three stages
+# arrive at a different gradient from one device, they're wrong, however fast they are. So we need
+# to know that one device really well: what the model is made of (because we're going to cut it into
 # pieces), what a training step is (because we're going to divide it), and how good a model can get
 # (because we want to notice when it doesn't).
 #
@@ -22,13 +22,19 @@ from itertools import islice
 import torch
 
 from helpers.draw import curves
+from helpers.draw.attention import looks
 from helpers.draw.model import Sizes, llama, surprise
 from helpers.grade import check
-from helpers.lesson import answer, claim, hover, predict, quick, reveal, show, vary
+from helpers.lesson import answer, claim, hover, predict, reveal, show, show_code, vary
+from helpers.lesson.scripts import kept_for_backward, train_script
 from simplellm.losses import causalLLMLoss
+from simplellm.models import NAMES, facts, pretrained
 from simplellm.stories import floor, story
 
+# %%
 sys.path.insert(0, "../primer")
+
+# %%
 import intro
 
 torch.set_num_threads(1)  # in this lab, one device is one core
@@ -36,12 +42,12 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # %% [markdown]
 # ## The text
 #
-# The model reads children's stories. They're written by a small grammar that comes with this lab,
-# so we get as many as we want without a download. More important, we know exactly how much chance
-# is in them, which will be worth a lot in a moment.
+# The model reads children's stories. A small grammar that comes with this lab writes them, so we
+# get as many as we want without a download. More important, we know exactly how much chance is in
+# them, and that will soon be worth a lot.
 
 # %%
-print(story(0, world="small"))
+print(story(4, world="small"))
 
 # %% [markdown]
 # A model doesn't read letters. A **tokenizer** cuts the text into pieces, called **tokens**, and
@@ -51,6 +57,8 @@ print(story(0, world="small"))
 # %%
 options = intro.read_flags([])
 tokenizer = intro.make_tokenizer(options)
+
+# %%
 ids = tokenizer.encode("Once there was a curious hippopotamus.")
 print(ids)
 print([tokenizer.decode([i]) for i in ids], "of", tokenizer.vocab_size, "pieces")
@@ -61,9 +69,10 @@ print([tokenizer.decode([i]) for i in ids], "of", tokenizer.vocab_size, "pieces"
 #
 # ## The model
 #
-# Our model is a small LLaMA: the same parts in the same order as in Llama 3 405B, only smaller. A
-# batch of 3 **sequences** of 128 tokens goes in on the left, and comes out as three times 128 lists
-# of 1,200 scores, one score for each piece that might come next.
+# Our model is a small LLaMA: the same parts in the same order as in Llama 3 405B, only smaller (and
+# there sixteen heads share keys and values, while each of ours has its own). A batch goes in on the
+# left, 3 **sequences** of 128 tokens. Out comes, for each of the 3 × 128 positions, one score for
+# each piece of the vocabulary that might come next.
 
 # %%
 show(llama(Sizes()))
@@ -76,9 +85,8 @@ show(llama(Sizes()))
 #   is why a pipeline works so well: whichever blocks we cut between, the message has the same
 #   shape.)
 # - Each **block** adds two things to what passes through it. **Attention** lets a token collect
-#   information from the tokens before it, never from those after it. **SwiGLU** then works on each
-#   token alone. Before each of the two comes a **norm**, which keeps the numbers at a reasonable
-#   size.
+#   information from the tokens before it. **SwiGLU** then works on each token alone. Before each of
+#   the two comes a **norm**, which keeps the numbers at a reasonable size.
 # - The **head** compares each vector with a vector for every piece of the vocabulary. The results
 #   are the **logits**: the larger, the likelier.
 #
@@ -88,6 +96,8 @@ show(llama(Sizes()))
 torch.manual_seed(0)
 net = intro.make_model(options, tokenizer)
 batch = next(intro.stories_of_ranks(options, tokenizer, ranks=3))
+
+# %%
 with torch.no_grad():
     hidden = net.model.embed_tokens(batch)
     print("ids", tuple(batch.shape), "-> embedding", tuple(hidden.shape))
@@ -103,19 +113,119 @@ claim("parameters, counted and by the drawing", count, Sizes().total, within=0)
 
 # %%
 mine = None
-answer("L01-1", mine)
+answer("one_device-1", mine)
 
 # %% [markdown]
+# ## Attention
+#
+# Everything in the model works on each token alone, except for attention. So take a sentence that
+# can't be continued that way: *There once was a curious girl named Lily.* The next token is decided
+# at the period, and nearly every story goes on with *She*. But a period by itself knows nothing of
+# a girl. It has to fetch that from another token.
+#
+# Each token makes three vectors out of its hidden state, each by a product with a matrix. Its
+# **query** says what it's looking for, its **key** says what it has to offer, and its **value** is
+# what it hands over. Token $i$ compares its query with the keys of all tokens up to itself. The
+# softmax turns these scores into weights that add up to 1, and what token $i$ receives is the mean
+# of the values with these weights:
+#
+# $$S_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_h}}, \qquad
+# P_{ij} = \frac{e^{S_{ij}}}{\sum_{j' \le i} e^{S_{ij'}}}, \qquad
+# y_i = \sum_{j \le i} P_{ij}\, v_j .$$
+#
+# The sums end at $i$, because a token mustn't see what it has to predict. Dividing by $\sqrt{d_h}$,
+# where $d_h$ is how many numbers a query has, keeps the scores from growing with $d_h$. And a model
+# does this several times in parallel, in **heads**: each of our four has its own queries, keys and
+# values of 16 numbers, and the matrix O mixes what they have found. (So that a head can ask for
+# *the token before me*, queries and keys are rotated first, by an angle that grows with the
+# position. Lesson 14 needs the details.)
+#
+# Here is that as code. We put it into a model that ships with this lab and has been trained for 41
+# minutes, instead of its own attention. And we add a blindfold: words that no later token may see.
+
+# %%
+best = pretrained("best")[1]
+ids = [tokenizer.eos_id, *tokenizer.encode("There once was a curious girl named Lily. She loved")]
+words = [tokenizer.decode([i]).strip() or "(start)" for i in ids]
+at, found, hidden = words.index("."), [], []
+
+
+def attend(q, k, v, **more):  # each is (batch, heads, tokens, 16)
+    scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+    future = torch.ones_like(scores).triu(1).bool()
+    scores = scores.masked_fill(future, -math.inf)
+    for j in map(words.index, hidden):
+        scores[..., j + 1 :, j] = -math.inf
+    weights = scores.softmax(-1)
+    found.append(weights[0])
+    return weights @ v
+
+
+# %%
+before = best(torch.tensor([ids]))
+for part in best.modules():
+    if hasattr(part, "mix"):  # what mixes the tokens of a block
+        part.mix = attend
+apart = (best(torch.tensor([ids])) - before).abs().max().item()
+claim.below("our logits differ from those of its own attention by", apart, 1e-3)
+
+# %%
+heads = {
+    "block 0, head 1": found[0][1][at, : at + 1].tolist(),
+    "block 2, head 3": found[2][3][at, : at + 1].tolist(),
+}
+show(looks(words, heads, "At the period, one head looks at the girl and another at her name"))
+
+# %% [markdown]
+# Where a head looks isn't yet what the model needs. So we hide the word *girl*, in all heads of all
+# blocks. From the period alone wouldn't be enough: *named* comes after *girl*, and could tell the
+# period what it has read.
+
+# %%
+predict(
+    "one_device-2",
+    "With girl hidden, how likely does the model think She is?",
+    "about 50 %: nothing is left that tells a girl from a boy",
+    "still more than 90 %",
+    "less than 10 %: without a girl, it expects He",
+)
+
+
+# %%
+pronouns = {word: tokenizer.encode(f"named Lily. {word} loved")[-2] for word in ("She", "He")}
+
+
+def chances(*words_to_hide):
+    hidden[:] = words_to_hide
+    with torch.no_grad():
+        p = best(torch.tensor([ids]))[0, at].softmax(-1)
+    return ", ".join(f"{word} {p[i].item():.2%}" for word, i in pronouns.items())
+
+
+# %%
+for hide in ((), ("girl",), ("Lily",), ("girl", "Lily")):
+    print(f"{chances(*hide)}, without {' and '.join(hide) or 'hiding anything'}")
+hidden.clear()
+reveal("one_device-2")
+
+# %% [markdown]
+# Either word will do, and without both the model is sure of the wrong one. It was never told what a
+# girl is, or that Lily is one. The matrices that make queries and keys were random numbers like all
+# the others, and training made them look for these words. (Which of the two counts more? Let *a
+# curious girl named Ben* decide.)
+#
 # ## The loss
 #
-# The softmax turns the 1,200 logits of a position into probabilities $p_\theta(\cdot \mid x_{<t})$
+# The softmax turns the 1,200 logits of a position into probabilities $p_\theta(\cdot \mid x_{<i})$
 # of the next token, given the tokens before it. We'd like the token that really comes to be likely.
-# A product of thousands of probabilities is too small for any float, so we take logarithms, and
-# because optimizers minimize, we flip the sign:
+# The probability of the whole text is the product of these. With thousands of factors it's too
+# small for any float, so we take logarithms, which turn it into a sum, and because optimizers
+# minimize, we flip the sign:
 #
-# $$L(\theta) = -\frac{1}{T} \sum_{t=1}^{T} \log p_\theta(x_t \mid x_{<t}).$$
+# $$L(\theta) = \frac{1}{t} \sum_{i=1}^{t} \ell_i, \qquad
+# \ell_i = -\log p_\theta(x_i \mid x_{<i}).$$
 #
-# This is the **loss**: the mean over all $T$ tokens of how *surprised* the model was by each. With
+# This is the **loss**: the mean over all $t$ tokens of how *surprised* the model was by each. With
 # the natural logarithm its unit is the **nat**. (Other names that you'll meet for the same thing:
 # cross-entropy, negative log-likelihood. In bits it's $L / \ln 2$.)
 #
@@ -123,28 +233,23 @@ answer("L01-1", mine)
 # equally likely tokens at each step has a loss of $\log k$, so its perplexity is $k$: the number of
 # tokens it's hesitating between.
 
-# %%
-predict(
-    "L01-2",
-    "The weights are random: the model hasn't learned anything yet. What is its loss?",
-    "about 0.3",
-    "about 7.1",
-    "about 1,200",
-)
+# Our net has random weights, so all 1,200 pieces are about equally likely. Its loss should be near
+# ln 1,200.
 
 # %%
 loss = causalLLMLoss(net(batch), batch, tokenizer.vocab_size)
-print(f"loss {loss.item():.3f} nats per token, perplexity {loss.exp().item():,.0f}")
-reveal("L01-2")
+
+# %%
+claim("nats per token before training", loss.item(), math.log(tokenizer.vocab_size), within=0.02)
 
 # %% [markdown]
-# That's a test you can do in your head for any model: if the first loss isn't near the logarithm of
-# the vocabulary, something is wrong before training has begun. **Where does the loss of Llama 3
-# start, with its 128,256 pieces?** (One decimal will do.)
+# That's a test you can do in your head for a model with fresh weights: if the first loss isn't near
+# the logarithm of the vocabulary, something is wrong before training has begun. **Where does the
+# loss of Llama 3 start, with its 128,256 pieces?** (One decimal will do.)
 
 # %%
 mine = None
-answer("L01-3", mine)
+answer("one_device-3", mine)
 
 # %% [markdown]
 # ## One step
@@ -168,15 +273,19 @@ with torch.no_grad():
 claim.below("the loss after the step", after.item(), loss.item())
 
 # %% [markdown]
-# In practice few models are trained with plain SGD. **Adam** divides each weight's step by a
-# running estimate of how large that weight's gradients have been, so all weights move at about the
-# same pace; ours uses it, and so did Llama 3 (with weight decay, as AdamW). The learning rate stays
-# the one number that has to be right.
+# In practice few models are trained with plain SGD. **Adam** takes a running mean of each weight's
+# gradients and divides it by a running estimate of their size, so all weights move at about the
+# same pace; ours uses it, and so did Llama 3 (with weight decay, as AdamW). With either optimizer,
+# the learning rate is the number to get right. A training loop is this step over and over:
+
+# %%
+show_code("primer/intro.py", "train", "for step", "losses.append")
 
 # %%
 predict(
-    "L01-4",
-    "Here a learning rate of 0.01 works well. We multiply it by ten. After 40 steps, the loss is …",
+    "one_device-4",
+    "With two of our blocks, a learning rate of 0.01 works well. We multiply it by ten. After 40 "
+    "steps, the loss is …",
     "lower: it learns faster",
     "about the same: Adam adjusts the steps anyway",
     "higher: it learns less",
@@ -185,46 +294,28 @@ predict(
 
 # %% tags=["training"]
 def trained(rate):
-    flags = ["--size", "story", "--lr", str(rate), "--steps", str(quick(40, 2))]
-    losses, _, _ = intro.train(intro.read_flags(flags), say=lambda step, loss: None)
+    flags = ["--size", "story", "--lr", str(rate), "--steps", quick("40", "2")]
+    losses, _, _ = train_script("primer/intro.py", flags)
     return losses
 
 
 rates = {rate: trained(rate) for rate in (0.001, 0.01, 0.1)}
 named = {f"learning rate {rate}": run for rate, run in rates.items()}
-show(curves(named, "Too small a rate crawls, and too large a rate jumps"))
+show(curves(named, "Too small a rate crawls, too large a one jumps"))
 good, tenfold = (sum(rates[rate][-5:]) / 5 for rate in (0.01, 0.1))
-claim.below("mean loss of the last steps with 0.01, and with 0.1", good, tenfold)
-reveal("L01-4")
-
-# %% [markdown]
-# Too small, and it crawls; too large, and it jumps over every valley. With a kernel running, the
-# next cell has a slider: how large can the rate be before the loss ends up *above* where it
-# started?
-
 
 # %% tags=["training"]
-def with_rate(learning_rate):
-    return curves({f"learning rate {learning_rate}": trained(learning_rate)})
-
-
-vary(with_rate, learning_rate=(0.01, 0.0001, 0.001, 0.003, 0.03, 0.1, 0.3, 1.0))
+claim.below("mean loss of the last steps with 0.01, and with 0.1", good, tenfold)
+reveal("one_device-4")
 
 # %% [markdown]
 # ## A batch is a mean
 #
-# Three sequences make one batch, and the loss of the batch is the mean of theirs. What about its
-# gradient?
-
-# %%
-predict(
-    "L01-5",
-    "We compute the gradient of each of the three sequences alone, and take the mean of the three. "
-    "How far is it from the gradient of the batch?",
-    "far: the sequences influence each other",
-    "not at all, up to rounding",
-    "three times too small",
-)
+# Three ranks that averaged their gradients took the step of one (lesson 00). Why? The loss of a
+# batch is the mean of its sequences' losses, or of any $m$ pieces in which equally many tokens are
+# predicted. Differentiation is linear, so the gradient of a mean is the mean of the gradients:
+#
+# $$\nabla \Big( \frac{1}{m} \sum_{k=1}^{m} L_k \Big) = \frac{1}{m} \sum_{k=1}^{m} \nabla L_k .$$
 
 
 # %%
@@ -237,26 +328,20 @@ def gradient(rows):
 whole = gradient(batch)
 mean = (gradient(batch[0:1]) + gradient(batch[1:2]) + gradient(batch[2:3])) / 3
 largest, difference = whole.abs().max().item(), (whole - mean).abs().max().item()
-claim.below(
-    "largest difference of a gradient, and 1e-5 of the largest one", difference, 1e-5 * largest
-)
-reveal("L01-5")
+
+# %%
+claim.below("the two differ by less than 1e-5 of the largest gradient", difference, 1e-5 * largest)
 
 # %% [markdown]
-# There's nothing deep behind this: differentiation is linear, so the gradient of a mean is the mean
-# of the gradients,
+# Half of this course rests on this one line, because the gradients don't have to be computed at the
+# same time, nor in the same place.
 #
-# $$\nabla \Big( \frac{1}{B} \sum_{b=1}^{B} L_b \Big) = \frac{1}{B} \sum_{b=1}^{B} \nabla L_b .$$
-#
-# And yet half of this course rests on this one line. The three gradients don't have to be computed
-# at the same time, nor in the same place.
-#
-# - In different places, it's **data parallelism**: three devices compute one term each, and
-#   average. That's lesson 03.
+# - In different places, it's **data parallelism**: each device computes one term, and they average.
+#   That's lesson 03.
 # - One after the other, it's **gradient accumulation**: one device goes forward and backward
 #   through a piece of the batch, keeps adding to the gradients, and makes its step only after the
-#   last piece. Why would anyone? Because backward needs what forward has computed, the
-#   **activations**, and these have to be kept until it comes.
+#   last piece. Why bother? Memory. Backward needs what forward has computed, the **activations**,
+#   and all of them wait in memory until backward has used them.
 #
 # Let's measure how much we save with one sequence instead of three. PyTorch lets us see every
 # tensor that is kept for backward.
@@ -265,28 +350,21 @@ reveal("L01-5")
 # %%
 def kept(rows):
     """Bytes that forward keeps for backward, without the weights."""
-    storages = {}
+    _, size = kept_for_backward(lambda: causalLLMLoss(net(rows), rows, tokenizer.vocab_size), net)
+    return size
 
-    def see(tensor):
-        storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
-        return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(see, lambda tensor: tensor):
-        causalLLMLoss(net(rows), rows, tokenizer.vocab_size)
-    own = {p.untyped_storage().data_ptr() for p in net.parameters()}
-    return sum(size for place, size in storages.items() if place not in own)
-
+of_three, of_one = kept(batch), kept(batch[:1])
 
 # %%
-of_three, of_one = kept(batch), kept(batch[:1])
 print(f"{of_three / 1e6:.1f} MB for three sequences, {of_one / 1e6:.1f} for one")
 claim("times as many bytes for three", of_three / of_one, 3, within=0.05)
 
 # %% [markdown]
-# One condition is easy to overlook. A mean of means is the mean only if the pieces hold equally
-# many tokens, as ours do. If they don't, each piece has to be weighted by its tokens, $\sum_b T_b
-# L_b / \sum_b T_b$. Until October 2024 several widely used trainers forgot that, so training with
-# accumulated gradients differed from training on the whole batch; [this is the repair in
+# One condition is easy to overlook: the pieces must hold equally many tokens. If they don't, each
+# has to be weighted by its $t_k$ of the $t$ tokens, $L = \sum_k (t_k / t)\, L_k$. Until October
+# 2024 several widely used trainers forgot that, so training with accumulated gradients differed
+# from training on the whole batch; [this is the repair in
 # transformers](https://github.com/huggingface/transformers/pull/34191).
 
 # %% [markdown]
@@ -296,7 +374,7 @@ claim("times as many bytes for three", of_three / of_one, 3, within=0.05)
 # gradient accumulation. For each batch it takes one step of the optimizer and records the batch's
 # loss. With `pieces=3` it takes the batch through the model in three pieces, and neither the losses
 # nor the weights may show it. Your loop is judged by exactly this: the same weights as a correct
-# loop on one device, number by number.
+# loop on one device, up to rounding.
 #
 # %%
 check("TR-1")
@@ -319,9 +397,11 @@ def by_my_loop(pieces):
 
 
 my_losses = {"whole batches": by_my_loop(1), "three pieces each": by_my_loop(3)}
-by_script = intro.read_flags(["--steps", str(quick(20, 2))])
-my_losses["primer/intro.py"], _, _ = intro.train(by_script, say=lambda step, loss: None)
+twenty = ["--steps", quick("20", "2")]
+my_losses["primer/intro.py"], _, _ = train_script("primer/intro.py", twenty)
 apart = max(max(each) - min(each) for each in zip(*my_losses.values(), strict=True))
+
+# %%
 show(curves(my_losses, "Whole or in pieces, your loop or the script's: one curve"))
 claim.below("the three differ by at most so many nats", apart, 1e-4)
 
@@ -339,13 +419,14 @@ claim.below("the three differ by at most so many nats", apart, 1e-4)
 # = \underbrace{\mathbb{E}_q[-\log q]}_{\text{entropy } H(q)}
 # + \underbrace{\mathbb{E}_q\Big[\log \frac{q}{p_\theta}\Big]}_{\text{KL divergence, } \geq 0}.$$
 #
-# The second term is what a model can still learn. The first is what no model can ever learn: the
-# **entropy** of the text. Here the text comes from a grammar, so $q$ is known, and the entropy can
-# be computed exactly. We call it the **floor**.
+# The second term is never negative: the logarithm is concave, so $-\mathbb{E}_q[\log(p_\theta/q)]
+# \geq -\log \mathbb{E}_q[p_\theta/q] = -\log 1 = 0$. It's what a model can still learn. The first
+# is what no model can ever learn: the **entropy** of the text. Here the text comes from a grammar,
+# so $q$ is known, and the entropy can be computed exactly. We call it the **floor**.
 
 # %%
 predict(
-    "L01-6",
+    "one_device-6",
     "A perfect reader of these stories knows the grammar by heart. Between how many tokens does it "
     "hesitate at each step? (This is its perplexity.)",
     "about 1.3",
@@ -355,30 +436,79 @@ predict(
 
 # %%
 least = floor(tokenizer, world="small")
+
+# %%
 print(f"floor {least.nats_per_token:.3f} nats per token, perplexity {least.perplexity:.2f}")
-reveal("L01-6")
+reveal("one_device-6")
 
 # %% [markdown]
 # So there's a number to beat, or rather a number that can't be beaten. Let's train. We take two
-# blocks in place of six here, because they learn faster in a short time, and a learning rate that
+# blocks instead of six here, because they learn faster in a short time, and a learning rate that
 # rises over the first steps, stays, and falls to almost nothing at the end.
 
 # %% tags=["training"]
-flags = ["--size", "story", "--lr-schedule", "decay", "--steps", str(quick(450, 3))]
-told = intro.read_flags(flags)
-losses, teller, trace = intro.train(told, say=lambda step, loss: None)
+flags = ["--size", "story", "--lr-schedule", "decay", "--steps", quick("450", "3")]
+losses, teller, trace = train_script("primer/intro.py", flags)
+
+# %% tags=["training"]
 title = "The loss falls fast at first, and then has a long way to the floor"
 show(curves({"two blocks": losses}, title, floor=least.nats_per_token))
 last = sum(losses[-10:]) / len(losses[-10:])
+
+# %% tags=["training"]
 print(f"perplexity {math.exp(losses[0]):,.0f} before, {math.exp(last):.1f} after, "
       f"{least.perplexity:.1f} for a perfect reader")  # fmt: skip
 claim.below("nats per token of a perfect reader, and of ours", least.nats_per_token, last)
 
 # %% [markdown]
-# It isn't at the floor yet. One reason is time: it has seen few stories so far. The other will
-# stay: the sequences cut the stories at arbitrary places, and a model that only sees the second
-# half of a story can't know the name of the child in it.
-#
+# It isn't at the floor yet. It has seen few stories so far, and two blocks may be too few. A third
+# reason won't go away: training sequences cut the stories anywhere, and a model that sees only the
+# second half can't know the child's name. How much does that cost? Take the model that was trained
+# for 41 minutes, and its loss at each of the 127 positions of a sequence that has something to
+# predict.
+
+# %%
+predict(
+    "one_device-5",
+    "That model is 0.06 nats per token above the floor, as a mean over all positions of such "
+    "sequences. Where does it lose most of this?",
+    "everywhere alike",
+    "at the first positions",
+    "at the last positions, where it has most to remember",
+)
+
+
+# %%
+def loss_by_position(model, batches):
+    total = 0
+    for rows in batches:
+        with torch.no_grad():
+            log_p = model(rows).log_softmax(-1)[:, :-1]
+        total = total - log_p.gather(2, rows[:, 1:, None]).squeeze(2).mean(0)
+    return total / len(batches)
+
+
+other = intro.read_flags(["--seed", "7", "--batch-size", "50"])  # stories it hasn't read
+unread = list(islice(intro.stories_of_ranks(other, tokenizer, 1), quick(6, 1)))
+lost = loss_by_position(best, unread)
+
+# %%
+groups = {start: lost[start : start + 8].mean().item() for start in range(0, 127, 8)}
+title = "A sequence that begins in the middle of a story costs most at its beginning"
+picture = curves(
+    {"trained for 41 minutes": groups},
+    title,
+    floor=least.nats_per_token,
+    x="position in the sequence",
+)
+show(picture)
+late, mean = (part.mean().item() - least.nats_per_token for part in (lost[63:], lost))
+claim.below("nats above the floor: the second half, and half of the mean", late, mean / 2)
+reveal("one_device-5")
+print(f"the cut costs this model {mean - late:.2f} nats; ours, with two blocks and little time, "
+      f"is {last - least.nats_per_token:.2f} above the floor")  # fmt: skip
+
+# %% [markdown]
 # ## A first story
 #
 # To write, the model gives the probabilities of the next token, we draw one, append it, and ask
@@ -390,31 +520,16 @@ claim.below("nats per token of a perfect reader, and of ours", least.nats_per_to
 # %% tags=["training"]
 def tell(model, temperature, seed, length=150):
     end = tokenizer.eos_id
-    how = {"temperature": temperature, "top_p": 0.95, "eos_id": end, "cache": True}
+    how = {"temperature": temperature, "eos_id": end, "cache": True}  # keep keys and values
     ids = model.generate([end], quick(length, 8), seed=seed, **how)
     return tokenizer.decode([i for i in ids if i != end])
 
 
-print(tell(teller, temperature=0.5, seed=1, length=100))
+print(tell(teller, temperature=0.5, seed=1, length=40))
 
 # %% [markdown]
-# Before this training, these weights were random numbers. It was never told what a sentence is, or
-# a girl, or a rabbit; all it ever got was the gradient of its surprise. Read the story to someone.
-
-# %%
-predict(
-    "L01-7",
-    "At temperature 0 we let it write five stories, with five different seeds. How many different "
-    "stories will we get?",
-    "1",
-    "2 to 4",
-    "5",
-)
-
-# %% tags=["training"]
-stories = {tell(teller, temperature=0, seed=seed, length=40) for seed in range(5)}
-print(len(stories), "different at temperature 0:", *stories)
-reveal("L01-7")
+# Before this training, these weights were random numbers, and all that the model ever got was the
+# gradient of its surprise. Now tell a story of your own:
 
 
 # %% tags=["training"]
@@ -425,8 +540,6 @@ def story_of_mine(temperature, seed):
 vary(story_of_mine, temperature=(1.0, 0, 0.2, 0.4, 0.6, 0.8, 1.5, 2.0), seed=range(10))
 
 # %% [markdown]
-# Turn the temperature to 2, and then think of the sampling settings you've seen in chat assistants.
-#
 # ## What surprises it
 #
 # The loss is a mean over tokens, and a mean hides a lot. Here is the surprise of every single
@@ -448,43 +561,41 @@ def costs(model, text):
 unseen = story(1, split="validation", world="small").split("\n")[0]
 tokens, nats = costs(teller, unseen)
 picture = surprise(tokens, nats)
+
+# %% tags=["training"]
 show(picture, live=lambda: hover(picture))
 print(f"mean {sum(nats) / len(nats):.2f} nats")
 
 # %% [markdown]
 # Look where the dark ones are: most of them stand where the grammar makes a choice, such as a name,
-# a color or a place. Once "Once" is said, "upon a time" is free. Where a token is dark although
-# there was no real choice, the model still has something to learn, for example that the hair is
-# *his* if the child is a boy.
+# a color or a place. After "There", "once was a" is free. Where a token is dark although
+# there was no real choice, the model still has something to learn.
 #
 # Try a sentence of your own, such as "Once upon a time, there was a curious hippopotamus.": put it
 # in place of `unseen`.
 
 # %% [markdown]
-# ## The same model, trained for longer
+# ## The model of the drawing, trained for longer
 #
-# What comes of more training? We've trained the model of the drawing for longer, and saved it at
-# three moments.
+# What does more training bring? We've trained the model of the drawing, with its six blocks, for
+# longer, and saved it at three moments. (The first is behind our two blocks above: it has read less
+# than half as many tokens, and six blocks learn more slowly at first.)
 
 # %%
-from simplellm.models import NAMES, facts, pretrained
-
 models = {name: pretrained(name)[1] for name in NAMES}
 for name in NAMES:
     f = facts(name)
     right = f"{f['right'] / f['sentences']:4.0%} of its sentences are right"
-    print(f"{name:<7}{f['minutes']:5.1f} minutes, {f['loss']:.2f} nats per token, {right}")
+    words = f"{f['minutes']:5.1f} minutes, {f['tokens']:9,} tokens"
+    print(f"{name:<7}{words}, {f['loss']:.2f} nats per token, {right}")
 above = facts("best")["loss"] - least.nats_per_token
 claim.below("nats that the best lies above the floor", above, 0.05)
 
 # %% [markdown]
-# The loss is measured on stories that no model was trained on, and a sentence is right if the
-# grammar could have written it somewhere. Here is how each of them begins, and then you can choose
-# a model, a temperature and a seed yourself.
-
-# %%
-for name in NAMES:
-    print(f"{name}: {tell(models[name], temperature=0.6, seed=2, length=60)}\n")
+# The loss is measured on stories that no model was trained on, in sequences of 256 tokens, where
+# the expensive beginning weighs half as much. A sentence is right if the grammar could have written
+# it somewhere; that doesn't make the story right, so look for a mother who turns into a grandma.
+# Choose a model, a temperature and a seed:
 
 
 # %%
@@ -495,22 +606,10 @@ def story_by(model, temperature, seed):
 vary(story_by, model=NAMES[::-1], temperature=(0.6, 0, 0.3, 1.0, 1.5), seed=range(10))
 
 # %% [markdown]
-# A checkpoint is also a place to start from. Continuing from one is called *fine-tuning* if the
-# text is a new one, and simply *resuming* if it's the same. Either way the loss begins where the
-# other training ended.
-
-# %%
-steps = str(quick(20, 2))
-resumed, _, _ = intro.train(
-    intro.read_flags(["--from", "best", "--steps", steps, "--lr", "0.0005"]),
-    say=lambda step, loss: None,
-)
-runs = {"from random weights": losses[: len(resumed)], "from the best": resumed}
-show(curves(runs, "A resumed training begins where the other one ended"))
-
-# %% [markdown]
-# In a terminal, `python primer/intro.py --from best --text my_diary.txt` continues with a text
-# you've written.
+# A checkpoint is also a place to start from: continuing is called *resuming* if the text is the
+# same, and *fine-tuning* if it's new. Resumed, the loss starts where it stopped; on new text it
+# starts higher. In a terminal, `python primer/intro.py --from best --text my_diary.txt` continues
+# with a text that you've written.
 
 # %% [markdown]
 # ## Where the time goes
@@ -523,13 +622,15 @@ show(curves(runs, "A resumed training begins where the other one ended"))
 # \frac{\partial L}{\partial W} = X^\top \frac{\partial L}{\partial Y} \quad (2tab).$$
 #
 # The first is passed on to the previous layer, and the second is what the update needs. So backward
-# has twice the FLOPs of forward, and a step takes $2 + 4 = 6$ FLOPs per weight and token: a rule
-# that you'll need in lesson 15. For Llama 3 405B that's $6 \cdot 405 \cdot 10^9 \cdot 15.6 \cdot
-# 10^{12} = 3.8 \cdot 10^{25}$, the number with which lesson 00 began. But FLOPs are not seconds.
+# has twice the FLOPs of forward, and a step takes $2 + 4 = 6$ FLOPs per weight and token, for all
+# weights that stand in products (the embedding is looked up, and attention has products without
+# weights): a rule that you'll need in lesson 09. For Llama 3 405B that's $6 \cdot 405 \cdot 10^9
+# \cdot 15.6 \cdot 10^{12} = 3.8 \cdot 10^{25}$, the number with which lesson 00 began. But FLOPs
+# are not seconds.
 
 # %%
 predict(
-    "L01-8",
+    "one_device-7",
     "How long does backward (B) take in this training, compared with forward (F)?",
     "less than 1.2 times as long",
     "1.2 to 1.8 times as long",
@@ -542,7 +643,8 @@ from helpers.trace import Trace
 
 events = trace.events  # F, B, update, F, B, update …
 spans = [events[i : i + 9] for i in range(0, len(events) - 8, 3)]
-show(Trace(min(spans, key=lambda span: span[-1].end - span[0].start)))
+three = Trace(min(spans, key=lambda span: span[-1].end - span[0].start))
+show(three)
 
 
 # %% tags=["time"]
@@ -550,17 +652,20 @@ def seconds(kind):
     return [e.end - e.start for e in events if e.kind == kind]
 
 
-ratios = sorted(b / f for b, f in zip(seconds("B"), seconds("F"), strict=True))
-print(f"backward / forward: {ratios[len(ratios) // 2]:.2f} in the median step")
-print(f"{len(losses) * batch.numel() / trace.duration:,.0f} tokens per second")
-reveal("L01-8", ratio=ratios[len(ratios) // 2])
+ratio = min(seconds("B")) / min(seconds("F"))
+
+# %% tags=["time"]
+print(f"backward / forward: {ratio:.2f}, each at its fastest")
+for name, steps, seconds_of in ("all", len(losses), trace.duration), ("these", 3, three.duration):
+    print(f"{name} steps: {steps * batch.numel() / seconds_of:,.0f} tokens per second")
+reveal("one_device-7", ratio=ratio)
 
 # %% [markdown]
-# On a GPU with matrices of thousands of rows and columns, you'd see a number close to 2. Our
-# matrices are tiny, so much of the time isn't spent in them at all: norms, the softmax and the
-# rotary positions do few FLOPs and move much memory, and calling some hundred small operations from
-# Python costs forward more than backward, which runs in C++. Give a single layer a matrix of a
-# decent size, and the 2 comes out:
+# (These are the three fastest steps in a row.) On a GPU with matrices of thousands of rows and
+# columns, you'd see a number close to 2. Our matrices are tiny, so much of the time isn't spent in
+# them at all: norms, the softmax and the rotary positions do few FLOPs and move much memory, and
+# calling some hundred small operations from Python costs forward more than backward, which runs in
+# C++. Give a single layer a matrix of a decent size, and the 2 comes out:
 
 # %% tags=["time"]
 import time
@@ -580,6 +685,7 @@ def of_one_layer(width):
     return sorted(backward)[repeats // 2] / sorted(forward)[repeats // 2]
 
 
+# %% tags=["time"]
 claim("backward over forward, one layer, 1,024 wide", lambda: of_one_layer(1024), 2, within=0.3,
       because="caches, and whoever else computes here")  # fmt: skip
 
@@ -600,14 +706,15 @@ claim("backward over forward, one layer, 1,024 wide", lambda: of_one_layer(1024)
 # ## In the wild
 #
 # - Llama 3 405B has a vocabulary of 128,256. It was trained on 15.6 trillion tokens, with AdamW at
-#   a peak learning rate of $8 \times 10^{-5}$, fifty times less than the default of our model here.
-#   The rate rose over 8,000 steps and fell along a cosine over 1,200,000
-#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.4.1).
+#   a peak learning rate of $8 \times 10^{-5}$, more than a hundred times less than the 0.01 that
+#   works for our two blocks, as wide models need small rates. The rate rose over 8,000 steps and
+#   fell along a cosine over 1,200,000 ([2407.21783](https://arxiv.org/abs/2407.21783), section
+#   3.4.1).
 # - Its batch grew on the way, from 4 million tokens to 8 and then to 16 million (same section).
 #   Ours has 384.
-# - GPT-2 with 124 million parameters ends at a loss of about 3.1 nats per token on OpenWebText
-#   ([nanoGPT](https://github.com/karpathy/nanoGPT), README), a perplexity of 22. What the floor of
-#   that text is can't be known.
+# - GPT-2 with 124 million parameters ends at a loss of about 2.85 nats per token on OpenWebText, a
+#   perplexity of 17 ([nanoGPT](https://github.com/karpathy/nanoGPT), README; the weights that
+#   OpenAI trained on another text have 3.1 there). What the floor of that text is can't be known.
 #
 # Something to read: `Trainer.train_step` in torchtitan's
 # [`torchtitan/trainer.py`](https://github.com/pytorch/torchtitan/blob/main/torchtitan/trainer.py).

@@ -5,18 +5,17 @@
 #
 # *With twenty minutes: everything up to RC-2, and the section "Uneven data".*
 #
-# When Meta trained Llama 3 405B, something went wrong every three hours: 419 unexpected
-# interruptions in 54 days, on 16,384 GPUs ([2407.21783](https://arxiv.org/abs/2407.21783), section
-# 3.3.4). A crash is the friendly case, because it leaves an error message. The unfriendly case is
-# silence. The loss stops printing, no rank reports an error, and every GPU claims to be busy,
-# because a GPU that waits for a message looks just like one that works.
+# On thousands of GPUs something goes wrong every few hours. A crash is the friendly case, because
+# it leaves an error message. The unfriendly case is silence. The loss stops printing, no rank
+# reports an error, and every GPU claims to be busy, because a kernel that waits for a message
+# counts as work.
 #
 # To find out what such a job is waiting for, you need to know what processes can say to each other
-# at all. They share no memory, not even on one machine, so messages are all they have. That's why,
-# before we train anything on several devices, we'll break a few very small programs on purpose and
-# learn to read the wreckage.
+# at all. They share no memory, not even on one machine, so messages are all they have. So before we
+# train anything on several devices, we'll break a few very small programs on purpose and learn to
+# read the wreckage.
 #
-# **Question.** Which programs can hang, and how do you find out which rank is waiting for which?
+# **Question.** Which programs can hang, and how do you find out which rank waits for which?
 
 # %%
 import sys
@@ -26,9 +25,10 @@ import torch
 import torch.distributed as dist
 
 from helpers.draw import collectives
+from helpers.draw.meetings import meetings
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show
-from helpers.ranks import Place, launch
+from helpers.ranks import launch
 
 sys.path[:0] = ["../primer"]
 import exchange
@@ -36,13 +36,10 @@ import exchange
 # %% [markdown]
 # ## A rank
 #
-# A **rank** is one process among several that work together. Ranks are numbered from 0, and the
-# **world size** is how many there are. All of them run the *same* program, and each one works out
-# from its number which part of the job is its own. (The field calls this SPMD: single program,
-# multiple data.)
-#
-# In this lab there are two ways to start ranks. `%%ranks 3` runs a cell on three of them. The cell
-# knows `rank`, `world_size`, `torch` and `dist`, and shows the value of its last line.
+# All ranks of a job run the *same* program, and each one works out from its number which part of
+# the job is its own. (The field calls this SPMD: single program, multiple data.) A cell that starts
+# with `%%ranks 3` is such a program. It knows `rank`, `world_size`, `torch` and `dist`, and shows
+# the value of its last line on each rank.
 
 # %%
 # %load_ext helpers.ranks
@@ -51,18 +48,6 @@ import exchange
 # %%ranks 3
 x = torch.arange(2) + 10 * rank  # the same line on every rank, but another x
 x.tolist()
-
-# %% [markdown]
-# `launch(function, ranks=3)` runs a function on three ranks and returns a list: what the function
-# returned on rank 0, on rank 1 and on rank 2.
-
-
-# %%
-def square():
-    return dist.get_rank() ** 2
-
-
-launch(square, ranks=3, quiet=True)
 
 # %% [markdown]
 # ## A message
@@ -100,7 +85,7 @@ def swap():
 
 # %%
 predict(
-    "L02-1",
+    "ranks_and_collectives-1",
     "Two ranks run swap(). What happens?",
     "each gets the other's tensor",
     "neither gets past its first message",
@@ -112,13 +97,13 @@ predict(
 
 # %%
 display(launch(swap, ranks=2, timeout=10, on_error="report", quiet=True))
-reveal("L02-1")
+reveal("ranks_and_collectives-1")
 
 # %% [markdown]
 # Read the report from the top. The first line says what happened, then each rank has a row with
 # what it waits for and on which line, and the last line suggests a cure. In the picture an arrow
-# means *waits for*: rank 0 waits for rank 1, and rank 1 waits for rank 0. A circle of arrows is a
-# **deadlock**, and it never resolves, however long you wait.
+# means *waits for*. A circle of arrows is a **deadlock**, and it never resolves, however long you
+# wait.
 #
 # The reason is in the word *send*. With gloo, the library that carries our messages, `send` returns
 # once the receiver has begun to take the data. Here both ranks stand in `send`, so neither is left
@@ -127,10 +112,11 @@ reveal("L02-1")
 # for the receiver when the message is large. There this program passes every test, until the day
 # the model grows.
 #
-# Outside this lab, the program would hang until a time-out: 30 minutes with gloo, 10 with NCCL, the
-# library for NVIDIA GPUs. The error then names neither the other rank nor the line. The lab notices
-# that nothing has moved for about two seconds, collects from each rank what it is doing, and stops
-# what can't move again.
+# In plain PyTorch this program hangs for 30 minutes, gloo's time-out. Then each rank raises an
+# error of its own, *Timed out waiting 1800000ms for send operation to complete*, with its own line
+# and without a word about the other rank; the circle you'd have to put together yourself, from the
+# logs of all ranks. The lab notices that nothing has moved for about two seconds, collects from
+# each rank what it is doing, and stops the ranks that can't go on.
 #
 # ## A cure
 #
@@ -152,10 +138,22 @@ def swap_in_turns():
 launch(swap_in_turns, ranks=2, quiet=True)
 
 # %% [markdown]
-# There are two more cures. `dist.isend` only *starts* to send and returns at once (the i is for
-# *immediate*). It returns a handle, and until the handle's `wait()` has returned, the tensor must
-# not change, because gloo reads it straight from your memory. And `dist.batch_isend_irecv` takes a
-# list of sends and receives and starts them together.
+# A **space-time diagram** shows why. Each rank has a row, time runs to the right, and an arrow is a
+# message. A message begins only when its send and its receive are both there.
+
+# %%
+both_send = [[("send", 1), ("recv", 1)], [("send", 0), ("recv", 0)]]
+in_turns = [[("send", 1), ("recv", 1)], [("recv", 0), ("send", 0)]]
+
+# %%
+title = "Two sends wait for each other; a send and a receive meet"
+show(meetings({"swap": both_send, "swap_in_turns": in_turns}, title))
+
+# %% [markdown]
+# There are two more cures. `dist.isend` only *starts* to send and returns immediately (that's the
+# i). It returns a handle. Don't touch the tensor until `wait()` on that handle has returned,
+# because gloo reads it straight from your memory. And `dist.batch_isend_irecv` takes a list of
+# sends and receives and starts them together.
 #
 # Let's scale the swap up. Five ranks sit in a ring, and each hands its tensor to its right
 # neighbor. Even ranks send first and odd ranks receive first. But five is odd, so ranks 4 and 0 are
@@ -163,7 +161,7 @@ launch(swap_in_turns, ranks=2, quiet=True)
 
 # %%
 predict(
-    "L02-2",
+    "ranks_and_collectives-2",
     "Five ranks in a ring: even ranks send first, odd ranks receive first. Does every rank get "
     "a tensor?",
     "no: ranks 4 and 0 both send first, so the ring hangs",
@@ -183,8 +181,8 @@ predict(
 check("RC-2")
 
 # %% [markdown]
-# Now your own functions answer the question. Each rank brings its number, so after the exchange
-# rank 0 should hold a 4, rank 1 a 0, and so on.
+# Now run your own functions; `exchange_in_order` answers the question. Each rank brings its number,
+# so after the exchange rank 0 should hold a 4, rank 1 a 0, and so on.
 
 
 # %%
@@ -196,12 +194,27 @@ def around(way):
 for name, way in exchange.ways().items():
     if name != "deadlock":
         print(f"{name:8}", launch(around, ranks=5, args=(way,), quiet=True))
-reveal("L02-2")
+reveal("ranks_and_collectives-2")
+
+# %% [markdown]
+# In the diagram, follow rank 4. Its send has to wait for rank 0, but rank 0 is busy with its own
+# send to rank 1, which is ready to receive:
+
+
+# %%
+def in_a_ring(n):
+    turns = [[("send", (r + 1) % n), ("recv", (r - 1) % n)] for r in range(n)]
+    return [turn[::-1] if r % 2 else turn for r, turn in enumerate(turns)]
+
+
+# %%
+title = "An odd ring takes one round more than an even one, and it ends"
+show(meetings({"four ranks": in_a_ring(4), "five ranks": in_a_ring(5)}, title))
 
 # %% [markdown]
 # ## Uneven data
 #
-# Most hangs in training have no circle at all. Three ranks train, and after each batch they add up
+# Many hangs in training have no circle at all. Three ranks train, and after each batch they add up
 # their gradients with `dist.all_reduce`. This is a **collective** operation: *every* rank has to
 # call it, and every rank equally often.
 
@@ -217,34 +230,78 @@ def train():
 
 # %%
 predict(
-    "L02-3",
+    "ranks_and_collectives-3",
     "Ranks 0 and 1 have three batches and rank 2 has two. What happens in the third round?",
-    "ranks 0 and 1 never return from all_reduce",
+    "ranks 0 and 1 wait in all_reduce for rank 2",
     "all_reduce adds up the two gradients that there are",
     "rank 2 stops with an error",
 )
 
 # %%
 display(launch(train, ranks=3, timeout=10, on_error="report", quiet=True))
-reveal("L02-3")
+reveal("ranks_and_collectives-3")
 
 # %% [markdown]
-# The words *for the 3rd time* tell you which batch it was. One cure is to give every rank the same
-# number of batches and drop the rest. Another lets a rank that has run out of data take part with a
-# gradient of zeros. Then be careful with the mean: dividing by 3 when only 2 ranks had data makes
-# it a third too small, so divide by the number of ranks (or better, of tokens) that contributed.
-# PyTorch packages this second cure as
-# [`Join`](https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html).
+# The words *for the 3rd time* tell you which batch it was. In plain PyTorch the two ranks wait as
+# long as rank 2 is alive, for example because it goes on to evaluate the model. If its process
+# ends, its connections close, and gloo tells the others: *Connection closed by peer. This is
+# typically caused by a remote worker crashing.* No worker has crashed; one was out of data.
 #
-# ## Buffers of another size
+# One cure is to give every rank the same number of batches. PyTorch's `DistributedSampler` does it,
+# by repeating samples where they don't suffice, or by dropping the rest. Another cure lets a rank
+# that has run out of data take part with a gradient of zeros. Then be careful with the mean:
+# dividing by 3 when only 2 ranks had data makes the mean a third too small, so divide by the number
+# of ranks (or better, of tokens) that contributed. PyTorch packages this second cure as
+# [`Join`](https://docs.pytorch.org/docs/stable/distributed.algorithms.join.html). (With DDP it
+# divides by all 3, too, unless you pass `divide_by_initial_world_size=False`.)
 #
-# So far, what went wrong at least came to a stop. Now rank 0 sends three numbers, and rank 1 brings
-# a buffer for five, filled with -1. The lab usually compares both sides before a message starts,
-# and we switch that off with `checked=False` to see what a plain PyTorch program would do.
+# ## The same calls, in another order
+#
+# Equally often isn't enough. Rank 0 holds `a` = 1 and `b` = 10, and rank 1 holds `a` = 2 and `b` =
+# 20, so the sums should be 3 and 30. But rank 1 adds up `b` first. That's easier to do than it
+# looks: two threads are enough, or a loop over a `set`.
+
+
+# %%
+def sums():
+    rank = dist.get_rank()
+    a, b = torch.tensor([1.0 + rank]), torch.tensor([10.0 + 10 * rank])
+    for x in (a, b) if rank == 0 else (b, a):
+        dist.all_reduce(x)
+    return a.item(), b.item()
+
 
 # %%
 predict(
-    "L02-4",
+    "ranks_and_collectives-7",
+    "Rank 0 calls all_reduce for a and then for b, and rank 1 for b and then for a. What does rank "
+    "0 hold?",
+    "a = 3 and b = 30: each tensor finds its counterpart",
+    "a = 21 and b = 12: the first calls meet, and then the second ones",
+    "a = 1 and b = 10, as before: the two ranks wait for each other",
+)
+
+# %%
+for rank, (a, b) in enumerate(launch(sums, ranks=2, quiet=True)):
+    print(f"rank {rank}: a = {a:g}, b = {b:g}")
+reveal("ranks_and_collectives-7")
+
+# %% [markdown]
+# No error and no hang. A collective doesn't know the names of your variables: the first call of one
+# rank meets the first call of the other. With threads or sets the order may even change from run to
+# run, so that the mistake comes and goes. And ranks that compare notes, as ours do, just see two
+# all-reduces of one float and find nothing wrong. So whatever decides the order of your collectives
+# has to be the same on every rank.
+#
+# ## Buffers of another size
+#
+# Messages can go wrong in silence, too. Rank 0 sends three numbers, and rank 1 brings a buffer for
+# five, filled with -1. The lab usually compares both sides before a message starts, so we switch
+# that off with `checked=False` and see what a plain PyTorch program would do.
+
+# %%
+predict(
+    "ranks_and_collectives-4",
     "What does rank 1 find in its buffer of five numbers?",
     "nothing, because PyTorch raises an error: three numbers aren't five",
     "nothing, because it waits for two more numbers",
@@ -263,7 +320,7 @@ def too_large():
 
 
 print("rank 1 holds", launch(too_large, ranks=2, quiet=True, checked=False)[1])
-reveal("L02-4")
+reveal("ranks_and_collectives-4")
 
 # %% [markdown]
 # A program that continues with wrong numbers is worse than one that hangs, because nothing stops
@@ -280,9 +337,8 @@ else:
 x.tolist()
 
 # %% [markdown]
-# This is why ranks in this lab compare notes before each operation, unless you say `checked=False`.
-# The comparison costs a fraction of a millisecond for each message, so the scripts leave it out by
-# default, and the measurements of later lessons switch it off.
+# This is why ranks compare notes before each message in the lessons. That costs time, so scripts
+# and measurements leave it out. With it, the same function stops:
 
 # %%
 launch(too_large, ranks=2, timeout=10, on_error="report", quiet=True)
@@ -308,9 +364,9 @@ launch(two_branches, ranks=3, timeout=10, on_error="report", quiet=True)
 # ## The collectives
 #
 # You could build everything from `send` and `recv`, but a handful of patterns come up so often that
-# every library has them, under the same names. Draw what the ranks hold as a matrix, with a row for
-# each rank and a column for each part of the tensor, and each collective is one move. In four of
-# them, one rank is special. It's called the **root**, here rank 0:
+# every library has them, under the same names. Draw what the ranks hold as a matrix: a row for each
+# rank, and a column for each part of the tensor. Each collective is then one move. In four of them
+# one rank, the **root**, is special (here it's rank 0):
 
 # %%
 show(collectives(["broadcast", "scatter", "gather", "reduce"]))
@@ -324,7 +380,7 @@ show(collectives(["broadcast", "scatter", "gather", "reduce"]))
 
 # %%
 predict(
-    "L02-5",
+    "ranks_and_collectives-5",
     "Reduce-scatter adds up the tensors of all ranks and leaves each rank with one part of the "
     "sum. The ranks hold [0, 1, 2], [10, 11, 12] and [20, 21, 22]. What does rank 1 get?",
     "[11]",
@@ -345,41 +401,35 @@ def without_a_root():
 
 for rank, (everything, part, parts) in enumerate(launch(without_a_root, ranks=3, quiet=True)):
     print(f"rank {rank}: all-reduce {everything}, reduce-scatter {part}, then all-gather {parts}")
-reveal("L02-5")
+reveal("ranks_and_collectives-5")
 
 # %%
 show(collectives(["reduce-scatter", "all-gather", "all-reduce"]))
 
 # %% [markdown]
 # Look at the printed lines once more. The program gathered the parts that the reduce-scatter had
-# left, and ended up with what all-reduce returns. That's no accident: in the picture, put the
-# second matrix right after the first one. **An all-reduce is a reduce-scatter followed by an
-# all-gather.** Lesson 03 builds it this way, and sharding (lesson 11) saves memory by calling the
-# two halves at different times. One more, all-to-all, in which every rank has a different message
-# for every other rank, waits for the experts in lesson 14.
+# left, and ended up with what all-reduce returns. That's no accident: the picture of all-gather
+# begins where that of reduce-scatter ends (read Σ0, Σ1 and Σ2 for a, b and c). **An all-reduce is a
+# reduce-scatter followed by an all-gather.** Lesson 03 builds it this way, and sharding (lesson 12)
+# saves memory by calling the two halves at different times. One more, all-to-all, in which every
+# rank has a different message for every other rank, waits for the experts in lesson 15.
 #
 # ## Who carries the messages
 #
 # `torch.distributed` doesn't carry messages itself; it hands them to a **backend**. **gloo** works
-# between processors on any computer. **NCCL** works between NVIDIA GPUs, is far faster, and needs a
-# separate GPU for each rank. The lab chooses for you, and prints its reason:
-
-# %%
-from helpers.ranks.connect import choose_backend
-
-for gpus, ranks in ((0, 3), (1, 3), (8, 8)):
-    choice = choose_backend("auto", Place(0, ranks, 0, ranks), gpus, nccl=True)
-    print(f"GPUs: {gpus}, ranks: {ranks}: {choice.backend}, because {choice.why}")
-
-# %% [markdown]
+# between processors on any computer. **NCCL** works between NVIDIA GPUs, is far faster, and by
+# default needs a separate GPU for each rank. Unless you have enough of them, the lab takes gloo.
+#
 # Three things change on GPUs, and each of them is a source of hangs:
 #
 # - **Calls return at once.** They only enqueue work on a **stream**, a queue that the GPU works
 #   through in order. A rank can therefore be stuck in a collective while its Python code is already
 #   a few layers further on. The hang shows up where Python first needs a result, for example in
 #   `loss.item()`, and that line is innocent.
-# - **Order matters even more.** If one rank enqueues two collectives in a different order, the GPUs
-#   deadlock.
+# - **Order matters even more.** If one rank enqueues two collectives in another order, and the two
+#   differ in kind or size or belong to different groups, the GPUs can deadlock: each runs a kernel
+#   that waits for its peer and holds up the one that the peer waits for. Two that look alike add up
+#   the wrong tensors, as ours did.
 # - **There are no tags.** With gloo, `tag=1` and `tag=2` tell two messages apart. NCCL matches the
 #   messages between two ranks in the order in which they were enqueued, and sends and receives that
 #   have to run at the same time belong in one `batch_isend_irecv`.
@@ -389,13 +439,13 @@ for gpus, ranks in ((0, 3), (1, 3), (8, 8)):
 # On a cluster, nothing watches your ranks for you. These tools do, in the order in which you'd
 # reach for them:
 #
-# - `py-spy dump --pid PID` prints the Python stack of a running process without stopping it. Run it
+# - `py-spy dump --pid PID` prints the Python stack of a running process without ending it. Run it
 #   on a few ranks: the odd one out is usually the culprit.
-# - `init_process_group(timeout=timedelta(minutes=2))` says nothing about the cause, but you learn
-#   of the hang after two minutes.
+# - `init_process_group(timeout=timedelta(minutes=2))` doesn't name the cause, but it shortens the
+#   wait to two minutes.
 # - `TORCH_DISTRIBUTED_DEBUG=DETAIL` compares collectives across ranks (operation, shape, type) and
 #   raises an error when they don't match. It's slow, so set it to find a bug and then remove it.
-#   Plain messages aren't compared.
+#   It doesn't compare plain messages, and like our ranks it can't see a mere change of order.
 # - `dist.monitored_barrier(wait_all_ranks=True)` names the ranks that didn't arrive (gloo only).
 # - The **flight recorder**: with `TORCH_FR_BUFFER_SIZE=20000` and `TORCH_NCCL_DUMP_ON_TIMEOUT=1`,
 #   each rank remembers its last collectives and writes them to a file when the time-out strikes.
@@ -420,21 +470,23 @@ said = launch(roll_call, ranks=3, quiet=True, checked=False)[0]
 claim.same(f"rank 0 says: {said}", "Ranks 2 failed" in said)
 
 # %% [markdown]
-# What does patience cost? A collective hangs in a job on 16,384 GPUs, with NCCL's default time-out.
-# How many GPU-hours go by before the first error message?
+# What does patience cost? A collective hangs in a job on 16,384 GPUs, with NCCL's default time-out
+# of 10 minutes. How many GPU-hours go by before the first error message?
 
 # %%
 mine = None
-answer("L02-6", mine)
+answer("ranks_and_collectives-6", mine)
 
 # %% [markdown]
 # ## What to remember
 #
-# - All ranks run the same program, share nothing, and talk in messages.
-# - A send waits for its receive. If all ranks send first, all of them wait. Let one receive first,
-#   start the sends without waiting, or give both to one batch.
-# - Every rank has to call every collective, in the same order and equally often. If one is missing,
-#   the others wait for it.
+# - All ranks run the same program, share no memory, and talk in messages.
+# - Don't count on a send that returns before its receive: with gloo it waits. If all ranks send
+#   first, all of them wait. Let one receive first, start the sends without waiting, or give both to
+#   one batch.
+# - Every rank has to call every collective, equally often and in the same order. If a call is
+#   missing, the others wait for it. If two that look alike are swapped, the sums are wrong and
+#   nothing tells you.
 # - To explain a hang, ask every rank what it waits for. Either the arrows form a circle, or they
 #   lead to a rank that has already left.
 # - A buffer of the wrong size or type leads to wrong numbers without an error, unless the ranks
@@ -443,9 +495,8 @@ answer("L02-6", mine)
 #
 # ## In the wild
 #
-# - Llama 3 405B: 466 interruptions in 54 days, 419 of them unexpected, and still more than 90 %
-#   effective training time. The authors name PyTorch's NCCL flight recorder as what lets them
-#   diagnose hangs at that scale ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4).
+# - The authors of Llama 3 405B name PyTorch's NCCL flight recorder as what lets them diagnose hangs
+#   on 16,384 GPUs ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.4).
 # - torchtitan doesn't wait for PyTorch's defaults: by default it allows 300 s for start-up, 100 s
 #   once the first step is through, and records the last 20,000 collectives of every rank ([its
 #   options](https://github.com/pytorch/torchtitan/blob/0014ac2ca45ae15db6706b4f5cc3e67546c98885/torchtitan/config/configs.py),

@@ -1,38 +1,39 @@
 # %% [markdown]
 # # Averaging gradients
 #
-# *Reading 35 minutes · tasks 55 · machine 1*
+# *Reading 45 minutes · tasks 55 · machine 1*
 #
-# *With twenty minutes: everything up to the comparison with one device; believe the ring.*
+# *With twenty minutes: up to the comparison with one device, then "When does sending cost more?"*
 #
-# A single GPU would need thousands of years for a run like Llama 3 405B, so the work has to be
-# divided. The oldest way to divide it is still the outermost layer of every large run: put a copy
-# of the model, a **replica**, on each device, and let each copy read a different part of the text.
-# This is **data parallelism**.
+# The oldest way to divide a training run is still the outermost layer of every large one: put a
+# copy of the model, a **replica**, on each device, and let each copy read a different part of the
+# text. This is **data parallelism**.
 #
 # But replicas that read different texts compute different gradients. Left alone, they would drift
 # apart, and after a day you would own a thousand mediocre models.
 #
 # **Question.** What must the devices tell each other, so that many of them learn exactly what one
-# big device would learn, and how long does that take?
+# big device would learn? And when does telling it take longer than computing it?
 
 # %%
 import sys
 import time
-from contextlib import nullcontext
 
 import torch
 import torch.distributed as dist
 
+from helpers.cost import gpt
+from helpers.cost.rooflines import data_parallel_tokens
 from helpers.draw import curves, replicas, ring_table, ways
 from helpers.draw import ring as ring_picture
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, quick, reveal, show, show_diff
+from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff
+from helpers.lesson.scripts import distances, train_script
 from helpers.network import Link, fit, remember, slow_link
-from helpers.ranks import find_place, launch, usable_cores
+from helpers.ranks import launch
+from helpers.trace import last_steps, with_waits
 from simplellm.losses import causalLLMLoss
 from simplellm.options import make_stories
-from simplellm.stories import floor
 
 # %%
 sys.path[:0] = ["../primer", "../DP/gradient_aggr"]
@@ -41,48 +42,37 @@ import intro
 torch.set_num_threads(1)  # in this lab, one device is one core
 
 # %% [markdown]
-# ## Three ranks, three gradients
+# ## Three ranks, one mean
 #
-# Three ranks build the same model from the same seed. Rank 0 takes the stories 0, 3, 6 …, rank 1
-# the stories 1, 4, 7 … and rank 2 the rest, so that no story is read twice. Each of them computes
-# the gradient of the loss on its own sequence.
+# Three ranks build the same model from the same seed and read different stories, as in lesson 00.
+# Each computes the gradient of the loss on its own sequence. If each took a step along its own,
+# there would be three different models. So they agree on the **mean**: an all-reduce (lesson 02)
+# leaves the sum on every rank, and each rank divides it by the number of ranks.
 
 # %%
 options = intro.read_flags(["--batch-size", "1"])
 
 
-def own_gradient():
+def own_and_mean():
     tokenizer = intro.make_tokenizer(options)
     torch.manual_seed(0)
     net = intro.make_model(options, tokenizer)
     ids = next(iter(make_stories(options, tokenizer, dist.get_rank(), 3)))
-    loss = causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
-    loss.backward()
-    return loss.item(), torch.cat([p.grad.flatten() for p in net.parameters()])
-
-
-results = launch(own_gradient, ranks=3, quiet=True)
-for rank, (loss, gradient) in enumerate(results):
-    print(f"rank {rank}: loss {loss:.4f}, last gradients", *(f"{g:.1e}" for g in gradient[-3:]))
-
-# %% [markdown]
-# Three sequences, three different gradients. If each rank took a step along its own, there would be
-# three different models. Suppose they agree on the **mean** instead: an all-reduce (lesson 02)
-# leaves the sum on every rank, and each rank divides it by the number of ranks.
+    causalLLMLoss(net(ids), ids, tokenizer.vocab_size).backward()
+    own = torch.cat([p.grad.flatten() for p in net.parameters()])
+    mean = own.clone()
+    dist.all_reduce(mean)
+    return own, mean / dist.get_world_size()
 
 
 # %%
-def mean_gradient():
-    loss, gradient = own_gradient()
-    dist.all_reduce(gradient)
-    return gradient / dist.get_world_size()
-
-
-parallel = launch(mean_gradient, ranks=3, quiet=True)
+own, parallel = zip(*launch(own_and_mean, ranks=3, quiet=True), strict=True)
+for rank, gradient in enumerate(own):
+    print(f"rank {rank}: its last gradients", *(f"{g:.1e}" for g in gradient[-3:]))
 
 # %%
 predict(
-    "L03-1",
+    "data_parallel_gradients-1",
     "One device takes the three sequences as one batch. How far is its gradient from the mean that "
     "the ranks computed?",
     "three times as large",
@@ -96,26 +86,24 @@ tokenizer = intro.make_tokenizer(whole)
 torch.manual_seed(0)
 net = intro.make_model(whole, tokenizer)
 ids = next(intro.stories_of_ranks(whole, tokenizer, ranks=3))
+
+# %%
 causalLLMLoss(net(ids), ids, tokenizer.vocab_size).backward()
 one_device = torch.cat([p.grad.flatten() for p in net.parameters()])
 far = max((gradient - one_device).abs().max().item() for gradient in parallel)
+
+# %%
 print(f"largest gradient {one_device.abs().max().item():.1e}, largest difference {far:.1e}")
-reveal("L03-1")
+reveal("data_parallel_gradients-1")
 
 # %% [markdown]
-# ## One mean
+# The loss of the batch is the mean of the ranks' losses, since each has equally many tokens (lesson
+# 01), and taking gradients is linear, so the same holds for the gradients:
 #
-# Why are the two equal? Write $\ell_i(\theta)$ for the loss of token $i$, and deal a batch out
-# to $n$ ranks, $t$ tokens to each, so that rank $r$ computes the mean $L_r$ over its own. The loss
-# of the batch is the mean over all $nt$ tokens:
+# $$L = \frac1n\sum_{r}L_r \qquad\Longrightarrow\qquad \nabla L = \frac1n\sum_{r}\nabla L_r .$$
 #
-# $$L = \frac1{nt}\sum_{i=1}^{nt}\ell_i
-# = \frac1n\sum_{r=1}^{n}\underbrace{\frac1t\sum_{i\in r}\ell_i}_{L_r}
-# \qquad\Longrightarrow\qquad \nabla L = \frac1n\sum_{r=1}^{n}\nabla L_r .$$
-#
-# The arrow is the whole theory of data parallelism: differentiation is linear, so the gradient of a
-# mean is the mean of the gradients. Each rank needs one thing from the others, the **mean of all
-# gradients**, and then every rank takes the same step from the same weights.
+# That's the whole theory of data parallelism. Each rank needs one thing from the others, the **mean
+# of all gradients**, and then every rank takes the same step from the same weights.
 
 # %%
 show(replicas())
@@ -125,11 +113,8 @@ show(replicas())
 # them, they stay equal. So a batch of one sequence on each of three ranks *is* a batch of three.
 # What counts for learning is the **global batch**: ranks × sequences per rank.
 #
-# The same line of algebra can be read in a second way. If one device has room for a single
-# sequence, it can run the three of them *one after the other*, add up the gradients and take one
-# step at the end. This is **gradient accumulation**, the sibling of data parallelism: the same
-# mean, spread over time instead of over devices. PyTorch does the adding for you, because
-# `backward()` adds to `.grad`:
+# The **gradient accumulation** of lesson 01 is the same mean, spread over time instead of over
+# devices: one device runs the sequences one after the other, and `backward()` adds to `.grad`.
 
 # %%
 net.zero_grad()
@@ -140,18 +125,13 @@ apart = (accumulated - one_device).abs().max().item()
 claim.below("largest difference, on three ranks or accumulated", max(far, apart), 1e-6)
 
 # %% [markdown]
-# Both readings share a trap. If the parts don't hold equally many tokens, the mean of their means
-# is *not* the mean over all tokens, so weight each part by its number of tokens. Until 2024,
-# Hugging Face's trainer, like many others, averaged the means of the micro-batches ([how they found
-# out](https://huggingface.co/blog/gradient_accumulation)).
-#
-# Large runs do both: each rank accumulates over several **micro-batches** and then averages once
+# Large runs do both. Each rank accumulates over several **micro-batches** and then averages once
 # with the others. Four ranks hold two sequences of 128 tokens each at a time, and accumulate over
 # eight micro-batches. How many tokens does one optimizer step see?
 
 # %%
 mine = None
-answer("L03-2", mine)
+answer("data_parallel_gradients-2", mine)
 
 # %% [markdown]
 # ## The sum instead of the mean
@@ -161,7 +141,7 @@ answer("L03-2", mine)
 
 # %%
 predict(
-    "L03-3",
+    "data_parallel_gradients-3",
     "Every gradient is three times too large. How far does one step move the weights away from "
     "where they should be, with SGD and with Adam?",
     "far with both",
@@ -188,7 +168,7 @@ for name, make in (
 ):
     right, wrong = weights_after_a_step(make, 1), weights_after_a_step(make, 3)
     print(f"{name:5} mean distance of a weight {(right - wrong).abs().mean().item():.1e}")
-reveal("L03-3")
+reveal("data_parallel_gradients-3")
 
 # %% [markdown]
 # Under Adam, the loss curve of the wrong program looks perfect. It's still wrong: gradient clipping
@@ -210,22 +190,15 @@ check("DP-1")
 # %% [markdown]
 # ## From the script of one device to the script of many
 #
-# Here are the lines that make a training script data-parallel. Everything else, forward, backward,
-# optimizer, loss, is the script of lesson 01.
-#
-# ```python
-# tokenizer, net = prepare(options, device)          # the same seed, so the same weights
-# stories = make_stories(..., rank, world_size)      # new: its own part of the text
-# for step in range(options.steps):
-#     ids = next(stories)
-#     optimizer.zero_grad()
-#     loss = causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
-#     loss.backward()
-#     average_gradients(net, world_size)             # new: one mean for all
-#     optimizer.step()
-# ```
-#
-# And this is what differs between the two scripts:
+# Here is the loop of a data-parallel script. Each rank has made the same model from the same seed,
+# and reads a part of the text of its own.
+
+# %%
+show_code("DP/gradient_aggr/intro_DP_GA.py", "train", "for step", "optimizer.step()")
+
+# %% [markdown]
+# One line in it is new, the mean of all gradients. Forward, backward, optimizer and loss are those
+# of lesson 01. And this is all that differs between the two scripts:
 
 # %%
 show_diff("primer/intro.py", "DP/gradient_aggr/intro_DP_GA.py", context=1)
@@ -237,32 +210,23 @@ show_diff("primer/intro.py", "DP/gradient_aggr/intro_DP_GA.py", context=1)
 # on, the ranks use *your* function.
 
 # %%
-steps = ["--steps", str(quick(40, 2)), "--optimizer", "sgd", "--lr", "0.1"]
-torch.manual_seed(0)
-alone = intro.read_flags([*steps, "--batch-size", "3", "--like-ranks", "3"])
-losses, trained, _ = intro.train(alone, say=lambda step, loss: None)
-
-
-# %%
-def train_rank(flags):
-    import intro_DP_GA
-
-    options = intro_DP_GA.read_flags(flags)
-    return intro_DP_GA.train(options, find_place(), "cpu", say=lambda step, loss: None)
-
-
-ours = launch(train_rank, ranks=3, args=(steps,), quiet=True, checked=False)
+SCRIPT = "DP/gradient_aggr/intro_DP_GA.py"
+steps = ["--steps", quick("40", "2"), "--optimizer", "sgd", "--lr", "0.1"]
+one = [*steps, "--batch-size", "3", "--like-ranks", "3"]
+losses, trained, _ = train_script("primer/intro.py", one)
+ours = train_script(SCRIPT, steps, ranks=3, checked=False)
 
 # %% tags=["training"]
 mean_losses = [sum(step) / 3 for step in zip(*(r[0] for r in ours), strict=True)]
 runs = {"one device": losses, "three ranks": mean_losses}
-show(curves(runs, floor=floor(tokenizer, world=whole.world).nats_per_token))
+show(curves(runs))
 
 # %%
 before, after = net.state_dict(), trained.state_dict()  # net never took a step
-theirs = ours[0][1].state_dict()
-moved = max((after[name] - before[name]).abs().max().item() for name in after)
-difference = max((after[name] - theirs[name]).abs().max().item() for name in after)
+moved = max(distances(after, before).values())
+difference = max(distances(after, ours[0][1].state_dict()).values())
+
+# %%
 print(f"in {len(losses)} steps the weights moved by up to {moved:.2g}")
 claim.below("they differ by less than a thousandth of that", difference, 1e-3 * moved)
 
@@ -274,11 +238,11 @@ claim.below("they differ by less than a thousandth of that", difference, 1e-3 * 
 #
 # ## Global batch and learning rate
 #
-# Parity has a price. Three ranks that match one device *with a batch of three* take a third as many
-# steps to read the same text, so they should take larger ones. How much larger? As long as the
-# gradients of consecutive steps point in nearly the same direction, $k$ small steps cover the
-# distance of one step that is $k$ times as long, which suggests the **linear scaling rule**:
-# multiply the batch by $k$, multiply the learning rate by $k$. Together with a few epochs of
+# Three ranks read three times as much per step, so they take a third of the steps over the same
+# text. Should each step be longer? As long as the gradients of consecutive steps point in nearly
+# the same direction, $k$ small steps cover the distance of one step that is $k$ times as long,
+# which suggests the **linear scaling rule**: multiply the batch by $k$, multiply the learning rate
+# by $k$. Together with a few epochs of
 # warm-up, [Goyal et al.](https://arxiv.org/abs/1706.02677) used it to train ResNet-50 with batches
 # of 8,192 on 256 GPUs. With Adam, a factor of $\sqrt k$ is the more common choice.
 #
@@ -303,7 +267,7 @@ print(f"{size:,} gradients of 4 bytes: {4 * size / 1e6:.1f} MB in every all-redu
 
 # %%
 predict(
-    "L03-4",
+    "data_parallel_gradients-4",
     "Four ranks, each with a tensor of 4 MB, and you may organize the messages as cleverly as you "
     "like. How much does the busiest rank have to send?",
     "6 MB",
@@ -314,9 +278,9 @@ predict(
 # %% [markdown]
 # The clever way is a **ring**. Each rank sends only to its right neighbor and receives only from
 # its left one. The tensor is cut into as many parts as there are ranks, and all ranks send at the
-# same time, each a different part. In the picture rank 0 starts with 1s, rank 1 with 10s and rank 2
-# with 100s, so you can tell which ranks have gone into a sum: 110 comes from ranks 1 and 2. Step
-# through it:
+# same time, each a different part. In the picture rank 0 starts with 1s, rank 1 with 10s, rank 2
+# with 100s and rank 3 with 1000s, so the digits of a sum tell which ranks are in it: 110 comes from
+# ranks 1 and 2. Step through it:
 
 
 # %%
@@ -343,7 +307,7 @@ show(ring_picture(4, 1), live=live)
 
 # %%
 show(ring_table(3))
-reveal("L03-4")
+reveal("data_parallel_gradients-4")
 
 # %% [markdown]
 # Count the messages. There are $n-1$ steps in each half, and in each step a rank sends one part of
@@ -361,10 +325,10 @@ reveal("L03-4")
 
 # %%
 mine = None
-answer("L03-5", mine)
+answer("data_parallel_gradients-5", mine)
 
 # %% [markdown]
-# ### Your turn: RC-1 · 40 minutes · 15 points
+# ### Your turn: RC-1 · 40 minutes · 20 points
 #
 # Write `ring_all_reduce()` in `primer/ring.py`: the ring of the picture, with `isend` and `irecv`
 # between real ranks. It returns how many bytes this rank has sent, so that we can compare with the
@@ -412,7 +376,7 @@ for ranks in (2, 3, 4):
 # %%
 def ping_pong(sizes, repeats):
     rank, times = dist.get_rank(), {}
-    for size in sizes:
+    for size in sizes * 2:  # the first time around warms up
         ball, best = torch.zeros(size, dtype=torch.uint8), float("inf")
         for _ in range(repeats):
             begun = time.perf_counter()
@@ -427,16 +391,20 @@ def ping_pong(sizes, repeats):
 
 
 # %% tags=["time"]
-sizes = [4**k for k in range(1, 13)]  # 4 bytes to 17 MB
+sizes = [4**k for k in range(1, 12)]  # 4 bytes to 4 MB
 times = launch(ping_pong, ranks=2, args=(sizes, quick(30, 5)), quiet=True, checked=False)[0]
 link = fit(times)
-remember(link)  # later lessons read it again
+_ = remember(link)  # later lessons read it again
+
+# %% tags=["time"]
 print(f"alpha = {1e6 * link.alpha:.0f} µs, 1/beta = {1e-9 / link.beta:.2f} GB/s")
 print(f"a message of {link.alpha / link.beta:,.0f} bytes is half latency, half transfer")
 
 # %% tags=["time"]
 fitted = {size: 1e3 * link.seconds(size) for size in sizes}
 measured = {size: 1e3 * seconds for size, seconds in times.items()}
+
+# %% tags=["time"]
 show(
     curves(
         {"measured": measured, "alpha + beta S": fitted},
@@ -472,14 +440,13 @@ show(ways(8))
 # T_\text{ring} = 2(n-1)\Big(\alpha + \beta\,\frac{S}{n}\Big).$$
 #
 # A laptop has too few cores for a fair race of eight ranks, so we use a slow link: `slow_link`
-# holds back each message until a link with the given latency and bandwidth would have delivered it,
-# and while ranks wait they don't compete for cores. This one has a latency of 10 ms and carries 10
-# MB/s.
+# delays each message as such a link would. A waiting rank needs no core, so eight of them race
+# fairly on two. This link has a latency of 50 ms, as between two continents, and carries 5 MB/s.
 
 # %%
 predict(
-    "L03-6",
-    "Eight ranks, a latency of 10 ms, 10 MB/s. Which way is fastest for 400 bytes, and which "
+    "data_parallel_gradients-6",
+    "Eight ranks, a latency of 50 ms, 5 MB/s. Which way is fastest for 400 bytes, and which "
     "for 1 MB?",
     "the ring for both, because it sends the fewest bytes",
     "the star for 400 bytes, the tree for 1 MB",
@@ -488,7 +455,7 @@ predict(
 
 
 # %%
-slow, racers = Link.of(alpha=10e-3, beta=1e-7), quick(8, 4)
+slow, racers = Link.of(alpha=quick(50e-3, 5e-3), beta=2e-7), quick(8, 4)
 
 
 def star(x, rank, n):
@@ -520,159 +487,351 @@ def tree(x, rank, n):
             dist.send(x, rank + gap)
 
 
+# %% [markdown]
+# Before the race we measure $\alpha$ *in place*, because a message also needs processor time, and a
+# rank that has slept takes a moment to wake up. We do it twice: for a message that travels alone,
+# as in star and tree, and for a step of the ring, in which all ranks send and receive at once. With
+# these two and the link's $\beta$, the formulas predict all six races.
+
+
 # %%
-def race(sizes, slow=None, repeats=1):
+def message(x, rank, n):
+    if rank == 0:
+        dist.send(x, 1)
+    elif rank == 1:
+        dist.recv(x, 0)
+
+
+def ring_step(x, rank, n):
+    sending = dist.isend(x, (rank + 1) % n)
+    dist.recv(torch.empty_like(x), (rank - 1) % n)
+    sending.wait()
+
+
+# %%
+def seconds_of(way, length, repeats=1, tries=1):
+    """Return the seconds of `way` with a tensor of `length` bytes: the best mean of the repeats."""
+    rank, n, best = dist.get_rank(), dist.get_world_size(), float("inf")
+    x = torch.ones(length // 4)
+    for _ in range(tries):
+        dist.barrier()  # all start together
+        begun = time.perf_counter()
+        for _ in range(repeats):
+            way(x, rank, n)
+        best = min(best, (time.perf_counter() - begun) / repeats)
+    return best
+
+
+# %%
+def race(slow, way, *given):
     import ring
 
-    rank, n, seconds = dist.get_rank(), dist.get_world_size(), {}
-    for name, way in (("star", star), ("tree", tree), ("ring", ring.ring_all_reduce)):
-        for size in sizes:
-            x = torch.ones(size // 4)
-            with slow_link(slow) if slow else nullcontext():
-                for _ in range(repeats):
-                    dist.all_reduce(torch.ones(1))  # all start together
-                    begun = time.perf_counter()
-                    way(x, rank, n)
-                    took = time.perf_counter() - begun
-                    seconds[name, size] = min(took, seconds.get((name, size), took))
-    return seconds
+    with slow_link(slow):
+        return seconds_of(way or ring.ring_all_reduce, *given)
+
+
+def raced(*given):
+    return max(launch(race, racers, (slow, *given), quiet=True, checked=False))
 
 
 # %% tags=["time"]
-lengths = (400, 100_000, 1_000_000)
-found = launch(race, racers, args=(lengths, slow), quiet=True, checked=False)
-real = {key: max(seconds[key] for seconds in found) for key in found[0]}
-for (way, length), seconds in real.items():
-    predicted = slow.all_reduce_seconds(length, racers, way)
-    print(
-        f"{way} {length:9,} B: {1e3 * predicted:5.0f} ms predicted, {1e3 * seconds:5.0f} measured"
-    )
-best = {length: min(("star", "tree", "ring"), key=lambda w: real[w, length]) for length in lengths}
+alphas = {way: raced(way, 4, 5, quick(3, 1)) for way in (message, ring_step)}
+for way, seconds in alphas.items():
+    name = way.__name__
+    print(f"alpha of a {name:9} {1e3 * seconds:.1f} ms, of which the link {1e3 * slow.alpha:.0f}")
+
+# %% tags=["time"]
+real, ways = {}, {"star": (star, message), "tree": (tree, message), "ring": (None, ring_step)}
+for length in (400, 1_000_000):
+    for name, (way, alike) in ways.items():
+        here = Link.of(alphas[alike], slow.beta)
+        real[name, length] = claim(
+            f"{name}, {length:,} bytes",
+            lambda given=(way, length): raced(*given),
+            here.all_reduce_seconds(length, racers, name),
+            unit=" s",
+        )
+best = {length: min(ways, key=lambda w: real[w, length]) for length in (400, 1_000_000)}
+
+# %% tags=["time"]
 claim.same("the fastest for 400 bytes", best[400], "tree")
 claim.same("the fastest for 1,000,000 bytes", best[1_000_000], "ring")
-reveal("L03-6")
-
-# %% tags=["time"]
-for way, width, why in (
-    ("star", 0.15, ""),
-    ("tree", 0.4, "it takes 15 to 35 ms more than its formula says, at each length"),
-    ("ring", 0.9, "it takes about 100 ms more than its formula says, at each length"),
-):
-    off = {s: real[way, s] / slow.all_reduce_seconds(s, racers, way) for s in lengths}
-    worst = max(off.values(), key=lambda ratio: abs(ratio - 1))
-    claim(f"{way}: measured over predicted, at worst", worst, 1, width, why)
+reveal("data_parallel_gradients-6")
 
 # %%
 grid, names = [400 * 1.2**k for k in range(44)], ("star", "tree", "ring")
 lines = {w: {s: slow.all_reduce_seconds(s, racers, w) for s in grid} for w in names}
-title = "As predicted: short tensors travel best by tree, long ones by ring"
+
+# %%
+title = "Short tensors travel best by tree, long ones by ring"
 show(curves(lines, title, x="bytes of the tensor", y="time of an all-reduce (s)", log="xy"))
 
 # %% [markdown]
-# The lines of tree and ring cross where the extra latencies of the ring cost as much as the extra
-# bytes of the tree. So no single way is always best, and libraries don't settle on one: NCCL picks
-# ring or tree for each call, by size and number of ranks.
+# Tree and ring cross where the extra latencies of the ring cost as much as the extra bytes of the
+# tree. Eight ranks take 6 steps in the tree and 14 in the ring:
 #
-# Now the same race without a slow link: two and four ranks on your machine, priced with the
-# $\alpha$ and $\beta$ that you've just measured.
+# $$6\,(\alpha + \beta S) = 14\,\Bigl(\alpha + \beta\,\frac S8\Bigr)
+# \qquad\Longrightarrow\qquad S = \frac{8}{4.25}\cdot\frac\alpha\beta,$$
+#
+# which is 470 kB on this link. So no single way is always best, and libraries don't settle on one:
+# NCCL picks ring or tree for each call, by size and number of ranks.
+#
+# Why does a step of the ring have a larger $\alpha$ than a message alone? Take the link away, and
+# look at what is left. The last column does the same step with `batch_isend_irecv`, the call that
+# many rings are built from:
+
+
+# %%
+def batched_step(x, rank, n):
+    sending = dist.P2POp(dist.isend, x, (rank + 1) % n)
+    receiving = dist.P2POp(dist.irecv, torch.empty_like(x), (rank - 1) % n)
+    for work in dist.batch_isend_irecv([sending, receiving]):
+        work.wait()
+
+
+def without_a_link(tries):
+    return {
+        way.__name__: seconds_of(way, 4_000, 3, tries) for way in (message, ring_step, batched_step)
+    }
+
 
 # %% tags=["time"]
-for n in (2, 4):
-    here = launch(race, n, args=((4_000, 4_000_000), None, quick(10, 2)), quiet=True, checked=False)
-    for way, length in here[0]:
-        seconds = max(each[way, length] for each in here)
-        predicted = link.all_reduce_seconds(length, n, way)
-        print(f"{n} ranks, {way} {length:9,} B: {1e3 * predicted:6.2f} ms predicted, ", end="")
-        print(f"{1e3 * seconds:6.2f} measured")
+costs = {}
+for n in (2, 4, 8):
+    found = launch(without_a_link, n, (quick(50, 2),), quiet=True, checked=False)
+    costs[n] = {way: 1e3 * max(each[way] for each in found) for way in found[0]}
+    print(f"{n} ranks:", ", ".join(f"{way} {ms:.2f} ms" for way, ms in costs[n].items()))
+few, many = costs[2]["ring_step"], costs[8]["ring_step"]
+claim.below("ms of a ring's step without a link, on two ranks and on eight", few, many, 0.3)
 
 # %% [markdown]
-# Most of these predictions are too optimistic, and it's worth knowing why. The model assumes a
-# network in which every rank can send at any time. On one machine the same few cores copy the
-# messages, add the numbers and run Python, and a rank that isn't on a core can't receive. So the
-# more messages an algorithm needs and the more ranks share a core, the further it falls behind its
-# prediction. On a cluster the same happens with network cards that several GPUs share.
+# A step of the ring costs more the more ranks there are, although a rank sends no more messages
+# than before: on one machine all ranks share its cores, and a step can't end before each neighbor
+# has had its turn on a core. (A message alone needs only two ranks to have theirs.) The batched
+# step usually costs more again: for gloo it's a loop over `isend` and `irecv`, with an object for
+# each and two handles to wait for. With NCCL it's worth that: it groups both, so that neither has
+# to wait for the other. So on a fast link inside one machine, a ring of many ranks is bound by
+# processors and not by $\beta$. A cluster has the same trouble when several GPUs share a network
+# card.
 #
-# ## Tokens per second
+# ## Two levels, and sums in 32 bits
 #
-# Now we can predict what three ranks buy you. Let a step of one rank take $t_1$. On $c$ cores, $n$
-# ranks need $\max(1, n/c)$ times as long to compute, and then they all-reduce $S$ bytes, by ring:
+# **Between nodes only an eighth of the bytes has to travel over each network card.** Suppose $n$
+# GPUs, 8 in each of $n/8$ nodes, and gradients of $S$ bytes. The ranks of a node first
+# reduce-scatter among themselves over NVLink, after which each holds the node's sum of one eighth.
+# It all-reduces that eighth with the ranks that hold the same eighth on the other nodes, and then
+# the node gathers:
 #
-# $$t_n = t_1\,\max(1, n/c) + 2(n-1)\Big(\alpha + \beta\frac{S}{n}\Big),\qquad
-# \text{tokens per second} = \frac{n \cdot 128}{t_n}.$$
+# $$\underbrace{\tfrac78 S}_{\text{reduce-scatter}} \;+\; \underbrace{2\,\tfrac{n-8}{n}\cdot
+# \tfrac{S}{8}}_{\text{all-reduce between nodes}} \;+\; \underbrace{\tfrac78 S}_{\text{all-gather}}
+# \quad\text{bytes a rank: the middle term over the network, the others over NVLink.}$$
+#
+# Eight network cards work at once, and the slow links see $2(n/8-1)$ steps instead of the $2(n-1)$
+# of one long ring. This is a **two-level** (or hierarchical) all-reduce.
+#
+# Its sums are usually taken in 32 bits even if the weights have 16. A bfloat16 keeps eight
+# significant bits, and in a ring a part collects one rank's numbers after another:
+
+# %%
+total = torch.zeros((), dtype=torch.bfloat16)
+for _ in range(1024):
+    total += 1.0
+_ = claim("1,024 ranks each add a 1, in bfloat16", total.item(), 256, within=1e-9)
+
+# %% [markdown]
+# From 256 on, adding 1 rounds back to 256. (A tree would get 1,024, because it always adds two
+# equal sums.) Gradients differ, so a real sum isn't that far off, but this is why Llama 3 reduced
+# its gradients in 32 bits, which doubles their bytes
+# ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2). [Lesson 16](16_fewer_bits.ipynb)
+# goes deeper.
+#
+# ## When does sending cost more than computing?
+#
+# **Averaging can hide behind backward only if each replica reads at least $F/B$ tokens in the last
+# micro-batch of a step**, where $F$ is the FLOP/s of a device and $B$ the bytes per second of its
+# link. To begin with, a step has one micro-batch.
+#
+# Here is why. Backward multiplies and adds each of the $P$ weights twice for each token, once for
+# the gradient of the layer's input and once for the weight's own: $4Pt$ FLOPs for $t$ tokens. A
+# ring of many ranks sends nearly twice the gradients, $2 \cdot 2P$ bytes if each has 2 bytes.
+# Suppose that a layer's gradients leave as soon as they are complete, while backward goes on. Then
+# sending disappears behind computing as long as
+#
+# $$\frac{4Pt}{F} \;\ge\; \frac{4P}{B} \qquad\Longleftrightarrow\qquad t \;\ge\; \frac{F}{B}.$$
+#
+# The size of the model has canceled: a larger one computes longer and sends longer, in the same
+# proportion. For $n$ ranks the bound is $(n-1)/n$ of this, so the number of replicas hardly matters
+# either. All that counts is how many tokens a replica reads, and the ratio of two numbers on data
+# sheets. An H100 computes 989 TFLOP/s at its peak in 16 bits, and about 400 in a whole training
+# step. It sends 450 GB/s over NVLink, and 50 GB/s over a network card of 400 Gbit/s:
+
+# %%
+any_model = gpt(4096, 32, 32)
+for name, link_rate in {"NVLink, in the node": 450e9, "a network card": 50e9}.items():
+    peak, reached = (data_parallel_tokens(any_model, rate, link_rate) for rate in (989e12, 400e12))
+    print(f"{name:20} {peak:7,.0f} tokens at the peak, {reached:6,.0f} at the rate reached")
 
 # %%
 predict(
-    "L03-7",
-    "Each rank reads one sequence a step. How many times as many tokens per second do three ranks "
-    "read as one rank, on your machine?",
-    "at least 2.8 times: there are three ranks",
-    "more than one rank, but well below three times",
-    "fewer tokens than one rank: communicating costs more than it brings",
+    "data_parallel_gradients-7",
+    "Llama 3 405B trained on 16,384 H100s with 16.8 million tokens a step. Suppose each GPU were a "
+    "replica of its own and averaged over its network card, at the peak. How long does averaging "
+    "take, next to backward?",
+    "less: 405 billion parameters give backward a lot to compute",
+    "about as long",
+    "nearly 20 times as long",
 )
+
+# %% [markdown]
+# Let's measure it. Four ranks pretend to be H100s and their cards, both 50,000 times slower, so
+# that $F/B$ stays what it is. For computing, a rank sleeps as long as such a device would need,
+# while the gradients, in 16 bits, really travel over the slow link.
+
+# %%
+F, B = 989e12 / 50_000, 50e9 / 50_000
+P, LAYERS, RANKS = quick(180_000, 18_000), 4, 4
+
+
+def paced_step(tokens, overlap):
+    gradients = [torch.zeros(P // LAYERS, dtype=torch.bfloat16) for _ in range(LAYERS)]
+    dist.barrier()
+    begun, sent = time.perf_counter(), []
+    time.sleep(2 * P * tokens / F)  # forward
+    for gradient in gradients:
+        time.sleep(4 * gradient.numel() * tokens / F)  # backward of one layer
+        sent.append(dist.all_reduce(gradient, async_op=True))
+        if not overlap:
+            sent[-1].wait()
+    for work in sent:
+        work.wait()
+    return time.perf_counter() - begun
+
+
+# %% [markdown]
+# What should come out? If the two take turns, their times add up. If they overlap, backward and
+# sending take as long as the longer of the two, and one layer sticks out: the first layer computes
+# before there is anything to send, or the last one sends when nothing is left to compute.
 
 
 # %%
-def train_ranks(ranks):
-    flags = ["--steps", str(quick(20, 4))]
-    results = launch(train_rank, ranks, args=(flags,), quiet=True, checked=False)
-    return [trace for _, _, trace in results]
+def predicted_step(tokens, overlap):
+    forward, backward = 2 * P * tokens / F, 4 * P * tokens / F
+    send = 2 * (RANKS - 1) / RANKS * 2 * P / B
+    if not overlap:
+        return forward + backward + send
+    return forward + max(backward + send / LAYERS, backward / LAYERS + send)
 
 
-def tokens_per_second(traces):
-    ends = [event.end for event in traces[0].events_of(0) if event.kind == "update"]
-    return len(traces) * options.seq_l * (len(ends) - 2) / (ends[-1] - ends[1])
+def on_the_link(tokens, overlap):
+    with slow_link(Link.of(0, 1 / B)):
+        return paced_step(tokens, overlap)
 
-
-traces = {ranks: train_ranks(ranks) for ranks in (1, 2, 3)}
-speed = {ranks: tokens_per_second(each) for ranks, each in traces.items()}
 
 # %% tags=["time"]
-cores, step = usable_cores(), options.seq_l / speed[1]
-for ranks, reached in speed.items():
-    longer = step * max(1, ranks / cores) + link.all_reduce_seconds(4 * size, ranks)
-    hoped = ranks * options.seq_l / longer
-    print(f"{ranks} rank(s): {hoped:6,.0f} tokens/s predicted, {reached:6,.0f} measured")
-reveal("L03-7", speedup=speed[3] / speed[1], cores=cores)
-
-# %% [markdown]
-# What you get divided by what you paid for, here the speed-up divided by the number of ranks, is
-# called the **scaling efficiency**. Ranks that share a core can't do better than the cores allow.
-# On a cluster every rank brings its own device, so only the second term is left, together with the
-# wait for the slowest rank. Here are three steps of two ranks, as they were measured:
+bound = data_parallel_tokens(any_model, F, B, ranks=RANKS)
+steps = {"in turn": {}, "overlapped": {}}
+for tokens in (1_024, round(bound), round(2 * bound)):
+    for way, overlap in (("in turn", False), ("overlapped", True)):
+        given = (on_the_link, RANKS, (tokens, overlap))
+        steps[way][tokens] = claim(
+            f"{tokens:,} tokens, {way}",
+            lambda given=given: max(launch(*given, quiet=True, checked=False)),
+            predicted_step(tokens, overlap),
+            unit=" s",
+        )
+reveal("data_parallel_gradients-7")
 
 # %% tags=["time"]
-from helpers.trace import Trace, with_waits
+for way, measured in steps.items():
+    share = [f"{6 * P * t / F / seconds:.0%}" for t, seconds in measured.items()]
+    print(f"{way:11} the devices compute {', '.join(share)} of the time")
 
-both = with_waits(traces[2][0].merged(traces[2][1]))
-ends = [event.end for event in both.events_of(0) if event.kind == "update"]
-few = [e for e in both.events if ends[-4] <= e.start and e.end <= ends[-1] + 1e-3]
-show(Trace(few))
+# %% tags=["time"]
+grid = [500 * 1.1**k for k in range(46)]
+send = 2 * (RANKS - 1) / RANKS * 2 * P / B
+lines = {"backward": {t: 4 * P * t / F for t in grid}, "averaging": {t: send for t in grid}}
+lines["both, overlapped"] = {t: predicted_step(t, True) - 2 * P * t / F for t in grid}
+
+# %% tags=["time"]
+title = f"Averaging hides to the right of the crossing, at {bound:,.0f} tokens on four ranks"
+show(curves(lines, title, x="tokens of a replica and step", y="seconds", log="xy"))
 
 # %% [markdown]
-# In each step, all of the communication comes after all of the computation. It doesn't have to: the
-# gradients of the last layers are ready long before those of the first. Lesson 09 starts to send
-# them while backward is still running.
+# The share of its time in which a device computes is the **scaling efficiency**: it says how many
+# times as many tokens per second $n$ devices read, divided by $n$. At the bound, taking turns
+# wastes 40 % of the machine, and overlap wins most of it back. What it can't win is the layer that
+# sticks out, here one of four: by the formula, devices compute 86 % of the time, and with 32 layers
+# it would be 98 %. At 1,024 tokens nothing helps, because the link is the bottleneck: a step is
+# nearly all averaging, whether it overlaps or not.
 #
-# One more estimate, for a real model. Eight GPUs train a model with 8 billion parameters and 16-bit
+# And 1,024 tokens is what pure data parallelism would have left each of Llama 3's GPUs, an eighth
+# of a sequence. A larger batch would give each of them more, but beyond the critical batch size it
+# teaches the model little. So Llama 3 made *replicas* larger instead. Eight GPUs share each matrix
+# (lesson 13) and sixteen such groups form a pipeline (lesson 05), so 128 GPUs are one replica,
+# which reads 131,072 tokens a step. Each GPU then computes a 128th of the FLOPs and sends a 128th
+# of the gradients, so the bound of 19,780 tokens holds for the *replica*, and averaging takes far
+# less time than backward.
+#
+# Does it hide, too? Two details are stricter than that. Gradients of 4 bytes double the bytes and
+# with them the bound. And if a replica accumulates over micro-batches, averaging can only hide
+# behind the backward of the *last* one, since the gradients aren't complete before. Suppose that
+# Llama 3's micro-batches were single sequences of 8,192 tokens. A GPU holds $P/128$, or 3.2 billion
+# weights, and computes 400 TFLOP/s:
+#
+# $$\text{averaging: } \frac{2 \cdot 4 \cdot 3.2 \cdot 10^9}{50 \cdot 10^9} = 0.5\text{ s}, \qquad
+# \text{last backward: } \frac{4 \cdot 3.2 \cdot 10^9 \cdot 8{,}192}{400 \cdot 10^{12}} =
+# 0.26\text{ s}.$$
+#
+# Half of it sticks out of a step that computes for more than six seconds. If the ranks also share
+# the optimizer's state, they only reduce-scatter gradients, which takes 0.25 s and just hides; the
+# other half of the all-reduce then carries new weights and can hide behind the next forward (lesson
+# 12).
+#
+# So much for paced ranks. Here are three steps of the real script on two ranks of your machine,
+# with your `average_gradients()`: all of the communication comes after all of the computation.
+# Lesson 10 starts to send while backward is still running.
+
+# %%
+flags = ["--steps", quick("10", "4")]
+traces = [trace for _, _, trace in train_script(SCRIPT, flags, ranks=2, checked=False)]
+
+# %% tags=["time"]
+show(last_steps(with_waits(traces[0].merged(traces[1])), 3))
+
+# %% [markdown]
+# Two estimates, for real machines. Eight GPUs train a model with 8 billion parameters and 16-bit
 # gradients. Each GPU sends 450 GB/s over NVLink. If we neglect the latency, how many ms does the
 # ring all-reduce take?
 
 # %%
 mine = None
-answer("L03-8", mine)
+answer("data_parallel_gradients-8", mine)
+
+# %% [markdown]
+# A B200 computes 2,250 TFLOP/s. Say it still sends 50 GB/s between nodes. Gradients have 4 bytes
+# and are all-reduced over many nodes, and a step has one micro-batch. From how many tokens per
+# replica can averaging hide behind backward, at the peak?
+
+# %%
+mine = None
+answer("data_parallel_gradients-9", mine)
 
 # %% [markdown]
 # ## What to remember
 #
 # - Data parallel: every rank holds the whole model and reads its own part of the data. After
 #   backward, an all-reduce leaves every rank with the mean gradient, and all take the same step.
-# - A gradient is linear, so the mean of the ranks' gradients is the gradient of the global batch.
-#   Gradient accumulation is the same mean, spread over time.
+# - Taking gradients is linear, so the mean of the ranks' gradients is the gradient of the global
+#   batch. Gradient accumulation is the same mean, spread over time.
 # - A sum in place of a mean is invisible under Adam. Test with SGD.
 # - A larger global batch wants a larger learning rate, up to the critical batch size.
 # - A message takes $\alpha + \beta S$. In a ring each rank sends $2(n-1)/n$ of the tensor; a tree
 #   has fewer steps and wins when the tensor is small.
-# - Communication that comes after computation is time lost.
+# - Averaging can hide behind backward only if a replica reads at least $F/B$ tokens in the last
+#   micro-batch of a step: 2,200 for H100s in one node and 19,800 between nodes, at peak. The size
+#   of the model cancels.
+# - Below that, add tokens to the replica, not replicas: let several GPUs share one copy of the
+#   model.
 #
 # ## In the wild
 #
@@ -692,6 +851,8 @@ answer("L03-8", mine)
 #
 # ## Where next
 #
-# One all-reduce in every step is the price of being equal. [Lesson
-# 04](04_data_parallel_weights.ipynb) asks what happens if you pay it less often, and average
-# weights instead of gradients.
+# There are two ways out when a replica has too few tokens. [Lesson
+# 04](04_data_parallel_weights.ipynb) sends less often, and averages weights instead of gradients.
+# [Lesson 05](05_naive_pipeline.ipynb) cuts the model, so that several devices share one replica and
+# its tokens. Lesson 10 makes the overlap of this lesson's last experiment real, and lesson 09
+# derives such a bound for every other way to split the work.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Micro-batches: GPipe and 1F1B
 #
-# *Reading 30 minutes · tasks 60 · machine 1*
+# *Reading 25 minutes · tasks 75 · machine 1*
 #
 # *With twenty minutes: read as far as GPipe beside 1F1B, and make the predictions on the way.*
 #
@@ -11,29 +11,40 @@
 #
 # The cure is as old as the assembly line. A batch holds many sequences, so there's no need to push
 # it through the stages in one piece. Cut it into **micro-batches**, and stage 0 can start on the
-# second while stage 1 works on the first. Every large pipeline of today rests on this idea, and
-# what sets them apart is the order in which a device takes up its work.
+# second while stage 1 works on the first. Every large pipeline of today rests on this idea; they
+# differ mostly in the order of the work.
 #
 # **Question.** Into how many pieces should we cut the batch, and in which order should each device
 # work on them?
 
 # %%
-import importlib
 import sys
 
 import torch
 import torch.distributed as dist
 
+from helpers.cards import deal
 from helpers.draw import curves
 from helpers.draw.pipelines import kept
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, quick, reveal, show, show_orders
+from helpers.lesson import (
+    answer,
+    claim,
+    estimate,
+    predict,
+    reveal,
+    settle,
+    show,
+    show_code,
+    show_orders,
+)
+from helpers.lesson.scripts import distances, train_script
 from helpers.pipeline import Pace, run_paced
-from helpers.ranks import find_place, launch
+from helpers.ranks import launch
 from helpers.schedules import gpipe, in_flight, messages, naive, one_f_one_b, parse, waves
 from helpers.simulate import simulate
 from simplellm.losses import causalLLMLoss
-from simplellm.slicing import whole_name
+from simplellm.slicing import whole_weights
 
 # %%
 sys.path[:0] = ["../primer"]
@@ -44,18 +55,10 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 # %% [markdown]
 # ## Does cutting the batch change the gradient?
 #
-# It had better not. Say the batch has $t$ tokens and micro-batch $k$ has $t_k$ of them, with the
-# mean loss $L_k$. The loss of the batch is the mean over all its tokens, and because the gradient
-# is linear, we can take it piece by piece:
-#
-# $$L = \sum_k \frac{t_k}{t}\,L_k, \qquad \nabla L = \sum_k \frac{t_k}{t}\,\nabla L_k.$$
-#
-# If the $m$ pieces hold equally many tokens, each weight is $1/m$. Autograd does the summing for
-# us: `backward()` adds to the gradients that are already there. This is **gradient accumulation**,
-# which you met in lesson 01 on one device; a pipeline does the same thing on several.
-#
-# Two mistakes are easy to make here. You can forget the division, and you can use $1/m$ where the
-# pieces hold different numbers of tokens:
+# It had better not. It's the **gradient accumulation** of lesson 01: micro-batch $k$ with $t_k$ of
+# the $t$ tokens counts $t_k / t$, which is $1/m$ if all $m$ pieces are equally long, and
+# `backward()` adds to the gradients that are already there. Two mistakes are easy to make. You can
+# forget the division, and you can use $1/m$ where the pieces hold different numbers of tokens:
 
 # %%
 options = intro.read_flags(["--batch-size", "4"])
@@ -65,6 +68,7 @@ net = intro.make_model(options, tokenizer)
 ids = next(intro.stories_of_ranks(options, tokenizer, ranks=1))
 
 
+# %%
 def gradient(parts, weights):
     net.zero_grad()
     for part, weight in zip(parts, weights, strict=True):
@@ -82,13 +86,11 @@ for name, parts, weights in (
     ("1 and 3 sequences, by tokens", one_and_three, [1 / 4, 3 / 4]),
 ):
     away = ((gradient(parts, weights) - whole).norm() / whole.norm()).item()
-    print(f"{name}: {away:.1e} of the gradient away")
+    print(f"{name}: off by {away:.1e} of the gradient")
 
 # %% [markdown]
-# The second mistake is the dangerous one, because the loss still falls and nothing looks broken. It
-# sat undetected in the gradient accumulation of several popular training libraries until October
-# 2024: they averaged the means of micro-batches whose sequences had different lengths ([how it was
-# found and fixed](https://huggingface.co/blog/gradient_accumulation)). In this lesson all sequences
+# The second mistake is the dangerous one, because the loss still falls and nothing looks broken.
+# It's the mistake that several trainers shared until 2024 (lesson 01). In this lesson all sequences
 # are equally long, so $1/m$ is right.
 #
 # ## Forward first
@@ -103,7 +105,7 @@ print(gpipe(4, 3))
 
 # %%
 predict(
-    "L06-1",
+    "micro_batches-1",
     "GPipe with four stages and eight micro-batches. Backward takes twice as long as forward, and "
     "messages cost nothing. What share of the time is a rank idle?",
     "3/4, as in the naive pipeline",
@@ -113,15 +115,17 @@ predict(
 
 # %%
 plan = simulate(gpipe(4, 8))
+
+# %%
 show(plan.trace)
 print(f"idle for {plan.bubble():.4f} of the time")
-reveal("L06-1")
+reveal("micro_batches-1")
 
 # %% [markdown]
-# Let's derive that. With $p$ stages and $m$ micro-batches, let one micro-batch take $t_F$ forward
-# and $t_B$ backward on each stage. Every rank has the same work to do, $m\,(t_F + t_B)$. But the
-# last rank can't start before $p - 1$ forwards have gone by, and when it's done, $p - 1$ more
-# backwards ripple up to rank 0. So
+# Let's derive that. With $p$ stages and $m$ micro-batches, let one micro-batch take $t_F$ seconds
+# forward and $t_B$ backward on each stage. Every rank has the same work to do, $m\,(t_F + t_B)$.
+# But the last rank can't start before $p - 1$ forwards have gone by, and when it's done, $p - 1$
+# more backwards ripple up to rank 0. So
 #
 # $$T = (m + p - 1)\,(t_F + t_B), \qquad
 # \frac{\text{idle}}{\text{total}} = \frac{p - 1}{m + p - 1}.$$
@@ -130,7 +134,7 @@ reveal("L06-1")
 # how much slower backward is. The picture has three phases, and we'll use their names from here on:
 # the **warm-up**, in which the pipeline fills, the **steady state**, and the **cool-down**.
 #
-# A warning for when you read papers: Megatron's divide the idle time by the *ideal* time
+# A warning for when you read papers: those of Megatron-LM divide the idle time by the *ideal* time
 # $m\,(t_F + t_B)$ instead of the total, which makes the bubble $(p-1)/m$. When two sources disagree
 # about a bubble, check the denominator first. The simulator knows both, and the last line of the
 # cell holds it to the two formulas:
@@ -148,6 +152,8 @@ for p, m in ((4, 8), (4, 32), (16, 32)):
 # %%
 many = [1, 2, 4, 8, 16, 32]
 bubbles = {f"{p} stages": {m: simulate(gpipe(p, m)).bubble() for m in many} for p in (2, 4, 8)}
+
+# %%
 title = "The bubble shrinks with the micro-batches and grows with the stages"
 show(curves(bubbles, title, x="micro-batches", y="bubble, as a share of the total", log="x"))
 
@@ -157,7 +163,7 @@ show(curves(bubbles, title, x="micro-batches", y="bubble, as a share of the tota
 
 # %%
 mine = None
-answer("L06-2", mine)
+answer("micro_batches-2", mine)
 
 # %% [markdown]
 # How does that compare with the naive pipeline? To make it a fair comparison, let both do the same
@@ -171,7 +177,7 @@ for done in (slow, fast):
 print(f"GPipe is {slow.step_time / fast.step_time:.2f} times as fast, and four would be perfect")
 
 # %% [markdown]
-# ### Your turn: PP-2 · 30 minutes · 20 points
+# ### Your turn: PP-2 · 30 minutes · 15 points
 #
 # Write `forward_backward()` in `PP/microbatches/intro_PP_microbatches.py`: GPipe for the model of
 # this lab. You've already written everything that one micro-batch needs, in the naive pipeline of
@@ -191,34 +197,23 @@ check("PP-2")
 
 # %%
 common = ["--batch-size", "12", "--optimizer", "sgd", "--lr", "0.3"]
-common += ["--steps", str(quick(12, 2))]
-alone, whole_model, _ = intro.train(intro.read_flags(common), say=lambda step, loss: None)
-alone_weights = whole_model.state_dict()
-
-
-def train_rank(folder, flags):
-    sys.path[:0] = [f"../PP/{folder}"]
-    script = importlib.import_module(f"intro_PP_{folder}")
-    options = script.read_flags(flags)
-    losses, stage, _ = script.train(options, find_place(), "cpu", lambda step, loss: None)
-    named = {whole_name(n, stage.first_layer): w for n, w in stage.state_dict().items()}
-    return losses, named
+common += ["--steps", quick("12", "2")]
+alone, whole_model, _ = train_script("primer/intro.py", common)
+in_pieces = [*common, "--micro-batches", "4"]
 
 
 # %%
 def compare_with_one_device(ranks):
-    far = {
-        n: (w - alone_weights[n]).abs().max().item() for _, part in ranks for n, w in part.items()
-    }
+    weights = whole_weights(stage for _, stage, _ in ranks)
+    far = distances(weights, whole_model.state_dict())
     print(f"last loss: one device {alone[-1]:.5f}, pipeline {ranks[-1][0][-1]:.5f}")
-    print(f"{len(far)} of {len(alone_weights)} weight tensors compared")
+    print(f"{len(far)} of {len(whole_model.state_dict())} weight tensors compared")
     worst = max(far.values())
     claim.below(f"after {len(alone)} steps no weight is further away than", worst, 1e-4)
 
 
 # %%
-in_pieces = [*common, "--micro-batches", "4"]
-by_gpipe = launch(train_rank, ranks=3, args=("microbatches", in_pieces), quiet=True)
+by_gpipe = train_script("PP/microbatches/intro_PP_microbatches.py", in_pieces, ranks=3)
 compare_with_one_device(by_gpipe)
 
 # %% [markdown]
@@ -226,18 +221,38 @@ compare_with_one_device(by_gpipe)
 #
 # ## The bill arrives
 #
-# So why not cut the batch into a thousand pieces and forget about the bubble? Because a backward
-# needs what its forward computed, and so a rank has to keep the activations of a micro-batch from
-# its forward to its backward. Look at rank 0 in the picture of GPipe: when it starts its first
-# backward, it holds all eight.
+# So why not cut the batch into a thousand pieces and forget about the bubble? One reason is that
+# small pieces make small matrix products, which a GPU computes less efficiently, and many messages,
+# each with its latency. The other is memory. A backward needs what its forward computed, so a rank
+# has to keep the activations of a micro-batch from its forward to its backward. Look at rank 0 in
+# the picture of GPipe: when it starts its first backward, it holds all eight.
 #
-# For a stage with several layers of a large model this is a lot of memory, often more than the
-# weights take. Now suppose your devices have room for only *four* micro-batches, not eight. You may
-# reorder the work of each rank as you like, but every F and every B has to be done.
+# How much memory is that? Take a stage of eight layers of Llama 3 405B, and micro-batches of one
+# sequence of 8,192 tokens. Backward needs the inputs of all matrix products, the queries, keys and
+# values, and what goes into the norms, in 2 bytes each. (Lesson 09 counts them one by one.)
+
+# %%
+from helpers.cost import layer_activations, read_config
+
+# %%
+sizes = {"hidden_size": 16384, "intermediate_size": 53248, "vocab_size": 128256}
+sizes |= {"num_attention_heads": 128, "num_key_value_heads": 8, "num_hidden_layers": 126}
+large = read_config({"model_type": "llama", **sizes})
+one = 8 * layer_activations(large, batch=1, sequence=8192, fused=True)
+weights = 8 * 2 * 3.19e9  # 2 bytes for each parameter of eight layers
+
+# %%
+print(f"one micro-batch {one / 1e9:.0f} GB, the weights {weights / 1e9:.0f} GB")
+
+# %% [markdown]
+# So two micro-batches take more memory than the weights, and twelve as much as the whole training
+# state of the stage (16 bytes a parameter, 408 GB). Now suppose your devices have room for
+# only *four* micro-batches, not eight. You may reorder the work of each rank as you like, but every
+# F and every B has to be done.
 
 # %%
 predict(
-    "L06-3",
+    "micro_batches-3",
     "Four stages, eight micro-batches, and no rank may keep more than four of them. What's the "
     "shortest step now? (With room for eight it was 33 s.)",
     "33 s: as before",
@@ -250,20 +265,26 @@ predict(
 
 # %%
 pair = {each.name: simulate(each).trace for each in (gpipe(4, 8), one_f_one_b(4, 8))}
-show(kept(pair, "Same work, same 33 s, and half the memory or less"))
-reveal("L06-3")
+
+# %%
+show(kept(pair, "Same work, same 33 s, and half the activations or less"))
+reveal("micro_batches-3")
 
 # %% [markdown]
 # The order on the right is **1F1B**: one forward, one backward. The trick is to run a backward as
 # soon as one is ready, because a backward *frees* memory and a forward takes it. Once the pipeline
 # is full, each rank alternates, and the stack of bars below it stops growing.
 #
-# How high does it get? A micro-batch that leaves rank $r$ has to visit the $p - 1 - r$ ranks behind
-# it, and its gradient comes back the same way. In the meantime rank $r$ needs something to do, so
-# it runs $p - 1 - r$ forwards in its warm-up, takes one more forward, and from then on every new
-# micro-batch comes in as an old one leaves:
+# How high does it get? From the start of its forward on rank $r$ to the end of its backward there,
+# a micro-batch passes $p - r$ ranks forward and the same ranks backward, which takes at least
+# $(p-r)(t_F+t_B)$. In the steady state one micro-batch leaves every $t_F + t_B$. So $p - r$ of them
+# have to be under way: with fewer the rank would starve, and more would only wait. That's why rank
+# $r$ begins with $p - 1 - r$ forwards (the warm-up) and one more, and then lets one micro-batch in
+# as one leaves:
 #
 # $$\text{kept on rank } r:\qquad \text{GPipe } m, \qquad \text{1F1B } \min(m,\; p - r).$$
+#
+# (Slow messages lengthen the round trip, and then a rank would need more than $p - r$.)
 #
 # So in 1F1B the memory no longer depends on the number of micro-batches. That's the whole point:
 # now you *can* make $m$ as large as the batch allows, and drive the bubble down. For a given $m$
@@ -281,38 +302,44 @@ for m in (8, 32):
 
 # %%
 mine = None
-answer("L06-4", mine)
+answer("micro_batches-4", mine)
 
 # %% [markdown]
+# And in bytes: Llama 3 405B ran on 16 stages. **How many GB does rank 0 keep in 1F1B at most, if it
+# has the stage of eight layers from above and at least 16 micro-batches?**
+
+# %%
+mine = None
+answer("micro_batches-5", mine)
+
+# %% [markdown]
+# Spread over eight GPUs, as each stage was (lesson 13), that's still 68 of their 80 GB. The first
+# rank is the one that runs out of memory first, which is one reason why it got a layer less.
+#
+# (Llama itself couldn't make $m$ large. On 16,384 GPUs each pipeline had 16 sequences a step
+# ([2407.21783](https://arxiv.org/abs/2407.21783), table 4), so GPipe would have kept 16 as well,
+# and the bubble of plain 1F1B would have been 15/31, or 48 %. It ran the chunks of lesson 07.)
+#
 # Two remarks on history, because you'll meet the names everywhere.
 #
 # - GPipe's authors knew about the memory, and paid for it in time. They keep only the *input* of a
 #   stage for each micro-batch and compute its forward a second time just before its backward. This
 #   is **recomputation** (or activation checkpointing), and it costs one more forward, or a
-#   third more FLOPs. Lesson 15 counts it; it can be combined with any order, 1F1B as well.
+#   third more FLOPs. Lesson 09 counts it; it can be combined with any order, 1F1B as well.
 # - One forward, one backward comes from **PipeDream**
 #   ([1806.03377](https://arxiv.org/abs/1806.03377)), which never emptied the pipeline at all:
-#   there, a micro-batch may go forward with older weights than the next one, so several versions of
-#   the weights have to be kept. What everybody means by 1F1B today is **PipeDream-Flush**
+#   there a micro-batch may use older weights than the next, so each rank keeps several versions of
+#   them. What everybody means by 1F1B today is **PipeDream-Flush**
 #   ([2006.09503](https://arxiv.org/abs/2006.09503)), the same order with a cool-down before each
 #   update, or DAPPLE ([2007.01045](https://arxiv.org/abs/2007.01045)), which arrived at it
 #   independently. With it, the gradients are again exactly those of one device.
 #
 # ## What happens to the messages?
 #
-# GPipe's messages are orderly: first everything flows down, then everything flows up. In 1F1B a
-# rank sends an activation to the next rank while that rank has a gradient to send back. In lesson
-# 05 and in your GPipe, `dist.send` and `dist.recv` were all we needed.
-
-# %%
-predict(
-    "L06-5",
-    "We take 1F1B for three stages and send its messages with plain dist.send and dist.recv, in "
-    "the order in which each rank needs them. What happens?",
-    "it works, but it's slower than GPipe",
-    "it never ends",
-    "it ends, but some gradients arrive in the wrong order",
-)
+# GPipe's messages are orderly: first everything flows down, then everything flows up, so
+# `dist.send` and `dist.recv` were all we needed. In 1F1B a rank sends an activation to the next
+# rank while that rank has a gradient to send back. With blocking sends, that deadlocks. Let's send
+# the messages of both orders, and compute nothing:
 
 
 # %%
@@ -331,18 +358,17 @@ for build in (gpipe, one_f_one_b):
     job = launch(only_messages, 3, (build(3, 4),), timeout=10, on_error="report", quiet=True)
     print(f"{build(3, 4).name}: {'all messages arrived' if job.ok else 'stopped'}")
 show(job)
-reveal("L06-5")
 
 # %% [markdown]
-# It's the crossing of lesson 02, and this time there's no mistake in the program: the order of the
-# *work* is fine, but `dist.send` returns only when the other side has begun to receive. Because a
-# schedule is just data, we don't need real ranks to find that out. The check that every schedule
-# has to pass can also assume blocking messages:
+# It's the swap of lesson 02. The order of the *work* is fine; the blocking sends are the mistake.
+# Because a schedule is just data, we don't need real ranks to find that out. The check that every
+# schedule has to pass can also assume blocking messages:
 
 # %%
 from helpers.schedules import BadSchedule
 from helpers.schedules import check as check_schedule
 
+# %%
 try:
     check_schedule(one_f_one_b(3, 4), blocking=True)
 except BadSchedule as problem:
@@ -353,13 +379,13 @@ except BadSchedule as problem:
 # tensor until the message has left. Megatron-LM solves the same problem with a fused call,
 # `send_forward_recv_backward`, that starts the send and the receive together.
 #
-# Apart from the sends, only the order is new. Here is how it differs from GPipe's:
+# Here is how the order differs from GPipe's:
 
 # %%
 show_orders(gpipe(4, 8), one_f_one_b(4, 8))
 
 # %% [markdown]
-# ### Your turn: PP-3 · 30 minutes · 25 points
+# ### Your turn: PP-3 · 45 minutes · 25 points
 #
 # Write `forward_backward()` in `PP/1F1B/intro_PP_1F1B.py`. Start from a copy of your GPipe: what a
 # rank does with one micro-batch stays as it is. Three things change: the order, the sends, and how
@@ -372,8 +398,14 @@ check("PP-3")
 # The same training as before, now in your order:
 
 # %%
-by_1f1b = launch(train_rank, ranks=3, args=("1F1B", in_pieces), quiet=True)
+by_1f1b = train_script("PP/1F1B/intro_PP_1F1B.py", in_pieces, ranks=3)
 compare_with_one_device(by_1f1b)
+
+# %% [markdown]
+# As a plan, 1F1B is a few lines. On rank $r$ of $p$, `ahead` is $p - 1 - r$:
+
+# %%
+show_code("helpers/schedules/builders.py", "_in_turn")
 
 # %% [markdown]
 # ## Predicted, then measured
@@ -383,6 +415,16 @@ compare_with_one_device(by_1f1b)
 # the schedule. But they can all *sleep* at the same time. `run_paced` starts a real process for
 # each rank and runs one step; instead of computing, each stage sleeps for as long as the
 # computation should take. The processes, the messages and the waiting are real.
+#
+# Before you look: a forward will take 30 ms on each of four stages, a backward 60 ms, and the batch
+# has eight micro-batches. You have the formula.
+
+# %%
+estimate(
+    "micro_batches-8",
+    "How many seconds will one step of 1F1B take, on four stages with eight micro-batches?",
+    "s",
+)
 
 # %% tags=["time"]
 pace = Pace(*[quick(0.03, 0.005)] * 3)  # seconds of forward, and of each half of backward
@@ -400,8 +442,16 @@ def a_paced_step(schedule):
     return predicted, done[-1]
 
 
-for schedule in (naive(4, 8), gpipe(4, 8), one_f_one_b(4, 8))[quick(0, 2) :]:
+for schedule in quick((naive(4, 8), gpipe(4, 8), one_f_one_b(4, 8)), (one_f_one_b(4, 8),)):
     predicted, measured = a_paced_step(schedule)
+
+# %% tags=["time"]
+settle(
+    "micro_batches-8",
+    measured.step_time,
+    "s",
+    f"The formula says 11 times {3000 * pace.forward:.0f} ms, and messages cost little.",
+)
 
 # %% tags=["time"]
 from helpers.timeline import compare
@@ -410,8 +460,9 @@ both = compare(predicted.trace, measured.trace)
 show(both.picture(), live=lambda: both)
 
 # %% [markdown]
-# Four processes ran the plan, and it took about as long as the simulator said, with exactly as many
-# micro-batches in memory. So from here on we can use the simulator for machines we don't have.
+# Four processes ran the plan, and it took about as long as the simulator said. So from here on we
+# can use the simulator for the order of work on machines we don't have. (We've seen it for equal
+# stages and cheap messages. What a message costs there, one has to tell it; lesson 08 does.)
 #
 # ## Your plan here
 #
@@ -425,6 +476,8 @@ rank 1: F0 F1 B0 F2 B1 F3 B2 B3
 rank 2: F0 B0 F1 B1 F2 B2 F3 B3
 """
 done = simulate(parse(text))
+
+# %%
 print(f"{done.step_time:g} s, bubble {done.bubble():.0%}, keeps {in_flight(done.schedule)}")
 show(done.trace)
 
@@ -441,20 +494,20 @@ except BadSchedule as problem:
 
 # %% [markdown]
 # Now a small puzzle. Rank 0 has too little memory for three micro-batches and may keep only two.
-# Change its line, leave the others as they are, and find the fastest order. Forward takes 1 s,
-# backward 2 s: how many seconds does a step take now?
+# Change its line, leave the others as they are, and find the order that works: there's only one.
+# Forward takes 1 s, backward 2 s: how many seconds does a step take now?
 
 # %%
 mine = None
-answer("L06-6", mine)
+answer("micro_batches-6", mine)
 
 # %% [markdown]
 # It's more fun by hand: in the next cell the lanes are empty, and you place every action yourself.
 # An illegal move is refused by the same rule as above, and you see what it waits for. GPipe doesn't
-# fit into the memory of this level, so you'll have to find 1F1B on your own. Once a plan is
-# complete, press *run it on real ranks*: a process for each rank runs your plan, and then they
-# train a LLaMA with it, whose gradients are held against one device's. (Without a kernel you see a
-# plan that's half finished.)
+# fit into the memory of this level. The 1F1B above has four micro-batches, and here there are six:
+# can you lay it out without looking? (Here a backward takes 1 s, like a forward.) Once a plan is
+# complete, press *run it on real ranks*: real processes run your plan, train a LLaMA with it, and
+# compare its gradients with one device's. (Without a kernel you see a plan that's half finished.)
 
 # %%
 from helpers.play import play
@@ -483,7 +536,7 @@ show(sliders.picture(), live=lambda: sliders)
 
 # %%
 predict(
-    "L06-7",
+    "micro_batches-7",
     "GPipe in two rounds of four micro-batches keeps at most four, as 1F1B does. How long does the "
     "step take, for the same eight micro-batches on four stages?",
     "33 s: it's the same work",
@@ -493,14 +546,33 @@ predict(
 
 # %%
 rounds = simulate(waves(gpipe(4, 4), 2))
+
+# %%
 show(rounds.trace)
 print(f"{rounds.step_time:g} s, keeps {in_flight(rounds.schedule)}")
-reveal("L06-7")
+reveal("micro_batches-7")
 
 # %% [markdown]
 # Each round pays the whole bubble again. That's why large runs make one long 1F1B step out of the
-# entire batch of a pipeline, and don't accumulate around it.
+# entire batch of a pipeline, whose memory doesn't grow with $m$, rather than accumulate over
+# several short ones.
+
+# %% [markdown]
+# ## Read a step
 #
+# A real trace arrives without a title. In this one something is wrong, and all you get is the
+# picture and two sentences. Type your student number in place of 42 and you get a card of your own:
+# other sizes, another fault, other answers. In an exam the card is on paper.
+
+# %%
+card = deal(42, 1, names=("GPipe", "1F1B"))
+show(card.picture())
+print(card)
+
+# %%
+card.check(idle=40)  # add schedule=…, fault=…, where=…, mended=…, first=…
+
+# %% [markdown]
 # ## What to remember
 #
 # - Cut the batch into micro-batches, and the stages work at the same time. Weight each micro-batch
@@ -523,7 +595,7 @@ reveal("L06-7")
 #   a bubble of 11/139, or 8 %. It used recomputation too: look for `PP_SIZE`, `MICRO_BATCH_SIZE`
 #   and `--checkpoint-activations` in `train/tr11-176B-ml/tr11-176B-ml.slurm` of
 #   [bigscience](https://github.com/bigscience-workshop/bigscience).
-# - Megatron-LM trained a model of 530 billion parameters on 2,520 A100s, 35 stages deep
+# - Megatron-LM ran a model of 530 billion parameters on 2,520 A100s, 35 stages deep
 #   ([2104.04473](https://arxiv.org/abs/2104.04473), table 1), with each stage split over 8 GPUs.
 #   That leaves 9 pipelines for a batch of 2,520 sequences, so at most 280 micro-batches each, and a
 #   bubble of 34/314, or 11 %, in plain 1F1B. (They made it smaller with the chunks of lesson 07.)

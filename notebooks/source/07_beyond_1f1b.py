@@ -1,12 +1,9 @@
 # %% [markdown]
 # # Beyond 1F1B: chunks and zero bubble
 #
-# *Reading 40 minutes · tasks 95 · machine 1*
+# *Reading 35 minutes · tasks 95 · machine 1*
 #
-# *With twenty minutes: read "Smaller pieces of the model" and "Two halves of a backward".*
-#
-# This lesson takes two sessions. The first cuts the model into smaller pieces, the second cuts the
-# backward in two.
+# *With twenty minutes: read "Two halves of a backward" and "What each way costs".*
 #
 # At the end of lesson 06 a pipeline of four ranks and eight micro-batches was still idle for 27 %
 # of its time. More micro-batches would help, but suppose the batch size is fixed: a larger batch
@@ -22,15 +19,17 @@ import sys
 
 import torch
 
-from helpers.draw import curves
+from helpers.cards import deal
+from helpers.draw import Point, compare, curves, points
 from helpers.draw.pipelines import places, steps
 from helpers.grade import check
-from helpers.lesson import answer, claim, predict, quick, reveal, show
+from helpers.lesson import answer, claim, predict, reveal, show, show_code
+from helpers.lesson.scripts import distances, train_script
 from helpers.pipeline import Pace, run_paced
-from helpers.ranks import find_place, launch
 from helpers.schedules import breadth_first, in_flight, interleaved, one_f_one_b, waves
 from helpers.simulate import Costs, simulate
-from simplellm.slicing import slice_stage, whole_name
+from helpers.trace import Event, Trace
+from simplellm.slicing import slice_stage, whole_weights
 
 # %%
 sys.path[:0] = ["../primer"]
@@ -58,7 +57,7 @@ show(places(layouts, "Which rank holds which stage"))
 
 # %%
 predict(
-    "L07-1",
+    "beyond_1f1b-1",
     "Four ranks, eight micro-batches: 1F1B is idle for 27 % of the time. Now each rank holds two "
     "chunks, of half the size each. How much of the time is it idle?",
     "27 %: the work is the same",
@@ -69,8 +68,10 @@ predict(
 # %%
 half = Costs(forward=0.5, input_grad=0.5, weight_grad=0.5)  # a chunk is half a stage
 done = simulate(interleaved(4, 8, chunks=2), half)
+
+# %%
 print(f"{done.step_time:g} s instead of 33 s, idle for {done.bubble():.1%} of the time")
-reveal("L07-1")
+reveal("beyond_1f1b-1")
 
 # %% [markdown]
 # With $v$ chunks on each rank, one chunk takes $t_F/v$ forward and $t_B/v$ backward. Filling and
@@ -93,7 +94,7 @@ show(simulate(interleaved(4, 4, chunks=2), half).trace)
 
 # %%
 predict(
-    "L07-2",
+    "beyond_1f1b-2",
     "Rank 0 of 1F1B keeps 4 micro-batches of its stage. Count in the same unit (two chunks make a "
     "stage). How does the memory of interleaved 1F1B change with the number of chunks?",
     "it grows with each further chunk",
@@ -102,24 +103,41 @@ predict(
 )
 
 # %%
-for v in (1, 2, 4, 8):
-    plan = interleaved(4, 8, v) if v > 1 else one_f_one_b(4, 8)
-    done = simulate(plan, Costs(1 / v, 1 / v, 1 / v))
-    most = max(in_flight(plan)) / v
+cuts = {v: interleaved(4, 8, v) if v > 1 else one_f_one_b(4, 8) for v in (1, 2, 4, 8)}
+runs = {v: simulate(plan, Costs(1 / v, 1 / v, 1 / v)) for v, plan in cuts.items()}
+most = {v: max(in_flight(plan)) / v for v, plan in cuts.items()}
+
+# %%
+for v, done in runs.items():
     print(f"{v} chunk(s): {done.step_time:6.3f} s, idle {done.bubble():5.1%}, "
-          f"{done.messages:3} messages, keeps {most:.3f} stages' worth")  # fmt: skip
-reveal("L07-2")
+          f"{done.messages:3} messages, keeps {most[v]:.3f} stages' worth")  # fmt: skip
+reveal("beyond_1f1b-2")
 
 # %% [markdown]
-# The rule of 1F1B still holds: keep enough micro-batches to stay busy until the first gradient
-# comes back, and in a loop that takes longer. There, rank 0 runs $2(p-1) + (v-1)p$ chunks ahead and
-# takes one more, so it keeps $vp + p - 1$ chunks, or
+# Where do these numbers come from? Follow the first micro-batch, and count the forwards of rank 0
+# until its gradient is back, because that's what the rank keeps:
+#
+# - It runs $(v-1)\,p$ forwards of its earlier chunks: a round of $p$ micro-batches through each.
+# - It runs the first micro-batch's last chunk: 1.
+# - That micro-batch travels through the $p-1$ ranks behind it, and rank 0 runs a forward for each
+#   of these hops: $p-1$.
+# - Its gradient travels back through the same ranks. Each of them runs one more forward before that
+#   backward, and in a loop rank 0 must have supplied its input: one forward for each hop, $p-1$
+#   again. (In 1F1B it waits instead.)
+#
+# Together that's $vp + p - 1$ chunks, and a chunk is $1/v$ of a stage:
 #
 # $$p + \frac{p-1}{v} \text{ stages.}$$
-#
-# (For $p = 4$ that's 5.5, 4.75 and 4.375, as above.) The second term is the price of going round
-# the loop more than once. It falls with $v$ because each step around it is smaller. So the memory
-# jumps with the second chunk, and after that it's the messages that limit how far you can go.
+
+# %%
+for p, v in ((3, 2), (4, 2), (4, 8), (8, 3)):
+    most = max(in_flight(interleaved(p, 4 * p, v)))
+    claim.same(f"{p} ranks, {v} chunks: rank 0 keeps so many chunks", most, v * p + p - 1)
+
+# %% [markdown]
+# The second term is the price of going round the loop more than once. It falls with $v$ because
+# each step around it is smaller. So the memory jumps with the second chunk, and after that it's the
+# messages that limit how far you can go.
 #
 # ## When messages take time
 #
@@ -129,7 +147,7 @@ reveal("L07-2")
 
 # %%
 predict(
-    "L07-3",
+    "beyond_1f1b-3",
     "A message takes 500 ms. Which step is the fastest?",
     "1F1B: it sends the fewest messages",
     "two chunks a rank",
@@ -143,24 +161,26 @@ for v in (1, 2, 4):
     plan = interleaved(4, 8, v) if v > 1 else one_f_one_b(4, 8)
     slower = [Costs(1 / v, 1 / v, 1 / v, latency=ms / 1000) for ms in delays]
     times[v] = [simulate(plan, costs).step_time for costs in slower]
-points = {f"chunks: {v}": dict(zip(delays, row, strict=True)) for v, row in times.items()}
+delayed = {f"chunks: {v}": dict(zip(delays, row, strict=True)) for v, row in times.items()}
 title = "With slow messages, two chunks stay ahead of one; four fall behind"
-show(curves(points, title, x="time of a message (ms)", y="time of a step (s)"))
+show(curves(delayed, title, x="time of a message (ms)", y="time of a step (s)"))
 won = [one - two for one, two in zip(times[1], times[2], strict=True)]
+
+# %%
 words = "seconds that two chunks save where messages are free, and at 500 ms"
 claim.below(words, won[0], won[-1])
-reveal("L07-3")
+reveal("beyond_1f1b-3")
 
 # %% [markdown]
 # Did you expect the slow network to punish the schedule with more messages first? It hits 1F1B hard
 # as well, and the reason lies in 1F1B itself: it keeps *just* enough micro-batches in flight to
-# cover a round trip when messages are free. Any latency on top of it is idle time. With two chunks
-# a rank runs further ahead, so a part of the latency hides behind work. With four, each chunk
-# computes for only a quarter of a second, and 500 ms can't hide behind that: the micro-batch
-# crosses fifteen borders on its way down, and pays at each of them.
+# cover a round trip when messages are free. Any latency on top of it is idle time. Two chunks lead
+# by 5.5 s at 500 ms. Of these, 4.5 are the smaller bubble, which they have at 0 ms too, and one
+# second is latency that hides, because a rank runs further ahead. With four chunks a micro-batch
+# crosses fifteen borders each way instead of seven, and a chunk of a quarter of a second has to
+# hide a message of half a second. It can't.
 #
-# Keep this in mind, because it comes back in the second session: **room to run ahead buys
-# tolerance of latency**.
+# Keep this in mind, because it comes back below: **room to run ahead buys tolerance of latency**.
 #
 # How many chunks do you need? Take eight ranks and 16 micro-batches, equal times and free messages.
 # What is the smallest number of chunks per rank for which the bubble is at most a tenth of the
@@ -168,7 +188,7 @@ reveal("L07-3")
 
 # %%
 mine = None
-answer("L07-4", mine)
+answer("beyond_1f1b-4", mine)
 
 # %% [markdown]
 # ### Your turn: PP-4 · 35 minutes · 20 points
@@ -181,33 +201,32 @@ answer("L07-4", mine)
 check("PP-4")
 
 # %% [markdown]
+# What does all that warm-up buy? In your order for 4 ranks, 8 micro-batches and 2 chunks, let rank
+# $r$ go ahead by $p - 1 - r + p$ forwards, not $2(p - 1 - r) + p$. F takes 1 s, B 2 s. With free
+# messages the step takes 57 s either way. Messages take half a second: how much longer is it now?
+
+# %%
+mine = None
+answer("beyond_1f1b-9", mine)
+
+# %% [markdown]
 # Does another order change what is learned? It mustn't, and by now you know how to make sure: SGD,
 # real ranks, and every weight compared with one device. Three processes hold two chunks each, in
 # the order that *you* have written.
 
 # %%
 flags = ["--optimizer", "sgd", "--lr", "0.3", "--batch-size", "6", "--seq-l", "32"]
-flags += ["--steps", str(quick(10, 2))]
-alone, whole_model, _ = intro.train(intro.read_flags(flags), say=lambda step, loss: None)
-alone_weights = whole_model.state_dict()
-
-
-def train_rank(schedule):
-    sys.path[:0] = ["../PP/schedules"]
-    import intro_PP_schedule as script
-
-    options = script.read_flags([*flags, "--micro-batches", "6", "--schedule", schedule])
-    _, stages, _ = script.train(options, find_place(), "cpu", lambda step, loss: None)
-    states = [(stage.first_layer, stage.state_dict()) for stage in stages.values()]
-    return {whole_name(n, first): w for first, state in states for n, w in state.items()}
+flags += ["--steps", quick("10", "2")]
+_, alone, _ = train_script("primer/intro.py", flags)
 
 
 # %%
 def compare_with_one_device(schedule):
-    ranks = launch(train_rank, ranks=3, args=(schedule,), quiet=True, checked=False)
-    weights = {name: w for part in ranks for name, w in part.items()}
-    assert weights.keys() == alone_weights.keys()
-    far = max((w - alone_weights[n]).abs().max().item() for n, w in weights.items())
+    more = [*flags, "--micro-batches", "6", "--schedule", schedule]
+    ranks = train_script("PP/schedules/intro_PP_schedule.py", more, ranks=3, checked=False)
+    weights = whole_weights(stage for _, stages, _ in ranks for stage in stages.values())
+    assert weights.keys() == alone.state_dict().keys()
+    far = max(distances(weights, alone.state_dict()).values())
     claim.below(f"{schedule}: largest difference in a weight", far, 1e-4)
 
 
@@ -226,16 +245,12 @@ for plan in (interleaved(4, 8, chunks=2), breadth_first(4, 8, chunks=2)):
     ends = [e.end for e in trace.events_of(0) if e.kind == "B" and e.info["stage"] == 4]
     before = trace.duration - max(ends)
     print(f"{plan.name}: rank 0 has finished its second chunk {before:g} s before the end")
-show(trace)
 
 # %% [markdown]
-# All backwards of the pale chunk come first, so its gradients are complete early, and they can be
-# averaged over replicas while the dark chunk still computes. And if the weights are sharded, as in
-# lesson 11, each chunk has to be gathered once per step instead of once per round. That's what its
+# All backwards of the second chunk come first, so its gradients are complete early, and they can be
+# averaged over replicas while the first chunk still computes. And if the weights are sharded, as in
+# lesson 12, each chunk has to be gathered once per step instead of once per round. That's what its
 # authors wanted it for ([2211.05953](https://arxiv.org/abs/2211.05953)).
-
-# %% [markdown]
-# — *End of the first session* —
 
 # %% [markdown]
 # ## Two halves of a backward
@@ -249,29 +264,10 @@ show(trace)
 #
 # The first is the gradient of the **input**, the second that of the **weights**. Each is one matrix
 # product of the same size as the forward, which is why backward costs about twice as much.
-
-# %%
-predict(
-    "L07-5",
-    "A stage computes I and W. For which of the two does another rank have to wait?",
-    "only for I, the gradient of the input",
-    "only for W, the gradient of the weights",
-    "for both",
-)
-
-# %%
-from helpers.schedules import Action, user_of
-
-for kind in ("F", "I", "W"):
-    user = user_of(kind, 2, 4)  # of stage 2 in a pipeline of 4
-    who = "no other stage" if user is None else f"stage {user}"
-    print(f"{Action(kind, 2, 0)} is needed by {who}")
-reveal("L07-5")
-
-# %% [markdown]
-# The stage before needs I, to continue its own backward. Nothing else needs W until the optimizer
-# updates the weights. So compute I immediately, and save W for moments when the rank would
-# otherwise sit idle. That's the whole idea of the **zero-bubble** schedules
+#
+# Only one of them is urgent: the stage before needs I, to continue its own backward. Nothing needs
+# W until the optimizer updates the weights. So compute I immediately, and save W for moments when
+# the rank would otherwise sit idle. That's the whole idea of the **zero-bubble** schedules
 # ([2401.10241](https://arxiv.org/abs/2401.10241)). A word on letters before you open a paper,
 # because B has two meanings:
 #
@@ -291,25 +287,37 @@ show(put_off.trace)
 early, idle = simulate(one_f_one_b(4, 8)), {}
 for each in (early, put_off):
     idle[each.schedule.name] = sum(each.idle_by_cause()[0].values())
+
+# %%
+claim("the idle seconds that are left", idle["ZB-H1"], idle["1F1B"] / 3, 0, how="simulated")
 print(f"rank 0 idles for {idle['1F1B']:g} s in 1F1B, and for {idle['ZB-H1']:g} s in ZB-H1")
-claim("the idle seconds that are left", idle["ZB-H1"], idle["1F1B"] / 3, within=0)
+
+# %% [markdown]
+# And these are the lines that write the plan. On rank $r$ of $p$, ZB-H1 takes `ahead` $= p - 1 - r$
+# forwards first, as 1F1B does, and lets W come `late` $= r$ micro-batches after I:
+
+# %%
+show_code("helpers/schedules/builders.py", "_zero_bubble")
 
 # %% [markdown]
 # Where did the other two thirds go? In 1F1B, a gradient on its way up costs rank 0 a whole F and B
 # for each of the $p-1$ ranks behind it: $(p-1)(F + I + W)$ in all. Now only F and I are on that
 # path, and for each of those ranks one W fits into the gap:
 #
-# $$\text{idle per rank} = (p - 1)\,(F + I - W).$$
+# $$\text{idle per rank} = (p - 1)\,(F + I - W), \qquad
+# \frac{\text{ZB-H1}}{\text{1F1B}} = \frac{F + I - W}{F + I + W}.$$
+# This holds as long as W isn't longer than F or I, which is usual, since attention has no weights
+# and so no W. Then a third is left only where F = I = W. The shorter W is, the less there is to
+# fill gaps with: with W half as long as the others it's already three fifths. (And a third of the
+# idle *seconds* isn't a third of the *bubble*: the step has become shorter too, so its idle share
+# fell from 27 % to 11 %.)
 #
-# Be careful with the words here: a third of the idle *seconds* is left, but the step has become
-# shorter too, so the *bubble* as a share of the time fell from 27 % to 11 %.
-#
-# F, I and W don't have to take equally long. With F = 2 s, I = 2 s and W = 1 s, on four ranks with
-# eight micro-batches: how many seconds does a step of ZB-H1 take?
+# With F = 2 s, I = 2 s and W = 1 s, on four ranks with eight micro-batches: how many seconds does a
+# step of ZB-H1 take?
 
 # %%
 mine = None
-answer("L07-6", mine)
+answer("beyond_1f1b-5", mine)
 
 # %% [markdown]
 # And the memory? A micro-batch has to be kept until its W. Rank 0 of 1F1B keeps four of them and
@@ -324,6 +332,8 @@ from helpers.pipeline.split_backward import input_grad, nodes_below, saved_bytes
 
 options = intro.read_flags([])
 net = intro.make_model(options, intro.make_tokenizer(options))
+
+# %%
 stage = slice_stage(net, 1, 3, "cpu")
 x = torch.randn(3, options.seq_l, options.dmodel, requires_grad=True)
 y = stage(x)
@@ -332,14 +342,17 @@ _, left = input_grad(y, torch.ones_like(y), x)
 inputs = saved_bytes({node for part in left for node in part.nodes}, stage)
 arrived = [g for part in left for row in part.arrived.values() for g in row if g is not None]
 deltas = sum({g.data_ptr(): g.nbytes for g in arrived}.values())
+
+# %%
 print(f"after F: {after_f / 1e6:.1f} MB; after I: {inputs / 1e6:.1f} MB of inputs "
       f"and {deltas / 1e6:.1f} MB of gradients")  # fmt: skip
 
 # %% [markdown]
 # What I frees is what lies *between* the linear layers: the inside of attention, of the norms and
 # of the activation function. What it adds is a gradient for each layer. For our small blocks the
-# two nearly cancel, so postponing W really costs memory. When a paper counts a micro-batch as "in
-# flight" only until I, ask what it does with the rest.
+# two nearly cancel, so postponing W really costs memory. (With fused attention less lies between
+# them, and postponing costs more.) When a paper counts a micro-batch as "in flight" only until I,
+# ask what it does with the rest.
 #
 # ## Why pay twice the memory?
 #
@@ -348,14 +361,16 @@ print(f"after F: {after_f / 1e6:.1f} MB; after I: {inputs / 1e6:.1f} MB of input
 # But look at the time of one step:
 
 # %%
-for build in (zb_h1, zb_h2):
-    done = simulate(build(4, 8))
+both = [simulate(build(4, 8)) for build in (zb_h1, zb_h2)]
+
+# %%
+for done in both:
     print(f"{done.schedule.name}: {done.step_time:g} s, "
           f"keeps {in_flight(done.schedule, until='weights')}")  # fmt: skip
 
 # %%
 predict(
-    "L07-7",
+    "beyond_1f1b-6",
     "The same 27 s, for nearly twice the memory. What does ZB-H2 buy?",
     "nothing, as long as the four ranks are equally fast",
     "the next step can begin earlier",
@@ -364,13 +379,15 @@ predict(
 
 # %%
 two = {build(4, 8).name: simulate(waves(build(4, 8), 2)).trace for build in (zb_h1, zb_h2)}
+
+# %%
 show(steps(two, micro_batches=8, title="Two consecutive steps: a parallelogram leaves no gap"))
-reveal("L07-7")
+reveal("beyond_1f1b-6")
 
 # %% [markdown]
 # A step of ZB-H2 is a parallelogram. Each rank starts a little later than the previous one and ends
 # a little later, by the same amount, so its idle time is all at the ends. Put a second step behind
-# the first one, and it fits without a gap. ZB-H1 has straight edges on the right, so its steps
+# the first one, and it fits without a gap. ZB-H1 ends at the same moment on all ranks, so its steps
 # can't slide into each other: each of them pays for its warm-up again.
 #
 # That is what "zero bubble" means. The paper counts from a rank's first action to its last, its
@@ -378,22 +395,26 @@ reveal("L07-7")
 # one more span:
 
 # %%
-print("idle:     of one step   of the span   seconds for each further step")
-for plan, v in ((one_f_one_b(4, 8), 1), (zb_h1(4, 8), 1), (zb_h2(4, 8), 1), (zb_v(4, 8), 2)):
-    costs = Costs(1 / v, 1 / v, 1 / v)
-    one, both = simulate(plan, costs), simulate(waves(plan, 2), costs)
-    print(f"{plan.name:8} {one.bubble():12.1%} {one.bubble('span'):13.1%} "
-          f"{both.step_time - one.step_time:12g}")  # fmt: skip
+named = [build(4, 8) for build in (one_f_one_b, zb_h1, zb_h2)]
+further = [simulate(waves(plan, 2)).step_time - simulate(plan).step_time for plan in named]
+
+# %%
+print("idle:  of one step   of the span   seconds for each further step")
+for plan, seconds in zip(named, further, strict=True):
+    one = simulate(plan)
+    print(f"{plan.name:6} {one.bubble():11.1%} {one.bubble('span'):13.1%} {seconds:12g}")
 
 # %% [markdown]
-# There's a second gain, the one from the first session: room to run ahead buys tolerance of
+# There's a second gain, the one that chunks had as well: room to run ahead buys tolerance of
 # latency. Here is a step with messages of half a second:
 
 # %%
-slow = Costs(latency=0.5)
-for build in (one_f_one_b, zb_h1, zb_h2):
-    free, held_up = simulate(build(4, 8)).step_time, simulate(build(4, 8), slow).step_time
-    print(f"{build(4, 8).name:5}: {free:g} s, with slow messages {held_up:g} s")
+held_up = [simulate(plan, Costs(latency=0.5)).step_time for plan in named]
+
+# %%
+for plan, seconds in zip(named, held_up, strict=True):
+    free = simulate(plan).step_time
+    print(f"{plan.name:5}: {free:g} s, with slow messages {seconds:g} s")
 
 # %% [markdown]
 # ## The fine print
@@ -401,11 +422,12 @@ for build in (one_f_one_b, zb_h1, zb_h2):
 # Look at the picture of two steps once more. Rank 0 begins its next step, with updated weights,
 # while rank 3 is still computing gradients of the last one. Now think of how you train a language
 # model: before the update, the gradient is *clipped* by its norm over the **whole** model, and with
-# 16-bit floats you also check for infinities everywhere.
+# float16 and its loss scaling you also look for infinities everywhere. (bfloat16, today's choice,
+# needs no loss scaling.)
 
 # %%
 predict(
-    "L07-8",
+    "beyond_1f1b-7",
     "The norm of the whole gradient must be known before any rank may update. How long do two "
     "steps of ZB-H2 take then? (Without clipping: 51 s; two steps of ZB-H1: 54 s.)",
     "51 s: an all-reduce of a single number costs nothing",
@@ -415,8 +437,10 @@ predict(
 
 # %%
 alone_step = simulate(zb_h2(4, 8)).step_time
+
+# %%
 print(f"no rank begins its second step before all have ended the first: {2 * alone_step:g} s")
-reveal("L07-8")
+reveal("beyond_1f1b-7")
 
 # %% [markdown]
 # The price isn't the message itself but *when* it can be sent: after the last gradient of the last
@@ -427,7 +451,7 @@ reveal("L07-8")
 # the norm of its own stage and of the stages before it. The norm of the whole model comes back up
 # the pipeline during the warm-up of the next step. If it shows that an update should have been
 # clipped or skipped, the rank *rolls it back* and does it again. This is called post-update
-# validation, and it's cheap as long as clipping is rare.
+# validation, and it's cheap as long as clipping is rare, as it is late in a training.
 #
 # The second line of fine print: in these orders the bubble is exactly zero only where F = I = W and
 # messages are free. Real times are never equal, and we'll come to that.
@@ -448,45 +472,104 @@ show(places(layouts, "Eight stages on four ranks"))
 show(simulate(zb_v(4, 8), half).trace)
 
 # %% [markdown]
-# Every rank keeps the same, $2p$ chunks, which is $p$ stages' worth: as much as rank 0 of 1F1B.
+# Every rank keeps the same, $2p$ chunks, which is $p$ stages' worth: as much as rank 0 of 1F1B, the
+# fullest there.
 #
 # The V has descendants. V-Half and V-Min take the same fold and give up some speed in order to need
 # only a half and a third of 1F1B's memory ([2405.15362](https://arxiv.org/abs/2405.15362)).
-# DeepSeek-V3's **DualPipe** feeds micro-batches in from both ends at once, which takes two copies
-# of the weights. Cut in half at its middle it becomes a V with one copy, **DualPipeV**. What's
-# special about it is that it puts each forward next to a backward of another micro-batch, and the
-# two run *at the same time*. In a model with experts, each layer has to send its tokens to other
-# GPUs and back, and for DeepSeek-V3 these messages take about as long as the computing
-# ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.1). So the messages of the forward
-# hide behind the work of the backward, and the other way round.
 #
-# Here are all the schedules of this lesson side by side. A micro-batch counts as memory until its
-# W, in stages' worth:
+# ## A pair hides messages: DualPipe
+#
+# In a model with experts (lesson 15), each layer sends its tokens to other GPUs and back, and for
+# DeepSeek-V3 these all-to-alls take about as long as the computing
+# ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.1). Within one micro-batch nothing
+# can hide them: the experts can't start before their tokens have arrived. But *another* micro-batch
+# has work to do. So **DualPipe** runs a forward and the backward of another micro-batch as one
+# action, F&B, and while one of them sends, the other computes. (Sending takes a part of the GPU as
+# well: 20 of 132 multiprocessors at DeepSeek. We leave that out.) Here is one layer of each; every
+# piece of computing and every all-to-all takes one unit.
+
+
+# %%
+def pieces(computing, sending):
+    """One letter a unit; f and b are the all-to-alls of the forward and of the backward."""
+    for at, kind in enumerate(computing):
+        if kind != ".":
+            yield Event(0, kind, at, at + 1, info={"micro_batch": 2 if kind == "F" else 1})
+    for at, kind in enumerate(sending):
+        if kind != ".":
+            yield Event(0, "all-to-all", at, at + 1, name={"f": "forward", "b": "backward"}[kind])
+
+
+units = {"unit": "units"}
+after_another = Trace([*pieces("F.F..I.IWW", ".f.fb.b...")], meta=units)
+paired = Trace([*pieces("FIFIWW", "bfbf..")], meta=units)
+title = "Ten units one after the other, six as a pair: all four all-to-alls hide"
+show(compare({"one after the other": after_another, "as a pair, F&B": paired}, title))
+
+# %%
+share = paired.duration / after_another.duration
+claim("a pair, as a share of its halves", share, 0.6, within=0, how="counted")
+
+# %% [markdown]
+# DualPipe feeds micro-batches in from both ends, which takes two copies of the weights. Cut in half
+# at its middle it becomes a V with one copy, **DualPipeV**, and in its steady state every rank runs
+# pairs (framed in the picture). A chunk's forward takes 0.5 s now, half of it all-to-alls, I as
+# long, and W, which sends nothing, 0.25 s:
 
 # %%
 from helpers.schedules import dualpipe_v
 
-plans = {one_f_one_b(4, 8): 1, interleaved(4, 8): 2, zb_h1(4, 8): 1, zb_h2(4, 8): 1}
-plans |= {zb_v(4, 8): 2, dualpipe_v(4, 8): 2}
-print("schedule                    step    idle  of the span  memory  messages")
-for plan, v in plans.items():
-    done = simulate(plan, Costs(1 / v, 1 / v, 1 / v))
-    most = max(in_flight(plan, until="weights")) / v
-    print(f"{plan.name:26} {done.step_time:4.1f} s {done.bubble():7.1%} "
-          f"{done.bubble('span'):12.1%} {most:7.2f} {done.messages:9}")  # fmt: skip
+chunk = {"forward": 0.5, "input_grad": 0.5, "weight_grad": 0.25}
+hidden = simulate(dualpipe_v(4, 8), Costs(**chunk, pair_share=share))
+bare = [simulate(build(4, 8), Costs(**chunk)) for build in (zb_v, dualpipe_v)]
+for done, words in zip([*bare, hidden], ("", "", ", what a pair sends hidden"), strict=True):
+    print(f"{done.schedule.name}: {done.step_time:g} s{words}")
+show(hidden.trace)
 
 # %% [markdown]
-# A forward and the backward beside it are one action here (F&B in the plan): it starts when both
-# have their input, and takes as long as the two together. So DualPipeV waits longer than ZB-V, and
-# it keeps a chunk more. Its gain is in the messages *inside* a stage, which hide behind the other
-# half of the pair; `Costs(pair_share=…)` says how much shorter a pair is for it. (Its order and its
-# pairs are those of PyTorch's `ScheduleDualPipeV`, action by action.)
+# As an order DualPipeV is worse than ZB-V: a pair starts only when both of its halves have their
+# input. What a pair hides more than makes up for it. (The order and its pairs are those of
+# PyTorch's `ScheduleDualPipeV`, action by action.)
 #
-# And DualPipe itself? Each rank holds a stage of both directions, so the bubble has only half of
-# the pipeline to fill: by [its authors' count](https://github.com/deepseek-ai/DualPipe) a rank
-# idles for $(p/2-1)(F\&B + B - 3W)$, where $F\&B$ is the time of a pair. With our seconds and a
-# pair that hides nothing ($F\&B = 3$, $B = 2$), that's 2 s for four ranks. The V idles for 3 s, and
-# saves the second copy of the weights.
+# ## What each way costs
+#
+# Here are the schedules of this lesson, with F = I = W and free messages again. To the right is
+# what a rank keeps, where a micro-batch counts until its W; upwards how much of a long training it
+# idles, where steps may slide into each other.
+
+# %%
+plans = {one_f_one_b(4, 8): 1, interleaved(4, 8): 2, interleaved(4, 8, chunks=4): 4}
+plans |= {zb_h1(4, 8): 1, zb_h2(4, 8): 1, zb_v(4, 8): 2, dualpipe_v(4, 8): 2}
+found = {}
+for plan, v in plans.items():
+    costs = Costs(1 / v, 1 / v, 1 / v)
+    one, two = simulate(plan, costs), simulate(waves(plan, 2), costs)
+    idle = 100 * (1 - 24 / (two.step_time - one.step_time))  # 24 s of work in each further step
+    found[plan.name] = Point(max(in_flight(plan, until="weights")) / v, [idle], plan.name)
+
+# %%
+title = "Memory against idle time: the V needs no more than 1F1B and doesn't idle"
+show(
+    points(
+        found,
+        title,
+        x="activations that a rank keeps (stages)",
+        y="idle in a long training (%)",
+        log="",
+    )
+)
+
+# %% [markdown]
+# Each point has its price tag on another axis. The loops send more than $v$ times as many messages.
+# ZB-H2 and ZB-V reach zero only if nobody clips by the norm of the whole model. And DualPipeV's
+# gain isn't in this picture, because here there's nothing to hide.
+#
+# How much would DualPipe itself idle? Each rank holds a stage of both directions, so the bubble has
+# only half of the pipeline to fill: by [its authors'
+# count](https://github.com/deepseek-ai/DualPipe) $(p/2-1)(F\&B + B - 3W)$, where $F\&B$ is the time
+# of a pair. With one second for each of F, I and W and a pair that hides nothing, that's 2 s for
+# four ranks. The V idles for 3 s, and saves the second copy of the weights.
 #
 # ## Real ranks
 #
@@ -494,12 +577,13 @@ for plan, v in plans.items():
 # the backward is split or not:
 
 # %%
-for schedule in ("ZB-V", "1F1B", "ZB-H1", "ZB-H2", "DualPipeV")[: quick(5, 1)]:
+for schedule in quick(("ZB-V", "1F1B", "ZB-H1", "ZB-H2", "DualPipeV"), ("ZB-V",)):
     compare_with_one_device(schedule)
 
 # %% [markdown]
 # Then the times, predicted and measured. As in lesson 06, the stages sleep instead of computing.
-# The last column is what each rank really kept.
+# The line below each time is what the ranks really kept: as many as their plan says, counted in
+# chunks for ZB-V and in micro-batches for the others.
 
 # %% tags=["time"]
 cases = ((zb_v(4, 8), 2), (zb_h2(4, 8), 1), (zb_h1(4, 8), 1), (one_f_one_b(4, 8), 1))
@@ -518,12 +602,12 @@ def a_paced_step(plan, v):
     claim.same("kept at most, as in the plan", kept, in_flight(plan, until="weights"))
 
 
-for plan, v in cases[: quick(4, 1)]:
+for plan, v in quick(cases, cases[:1]):
     a_paced_step(plan, v)
 
 # %% [markdown]
-# Where a measured step takes longer than predicted, the reason is that real messages take time and
-# that processes wake up late. The shorter the actions, the more this matters.
+# Where a measured step takes longer than predicted, real messages took time, processes woke up
+# late, or something else ran on this machine. The shorter the actions, the more this matters.
 
 # %% [markdown]
 # Before you write a schedule that works for any number of ranks, build one by hand: three ranks,
@@ -548,7 +632,16 @@ show(game.picture(), live=lambda: game)
 check("PP-5")
 
 # %% [markdown]
-# Your order trains, like any other:
+# What could no rule do? A micro-batch stays on rank 0 until its W is done. With 16 ranks and a very
+# long batch: for how many micro-batches must rank 0 have room at least, so that it can work all the
+# time?
+
+# %%
+mine = None
+answer("beyond_1f1b-10", mine)
+
+# %% [markdown]
+# Your order trains like any other:
 
 # %%
 compare_with_one_device("mine")
@@ -557,24 +650,25 @@ compare_with_one_device("mine")
 # ## Times are never equal
 #
 # The named schedules are made for equal times. On your machine W may be shorter than I, messages
-# take time, and memory runs out.
+# take time, and memory has a limit. Say W takes half as long as I, a message takes 0.3 s, and a
+# rank has room for 6 micro-batches. Of the named schedules with one stage on each rank, ZB-H1 is
+# the best one that fits.
 
 # %%
 predict(
-    "L07-9",
-    "W takes half as long as I, a message takes 0.3 s, and a rank has room for 6 micro-batches. "
-    "Which order is the fastest?",
-    "1F1B",
-    "ZB-H1",
-    "one that has no name",
+    "beyond_1f1b-8",
+    "A computer tries a few hundred orders for exactly these times. How much shorter than ZB-H1's "
+    "is the best step that it finds?",
+    "not shorter at all",
+    "about 7 %",
+    "about 25 %",
 )
 
 # %% [markdown]
-# We could think about this case for an hour, and about the next one for another. Or we let a
-# computer try: a **search** simulates many orders and keeps the best. Each of its walks is greedy,
-# much like a good solution of PP-5: a rank does what it can as soon as it can, and fills idle time
-# with W. How far ahead it may run, and how patiently it waits for an input before it starts a W, is
-# varied from walk to walk.
+# A **search** simulates many orders and keeps the best. Each of its walks is greedy, much like a
+# good solution of PP-5: a rank does what it can as soon as it can, and fills idle time with W. How
+# far ahead it may run, and how patiently it waits for an input before it starts a W, is varied from
+# walk to walk.
 
 # %%
 from helpers.search import search
@@ -582,12 +676,29 @@ from helpers.search import search
 uneven = Costs(2, 2, 1, latency=0.3, activation_bytes=1e9, memory_limit=6e9)
 found = search(4, 8, uneven, walks=quick(300, 60))
 print(found)
+
+# %%
+best, before = found.simulated.step_time, simulate(zb_h1(4, 8), uneven).step_time
+share = best / before
+claim("the step that was found, as a share of ZB-H1's", share, 0.93, within=0.02, how="simulated")
 show(found.simulated.trace)
-reveal("L07-9")
+reveal("beyond_1f1b-8")
 
 # %% [markdown]
-# It runs like any other schedule, because `check` has passed it. With a running kernel you can move
-# every number here, and look for the place where the named schedules overtake each other:
+# It tries orders with one stage on each rank. Folding the pipeline is a different idea, which no
+# order of these stages can find. So give the V chunks of half the time and half the activations:
+
+# %%
+folded = simulate(zb_v(4, 8), Costs(1, 1, 0.5, latency=0.3, activation_bytes=0.5e9))
+print(f"search: {best:.1f} s with room for 6 GB; ZB-V: {folded.step_time:.1f} s, "
+      f"{max(folded.peak_memory) / 1e9:.0f} GB")  # fmt: skip
+
+# %% [markdown]
+# The V is faster in less memory. A search finds the best of what it may choose from, no more.
+#
+# The order that was found runs like any other schedule, because `check` has passed it. With a
+# running kernel you can move every number here, and look for the place where the named schedules
+# overtake each other:
 
 # %%
 from helpers.timeline import explore
@@ -596,17 +707,33 @@ sliders = explore(schedule="ZB-H1", ranks=4, micro_batches=8, latency=1, weight_
 show(sliders.picture(), live=lambda: sliders)
 
 # %% [markdown]
+# ## Read a step
+#
+# As in lesson 06: a step with one fault, which changes with your student number in place of 42. Now
+# it may be any of four schedules. Each has its own sign: who keeps most, and where its W stand?
+
+# %%
+card = deal(42, 11)
+show(card.picture())
+print(card)
+
+# %%
+card.check(idle=25)  # add schedule=…, fault=…, where=…, mended=…, first=…
+
+# %% [markdown]
 # ## What to remember
 #
 # - With $v$ chunks per rank, in a loop, the idle time at the ends is divided by $v$. The price is
 #   more than $v$ times as many messages, and $(p-1)/v$ more stages' worth of memory.
 # - Backward has two halves. Other ranks wait for I only, so W can fill idle time. W needs the
 #   inputs of the linear layers *and* the gradients at their outputs.
-# - ZB-H1 leaves a third of 1F1B's idle seconds, and no rank needs more memory than 1F1B's first
-#   one. ZB-H2 pays twice that memory, so that one step slides into the next and slow messages hurt
-#   less. ZB-V slides as well, without the extra memory, with two chunks in a V.
+# - ZB-H1 leaves $(F+I-W)/(F+I+W)$ of 1F1B's idle seconds, a third where all are equal, and no rank
+#   needs more memory than 1F1B's first one. ZB-H2 pays nearly twice that memory, so that one step
+#   slides into the next and slow messages hurt less. ZB-V slides as well, without the extra memory,
+#   with two chunks in a V.
 # - Steps slide into each other only if no rank has to hear from all the others before it updates.
 #   Clipping by the global norm breaks it, unless the update is validated afterwards.
+# - A pair, F&B, hides the messages inside its two halves behind each other's computing.
 # - Room to run ahead buys tolerance of latency.
 #
 # ## In the wild
@@ -616,8 +743,8 @@ show(sliders.picture(), live=lambda: sliders)
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2). The paper writes its bubble as
 #   $(p-1)/(v\,m)$: which denominator is that?
 # - A GPT of 175 billion parameters on 8 pipeline ranks with 64 micro-batches and $v = 3$
-#   ([2205.05198](https://arxiv.org/abs/2205.05198), table 5): the bubble is 7/199, or 3.5 %, where
-#   1F1B would have 7/71, or 10 %.
+#   ([2205.05198](https://arxiv.org/abs/2205.05198)): the bubble is 7/199, or 3.5 %, where 1F1B
+#   would have 7/71, or 10 %.
 # - The zero-bubble paper reports up to 23 % more tokens per second than 1F1B in about the same
 #   memory, and up to 31 % where memory isn't the limit
 #   ([2401.10241](https://arxiv.org/abs/2401.10241), abstract).
@@ -634,8 +761,8 @@ show(sliders.picture(), live=lambda: sliders)
 #
 # ## Appendix: held against a paper
 #
-# How far can you trust the simulator? Qi et al. measured F, I, W and the messages of two models on
-# 8 GPUs in a row, and published the bubbles of their schedules
+# Does our simulator agree with others? Qi et al. measured F, I, W and the messages of two models on
+# 8 GPUs in a row, and published the bubbles that their schedules have with these times
 # ([2401.10241](https://arxiv.org/abs/2401.10241), tables 9 and 5). Feed their times to our
 # simulator, and it should return their bubbles. The published numbers are in brackets, and the
 # bubble is that of the span.
@@ -645,10 +772,11 @@ from IPython.display import Markdown
 
 from helpers.simulate.published import table
 
+# %%
 Markdown(table())
 
 # %% [markdown]
-# Three columns agree to all four digits. The interleaved one doesn't: an honest simulation, in the
+# Three columns agree to all four digits. The interleaved one doesn't: a plain simulation, in the
 # last column, has slightly larger bubbles. We could reproduce the published values only by letting
 # most messages between the last rank and the first one take no time. That's our guess, found by
 # trial; the paper doesn't say how that column was computed. It's a good habit to ask of every

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # DP x PP: two pipelines, six ranks, one model
 #
-# *Reading 30 minutes · tasks 60 · machine 2*
+# *Reading 30 minutes · tasks 55 · machine 2*
 #
-# *With twenty minutes: read up to DP-PP-1, do it, and choose a layout in the last section.*
+# *With twenty minutes: read up to DP-PP-1, do it, and look at the two pictures of machines.*
 #
 # The model of lesson 05 needs three devices, and you have six. A pipeline of six stages would use
 # them all, but its bubble grows with every stage, and at some point there are no more layers to
@@ -11,8 +11,8 @@
 # clusters do both: they build a pipeline that's just long enough to hold the model, and then repeat
 # it until they run out of machines.
 #
-# This lesson is the first capstone. Nothing in it is new, but everything has to fit together, and
-# you write the trainer that makes it fit.
+# This lesson is the first capstone. You write the trainer, you prove that it's right, and then six
+# ranks train a model from scratch with it. At the end of that run it tells you a story.
 #
 # **Question.** Six ranks hold two copies of a model in three stages each. Who has to talk to whom,
 # about what, and how fast does each of these links have to be?
@@ -22,22 +22,27 @@ import sys
 
 import torch
 
+from helpers.cluster import Layout, estimate, preset
+from helpers.cost import ModelConfig
 from helpers.draw import compare, curves, process_grid
+from helpers.draw.machines import machines
 from helpers.grade import check
 from helpers.grid import Grid
-from helpers.lesson import answer, claim, predict, quick, reveal, show
+from helpers.lesson import answer, claim, predict, reveal, show, show_code
+from helpers.lesson.scripts import distances, train_script
 from helpers.network import Link
-from helpers.ranks import find_place, launch
-from helpers.schedules import one_f_one_b
+from helpers.schedules import breadth_first, eager, one_f_one_b
 from helpers.simulate import Costs, simulate
 from helpers.timeline import Clickable
 from helpers.trace import Trace, with_waits
-from simplellm.slicing import whole_name
 
 # %%
+from simplellm.losses import causalLLMLoss
+from simplellm.slicing import whole_weights
+
 sys.path[:0] = ["../primer", "../DP_PP"]
+import clip_and_tie
 import intro
-import intro_DP_PP
 import overlap
 
 torch.set_num_threads(1)  # in this lab, one device is one core
@@ -51,7 +56,7 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 
 # %%
 predict(
-    "L08-1",
+    "dp_x_pp-1",
     "Rank 1 has finished its backward. With whom does it average its gradients?",
     "with all six ranks",
     "with the ranks of its pipeline: 0 and 2",
@@ -62,8 +67,10 @@ predict(
 grid = Grid(dp=2, pp=3)
 names = {"all": None} | {f"rank {rank}": rank for rank in range(grid.size)}
 pictures = {name: process_grid(2, 3, rank) for name, rank in names.items()}
+
+# %%
 show(pictures["rank 1"], live=lambda: Clickable(pictures))
-reveal("L08-1")
+reveal("dp_x_pp-1")
 
 # %% [markdown]
 # Click on a rank: its row and its column light up. (Without a kernel you see those of rank 1.)
@@ -71,22 +78,16 @@ reveal("L08-1")
 # Along a **row** travels what a pipeline needs: activations to the right, and the gradients of
 # these activations back to the left. Down a **column** travels what data parallelism needs:
 # gradients of weights. Each rank belongs to exactly one row and one column, so it needs two process
-# groups, and most bugs of such a trainer are a collective that went to the wrong one. In torch you
-# create them with `dist.new_group`, which every rank has to call for every group, its own or not.
+# groups, and the classic bug of such a trainer is a collective sent to the wrong one. In torch you
+# create groups with `dist.new_group`, which every rank has to call for every group, its own or not.
 # `make_groups(grid)` does that, and returns a rank's own two as `.pp` and `.dp`.
 #
-# Why is the result the same as that of one device? The gradient of a batch is a mean over its
-# tokens. Within a row, the pipeline takes the mean over its micro-batches, as in lesson 06. Down
-# the columns we take the mean over the rows. A mean of means is the mean as long as the parts are
-# equally large, so with $D$ rows, a batch of $b$ sequences each, and losses $\ell$:
-#
-# $$\nabla L = \frac{1}{D}\sum_{d=0}^{D-1} \nabla\Big(\frac{1}{b}\sum_{i=0}^{b-1}\ell(x_{d,i})\Big)
-# = \nabla\,\frac{1}{Db}\sum_{d,i}\ell(x_{d,i}).$$
-#
-# The right-hand side is one device with a batch of $Db$ sequences. That's what we'll test.
+# The result is the step of one device with the batch of all rows. A row takes the mean over its
+# micro-batches (lesson 06), a column the mean over the rows (lesson 03), and a mean of equally
+# large means is the mean.
 
 # %% [markdown]
-# ### Your turn: DP-PP-1 · 15 minutes · 10 points
+# ### Your turn: DP-PP-1 · 10 minutes · 5 points
 #
 # Write `average_gradients()` in `DP_PP/intro_DP_PP.py`. It's the function of lesson 03 with one
 # difference, and that difference is this lesson: the average goes over a group, not over all ranks.
@@ -111,47 +112,18 @@ check("DP-PP-2")
 #
 # Six ranks train with your trainer: two pipelines, three sequences each. One device takes a batch
 # of the same six sequences. Both use SGD, because under Adam a constant factor on all gradients
-# would go unnoticed (lesson 03).
+# would go unnoticed (lesson 03). Then we compare the weights, tensor by tensor, and print the
+# largest difference on each rank.
 
 # %%
-flags = ["--steps", str(quick(12, 2)), "--optimizer", "sgd", "--lr", "0.3"]
-
-
-def train_alone(dtype):
-    torch.set_default_dtype(dtype)
-    one = intro.read_flags([*flags, "--batch-size", "6", "--like-ranks", "2"])
-    losses, whole, _ = intro.train(one, say=lambda step, loss: None)
-    torch.set_default_dtype(torch.float32)
-    return losses, whole.state_dict()
-
-
-alone, weights = train_alone(torch.float32)
-
-
-# %% tags=["training"]
-def train_rank(dtype):
-    torch.set_default_dtype(dtype)
-    options = intro_DP_PP.read_flags(flags)
-    losses, stage, trace = intro_DP_PP.train(options, find_place(), "cpu", lambda *_: None)
-    named = {whole_name(n, stage.first_layer): w for n, w in stage.state_dict().items()}
-    return losses, named, trace
-
-
-def largest_difference(part, whole):
-    return {n: (part[n] - whole[n]).abs().max().item() for n in part}
-
-
-six = launch(train_rank, ranks=6, args=(torch.float32,), quiet=True)
-both = [sum(pair) / 2 for pair in zip(six[2][0], six[5][0], strict=True)]
-show(curves({"one device": alone, "six ranks": both}))
-
-# %% [markdown]
-# The losses agree. But you know from lesson 03 that a loss curve hides a lot, so let's compare the
-# weights, tensor by tensor, and print the largest difference on each rank.
+flags = ["--steps", quick("12", "2"), "--optimizer", "sgd", "--lr", "0.3"]
+one = [*flags, "--batch-size", "6", "--like-ranks", "2"]
+alone, whole, _ = train_script("primer/intro.py", one)
+six = train_script("DP_PP/intro_DP_PP.py", flags, ranks=6)
 
 # %%
-for rank, (_, part, _) in enumerate(six):
-    far = largest_difference(part, weights)
+for rank, (_, stage, _) in enumerate(six):
+    far = distances(whole_weights(stage), whole.state_dict())
     worst = max(far, key=far.get)
     print(f"rank {rank}: {far[worst]:.1e} in {worst}")
 
@@ -160,53 +132,175 @@ for rank, (_, part, _) in enumerate(six):
 
 # %%
 predict(
-    "L08-2",
+    "dp_x_pp-2",
     "The embedding on ranks 0 and 3 differs from one device's far more than any other weight. Why?",
     "rounding: float32 adds the same numbers in another order, and training amplifies it",
-    "a factor: the embedding's gradient is averaged once too often, or once too few",
+    "a factor: the embedding's gradient is averaged once too often, or not at all",
     "a race: stage 0 averages before its last micro-batch has come back",
 )
 
 # %% [markdown]
-# You can tell rounding from a bug without any reasoning, because only rounding depends on the
+# You can tell rounding from a bug without any reasoning, because almost nothing else depends on the
 # precision. In float64 a number has 29 more bits, so rounding errors shrink by about $2^{29}
 # \approx 5\cdot10^8$. A wrong factor or a missing micro-batch stays exactly as large as it is.
 
 # %%
-_, weights64 = train_alone(torch.float64)
-six64 = launch(train_rank, ranks=6, args=(torch.float64,), quiet=True)
+_, whole64, _ = train_script("primer/intro.py", one, dtype=torch.float64)
+six64 = train_script("DP_PP/intro_DP_PP.py", flags, ranks=6, dtype=torch.float64)
 
 
+# %%
 def worst_of(ranks, whole):
-    return max(max(largest_difference(part, whole).values()) for _, part, _ in ranks)
+    parts = [whole_weights(stage) for _, stage, _ in ranks]
+    return max(max(distances(part, whole.state_dict()).values()) for part in parts)
 
 
-in32, in64 = worst_of(six, weights), worst_of(six64, weights64)
+in32, in64 = worst_of(six, whole), worst_of(six64, whole64)
+
+# %%
 claim.below("largest difference in float64, and a millionth of that in float32", in64, 1e-6 * in32)
-reveal("L08-2")
+reveal("dp_x_pp-2")
 
 # %% [markdown]
-# Keep this test in mind. When a parallel trainer is "almost" right, run both sides in float64
-# before you believe either explanation. It takes a minute, and it ends the discussion.
-#
-# ## One step, seen from six ranks
-#
-# Here is a step of the run above. Each row goes through warm-up, steady state and cool-down on its
-# own; the columns meet only at the end.
+# So it's rounding. But why the *embedding*, and why so much of it? We can watch it happen without
+# any ranks: one model takes each batch whole, a twin takes it in six pieces, and after every step
+# we look for the row of the embedding in which the two differ most.
 
-# %% tags=["time"]
-trace = six[0][2].merged(*(trace for _, _, trace in six[1:]))
-ends = [e.end for e in trace.events_of(0) if e.kind == "update"]
-show(with_waits(trace).between(ends[-2], ends[-1]))
+# %%
+options = intro.read_flags(one)
+tokenizer = intro.make_tokenizer(options)
+
+
+def twin(scale):
+    torch.manual_seed(0)
+    net = intro.make_model(options, tokenizer)
+    net.model.embed_tokens.weight.data *= scale
+    return net, torch.optim.SGD(net.parameters(), lr=0.3)
+
+
+def take_step(net, optimizer, pieces):
+    optimizer.zero_grad()
+    for ids in pieces:
+        (causalLLMLoss(net(ids), ids, tokenizer.vocab_size) / len(pieces)).backward()
+    optimizer.step()
+    return net.model.embed_tokens.weight
+
+
+# %% tags=["training"]
+def drift(scale=1):
+    """After each step: the largest difference, whose row has it, and the gradient's norm."""
+    a, b, stories = twin(scale), twin(scale), intro.stories_of_ranks(options, tokenizer, 2)
+    for _ in range(quick(12, 2)):
+        ids = next(stories)
+        first, second = take_step(*a, [ids]), take_step(*b, ids.split(1))
+        size, token = (first - second).abs().amax(1).max(0)
+        yield size.item(), tokenizer.decode([token.item()]), first.grad.norm()
+
+
+drifted = [*drift()]
+for step, (size, word, norm) in enumerate(drifted):
+    print(f"step {step:2}: {size:.1e} in the row of {word!r:8} "
+          f"gradient of the embedding {norm:.2f}")  # fmt: skip
+
+# %%
+entries = twin(1)[0].model.embed_tokens.weight.square().mean().sqrt().item()
+claim("size of the entries of the embedding at the start", entries, 0.02)
 
 # %% [markdown]
-# Six ranks share your cores, so the lengths in this picture are those of a crowded machine. To see
-# what the layout itself costs, we ask the simulator: one of the two pipelines, with an all-reduce
-# down each column that takes as long as four forwards.
+# Two rows carry it, those of "A" and "in", and two steps made it, 8 and 9, in which the gradient of
+# the embedding is largest. A row is trained by its own token alone, so it can drift by itself. And
+# the embedding is the one matrix that is divided by its own size: the first RMSNorm behind it
+# scales a row to entries of about 1. The rows begin with entries of 0.02, so a difference in a row
+# comes out fifty times as large. If that's the reason, twins whose rows begin with entries of 1
+# shouldn't drift apart:
+
+# %% tags=["training"]
+after, of_one = drifted[-1][0], [*drift(scale=50)][-1][0]
+claim.below("with entries of 1, the largest difference after the last step", of_one, after / 100)
+
+# %% [markdown]
+# Keep the test in mind. When a parallel trainer is "almost" right, run both sides in float64 before
+# you believe either explanation. It takes a minute, and it ends the discussion.
+#
+# ## What no stage can do alone
+#
+# Two things that every real trainer does belong to the whole model, and a grid breaks both.
+#
+# **Clipping.** Before the update, the gradient is scaled down if its norm over the *whole* model is
+# too large. A stage sees only its own part of it.
 
 # %%
 predict(
-    "L08-3",
+    "dp_x_pp-3",
+    "The columns have averaged. Each rank sums the squares of its gradients. Over which ranks must "
+    "these sums be added up to get the norm of the whole model?",
+    "over all six: the norm is that of everything",
+    "over its row: the three stages of one pipeline",
+    "over its column: the two ranks with the same layers",
+)
+
+# %%
+show_code("DP_PP/clip_and_tie.py", "clip")
+
+# %% [markdown]
+# **Tied embeddings.** Many models use one matrix as embedding and as head. In a pipeline the first
+# stage needs it and so does the last, so each has a copy, and each copy gets only the gradient of
+# its own use. The gradient of the one weight is the sum of both, so before the update the two ranks
+# send each other theirs and add them up: `add_tied(copies, tie)`, three lines in
+# `helpers/pipeline/tied.py`.
+#
+# Together they have a trap of their own: once both ends hold the sum, a tied weight would count
+# twice in the norm, so the last stage skips it. Here is a small tied model on six ranks after three
+# clipped steps in float64, done right and in five wrong ways. None of the wrong ones raises an
+# error.
+
+# %%
+far = clip_and_tie.run()
+for way, distance in far.items():
+    print(f"{distance:.0e} from one device: {clip_and_tie.WRONG.get(way, 'right')}")
+
+# %%
+least = min(distance for way, distance in far.items() if way != "right")
+claim.below("done right, in float64", far["right"], 1e-12)
+claim.below("1e-4, and the best of the wrong ways", 1e-4, least)
+reveal("dp_x_pp-3")
+
+# %% [markdown]
+# ## A model to show to a friend
+#
+# Your trainer is one device, to the last digits that matter. So let it work: six ranks, a model
+# with three layers, Adam, and 300 steps from random weights. Rank 2 prints nothing while it trains,
+# but its losses come back. Then we put the three stages of one pipeline together again, and the
+# model tells a story.
+
+# %%
+small = ["--size", "story", "--layers", "3"]
+longer = [*small, "--steps", quick("300", "2"), "--lr-schedule", "decay"]
+trained = train_script("DP_PP/intro_DP_PP.py", longer, ranks=6, checked=False)
+losses = [sum(pair) / 2 for pair in zip(trained[2][0], trained[5][0], strict=True)]
+
+# %% tags=["training"]
+mine = intro.make_model(intro.read_flags(small), tokenizer)
+mine.load_state_dict(whole_weights(stage for _, stage, _ in trained[:3]))
+end = tokenizer.eos_id
+how = {"temperature": 0.5, "top_p": 0.95, "eos_id": end, "cache": True, "seed": 3}
+story = mine.generate([end], quick(110, 5), **how)
+print(f"loss {losses[0]:.2f}, and after {len(losses)} steps {losses[-1]:.2f}\n")
+print(tokenizer.decode([i for i in story if i != end]))
+
+# %% [markdown]
+# It isn't literature. But six processes that never saw each other's layers agreed on it, message by
+# message. For other stories change `seed` or `temperature`; for a better one, `--steps`.
+# ## What the columns cost
+#
+# In a step each row goes through warm-up, steady state and cool-down on its own, and the columns
+# meet only at the end. What does that add? Our six ranks share two cores and can't tell, so we ask
+# the simulator: one of the two pipelines, with an all-reduce down each column that takes as long as
+# four forwards, over a link of its own.
+
+# %%
+predict(
+    "dp_x_pp-4",
     "Every column needs 4 s for its all-reduce, and each starts when its rank has done its last "
     "backward. Of the three columns, which one makes the step longer?",
     "all three: the step grows by 12 s",
@@ -221,24 +315,32 @@ slow = simulate(plan, Costs(all_reduce=4.0))
 for rank in range(3):
     (done,) = (e.end for e in slow.trace.events_of(rank) if e.kind == "all-reduce")
     print(f"stage {rank}: its column has averaged after {done:.0f} s")
+
+# %%
 print(f"step {without.step_time:.0f} s without the all-reduces, {slow.step_time:.0f} s with them")
 show(slow.trace)
-reveal("L08-3")
+reveal("dp_x_pp-4")
 
 # %% [markdown]
-# The cool-down is the reason. The last stage finishes its backwards first, and while the gradients
-# still ripple back to stage 0, its column has time to average. So in a pipeline with one stage per
-# rank, most of the data-parallel traffic hides in a bubble that you've already paid for, and only
-# the first stage's all-reduce is on the critical path.
+# The last stage finishes its backwards first, and while the gradients still ripple back to stage 0,
+# its column has time to average. Stage $r$ ends $r\,t_B$ before stage 0, so an all-reduce of $a$
+# seconds adds only
 #
-# ## Hiding the rest
+# $$\max_r\,(a_r - r\,t_B)$$
 #
-# Can that one be hidden as well? It can start earlier if part of the gradients is complete earlier.
-# With the interleaved schedule of lesson 07 a rank holds two chunks, and the later chunk is done
-# with its last backward while the earlier one still has work. So `Pipeline` takes a function:
-# `gradients_ready(stage)` is called at the moment a stage has seen its last backward.
+# to the step. If all stages are equal, that's stage 0's, $a_0$. (Where the columns share one
+# network card, their times do add up. We'll come to that.) Can stage 0's be hidden as well?
+#
+#
+# It can start earlier if part of the gradients is complete earlier. With the interleaved schedule
+# of lesson 07 a rank holds two chunks, and the later one has seen its last backward while the
+# earlier one still has work. `Pipeline` calls `gradients_ready(stage)` at that moment, and
 # `DP_PP/overlap.py` starts the average there. Its stages sleep where a model would compute, so that
 # the step shows the schedule and not your machine, and only the columns are slow (60 ms a stage).
+
+
+# %%
+show_code("DP_PP/overlap.py", "Columns.start")
 
 
 # %% tags=["time"]
@@ -251,120 +353,204 @@ both_ways = {"at the end": after, "with overlap": during}
 show(compare({name: first_pipeline(trace) for name, trace in both_ways.items()}))
 
 # %% tags=["time"]
-saved = 1e3 * (after.duration - during.duration)
 words = "ms a step with overlap, and with the average at the end"
 claim.below(words, 1e3 * during.duration, 1e3 * after.duration, spread=0.03)
 
 # %% [markdown]
-# The average of the later chunk travels while the remaining backwards run. That of the first chunk
-# can't, because its gradients are complete only when there is nothing left to compute. To hide that
-# one too, you'd have to cut it into pieces and send each layer's gradients as soon as backward has
-# passed that layer. That's the idea of lesson 09.
+# ## Which messages are larger?
 #
-# ## Which link has to be fast?
+# A pipeline sends activations between neighbors: for each sequence $s \cdot d$ numbers forward and
+# as many back, however many layers a stage has. A column averages the gradients of its stage: $P/p$
+# numbers for $P$ parameters in $p$ stages, however many sequences there were. So the gradients are
+# **fixed**, and the activations **grow with the tokens of a step**.
 #
-# A pipeline sends activations between neighbors: for each micro-batch $s \cdot b \cdot h$ numbers
-# forward and as many back, however many layers a stage has. A column averages the gradients of its
-# stage: $P/p$ numbers for $P$ parameters in $p$ stages, however large the batch is.
+# Take a model of 7 billion parameters in 4 stages, sequences of 2,048 tokens, width 4,096, and
+# numbers of 2 bytes. **How many sequences must a pipeline read in one step so that the activations
+# that a stage sends forward are as many bytes as its gradients?**
 
 # %%
-predict(
-    "L08-4",
-    "A model of 7 billion parameters in 4 stages, batches of 8 sequences of 2,048 tokens, width "
-    "4,096, numbers of 2 bytes. What is larger: all activations that a stage sends forward in a "
-    "step, or the gradients of a stage?",
-    "the activations",
-    "the gradients",
-)
-
-# %%
-activations = 8 * 2048 * 4096 * 2
-gradients = 7e9 / 4 * 2
-print(f"activations {activations / 1e9:.2f} GB, gradients {gradients / 1e9:.2f} GB")
-along = f"{activations / 1e9:.2f} GB of activations a step, and as much back"
-down = f"{gradients / 1e9:.1f} GB of gradients a step"
-show(process_grid(3, 4, along_row=along, along_column=down))
-reveal("L08-4")
+mine = None
+answer("dp_x_pp-5", mine)
 
 # %% [markdown]
-# The gradients are larger, but they're needed only once a step, and most of them can travel while
-# something else is going on. Activations are smaller, but they're on the critical path: if one
-# arrives late, the next stage stalls. So a row suffers from **latency**, a column from
-# **bandwidth**.
-#
-# Now choose. You have three machines with four GPUs each. Inside a machine the links carry 300
-# GB/s; between the machines there's Ethernet with 10 Gbit/s, or 1.25 GB/s. A row of four fits into
-# one machine (then the columns go over the Ethernet), or a column of four does (then the rows do).
-# Computing takes 0.19 s forward and twice that backward for one sequence through the whole model,
-# and a step has 48 sequences.
-
+# So the rule of thumb that gradients are the larger load holds for small batches only. BLOOM 176B,
+# with 12 stages, let each pipeline read 256 sequences of 2,048 tokens and width 14,336 in a step:
 
 # %%
-def step_seconds(dp, pp, row, column, parameters=7e9, sequences=48):
-    plan = one_f_one_b(pp, sequences // dp)
-    costs = Costs(
-        forward=0.19 / pp,
-        input_grad=0.19 / pp,
-        weight_grad=0.19 / pp,
-        message_bytes=2 * 2048 * 4096,
-        bandwidth=row.megabits * 1e6 / 8,
-        latency=row.milliseconds / 1e3,
-        all_reduce=column.all_reduce_seconds(2 * parameters / pp, dp) if dp > 1 else 0.0,
-    )
-    return simulate(plan, costs).step_time
+activations, gradients = 256 * 2048 * 14336 * 2, 176e9 / 12 * 2
+print(f"{2 * activations / 1e9:.0f} GB of activations there and back, "
+      f"{gradients / 1e9:.0f} GB of gradients in a stage")  # fmt: skip
 
+# %% [markdown]
+# (An all-reduce among its 8 pipelines then sends 2 · 7/8 times these gradients, 51 GB.)
+#
+# Bytes aren't the whole difference. Activations are on the critical path: one that arrives late
+# makes the next stage stall. Gradients are needed once a step, and can travel while something else
+# is computed, if there is anything left to compute.
+#
+# ## Which messages should leave the machine?
+#
+# You have three machines with four GPUs each. Inside a machine the links carry 300 GB/s. Each
+# machine has *one* network card of 10 Gbit/s, 1.25 GB/s, and its four GPUs share it: a quarter for
+# each, if all four send. There are two ways to place twelve ranks:
 
-inside, between = Link(8 * 300_000, 0.01), Link(10_000, 0.05)
+# %%
+layouts = {
+    "columns cross: 3 pipelines of 4": [[(d, s) for s in range(4)] for d in range(3)],
+    "pipelines cross: 4 of 3 stages": [[(d, s) for d in range(4)] for s in range(3)],
+}
+title = "Pipeline · stage: which kind of message goes through the network cards?"
+show(machines(layouts, title))
+
+# %% [markdown]
+# (Three stages need more memory than four: 2.3 billion parameters a GPU in place of 1.75, with 16
+# bytes each 37 GB in place of 28. Say it fits.) Computing takes 0.19 s forward and twice that
+# backward for one sequence through the whole model, and a step has 48 sequences.
 
 # %%
 predict(
-    "L08-5",
-    "Which groups should cross the slow Ethernet?",
+    "dp_x_pp-6",
+    "Which groups should go through the cards?",
     "the columns: 3 pipelines of 4 stages, each inside one machine",
-    "the rows: 4 pipelines of 3 stages, one stage on each machine",
+    "the pipelines: 4 of 3 stages, one stage on each machine",
     "it makes no difference, since the same model is trained on the same 12 GPUs",
 )
 
+
 # %%
-columns_cross = step_seconds(dp=3, pp=4, row=inside, column=between)
-rows_cross = step_seconds(dp=4, pp=3, row=between, column=inside)
-ideal = step_seconds(dp=3, pp=4, row=inside, column=inside)
+def step_seconds(plan, dp, row, column, parameters=7e9):
+    costs = Costs(
+        *[0.19 / plan.stages] * 3,
+        message_bytes=2 * 2048 * 4096,
+        bandwidth=1 / row.beta,
+        latency=row.alpha,
+    )
+    done, ends = simulate(plan, costs), []
+    average = column.all_reduce_seconds(2 * parameters / plan.stages, dp)
+    for rank in range(plan.size):
+        last = {e.info["stage"]: e.end for e in done.trace.events_of(rank) if e.kind == "B"}
+        ends.append(0.0)
+        for complete in sorted(last.values()):  # a chunk's average starts as soon as it can
+            ends[-1] = max(ends[-1], complete) + average
+    return max(ends)
+
+
+# %%
+inside, card, quarter = Link(8 * 300_000, 0.01), Link(10_000, 0.05), Link(2_500, 0.05)
+columns_cross = step_seconds(one_f_one_b(4, 16), 3, inside, quarter)
+pipelines_cross = step_seconds(one_f_one_b(3, 12), 4, quarter, inside)
+wished = step_seconds(one_f_one_b(4, 16), 3, inside, card)
+ideal = step_seconds(one_f_one_b(4, 16), 3, inside, inside)
+
+# %%
 print(f"no slow link at all {ideal:.2f} s a step")
-print(f"the columns cross   {columns_cross:.2f} s")
-print(f"the rows cross      {rows_cross:.2f} s")
-reveal("L08-5")
+print(f"the columns cross   {columns_cross:.2f} s (with a card for each GPU: {wished:.2f} s)")
+print(f"the pipelines cross {pipelines_cross:.2f} s")
+reveal("dp_x_pp-6")
 
 # %% [markdown]
-# Here only the first stage's all-reduce is exposed, and it still more than doubles the step. The
-# activations of the rows travel in small pieces while both neighbors compute. That's why large runs
-# lay out their ranks by appetite: tensor parallelism, which communicates in the middle of every
-# layer (lesson 12), stays inside a machine; pipelines go between machines; and data parallelism
-# takes what is left, with its all-reduce hidden as well as possible. `Grid` follows the same order:
-# neighbors in a row have neighboring rank numbers.
+# The columns add 15 s to a step: 3.5 GB around a ring of three machines, at a quarter of a card,
+# with nothing to hide behind. The pipelines add a second. Where does that come from? A message of
+# $2\,s\,d$ = 16.8 MB takes $c$ = 54 ms through its quarter. With 1F1B, stage 0 has only $p$
+# micro-batches in flight, so $p$ of them are done in each round trip of one of them: down and up
+# through $p$ stages, with $p-1$ messages each way. A micro-batch therefore takes
 #
-# How slow may the columns' link be before it dominates the step? Try `step_seconds` with other
-# links.
+# $$\frac{p\,(F+B) + 2\,(p-1)\,c}{p} \;=\; F + B + \frac{2\,(p-1)}{p}\,c.$$
 #
-# Twelve GPUs have other layouts as well. With all columns on the Ethernet (`column=between`, rows
-# `inside`), which number of stages, of 1, 2, 3, 4 and 6, gives the shortest step? Write that
-# number.
+# Here $F + B$ = 190 ms, and the messages add 72 ms to every micro-batch, however long the step is:
+# %%
+MESSAGE, WORK = quarter.seconds(2 * 2048 * 4096), 0.57 / 3  # of a micro-batch, on a stage
+expected = WORK / (WORK + 2 * 2 / 3 * MESSAGE)
+many = quick(384, 24)
+share = many * WORK / step_seconds(one_f_one_b(3, many), 4, quarter, inside)
 
 # %%
-mine = None
-answer("L08-6", mine)
+_ = claim("computing, as a share of a long step", share, expected, how="simulated")
 
 # %% [markdown]
-# One more about groups: in a grid with `dp=4` and `pp=8`, how many ranks are in the group that
-# averages gradients with rank 0, rank 0 included?
+# Once the pipeline is full, a stage that has $k$ micro-batches in flight pays nothing as soon as
+# $k\,(F+B)$ covers the round trip: $k \ge p + 2\,(p-1)\,c/(F+B) = 4.1$, so five are enough. That's
+# **eager 1F1B** ([2211.05322](https://arxiv.org/abs/2211.05322)): twice the warm-up, more memory,
+# and the messages hide. What nothing can hide is a message that takes longer than $F + B$.
+#
+# And the columns? Their 15 s are the same for every step, however *many* sequences it has.
 
 # %%
-mine = None
-answer("L08-7", mine)
+predict(
+    "dp_x_pp-7",
+    "With the columns on the cards and 48 sequences, a GPU computes for 13 % of a step. For how "
+    "much of it with 1,536 sequences?",
+    "13 %: the layout is the same",
+    "about 40 %",
+    "more than 80 %",
+)
+
+
+# %%
+def shares(plan_of, dp, row, column, most=1536):
+    """How much of a step is computing, by its sequences: 0.57 s each, on 12 GPUs."""
+    found = {}
+    for sequences in [n for n in (48, 96, 192, 384, 768, 1536) if n <= most][: quick(6, 1)]:
+        seconds = step_seconds(plan_of(sequences // dp), dp, row, column)
+        found[sequences] = 100 * sequences * 0.57 / 12 / seconds
+    return found
+
+
+# %%
+found = {
+    "pipelines cross, 1F1B": shares(lambda m: one_f_one_b(3, m), 4, quarter, inside),
+    "pipelines cross, eager": shares(lambda m: eager(3, m), 4, quarter, inside),
+    "columns cross": shares(lambda m: one_f_one_b(4, m), 3, inside, quarter),
+    "columns cross, overlap": shares(lambda m: breadth_first(4, m, 4), 3, inside, quarter, most=66),
+}
+ends = {name: list(row.values())[-1] for name, row in found.items()}
+
+# %%
+title = "With few tokens only pipelines may cross; with many, both orders do well"
+show(curves(found, title, x="sequences of a step", y="computing (% of the step)", log="x"))
+claim.below("computing (%): 1F1B, and columns that cross", ends["pipelines cross, 1F1B"],
+            ends["columns cross"])  # fmt: skip
+reveal("dp_x_pp-7", share=ends["columns cross"])
 
 # %% [markdown]
-# What if a row does have to cross a slow link? Then the order of a pipeline can help. In this level
-# a message takes as long as a forward, and each rank has room for five micro-batches, which is more
-# than 1F1B uses. Find out by hand what the extra memory is good for.
+# With few tokens in a step, only pipelines may cross the slow links. With many, both orders do
+# well. The pipelines hide their messages at the price of two micro-batches more in memory. The
+# columns needn't hide anything, because their 15 s become a small part of a long step. They could:
+# four chunks in breadth-first order are averaged one after the other, each while the next one
+# computes. But that order keeps *all* micro-batches, 2.3 GB each (34 $s\,d$ bytes a layer, eight
+# layers), and beside the 28 GB of weights and optimizer, 80 GB hold 22 of them. So its curve ends
+# at 48 sequences.
+#
+#
+# Both orders exist, and now you can read them:
+#
+# - **Stages outermost**, replicas inside: Megatron-LM's default, `tp-cp-ep-dp-pp`.
+# - **Replicas outermost**, stages inside: Llama 3, because "DP" there is sharded data parallelism,
+#   which fetches weights and reduces gradients while the GPU computes, and so tolerates the longest
+#   way ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2). `Grid` has this order:
+#   neighbors in a row have neighboring rank numbers. For our three machines with 48 sequences it's
+#   the wrong one; with the millions of tokens that a step has today, it's a good one.
+#
+# How well does it hide? Llama 3 fills each machine with tensor parallelism (lesson 13), so both
+# other groups leave it. Here is what our model of a cluster says about its 16,384 GPUs and 16
+# million tokens a step:
+
+# %%
+llama = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)
+sizes = {"dp": 128, "pp": 16, "tp": 8, "chunks": 8, "zero": 2, "fp32_gradients": True}
+sizes |= {"sequence_parallel": True, "flash": True, "recompute": "none", "uneven": True}
+for hidden in (False, True):
+    done = estimate(llama, Layout(2048, 8192, **sizes, overlap_dp=hidden), preset("H100"))
+    seconds = [done.causes[part] for part in ("averaging gradients", "pipeline messages")]
+    words = "gradients {:.2f} s, pipeline messages {:.2f} s".format(*seconds)
+    print(f"{'with' if hidden else 'without'} overlap: {done.seconds:.2f} s a step, of it {words}")
+
+# %% [markdown]
+# With 16 million tokens a step, the gradients are a twelfth of it at worst and a hundredth with
+# overlap.
+#
+# Eager 1F1B you can find yourself: in this level of the game a message takes as long as a forward,
+# and each rank has room for five micro-batches, which is more than 1F1B uses.
 
 # %%
 from helpers.play import play
@@ -381,9 +567,13 @@ show(game.picture(), live=lambda: game)
 #   ones.
 # - The result is one device with the batch of all rows. If it's only nearly that, float64 tells
 #   rounding from a bug.
-# - In the cool-down the columns of the later stages average for free; only stage 0's all-reduce is
-#   exposed.
-# - Rows need low latency, columns need bandwidth or overlap.
+# - The norm for clipping is summed over a row, after the columns have averaged. A tied embedding
+#   needs the sum of both ends' gradients, and counts once.
+# - An all-reduce of stage $r$ has $r\,t_B$ of cool-down to hide in; stage 0's has nothing.
+# - Gradients are fixed, activations grow with the tokens of a step. A message costs 1F1B $2(p-1)/p$
+#   of itself for each micro-batch, and nothing with enough of them in flight.
+# - Few tokens: pipelines between machines. Many tokens: either, if it's hidden. Count what shares a
+#   card.
 #
 # ## In the wild
 #
@@ -392,16 +582,17 @@ show(game.picture(), live=lambda: game)
 #   was 43 %.
 # - **BLOOM 176B** used TP 4 x PP 12 x DP 8 on 384 A100
 #   ([2211.05100](https://arxiv.org/abs/2211.05100), section 3.4).
-# - **Megatron-LM** trained a model of a trillion parameters on 3,072 A100 with TP 8 and PP 64,
-#   which leaves DP 6 ([2104.04473](https://arxiv.org/abs/2104.04473), table 1).
+# - **Megatron-LM** ran a model of a trillion parameters on 3,072 A100 with TP 8 and PP 64, which
+#   leaves DP 6 ([2104.04473](https://arxiv.org/abs/2104.04473), table 1).
 #
 # To read: in Megatron-LM, `initialize_model_parallel` in `megatron/core/parallel_state.py` builds
 # these groups. Its argument `order="tp-cp-ep-dp-pp"` puts replicas inside stages; with
-# `--use-tp-pp-dp-mapping` stages are inside replicas, as in the layout you've just chosen. In
-# torchtitan it's `ParallelDims.build_mesh` in `torchtitan/distributed/parallel_dims.py`. Look for
-# the dimension that changes fastest.
+# `--use-tp-pp-dp-mapping` stages are inside replicas, as in `Grid`. In torchtitan it's
+# `ParallelDims.build_mesh` in `torchtitan/distributed/parallel_dims.py`. Look for the dimension
+# that changes fastest.
 #
 # ## Where next
 #
 # The all-reduce of stage 0 is still exposed, and in plain data parallelism *every* all-reduce is.
-# [Lesson 09](09_ddp.ipynb) sends gradients while backward is still computing the rest of them.
+# [Lesson 10](10_buckets_and_overlap.ipynb) sends gradients while backward is still computing the
+# rest of them.

@@ -12,6 +12,7 @@ from operator import or_
 from typing import NamedTuple
 
 from cluster.errors import Doubled, Misplaced, Missing, Stale, WrongShard
+from helpers.words import listed
 
 WEIGHT, STATE, GRADIENT = "weight", "optimizer state", "weight gradient"
 ACTIVATION, ACTIVATION_GRADIENT = "activation", "activation gradient"
@@ -68,7 +69,7 @@ def numbers(found, word: str = "sample") -> str:
         return f"{word}s {found[0]} to {found[-1]}"
     if len(found) > 6:
         return f"{len(found)} {word}s ({found[0]}, {found[1]}, {found[2]} …)"
-    return f"{word}s {', '.join(map(str, found[:-1]))} and {found[-1]}"
+    return f"{word}s {listed(map(str, found))}"
 
 
 def words(facts: Facts) -> str:

@@ -8,6 +8,7 @@ MFU, then memory. Equal ones share a place. With several --case, means are compa
 """
 
 import argparse
+import inspect
 import sys
 import tempfile
 from collections.abc import Callable
@@ -72,7 +73,9 @@ def compete(steps: dict[str, Callable], part: int = 5, profile: str = "measured"
     """Return the table of steps of your own, run here: for a notebook, not for strangers' work."""
     entries = []
     for name, step in steps.items():
-        case = DEFAULTS[part] if step.__code__.co_argcount == 2 else DEFAULTS[part][:3]
+        case = (
+            DEFAULTS[part] if inspect.unwrap(step).__code__.co_argcount == 2 else DEFAULTS[part][:3]
+        )
         try:
             entries.append(entry(name, outcome(run(step, *case, profile=profile))))
         except PuzzleError as error:

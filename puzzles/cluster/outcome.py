@@ -7,6 +7,7 @@ from itertools import accumulate
 from cluster.errors import Forged, Missing, OutOfMemory, PuzzleError
 from cluster.facts import missing_parts, numbers, numbers_in, shards_of
 from cluster.model import Model
+from helpers.words import many
 
 MFU_POINTS = ((80, 5), (70, 4), (60, 3), (50, 2), (40, 1))
 MEMORY_POINTS = ((60e9, 5), (69e9, 4), (80e9, 3))
@@ -147,15 +148,11 @@ class Outcome:
 
     def __str__(self) -> str:
         return (
-            f"{_many(self.ranks, 'rank')}, {_many(self.layers, 'layer')}, "
-            f"{_many(self.samples, 'sample')}, {self.profile}: "
+            f"{many(self.ranks, 'rank')}, {many(self.layers, 'layer')}, "
+            f"{many(self.samples, 'sample')}, {self.profile}: "
             f"{self.time:.6f} {self.unit}, MFU {100 * self.mfu:.2f} %, most memory "
             f"{self.memory:,.0f} {self.memory_unit} on rank {self.rank}"
         )
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number} {word}{'s' * (number != 1)}"
 
 
 def score(mfu: float, memory: float) -> tuple[float, int, int]:

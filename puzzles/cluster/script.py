@@ -1,6 +1,7 @@
 """`python part1.py`: run a step on the default cluster or another, print what it took."""
 
 import argparse
+import inspect
 import sys
 import traceback
 from collections.abc import Callable
@@ -29,7 +30,7 @@ def main_of_part(
     The four numbers are the default case; each has a flag. micro_batch: None where the step takes
     no micro-batch. profile: in place of the usual one.
     """
-    name = Path(step.__code__.co_filename).stem
+    name = Path(inspect.unwrap(step).__code__.co_filename).stem
     parser = _parser(f"{name}.py", step.__module__)
     parser.set_defaults(profile=profile)
     parser.add_argument("--ranks", type=int, default=ranks, help=f"ranks ({ranks})")

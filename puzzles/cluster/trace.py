@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from cluster.facts import numbers, numbers_in
 from cluster.outcome import cluster_of
 from helpers.trace import Counter, Event, Trace
+from helpers.words import many
 
 KINDS = {
     "forward": "F",
@@ -57,7 +58,7 @@ def trace_of(
     counters.sort(key=lambda c: c.time)
     profile = cluster.profile
     size, layers = cluster.world_size, cluster.ranks[0].layers
-    title = f"{size} rank{'s' * (size > 1)}, {layers} layer{'s' * (layers > 1)}"
+    title = f"{many(size, 'rank')}, {many(layers, 'layer')}"
     if profile.name != profile.unit:
         title += f", {profile.name}"
     return Trace(events, {"title": title, "unit": profile.unit}, counters)

@@ -8,7 +8,6 @@
 | `story(index)` | one story, by its number |
 | `stories()` | endless stories, divided among ranks |
 | `derivation(index)` | the choices that wrote a story |
-| `parse(text)` | every way the grammar can write a text: one for a story, none for another text |
 | `sentences(text)` | the complete sentences of a text |
 | `can_write(sentence)` | whether some story holds a sentence |
 | `right_sentences(texts)` | how many sentences of some texts it can write, of how many |
@@ -25,7 +24,7 @@ says how to read them. Everything is plain Python, without a download and withou
 
 from collections.abc import Iterable
 
-from . import information, parsing
+from . import information
 from .grammar import WORLDS, story_grammar
 from .information import surprisal
 from .loss_floor import Floor, floor
@@ -44,18 +43,12 @@ __all__ = [
     "derivation",
     "entropy",
     "floor",
-    "parse",
     "right_sentences",
     "sentences",
     "stories",
     "story",
     "surprisal",
 ]
-
-
-def parse(text: str, world: str = "large") -> list[Derivation]:
-    """Return every derivation of a text: exactly one for a story, none for any other text."""
-    return parsing.parse(story_grammar(world), text)
 
 
 def can_write(sentence: str, world: str = "large") -> bool:

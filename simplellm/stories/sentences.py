@@ -49,8 +49,8 @@ def sentences(text: str) -> list[str]:
 def can_write(grammar: Grammar, sentence: str) -> bool:
     """Return whether `sentence` stands in some story, from one sentence's end to the next.
 
-    A search as in `parsing`, with two differences: it begins at every place where a sentence can
-    begin, and a word that the story has chosen before may be any word of its class.
+    A search over all alternatives, deepest first, from every place where a sentence can begin. A
+    word that the story has chosen before that may be any word of its class.
     """
     places, seen = _places(grammar), set()
     states = [(rest, 0, ()) for rest in places.starts.get(sentence[:1], ())]

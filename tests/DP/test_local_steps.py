@@ -6,12 +6,25 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "DP/weight_aggr"))
-from local_steps import METHODS, SEEDS, average, recorded, torchs_nesterov, weights
+import local_steps
+from local_steps import METHODS, RATES, SEEDS, average, best, recorded, torchs_nesterov, weights
 
 
-def test_every_method_is_recorded_for_every_seed():
+def test_every_method_is_recorded_at_every_rate_for_every_seed():
     assert list(recorded()) == list(METHODS)
-    assert all(len(losses) == SEEDS for losses in recorded().values())
+    for row in recorded().values():
+        assert tuple(row) == RATES and all(len(losses) == SEEDS for losses in row.values())
+        assert row[best(row)] == min(row.values(), key=sum)
+
+
+def test_the_best_rates_are_none_of_the_ends():
+    assert not {best(row) for row in recorded().values()} & {RATES[0], RATES[-1]}
+
+
+def test_a_step_of_one_replica_is_as_long_averaged_either_way(monkeypatch):
+    monkeypatch.setattr(local_steps, "RANKS", 1)
+    lengths = local_steps.step_lengths(local_steps.warmed_up(0, steps=1), seed=0, steps=2)
+    assert all(a == b and min(a) > 0 for a, b in lengths.values())
 
 
 def test_an_average_is_written_into_every_replica():

@@ -10,7 +10,7 @@ PICTURES = """pictures => pictures.map(picture => ({
 ALL_SHOWN = """[...document.querySelectorAll(".jp-OutputArea-output img")].every(
     picture => picture.complete && picture.naturalWidth
 )"""
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1800)
 
 
 def test_a_reader_sees_every_picture_before_anything_has_run(lab):
@@ -45,7 +45,10 @@ def test_an_error_and_a_request_to_the_outside_are_seen(lab):
 
 def test_a_prediction_is_clicked_and_the_answer_knows_it(lab):
     cells = ["from helpers.lesson import predict, reveal"]
-    cells += ['predict("L02-1", "Which?", "this", "that", "both")', 'reveal("L02-1")']
+    cells += [
+        'predict("ranks_and_collectives-1", "Which?", "this", "that", "both")',
+        'reveal("ranks_and_collectives-1")',
+    ]
     page = lab.open(lab.write("predict.ipynb", cells))
     lab.run_all(page)
     buttons = page.locator(".lab-choices button")

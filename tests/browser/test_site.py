@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from tests.browser.playing import choose
+
 LESSON = "lessons/06_micro_batches.html"
 LOOP = "async def basic(model):\n    while True:\n        pass\n"
 WRONG = "async def basic(model):\n    model.load_weights(7)\n    return model\n"
@@ -35,8 +37,8 @@ def test_a_lesson_is_read_predicted_and_its_timelines_live(site, page):
 def test_a_level_is_played_and_a_slider_moved_then_again_without_a_network(site, page):
     address, server = site
     page.goto(address + "play.html")
-    page.wait_for_function("document.querySelectorAll('#play select option').length > 3")
-    page.get_by_text("finish it", exact=True).click()
+    page.wait_for_function("document.querySelectorAll('#play .play-map li').length > 3")
+    choose(page, "finish it for me")
     page.get_by_text("8 of 8").wait_for()
     page.goto(address + "explore.html")
     page.locator("#view canvas").first.wait_for()
@@ -46,11 +48,11 @@ def test_a_level_is_played_and_a_slider_moved_then_again_without_a_network(site,
     page.evaluate("""async () => {
         const soon = () => new Promise((done) => setTimeout(done, 200));
         while (!(await caches.match("engine/lab.zip"))) await soon();
-        while (!(await caches.match("index.html"))) await soon();
+        while (!(await caches.match("lessons/06_micro_batches.html"))) await soon();
     }""")
     page.context.set_offline(True)
     page.goto(address + "play.html")
-    page.wait_for_function("document.querySelectorAll('#play select option').length > 3")
+    page.wait_for_function("document.querySelectorAll('#play .play-map li').length > 3")
     page.goto(address + LESSON)
     page.locator("h1").wait_for()
     page.context.set_offline(False)
@@ -117,7 +119,7 @@ def test_a_browser_without_webassembly_is_told_so(site, page):
     page.goto(site[0] + "design.html")
     page.get_by_text("This browser has no WebAssembly").wait_for()
     page.goto(site[0] + "play.html")  # the levels were opened when the site was made
-    page.get_by_label("level", exact=True).select_option("cap")
+    page.locator("[data-level=cap]").click()
     page.wait_for_function("document.querySelectorAll('.play-lane').length === 3")
     page.locator(".skip").press("Enter")  # to a place on the page, which is no plan
     assert page.url.endswith("#main")
@@ -127,8 +129,34 @@ def test_a_browser_without_webassembly_is_told_so(site, page):
 
 def test_sliders_of_a_cluster_say_what_does_not_fit(site, page):
     page.goto(site[0] + "design.html")
-    page.locator("#view svg").wait_for()
+    page.locator(".verdict", has_text="does not fit into 80 GB, so no step runs").wait_for()
+    assert "time" not in page.locator("#view svg").text_content()
     page.locator("[data-key=dp]").select_option("2")
     page.wait_for_function("document.querySelector('[data-key=micro_batches]').value === '4'")
     page.locator("[data-key=tp]").select_option("8")
-    page.locator("[role=img]", has_text="it fits").first.wait_for(state="attached")
+    page.locator(".verdict", has_text="it fits; a step takes").wait_for()
+    assert page.url.endswith("#dp=2&tp=8&micro_batches=4")
+
+
+def test_an_address_has_what_was_chosen_or_says_what_is_wrong_in_it(site, page):
+    page.goto(site[0] + "explore.html#schedule=ZB-H1&ranks=3")
+    page.locator(".lab-title", has_text="ZB-H1: 3 ranks").wait_for()
+    page.locator("[data-key=ranks]").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("location.hash === '#schedule=ZB-H1'")
+    page.evaluate("location.hash = '#ranks=99'")
+    page.locator(".lab-problem", has_text="the address says ranks=99: choose from 1, 2").wait_for()
+    page.goto(site[0] + "design.html#model=GPT-3%2C+175B&dp=8&flash=on")
+    page.locator(".verdict", has_text="8 x A100").wait_for()
+    assert page.locator("[data-key=model]").input_value() == "GPT-3, 175B"
+    assert page.locator("[data-key=flash]").is_checked()
+    page.evaluate("location.hash = '#speed=9'")
+    page.locator(".problem", has_text="The address has no setting 'speed'").wait_for()
+
+
+def test_what_failures_cost_follows_the_settings(site, page):
+    page.goto(site[0] + "failures.html")
+    page.locator("#view svg").wait_for()
+    page.locator("[role=status]", has_text="elastic replicas keep most").wait_for(state="attached")
+    page.locator("[data-key=learners]").select_option("128")
+    page.locator("[role=status]", has_text="128 learners keep most").wait_for(state="attached")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.lesson.asked import truth_of
+from helpers.lesson.asked import Number, asked
+from tests.browser.playing import choose
 
 ASSETS = Path(__file__).resolve().parents[2] / "tools/pages/assets"
 WRONG = "async def basic(model):\n    model.load_weights(7)\n    return model\n"
@@ -46,7 +47,7 @@ def test_a_link_to_a_heading_lands_on_it(site, page, width):
 def test_a_number_field_takes_numbers_and_no_other(site, page):
     page.goto(f"{site[0]}lessons/07_beyond_1f1b.html")
     form = page.locator("form.number").first
-    truth = truth_of("07").NUMBERS[form.get_attribute("data-id")].truth
+    truth = asked(form.get_attribute("data-id"), Number).truth
     right = truth() if callable(truth) else truth
     for text, words in [
         ("1e999", "Write a number"),
@@ -126,7 +127,7 @@ def test_what_an_older_page_kept_is_still_there(site, page):
     page.goto(f"{site[0]}puzzles.html")
     page.wait_for_function("document.querySelector('textarea')?.value === '# old'")
     page.goto(f"{site[0]}play.html")
-    page.locator("option", has_text="✓ 1. One micro-batch").wait_for(state="attached")
+    page.locator("[data-level=one][data-done=won]").wait_for()
 
 
 def test_predictions_and_levels_of_two_tabs_are_both_kept(site, page):
@@ -141,10 +142,10 @@ def test_predictions_and_levels_of_two_tabs_are_both_kept(site, page):
     page.goto(f"{site[0]}play.html#level=one")
     other.goto(f"{site[0]}play.html#level=own&ranks=1&micro_batches=1&plan=F0")
     other.evaluate("localStorage.setItem('lab-play/cap', '{\"best\": 16, \"helped\": false}')")
-    page.get_by_label("finish it for me").click()
-    page.locator("option", has_text="○ 1. One micro-batch").wait_for(state="attached")
-    assert page.locator("option", has_text="✓ 3.").count() == 1
-    other.locator("option", has_text="○ 1. One micro-batch").wait_for(state="attached")
+    choose(page, "finish it for me")
+    page.locator("[data-level=one][data-done=helped]").wait_for(state="attached")
+    assert page.locator("[data-level=cap][data-done=won]").count() == 1
+    other.locator("[data-level=one][data-done=helped]").wait_for(state="attached")
 
 
 def test_a_returning_player_waits_for_python_and_is_told_so(site, page):
@@ -175,6 +176,25 @@ def test_a_first_press_is_answered_while_python_loads(site, page):
     assert "loading" not in page.locator(".play-said").inner_text()
 
 
+def test_a_phone_keeps_what_it_has_seen(site, page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{site[0]}lessons/05_naive_pipeline.html")
+    kept = """async (name) => {
+        const soon = () => new Promise((done) => setTimeout(done, 100));
+        while (!(await caches.match(name))) await soon();
+        return (await (await caches.open((await caches.keys())[0])).keys()).map((one) => one.url);
+    }"""
+    names = page.evaluate(kept, f"{site[0]}lessons/05_naive_pipeline.html")
+    assert sum("/lessons/0" in name and name.endswith(".html") for name in names) == 1
+    assert not any("/img/06" in name or "/engine/" in name for name in names)
+    page.goto(f"{site[0]}lessons/06_micro_batches.html")
+    page.evaluate(kept, f"{site[0]}lessons/06_micro_batches.html")
+    page.context.set_offline(True)
+    page.reload()
+    page.locator("h1").wait_for()
+    page.context.set_offline(False)
+
+
 class Cached(SimpleHTTPRequestHandler):
     """A server whose pages a browser may keep for ten minutes."""
 
@@ -194,7 +214,7 @@ def test_an_update_is_seen_at_the_next_visit(page, tmp_path):
         pages = {"index.html": f"<link rel=icon href='data:,'>{site}<body data-up=''>{words}"}
         pages["site.js"] = (ASSETS / "site.js").read_text(encoding="utf-8")
         files = {name: text.encode() for name, text in pages.items()}
-        files["sw.js"] = service_worker(files, {}).encode()
+        files["sw.js"] = service_worker(files).encode()
         for name, data in files.items():
             (tmp_path / name).write_bytes(data)
             os.utime(tmp_path / name, (day, day))  # a server tells versions apart by it
@@ -217,6 +237,22 @@ def test_an_update_is_seen_at_the_next_visit(page, tmp_path):
         page.evaluate(until, names[0])
         stored = page.evaluate("async () => (await caches.match('./')).text()")
         assert stored.endswith("after")  # under the new version, and so at every later visit
+        (tmp_path / "site.js").write_text("// half of a version that is being published")
+        half = (tmp_path / "sw.js").read_text().replace('VERSION = "', 'VERSION = "x')
+        (tmp_path / "sw.js").write_text(half)
+        os.utime(tmp_path / "sw.js", (1.2e9, 1.2e9))
+        refused = page.evaluate("""async () => {
+            const worker = await new Promise((done) => navigator.serviceWorker.ready.then((one) => {
+                one.onupdatefound = () => done(one.installing);
+                one.update();
+            }));
+            if (worker.state !== "redundant") await new Promise((done) => {
+                worker.onstatechange = () => { if (/redundant|activ/.test(worker.state)) done(); };
+            });
+            return worker.state;
+        }""")
+        assert refused == "redundant"  # what is kept is still the whole version before
+        assert page.evaluate("async () => (await caches.match('./')).text()").endswith("after")
     finally:
         server.shutdown()
         server.server_close()

@@ -13,7 +13,6 @@ from helpers.trace import (
     Trace,
     bubble,
     busy,
-    busy_share,
     idle_by_cause,
     in_lanes,
     peak,
@@ -306,9 +305,12 @@ def assert_same(seen, trace):
     """What the page counts is what helpers.trace counts."""
     waits = [causes["wait"] for causes in idle_by_cause(with_waits(trace)).values()]
     assert seen["duration"] == pytest.approx(trace.duration)
-    assert seen["utilisation"] == pytest.approx(busy_share(trace))
+    assert seen["utilisation"] == pytest.approx(1 - bubble(trace))
     assert seen["bubbleTotal"] == pytest.approx(bubble(trace))
     assert seen["bubbleIdeal"] == pytest.approx(bubble(trace, "ideal"))
     assert seen["busy"] == pytest.approx(list(busy(trace).values()))
     assert seen["waiting"] == pytest.approx(waits, abs=1e-12)
+    finished = [causes["finished"] for causes in idle_by_cause(with_waits(trace)).values()]
+    room = len(finished) * trace.duration
+    assert seen["finished"] == pytest.approx(sum(finished) / room, abs=1e-12)
     assert seen["peaks"] == pytest.approx(list(peak(trace).values()))

@@ -45,7 +45,7 @@ def page(running_lab):
     page = running_lab.open(running_lab.write("widgets.ipynb", CELLS))
     running_lab.run_all(page)
     page.wait_for_function("document.querySelectorAll('.lab-numbers tbody tr').length === 6")
-    page.wait_for_selector(".lab-keeps-keys img")
+    page.wait_for_selector(".lab-keeps-keys .lab-picture svg")
     yield page
     page.close()
 
@@ -95,7 +95,7 @@ def test_the_notebook_is_still_saved_from_a_widget(page):
 
 
 def test_the_schedule_game_asks_the_kernel(page):
-    page.get_by_label("level", exact=True).select_option("cap")
+    page.locator('[data-level="cap"]').click()
     page.locator(".play-goal", has_text="room for three").wait_for()
     page.locator('.play-chip[data-name="1F0"]').click()
     page.locator(".play-said", has_text="1F0 needs 0F0 of rank 0").wait_for()

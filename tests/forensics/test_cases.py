@@ -1,8 +1,9 @@
-"""The cases of lesson 21: what is planted, what curves show, how an accusation is judged."""
+"""The cases of lesson 24: what is planted, what curves show, how an accusation is judged."""
 
 import json
 
 import cases
+import curves
 import pytest
 from cases import Case
 
@@ -10,16 +11,27 @@ KNOWN = cases.truth("_mistakes")
 EVERY = {"left over": KNOWN.EXAMPLE, **KNOWN.MISTAKES}
 
 
-def test_every_sick_curve_is_inside_the_spread_of_five_healthy_seeds_at_every_printed_step():
-    low, high = cases.spread()
-    curves = cases.truth("_curves")
-    wanted = {f"{n} {k}" for n, mistake in EVERY.items() for k in range(len(mistake.variants))}
-    assert set(curves.SICK) == wanted and len(curves.HEALTHY) == 5
-    for name, runs in curves.SICK.items():
-        assert runs and not set(runs) & set(curves.HEALTHY)
-        for seed, losses in runs.items():
-            inside = [a <= x <= b for a, x, b in zip(low, losses, high, strict=True)]
-            assert all(inside), f"{name}, seed {seed}: {losses} leaves {low} to {high}"
+def test_every_variant_has_a_curve_with_a_seed_that_nobody_chose():
+    kept = cases.truth("_curves")
+    wanted = [f"{n} {k}" for n, mistake in EVERY.items() for k in range(len(mistake.variants))]
+    assert list(kept.SICK) == wanted and list(kept.HEALTHY) == list(curves.HEALTHY)
+    seeds = [seed for runs in kept.SICK.values() for seed in runs]
+    assert seeds == list(range(25, 25 + len(wanted))) == list(kept.TWINS)
+
+
+def test_a_curve_is_outside_where_it_leaves_the_band_at_one_step():
+    healthy = [[3.0, 2.0], [3.2, 1.8]]
+    assert not cases.outside([3.1, 1.8], healthy)
+    assert cases.outside([3.1, 1.7], healthy) and cases.outside([3.3, 1.9], healthy)
+
+
+@pytest.mark.parametrize("name", ["cancel 0", "none 0"])
+def test_two_mistakes_that_cancel_or_none_leave_the_curve_of_one_device(name):
+    kept = cases.truth("_curves")
+    [(seed, losses)] = kept.SICK[name].items()
+    alone = curves.printed(cases.one_device.train(seed)[0])
+    assert losses == pytest.approx(alone, abs=2e-3)
+    assert kept.TWINS[seed] == pytest.approx(alone, abs=2e-3)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -38,12 +50,12 @@ def test_it_can_be_planted_whatever_harmless_things_were_rewritten(name):
 
 
 def test_a_class_has_each_mistake_once_and_another_class_another_order():
-    order = {seed: [Case(n, seed)._name for n in range(1, 13)] for seed in range(3)}
+    order = {seed: [Case(n, seed)._name for n in range(1, 15)] for seed in range(3)}
     assert all(sorted(names) == sorted(KNOWN.MISTAKES) for names in order.values())
     assert len(set(map(tuple, order.values()))) > 1
     assert Case(5, 2).text == Case(5, 2).text
-    with pytest.raises(ValueError, match="no 13"):
-        Case(13)
+    with pytest.raises(ValueError, match="no 15"):
+        Case(15)
 
 
 def test_an_accusation_is_judged_in_four_parts_and_the_best_one_counts(tmp_path, capsys):
@@ -71,8 +83,8 @@ def test_a_class_with_a_secret_is_judged_by_the_secret_alone(tmp_path, capsys):
     drawn.write_text(cases.class_of(7, "swordfish"), encoding="utf-8")
     case, known = Case(5, drawn=drawn), Case(5, 7, "swordfish")
     assert case.text == known.text and repr(case).startswith("case 5 of class 7: middle")
-    assert [Case(n, 7)._name for n in range(1, 13)] != [  # the public seed doesn't give it away
-        Case(n, 7, "swordfish")._name for n in range(1, 13)
+    assert [Case(n, 7)._name for n in range(1, 15)] != [  # the public seed doesn't give it away
+        Case(n, 7, "swordfish")._name for n in range(1, 15)
     ]
     with pytest.raises(ValueError, match="needs its secret"):
         case.key()
@@ -85,6 +97,14 @@ def test_a_class_with_a_secret_is_judged_by_the_secret_alone(tmp_path, capsys):
     assert cases.scoreboard([board], "swordfish")[0].startswith("1. Ada: 3 points, 1 cases")
 
 
+def test_of_a_healthy_run_only_the_verdict_counts(capsys):
+    case = next(case for n in range(10, 15) if (case := Case(n, 1))._name == "none")
+    case.accuse(rank=0, tensor="head.weight", line=1, mistake="rope")
+    assert "✓" not in capsys.readouterr().out
+    case.accuse(rank="all", tensor="all", line=1, mistake="none")
+    assert "11 of 12 points" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", "no JSON"])
 def test_a_file_that_is_no_class_is_refused(text, tmp_path):
     (tmp_path / "class.json").write_text(text, encoding="utf-8")
@@ -93,8 +113,11 @@ def test_a_file_that_is_no_class_is_refused(text, tmp_path):
 
 
 def test_the_key_names_the_lines_that_were_changed():
-    for number in range(1, 13):
+    for number in range(1, 15):
         case = Case(number, 1)
+        if case._name == "none":
+            assert case.key()["line"] == "none"
+            continue
         first, last = map(int, case.key()["line"].split("-"))
         new = case._planted[1].strip().splitlines()
         lines = case.text.splitlines()[first - 1 : last]

@@ -31,6 +31,7 @@ def test_the_healthy_run_is_one_device_and_every_mistake_is_seen(capsys, monkeyp
     ranks = launch(every, 4, (texts,), quiet=True)
     seen = {name: symptoms([rank[name] for rank in ranks], capsys) for name in texts}
     assert seen.pop("healthy") == seen.pop("as it is") == set()
+    assert seen.pop("none 0") == set() and seen["cancel 0"] == {"backwards"}
     assert all(seen.values()), seen
     assert seen["schedule 0"] == {"log"}
     assert {"tokens", "gradients"} <= seen["rope 0"] & seen["rope 1"] & seen["dropout 0"]

@@ -19,7 +19,6 @@ def steps(path, samples, world, batch, longest=64):
     import sys
 
     sys.path.insert(0, path)
-    from functools import partial
 
     from data_parallel.dataset import partition_dataset
     from project import utils
@@ -31,10 +30,7 @@ def steps(path, samples, world, batch, longest=64):
     data = rows(samples)
     tokenizer = utils.get_tokenizer(data, 300, "de", "en")
     model = make_model(make_config("tiny", len(tokenizer), longest))
-    collate = partial(
-        utils.collate_batch, src_key="de", tgt_key="en", tokenizer=tokenizer,
-        model_max_length=longest,
-    )  # fmt: skip
+    collate = utils.german_to_english(tokenizer, longest)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     if world:
         batches = partition_dataset(rank, world, data, batch, collate)

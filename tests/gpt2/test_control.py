@@ -17,4 +17,10 @@ def test_a_batch_of_one_device_is_that_of_all_ranks():
 def test_the_pipeline_learns_what_one_device_learns():
     one, pipeline = (learn(way, 1, 32, held_out=4)[0] for way in ("one device", "pipeline"))
     assert pipeline.loss == pytest.approx(one.loss, abs=1e-3)
-    assert len(one.said) == 3 and one.seconds > 0
+    assert len(one.said) == 4 and one.seconds > 0
+
+
+def test_it_goes_on_from_given_weights():
+    first = learn("one device", 1, 32, held_out=4)[0]
+    again = learn("one device", 1, 32, held_out=4, weights=first.weights)[0]
+    assert again.loss != pytest.approx(first.loss, abs=1e-3)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from pipeline.model_parallel import GPT2LMHeadModelParallel, default_devices
 from pipeline.partition import WithDevice
-from pipeline.pipe import Pipe, _clock_cycles
+from pipeline.pipe import Pipe
 from project.models import make_config, make_model
 from torch import nn
 from transformers import GPT2LMHeadModel
@@ -89,17 +89,6 @@ def test_wrong_input(both):
     with pytest.raises(WrongInput, match="cannot take inputs_embeds"):
         parallel(inputs_embeds=torch.zeros(1, 1, 128))
     assert len(default_devices()) >= 2
-
-
-@pytest.mark.parametrize(("stages", "micro_batches"), [(1, 1), (2, 6), (4, 3), (3, 8)])
-def test_the_clock_is_the_forward_half_of_gpipe(stages, micro_batches):
-    cycles = list(_clock_cycles(micro_batches, stages))
-    assert len(cycles) == micro_batches + stages - 1
-    for s, actions in enumerate(gpipe(stages, micro_batches).ranks):
-        forward = [action.micro_batch for action in actions if action.kind == "F"]
-        assert [i for cycle in cycles for i, j in cycle if j == s] == forward
-        when = [number for number, cycle in enumerate(cycles) if any(j == s for _, j in cycle)]
-        assert when == list(range(s, s + micro_batches))  # no gap: as early as a forward may be
 
 
 def test_the_trace_of_the_threads_is_that_order_and_opens_in_the_timeline(tmp_path):

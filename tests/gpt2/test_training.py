@@ -1,7 +1,6 @@
 """Ranks with uneven data and uneven tokens train as one device does."""
 
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -36,16 +35,21 @@ def small():
     return data, tokenizer, model
 
 
-def collate_with(tokenizer, longest=64):
-    return partial(
-        utils.collate_batch, src_key="de", tgt_key="en", tokenizer=tokenizer,
-        model_max_length=longest,
-    )  # fmt: skip
+def test_the_mean_is_taken_of_gradients_that_are_there(monkeypatch):
+    from project import run_data_parallel as script
+
+    monkeypatch.setattr(script.dist, "get_world_size", lambda: 2)
+    monkeypatch.setattr(script.dist, "all_reduce", lambda tensor: tensor.add_(3.0))
+    model = torch.nn.Linear(2, 1)
+    model.weight.grad, before = torch.ones(1, 2), model.weight.detach().clone()
+    script.average_gradients(model)
+    assert model.weight.grad.tolist() == [[2.0, 2.0]] and model.bias.grad is None
+    assert torch.equal(model.weight, before)
 
 
 def test_a_batch_says_what_counts(small):
     data, tokenizer, _ = small
-    batch = collate_with(tokenizer)(data[:3])
+    batch = utils.german_to_english(tokenizer, 64)(data[:3])
     for number, row in enumerate(data[:3]):
         counts = batch["label_token_weights"][number].bool()
         text = tokenizer.decode(batch["labels"][number][counts])
@@ -64,7 +68,7 @@ def test_gpt2_has_the_published_number_of_parameters():
 
 def test_padding_changes_no_loss(small):
     data, tokenizer, model = small
-    collate = collate_with(tokenizer)
+    collate = utils.german_to_english(tokenizer, 64)
     whole = utils.loss_fn(collate(data), model)
     each = [utils.token_losses(collate([row]), model) for row in data]
     total, count = (sum(part) for part in zip(*each, strict=True))
@@ -75,7 +79,7 @@ def test_padding_changes_no_loss(small):
 
 def test_tokens_are_counted_without_padding(small):
     data, tokenizer, model = small
-    collate = collate_with(tokenizer)
+    collate = utils.german_to_english(tokenizer, 64)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     rate, counts = utils.train(model, optimizer, data, 4, collate, "")
     alone = [len(collate([row])["input_ids"][0]) for row in data]
@@ -84,7 +88,7 @@ def test_tokens_are_counted_without_padding(small):
 
 def test_a_rank_with_no_token_that_counts_is_named(small):
     data, tokenizer, model = small
-    cut = collate_with(tokenizer, longest=3)
+    cut = utils.german_to_english(tokenizer, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with pytest.raises(WrongInput, match="no token of this batch counts"):
         utils.loss_fn(cut(data[:2]), model)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from helpers.grade import sandbox
-from helpers.grade.judge import judge
+from helpers.grade.judge import drawn, judge
 from helpers.grade.submission import Submission
 from helpers.grade.task import Task, load_task
 
 # Elsewhere there is no sandbox to test; what holds without one is in test_submission.py.
-collect_ignore = [] if sys.platform == "linux" else ["test_hostile.py"]
+collect_ignore = [] if sys.platform == "linux" else ["test_hostile.py", "test_sandbox.py"]
 
 TASK = """
 from helpers.grade import Task
@@ -23,26 +23,22 @@ TASK = Task(
     title="add one",
     file="lab/work.py",
     function="add_one",
-    notebook="01",
-    points=4,
+    lesson="one_device",
+    kind="practice",
     minutes=1,
     hints=("first hint", "second <hint>", "third hint"),
 )
 
 
-def run(module, case):
+def observe(module, case):
     return module.add_one(case)
-"""
-TRUTH = """
+
+
 def cases(seed):
     return [seed, seed + 7]
 
 
-def truth(case):
-    return case + 1
-
-
-MISTAKES = {"one was taken away, not added: look at the sign": lambda case: case - 1}
+MUTANTS = {"one was taken away, not added: look at the sign": {"number + 1": "number - 1"}}
 """
 WORK = '''
 """Work."""
@@ -71,6 +67,12 @@ class Small:
     def work(self) -> Path:
         return self.root / "lab" / "work.py"
 
+    def changed(self, old: str, new: str) -> Path:
+        """Change a piece of its task."""
+        text = self.tasks.joinpath("t_1.py").read_text()
+        assert text.count(old) == 1
+        return self.write("tasks/t_1.py", text.replace(old, new))
+
     def write(self, name: str, text: str) -> Path:
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +88,6 @@ class Small:
 def make(root: Path) -> Small:
     repository = Small(root)
     repository.write("tasks/t_1.py", TASK)
-    repository.write("tasks/truth/t_1.py", TRUTH)
     repository.write("lab/work.py", WORK)
     repository.write("helpers/grade/__init__.py", "")
     return repository
@@ -114,6 +115,8 @@ class Grader:
     def __init__(self, folder: Path, confined: bool):
         self.small, self.checks = make(folder / "repository"), make(folder / "checks").tasks
         self.submission = Submission(self.small.root, self.checks, confined)
+        first = drawn(load_task("T-1", self.checks), 23)
+        self.drawn = lambda found, seed: first
 
     def __call__(self, body: str, before: str = "", seconds: float = 30, **limits):
         code = textwrap.indent(textwrap.dedent(body).strip(), "    ")
@@ -121,7 +124,8 @@ class Grader:
         return self.judge(seconds=seconds, **limits)
 
     def judge(self, **limits):
-        return judge(load_task("T-1", self.checks), self.submission, **limits)
+        once = self.drawn if "seed" not in limits else drawn
+        return judge(load_task("T-1", self.checks), self.submission, drawn=once, **limits)
 
 
 @pytest.fixture(scope="session")

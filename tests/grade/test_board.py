@@ -14,6 +14,8 @@ from helpers.grade.submitted import submissions
 from helpers.grade.tables import csv_of
 from helpers.grade.verdict import Score, Verdict
 
+from .conftest import TASK
+
 SCORED = """
 
 def explain(case, seen):
@@ -35,8 +37,8 @@ def graded(small, tmp_path):
     """Grade a class whose bodies add so much; of two attempts by ada the second adds more."""
 
     def run(best: str = "highest") -> Grades:
-        truth = "def cases(seed):\n    return [seed, seed + 7]\n" + SCORED.replace("BEST", best)
-        small.write("tasks/truth/t_1.py", truth)
+        head, _, _ = TASK.partition("MUTANTS")
+        small.write("tasks/t_1.py", head + SCORED.replace("BEST", best))
         adds = {"ada-1": 2, "ada-2": 30, "bob": 4, "eve": 0, "twin": 30}
         for name, by in adds.items():
             path = tmp_path / "class" / name / "lab" / "work.py"
@@ -56,8 +58,8 @@ def test_a_score_is_in_the_verdict_the_tables_and_the_board(graded, tmp_path):
     head, *rows = csv.reader(io.StringIO(csv_of(grades)))
     assert head[:5] == ["submission", "points", "of", "T-1", "T-1 score (over)"]
     assert {row[0]: row[3:5] for row in rows} == {
-        "ada-1": ["4", "2"], "ada-2": ["4", "30"], "bob": ["4", "4"], "eve": ["0", ""],
-        "twin": ["4", "30"], "zoe": ["", ""],
+        "ada-1": ["5", "2"], "ada-2": ["5", "30"], "bob": ["5", "4"], "eve": ["0", ""],
+        "twin": ["5", "30"], "zoe": ["", ""],
     }  # fmt: skip
     facts = json.loads(json_of(grades))
     assert [s["verdicts"][0]["score"] for s in facts["submissions"]][2:4] == [
@@ -69,10 +71,10 @@ def test_a_score_is_in_the_verdict_the_tables_and_the_board(graded, tmp_path):
     people = read_roster(roster)
     rows = list(csv.DictReader(io.StringIO(csv_of(grades, people))))
     assert [(row["name"], row["T-1"], row["T-1 score (over)"]) for row in rows] == [
-        ("Ada", "4", "30"), ("Bob", "4", "4"), ("Eve", "0", ""), ("Zoë", "", ""), ("", "4", "30"),
+        ("Ada", "5", "30"), ("Bob", "5", "4"), ("Eve", "0", ""), ("Zoë", "", ""), ("", "5", "30"),
     ]  # fmt: skip
     assert rows[0]["submission"] == "ada-2"  # of equal points the better score
-    assert rows[1]["feedback"] == "T-1: 4 of 4 (score: 4 over)"
+    assert rows[1]["feedback"] == "T-1: 5 of 5 (score: 4 over)"
 
     (title, table), *more = boards_of(grades).items()
     assert title == "T-1, add one" and more == []

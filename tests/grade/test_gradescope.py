@@ -13,7 +13,7 @@ from helpers.grade.verdict import Verdict
 
 
 def test_the_zip_holds_the_lab_without_lessons_and_scripts_and_two_programs():
-    with zipfile.ZipFile(io.BytesIO(gradescope.autograder_zip(["DP-1", "12"]))) as archive:
+    with zipfile.ZipFile(io.BytesIO(gradescope.autograder_zip(["DP-1", "13"]))) as archive:
         files = set(archive.namelist())
         assert archive.getinfo("run_autograder").external_attr >> 16 & 0o111
         assert archive.getinfo("lab/pyproject.toml").external_attr >> 16 & 0o444 == 0o444
@@ -55,8 +55,8 @@ def test_one_test_for_each_task_whatever_happens(tmp_path, monkeypatch):
     assert (test["score"], test["output"][:25]) == (0, "x.zip cannot be unpacked:")
 
 
-def test_work_that_runs_as_another_user_sees_no_truth_and_no_results(tmp_path):
-    names = ("results/results.json", "lab/tasks/truth/x.py", "lab/gpt2/a.py", "lab/gpt2/b.py")
+def test_work_that_runs_as_another_user_sees_no_answers_and_no_results(tmp_path):
+    names = ("results/results.json", "lab/tasks/answers/x.py", "lab/gpt2/a.py", "lab/gpt2/b.py")
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(

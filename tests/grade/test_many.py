@@ -1,7 +1,6 @@
 """Many submissions, one command: a bad one stops nothing, and an interrupt keeps what there is."""
 
 import csv
-import html
 import io
 import json
 import os
@@ -13,12 +12,11 @@ import pytest
 
 from helpers.grade import __main__ as program
 from helpers.grade import handin, many, sandbox, student
-from helpers.grade.limits import Held
-from helpers.grade.many import Graded, Grades, grade_all, json_of
+from helpers.grade.many import Graded, Grades, grade_all
 from helpers.grade.submitted import SubmissionError, names, opened, refused, submissions, unzip
-from helpers.grade.tables import csv_of, safe, struggles_of, text_of
+from helpers.grade.tables import csv_of
 from helpers.grade.task import all_tasks, load_task
-from helpers.grade.verdict import Verdict, table
+from helpers.grade.verdict import Verdict
 
 GOOD = "def add_one(number):\n    return number + 1\n"
 BAD = "def add_one(number):\n    return number - 1\n"
@@ -54,7 +52,7 @@ def test_every_submission_gets_a_verdict_whatever_the_others_are(class_of, small
         "mallory": "no file", "nobody": "no file", "notes.txt": "no file", "zoe": "pass",
     }  # fmt: skip
     assert sorted(told) == list(found) and not grades.interrupted and grades.seeds == {"T-1": 7}
-    assert [one.points for one in grades.graded] == [4, 0, 0, 4, 0, 0, 0, 4]
+    assert [one.points for one in grades.graded] == [5, 0, 0, 5, 0, 0, 0, 5]
     assert found["mallory"].reason.startswith("mallory.zip cannot be unpacked: ")
     assert found["notes.txt"].reason == "not graded: notes.txt is not a folder or a .zip"
     assert [one.name for one in grades.graded if not one.handed_in] == ["nobody"]
@@ -75,7 +73,7 @@ def test_an_interrupt_ends_the_checks_and_keeps_what_there_is(class_of, small):
     begun = time.monotonic()
     grades = grade_all(submissions(class_of), ["T-1"], done=done, folder=small.tasks, seconds=300)
     assert time.monotonic() - begun < 200 and grades.interrupted
-    assert grades.graded[0].points == 4 and not all(one.verdicts for one in grades.graded)
+    assert grades.graded[0].points == 5 and not all(one.verdicts for one in grades.graded)
 
 
 def test_what_breaks_for_one_is_the_verdict_of_one(class_of, small, monkeypatch, task):
@@ -88,7 +86,7 @@ def test_what_breaks_for_one_is_the_verdict_of_one(class_of, small, monkeypatch,
     monkeypatch.setattr(many, "judge", lambda *_: Verdict(task, "pass"))
     grades = grade_all(submissions(class_of)[:2], ["T-1"], folder=small.tasks)
     ada, bob = grades.graded
-    assert ada.points == 4 and "a path holds a null byte" in bob.verdicts["T-1"].reason
+    assert ada.points == 5 and "a path holds a null byte" in bob.verdicts["T-1"].reason
 
 
 # --- folders and zips ----------------------------------------------------------------------------
@@ -145,84 +143,6 @@ def test_a_folder_that_holds_one_zip_and_one_that_holds_nothing(tmp_path):
     assert sorted(names(submissions(tmp_path))) == ["Ada.zip", "ada", "eve", "notes.txt"]
 
 
-# --- tables --------------------------------------------------------------------------------------
-
-EVIL = "<script>alert(1)</script>"
-HELD = "held: time (60 s); not held here: network"
-
-
-@pytest.fixture
-def grades(task):
-    right = Verdict(task, "pass", seconds=1, limits=Held({"time": "60 s"}, ["network"]))
-    wrong = Verdict(task, "mistake", EVIL, "Trace\x07back")
-    picture = Verdict(task, "time-out", "both wait", picture=("<svg/>", "who 'waits'"))
-    found = {"=ada": right, "b<ob": wrong, "eve": picture}
-    graded = [Graded(name, {"T-1": verdict}) for name, verdict in found.items()]
-    graded[0].says, graded[0].minutes = "@da", {"T-1": 25, "T-2": 3}
-    return Grades([task], [*graded, Graded("late")], {"T-1": 1}, seconds=3, interrupted=True)
-
-
-def test_csv(grades):
-    assert list(csv.reader(io.StringIO(csv_of(grades)))) == [
-        ["submission", "points", "of", "T-1", "T-1 minutes", "feedback", "limits", "note"],
-        # a spreadsheet would compute what begins with "="
-        ["'=ada", "4", "4", "4", "25", "T-1: 4 of 4", HELD, "the zip says it is from @da"],
-        ["b<ob", "0", "4", "0", "", f"T-1: 0 of 4 ({html.escape(EVIL)})", "", ""],
-        # of a time-out the words may be the work's: they are for the teacher
-        ["eve", "0", "4", "0", "", "T-1: 0 of 4 (time-out)", "", "T-1: both wait"],
-        ["late", "0", "4", "", "", "", "", ""],
-    ]
-
-
-def test_what_a_spreadsheet_would_compute_is_text_for_it():
-    """Also where it takes another sign than a comma for the end of a cell."""
-    cells = ["=1", "+1", "-1", "@a", "\t=1", "\r=1", "a;=1", "a,=1", "a\t@b", "a = 1", "DP-1; -", 7]
-    assert [safe(cell) for cell in cells] == [
-        "'=1", "'+1", "'-1", "'@a", "'\t'=1", "'\r'=1", "a;'=1", "a,'=1", "a\t'@b", "a = 1",
-        "DP-1; -", 7,
-    ]  # fmt: skip
-
-
-def test_json_and_text(grades):
-    facts = json.loads(json_of(grades))
-    assert facts["submissions"][0]["minutes"]["T-1"] == 25
-    assert facts["interrupted"] and facts["seeds"] == {"T-1": 1}
-    assert [len(one["verdicts"]) for one in facts["submissions"]] == [1, 1, 1, 0]
-    lines = text_of(grades).splitlines()
-    assert lines[1].split() == ["=ada", "4/4"] and lines[2].split() == ["b<ob", "0/4", "T-1"]
-    assert facts["submissions"][1]["verdicts"][0]["details"] == "Trace?back"
-    assert lines[-2:] == ["late          0/4    (1 not graded)", "not held here: network"]
-
-
-def test_where_the_class_struggled(grades, task):
-    for name, kind, reason in (
-        ("f", "mistake", "both wait"),
-        ("g", "crash", ""),
-        ("h", "no file", ""),
-        ("i", "not done", ""),
-    ):
-        grades.graded.append(Graded(name, {"T-1": Verdict(task, kind, reason)}))
-    assert struggles_of(grades).splitlines() == [
-        "where the class struggled: passed, begun, and the most frequent reasons",
-        "T-1        1   5 of 7  add one",  # who wasn't graded isn't counted
-        "         2 x both wait",
-        "         1 x <script>alert(1)</script>",
-    ]
-
-
-def test_no_character_stops_a_table(task):
-    """One half of a character, which UTF-8 can't hold, once cost everybody the grades."""
-    evil = "a\ud800\x1b[2J\x9b\u202eb"
-    verdict = Verdict(task, "crash", evil, details=evil, picture=("<svg/>", evil))
-    grades = Grades([task], [Graded(f"{evil}\nada 10/10", {task.id: verdict})], {task.id: 1})
-    texts = [csv_of(grades), json_of(grades), struggles_of(grades)]
-    texts += [text_of(grades), table([verdict]), repr(verdict), verdict._repr_html_()]
-    for text in texts:
-        text.encode()
-        assert not set("\x1b\x9b\u202e") & set(text)
-    assert len(text_of(grades).splitlines()) == 2
-
-
 # --- the program ---------------------------------------------------------------------------------
 
 
@@ -247,7 +167,7 @@ def test_all_tasks_of_a_folder_or_those_of_a_lab_or_a_lesson(asked, tmp_path, ca
     assert asked == [(task.id, tmp_path, 5) for task in all_tasks()]
     assert re.search(r"^DP-1 +PASS", capsys.readouterr().out, re.MULTILINE)
     asked.clear()
-    assert program.main(["DP", "12", "--root", str(tmp_path)]) == 0
+    assert program.main(["DP", "tensor_parallel", "--root", str(tmp_path)]) == 0
     ids = [task_id for task_id, _, _ in asked]
     assert ids[:2] == ["DP-1", "DP-2"] and ids[-1] == "TP-3"
 

@@ -112,7 +112,7 @@ def test_the_way(path, capsys):
     done = {"tries": 1, "passed": "2026-01-31"}
     text = progress.overview(all_tasks(), {first.id: done})
     assert f"[x] {first.id:8} {first.points:2d} points" in text
-    assert f"next: lesson {second.notebook}, task {second.id}" in text
+    assert f"next: lesson {second.number}, task {second.id}" in text
     everything = progress.overview(all_tasks(), {task.id: done for task in all_tasks()})
     assert "everything is done" in everything
     assert all(f"] {task.id} " in text for task in all_tasks())  # each belongs to a listed lesson
@@ -124,7 +124,7 @@ def test_the_way(path, capsys):
 
 def test_predictions_numbers_and_skipped_tasks_show(path):
     first = all_tasks()[0]
-    lesson = first.notebook
+    lesson = first.number
     record.note_prediction(f"L{lesson}-81", "A", True)
     record.note_prediction(f"L{lesson}-82", "B", False)
     record.note_prediction(f"L{lesson}-83", "B")
@@ -141,11 +141,22 @@ def test_predictions_numbers_and_skipped_tasks_show(path):
 def test_a_class_sees_what_it_predicted(tmp_path, capsys):
     """From progress files and hand-ins; which choice is right comes from the lesson."""
     for name, letter, right in (("ada", "A", True), ("bob", "B", False), ("cy", "Z", True)):
-        text = {"predictions": {"L06-1": {"chosen": letter, "right": right}, "L99-1": 3, "../x": 1}}
+        text = {
+            "predictions": {
+                "micro_batches-1": {"chosen": letter, "right": right},
+                "L99-1": 3,
+                "../x": 1,
+            }
+        }
         (tmp_path / f"{name}.json").write_text(json.dumps(text))
     (tmp_path / "odd.json").write_text("[")
     (tmp_path / "empty").mkdir()
-    facts = {"predictions": {"L06-1": {"chosen": "B", "right": False}, "L00-1": {"chosen": "A"}}}
+    facts = {
+        "predictions": {
+            "micro_batches-1": {"chosen": "B", "right": False},
+            "welcome-1": {"chosen": "A"},
+        }
+    }
     facts |= {
         "times": {"DP-1": {"minutes": 40}, "DP-2": {"minutes": "all"}, "RC-1": {"minutes": -2}}
     }
@@ -156,9 +167,9 @@ def test_a_class_sees_what_it_predicted(tmp_path, capsys):
     (tmp_path / "gus" / "inside" / "handin.json").write_text(json.dumps({"record": facts}))
     assert predictions.main([str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    assert "L06-1  4 answers" in out and "without a record: empty, odd.json" in out
+    assert "micro_batches-1  4 answers" in out and "without a record: empty, odd.json" in out
     assert f"  A  {'#' * 8:30}   1" in out and f"  B* {'#' * 22:30}   3" in out
-    assert "L00-1  2 answers; each machine measures which is right" in out and "L99" not in out
+    assert "welcome-1  2 answers; each machine measures which is right" in out and "L99" not in out
     assert "DP-1       40 minutes, the median of 2; estimated " in out
     assert "DP-2" not in out and "RC-1" not in out
     assert predictions.main([str(tmp_path / "none")]) == 1
@@ -168,7 +179,7 @@ def test_a_class_sees_what_it_predicted(tmp_path, capsys):
 def test_a_hand_in_carries_predictions_and_minutes_and_nothing_that_would_be_believed(
     path, tmp_path, capsys, small, task, monkeypatch
 ):
-    record.note_prediction("L06-1", "B", True)
+    record.note_prediction("micro_batches-1", "B", True)
     record.note_skipped("T-1")
     facts = record.read_all(path) | {"times": {"T-1": {"met": "2026-01-01", "minutes": 25}}}
     facts["times"]["T-2"] = {"met": "2026-01-01", "minutes": None}
@@ -180,7 +191,7 @@ def test_a_hand_in_carries_predictions_and_minutes_and_nothing_that_would_be_bel
     assert "packed of your record: predictions (1), minutes of tasks (1)" in said
     with opened(out, ["handin.json"]) as root:
         assert handin.facts_in(root)["record"] == {
-            "predictions": {"L06-1": {"chosen": "B"}}, "times": {"T-1": {"minutes": 25}},
+            "predictions": {"micro_batches-1": {"chosen": "B"}}, "times": {"T-1": {"minutes": 25}},
         }  # fmt: skip
         assert handin.claims_in(root) == ("Ada", {"T-1": 25})
         odd = '{"T-1": {"minutes": true}, "T-2": {"minutes": 1e9}}'

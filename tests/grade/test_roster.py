@@ -74,7 +74,7 @@ def test_a_row_for_each_person_then_what_is_nobodys(tmp_path, one, task):
     graded = [one("ada-1", False), one("ada-2"), one("ada-3"), one("grace", False), one("=evil")]
     rows = table(task, graded, people)
     assert [row["submission"] for row in rows] == ["ada-2", "grace", "", "", "'=evil"]
-    assert [row["points"] for row in rows] == ["4", "0", "", "", "4"]
+    assert [row["points"] for row in rows] == ["5", "0", "", "", "5"]
     assert [row["note"] for row in rows] == [
         "the best of 3", "", "handed in nothing", "handed in nothing", "nobody on the roster",
     ]  # fmt: skip
@@ -83,14 +83,14 @@ def test_a_row_for_each_person_then_what_is_nobodys(tmp_path, one, task):
         ("submission", "ada-2"),
     ]  # fmt: skip
     assert [rows[3][head] for head in ("name", "id")] == ["'=1+1", "'@z4"]
-    assert rows[1]["feedback"] == "T-1: 0 of 4 (a &lt; b: the last is lost)"  # Moodle's is HTML
+    assert rows[1]["feedback"] == "T-1: 0 of 5 (a &lt; b: the last is lost)"  # Moodle's is HTML
 
 
 def test_words_that_the_work_has_chosen_are_in_no_feedback(tmp_path, one, task):
     crashed = one("ada", False, kind="crash")
     crashed.verdicts["T-1"] = Verdict(task, "crash", "ValueError: <script>")
     row, *_ = table(task, [crashed], read_roster(write(tmp_path, OWN)))
-    assert row["feedback"] == "T-1: 0 of 4 (crash)"
+    assert row["feedback"] == "T-1: 0 of 5 (crash)"
     assert row["note"] == "T-1: ValueError: <script>"
 
 

@@ -1,7 +1,6 @@
-"""The student edition: every solution a stub, no line of a solution or a truth anywhere, and checks
+"""The student edition: every solution a stub, no line of a solution or answer anywhere, and checks
 that work in it."""
 
-import html
 import json
 import os
 import re
@@ -13,12 +12,14 @@ from io import BytesIO
 import pytest
 import yaml
 
-from helpers.grade.folder import Content, FolderError, write_folder
+from helpers.draw.code import code_html
+from helpers.grade.folder import write_folder
 from helpers.grade.leaks import leaked, pieces_of
-from helpers.grade.marks import MarkError, Region, find_regions
+from helpers.grade.marks import MarkError, find_regions, replace_regions
 from helpers.grade.student import LeakError, main, student_edition
 from helpers.grade.task import ROOT, load_task, task_ids
-from helpers.grade.tracked import MARKER, tracked_files
+
+from .conftest import TASK
 
 SOLUTION = "added_by_hand = number + 1\nreturn added_by_hand"
 TRUE = "def long_way(case):\n    first = case + 1\n    return first + case - case\n"
@@ -28,24 +29,26 @@ def text_of(edition, name):
     return edition.files[name].data.decode()
 
 
-def test_solutions_become_stubs_the_truth_is_packed_and_all_else_stays(small, task):
+def test_solutions_become_stubs_whole_tasks_are_packed_and_all_else_stays(small, task):
     small.write("data.bin", "\r\n\0é")
     small.write("notes.md", "Between # BEGIN SOLUTION and # END SOLUTION stand solutions.\n")
-    small.write("tasks/programs/t_1.py", SOLUTION)
-    small.write("tests/grade/test_t_1.py", SOLUTION)
+    for name in ("tests/grade/test_t_1.py", "tests/tasks/programs/t.py"):
+        small.write(name, SOLUTION)
     edition = student_edition(small.root)
     stub = "".join(f"    {line}\n" for line in task.stub().splitlines())
-    head = '\n"""Work."""\n\n\ndef add_one(number):\n    """The number plus one."""\n'
+    head = '\n"""Work."""\n\nfrom helpers.skipped import task\n\n\n@task("T-1")\n'
+    head += 'def add_one(number):\n    """The number plus one."""\n'
     assert text_of(edition, "lab/work.py") == head + stub
     assert edition.stubs == ["T-1 in lab/work.py"]
-    assert edition.left_out == ["tasks/programs/t_1.py", "tests/grade/test_t_1.py"]
-    same = ["data.bin", "helpers/grade/__init__.py", "notes.md", "tasks/t_1.py"]
-    packed = ["tasks/reference.zip", "tasks/truth.zip"]
-    assert sorted(edition.files) == sorted([*same, "lab/work.py", *packed])
+    assert edition.left_out == ["tests/grade/test_t_1.py", "tests/tasks/programs/t.py"]
+    same = ["data.bin", "helpers/grade/__init__.py", "notes.md"]
+    changed = ["lab/work.py", "tasks/t_1.py", "tasks/reference.zip", "tasks/whole.zip"]
+    assert sorted(edition.files) == sorted([*same, *changed])
     assert all(edition.files[name].data == (small.root / name).read_bytes() for name in same)
-    with zipfile.ZipFile(BytesIO(edition.files["tasks/truth.zip"].data)) as archive:
-        assert archive.read("truth/t_1.py") == (small.tasks / "truth" / "t_1.py").read_bytes()
-    (small.tasks / "truth" / "t_1.py").touch()
+    with zipfile.ZipFile(BytesIO(edition.files["tasks/whole.zip"].data)) as archive:
+        assert archive.read("t_1.py") == (small.tasks / "t_1.py").read_bytes()
+    assert "MUTANTS" not in text_of(edition, "tasks/t_1.py")
+    (small.tasks / "t_1.py").touch()
     assert student_edition(small.root).files == edition.files
 
 
@@ -90,10 +93,10 @@ def test_a_teachers_files_stay_and_a_students_readme_comes(small, task):
     assert text_of(edition, ".github/workflows/tasks.yml") == "theirs"
 
 
-@pytest.mark.parametrize("planted", [SOLUTION, TRUE], ids=["solution", "truth"])
+@pytest.mark.parametrize("planted", [SOLUTION, TRUE], ids=["solution", "hidden"])
 @pytest.mark.parametrize("name", ["notes.md", "lab/other.py", "notebooks/01.ipynb", "tasks/_x.py"])
 def test_a_planted_line_stops_it(small, name, planted, capsys):
-    small.write("tasks/truth/t_1.py", f"cases = lambda seed: [seed]\n\n\n{TRUE}")
+    small.write("tasks/t_1.py", f"{TASK}\n\n{TRUE}")
     assert student_edition(small.root).files
     small.write(name, notebook((planted, {})) if name.endswith(".ipynb") else f"x\n\n{planted}\n")
     with pytest.raises(LeakError, match=f"^{name}: lines of the solution of T-1 stand here"):
@@ -101,6 +104,43 @@ def test_a_planted_line_stops_it(small, name, planted, capsys):
     assert main([], small.root) == 1
     assert capsys.readouterr().err.startswith(f"no student edition: {name}: lines of the solution")
     assert not (small.root / "build").exists()
+
+
+@pytest.mark.parametrize("home", ["tasks/answers/one_device.py", "tasks/t_1.py"])
+def test_nor_does_what_a_lesson_asks_or_a_task_of_one_file_expects_reach_a_student(small, home):
+    small.write(home, TRUE if "answers" in home else f"{TASK}\n\n{TRUE}")
+    edition = student_edition(small.root)
+    assert "long_way" not in "".join(
+        text_of(edition, name) for name in edition.files if ".py" in name
+    )
+    with zipfile.ZipFile(BytesIO(edition.files["tasks/whole.zip"].data)) as archive:
+        assert TRUE in archive.read(home.removeprefix("tasks/")).decode()
+    small.write("notes.md", f"x\n\n{TRUE}\n")
+    with pytest.raises(LeakError, match="^notes.md: lines of the solution of .* stand here"):
+        student_edition(small.root)
+
+
+HTML = code_html(f"def add_one(number):\n    {SOLUTION}")
+
+
+@pytest.mark.parametrize("code", [SOLUTION, HTML], ids=["text", "html"])
+@pytest.mark.parametrize("place", ["cell", "cell's metadata", "metadata", "folded"])
+def test_a_leak_is_found_wherever_a_notebook_can_hold_it(small, place, code):
+    made = json.loads(notebook(("x = 1", {"text/html": [code]})))
+    (cell,) = made["cells"]
+    cell["metadata"] = {"jupyter": {"source_hidden": True}}
+    small.write("notebooks/01.ipynb", json.dumps(made))
+    left = text_of(student_edition(small.root), "notebooks/01.ipynb")
+    assert '"source_hidden": true' in left and "added_by_hand" not in left  # outputs are gone
+    where = {"metadata": made["metadata"], "cell's metadata": cell["metadata"]}
+    if place in where:
+        where[place]["kept"] = {"beside": code}
+    else:
+        cell["source"] = code.splitlines(keepends=True)
+        cell["metadata"] = cell["metadata"] if place == "folded" else {}
+    small.write("notebooks/01.ipynb", json.dumps(made))
+    with pytest.raises(LeakError, match="01.ipynb: lines of the solution of T-1 stand here"):
+        student_edition(small.root)
 
 
 def test_the_program(small, capsys):
@@ -152,7 +192,8 @@ def test_no_line_of_a_solution_is_left(edition):
                 for between in ("", "\\n", '\\n","', "+"):
                     left = between.join(three) in everything  # megabytes: not for a message
                     assert not left, (region.task, three)
-    assert not [name for name in edition.files if name.startswith(("tasks/truth/", "tests/grade/"))]
+    gone = ("tasks/answers/", "tests/grade/", "tests/tasks/")
+    assert not [name for name in edition.files if name.startswith(gone)]
 
 
 def test_it_grades_itself(folder, edition):
@@ -168,12 +209,29 @@ def test_it_grades_itself(folder, edition):
         assert "task " in done.stderr, "the table stands beside the document"
         return one["verdicts"]
 
+    def seen():
+        """What a notebook shows of the check and the code of DP-1."""
+        told = f"from helpers.lesson.code import code; told = code({name!r}).html"
+        told += "\nfrom helpers.grade import check; print(told, check('DP-1')._repr_html_())"
+        command = [sys.executable, "-c", told]
+        env = environment | {"LAB_PROGRESS": str(folder.parent / "progress.json")}
+        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+        return done.stdout
+
+    name = load_task("DP-1").task.file
+    text = (ROOT / name).read_text(encoding="utf-8")
+    pieces = pieces_of(r for r in find_regions(text) if r.task == "DP-1")
+    before = seen()
+    assert "yours" in before and "TO DO" in before and leaked(before, pieces) is None
     kinds = {found["task"]: found["kind"] for found in graded()}
     assert kinds == dict.fromkeys(kinds, "not done") and sorted(kinds) == sorted(task_ids())
-    name = load_task("DP-1").task.file
-    (folder / name).write_bytes((ROOT / name).read_bytes())
+    text = replace_regions(text, lambda region: region.body)
+    (folder / name).write_text(text)
     (found,) = graded("DP-1")
     assert found["passed"], found
+    first, then = seen(), seen()  # the record says from then on that it has passed
+    assert first.count("One way to write it") == 1 and "Your lines in" in first
+    assert then.count("One way to write it") == 2 and leaked(then, pieces) == "DP-1"
 
 
 def test_its_workflow_runs_what_is_there(folder, capsys):
@@ -188,126 +246,3 @@ def test_its_workflow_runs_what_is_there(folder, capsys):
     (one,) = json.loads(done.stdout)["submissions"]
     assert [v["task"] for v in one["verdicts"]] == ["DP-1"] and "DP-1" in done.stderr
     assert done.returncode == (0 if one["points"] else 1)
-
-
-# --- leaks ---------------------------------------------------------------------------------------
-
-BODY = """\
-gathered = [p.weight for p in model.parameters()]
-# a comment that counts for nothing
-
-together = torch.cat(gathered)
-dist.all_reduce(together)
-together /= number_of_ranks
-scatter(together, gathered)"""
-LINES = [line for line in BODY.splitlines() if line and line[0] != "#"]
-PIECES = pieces_of([Region("DP-1", 1, 9, "", BODY)])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "\n".join(LINES[1:4]),  # half of the lines in a row
-        "    " + BODY.replace("\n", "\n        "),
-        "\n".join(f"+{line}" for line in LINES),
-        "\n".join(f"# {line}" for line in LINES),
-        json.dumps({"text": BODY.replace("# a comment that counts for nothing\n", "")}),
-        "".join(f'<ins style="color: red">{html.escape(line)}</ins>\n' for line in LINES),
-        "\n".join(LINES).replace(" = ", "=").replace("(", "( "),
-    ],
-)
-def test_a_solution_is_recognized_in_another_dress(text):
-    assert leaked(text, PIECES) == "DP-1"
-
-
-def test_what_is_no_leak():
-    assert leaked("\n".join(LINES[1:3]), PIECES) is None  # less than half
-    assert leaked("\n".join([*LINES[:2], "x = 1", *LINES[3:]]), PIECES) is None
-    for short in ("return total", "# nothing but a comment stands in this one"):
-        assert pieces_of([Region("A-1", 1, 3, "", short)]) == []
-    one = pieces_of([Region("A-1", 1, 3, "", "return total / number_of_ranks")])
-    assert leaked("x = 1\nreturn total/number_of_ranks", one) == "A-1"
-    lines = [f"line_number_{n} = {n}" for n in range(40)]
-    long = pieces_of([Region("A-1", 1, 42, "", "\n".join(lines))])
-    assert leaked("\n".join(lines[10:14]), long) and not leaked("\n".join(lines[10:13]), long)
-
-
-# --- the folder that is written, and the files that belong to it ---------------------------------
-
-FILES = {"a.txt": Content(b"a"), "lab/run.sh": Content(b"b", executable=True)}
-
-
-def contents(folder):
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-
-
-def test_a_folder_is_written_whole_and_replaced_whole(tmp_path):
-    out = tmp_path / "deep" / "out"
-    out.mkdir(parents=True)  # an empty one is taken
-    write_folder(out, FILES)
-    first = contents(out)
-    assert sorted(first) == [MARKER, "a.txt", "lab/run.sh"]
-    if os.name == "posix":
-        assert os.access(out / "lab/run.sh", os.X_OK) and not os.access(out / "a.txt", os.X_OK)
-    (out / ".venv").mkdir()
-    write_folder(out, dict(reversed(FILES.items())))
-    assert contents(out) == first and not (out / ".venv").exists()
-    # A file can't stand where a folder must be: like a full disk, it stops the writing midway.
-    with pytest.raises(FolderError, match="could not be written and is as it was before"):
-        write_folder(out, {"a": Content(b""), "a/b": Content(b"")})
-    assert contents(out) == first and list(out.parent.iterdir()) == [out]
-
-
-def test_where_the_folder_is_published_its_history_stays(tmp_path):
-    out = tmp_path / "course"
-    write_folder(out, FILES)
-    (out / ".git").mkdir()
-    (out / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    write_folder(out, {"a.txt": FILES["a.txt"]})
-    assert sorted(contents(out)) == [".git/HEAD", MARKER, "a.txt"]
-
-
-@pytest.mark.parametrize("marker", [None, "", "[]", '{"files": 3}'])
-@pytest.mark.parametrize("force", [False, True])
-def test_never_replaces_a_folder_of_somebody_else(tmp_path, marker, force):
-    (tmp_path / "thesis.txt").write_bytes(b"years of work")
-    if marker is not None:
-        (tmp_path / MARKER).write_text(marker)
-    before = contents(tmp_path)
-    with pytest.raises(FolderError, match="was not written by this program"):
-        write_folder(tmp_path, FILES, force)
-    with pytest.raises(FolderError, match="thesis.txt is not a folder: name another with --out"):
-        write_folder(tmp_path / "thesis.txt", FILES)
-    assert contents(tmp_path) == before
-
-
-def test_work_in_it_is_kept_unless_forced(tmp_path):
-    write_folder(tmp_path / "out", FILES)
-    (tmp_path / "out" / "a.txt").write_bytes(b"my solution")
-    with pytest.raises(FolderError, match="a.txt has been changed since it was written"):
-        write_folder(tmp_path / "out", FILES)
-    assert (tmp_path / "out" / "a.txt").read_bytes() == b"my solution"
-    write_folder(tmp_path / "out", FILES, force=True)
-    assert (tmp_path / "out" / "a.txt").read_bytes() == b"a"
-
-
-def test_what_git_tracks_and_what_looks_so_without_git(tmp_path, monkeypatch):
-    made = ("build/c.txt", ".venv/d.py", "lab/__pycache__/e.pyc", "old/a.py", f"old/{MARKER}")
-    for name in ("a.py", "lab/é.txt", "gone.txt", *made):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("x")
-    walked = ["a.py", "gone.txt", "lab/é.txt"]
-    assert tracked_files(tmp_path) == (walked, "there is no .git here")
-    (tmp_path / ".git").write_text("gitdir: nowhere\n")
-    names, source = tracked_files(tmp_path)
-    assert names == walked and source.startswith("git said: fatal: not a git repository")
-    (tmp_path / ".git").unlink()
-    git = ["git", "-C", str(tmp_path)]
-    subprocess.run([*git, "init"], check=True, capture_output=True)
-    assert tracked_files(tmp_path) == (walked, "git tracks no file here yet")
-    subprocess.run([*git, "add", "a.py", "build/c.txt", "gone.txt", "lab/é.txt"], check=True)
-    (tmp_path / "gone.txt").unlink()
-    assert tracked_files(tmp_path) == (["a.py", "build/c.txt", "lab/é.txt"], "git")
-    monkeypatch.setenv("PATH", "")
-    assert tracked_files(tmp_path)[1] == "git is not installed"

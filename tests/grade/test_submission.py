@@ -13,7 +13,7 @@ from helpers.grade import submission
 from helpers.grade.limits import Limits
 from helpers.grade.parcel import ParcelError, pack
 from helpers.grade.submission import Submission, WorkFailed, _Workshop, read_answer
-from helpers.grade.task import load_task, load_truth
+from helpers.grade.task import load_task, load_whole
 from helpers.grade.workshop import _in_our_words
 from helpers.ranks.failure import Failure
 
@@ -53,13 +53,10 @@ def test_what_a_check_leaves_on_the_disk_is_gone_before_the_next(free):
 
 
 def test_a_flood_of_numbers_is_judged_at_once():
-    found = load_task("GP-1")
-    truth = load_truth(found)
-    cases = truth.cases(1)
-    flood = {"parts": [range(n, 60_000, 3) for n in range(3)], "again": [], "another": []}
-    flood["parts"] = [list(part) for part in flood["parts"]]
+    task = load_whole(load_task("GP-3"))
+    flood = {"parts": [list(range(n, 60_000, 3)) for n in range(3)], "kinds": [], "devices": []}
     begun = time.monotonic()
-    assert "there is no sample 59999" in truth.explain(cases[0], flood)
+    assert "each layer once" in task.explain(task.cases(1)[0], flood)
     assert time.monotonic() - begun < 5
 
 
@@ -84,7 +81,7 @@ def test_any_whole_number_is_a_seed(free, seed):
 
 
 def test_a_check_that_breaks_is_nobodys_mistake(small):
-    small.write("tasks/truth/t_1.py", "def cases(seed):\n    return [1 / 0]\n")
+    small.changed("return [seed,", "return [1 / 0,")
     found = small.judge()
     assert found.kind == "check" and "ZeroDivisionError" in found.reason
 
@@ -100,8 +97,7 @@ def add_one(number):
 
 
 def test_a_deadlock_in_words_and_as_a_picture(small):
-    text = (small.tasks / "t_1.py").read_text().replace("minutes=1,", "minutes=1, ranks=2,")
-    small.write("tasks/t_1.py", text)
+    small.changed("minutes=1,", "minutes=1, ranks=2,")
     small.write("lab/work.py", DEADLOCK)
     found = small.judge()
     assert found.kind == "time-out" and "deadlock: ranks 0 and 1 both send first" in found.reason
@@ -109,29 +105,24 @@ def test_a_deadlock_in_words_and_as_a_picture(small):
     assert "</svg>" in svg and words and "line 6" in found.details
     html = found._repr_html_()
     assert '<img alt="' in html and "<svg" not in html  # an image, in which no script can run
-    truth = (small.tasks / "truth/t_1.py").read_text()
-    small.write("tasks/truth/t_1.py", f"{truth}\nstuck = lambda waits: f'stuck: {{sorted(waits)}}'")
+    small.changed("MUTANTS", "stuck = lambda waits: f'stuck: {sorted(waits)}'\nMUTANTS")
     assert small.judge().reason == "stuck: [(0, 'send', 1), (1, 'send', 0)]"
 
 
 def test_what_does_not_fit_is_told_in_the_words_of_the_task(small):
-    text = (small.tasks / "t_1.py").read_text().replace("minutes=1,", "minutes=1, ranks=2,")
-    small.write("tasks/t_1.py", text)
+    small.changed("minutes=1,", "minutes=1, ranks=2,")
     mean = "dist.all_reduce(torch.ones(1 + dist.get_rank()))"
     small.write(
         "lab/work.py", DEADLOCK.replace("dist.send(torch.ones(4), 1 - dist.get_rank())", mean)
     )
     told = small.judge().reason
     assert told.startswith("the tensors of a collective have different sizes: rank 0 calls all_")
-    truth = (small.tasks / "truth/t_1.py").read_text()
-    small.write("tasks/truth/t_1.py", f"{truth}\nMISFITS = {{'size': 'columns', 'dtype': 'rows'}}")
+    small.changed("MUTANTS", "MISFITS = {'size': 'columns', 'dtype': 'rows'}\nMUTANTS")
     assert small.judge().reason == "columns"
 
 
 def test_what_cannot_be_compared_is_the_works_fault(small):
-    small.write(
-        "tasks/truth/t_1.py", "cases = lambda seed: [1]\nagrees = lambda c, s: s['sum'] == 2"
-    )
+    small.changed("MUTANTS", "explain = lambda case, seen: seen['sum'] and None\nNONE")
     found = small.judge()
     assert found.kind == "crash" and "the check can't read (TypeError: 'int'" in found.reason
     assert "return what the docstring of add_one says" in found.reason

@@ -1,30 +1,38 @@
-"""Comparing what the work did with the truth and its mistakes: no process, plain data."""
+"""Comparing what the work did with the reference and its mutants: no process, plain data."""
 
 import math
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from helpers.grade.verify import CasesCoincide, coincide, common_factor, differences, draw, verify
+from helpers.grade.verify import common_factor, differences, verify
 from helpers.grade.verify import same as alike
 
 
-def truth_of(**parts) -> ModuleType:
-    module = ModuleType("small_truth")
+def task_of(**parts) -> ModuleType:
+    module = ModuleType("small_task")
     for name, part in parts.items():
         setattr(module, name, part)
     return module
 
 
-SUM = truth_of(
-    cases=lambda seed: [(seed, 2), (seed, 5)],
-    truth=lambda case, sign=1: {"sum": case[0] + sign * case[1]},
-    MISTAKES={
-        "one was forgotten": lambda case: {"sum": case[0]},
-        "taken away": {"sign": -1},
-    },
+def known(right, **mutants) -> SimpleNamespace:
+    """What right work and each mistake lead to in each case; `asked` says which ran on how many."""
+    asked = []
+
+    def run(cases=None, of=()):
+        asked.append((cases, *of))
+        return {each: mutants[each][:cases] for each in of or mutants}
+
+    return SimpleNamespace(right=right, mutants=run, asked=asked)
+
+
+SUM = known(
+    [{"sum": 5}, {"sum": 8}],
+    forgotten=[{"sum": 3}, {"sum": 3}],
+    taken_away=[{"sum": 1}, {"sum": -2}],
 )
 NAN, T = float("nan"), torch.tensor
 
@@ -86,39 +94,34 @@ def test_common_factor():
 
 
 def test_verify_says_nothing_names_the_mistake_or_says_where():
-    cases = SUM.cases(3)
-    assert verify(SUM, cases, [{"sum": 5}, {"sum": 8}]) is None
-    assert verify(SUM, cases, [{"sum": 3}, {"sum": 3}]) == "one was forgotten"
-    assert verify(SUM, cases, [{"sum": 5}, {"sum": -2}]) == "taken away"  # of the wrong cases alone
-    assert verify(SUM, cases, [{"sum": 7}, {"sum": 8}]).startswith("sum: 7 in place of 5")
-    assert "every number is 2 times what it should be" in verify(SUM, cases, [{"sum": 10}] * 2)
-    assert verify(SUM, cases, [{"sum": 5}]) == "results came back for 1 of 2 cases"
+    def said(seen, reference=SUM):
+        return verify(task_of(), list(range(len(reference.right))), seen, reference=reference)
+
+    assert said([{"sum": 5}, {"sum": 8}]) is None
+    assert said([{"sum": 3}, {"sum": 3}]).startswith("forgotten (sum: 3 in place of 5")
+    assert said([{"sum": 5}, {"sum": -2}]).startswith("taken_away (")  # of the wrong cases alone
+    assert said([{"sum": 7}, {"sum": 8}]).startswith("sum: 7 in place of 5")
+    assert "every number is 2 times what it should be" in said([{"sum": 10}] * 2)
+    assert said([{"sum": 5}]) == "results came back for 1 of 2 cases"
     # Where two mistakes explain the first wrong case, the one that explains more of them is named.
-    cases = [(3, 0), (3, 2)]
-    truth = truth_of(truth=lambda c: 9, MISTAKES={"a": lambda c: 3, "b": lambda c: 3 - c[1]})
-    assert verify(truth, cases, [3, 1]) == "b" and verify(truth, cases, [3, 3]) == "a"
+    two = known([9, 9], a=[3, 3], b=[3, 1])
+    assert said([3, 1], two).startswith("b (") and said([3, 3], two).startswith("a (")
+    # The others run on no more cases than the first wrong one, and on the right ones before it.
+    three = known([9, 9, 9], a=[9, 3, 3], b=[9, 3, 1], c=[9, 4, 1])
+    assert said([9, 3, 1], three).startswith("b (") and three.asked == [(2,), (3, "a", "b")]
+    assert said([7, 9], two) == "7 in place of 9"  # of one number there is no factor
 
 
 def test_verify_uses_the_words_of_the_task():
-    named = truth_of(
-        truth=lambda case: [case, case],
-        name=lambda case: f"{case} hosts",
+    named = task_of(
+        name=lambda case: case and f"{case} hosts",
         explain=lambda case, seen: "nobody answered" if seen is None else None,
     )
-    assert verify(named, [3], [None]) == "3 hosts: nobody answered"
-    assert verify(named, [3], [[3, 4]], ranks=2) == "3 hosts: rank 1: 4 in place of 3"
-    many = truth_of(explain=lambda case, seen: None if sorted(seen) == case else "one is missing")
+    assert verify(named, [3], [None], reference=known([[3, 3]])) == "3 hosts: nobody answered"
+    told = verify(named, [3], [[3, 4]], ranks=2, reference=known([[3, 3]]))
+    assert told == "3 hosts: rank 1: 4 in place of 3"
+    assert verify(named, [0], [None], reference=known([1])) == "nobody answered"
+    many = task_of(explain=lambda case, seen: None if sorted(seen) == case else "one is missing")
     assert verify(many, [[1, 2]], [[2, 1]]) is None
-    assert verify(many, [[1, 2]], [[2]]) == "one is missing"
-    assert verify(truth_of(truth=lambda c: 1.0, TOLERANCE=0.1), [0], [1.05]) is None
-
-
-def test_cases_in_which_mistakes_coincide_are_drawn_again():
-    assert coincide(SUM, SUM.cases(3)) == "" and draw(SUM, 3) == SUM.cases(3)
-    same_for_zero = truth_of(cases=lambda seed: [(seed, 0 if seed < 7 else 1)], truth=SUM.truth,
-                             MISTAKES=SUM.MISTAKES)  # fmt: skip
-    assert "looks like 'the truth'" in coincide(same_for_zero, [(3, 0)])
-    assert draw(same_for_zero, 3) == [(7, 1)]
-    same_for_zero.cases = lambda seed: [(seed, 0)]
-    with pytest.raises(CasesCoincide, match="small_truth: on the cases of 100 seeds, 'one was for"):
-        draw(same_for_zero, 3)
+    assert verify(many, [[1], [1, 2]], [[1], [2]]) == "one is missing"
+    assert verify(task_of(TOLERANCE=0.1), [0], [1.05], reference=known([1.0])) is None

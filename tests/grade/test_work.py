@@ -26,8 +26,8 @@ from helpers.grade.task import (
     tasks_of,
 )
 
-GOOD = {"id": "DP-1", "title": 'say "yes"', "file": "DP/a.py", "function": "f", "notebook": "03"}
-GOOD |= {"points": 1, "minutes": 1, "hints": ("a", "b", "c")}
+GOOD = {"id": "DP-1", "title": 'say "yes"', "file": "DP/a.py", "function": "f"}
+GOOD |= {"lesson": "one_device", "kind": "practice", "minutes": 1, "hints": ("a", "b", "c")}
 
 
 def test_a_stub_is_python_and_says_what_is_not_done():
@@ -39,7 +39,7 @@ def test_a_stub_is_python_and_says_what_is_not_done():
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"id": "dp 1"}, "task id 'dp 1': write capital letters"), ({"points": 0}, "be above 0"),
+    [({"id": "dp 1"}, "task id 'dp 1': write capital letters"), ({"minutes": 0}, "be above 0"),
      ({"hints": ("a", "b")}, "task DP-1: give 3 hints, not 2"), ({"file": "../a.py"}, "with '/'"),
      ({"file": "DP\\a.py"}, "from the repository's root")],
 )  # fmt: skip

@@ -6,20 +6,35 @@ import sys
 from helpers.skipped import load_again
 
 BEFORE = """
+from helpers.skipped import task
+
+
+def helped(x):
+    return "as before"
+
+
 class Pipe:
+    @task("X-1")
     def run(self):
         raise NotImplementedError("Task X-1: run")
 
     @staticmethod
+    @task("X-1")
     def half(x):
         raise NotImplementedError("Task X-1: half")
 
 
+@task("X-2")
 def work():
     raise NotImplementedError("Task X-2: work")
 """
 AFTER = """
 from math import sqrt
+from helpers.skipped import task
+
+
+def helped(x):
+    return x
 
 
 def twice(x):
@@ -27,16 +42,18 @@ def twice(x):
 
 
 class Pipe:
+    @task("X-1")
     def run(self):
         return work()
 
     @staticmethod
+    @task("X-1")
     def half(x):
         return twice(x) / 4
 
 
-def work():
-    return twice(4.0)
+def work():  # its decorator has gone
+    return helped(twice(4.0))
 """
 
 

@@ -26,8 +26,8 @@ PUBLIC = {"_exit", "_getframe", "_current_frames", "_asdict", "_replace"}
 # What can't use helpers/private.py, or isn't ours to change: what it uses, and why it is there.
 ELSEWHERE = {
     ("tools/install.py", "_base_executable"): "runs before anything is installed",
-    ("notebooks/source/19_torchs_own_words.py", "_PipelineScheduleRuntime"): "shows torch's own",
-    ("notebooks/source/19_torchs_own_words.py", "_load_csv"): "shows torch's own",
+    ("notebooks/source/22_torchs_own_words.py", "_PipelineScheduleRuntime"): "shows torch's own",
+    ("notebooks/source/22_torchs_own_words.py", "_load_csv"): "shows torch's own",
     ("tasks/_sent.py", "_resolve_process_group"): "judges what a rank sends",
     ("tasks/_sent.py", "_python_dispatch"): "judges what a rank sends",
     ("tasks/_sent.py", "_pytree"): "judges what a rank sends",
@@ -112,6 +112,14 @@ def import_for_optimizers():
     assert not [name for name in set(sys.modules) - before if name.startswith("torch._dynamo")]
 
 
+def after_each_operation():
+    seen, x = [], torch.ones(2)
+    with private.after_each_operation(seen.append):
+        y = x + 1
+    assert len(seen) == 1 and any(each is y for each in seen[0])
+    assert any(each is x for each in seen[0])
+
+
 ENDING = """
 import atexit, threading, time
 from concurrent.futures import ThreadPoolExecutor
@@ -150,27 +158,6 @@ def joined_by():
         second.join()
 
 
-LOADS = """
-import sys
-from helpers import private
-now = private.is_loading(sys.modules[__name__])
-"""
-
-
-def is_loading():
-    assert not private.is_loading(json)
-    spec = import_module("importlib.machinery").ModuleSpec("loading", None)
-    assert not private.is_loading(SimpleNamespace(__spec__=spec))
-    folder = import_module("tempfile").mkdtemp()
-    Path(folder, "a_module_that_loads.py").write_text(LOADS)
-    sys.path.insert(0, folder)
-    try:
-        assert import_module("a_module_that_loads").now
-        assert not private.is_loading(sys.modules["a_module_that_loads"])
-    finally:
-        sys.path.remove(folder)
-
-
 def cells_of():
     compiler = import_module("ipykernel.compiler").XCachingCompiler()
     name = compiler.cache("x = 1", 7)
@@ -190,10 +177,10 @@ HERE = {
     "saved_tensors": saved_tensors,
     "replace_saved": replace_saved,
     "import_for_optimizers": import_for_optimizers,
+    "after_each_operation": after_each_operation,
     "wait_for_threads": wait_for_threads,
     "run_exit_handlers": wait_for_threads,
     "joined_by": joined_by,
-    "is_loading": is_loading,
     "cells_of": cells_of,
 }
 

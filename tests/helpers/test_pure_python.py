@@ -45,9 +45,9 @@ sys.path.insert(0, ".")
 from helpers import draw
 from helpers.schedules import check, one_f_one_b
 from helpers.search import search
-from helpers.simulate import causes, simulate
+from helpers.simulate import simulate
 done = simulate(check(one_f_one_b(4, 8)))
-print(len(causes(done.trace)) == len(done.idle), search(2, 4, walks=3).schedule.name)
+print(len(done.idle) > 0, search(2, 4, walks=3).schedule.name)
 print(draw.timeline(done.trace).svg()[:4])
 """
     assert run(code).split()[0] == "True" and "<svg" in run(code)

@@ -1,4 +1,4 @@
-"""A skipped task: its reference takes its place wherever `helpers` is imported."""
+"""A skipped task: below its decorator the reference takes its place."""
 
 import ast
 import json
@@ -13,7 +13,7 @@ import pytest
 from helpers.grade import student
 from helpers.grade.marks import find_regions, replace_regions
 from helpers.grade.task import ROOT, load_task, task_ids
-from helpers.skipped import INSIDE, PACKED, definitions, with_references
+from helpers.skipped import INSIDE, PACKED, definitions, marked_with_tasks, with_references
 
 WORK = """
 from helpers.trace import Event  # an import, as in every script
@@ -70,16 +70,17 @@ def test_each_task_has_a_reference_that_makes_its_file_whole_again():
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Path:
-    """A copy of what a script needs, with one task and its reference."""
-    (tmp_path / "helpers/at_start").mkdir(parents=True)
-    for name in ("__init__.py", "private.py", "skipped.py", "at_start/sitecustomize.py"):
+    """A copy of what a script needs, with one task as the student edition has it."""
+    (tmp_path / "helpers").mkdir()
+    for name in ("__init__.py", "skipped.py"):
         (tmp_path / "helpers" / name).write_bytes((ROOT / "helpers" / name).read_bytes())
     (tmp_path / "helpers" / "trace.py").write_text("Event = 1\n")
     (tmp_path / "tasks").mkdir()
     with zipfile.ZipFile(tmp_path / PACKED, "w") as archive:
         archive.writestr(INSIDE, json.dumps({"T-1": {"work/part.py": REFERENCE}}))
     (tmp_path / "work").mkdir()
-    (tmp_path / "work" / "part.py").write_text(WORK)
+    text = marked_with_tasks(WORK, dict.fromkeys(REFERENCE, "T-1"))
+    (tmp_path / "work" / "part.py").write_text(text)
     return tmp_path
 
 
@@ -95,33 +96,51 @@ def run(lab: Path, *command: str, skip: str = "T-1") -> str:
     return done.stdout + done.stderr
 
 
+def test_each_function_has_its_decorator_and_nothing_else_has_changed(lab):
+    text = (lab / "work" / "part.py").read_text()
+    assert [line.strip() for line in text.splitlines() if "task(" in line] == 3 * ['@task("T-1")']
+    assert text.count("from helpers.skipped import task\n") == 1
+    rest = [line for line in text.splitlines() if "@task(" not in line and "skipped" not in line]
+    assert rest == WORK.splitlines()
+
+
+def test_a_docstring_and_the_future_stay_in_front():
+    text = '"""What."""\n\nfrom __future__ import annotations\n\n\n@once\ndef f():\n    pass\n'
+    lines = [line for line in marked_with_tasks(text, {"f": "T-1"}).splitlines() if line]
+    assert lines == [
+        '"""What."""',
+        "from __future__ import annotations",
+        "from helpers.skipped import task",
+        "@once",
+        '@task("T-1")',
+        "def f():",
+        "    pass",
+    ]
+
+
 def test_a_script_runs_with_the_reference(lab):
     assert run(lab, "part.py", "a", "-b").strip() == f"42 ['a', '-b'] {lab / 'work/part.py'}"
     assert "Task T-1: double it" in run(lab, "part.py", skip="")
     assert "Task T-1: double it" in run(lab, "part.py", skip="T-2")
 
 
-def test_a_module_that_is_imported_has_the_reference(lab):
-    code = "import helpers, part; print(part.double(4), part.Part(5).number)"
-    assert run(lab, "-c", code).strip() == "8 10"
-
-
-def test_a_module_that_was_imported_gets_the_reference(lab):
+def test_what_was_imported_has_the_reference_as_soon_as_it_is_skipped(lab):
     code = """
-import os, asyncio, helpers.skipped as skipped
+import asyncio, inspect, helpers.skipped as skipped
 from part import double, Part
 kept = Part
-os.environ["LAB_SKIP"] = "T-1"
-skipped.install()
+assert inspect.iscoroutinefunction(Part.later)
+try:
+    double(4)
+except NotImplementedError as error:
+    print(error)
+skipped.skip_from_now("T-1")
 print(double(4), double(4, 3), kept(5).number, asyncio.run(kept(6).later()))
 """
-    assert run(lab, "-c", code, skip="").strip() == "8 12 10 12"
+    assert run(lab, "-c", code, skip="").splitlines() == ["Task T-1: double it", "8 12 10 12"]
 
 
-@pytest.mark.parametrize("first_line", ["", "from helpers.trace import Event"])
-def test_what_a_lesson_starts_has_the_reference_whether_it_imports_helpers_or_not(lab, first_line):
-    text = WORK.replace("from helpers.trace import Event", first_line)
-    (lab / "work" / "part.py").write_text(text)
+def test_what_a_lesson_starts_has_the_reference(lab):
     code = """
 import subprocess, sys, helpers.skipped as skipped
 skipped.skip_from_now("T-1")
@@ -132,11 +151,14 @@ sys.exit(subprocess.run(command).returncode)
 
 
 def test_own_work_that_is_half_done_is_replaced_and_nothing_else(lab):
-    text = WORK.replace('raise NotImplementedError(TASK + "double it")', "return number / 0")
-    (lab / "work" / "part.py").write_text(text)
+    path = lab / "work" / "part.py"
+    path.write_text(
+        path.read_text().replace(
+            'raise NotImplementedError(TASK + "double it")', "return number / 0"
+        )
+    )
     assert run(lab, "part.py").startswith("42 ")
-    (lab / "work" / "part.py").write_text("def double(:\n")
-    assert "SyntaxError" in run(lab, "-c", "import helpers, part")
+    assert "ZeroDivisionError" in run(lab, "part.py", skip="")
 
 
 def test_definitions_have_the_names_of_tasks():

@@ -140,6 +140,17 @@ def test_the_script_of_the_exercises():
     assert "in turn (abababab): 5.60 s" in report.texts[0]
 
 
+def test_ranks_are_counted_from_host_names_alone():
+    """In turn, like cards, and in unequal numbers; machines in the order of their first ranks."""
+    count = load_module(ROOT / "jobs" / "count_ranks.py", "count_ranks").from_hosts
+    for hosts, of_each in (
+        ("zaza", [(0, 2, 0, 2), (0, 2, 1, 2), (1, 2, 0, 2), (1, 2, 1, 2)]),
+        ("zzza", [(0, 3, 0, 2), (1, 3, 0, 2), (2, 3, 0, 2), (0, 1, 1, 2)]),
+        ("z", [(0, 1, 0, 1)]),
+    ):
+        assert [count(list(hosts), rank) for rank in range(len(hosts))] == of_each
+
+
 def test_flags_that_make_no_sense():
     command = [sys.executable, str(ROOT / "jobs/hello.py"), "--megabytes", "0"]
     said = subprocess.run(command, capture_output=True, text=True, timeout=400)

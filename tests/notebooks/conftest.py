@@ -14,7 +14,7 @@ LESSON = """\
 # %% [markdown]
 # # Halving
 #
-# *Reading 1 minute · tasks 0 · machine 1*
+# *Reading 5 minutes · tasks 0 · machine 1*
 #
 # *With twenty minutes: read it twice.*
 #
@@ -25,13 +25,13 @@ import sys
 from helpers.lesson import predict, reveal, show
 sys.path[:0] = ["../lab"]
 
-predict("L00-1", "How often?", "twice", "three times")
+predict("halving-1", "How often?", "twice", "three times")
 
 # %%
 from numbers_here import halves
 
 print(halves(8))
-reveal("L00-1")
+reveal("halving-1")
 len(halves(8))
 
 # %%
@@ -57,7 +57,7 @@ halves(2) == [2, 1]
 TRUTH = """
 from helpers.lesson.asked import Prediction
 
-PREDICTIONS = {"L00-1": Prediction("B", "8, 4, 2, 1.", {"A": "4 is not the end."})}
+PREDICTIONS = {"halving-1": Prediction("B", "8, 4, 2, 1.", {"A": "4 is not the end."})}
 """
 
 SCRIPT = """
@@ -74,7 +74,7 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Book:
         "notebooks/source/00_halving.py": LESSON,
         "lab/numbers_here.py": SCRIPT,
         "lab/build/made.py": "",
-        "tasks/truth/lesson_00.py": TRUTH,
+        "tasks/answers/halving.py": TRUTH,
         "elsewhere.py": "",
     }
     for name, text in files.items():

@@ -20,14 +20,14 @@ TASK = Task(
     title="halve it",
     file="lab/halve.py",
     function="halve",
-    notebook="00",
-    points=1,
+    lesson="halving",
+    kind="practice",
     minutes=5,
     hints=("a", "b < c", "d"),
 )
 
 
-def run(module, case):
+def observe(module, case):
     pass
 """
 
@@ -65,7 +65,13 @@ def test_a_lesson_is_built_once_and_again_only_after_a_change(book, capsys):
     (picture,) = code[2].outputs
     assert set(picture.data) == {"image/png", "text/plain"}
     assert picture.metadata["image/png"] == {"alt": "The line falls from 8 to 1.", "width": 288}
-    assert [cell.metadata for cell in code] == [{}, {}, {}, {"tags": ["time"]}, {}]
+    assert [cell.metadata for cell in code] == [
+        {"jupyter": {"source_hidden": True}},
+        {},
+        {},
+        {"tags": ["time"]},
+        {},
+    ]
     assert set(notebook.metadata) == {"kernelspec", "language_info", "lab"}
     assert str(book.root) not in first.decode()
 
@@ -112,7 +118,7 @@ def test_a_change_of_words_or_tags_alone_keeps_the_outputs(book, capsys):
     assert "[as it was]" not in book.notebook.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["lab/numbers_here.py", "tasks/truth/lesson_00.py"])
+@pytest.mark.parametrize("name", ["lab/numbers_here.py", "tasks/answers/halving.py"])
 def test_the_digest_follows_the_lessons_own_files_alone(book, name):
     def now():
         return digest(book, read_source(book.source))

@@ -9,7 +9,7 @@ from tests.notebooks.test_rules import REPOSITORY
 
 MATH = re.compile(r"\$\$.+?\$\$|\$[^$\n]+(?:\n[^$\n]*)?\$", re.DOTALL)
 WORDS = re.compile(r"\\(?:text|operatorname|mathrm|mathsf)\{[^}]*\}|\\[a-zA-Z]+")
-SCALING_LAWS = "15_what_training_costs"  # N and D are Chinchilla's there
+SCALING_LAWS = "09_what_training_costs"  # N and D are Chinchilla's there
 
 
 def clashes(lesson: str, text: str) -> list[str]:
@@ -33,8 +33,8 @@ def test_ranks_are_n_and_parameters_are_P(book):
     "text", [r"of $P$ ranks", r"$\frac{R-1}{R}$", r"each of $N$", r"$16\,\Psi$ bytes"]
 )
 def test_a_clash_is_seen(text):
-    assert clashes("12_tensor_parallel", text)
+    assert clashes("13_tensor_parallel", text)
 
 
 def test_other_letters_are_free():
-    assert clashes("13_long_context", r"$P = \text{softmax of N}(S)$ with $n$ ranks") == []
+    assert clashes("14_long_context", r"$P = \text{softmax of N}(S)$ with $n$ ranks") == []

@@ -38,22 +38,28 @@ def test_a_source_that_breaks_a_rule(book, old, new, said):
 @pytest.mark.parametrize(
     "file, old, new, said",
     [
-        ("lesson", "predict(", "print(", "no prediction: call predict('L06-1'"),
-        ("lesson", "L00-1", "L00-2", "its questions are L00-2: number them L00-1"),
-        ("lesson", 'reveal("L00-1")', "1", "L00-1 needs both predict('L00-1', …) and"),
+        ("lesson", "predict(", "print(", "no prediction: call predict('micro_batches-1'"),
+        ("lesson", "halving-1", "halving-2", "its questions are halving-2: number them halving-1"),
+        ("lesson", 'reveal("halving-1")', "1", "halving-1 needs both predict('halving-1', …) and"),
         (
             "lesson",
             '"twice", ',
             '"once", "twice", ',
-            "L00-1: give a reason for each of A, C",
+            "halving-1: give a reason for each of A, C",
         ),
         ("lesson", "tasks 0", "tasks 5", "the first cell says 'tasks 5', and its tasks take 0"),
-        ("truth", '"A":', '"C":', "L00-1: give a reason for each of A"),
-        ("truth", '"L00-1"', '"L00-9"', "L00-1 stands in one only of the lesson and PREDICTIONS"),
+        ("lesson", "Reading 5", "Reading 50", "'Reading 50', and reading it takes 5 minutes"),
+        ("truth", '"A":', '"C":', "halving-1: give a reason for each of A"),
+        (
+            "truth",
+            '"halving-1"',
+            '"halving-9"',
+            "halving-1 stands in one only of the lesson and PREDICTIONS",
+        ),
     ],
 )
 def test_a_question_without_its_truth(book, file, old, new, said):
-    path = book.source if file == "lesson" else book.root / "tasks/truth/lesson_00.py"
+    path = book.source if file == "lesson" else book.root / "tasks/answers/halving.py"
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")

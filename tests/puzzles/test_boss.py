@@ -48,6 +48,25 @@ def test_three_that_fit():
     assert found["graded"].points[0] == 100 * found["graded"].mfu
 
 
+KEPT = "25 // ((warm_up + 1) * batch_size)"
+EVERYWHERE = [("node = NODE", "node = model.world_size"), (KEPT, "6")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sequences", "gigabytes", "percent"),
+    [
+        (EVERYWHERE, 1, 63.8, 19.3),
+        (EVERYWHERE, 2, 76.7, 38.3),
+        ([(KEPT, "1")], 1, 65.0, 51.0),
+        ([], 1, 74.5, 55.4),
+    ],
+)
+def test_the_solutions_of_lesson_18_and_of_the_readme(changes, sequences, gigabytes, percent):
+    found = outcome(run(changed(*changes), 48, 60, 192, sequences, profile="measured"))
+    assert found.memory / 1e9 == pytest.approx(gigabytes, abs=0.06)
+    assert 100 * found.mfu == pytest.approx(percent, abs=0.06)
+
+
 def test_a_pipeline_takes_what_the_cluster_model_says():
     """1F1B of six nodes with one rank each at work: part 3, and the closed form."""
     profile = Dist(1, "measured").profile

@@ -81,6 +81,8 @@ def test_forged_value_by_way_of_the_books_is_refused():
         (lambda table: table.insert(0, ["empty", -1]), "empty_grad: there is no layer -1"),
         (lambda table: table.insert(0, ["load", True, 0, 1]), "makes no sense"),
         (lambda table: table.insert(0, []), "makes no sense"),
+        (lambda table: table.insert(0, 7), "makes no sense"),
+        (lambda table: table.insert(9, ["collective", "all_reduce", 1, 99]), "makes no sense"),
         (lambda table: table.insert(0, ["take", 99]), "makes no sense"),
         (lambda table: rows("input")(table)[0].__setitem__(1, "f"), "makes no|count twice"),
     ],

@@ -1,7 +1,5 @@
 """Pipeline stages: drawn one by one, and cut from one whole model."""
 
-import inspect
-
 import pytest
 import torch
 
@@ -17,6 +15,7 @@ from simplellm.llama import (
     whole_name,
 )
 from simplellm.losses import causalLLMLoss
+from simplellm.slicing import whole_weights
 
 SIZES = dict(dmodel=24, num_heads=4, ctx_size=16, device="cpu")
 IDS = torch.randint(0, 50, (3, 12), generator=torch.Generator().manual_seed(1))
@@ -32,28 +31,6 @@ def run(stages, ids=IDS):
     for stage in stages[1:]:
         x = stage(x)
     return x
-
-
-def test_arguments_keep_their_order_and_defaults():
-    def arguments(cls):
-        return {n: p.default for n, p in inspect.signature(cls).parameters.items()}
-
-    needed = inspect.Parameter.empty
-    first = arguments(LLamaFirstStage)
-    assert list(first)[:13] == [
-        *("vocab_size", "dmodel", "num_heads", "n_layers", "hidden_dim", "norm_eps"),
-        *("dropout_prob", "ctx_size", "num_kv_heads", "head_dim", "padding_idx", "device"),
-        "linear_implementation",
-    ]
-    assert list(first)[13:] == ["share_weights", "theta", "de_embed", "rope_parameters"]
-    assert [first[n] for n in ("vocab_size", "dmodel", "num_heads")] == [needed] * 3
-    assert (first["n_layers"], first["ctx_size"], first["device"]) == (4, 2048, "auto")
-    assert (first["share_weights"], first["de_embed"], first["theta"]) == (False, True, 10000.0)
-    assert list(arguments(LLamaStage))[:2] == ["dmodel", "num_heads"]
-    assert list(arguments(LLamaLastStage))[:3] == ["vocab_size", "dmodel", "num_heads"]
-    for cls in (LLamaStage, LLamaLastStage):
-        given = arguments(cls)
-        assert (given["dmodel"], given["num_heads"], given["n_layers"]) == (4096, 32, 4)
 
 
 def test_shapes_and_weight_names():
@@ -88,6 +65,10 @@ def test_slices_give_the_gradients_of_the_whole_model():
         for name, weight in stage.named_parameters():
             assert torch.equal(weight.grad, gradients.pop(whole_name(name, stage.first_layer)))
     assert not gradients  # every weight of the model is in exactly one stage
+    found = whole_weights(iter(stages))
+    assert found.keys() == net.state_dict().keys() == whole_weights(net).keys()
+    assert all(torch.equal(found[name], weight) for name, weight in net.state_dict().items())
+    assert len(whole_weights(stages[1])) == 2 * len(stages[1].layers[0].state_dict())
 
 
 def test_a_slice_is_a_copy_draws_nothing_and_keeps_type_and_mode():

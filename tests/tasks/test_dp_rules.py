@@ -1,12 +1,12 @@
-"""The rules of DP-3 and DP-6, each broken once: no rank is started."""
+"""The rules of DP-3, each broken once: no rank is started."""
 
 import pytest
 
-from tasks.truth import dp_3, dp_6
+from tasks import dp_3
 
 
 def all_ranks(parts):
-    return [parts] * dp_3.RANKS
+    return [parts] * dp_3.TASK.ranks
 
 
 @pytest.mark.parametrize(
@@ -75,30 +75,3 @@ def rotated(by):
 def test_orders(seen, words):
     said = dp_3.explain({"length": 8, "seeds": [1, 2], "epochs": 3}, seen)
     assert said == words if words is None else words in said
-
-
-AVERAGES, GATHERS = ([(kind, n) for n in range(3)] for kind in ("average", "gather"))
-UPDATE = [("update", None)]
-
-
-@pytest.mark.parametrize(
-    ("order", "words"),
-    [
-        (UPDATE + GATHERS, "no unit averages its gradients"),
-        (AVERAGES + GATHERS, "the weights don't change"),
-        (AVERAGES + UPDATE, "the parts of the others are old"),
-        (AVERAGES[1:] + UPDATE + GATHERS, "unit 0 of 3 is left out: it is never asked to average"),
-        (AVERAGES + UPDATE * 2 + GATHERS, "the optimizer updates 4 times in 2 steps"),
-        (UPDATE + AVERAGES + GATHERS, "before all gradients are averaged"),
-        (AVERAGES + GATHERS + UPDATE, "before the optimizer has updated them"),
-        (AVERAGES * 2 + UPDATE + GATHERS, "asks its 3 units 9 times, where 6 are enough"),
-        (AVERAGES + UPDATE + GATHERS, "the weights are not those of one device"),
-    ],
-)
-def test_zero_1(order, words):
-    case = dp_6.cases(3)[0]
-    case["layers"] = (case["layers"] * 3)[:3]
-    right = {"weights": dp_6.right(case), "order": (AVERAGES + UPDATE + GATHERS) * 2}
-    assert dp_6.explain(case, right) is None
-    wrong = {"weights": [1.1 * weight for weight in right["weights"]], "order": order * 2}
-    assert words in dp_6.explain(case, wrong)

@@ -11,7 +11,7 @@ import links  # noqa: E402
 
 
 def copy(to: Path, url: str) -> None:
-    for name in (*address.places(""), "pyproject.toml"):
+    for name in address.places(""):
         (to / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, to / name)
     text = (ROOT / "pyproject.toml").read_text("utf-8")
@@ -23,10 +23,13 @@ def copy(to: Path, url: str) -> None:
 def test_pages_follow_from_the_address_and_nothing_is_left_without_one(tmp_path):
     copy(tmp_path, "https://github.com/some/lab/")
     assert address.main(tmp_path) == 0
-    readme, hosted, cff = ((tmp_path / name).read_text("utf-8") for name in address.places(""))
+    readme, hosted, cff, project = (
+        (tmp_path / name).read_text("utf-8") for name in address.places("")
+    )
     assert "(https://github.com/some/lab/actions/workflows/tests.yml)" in readme
     assert "https://codespaces.new/some/lab" in hosted and "mybinder.org/v2/gh/some/lab" in hosted
     assert "\nrepository-code: https://github.com/some/lab\n# end" in cff
+    assert '\n[project.urls]\nRepository = "https://github.com/some/lab"\n' in project
     copy_again = (tmp_path / "pyproject.toml").read_text("utf-8").replace("some/lab/", "")
     (tmp_path / "pyproject.toml").write_text(copy_again.replace("https://github.com/", ""), "utf-8")
     assert address.main(tmp_path) == 0

@@ -10,7 +10,7 @@ def test_each_claim_is_listed_and_a_wide_one_gives_its_reason(capsys):
     *lines, last = capsys.readouterr().out.splitlines()
     claims, wide = map(int, re.findall(r"\d+", last)[:2])
     assert claims == len(lines) > 100 > wide > 0
-    assert all(re.search(r"at most \d\d%: \w", line) for line in lines[:wide])
+    assert all(re.search(r"at most \d+%: \w", line) for line in lines[:wide])
     assert not any(re.search(r"at most \d+%: ", line) for line in lines[wide:])
 
 

@@ -21,10 +21,12 @@ PLAIN = ("torch==2.13.0",)
 def lab(tmp_path, monkeypatch):
     """A folder with a pyproject.toml, and the names of the steps that set-up would run in it."""
     (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["torch==2.13.0"]\n')
+    (tmp_path / "constraints.txt").write_text("numpy==2.4.0\n")
     steps = []
 
     def run_step(words, command, log):
-        names = {"venv": "venv", "--editable": "rest", "-c": "look", "--upgrade": "pip"}
+        names = {"venv": "venv", "--constraint": "rest", "--editable": "newest", "-c": "look"}
+        names["--upgrade"] = "pip"
         steps.append(next((name for sign, name in names.items() if sign in command), "torch"))
         if steps[-1] == "venv":
             python = install.venv_python(Path(command[3]))
@@ -86,12 +88,25 @@ def test_a_killed_set_up_starts_anew_and_a_failed_one_goes_on(lab, capsys):
     fails["rest"] = KeyboardInterrupt
     assert install.main([], root) == 130
     assert install.read_stamp(root / ".venv") == install.UNFINISHED
-    fails["rest"] = install.SetupError("The package index cannot be reached.")
+    fails["rest"] = fails["newest"] = install.SetupError("The package index cannot be reached.")
     assert install.main([], root) == 1
     assert "Set-up stopped. The package index" in capsys.readouterr().err
     del fails["rest"], steps[:]
     assert install.main([], root) == 0
     assert steps == ["torch", "rest", "look"]
+
+
+def test_versions_that_were_tested_first_and_others_where_those_cannot_be_had(lab, monkeypatch):
+    root, steps, fails = lab
+    fails["rest"] = install.SetupError("No matching distribution found for numpy==2.4.0")
+    assert install.main([], root) == 0
+    assert steps == ["venv", "torch", "rest", "newest", "look"]
+    del fails["rest"], steps[:]
+    (root / "constraints.txt").write_text("numpy==2.4.1\n")  # changed: set up again
+    assert install.main([], root) == 0
+    monkeypatch.setenv("LAB_NEWEST", "1")
+    assert install.main([], root) == 0
+    assert steps == ["torch", "rest", "look", "torch", "newest", "look"]
 
 
 def test_a_folder_that_is_no_environment_is_not_touched(lab, capsys, monkeypatch):
@@ -136,6 +151,7 @@ def test_a_step_that_fails_shows_its_words_and_one_sentence(log, sentence, tmp_p
 
 def test_in_a_pipe_the_failed_step_comes_before_the_sentence_about_it(tmp_path):
     (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["torch==2.13.0"]\n')
+    (tmp_path / "constraints.txt").touch()
     code = (
         "import sys, pathlib, install\n"
         "step = lambda *_: install.run_step('a step', [sys.executable, '-c', 'wrong'], log)\n"

@@ -2,20 +2,33 @@
 
 import base64
 import io
+import json
 import re
 import zipfile
+import zlib
+from html import unescape
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from helpers.draw import curves
+from helpers.draw.code import fold_html
+from helpers.draw.themed import PICTURE, STEPS, themed_file
 from helpers.lesson.shown import PREDICT, REVEAL, TIMELINE
-from pages.engine import EngineError, archive, pyodide
-from pages.in_browser import puzzle
-from pages.lesson import lesson_page
+from helpers.lesson.stepper import stepper
+from helpers.schedules import BadSchedule, check, parse
+from helpers.simulate import Costs, simulate
+from pages import shell, vendored, write
+from pages.engine import archive
+from pages.front import front
+from pages.hero import KEPT, plans
+from pages.in_browser import failures, puzzle
+from pages.lesson import TOUCHED, lesson_page, touched
 from pages.links import DOCUMENTS
 from pages.markdown import html_of
-from pages.write import document, index, linker, puzzles, reading, service_worker, write_site
+from pages.vendored import NotHad
+from pages.write import document, found, linker, puzzles, reading, service_worker, write_site
 
 ROOT = Path(__file__).resolve().parents[2]
 # The header of a PNG of 600 by 401 pixels, which is shown with half of them.
@@ -34,6 +47,13 @@ def test_formulas_become_mathml_and_code_and_prices_stay():
     assert written("It's $3 or $4.").count("<math") == 0
 
 
+def test_what_failures_cost_is_simulated_with_other_settings():
+    first = failures({})
+    assert "elastic replicas keep most" in first["title"] and first["svg"].startswith("<svg")
+    slow = failures({"settings": first["settings"] | {"stall": 180, "learners": 128}})
+    assert "128 learners keep most" in slow["title"] and not slow["problem"]
+
+
 @pytest.fixture
 def notebook(tmp_path):
     """A lesson with one of each thing that a page shows."""
@@ -42,20 +62,31 @@ def notebook(tmp_path):
         nbformat.v4.new_code_cell,
         nbformat.v4.new_output,
     )
-    asks = {"id": "L06-1", "question": "1 < 2?", "choices": [["A", "yes"], ["B", "no"]]}
-    told = {"id": "L06-1", "right": "A", "because": "it is", "wrong": {"B": "it isn't"}}
+    asks = {"id": "micro_batches-1", "question": "1 < 2?", "choices": [["A", "yes"], ["B", "no"]]}
+    told = {"id": "micro_batches-1", "right": "A", "because": "it is", "wrong": {"B": "it isn't"}}
     picture = {"image/png": PNG, TIMELINE: {"head": {}, "body": ""}}
     shown = {"image/png": {"width": 300, "alt": "a picture"}}
+    passed = {
+        "text/html": f"<div>PASS {fold_html('One way to write it', '<pre>x = 1</pre>')}</div>"
+    }
     cells = [
-        new("# Micro-batches\n\nSee [03](03_data_parallel_gradients.ipynb) and [it](../DP/x.py)."),
+        new(
+            "# Micro-batches\n\n*Reading 5 minutes · tasks 7 · machine 1*\n\n"
+            "See [03](03_data_parallel_gradients.ipynb) and [it](../DP/x.py)."
+        ),
         code(
-            'predict("L06-1", "1 < 2?", "yes", "no")',
+            'predict("micro_batches-1", "1 < 2?", "yes", "no")',
             outputs=[out("display_data", {PREDICT: asks})],
         ),
         code("show(trace)", outputs=[out("display_data", picture, metadata=shown)]),
-        code('reveal("L06-1")', outputs=[out("display_data", {REVEAL: told})]),
-        code('mine = None\nanswer("L06-2", mine)', outputs=[out("stream", text="? Not answered")]),
-        code('check("PP-2")', outputs=[out("stream", text="PP-2  PASS")]),
+        code('reveal("micro_batches-1")', outputs=[out("display_data", {REVEAL: told})]),
+        code(
+            'mine = None\nanswer("micro_batches-2", mine)',
+            outputs=[out("stream", text="? Not answered")],
+        ),
+        code('check("PP-2")', outputs=[out("execute_result", passed)]),
+        code('check("PZ-1")', outputs=[out("execute_result", passed)]),
+        code("import torch", metadata={"jupyter": {"source_hidden": True}}),
         code("print(1)", outputs=[out("stream", text="\x1b[31m1 < 2\x1b[0m")]),
     ]
     path = tmp_path / "06_micro_batches.ipynb"
@@ -63,9 +94,37 @@ def notebook(tmp_path):
     return path
 
 
+def test_a_picture_that_is_kept_for_both_themes_is_shown_as_that(tmp_path):
+    svg = themed_file(curves({"a": [3, 2]}))
+    kept = {"svg": base64.b64encode(zlib.compress(svg.encode())).decode()}
+    data, facts = (
+        {"image/png": PNG, PICTURE: kept},
+        {"image/png": {"width": 300, "alt": "it falls"}},
+    )
+    output = nbformat.v4.new_output("display_data", data, metadata=facts)
+    cells = [
+        nbformat.v4.new_markdown_cell("# One"),
+        nbformat.v4.new_code_cell("", outputs=[output]),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "01_one.ipynb")
+    lesson = lesson_page(tmp_path / "01_one.ipynb", lambda name: None)
+    assert lesson.files == {"img/01-1.svg": svg.encode()}
+    output.data[STEPS] = stepper(
+        lambda theme: {"a": [curves({"a": [3, n]}) for n in (1, 2)]}
+    ).recorded()
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "01_one.ipynb")
+    steps = lesson_page(tmp_path / "01_one.ipynb", lambda name: None)
+    assert set(json.loads(unescape(re.search('data-steps="(.*?)"', steps.article)[1]))["a"]) < set(
+        steps.files
+    )
+    assert 'src="img/01-1.svg"' in lesson.article and 'alt="it falls"' in lesson.article
+    assert 'style="color-scheme: light dark"' in svg and "light-dark(" in svg
+
+
 def test_a_lesson_becomes_an_article(notebook):
     lesson = lesson_page(notebook, lambda name: None)
     html = lesson.article
+    assert lesson.times == "5 minutes to read, 7 for its tasks" and "Reading 5" not in html
     assert lesson.title == "Micro-batches" and lesson.files.keys() == {
         "img/06-1.png",
         "img/06-1.json",
@@ -76,9 +135,13 @@ def test_a_lesson_becomes_an_article(notebook):
     assert '<img loading="lazy" src="img/06-1.png" width="300" height="200" alt="a pic' in html
     assert html.count("<button") == 3 and "predict(" not in html and "1 &lt; 2?" in html
     assert 'data-timeline="img/06-1.json"' in html and "It's A: it is" in html
-    assert 'data-id="L06-2"' in html and "answer(" not in html
+    assert 'data-id="micro_batches-2"' in html and "answer(" not in html
     assert "PASS" not in html and "this cell checks what you wrote" in html
+    # Not of the puzzles, which are solved on the site.
+    assert html.count("One way to write it") == html.count("<pre>x = 1</pre></details>") == 1
     assert '<pre class="said">1 &lt; 2</pre>' in html
+    folded = html.partition('<details class="folded"><summary>Set-up</summary>')[2]
+    assert re.sub("<.*?>", "", folded.partition("</details>")[0]) == "import torch"
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
@@ -86,13 +149,18 @@ def test_every_link_of_a_lesson_leads_somewhere(path):
     lesson = lesson_page(path, lambda name: None)
     pages = {each.with_suffix(".html").name for each in LESSONS} | {
         *(f"../{name}" for name in ("puzzles.html", *DOCUMENTS.values())),
+        *(f"../{name}.html" for name in TOUCHED),
         *lesson.files,
     }
     ids = set(re.findall(r'\bid="([^"]+)"', lesson.article))
     assert (links := re.findall(r'(?:href|src|data-timeline)="([^"]+)"', lesson.article))
     for link in links:
-        assert "://" in link or link in pages or link.removeprefix("#") in ids, link
-    assert "\ue000" not in lesson.article and lesson.article.count("<h1") == 1
+        assert "://" in link or link.partition("#")[0] in pages or link.removeprefix("#") in ids
+    page = reading(lesson, [], [])
+    assert "\ue000" not in page and page.count("<h1") == 1 and lesson.question and lesson.times
+    for level, name, words in lesson.contents:
+        assert f'<h{level} id="{name}">' in page and f'<a href="#{name}">{words}</a>' in page
+    assert {row["where"].partition("#")[2] for row in found([lesson])} <= {"", *ids}
 
 
 def test_the_glossary_and_what_was_measured_are_pages_whose_links_lead_to_pages():
@@ -102,8 +170,12 @@ def test_the_glossary_and_what_was_measured_are_pages_whose_links_lead_to_pages(
         assert html.count("<h1") == 1 and not any(link.startswith("../") for link in links)
         for link in links:
             file = link.replace("lessons/", "notebooks/").replace(".html", ".ipynb")
-            assert (ROOT / file).is_file() or link in ("glossary.html", "measured.html")
-        assert f'<a href="{page}">' in index([])
+            assert (ROOT / file).is_file() or link in (
+                "glossary.html",
+                "measured.html",
+                "made_of.html",
+            )
+        assert f'<a href="{page}">' in front([])
         assert page == "measured.html" or "lessons/06_micro_batches.html" in links
     first = lesson_page(LESSONS[0], lambda name: None).article
     assert 'href="../glossary.html"' in first and "docs/glossary.md, in the lab" not in first
@@ -119,6 +191,44 @@ def test_the_names_of_files_are_links_once_the_repository_has_an_address(tmp_pat
     assert link("DP/x.py") == "https://git.example/lab/blob/main/DP/x.py"
     for path in LESSONS:
         assert 'class="file"' not in lesson_page(path, link).article
+
+
+def test_a_cell_that_is_played_in_the_lab_leads_to_the_page_on_which_it_is_played():
+    values = {}
+    assert touched('start = {"dp": 8, "flash": True}', values) == touched("%%ranks 3", values) == ""
+    link = touched('x = design(model="GPT-3, 175B", **start)', values)
+    assert 'href="../design.html#model=GPT-3%2C+175B&amp;dp=8&amp;flash=on"' in link
+    assert 'href="../play.html#level=cap">Play this level<' in touched('game = play("cap")', {})
+    lessons = [lesson_page(path, lambda name: None).article for path in LESSONS]
+    assert sum("../play.html#" in article for article in lessons) == 3
+    assert sum("../explore.html#" in article for article in lessons) == 2
+
+
+def test_each_plan_of_the_first_page_was_run_or_is_refused():
+    kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    assert list(kept["measured"]) == list(plans()) and kept["start"] == list(plans())[0].split("|")
+    for name, one in kept["measured"].items():
+        schedule = parse("\n".join(f"{n}: {row}" for n, row in enumerate(name.split("|"))))
+        if "hangs" in one:
+            with pytest.raises(BadSchedule, match=re.escape(one["hangs"])):
+                check(schedule)
+            continue
+        predicted = simulate(schedule, Costs(*3 * [kept["unit"]])).step_time
+        assert predicted <= one["ms"] < 1.1 * predicted
+        assert [len(row) for row in one["rows"]] == [8, 8, 8]
+        assert max(end for row in one["rows"] for _, end in row) == pytest.approx(one["ms"], abs=3)
+
+
+def test_a_site_with_an_address_has_cards_and_a_map(monkeypatch):
+    assert "canonical" not in front([]) and 'property="og:title"' in front([])
+    assert write.addresses({}).keys() == {"robots.txt"}
+    for module in (shell, write):
+        monkeypatch.setattr(module, "SITE", "https://pages.example/lab")
+    page = front([])
+    assert '<link rel="canonical" href="https://pages.example/lab/">' in page
+    made = write.addresses({"index.html": page.encode(), "404.html": b""})
+    assert b"<loc>https://pages.example/lab/</loc>" in made["sitemap.xml"]
+    assert b"404" not in made["sitemap.xml"] and made["card.png"].startswith(b"\x89PNG")
 
 
 def test_the_puzzles_come_without_their_solutions():
@@ -154,15 +264,31 @@ def test_the_worker_of_another_site_is_another(notebook):
     lesson = lesson_page(notebook, lambda name: None)
     page = reading(lesson, [], [lesson])
     assert 'rel="next" href="06_micro_batches.html"' in page and "../lesson.js" in page
-    assert "lessons/06_micro_batches.html" in index([lesson])
-    assert service_worker({"a": b"1"}, {}) != service_worker({"a": b"2"}, {})
+    assert "lessons/06_micro_batches.html" in front([lesson])
+    assert service_worker({"a": b"1"}) != service_worker({"a": b"2"})
 
 
 def test_pyodide_must_have_its_hash(tmp_path, monkeypatch):
     (tmp_path / "other.tgz").write_bytes(b"something else")
     monkeypatch.setenv("PYODIDE", str(tmp_path / "other.tgz"))
-    with pytest.raises(EngineError, match="its hash differs"):
-        pyodide(ROOT)
+    with pytest.raises(NotHad, match="its hash differs"):
+        vendored.vendored(ROOT)
+
+
+def test_without_a_network_the_site_has_the_type_of_the_browser_and_no_search(
+    tmp_path, monkeypatch, capsys
+):
+    def offline(*_, **__):
+        raise OSError("no network")
+
+    monkeypatch.setattr("urllib.request.urlopen", offline)
+    others = {k: v for k, v in vendored.PACKAGES.items() if not k.startswith("pyodide")}
+    monkeypatch.setattr(vendored, "PACKAGES", others)  # without Pyodide there is no site
+    assert vendored.vendored(tmp_path) == {}
+    assert capsys.readouterr().err.count("left out: https://registry.npmjs.org/") == 4
+    page = front([]).encode()
+    assert b'role="search"' in page and b'role="search"' not in (bare := write.without(page, {}))
+    assert b"fonts/" in page and b"fonts/" not in bare and write.without(b"x", {}) == b"x"
 
 
 def test_another_folder_is_not_replaced(tmp_path, monkeypatch):

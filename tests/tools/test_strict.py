@@ -50,7 +50,7 @@ def test_each_way_not_to_run_fails_and_is_listed_under_ci(tmp_path, workers):
 
 
 def test_one_worker_runs_all_tests_of_a_group(tmp_path):
-    lessons = tmp_path / "tests" / "notebooks" / "test_execution.py"
+    lessons = tmp_path / "tests" / "notebooks" / "test_build.py"
     lessons.parent.mkdir(parents=True)
     say = "open('workers', 'a').write(os.environ['PYTEST_XDIST_WORKER'] + ' ')"
     each = "@pytest.mark.parametrize('n', range(8))\n"

@@ -20,8 +20,6 @@ import time
 import traceback
 from pathlib import Path
 
-import nbformat
-
 CHECK = re.compile(r'^check\("([A-Z0-9-]+)"\)', re.MULTILINE)
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -45,7 +43,10 @@ def walk(edition: Path, name: str, way: str) -> dict:
 
     explain_missing_tasks()
     offer_skip()
-    notebook = nbformat.read(f"{name}.ipynb", as_version=4)
+    from lessons.book import read_source
+
+    few = os.environ.get("LAB_QUICK") == "1"
+    notebook = read_source(edition / f"notebooks/source/{name}.py", quick=few)
     tasks = [task for cell in notebook.cells for task in CHECK.findall(cell.source)]
     if way == "skipped":
         for task in references(edition):
@@ -85,12 +86,14 @@ def solve(edition: Path, task_id: str) -> None:
 def main() -> None:
     edition, way, *names = sys.argv[1:]
     edition = Path(edition).resolve()
+    sys.path.append(str(edition / "tools"))  # where lessons are read
     import matplotlib.pyplot  # noqa: F401  each lesson's process has them at once
     import torch._dynamo  # noqa: F401, I001
     import torch.distributed  # noqa: F401
     from IPython.core.interactiveshell import InteractiveShell  # noqa: F401
 
     import helpers.lesson
+    import lessons.book  # noqa: F401
     from helpers.ranks import launch  # noqa: F401
 
     assert Path(helpers.lesson.__file__).is_relative_to(edition), helpers.lesson.__file__

@@ -10,11 +10,17 @@ from string import ascii_uppercase
 
 from nbformat import NotebookNode
 
-from helpers.grade.task import TaskError, load_packed, load_task, task_ids
+from helpers.grade.task import ANSWERS, TaskError, load_packed, load_task, task_ids
 from lessons.book import CHECK, Book
 from lessons.rules import TIMES
+from lessons.sight import FOLDED
 
 TURN = re.compile(r"^### Your turn: ([A-Z0-9-]+) · (\d+) minutes · (\d+) points?$", re.MULTILINE)
+CASES = re.compile(r"^### Your turn: cases .* · (\d+) minutes$", re.MULTILINE)
+ASKING = ("predict", "reveal", "estimate", "settle", "answer")
+ASKED = ("predict", "answer", "estimate")
+WORD = re.compile(r"\w[\w'’-]*")
+SKIPPED = re.compile(r"<details>.*?</details>|\$\$.*?\$\$|\(https?[^)]*\)", re.DOTALL)
 HOMEWORK = re.compile(r"^## Homework", re.MULTILINE)
 
 
@@ -24,15 +30,18 @@ def asking_faults(book: Book, notebook: NotebookNode) -> list[str]:
 
 
 def _task_faults(book: Book, notebook: NotebookNode) -> Iterator[str]:
-    checked, minutes, homework, above = set(), 0, False, ""
+    checked, minutes, at_home, homework, above = set(), 0, 0, False, ""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             homework = homework or bool(HOMEWORK.search(cell.source))
             above = cell.source if TURN.search(cell.source) else above
+            cases = sum(map(int, CASES.findall(cell.source)))
+            minutes, at_home = minutes + cases, at_home + cases * homework
         elif found := CHECK.match(cell.source):
             task = load_task(found[1], book.root / "tasks").task
             checked.add(task.id)
-            minutes += 0 if homework else task.minutes
+            minutes += task.minutes
+            at_home += task.minutes if homework else 0
             facts = (task.id, str(task.minutes), str(task.points))
             if facts not in TURN.findall(above) or task.file not in above:
                 yield (
@@ -43,32 +52,51 @@ def _task_faults(book: Book, notebook: NotebookNode) -> Iterator[str]:
     own = {
         task_id
         for task_id in task_ids(book.root / "tasks")
-        if load_task(task_id, book.root / "tasks").task.notebook == book.number
+        if load_task(task_id, book.root / "tasks").task.lesson == book.lesson
     }
     for task_id in sorted(own ^ checked):
         where = "is missing" if task_id in own else "belongs to another lesson"
-        yield f"check({task_id!r}) {where}: see `notebook` in its file in tasks/"
+        yield f"check({task_id!r}) {where}: see `lesson` in its file in tasks/"
     said = TIMES.search(notebook.cells[0].source)
-    if said and int(said[2]) != minutes:
-        yield f"the first cell says 'tasks {said[2]}', and its tasks take {minutes} minutes"
+    if said and (int(said[2]), int(said[3] or 0)) != (minutes, at_home):
+        home = f" (homework {at_home})" if at_home else ""
+        yield f"the first cell says 'tasks {said[2]}', and its tasks take {minutes} minutes{home}"
+    reading = reading_minutes(notebook)
+    if said and int(said[1]) != reading:
+        yield f"the first cell says 'Reading {said[1]}', and reading it takes {reading} minutes"
+
+
+def reading_minutes(notebook: NotebookNode) -> int:
+    """Return how long reading a lesson takes, rounded to five minutes, and at least five.
+
+    200 words a minute, hints and formulas left out; six seconds for each line of code in sight; and
+    half a minute for each question.
+    """
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    words = sum(len(WORD.findall(SKIPPED.sub("", text))) for text in texts)
+    seen = [cell.source for cell in code if cell.metadata.get("jupyter") != FOLDED]
+    lines = sum(bool(line.strip()) for source in seen for line in source.splitlines())
+    asked = sum(call.func.id in ASKED for cell in code for call in _calls(cell.source))
+    return max(5, 5 * round((words / 200 + lines / 10 + asked / 2) / 5))
 
 
 def _question_faults(book: Book, notebook: NotebookNode) -> Iterator[str]:
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     calls = [call for source in code for call in _calls(source)]
-    asked = [call for call in calls if call.func.id in ("predict", "answer")]
+    asked = [call for call in calls if call.func.id in ASKED]
     ids = [call.args[0].value for call in asked]
-    expected = [f"L{book.number}-{k}" for k in range(1, len(ids) + 1)]
-    if ids != expected:
+    expected = [f"{book.lesson}-{k}" for k in range(1, len(ids) + 1)]
+    if sorted(ids, key=_place) != expected:
         yield f"its questions are {', '.join(ids)}: number them {', '.join(expected)}"
-    revealed = [call.args[0].value for call in calls if call.func.id == "reveal"]
-    predicted = [call.args[0].value for call in asked if call.func.id == "predict"]
+    revealed = [call.args[0].value for call in calls if call.func.id in ("reveal", "settle")]
+    predicted = [call.args[0].value for call in asked if call.func.id != "answer"]
     if not predicted:
-        yield "no prediction: call predict('L06-1', question, choice, choice, …)"
+        yield "no prediction: call predict('micro_batches-1', question, choice, choice, …)"
     for name in sorted({*predicted} ^ {*revealed}):
         yield f"{name} needs both predict({name!r}, …) and, where it's answered, reveal({name!r})"
     try:
-        truth = load_packed(book.root / "tasks", f"lesson_{book.number}") if ids else None
+        truth = load_packed(book.root / "tasks", book.lesson, ANSWERS) if ids else None
     except TaskError as error:
         yield str(error)
         return
@@ -76,7 +104,7 @@ def _question_faults(book: Book, notebook: NotebookNode) -> Iterator[str]:
         known = getattr(truth, kind, {})
         used = [call.args[0].value for call in asked if call.func.id == called]
         for name in sorted({*known} ^ {*used}):
-            yield f"{name} stands in one only of the lesson and {kind} of its truth"
+            yield f"{name} stands in one only of the lesson and {kind} of tasks/answers/"
     for call in asked:
         known = getattr(truth, "PREDICTIONS", {}).get(call.args[0].value)
         if call.func.id == "predict" and known:
@@ -85,6 +113,12 @@ def _question_faults(book: Book, notebook: NotebookNode) -> Iterator[str]:
             if not right <= letters or set(known.wrong) != letters - right:
                 wrong = ", ".join(sorted(letters - right))
                 yield f"{call.args[0].value}: give a reason for each of {wrong}"
+
+
+def _place(question: str) -> tuple[str, int]:
+    """Its lesson and number: a question that comes later to a lesson takes the next number."""
+    lesson, _, number = question.rpartition("-")
+    return lesson, int(number) if number.isdigit() else 0
 
 
 def _calls(source: str) -> Iterator[ast.Call]:
@@ -99,7 +133,7 @@ def _calls(source: str) -> Iterator[ast.Call]:
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
-            and node.func.id in ("predict", "reveal", "answer")
+            and node.func.id in ASKING
             and node.args
             and isinstance(node.args[0], ast.Constant)
         ):

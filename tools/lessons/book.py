@@ -11,6 +11,8 @@ from nbformat import NotebookNode
 
 from helpers.grade.page import card
 from helpers.grade.task import TaskError, load_task
+from lessons.shown import as_shown
+from lessons.sight import FOLDED, is_folded
 
 CHECK = re.compile(r'check\("([A-Z0-9-]+)"\)')
 SUMMARY = re.compile(r"^## What to remember\n", re.MULTILINE)
@@ -36,6 +38,11 @@ class Book:
     def number(self) -> str:
         """The lesson's number: "06"."""
         return self.name[:2]
+
+    @property
+    def lesson(self) -> str:
+        """The lesson's name: "micro_batches"."""
+        return self.name[3:]
 
     @property
     def folder(self) -> Path:
@@ -64,12 +71,15 @@ def books(root: Path, names: list[str] | None = None) -> list[Book]:
     return [book for book in found if not names or book.name.startswith(tuple(names))]
 
 
-def read_source(path: Path) -> NotebookNode:
+def read_source(path: Path, quick: bool = False) -> NotebookNode:
     """The py:percent file `path` as a notebook without outputs, always the same for the same text.
 
     Before a cell `check("DP-1")` comes a text cell with what the task's file says: where to write
     it, and hints. Under "What to remember" comes a link to the glossary. A cell's id comes from its
-    text, so that a new cell does not change the ids of those after it.
+    text, so that a new cell does not change the ids of those after it. Words for the tools are gone
+    (`shown`), and cells without an idea are folded (`sight`).
+
+    quick: whether it has the few steps of tests.
 
     Raises LessonFailed where there is no such task.
     """
@@ -80,6 +90,8 @@ def read_source(path: Path) -> NotebookNode:
         text = cell.source
         if cell.cell_type == "markdown":
             text = SUMMARY.sub(lambda heading: f"{heading[0]}\n{GLOSSARY}", text)
+        else:
+            text = _shown(text, quick, path)
         checks = CHECK.match(text) if cell.cell_type == "code" else None
         pieces = [("markdown", _card(checks[1], path))] if checks else []
         for kind, piece in [*pieces, (cell.cell_type, text)]:
@@ -89,7 +101,16 @@ def read_source(path: Path) -> NotebookNode:
             notebook.cells.append(new)
         if cell.metadata.get("tags"):
             new.metadata.tags = cell.metadata.tags
+        if cell.cell_type == "code" and is_folded(text):
+            new.metadata.jupyter = FOLDED.copy()
     return notebook
+
+
+def _shown(code: str, quick: bool, source: Path) -> str:
+    try:
+        return as_shown(code, quick)
+    except ValueError as error:
+        raise LessonFailed(f"{source.name}: {error}") from None
 
 
 def _card(task_id: str, source: Path) -> str:
@@ -100,10 +121,9 @@ def _card(task_id: str, source: Path) -> str:
         raise LessonFailed(f"check({task_id!r}): {error}") from None
 
 
-def texts(notebook: NotebookNode) -> list[tuple[str, str, list[str]]]:
-    """The kind, text and tags of each cell: what source and notebook must have in common."""
-    cells = notebook.cells
-    return [(cell.cell_type, cell.source, cell.metadata.get("tags", [])) for cell in cells]
+def texts(notebook: NotebookNode) -> list[tuple[str, str, dict]]:
+    """The kind, text and metadata of each cell: what source and notebook must have in common."""
+    return [(cell.cell_type, cell.source, dict(cell.metadata)) for cell in notebook.cells]
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:

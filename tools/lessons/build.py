@@ -41,11 +41,44 @@ def bring_up_to_date(book: Book, force: bool = False) -> bool:
     except LessonFailed as error:
         print(f"{book.name}: not built: {error}")
         return False
-    content = nbformat.writes(notebook, indent=1).rstrip("\n") + "\n"
-    write_whole(book.notebook, content.encode())
+    content = _write(book, notebook)
     seconds, kilobytes = time.perf_counter() - start, len(content) / 1000
     print(f"{book.name}: written after {seconds:.0f} s, {kilobytes:.0f} kB", flush=True)
     return True
+
+
+def write_text(book: Book) -> bool:
+    """Write the text of `book` into its notebook and keep the outputs, which a build refreshes.
+
+    The notebook keeps the digest of what it was executed with, and so stays to be built. Returns
+    False where it has other cells than the source.
+    """
+    try:
+        notebook = _draft(book)
+    except LessonFailed as error:
+        print(f"{book.name}: not written: {error}")
+        return False
+    old = nbformat.read(book.notebook, as_version=4) if book.notebook.is_file() else notebook
+    here, there = code_cells(notebook), code_cells(old)
+    if len(here) != len(there):
+        print(f"{book.name}: {len(there)} code cells have become {len(here)}: build it")
+        return False
+    notebook.metadata = old.metadata
+    _take_outputs(here, there)
+    _write(book, notebook)
+    print(f"{book.name}: text written")
+    return True
+
+
+def _take_outputs(here: list[NotebookNode], there: list[NotebookNode]) -> None:
+    for cell, was in zip(here, there, strict=True):
+        cell.outputs, cell.execution_count = was.outputs, was.execution_count
+
+
+def _write(book: Book, notebook: NotebookNode) -> str:
+    content = nbformat.writes(notebook, indent=1).rstrip("\n") + "\n"
+    write_whole(book.notebook, content.encode())
+    return content
 
 
 def _draft(book: Book) -> NotebookNode:
@@ -72,8 +105,7 @@ def _keep_outputs(notebook: NotebookNode, path: Path) -> bool:
     if old.metadata.get("lab") != notebook.metadata.lab:
         return False
     notebook.metadata = old.metadata
-    for cell, was in zip(code_cells(notebook), code_cells(old), strict=True):
-        cell.outputs, cell.execution_count = was.outputs, was.execution_count
+    _take_outputs(code_cells(notebook), code_cells(old))
     return True
 
 

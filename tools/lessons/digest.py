@@ -1,17 +1,20 @@
 """What a lesson was executed with: `make notebooks` executes it again when that has changed.
 
-It is its code, its questions (`tasks/truth/lesson_06.py`) and its own scripts: the files whose
-path stands in its code, and each script below a folder that does (`sys.path[:0] = ["../primer"]`).
+It is its code, its questions (`tasks/answers/`) and its own scripts: the files whose
+path stands in its code, those of the tasks that it checks, and each script below a folder that
+stands there (`sys.path[:0] = ["../primer"]`).
 What `helpers` and `simplellm` have changed is not looked for here: `make test-all` executes all.
 """
 
 import re
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
 from nbformat import NotebookNode
 
-from lessons.book import Book, code_cells
+from helpers.grade.task import TaskError, load_task
+from lessons.book import CHECK, Book, code_cells
 
 PATH = re.compile(r"[\w.-]+/[\w./-]*")
 SCRIPTS = {".json", ".py", ".sh"}
@@ -34,7 +37,10 @@ def digest(book: Book, notebook: NotebookNode) -> str:
 def _own_files(book: Book, code: str) -> list[Path]:
     """Return the questions and the own scripts of the lesson with this code, sorted."""
     root = book.root.resolve()
-    found = {*root.glob(f"tasks/truth/lesson_{book.number}.py")}
+    found = {*root.glob(f"tasks/answers/{book.lesson}.py")}
+    for task_id in CHECK.findall(code):
+        with suppress(TaskError):  # the rules say so
+            found.add(root / load_task(task_id, root / "tasks").task.file)
     for word in PATH.findall(code):
         for folder in (root, root / "notebooks"):
             path = (folder / word).resolve()
@@ -42,4 +48,8 @@ def _own_files(book: Book, code: str) -> list[Path]:
                 found.add(path)
             elif root in path.parents and path != root / "notebooks":
                 found |= {file for file in path.rglob("*") if file.suffix in SCRIPTS}
-    return sorted(path for path in found if root in path.parents and "build" not in path.parts)
+    return sorted(
+        path
+        for path in found
+        if path.is_file() and root in path.parents and "build" not in path.parts
+    )

@@ -15,8 +15,10 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
+from helpers.draw.themed import PICTURE as THEMED
 from lessons.book import LessonFailed
 
+KEPT = ("jupyter", "tags")  # of what a cell's metadata hold
 ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 PICTURE = re.compile(
@@ -71,7 +73,7 @@ def clean(notebook: NotebookNode) -> None:
     """Number the executions from 1, join what one cell prints, drop what changes by itself."""
     count = 0
     for cell in notebook.cells:
-        cell.metadata = {"tags": cell.metadata.tags} if "tags" in cell.metadata else {}
+        cell.metadata = {name: cell.metadata[name] for name in KEPT if name in cell.metadata}
         if cell.cell_type != "code":
             continue
         count += 1
@@ -118,7 +120,10 @@ def _with_pictures(output: NotebookNode) -> list[NotebookNode]:
         if width := WIDTH.search(found[0]):
             facts["width"] = int(width[1])
         data = {"image/png": found["data"], "text/plain": words if not rest else facts["alt"]}
-        if not rest:  # what the page of the lesson shows in the place of the picture
+        # What the page of the lesson shows in the place of the picture.
+        if rest and THEMED in output.data:
+            data[THEMED] = output.data.pop(THEMED)
+        elif not rest:
             data |= {kind: kept for kind, kept in output.data.items() if kind.endswith("+json")}
         parts.append(new_output("display_data", data, metadata={"image/png": facts}))
     return parts

@@ -5,30 +5,34 @@ cell at `# %% [markdown]`, a magic such as `%%ranks 3` stands as a comment, `# %
 
 1. The first cell is text. Its first line is the title: `# One device`.
 2. It also says how long the lesson takes, and what to do with little time, each on a line:
-   `*Reading 30 minutes · tasks 45 · machine 1*` (tasks: the sum of those above `## Homework`) and
+   `*Reading 30 minutes · tasks 45 · machine 1*` (reading: `asking.reading_minutes`; tasks: all, and
+   in parentheses those below `## Homework`, as in `tasks 45 (homework 20)`) and
    `*With twenty minutes: …*`.
 3. It asks: a text cell has a heading or bold words that start with "Question" …
-4. … and the reader predicts: `predict("L06-1", …)`; `reveal("L06-1")` ends the cell that answers.
-   The ids of predictions and answers count up through the lesson; the truth of each stands in
-   `tasks/truth/lesson_06.py`, with a reason for every wrong choice.
+4. … and the reader predicts: `predict("micro_batches-1", …)`; `reveal("micro_batches-1")` ends the
+   cell that answers. Ids have the lesson's name and count up; the right answers stand in
+   `tasks/answers/`, with a reason for every wrong choice.
 5. It sums up: a text cell has the heading `## What to remember`.
 6. A task stands where it's first needed: a text cell with the heading
    `### Your turn: DP-1 · 15 minutes · 10 points` that names its file, then a cell `check("DP-1")`.
    A lesson has all tasks that say they're its own.
-7. A code cell has at most 15 lines, empty ones not counted. A line of text that starts with "1."
-   belongs to a list: in the middle of a paragraph it would become one. What a code cell shows is
-   the same in every run, or a tag says why not (`# %% tags=["time"]`): see `compare`.
+7. A code cell in sight has at most 15 lines, empty ones not counted. A line of text that starts
+   with "1." belongs to a list: in the middle of a paragraph it would become one. What a code cell
+   shows is the same in every run, or a tag says why not (`# %% tags=["time"]`): see `compare`.
+8. A cell holds what a reader shall see, the idea, or what only runs and shows it: `sight` folds the
+   second kind, and `python tools/notebooks.py --shares` counts. `quick(full, few)` is `full` in the
+   notebook and `few` where a test only walks through the lesson: see `shown`.
 
 The outputs:
 
-8. A picture is an output of its own, image/png with alternative text in its metadata; the builder
+9. A picture is an output of its own, image/png with alternative text in its metadata; the builder
    makes it so from what `helpers.lesson.show` shows. GitHub drops pictures inside of HTML, and
    JupyterLab hides inline SVG in a notebook nobody has run yet: see docs/viewers.md.
-9. No live widget: only `show(…, live=…)` makes one, and not under LAB_STATIC=1.
-10. Nothing on standard error; no warning is left for the reader to wonder about.
-11. No path of the machine, no name of its user, no address in memory (`<Thing at 0x7f…>`).
-12. The notebook as a file is smaller than 1 MB.
-13. Every `check(…)` passes. (Not in the student edition, where the work is still to be done.)
+10. No live widget: only `show(…, live=…)` makes one, and not under LAB_STATIC=1.
+11. Nothing on standard error; no warning is left for the reader to wonder about.
+12. No path of the machine, no name of its user, no address in memory (`<Thing at 0x7f…>`).
+13. The notebook as a file is smaller than 1 MB.
+14. Every `check(…)` passes. (Not in the student edition, where the work is still to be done.)
 """
 
 import re
@@ -40,9 +44,13 @@ import nbformat
 from nbformat import NotebookNode
 
 from lessons.compare import TAGS
+from lessons.sight import FOLDED
 
 MOST_LINES = 15
-TIMES = re.compile(r"^\*Reading (\d+) minutes? · tasks (\d+) · machine (\d+)\*$", re.MULTILINE)
+TIMES = re.compile(
+    r"^\*Reading (\d+) minutes? · tasks (\d+)(?: \(homework (\d+)\))? · machine (\d+)\*$",
+    re.MULTILINE,
+)
 # A line that starts with a number and a period, after one that is neither empty nor in a list.
 LIST_BY_CHANCE = re.compile(r"^(?! |\d+[.)] |[-*] ).+\n(\d+[.)] .*)", re.MULTILINE)
 MOST_BYTES = 1_000_000
@@ -74,7 +82,8 @@ def source_faults(notebook: NotebookNode) -> list[str]:
         faults.append("no heading '## What to remember'")
     for number, cell in enumerate(cells, 1):
         lines = sum(bool(line.strip()) for line in cell.source.splitlines())
-        if cell.cell_type == "code" and lines > MOST_LINES:
+        seen = cell.cell_type == "code" and cell.metadata.get("jupyter") != FOLDED
+        if seen and lines > MOST_LINES:
             faults.append(f"cell {number} has {lines} lines of code, more than {MOST_LINES}")
         for tag in {*cell.metadata.get("tags", [])} - TAGS:
             faults.append(f"cell {number} has the tag {tag!r}: use {' or '.join(sorted(TAGS))}")
@@ -84,7 +93,7 @@ def source_faults(notebook: NotebookNode) -> list[str]:
 
 
 def output_faults(notebook: NotebookNode, solved: bool = True) -> list[str]:
-    """One sentence for each of the rules 8 to 13 that the outputs of `notebook` break.
+    """One sentence for each of the rules 9 to 14 that the outputs of `notebook` break.
 
     solved: whether the exercises are.
     """

@@ -3,7 +3,10 @@
     markdown    a lesson's text as HTML, formulas as MathML
     lesson      a built notebook as an article, its timelines and questions alive again
     links       where a link of a lesson or a document leads on the site
-    engine      Pyodide, fetched by its hash, and the lab's pure packages as one archive
+    vendored    Pyodide, the type and the search library, fetched by their hashes
+    engine      the lab's pure packages as one archive
+    hero        the plan on the first page, and what processes measured of it
+    front       the first page
     shell       the frame around every page
     write       all of it into a folder
 

@@ -1,52 +1,94 @@
 """A built notebook as an article: text, code, outputs; timelines and questions alive again."""
 
+import ast
 import base64
+import contextlib
 import inspect
 import json
 import re
 import struct
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
+from urllib.parse import urlencode
 
 import nbformat
 
-from helpers.lesson.asked import Number, UnknownQuestion, truth_of
+from helpers.draw.themed import PICTURE, STEPS
+from helpers.lesson.asked import ID, Number, UnknownQuestion, answers_of
 from helpers.lesson.shown import PREDICT, REVEAL, TIMELINE
+from helpers.syllabus import LESSONS
+from lessons.sight import FOLDED
 from pages.links import links_of
 from pages.markdown import colored, html_of
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 CHECK = re.compile(r'^check\("([A-Z0-9-]+)"\)', re.MULTILINE)
 EIGHT = tuple(f"PZ-{number}" for number in range(1, 9))  # what the page of the puzzles runs
-ANSWER = re.compile(r'^answer\("(L\d\d-\d+)", mine\)', re.MULTILINE)
+FOLD = re.compile(r'<details class="lab-fold">.*?</details>', re.DOTALL)
+ANSWER = re.compile(rf'^answer\("({ID.pattern})", mine\)', re.MULTILINE)
+TITLE = re.compile(r"# (?P<title>.+)\n+\*Reading (?P<reading>\d+) .*?tasks (?P<tasks>\d+).*\*\n")
+HEADING = re.compile(r'<h([23]) id="([^"]+)">(.*?)</h')
+TAG_OR_POINTS = re.compile(r"<.*?>|Your turn: | · \d+ points")
+TOUCHED = {"play": "Play this level", "explore": "Move these sliders", "design": "Design this"}
 
 
 @dataclass
 class Lesson:
-    """A lesson as it stands on the site. files: what its page loads, by name."""
+    """A lesson as it stands on the site.
+
+    times: the minutes it takes, in words. files: what its page loads, by name. values: the
+    dictionaries that its cells name.
+    """
 
     name: str
     title: str
-    article: str
+    article: str = ""
+    times: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
+    values: dict[str, dict] = field(default_factory=dict)
 
     @property
     def number(self) -> str:
         return self.name[:2]
 
+    @property
+    def question(self) -> str:
+        """What it answers; "" of a notebook that is none of the lab's lessons."""
+        return next((each.question for each in LESSONS if each.stem == self.name), "")
+
+    @property
+    def contents(self) -> list[tuple[str, str, str]]:
+        """The level, the id and the words of each heading."""
+        found = HEADING.findall(self.article)
+        return [(level, name, TAG_OR_POINTS.sub("", words)) for level, name, words in found]
+
 
 def lesson_page(path: Path, file_link: Callable[[str], str | None]) -> Lesson:
     """Return the article of a notebook. file_link: the address of a file of the repository."""
     notebook = nbformat.read(path, as_version=4)
-    title = notebook.cells[0].source.splitlines()[0].lstrip("# ")
-    lesson = Lesson(path.stem, title, "")
-    numbers = numbers_of(lesson.number)
+    first = notebook.cells[0]
+    title = first.source.splitlines()[0].lstrip("# ")
+    lesson = Lesson(path.stem, title)
+    if about := TITLE.match(first.source):
+        work = f", {about['tasks']} for its tasks" if about["tasks"] != "0" else ""
+        lesson.times = f"{about['reading']} minutes to read{work}"
+        first.source = first.source[about.end() :]
+    else:
+        first.source = first.source.partition("\n")[2]
+    numbers = numbers_of(lesson.name[3:])
 
     where = links_of(f"notebooks/{path.name}", file_link)
-    parts = []
+    parts, setup = [], []  # setup: cells that show nothing, in one fold
     for cell in notebook.cells:
+        if cell.cell_type == "code" and cell.metadata.get("jupyter") == FOLDED and not cell.outputs:
+            setup.append(cell.source.strip())
+            continue
+        if setup:
+            source, setup = "\n\n".join(setup), []
+            parts.append(f'<div class="cell">{_folded(source, "Set-up")}</div>')
         if cell.cell_type == "markdown":
             parts.append(f'<div class="text">{html_of(cell.source, where)}</div>')
         elif cell.cell_type == "code":
@@ -55,13 +97,20 @@ def lesson_page(path: Path, file_link: Callable[[str], str | None]) -> Lesson:
     return lesson
 
 
+def _folded(source: str, words: str = "Show the code") -> str:
+    code = f'<pre class="code">{colored(source)}</pre>'
+    return f'<details class="folded"><summary>{words}</summary>{code}</details>'
+
+
 def _code_cell(cell, lesson: Lesson, numbers: dict[str, Number]) -> str:
     source = cell.source.strip()
     if found := CHECK.search(source):
         here = ' Or <a href="../puzzles.html">solve it on this site</a>.'
+        mine = found[1] in EIGHT  # to be solved on the site, so it shows no way to write it
         return (
             f'<p class="task"><b>{found[1]}</b> In the lab, this cell checks what you wrote: '
-            f'<code>check("{found[1]}")</code>.{here if found[1] in EIGHT else ""}</p>'
+            f'<code>check("{found[1]}")</code>.{here if mine else ""}</p>'
+            f"{'' if mine else _one_way(cell.outputs)}"
         )
     outputs = [_output(output, lesson) for output in cell.outputs]
     asks = [o for o in cell.outputs if PREDICT in o.get("data", {})]
@@ -71,7 +120,45 @@ def _code_cell(cell, lesson: Lesson, numbers: dict[str, Number]) -> str:
         outputs = [number_form(found[1], numbers[found[1]])]
         source = ""
     code = f'<pre class="code">{colored(source)}</pre>' if source else ""
-    return f'<div class="cell">{code}{"".join(outputs)}</div>'
+    if code and cell.metadata.get("jupyter") == FOLDED:
+        code = _folded(source)
+    return f'<div class="cell">{code}{"".join(outputs)}{touched(source, lesson.values)}</div>'
+
+
+def touched(source: str, values: dict[str, dict]) -> str:
+    """Return the link to the page on which a reader of the site does what a cell lets one do.
+
+    values: the dictionaries that cells have named so far; those of this one are added.
+    """
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:  # a magic
+        return ""
+    for each in body:
+        made = getattr(each, "value", None)
+        if isinstance(each, ast.Assign) and isinstance(made, ast.Dict):
+            with contextlib.suppress(ValueError):
+                values[each.targets[0].id] = ast.literal_eval(made)
+        page = made.func.id if isinstance(made, ast.Call) and hasattr(made.func, "id") else ""
+        if isinstance(each, ast.Assign) and page in TOUCHED:
+            state = dict(zip(["level"], map(ast.literal_eval, made.args), strict=False))
+            for key in made.keywords:
+                more = {key.arg: key.value} if key.arg else values[key.value.id]
+                state |= {k: ast.literal_eval(v) if key.arg else v for k, v in more.items()}
+            words = {None: "none", True: "on", False: "off"}  # as the page's own addresses say it
+            said = {
+                k: words.get(v, v) if isinstance(v, bool | None) else v for k, v in state.items()
+            }
+            link = f"../{page}.html#{escape(urlencode(said))}"
+            return f'<p><a class="button go" href="{link}">{TOUCHED[page]}</a></p>'
+    return ""
+
+
+def _one_way(outputs) -> str:
+    """Return the fold of a passed check, in which one way to write the task stands."""
+    html = "".join(output.get("data", {}).get("text/html", "") for output in outputs)
+    found = FOLD.search(html)
+    return f'<div class="cell">{found[0]}</div>' if found else ""
 
 
 def _output(output, lesson: Lesson) -> str:
@@ -92,20 +179,36 @@ def _output(output, lesson: Lesson) -> str:
 
 
 def _picture(output, lesson: Lesson) -> str:
-    count = sum(name.endswith(".png") for name in lesson.files) + 1
-    name = f"img/{lesson.number}-{count}.png"
-    lesson.files[name] = data = base64.b64decode(output.data["image/png"])
+    count = sum(name.endswith((".png", ".svg")) for name in lesson.files) + 1
+    name = f"img/{lesson.number}-{count}"
+    data = base64.b64decode(output.data["image/png"])
     facts = output.metadata.get("image/png", {})
     # With both sizes a page keeps the picture's room before it's there, so nothing moves then.
     across, down = struct.unpack(">II", data[16:24])  # of the header that begins every PNG
     width = facts.get("width", across)
     size = f'width="{width}" height="{round(width * down / across)}"'
-    image = f'<img loading="lazy" src="{name}" {size} alt="{escape(facts.get("alt", ""))}">'
+    if PICTURE in output.data:  # sharp, and in the colors of the page's theme
+        lesson.files[f"{name}.svg"] = _unpacked(output.data[PICTURE]["svg"])
+    else:
+        lesson.files[f"{name}.png"] = data
+    source = next(reversed(lesson.files))
+    image = f'<img loading="lazy" src="{source}" {size} alt="{escape(facts.get("alt", ""))}">'
+    if STEPS in output.data:
+        series = {each: [] for each in output.data[STEPS]}
+        for each, frames in output.data[STEPS].items():
+            for frame in frames:
+                series[each].append(f"{name}-{sum(map(len, series.values()))}.svg")
+                lesson.files[series[each][-1]] = _unpacked(frame)
+        steps = escape(json.dumps(series))
+        return f'<div class="picture steps" data-steps="{steps}">{image}</div>'
     if TIMELINE not in output.data:
         return f'<div class="picture">{image}</div>'
-    kept = f"img/{lesson.number}-{count}.json"
-    lesson.files[kept] = json.dumps(output.data[TIMELINE]).encode()
-    return f'<div class="picture" data-timeline="{kept}">{image}</div>'
+    lesson.files[f"{name}.json"] = json.dumps(output.data[TIMELINE]).encode()
+    return f'<div class="picture" data-timeline="{name}.json">{image}</div>'
+
+
+def _unpacked(text: str) -> bytes:
+    return zlib.decompress(base64.b64decode(text))
 
 
 def prediction(asks: dict) -> str:
@@ -151,7 +254,7 @@ def number_form(question_id: str, number: Number) -> str:
 def numbers_of(lesson: str) -> dict[str, Number]:
     """Return the questions for numbers whose truth doesn't depend on what a lesson measures."""
     try:
-        asked = getattr(truth_of(lesson), "NUMBERS", {})
+        asked = getattr(answers_of(lesson), "NUMBERS", {})
     except UnknownQuestion:
         return {}
     return {

@@ -28,6 +28,8 @@ class Renderer(mistune.HTMLRenderer):
         self.where = where
 
     def heading(self, text: str, level: int, **attributes) -> str:
+        if level > 1 and "<a" not in text:  # a heading is the link to itself
+            text = f'<a href="#{slug(text)}">{text}</a>'
         return f'<h{level} id="{slug(text)}">{text}</h{level}>\n'
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
@@ -63,7 +65,9 @@ def html_of(text: str, where: Callable[[str, str], str]) -> str:
     parts = CODE.split(text)
     parts[::2] = [FORMULA.sub(hold, part).replace("\\$", "$") for part in parts[::2]]
     render = mistune.create_markdown(renderer=Renderer(where), plugins=["table", "strikethrough"])
-    return HELD.sub(lambda found: formulas[int(found[1])], render("".join(parts)))
+    html = render("".join(parts)).replace("<th></th>", "<td></td>")
+    html = html.replace("<th>", '<th scope="col">')
+    return HELD.sub(lambda found: formulas[int(found[1])], html)
 
 
 def formula(latex: str, block: bool) -> str:

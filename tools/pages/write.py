@@ -6,26 +6,39 @@ import re
 import shutil
 from collections.abc import Callable
 from hashlib import sha256
-from html import escape
+from html import escape, unescape
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from address import address
 from helpers.draw.style import painted
 from helpers.play.page import asset as play_asset
 from helpers.play.page import module_text as play_module
+from helpers.syllabus import earlier_stems
 from helpers.timeline.page import FILES, asset, joinable, look_table
-from pages.engine import archive, pyodide, unsolved
+from pages.engine import archive, unsolved
 from pages.first import first_answers
-from pages.lesson import Lesson, lesson_page
-from pages.links import DOCUMENTS, links_of
+from pages.front import front
+from pages.lesson import HEADING, Lesson, lesson_page
+from pages.links import DOCUMENTS, links_of, page_of
 from pages.markdown import FORMATTER, html_of
-from pages.shell import LAB, framed
+from pages.shell import SITE, framed
+from pages.vendored import MATH, only_used, vendored
 
+MOVED = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Moved</title>'
+    '<meta http-equiv="refresh" content="0; url={0}.html">'
+    '<a href="{0}.html">This page has moved.</a>\n'
+)
 ASSETS = Path(__file__).parent / "assets"
-SCRIPTS = ("site.js", "lesson.js", "engine.js", "explore.js", "design.js", "puzzles.js")
+SCRIPTS = "site front lesson search engine explore design puzzles".split()
+NOT_HERE = """<h1>There's no page here</h1><p>Perhaps it has moved: the
+<a href="index.html">first page</a> has all lessons, and the field above searches them.</p>"""
+SEARCH = """<h1>Search</h1><p role="status">Write a word into the field at the top.</p>
+<ol class="found"></ol><noscript><p class="problem">A search needs JavaScript.</p></noscript>"""
 MARKER = ".distributed-ml-lab-site"
-NO_SCRIPT = """<noscript><style>.wait { display: none; }</style><p class="problem">This page needs
-JavaScript. The lessons can be read without it.</p></noscript>
+NO_SCRIPT = """<noscript><p class="problem">This page needs JavaScript. The lessons can be read
+without it.</p></noscript>
 """
 
 
@@ -33,7 +46,7 @@ def write_site(root: Path, out: Path) -> list[str]:
     """Write the site into `out`, which is replaced if a site stands there; return its files.
 
     Raises:
-        EngineError: if Pyodide can't be had.
+        NotHad: if Pyodide can't be had.
         FileExistsError: if something else stands in `out`.
     """
     files = everything(root)
@@ -55,27 +68,84 @@ def everything(root: Path) -> dict[str, bytes]:
     lessons = [lesson_page(p, link) for p in sorted((root / "notebooks").glob("*.ipynb"))]
     for number, lesson in enumerate(lessons):
         around = lessons[max(0, number - 1) : number], lessons[number + 1 : number + 2]
-        files[f"lessons/{lesson.name}.html"] = reading(lesson, *around).encode()
+        files[f"lessons/{lesson.name}.html"] = reading(lesson, *around, len(lessons)).encode()
         files |= {f"lessons/{name}": data for name, data in lesson.files.items()}
-    files["index.html"] = index(lessons).encode()
+    for old, new in earlier_stems().items():  # addresses that somebody has kept
+        files[f"lessons/{old}.html"] = MOVED.format(new).encode()
+    files["index.html"] = front(lessons).encode()
     files |= {page: document(root / n, n, link).encode() for n, page in DOCUMENTS.items()}
+    top = f"{urlsplit(SITE).path}/" if SITE else ""  # shown at any address
+    files["404.html"] = framed("Not here", NOT_HERE, up=top).encode()
     for name, title in (
         ("play", "The schedule you can touch"),
         ("explore", "A schedule under sliders"),
         ("design", "Design your cluster"),
+        ("failures", "What failures cost"),
         ("puzzles", "Training puzzles"),
     ):
         body = (ASSETS / f"{name}.html").read_text(encoding="utf-8") + first_answers(name)
         body = body.replace("@@CALLS@@", calls(root)) + NO_SCRIPT
-        files[f"{name}.html"] = framed(
-            title, body, f"{name}.html", scripts=(f"{name}.js",)
-        ).encode()
-    files |= scripts(root)
-    engine = {f"engine/{name}": data for name, data in pyodide(root).items()}
+        script = {"failures": "design.js"}.get(name, f"{name}.js")
+        files[f"{name}.html"] = framed(title, body, f"{name}.html", scripts=(script,)).encode()
+    others = vendored(root)
+    if MATH in others:
+        others[MATH] = only_used(others[MATH], [files[n] for n in files if n.endswith(".html")])
+    words = html_of(
+        (ASSETS / "made_of.md").read_text("utf-8"), lambda to, t: f'<a href="{to}">{t}</a>'
+    )
+    made_of = framed(
+        "What this site is made of", f'<div class="page">{words}</div>', "made_of.html"
+    )
+    files["made_of.html"] = made_of.encode()
+    files["search.html"] = framed("Search", SEARCH, "search.html", scripts=("search.js",)).encode()
+    files["search.json"] = json.dumps(found(lessons), ensure_ascii=False).encode()
+    files |= scripts(root) | addresses(files)
+    engine = {name: data for name, data in others.items() if name.startswith("engine/")}
+    files |= {name: data for name, data in others.items() if name not in engine}
     engine["engine/lab.zip"] = archive(root)
     files["worker.js"] = worker(engine).encode()
-    files["sw.js"] = service_worker(files, engine).encode()
-    return files | engine
+    files = {name: without(data, others) for name, data in files.items()} | engine
+    return files | {"sw.js": service_worker(files).encode()}
+
+
+def without(page: bytes, others: dict[str, bytes]) -> bytes:
+    """Return a page that asks for nothing that couldn't be had."""
+    if "minisearch.js" not in others:
+        page = re.sub(rb'<form role="search".*?</form>', b"", page, flags=re.S)
+    if MATH not in others:
+        page = re.sub(rb'<link rel="preload".*?>\n', b"", page)
+    return page
+
+
+def found(lessons: list[Lesson]) -> list[dict]:
+    """Return what a search looks through: each part of each lesson, its heading and its words."""
+    rows = []
+    for lesson in lessons:
+        text = re.sub(r"<(pre|math|style|fieldset).*?</\1>", " ", lesson.article, flags=re.S)
+        for part in re.split(r"(?=<h[23] id=)", text):
+            heading = HEADING.match(part)
+            words = unescape(" ".join(re.sub("<[^>]+>", " ", part).split()))
+            facts = {"where": f"lessons/{lesson.name}.html{f'#{heading[2]}' if heading else ''}"}
+            facts["title"] = unescape(re.sub("<.*?>", "", heading[3])) if heading else lesson.title
+            rows.append({**facts, "lesson": f"{lesson.number} {lesson.title}", "text": words})
+    return [{"id": number, **row} for number, row in enumerate(rows)]
+
+
+def addresses(pages: dict[str, bytes]) -> dict[str, bytes]:
+    """Return what those ask for who come by no link: machines that search, and cards of links."""
+    robots = "User-agent: *\nAllow: /\n"
+    if not SITE:
+        return {"robots.txt": robots.encode()}
+    from figures import three_ways  # draws with matplotlib
+
+    found = [re.search(b'<link rel="canonical" href="(.*?)"', data) for data in pages.values()]
+    urls = "".join(f"<url><loc>{each[1].decode()}</loc></url>\n" for each in found if each)
+    space = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    return {
+        "robots.txt": f"{robots}Sitemap: {SITE}/sitemap.xml\n".encode(),
+        "sitemap.xml": f'<urlset xmlns="{space}">\n{urls}</urlset>\n'.encode(),
+        "card.png": three_ways("light").png(),
+    }
 
 
 def linker(root: Path) -> Callable[[str], str | None]:
@@ -88,7 +158,7 @@ def document(path: Path, name: str, file_link: Callable[[str], str | None]) -> s
     """Return the page of a document of the repository, such as docs/glossary.md."""
     html = html_of(path.read_text(encoding="utf-8"), links_of(name, file_link))
     title = html.partition("<h1")[2].partition(">")[2].partition("<")[0]
-    return framed(title, f'<article class="lesson">{html}</article>')
+    return framed(title, f'<article class="lesson page">{html}</article>', page_of(name) or "")
 
 
 def scripts(root: Path) -> dict[str, bytes]:
@@ -96,18 +166,24 @@ def scripts(root: Path) -> dict[str, bytes]:
     parts = [joinable(asset(name)) for name in FILES if name != "widget.js"]
     exports = "export { TimelineView, readModel, buildPanel, oneAtATime };"
     look = f"export const LOOK = {json.dumps(look_table())};"
-    own = painted((ASSETS / "site.css").read_text(encoding="utf-8"))
-    styles = [FORMATTER.get_style_defs("pre"), own, asset("timeline.css"), play_asset("play.css")]
+    tokens, *own = (
+        painted((ASSETS / f"{name}.css").read_text(encoding="utf-8"))
+        for name in ("tokens", "site", "tools")
+    )
+    styles = [tokens, FORMATTER.get_style_defs("pre"), *own]
+    styles += [asset("timeline.css"), play_asset("play.css")]
     play = play_module((ASSETS / "play_host.js").read_text(encoding="utf-8"))
-    found = {
+    made = {
         "timeline.js": "\n".join([*parts, look, exports]),
         "site.css": "\n".join(styles),
         "play.js": 'import { engine } from "./engine.js";\n' + play,
         "kept.js": play_asset("kept.js"),
         "puzzles.json": json.dumps(puzzles(root)),
+        "favicon.svg": painted((ASSETS / "favicon.svg").read_text(encoding="utf-8")),
     }
-    found |= {name: (ASSETS / name).read_text(encoding="utf-8") for name in SCRIPTS}
-    return {name: text.encode() for name, text in found.items()}
+    names = [f"{name}.js" for name in SCRIPTS]
+    made |= {name: (ASSETS / name).read_text(encoding="utf-8") for name in names}
+    return {name: text.encode() for name, text in made.items()}
 
 
 def puzzles(root: Path) -> list[dict]:
@@ -141,24 +217,26 @@ def calls(root: Path) -> str:
     return "".join(rows)
 
 
-def reading(lesson: Lesson, before: list[Lesson], after: list[Lesson]) -> str:
-    """Return the page of a lesson, with its neighbors."""
+def reading(lesson: Lesson, before: list[Lesson], after: list[Lesson], count: int = 1) -> str:
+    """Return the page of a lesson, one of so many, with its contents and its neighbors."""
     links = [f'<a rel="prev" href="{each.name}.html">← {each.title}</a>' for each in before]
     links += [f'<a rel="next" href="{each.name}.html">{each.title} →</a>' for each in after]
-    ends = f'<nav class="ends" aria-label="other lessons">{"".join(links)}</nav>'
-    body = f'<article class="lesson">{lesson.article}</article>{ends}'
-    return framed(lesson.title, body, up="../", scripts=("lesson.js",))
-
-
-def index(lessons: list[Lesson]) -> str:
-    """Return the first page."""
     rows = "".join(
-        f'<li><a href="lessons/{each.name}.html"><b>{each.number}</b> {escape(each.title)}</a></li>'
-        for each in lessons
+        f'<li{" class=deep" if level == "3" else ""}><a href="#{name}">{words}</a></li>'
+        for level, name, words in lesson.contents
     )
-    words = (ASSETS / "welcome.md").read_text(encoding="utf-8")
-    text = html_of(words, lambda address, said: f'<a href="{escape(address)}">{said}</a>')
-    return framed(LAB, f'{text}<ol class="lessons">{rows}</ol>', "index.html")
+    body = f"""<div class="reading">
+<nav class="around" aria-label="next lessons">{"".join(links)}</nav>
+<header class="about"><p class="crumb">Lesson {lesson.number} of {count - 1}</p>
+<h1>{lesson.title}</h1><p class="question">{escape(lesson.question)}</p>
+<p class="times">{lesson.times}</p></header>
+<details class="toc"><summary>In this lesson</summary>
+<nav aria-label="contents"><ol>{rows}</ol></nav>
+<button type="button" data-code>Show all code</button></details>
+<article class="lesson">{lesson.article}
+<nav class="around ends" aria-label="other lessons">{"".join(links)}</nav></article></div>"""
+    where = f"lessons/{lesson.name}.html"
+    return framed(lesson.title, body, where, "../", ("lesson.js",), lesson.question or lesson.title)
 
 
 def worker(engine: dict[str, bytes]) -> str:
@@ -170,12 +248,10 @@ def worker(engine: dict[str, bytes]) -> str:
     )
 
 
-def service_worker(pages: dict[str, bytes], engine: dict[str, bytes]) -> str:
+def service_worker(files: dict[str, bytes]) -> str:
     """Return the worker that keeps the site for a visit without a network."""
-    digest = sha256()
-    for name, data in sorted((pages | engine).items()):
-        digest.update(name.encode() + data)
+    names = {**files, "./": files.get("index.html", b"")}
+    parts = {name: sha256(data).hexdigest()[:16] for name, data in sorted(names.items())}
+    version = sha256(json.dumps(parts).encode()).hexdigest()[:16]
     text = (ASSETS / "sw.js").read_text(encoding="utf-8")
-    lists = {"pages": ["./", *sorted(pages)], "engine": sorted(engine)}
-    version = json.dumps(digest.hexdigest()[:16])
-    return f"const VERSION = {version};\nconst FILES = {json.dumps(lists)};\n{text}"
+    return f'const VERSION = "{version}";\nconst FILES = {json.dumps(parts)};\n{text}'

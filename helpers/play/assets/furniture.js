@@ -32,8 +32,9 @@ const SPLIT_WORDS = ["whole: B", "in halves: I and W"];
 
 /** Make the elements of a game, as its fields; `game.root` holds them. */
 export function furnish(game) {
-  const tool = (label, key, act, words) => button(label, key, act, words);
-  game.levelList = element("select", { "aria-label": "level", onchange: () => game.openLevel(game.levelList.value) });
+  const hidden = (one) => Object.assign(one, { hidden: true });
+  game.map = element("ol", { class: "play-map", "aria-label": "levels", onkeydown: (event) => alongMap(game, event) });
+  game.title = element("h2", {});
   game.goal = element("p", { class: "play-goal" });
   game.hint = element("p", {});
   game.score = element("dl", { class: "play-score" });
@@ -46,9 +47,11 @@ export function furnish(game) {
   const onchange = () => loadFile(game);
   game.file = element("input", { type: "file", accept: ".json,.csv,.txt", hidden: true, onchange });
   game.said = element("p", { class: "play-said", role: "status", "aria-live": "polite" });
+  game.found = element("p", { class: "play-found" });
   game.heard = element("p", { class: "play-unseen", "aria-live": "polite" });
-  game.next = tool("next level", "", () => game.openNext(), "next level ▶");
-  game.next.hidden = true;
+  game.back = hidden(button("go back to there", "", () => game.assist("back"), "↶ go back to there"));
+  game.next = hidden(button("next level", "", () => game.openNext(), "next level ▶"));
+  game.runButton = hidden(button("run it on real ranks", "", () => runPlan(game), "run it on real ranks"));
   game.rows = element("div", { class: "play-rows" });
   game.board = element("div", {
     class: "play-board", tabindex: "0", role: "application",
@@ -58,31 +61,71 @@ export function furnish(game) {
   game.legend = element("p", { class: "play-legend" });
   game.keys = element("dl", { class: "play-keys", hidden: true }, ...PLAY_KEYS.map(([keys, what]) => element("div", {},
     element("dt", {}, keys), element("dd", {}, what))));
-  game.runButton = tool("run it on real ranks", "", () => runPlan(game), "▶ run it on real ranks");
   game.shared = element("p", { class: "play-shared", hidden: true });
-  game.tools = element("div", { class: "play-tools", role: "toolbar", "aria-label": "moves and help" },
-    tool("undo", "Z", () => game.go(-1), "↶ undo"), tool("redo", "Y", () => game.go(1), "↷"),
-    tool("move earlier", ",", () => game.shift(-1), "◀"), tool("move later", ".", () => game.shift(1), "▶"),
-    tool("take back", "Delete", () => game.remove(), "✕ take back"),
-    tool("empty lanes", "", () => game.open(game.view.level.id, game.view.costs), "empty"),
-    element("span", { class: "play-gap" }), game.helpList,
-    tool("coach", "C", () => game.assist("coach"), "coach"), tool("play on", "P", () => game.assist("on"), "play on"),
-    tool("finish it for me", "", () => game.assist("finish"), "finish it"),
-    tool("all keys", "?", () => game.turnKeys(), "?"));
-  game.files = element("div", { class: "play-tools", role: "toolbar", "aria-label": "run, save and share" },
-    game.runButton, element("span", { class: "play-gap" }),
-    tool("copy a link", "", () => shareLink(game), "copy a link"),
-    tool("save as JSON", "", () => saveFile(game, "json"), "save"),
-    tool("save as torch's CSV", "", () => saveFile(game, "csv"), "torch's CSV"),
-    tool("load a plan", "", () => game.file.click(), "load"), game.file);
+  game.more = menuOf(
+    button("move earlier", ",", () => game.shift(-1), "◀ move earlier"),
+    button("move later", ".", () => game.shift(1), "▶ move later"),
+    button("empty lanes", "", () => game.open(game.view.level.id, game.view.costs), "empty lanes"), game.helpList,
+    button("play on", "P", () => game.assist("on"), "play on"),
+    button("finish it for me", "", () => game.assist("finish"), "finish it for me"),
+    button("copy a link", "", () => shareLink(game), "copy a link"),
+    button("save as JSON", "", () => saveFile(game, "json"), "save as JSON"),
+    button("save as torch's CSV", "", () => saveFile(game, "csv"), "save as torch's CSV"),
+    button("load a plan", "", () => game.file.click(), "load a plan"), game.file,
+    button("all keys", "?", () => game.turnKeys(), "all keys"));
+  game.tools = element("div", { class: "play-tools" },
+    button("undo", "Z", () => game.go(-1), "↶ undo"), button("redo", "Y", () => game.go(1), "↷"),
+    button("take back", "Delete", () => game.remove(), "✕ take back"), element("span", { class: "play-gap" }),
+    button("coach", "C", () => game.assist("coach"), "coach"), game.more);
   const about = { class: "play", "aria-label": "build a schedule", "data-lm-suppress-shortcuts": "true" };
-  game.root = element("section", about,
-    element("div", { class: "play-head" }, game.levelList, game.goal,
+  game.root = element("section", about, game.map,
+    element("div", { class: "play-head" }, game.title, game.goal,
       element("details", {}, element("summary", {}, "a hint"), game.hint)),
-    game.costs, game.score, game.tools, element("div", { class: "play-word" }, game.said, game.next), game.board,
-    game.legend, game.keys, game.files, game.shared, game.heard);
+    game.costs, game.score, element("div", { class: "play-word" }, game.said, game.found, game.back, game.next, game.runButton),
+    game.board, game.tools, game.shared, game.legend, game.keys, game.heard);
   for (const part of game.root.children) part.inert = !part.contains(game.said); // until there is a plan
   game.root.addEventListener("keydown", (event) => pressKey(game, event));
+  game.root.addEventListener("click", ({ target }) => { // chosen, or pressed elsewhere
+    if (target.closest(".play-more button") || !game.more.contains(target)) game.more.open = false;
+  });
+}
+
+/** What is seldom needed. */
+function menuOf(...parts) {
+  const menu = element("details", { class: "play-more", onkeydown: (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    event.stopPropagation();
+    menu.open = false;
+    menu.firstChild.focus();
+  } }, element("summary", {}, "more"), element("div", {}, ...parts));
+  return menu;
+}
+
+/** The levels as places on a way: their numbers, what is won, and where the player is. */
+export function drawMap(game) {
+  const { progress } = game.host, now = game.view?.level.id, held = game.map.contains(document.activeElement);
+  const inSight = now && game.map.dataset.now !== now;
+  game.map.replaceChildren(...game.levels.map(({ id, title }, n) => {
+    const done = progress[id], state = done ? (done.helped ? "won with help" : "won") : "not won yet";
+    const place = element("button", {
+      type: "button", "data-level": id, "data-done": done ? (done.helped ? "helped" : "won") : null,
+      "aria-current": id === now ? "step" : null, tabindex: id === (now ?? game.levels[0].id) ? "0" : "-1",
+      onclick: () => game.openLevel(id),
+    }, element("b", {}, `${n + 1}`), element("span", {}, title), element("i", {}, `, ${state}`));
+    return element("li", {}, place);
+  }));
+  const here = game.map.querySelector("[aria-current]");
+  if (held) here?.focus({ preventScroll: true });
+  if (inSight) game.map.scrollLeft = here.offsetLeft - game.map.clientWidth / 2 + here.clientWidth / 2;
+  game.map.dataset.now = now ?? "";
+}
+
+function alongMap(game, event) {
+  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], all = [...game.map.querySelectorAll("button")];
+  event.stopPropagation();
+  if (!by) return;
+  event.preventDefault();
+  all[all.indexOf(document.activeElement) + by]?.focus();
 }
 
 /** The costs of a level of one's own, to change. */

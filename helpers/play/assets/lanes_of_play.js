@@ -90,15 +90,14 @@ export function placed(game, one, { start, end }, gap = 1) {
 
 /** A button of an action: its kind by color and letter, its micro-batch by number and stripe. */
 export function actionBox(game, action, look) {
-  const { level } = game.view, implied = level.chunks === 1;
-  const words = `${action.kind}${action.micro}${"′".repeat(action.step)}`;
+  const { level } = game.view, implied = level.chunks === 1 || look === "play-box";
+  const words = implied ? `${action.kind}${action.micro}${"′".repeat(action.step)}` : action.name;
   const when = action.start === null ? "not ready" : `${short(action.start)} s to ${short(action.end)} s`;
-  const long = `${action.name}, ${when}`;
   const made = element("button", {
     type: "button", tabindex: "-1", class: look,
     "data-name": action.name, "data-kind": action.kind, "data-chunk": action.chunk % 2,
-    title: long, "aria-label": look === "play-box" ? long : `place ${long}`,
-  }, implied || look === "play-box" ? words : action.name);
+    title: `${action.name}, ${when}`, "aria-label": `${words} of stage ${action.stage}, ${when}`,
+  }, words);
   made.style.setProperty("--hue", `${(action.micro * 137.5) % 360}`);
   if (look !== "play-box") made.addEventListener("click", () => game.place(action.name));
   made.addEventListener("pointerenter", () => game.follow(action.micro));

@@ -1,6 +1,6 @@
 import { element } from "./dom.js";
 import { laneRow, legendOfPlay, short, timeAxis } from "./lanes_of_play.js";
-import { SCORE, drawOwn, furnish } from "./furniture.js";
+import { SCORE, drawMap, drawOwn, furnish } from "./furniture.js";
 
 // The game's page. It knows no rule: it asks `host.ask(question)` and draws the answer.
 //
@@ -8,6 +8,8 @@ import { SCORE, drawOwn, furnish } from "./furniture.js";
 // host.progress        {level: {best, helped}}, and host.keep(level, best, helped) adds to it
 // host.link(fragment)  the text that shares a plan
 // host.hold(now)       keeps history and place, to begin with as parts of `start`; may be left out
+// host.left(level)     the plan that an earlier visit left there; may be left out
+// host.lesson(stem)    the address of a lesson; may be left out
 // host.runs            whether "run" and "train" may be asked; else host.command(fragment) is shown
 
 const MOST_PLANS = 300; // that undo can bring back
@@ -58,11 +60,14 @@ class PlayView {
     const { progress } = this.host, first = levels.find((one) => !progress[one.id]) ?? levels[0];
     if (held && await this.go(0)) return;
     if (link) {
+      const [, id] = link.match(/^#level=(\w+)$/) ?? []; // no plan: whatever the player left there
+      if (levels.some((one) => one.id === id) && await this.openLevel(id)) return;
       if (await this.read(link)) return;
       const reason = this.said.textContent;
       await this.open(first.id);
       this.say(reason, true);
-    } else await this.open(level || first.id, costs);
+    } else if (costs) await this.open(level, costs);
+    else await this.openLevel(level || first.id);
   }
 
   /** Ask, one question after the other; an answer with a plan is drawn, a refusal is said. */
@@ -73,7 +78,6 @@ class PlayView {
   inTurn(act) {
     this.busy = this.busy.then(act).catch((error) => {
       this.say(`No answer: ${error.message ?? error}`, true);
-      if (this.view) this.drawLevels();
       return false;
     });
     return this.busy;
@@ -85,7 +89,6 @@ class PlayView {
     const answer = await this.host.ask(question.do === "open" ? question : { ...now, ...question }, loading);
     if (answer.refused !== undefined) {
       this.say(answer.refused, true);
-      this.drawLevels(); // another may have been chosen
       this.point(answer.needs, "play-needed");
       return false;
     }
@@ -114,9 +117,19 @@ class PlayView {
     this.draw();
     this.say(answer.said);
     this.point(answer.about, "play-about", answer.worse);
+    this.root.classList.toggle("play-won", answer.won);
+    this.back.hidden = !answer.slip;
+    this.runButton.hidden = !answer.complete;
+    this.found.replaceChildren(...(answer.won ? this.foundWords(answer) : []));
     if (answer.won) this.won();
     this.showPar().catch(() => { /* without Python there is no par */ });
     this.host.hold?.({ history: this.history, at: this.at, won: answer.won });
+  }
+
+  /** What a plan that wins is called, and where one reads of it. */
+  foundWords({ named, level: { lesson } }) {
+    const href = this.host.lesson?.(lesson.stem), words = `Lesson ${lesson.stem.slice(0, 2)}: ${lesson.title}`;
+    return [`${named} `, href ? element("a", { href }, words) : words];
   }
 
   async won() {
@@ -124,7 +137,7 @@ class PlayView {
     if (id === "own") return; // other costs, another game
     const better = !known || (known.helped && !this.helped) || (known.helped === this.helped && this.view.worth < known.best);
     if (better) this.host.keep(id, this.view.worth, this.helped);
-    this.drawLevels();
+    drawMap(this);
     this.drawScore();
   }
 
@@ -149,7 +162,7 @@ class PlayView {
 
   /** Open a level with the plan that was last on the page there. */
   openLevel(id) {
-    const last = this.history.findLast((one) => one.level === id);
+    const last = this.history.findLast((one) => one.level === id) ?? this.host.left?.(id);
     return last ? this.openAgain(last) : this.open(id);
   }
 
@@ -169,6 +182,7 @@ class PlayView {
   }
 
   place(name, position) {
+    this.point([name], "play-asked"); // heard, should the answer take long
     return this.change({ do: "place", action: name, position }).then((done) => {
       const box = done && this.boxOf(name);
       if (box) this.cursor = { rank: box.rank, at: box.at + 1 };
@@ -245,7 +259,7 @@ class PlayView {
 
   /** Mark boxes and chips of some actions for a while. */
   point(names, mark, worse = []) {
-    const marks = ["play-needed", "play-about", "play-worse"];
+    const marks = ["play-asked", "play-needed", "play-about", "play-worse"];
     for (const one of this.root.querySelectorAll(`.${marks.join(", .")}`)) one.classList.remove(...marks);
     for (const name of names ?? []) {
       const look = worse.includes(name) ? "play-worse" : mark;
@@ -259,8 +273,9 @@ class PlayView {
 
   draw() {
     const { view } = this;
-    this.drawLevels();
+    drawMap(this);
     drawOwn(this);
+    this.title.textContent = view.level.title;
     this.drawScore();
     this.goal.textContent = view.level.goal;
     this.hint.textContent = view.level.hint;
@@ -280,12 +295,6 @@ class PlayView {
     this.drawCursor();
   }
 
-  drawLevels() {
-    const { progress } = this.host, now = this.view?.level.id;
-    this.levelList.replaceChildren(...this.levels.map((one, n) => element("option", { value: one.id, selected: one.id === now },
-      `${progress[one.id] ? (progress[one.id].helped ? "○" : "✓") : " "} ${n + 1}. ${one.title}`)));
-  }
-
   drawScore() {
     const { score, level, complete, worth } = this.view, best = this.host.progress[level.id];
     const number = (value) => `${Number(value.toFixed(3))}`;
@@ -301,7 +310,6 @@ class PlayView {
     ];
     this.score.replaceChildren(...said.map(([name, value]) => element("div", { "data-key": name, title: SCORE[name] },
       element("dt", {}, name), element("dd", {}, `${value}`))));
-    this.score.classList.toggle("play-won", Boolean(this.view.won));
     this.score.dataset.worth = worth ?? "";
     this.next.hidden = !this.view.won || level.id === this.levels.at(-1).id;
   }

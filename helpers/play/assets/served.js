@@ -15,6 +15,7 @@ const host = {
   get progress() { return kept.read("lab-play"); },
   keep: (level, best, helped) => kept.put("lab-play", level, { best, helped }),
   hold: holdHere,
+  left: leftHere,
   link: (fragment) => `python -m helpers.play "#${fragment}"`, // the address has a secret, and ends with its server
 };
 

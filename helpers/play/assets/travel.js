@@ -1,11 +1,18 @@
+import { drawMap } from "./furniture.js";
+import { kept } from "./kept.js";
 import { download } from "./save.js";
 
 // A plan leaves the page and comes in: files, links, a page that is loaded again, and real ranks.
 
-const HELD = "lab-play-now";
+const HELD = "lab-play-now", LEFT = "lab-play-left";
 
-/** Keep what stands on the page, and what stood there before, for as long as its tab is open. */
+/** The plan that was last in the lanes of a level, in whatever tab. */
+export const leftHere = (level) => kept.read(LEFT)[level];
+
+/** Keep what stands on the page; and what stood there before, for as long as its tab is open. */
 export function holdHere(now) {
+  const last = now.history[now.at];
+  if (/\d/.test(last.plan)) kept.put(LEFT, last.level, last); // empty lanes are had without it
   try {
     sessionStorage.setItem(HELD, JSON.stringify({ ...now, hash: location.hash }));
   } catch { /* a private window keeps nothing */ }
@@ -13,7 +20,7 @@ export function holdHere(now) {
 
 /** Follow the address: to what stood on the page when it was left, or else to the plan of its link. */
 export function followAddress(game) {
-  addEventListener("storage", () => game.view && game.drawLevels()); // won in another tab
+  addEventListener("storage", () => game.view && drawMap(game)); // won in another tab
   addEventListener("hashchange", () => {
     const left = game.history.findLast((one) => one.hash === location.hash);
     if (left) game.openAgain(left);
@@ -70,7 +77,6 @@ export async function loadFile(game) {
 }
 
 export async function runPlan(game) {
-  if (!game.view.complete) return game.say("The plan isn't complete: place what is missing, or let it be finished.", true);
   const fragment = await fragmentOf(game);
   if (!game.host.runs) {
     game.shared.hidden = false;

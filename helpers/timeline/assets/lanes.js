@@ -79,8 +79,13 @@ function drawBox(context, scene, part, lane, i) {
 function drawWait(context, scene, part, lane, i) {
   const { axis, theme, brush } = scene, [x, width] = edges(axis, part, i);
   context.globalAlpha = alphaOf(scene, part, i);
-  context.fillStyle = brush.texture(context, "rising", theme.wait);
-  context.fillRect(x, lane.y, Math.max(width - 1, 1), lane.height);
+  if (part.hasFinished(i)) {
+    context.fillStyle = theme.wait; // a flat line
+    context.fillRect(x, lane.y + lane.height / 2 - 0.75, Math.max(width - 1, 1), 1.5);
+  } else {
+    context.fillStyle = brush.texture(context, "rising", theme.wait);
+    context.fillRect(x, lane.y, Math.max(width - 1, 1), lane.height);
+  }
   if (lane.height >= 13) {
     const letter = fitting(scene, part, i, width - 34, lane);
     if (letter) {
@@ -130,6 +135,7 @@ function summed(sums, { axis, followed }, part, run) {
   sums ??= new Map();
   const columns = Math.ceil(axis.right - axis.left) + 1;
   for (const i of run) {
+    if (part.hasFinished(i)) continue; // it stays empty
     if (followed !== null && factOf(part, "micro_batch", i) !== followed) continue;
     const colour = part.isWait(i) ? "" : part.kinds[part.kind[i]].colour;
     let sum = sums.get(colour);

@@ -6,7 +6,7 @@ import { sharp } from "./paint.js";
 /** The same for two models whose legends are the same. */
 export function legendKey(model) {
   return model.parts.flatMap((part) =>
-    [part.chunks > 1, "pair" in part.facts,
+    [part.chunks > 1, "pair" in part.facts, part.waits, part.finishes,
       ...part.kinds.filter((_, n) => part.occurs[n]).map((look) => look.kind)]).join();
 }
 
@@ -22,7 +22,10 @@ export function legendOf(model, theme, brush) {
   const entries = known.map((look) => [look, look.letter, look.word]);
   if (message) entries.push([message, "", "message"]);
   if (together.length) entries.push([together[0], "", together.map((look) => look.kind).join(", ")]);
-  if (kinds.has("wait")) entries.push([kinds.get("wait"), "", "waiting"]);
+  const wait = kinds.get("wait");
+  if (model.parts.some((part) => part.waits)) entries.push([wait, "", "waiting"]);
+  if (model.parts.some((part) => part.finishes))
+    entries.push([{ ...wait, texture: "", flat: true }, "", "finished"]);
   if (others.length) {
     const more = others.length > 3 ? ` and ${others.length - 3} more` : "";
     entries.push([others[0], "", others.slice(0, 3).map((look) => look.kind).join(", ") + more]);
@@ -42,6 +45,10 @@ function swatch(look, letter, theme, brush) {
   const context = sharp(canvas, wide, 14), wait = look.kind === "wait";
   context.fillStyle = wait ? theme.band : look.colour;
   context.fillRect(0, 0, wide, 14);
+  if (look.flat) {
+    context.fillStyle = theme.wait;
+    context.fillRect(0, 6.25, wide, 1.5);
+  }
   if (look.texture) {
     context.globalAlpha = wait ? 1 : 0.5;
     context.fillStyle = brush.texture(context, look.texture, wait ? theme.wait : look.ink);

@@ -9,11 +9,16 @@ export function busyIn(part, row, a, b) {
 }
 
 /** Seconds between a and b in which a row waits and doesn't compute, even if a message of its own
-    is in transit: the "wait" of helpers.trace.idle_by_cause. */
+    is in transit: the "wait" of helpers.trace.idle_by_cause. A rank that has finished doesn't. */
 export function waitingIn(part, row, a, b) {
   const taken = part.isWork;
   const all = part.slices[row], without = covered(part, all, a, b, taken);
-  return covered(part, all, a, b, (i) => taken(i) || part.isWait(i)) - without;
+  return covered(part, all, a, b, (i) => taken(i) || (part.isWait(i) && !part.hasFinished(i))) - without;
+}
+
+/** Seconds between a and b in which a row has nothing left to do. */
+export function finishedIn(part, row, a, b) {
+  return covered(part, part.slices[row], a, b, part.hasFinished);
 }
 
 /** Seconds between a and b in which a row is in a collective and computes nothing. */
@@ -78,6 +83,7 @@ export function numbersIn(part, a, b) {
     bubbleIdeal: work ? (room - work) / work : null,
     communicates: room ? sum(communicating) / room : null,
     waits: room ? sum(waiting) / room : null,
+    finished: room ? sum(rows.map((row) => finishedIn(part, row, a, b))) / room : null,
     peak: peaks.some((peak) => peak !== null) ? Math.max(...peaks.map((peak) => peak ?? 0)) : null,
   };
 }

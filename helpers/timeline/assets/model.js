@@ -46,6 +46,11 @@ function readPart(head, column) {
   const compute = part.lanes.indexOf("compute");
   const wait = part.kinds.findIndex((kind) => kind.kind === "wait");
   part.isWait = (i) => part.kind[i] === wait;
+  part.hasFinished = (i) => part.kind[i] === wait && factOf(part, "cause", i) === "finished";
+  part.waits = part.finishes = false; // whether any event is one
+  for (let i = 0; i < part.count; i++) {
+    if (part.kind[i] === wait) part[part.hasFinished(i) ? "finishes" : "waits"] = true;
+  }
   const talk = part.lanes.indexOf("communication");
   part.isTransfer = (i) => part.lane[i] === talk && part.kind[i] !== wait;
   part.isCollective = (i) => part.kinds[part.kind[i]].collective;

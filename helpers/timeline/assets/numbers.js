@@ -22,6 +22,8 @@ const COLUMNS = [
     hasCollectives],
   ["waits", "waiting", (n) => percent(n.waits),
     "time in which a rank waits and doesn't compute, over ranks × time"],
+  ["finished", "finished", (n) => percent(n.finished),
+    "time in which a rank has nothing left to do, over ranks × time", (part) => part.finishes],
   ["peak", "peak memory of a rank", (n) => (n.peak === null ? "–" : bytesText(n.peak)),
     "the largest value of any rank; each rank's own stands beside its strip",
     (part) => part.memory.highest > 0],

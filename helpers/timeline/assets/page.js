@@ -32,7 +32,7 @@ export function buildPage(view) {
   page.root = element("section", {
     class: "lab-timeline", "data-lm-suppress-shortcuts": "true", "aria-label": "timeline",
   }, page.title, page.panel, page.tools, page.overview, page.stage, page.legend, page.status,
-  element("div", { class: "lab-wide" }, page.table), helpLine(), page.keys, page.tip);
+  element("div", { class: "lab-wide", tabindex: "0" }, page.table), helpLine(), page.keys, page.tip);
   return page;
 }
 
@@ -43,6 +43,7 @@ function buildTools(view) {
     onchange: (event) => view.player.setSpeed(Number(event.target.value)),
   }, ...SPEEDS.map((speed) => element("option", { value: speed, selected: speed === 1 }, `${speed}×`)));
   const arrowButton = button("arrows", "A", () => view.turnArrows(), ARROW_WORDS.auto);
+  arrowButton.removeAttribute("aria-label"); // its words say more
   const saveButtons = element("span", { class: "lab-save" });
   const tools = element("div", { class: "lab-tools", role: "toolbar", "aria-label": "timeline tools" },
     playButton, speedList,

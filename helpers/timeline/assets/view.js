@@ -335,7 +335,7 @@ export class TimelineView {
       const part = this.model.parts[chosen.number];
       words = inWords({ part, row: chosen.row, event: chosen.event }, this.look.causes);
     }
-    this.status.replaceChildren(...(words ? told(words) : ["Point at a box to read about it."]));
+    this.status.replaceChildren(...(words ? told(words) : ["Point at a box, or press it, to read about it."]));
     if (this.followed !== null) {
       this.status.append(element("p", { class: "lab-followed" },
         `Micro-batch ${this.followed} is followed through the stages. Esc: all again.`));

@@ -1,5 +1,6 @@
 """The promises on measured clusters, each with constants that were set elsewhere."""
 
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,6 +11,14 @@ from bench.cluster_model import newer, validate
 from bench.cluster_model.experts import eight_bits, experts, long_context
 from bench.cluster_model.fit import EXPECTED, constants, fit, with_constants
 from bench.cluster_model.fit import held_out as fold_errors
+from bench.cluster_model.h100 import (
+    judged_apart,
+    judged_llama3,
+    machine_without,
+    newer_constants,
+    rows_that_set,
+)
+from bench.cluster_model.page import better
 from bench.cluster_model.published import llama3, megatron, read_rows, vtrain
 from bench.cluster_model.torchtitan import torchtitan
 from helpers.cluster import memory
@@ -19,7 +28,7 @@ from helpers.cluster.validate import layers, recomputation
 from helpers.cost import flops
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "cluster_model.md"
-LESSON = PAGE.parents[1] / "notebooks" / "source" / "17_design_your_own.py"
+LESSON = PAGE.parents[1] / "notebooks" / "source" / "19_design_your_own.py"
 LESSON = LESSON.read_text(encoding="utf-8").replace("\n# ", " ")
 
 
@@ -37,6 +46,11 @@ def test_the_code_has_the_constants_that_the_rows_give():
 @cache
 def held_out():
     return validate.judged_vtrain()
+
+
+@cache
+def tables():
+    return validate.tables()[0]
 
 
 def test_calibration_rows_judged_by_the_others():
@@ -59,9 +73,9 @@ def test_table_1_of_2104_04473():
     assert 0.9 < factor < 1.1
 
 
-def test_llama_3_sets_one_constant_and_its_second_row_none():
-    first, second, _ = validate.judged_llama3()
-    assert abs(first.error) < 0.005 and abs(second.error) < 0.03
+def test_llama_3s_first_row_is_judged_by_the_others_and_its_second_sets_nothing():
+    first, second, _ = judged_llama3()
+    assert -0.13 < first.error < first.row.error(H100) < 0 and -0.11 < second.error < 0
 
 
 def test_fsdp_by_torchtitans_rows():
@@ -70,11 +84,14 @@ def test_fsdp_by_torchtitans_rows():
     rows = torchtitan()
     assert len(rows) == 10 and not any(row.sets for row in rows)
     for row in rows:
-        assert (abs(row.error) > 0.15) == bool(row.missed), (row.row.name, row.error)
-        least = (
-            -0.30 if "eager" in row.row.name else -0.19 if "float8" not in row.row.name else -0.24
-        )
-        assert least < row.error < -0.05, row.row.name
+        name = row.row.name
+        assert (abs(row.error) > 0.15) == bool(row.missed), (name, row.error)
+        least = -0.35 if "eager" in name else -0.25 if "float8" not in name else -0.29
+        assert least < row.error < -0.12, name
+    slower = {"fused": 0.35, "matmul": H100.matmul * (500 / 700) ** (1 / 3)}
+    for row in rows:  # what the reasons say: FlashAttention-2's share, and clocks at 500 W
+        error = row.row.error(replace(row.machine, **slower))
+        assert error > -0.19 or "eager" in row.row.name, (row.row.name, error)
     assert 16384 / rows[0].row.seconds == pytest.approx(5762)  # two sequences of 8,192 a GPU
     without, chunks = (row.row.predicted(row.machine) for row in rows[-2:])
     assert chunks / without == pytest.approx(100 / 128, rel=0.04)  # what two chunks bring
@@ -138,26 +155,48 @@ def test_rows_of_your_own(tmp_path, capsys):
         validate.main([str(path)])
 
 
-def test_one_row_each_has_set_the_constants_of_the_h100():
-    for name, (row, value) in validate.set_on_one_row().items():
-        assert getattr(H100, name) == pytest.approx(value, rel=0.01), (name, row.name)
+def test_the_h100_has_the_constants_that_its_rows_give():
+    rows, found = rows_that_set(), machine_without()
+    assert [*map(len, rows.values())] == [4, 1, 2] and [*rows] == ["matmul", "fused", "hidden"]
+    for name in rows:
+        assert getattr(H100, name) == pytest.approx(getattr(found, name), rel=0.01), name
+    assert [row.name for row in rows["matmul"]] == [
+        *("405B on 8,192 GPUs", "Qwen3 235B-A22B", "Mixtral 8x7B", "Mixtral 8x22B")
+    ]
+    errors = [row.error(H100) for row in rows["matmul"]]
+    assert max(map(abs, errors)) < 0.12 and min(errors) < 0 < max(errors)
+    beside, apart = rows["hidden"]
+    shorter = beside.predicted(H100) / apart.predicted(H100)
+    assert shorter == pytest.approx(17.6 / 19.7, rel=0.001)
+
+
+def test_a_row_that_sets_matmul_is_judged_without_itself():
+    """Its own pull would bring it nearer."""
+    for row in judged_apart(experts()):
+        if row.sets == "matmul":
+            others = machine_without(row.row.name)
+            assert row.machine == others
+            assert abs(others.matmul - machine_without().matmul) > 0.001, row.row.name
+            assert abs(row.error) > abs(row.row.error(machine_without())), row.row.name
 
 
 def test_rows_of_experts_are_within_15_percent_or_say_why_not():
-    rows = experts()
-    assert [row.sets for row in rows if row.sets] == ["hidden"]
+    rows = judged_apart(experts())
+    assert [row.sets for row in rows if row.sets] == ["matmul", "hidden", "matmul", "matmul"]
     for row in [*rows, *eight_bits()]:
         assert (abs(row.error) > 0.15) == bool(row.missed), (row.row.name, row.figure, row.error)
-    assert sum(not row.missed for row in rows) >= 9
+    assert sum(not row.missed for row in rows) >= 8
+    assert sum(abs(row.error) < 0.24 for row in rows) == len(rows) - 1
     deepseek = [row for row in rows if row.row.name == "DeepSeek-V3"]
     assert [row.machine.name for row in deepseek] == ["H800", "H100"]
-    assert not any(row.missed or row.sets for row in deepseek)
+    assert not any(row.sets for row in deepseek)
+    assert -0.2 < deepseek[0].error and abs(deepseek[1].error) < 0.08
 
 
 def test_dense_models_in_8_bits_set_nothing():
     rows = eight_bits()
     assert len(rows) == 6 and not any(row.sets for row in rows)
-    assert sum(abs(row.error) for row in rows) / len(rows) < 0.15
+    assert sum(abs(row.error) for row in rows) / len(rows) < 0.09
     for row in rows:  # in 16 bits they'd be far off
         slow = replace(row.row, layout=replace(row.row.layout, fp8=False))
         assert slow.error(row.machine) > row.error + 0.35
@@ -166,7 +205,8 @@ def test_dense_models_in_8_bits_set_nothing():
 def test_rows_of_long_sequences():
     rows = long_context()
     assert [row.sets for row in rows] == ["", "", "", "", "fused"]
-    assert max(abs(row.error) for row in rows) < 0.08
+    assert max(abs(row.error) for row in rows) < 0.12
+    assert sum(abs(row.error) < 0.08 for row in rows) == 4
     full = llama3("full")[2]
     assert full.error(H100) < -0.2  # Llama 3's paper counts the causal half
 
@@ -181,31 +221,39 @@ def test_a_rate_counts_the_operations_that_its_source_counts():
 
 
 def test_lesson_17_counts_the_runs_on_newer_machines():
-    """And lesson 17's last paragraph: most runs on hundreds of GPUs are within ten percent."""
-    entries = validate.tables()[0]
+    """And lesson 19's last paragraph: two thirds of the larger runs are within a tenth."""
+    entries = tables()
     errors = [j.error for entry in entries[4:] for j in entry.rows]
     within = sum(abs(error) <= 0.15 for error in errors)
-    assert f"Of {len(errors)} other runs on H100s and H800s" in LESSON
+    assert f"Of {len(errors)} runs on H100s and H800s" in LESSON
     assert f"predicts {within} to within 15 %, and one takes more than twice as long" in LESSON
     assert sum(error < -0.5 for error in errors) == 1
     many = [abs(j.error) for entry in entries for j in entry.rows if j.row.layout.gpus >= 64]
-    assert sum(error < 0.1 for error in many) > 0.7 * len(many)
+    assert sum(error < 0.1 for error in many) / len(many) == pytest.approx(2 / 3, abs=0.03)
+
+
+def test_the_page_says_where_one_factor_for_the_flops_does_better():
+    said = better(tables())
+    assert said in PAGE.read_text(encoding="utf-8")
+    assert re.findall(r'^  "(\w+)', said, re.M) == ["Llama", "torchtitan", "Dense"]
+    rival, scaled = re.findall(r"\((.+)% a", said), re.findall(r"([\d.]+)%(?:,| away)", said)
+    assert [float(a) > float(b) for a, b in zip(rival, scaled, strict=True)] == [True, True, False]
 
 
 def test_kernels_that_deepseek_published():
     for *_, published, rate in newer.fp8_products():
-        assert rate == pytest.approx(published, rel=0.22)
+        assert rate == pytest.approx(published, rel=0.12)
     for _, published, rate, _ in newer.dispatches():
         assert rate == pytest.approx(published, rel=0.1)
 
 
 def test_the_page_has_every_newer_row_and_what_it_assumes():
     text = PAGE.read_text(encoding="utf-8")
-    for row in [*torchtitan(), *experts(), *eight_bits(), *long_context()]:
-        constant = f"sets `{row.sets}`" if row.sets else "held out"
+    for row in [*torchtitan(), *judged_apart(experts()), *eight_bits(), *long_context()]:
+        constant = newer.role(row)
         assert f"| {row.error:+.1%} | {constant} | {row.assumed} |" in text
         assert row.missed in text
-    assert newer.assumptions() in text and newer.kernels() in text
+    assert newer.assumptions() in text and newer.kernels() in text and newer_constants() in text
     assert newer.deepseek_changed(experts()[0]) in text
 
 
@@ -214,7 +262,7 @@ def test_each_assumption_of_a_best_row_matters():
     said = newer.assumptions() + newer.deepseek_changed(experts()[0])
     errors = [float(line.split("|")[-2].strip(" %")) for line in said.splitlines() if "%" in line]
     llama, deepseek = errors[:5], errors[5:]
-    assert len(deepseek) == 8 and errors[0] == pytest.approx(-1.9)
-    assert llama[1] - llama[0] == pytest.approx(7.6, abs=0.2)  # 4 chunks instead of 8
-    assert llama[2] - llama[0] == pytest.approx(100, abs=1)  # 1 chunk
+    assert len(deepseek) == 7 and errors[0] == pytest.approx(-10.1)
+    assert llama[1] - llama[0] == pytest.approx(6.8, abs=0.2)  # 4 chunks instead of 8
+    assert llama[2] - llama[0] == pytest.approx(98.8, abs=1)  # 1 chunk
     assert min(abs(error - deepseek[0]) for error in deepseek[1:]) > 1.5

@@ -6,7 +6,7 @@ from helpers.cluster import Group, Layout, bars, design, estimate, memory_group,
 from helpers.cluster.settings import MODELS, START, made
 from helpers.cost import gpt, parameters
 from helpers.draw.picture import Line, Rect, Text
-from helpers.draw.style import VERMILLION
+from helpers.draw.style import CAUSES, UNKNOWN, WAITING, cause
 
 
 def rects(picture):
@@ -35,7 +35,36 @@ def test_the_limit_is_a_line_at_its_place():
     beyond = bars([Group({"row": {"a": 5.0}}, str, limit=4.0)], "t")
     assert "row: 5.0, more than the 4.0 there are; a 100 %." in beyond.alt
     red, line = [s for s in beyond.canvas.shapes if isinstance(s, Line)]
-    assert red.colour == VERMILLION and red.points[0][0] == pytest.approx(line.points[0][0])
+    assert red.color == cause("fault") and red.points[0][0] == pytest.approx(line.points[0][0])
+
+
+def test_every_part_prints_its_value_in_the_bar_or_above_it():
+    rows = {"one": {"weights": 100.0, "gradients": 3.0, "optimizer": 2.0, "bubble": 20.0}}
+    picture = bars([Group(rows, text=str)])
+    shown = {s.text: s for s in picture.canvas.shapes if isinstance(s, Text)}
+    assert {"weights 100.0", "2: 3.0", "3: 2.0", "bubble 20.0", "125.0"} <= set(shown)
+    assert shown["2: 3.0"].y < shown["weights 100.0"].y == shown["bubble 20.0"].y
+    assert shown["3: 2.0"].x > shown["2: 3.0"].x + 20, "neighbors above a bar stay apart"
+
+
+def test_a_part_has_the_color_of_its_cause_in_whatever_row_and_figure():
+    one = bars([Group({"a": {"weights": 9.0, "gradients": 9.0}})])
+    other = bars([Group({"a": {"activations": 9.0, "bubble": 9.0, "mine": 9.0, "weights": 9.0}})])
+    for picture in (one, other):
+        found = {r.tip.split(":")[0]: r for r in rects(picture) if r.tip}
+        assert found["weights"].fill == cause("weights")
+    assert found["activations"].fill == cause("activations") and found["mine"].fill == UNKNOWN
+    assert found["bubble"].hatch and not found["activations"].hatch
+
+
+def test_no_two_causes_of_an_estimate_look_alike():
+    """What stands in one figure: memory by component above time by cause."""
+    done = estimate(gpt(4096, 8, 32), Layout(16, dp=2, pp=2, tp=2), preset("A100"))
+    names = [*done.memory.named(), *done.causes]
+    assert set(names) <= set(CAUSES), "a part without a color of its own: add it to CAUSES"
+    colors = [cause(name) for name in names if name not in ("optimizer", "update")]
+    assert len(set(colors)) == len(colors) and colors.count(WAITING) == 1
+    assert cause("optimizer") == cause("update")
 
 
 def test_each_part_has_a_number_and_a_word():

@@ -7,7 +7,7 @@ import pytest
 from helpers.cluster import Layout, estimate, preset
 from helpers.cluster.layer import KERNELS_EMBEDDING, Seconds, layer_seconds
 from helpers.cluster.machine import Interconnect, all_gather_seconds, all_reduce_seconds
-from helpers.cluster.memory import memory
+from helpers.cluster.memory import layers_in_flight, memory
 from helpers.cluster.parts import Parts, expert_parameters, parts, stage_parameters
 from helpers.cluster.products import every_second_seconds, products_seconds
 from helpers.cluster.replicas import across_seconds
@@ -163,8 +163,25 @@ def test_a_rank_of_a_dualpipe_has_two_stages():
     assert sum(f.matmul for f in both.forward) == pytest.approx(sum(f.matmul for f in one.forward))
     done = estimate(model, Layout(16, pp=4, dualpipe=True), H100)
     assert sum(done.causes.values()) == pytest.approx(done.seconds)
-    with pytest.raises(ValueError, match="DualPipe has a closed form only"):
+    with pytest.raises(ValueError, match="a closed form only: .*dualpipe_v, its half"):
         _ = done.simulated
+
+
+def test_a_rank_of_a_dualpipe_holds_the_weights_of_two_stages():
+    """Each stage is on twice as many ranks, which share its state: the optimizer takes no more."""
+    model, sizes = gpt(4096, 26, 32), {"dp": 2, "pp": 4, "recompute": "none", "zero": 1}
+    one, both = (Layout(32, **sizes, uneven=True, dualpipe=way) for way in (False, True))
+    here = stage_parameters(model, one)
+    assert stage_parameters(model, both) == [here[r] + here[3 - r] for r in range(4)]
+    plain, dual = memory(model, one), memory(model, both)
+    assert dual.weights / 2 in stage_parameters(model, both) and both.sharding == 4
+    assert dual.optimizer == pytest.approx(12 * dual.weights / 2 / 4)
+    assert dual.weights > 1.9 * plain.weights and dual.optimizer < 1.1 * plain.optimizer
+    each = [layers_in_flight(model, both, rank) for rank in range(4)]
+    assert each == [4 * 6 + 6, 3 * 7 + 2 * 7, 2 * 7 + 3 * 7, 6 + 4 * 6]  # 5 stages of 6 or 7
+    slow = replace(H100, between=replace(H100.between, bandwidth=1e9), node=1)
+    sent = [parts(model, way, slow).reduce for way in (one, both)]
+    assert sent[1] > 2 * sent[0]  # twice the gradients, over twice as many ranks
 
 
 @pytest.mark.parametrize(
@@ -173,7 +190,11 @@ def test_a_rank_of_a_dualpipe_has_two_stages():
         (dict(tp=2, expert_tp=1), "expert_tp=1\\): give a divisor of tp 2, with sequence_parallel"),
         (dict(tp=4, expert_tp=3, sequence_parallel=True), "give a divisor of tp 4"),
         (dict(pp=3, dualpipe=True), "choose an even pp"),
-        (dict(pp=4, dp=16, dualpipe=True), "4 micro-batches: choose an even pp, 1 chunk, and 2 pp"),
+        (dict(pp=4, dualpipe=True, zero=3), "ZeRO 3: choose .*, and 0 to 2"),
+        (
+            dict(pp=4, dp=16, dualpipe=True),
+            "4 micro-batches, ZeRO 0: choose an even pp, 1 chunk, 2 pp",
+        ),
     ],
 )
 def test_a_layout_that_is_none(fields, words):

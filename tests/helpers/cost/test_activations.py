@@ -90,7 +90,7 @@ def test_the_peak_of_a_forward_pass_of_llama_7b():
     assert peak.moment == "softmax"
     assert list(peak.activations.values()) == [one] * 5 + [scores] * 2
     assert peak.total == peak.weights + 5 * one + 2 * scores
-    short = forward_peak(read_config(fields), sequence=128)
+    short = forward_peak(read_config(fields | {"max_position_embeddings": 128}))
     assert short.moment == "second residual" and "scores" not in short.activations
     parts = 10 * 4096 + 32 * 128 + 4 * 11008
     assert sum(short.activations.values()) == 2 * 128 * parts

@@ -12,7 +12,6 @@ from helpers.cost import (
     all_gather_bytes,
     context_parallel_bytes,
     data_parallel_bytes,
-    expert_parallel_bytes,
     flops,
     gpt,
     pipeline_bytes,
@@ -69,6 +68,12 @@ def test_gradients_of_four_bytes():
     assert equal(2 * weights(model, tokens), scattered)  # behind backward
     assert equal(weights(model, tokens), gathered)  # behind the next forward pass
     assert data_parallel_tokens(model, **RATES, sharded=True, ranks=8) == tokens
+    assert fsdp_tokens(model, **RATES, weight=1, gradient=1) == pytest.approx(
+        fsdp_tokens(model, **RATES) / 2
+    )
+    assert fsdp_tokens(model, **RATES, weight=1, gradient=4) == pytest.approx(
+        1.25 * fsdp_tokens(model, **RATES)
+    )
     assert fsdp_tokens(model, **RATES, gradient=4) == pytest.approx(
         1.5 * fsdp_tokens(model, **RATES)
     )
@@ -93,7 +98,8 @@ def test_experts_by_the_formulas():
         model = MODELS[name]
         width = expert_width(model, **RATES, ep=8)
         used = 3 * model.hidden * width * model.moe.chosen
-        assert equal(3 * 2 * used * 100, expert_parallel_bytes(model, 1, 100, 8))
+        token = 2 * model.moe.chosen * model.hidden  # bytes that go to its experts
+        assert equal(3 * 2 * used * 100, 4 * 7 / 8 * 100 * token)
     with pytest.raises(ValueError, match="no experts"):
         expert_width(DENSE[0], **RATES)
 

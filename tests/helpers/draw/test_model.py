@@ -19,19 +19,17 @@ def test_the_sizes_are_those_of_the_model_that_the_lessons_cut():
     assert size.seq_l == drawn.sequence and drawn.total == 547_648
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("layers", [1, 6, 126])
-def test_a_llama_says_its_shapes_and_counts(check_layout, theme, layers):
-    picture = llama(Sizes(layers=layers), theme)
+def test_a_llama_says_its_shapes_and_counts(check_layout, layers):
+    picture = llama(Sizes(layers=layers))
     check_layout(picture)
     assert "(3, 128, 1,200)" in texts(picture) and "76,800" in texts(picture)
     assert f"{layers} blocks of 65,664 parameters" in " ".join(texts(picture))
     assert f"{layers} blocks" in picture.alt
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_layouts_hold_each_layer_once_in_every_replica(check_layout, theme):
-    picture = layouts(theme)
+def test_the_layouts_hold_each_layer_once_in_every_replica(check_layout):
+    picture = layouts()
     check_layout(picture)
     held = [text for text in texts(picture) if text.isdigit()]
     replicas = 1 + 3 + 1 + 2

@@ -15,8 +15,8 @@ from helpers.trace.examples import pipeline
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def picture(theme=None) -> Picture:
-    canvas = Canvas(100, 60, *([theme] if theme else []))
+def picture(theme="light") -> Picture:
+    canvas = Canvas(100, 60, theme)
     canvas.rect(10, 10, 20, 20, "#0072B2", tip="a <box> & more")
     canvas.rect(40, 10, 40, 20, "#FFFFFF", hatch="#FF0000")
     canvas.line([(0, 50), (100, 50)], "#00AA00", 2, (4, 2))
@@ -41,10 +41,10 @@ def test_svg_is_xml_that_speaks_for_itself():
 
 
 def test_svg_paints_its_own_background():
-    for theme, colour in ((None, "#FFFFFF"), (DARK, DARK.background)):
+    for theme, color in (("light", "#FFFFFF"), ("dark", DARK.background)):
         root = ElementTree.fromstring(picture(theme).svg())
         first = root.find(f"{SVG}rect")
-        assert (first.get("fill"), first.get("width"), first.get("height")) == (colour, "100", "60")
+        assert (first.get("fill"), first.get("width"), first.get("height")) == (color, "100", "60")
 
 
 def test_svg_refers_to_nothing_outside_and_to_no_day():
@@ -78,7 +78,7 @@ def test_png_shows_what_the_shapes_say():
     assert sum(pixel == (255, 255, 255) for pixel in hatched) > 20, "with white between them"
     dashes = [image.getpixel((x, 100)) for x in range(0, 200)]
     assert (0, 0xAA, 0) in dashes and (255, 255, 255) in dashes
-    assert pixels(picture(DARK)).getpixel((2, 2)) == (0x15, 0x18, 0x1D)
+    assert pixels(picture("dark")).getpixel((2, 2)) == (0x15, 0x18, 0x1D)
 
 
 def test_notebooks_get_an_image_with_its_alternative_text():

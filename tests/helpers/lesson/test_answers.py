@@ -18,7 +18,7 @@ def asks(monkeypatch, tmp_path):
     return ask
 
 
-def said(mine, question="L09-9", **measured):
+def said(mine, question="sums-9", **measured):
     return repr(answers.verdict(question, mine, measured))
 
 
@@ -56,5 +56,5 @@ def test_a_truth_takes_the_measured_values_it_names(asks):
 
 def test_tries_are_remembered(asks):
     asks(Number(3))
-    said(2, "L09-8"), said(3, "L09-8")
-    assert noted("numbers")["L09-8"] == {"tries": 2, "right": True}
+    said(2, "sums-8"), said(3, "sums-8")
+    assert noted("numbers")["sums-8"] == {"tries": 2, "right": True}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.lesson import claim, quick
+from helpers.lesson import claim
 from helpers.lesson.claims import TRIES
 
 
@@ -25,6 +25,8 @@ def test_both_numbers_and_how_far_they_are_apart(built, capsys):
     )
     claim("parameters", 26_398_368, 26_398_368, within=0)
     assert "predicted 26,398,368, measured 26,398,368 (exactly)" in capsys.readouterr().out
+    claim("a share", 0.8, 0.83, how="published")
+    assert "predicted 0.83, published 0.8 (" in capsys.readouterr().out
     claim.below("the difference", 3e-9, 1e-7)
     assert capsys.readouterr().out == "the difference: 3.0e-09, below 1.0e-07\n"
     claim.same("the fastest", "ring", "ring")
@@ -75,7 +77,8 @@ def test_a_wide_claim_says_why_and_nothing_is_a_share_of_zero(built, capsys):
         claim("a difference", 1e-9, 0)
 
 
-def test_a_quick_run_takes_few_steps(read, monkeypatch):
-    assert quick(60, 4) == 60
-    monkeypatch.setenv("LAB_QUICK", "1")
-    assert quick(60, 4) == 4
+def test_a_cell_that_ends_in_a_claim_shows_its_line_alone():
+    from IPython.core.formatters import DisplayFormatter
+
+    assert DisplayFormatter().format(claim("two", 2.0, 2)) == ({}, {})
+    assert DisplayFormatter().format(2.0)[0] == {"text/plain": "2.0"}

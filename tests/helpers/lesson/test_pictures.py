@@ -2,12 +2,15 @@
 
 import base64
 import re
+import zlib
 from html import unescape
 
 import pytest
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
+from helpers.draw import timeline
+from helpers.draw.themed import PICTURE, themed_file
 from helpers.lesson import show, static
 from helpers.lesson.pictures import picture
 from helpers.lesson.shown import TIMELINE
@@ -69,13 +72,20 @@ def test_what_a_launch_reports_is_shown_with_who_waited_for_whom():
     assert "rank 0 waits" in shown.html and "<img" in shown.html and "rank 0 waits" in shown.plain
 
 
-def test_a_trace_is_drawn_as_a_timeline():
+def test_a_trace_is_drawn_as_a_timeline(monkeypatch):
     trace_room = pytest.importorskip("helpers.trace")
     pytest.importorskip("helpers.draw")
     events = [trace_room.Event(0, "F", 0.0, 1.0), trace_room.Event(1, "B", 1.0, 2.0)]
     shown = picture(trace_room.Trace(events, {}))
+    assert "<img" in shown.html and "<svg" in shown.html
+    assert attribute(shown.html, "alt").strip() == attribute(shown.html, "aria-label")
+    named = picture(trace_room.Trace(events, {}), title="B waits for F")
+    assert "B waits for F" in named.html and "B waits for F" not in shown.html
+    monkeypatch.setenv("LAB_STATIC", "1")
+    shown = picture(trace_room.Trace(events, {}))
     assert "<img" in shown.html and "<svg" not in shown.html
-    assert attribute(shown.html, "alt").strip()
+    svg = zlib.decompress(base64.b64decode(shown.kept[PICTURE]["svg"])).decode()
+    assert svg == themed_file(timeline(trace_room.Trace(events, {})))
     assert repr(shown) == attribute(shown.html, "alt")
 
 

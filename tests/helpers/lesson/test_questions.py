@@ -30,7 +30,7 @@ def own_record(monkeypatch, tmp_path):
 
 
 def test_choices_get_letters_and_text_stays_text():
-    shown = listed("L06-1", "Is 1 < 2?", ("yes", "<b>no</b>"))
+    shown = listed("micro_batches-1", "Is 1 < 2?", ("yes", "<b>no</b>"))
     assert repr(shown).splitlines() == ["Predict: Is 1 < 2?", "  A) yes", "  B) <b>no</b>"]
     for words in ("Is 1 &lt; 2?", "<b>A</b>", "&lt;b&gt;no&lt;/b&gt;"):
         assert words in shown.html
@@ -39,10 +39,10 @@ def test_choices_get_letters_and_text_stays_text():
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        (("L6", "Why?", "a", "b"), "a question is called like 'L06-1', not 'L6'"),
-        (("L06-1", " ", "a", "b"), r"predict\('L06-1', …\) has no question"),
-        (("L06-1", "Why?", "so"), "needs 2 to 5 choices, not 1"),
-        (("L06-1", "Why?", *"abcdef"), "needs 2 to 5 choices, not 6"),
+        (("L6", "Why?", "a", "b"), "a question is called like 'micro_batches-1', not 'L6'"),
+        (("micro_batches-1", " ", "a", "b"), r"predict\('micro_batches-1', …\) has no question"),
+        (("micro_batches-1", "Why?", "so"), "needs 2 to 5 choices, not 1"),
+        (("micro_batches-1", "Why?", *"abcdef"), "needs 2 to 5 choices, not 6"),
     ],
 )
 def test_what_is_no_question(arguments, said):
@@ -57,40 +57,40 @@ class Terminal(io.StringIO):
 
 def test_in_a_terminal_a_letter_is_typed(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", Terminal("b\n"))
-    predict("L09-1", "Why?", "so", "or so")
+    predict("sums-1", "Why?", "so", "or so")
     assert "  A) or so\n  B) so" in capsys.readouterr().out
-    assert noted("predictions")["L09-1"]["chosen"] == "A"
+    assert noted("predictions")["sums-1"]["chosen"] == "A"
     monkeypatch.setattr("sys.stdin", Terminal("x\n"))
-    predict("L09-2", "Why?", "so", "or so")
-    assert "L09-2" not in noted("predictions")
+    predict("sums-2", "Why?", "so", "or so")
+    assert "sums-2" not in noted("predictions")
 
 
 def test_the_answer_says_what_was_chosen_and_why_it_is_wrong():
-    note_prediction("L09-3", "A")
-    words = repr(revealed("L09-3", {"ratio": 3.14}))
+    note_prediction("sums-3", "A")
+    words = repr(revealed("sums-3", {"ratio": 3.14}))
     assert words == "You said B; it's C: It was 3.1 times. Why not B? Only 3?"
-    assert noted("predictions")["L09-3"] == {"chosen": "A", "right": False}
-    note_prediction("L09-3", "B")
-    assert repr(revealed("L09-3", {"ratio": 3.14})) == "You said C, and C it is: It was 3.1 times."
-    assert noted("predictions")["L09-3"]["right"]
+    assert noted("predictions")["sums-3"] == {"chosen": "A", "right": False}
+    note_prediction("sums-3", "B")
+    assert repr(revealed("sums-3", {"ratio": 3.14})) == "You said C, and C it is: It was 3.1 times."
+    assert noted("predictions")["sums-3"]["right"]
 
 
 def test_without_a_prediction_the_answer_is_folded():
-    shown = revealed("L09-4", {"ratio": 1.0})
+    shown = revealed("sums-4", {"ratio": 1.0})
     assert repr(shown) == "The answer: It's B: It was 1.0 times."
     assert shown.html.startswith("<details") and "<summary>" in shown.html
-    assert "L09-4" not in noted("predictions")
+    assert "sums-4" not in noted("predictions")
 
 
 def test_a_click_is_remembered_and_shown_again():
-    box = Choices("L09-5", "Why?", ("so", "or so"), "BA")
+    box = Choices("sums-5", "Why?", ("so", "or so"), "BA")
     assert box.choices == [["A", "or so"], ["B", "so"]] and box.chosen == ""
     box.chosen = "B"
-    assert noted("predictions")["L09-5"]["chosen"] == "A"  # the key
-    assert Choices("L09-5", "Why?", ("so", "or so"), "BA").chosen == "B"
-    assert Choices("L09-5", "Why?", ("so", "or so"), "AB").chosen == "A"
+    assert noted("predictions")["sums-5"]["chosen"] == "A"  # the key
+    assert Choices("sums-5", "Why?", ("so", "or so"), "BA").chosen == "B"
+    assert Choices("sums-5", "Why?", ("so", "or so"), "AB").chosen == "A"
     box.chosen = "Z"  # nothing that can be clicked
-    assert noted("predictions")["L09-5"]["chosen"] == "A"
+    assert noted("predictions")["sums-5"]["chosen"] == "A"
     with pytest.raises(traitlets.TraitError):
         box.chosen = 3
 
@@ -98,7 +98,7 @@ def test_a_click_is_remembered_and_shown_again():
 def test_choices_are_shuffled_for_each_student_and_stay_so(monkeypatch):
     def orders(name):
         monkeypatch.setenv("LAB_PROGRESS", name)
-        return [keys_in_order(f"L09-{number}", 3) for number in range(30)]
+        return [keys_in_order(f"sums-{number}", 3) for number in range(30)]
 
     assert orders("/one/progress.json") == orders("/one/progress.json")
     assert orders("/one/progress.json") != orders("/another/progress.json")
@@ -111,8 +111,9 @@ def test_no_letter_is_right_more_often_than_the_others(monkeypatch):
     """On the pages without a kernel; B was right 55 times in 110 before choices were shuffled."""
     monkeypatch.setenv("LAB_STATIC", "1")
     right = Counter()
-    for path in sorted((ROOT / "tasks" / "truth").glob("lesson_*.py")):
-        for question, found in load_packed(ROOT / "tasks", path.stem).PREDICTIONS.items():
+    for path in sorted((ROOT / "tasks" / "answers").glob("[a-z]*.py")):
+        predictions = load_packed(ROOT / "tasks", path.stem, "answers").PREDICTIONS
+        for question, found in predictions.items():
             if isinstance(found.right, str):
                 keys = keys_in_order(question, len(found.wrong) + 1)
                 right["ABCDE"[keys.index(found.right)]] += 1
@@ -121,29 +122,49 @@ def test_no_letter_is_right_more_often_than_the_others(monkeypatch):
 
 def test_where_no_record_is_kept_the_kernel_remembers(monkeypatch):
     monkeypatch.setenv("LAB_PROGRESS", "off")
-    note_prediction("L09-6", "C")
-    assert noted("predictions")["L09-6"]["chosen"] == "C"
+    note_prediction("sums-6", "C")
+    assert noted("predictions")["sums-6"]["chosen"] == "C"
     monkeypatch.setenv("LAB_STATIC", "1")
-    note_prediction("L09-6", "A")
+    note_prediction("sums-6", "A")
     assert noted("predictions") == {}
 
 
+def test_a_clock_that_disagrees_is_told_and_the_argument_counts(monkeypatch):
+    """What a busy machine measures doesn't make a good argument wrong."""
+    truth = Prediction(
+        "B", "Two are twice one.", {"A": "No.", "C": "No."},
+        here=lambda ratio: "B" if ratio > 1.5 else "A", unless="Here it was {ratio:.1f}.",
+    )  # fmt: skip
+    monkeypatch.setattr(questions, "asked", lambda question, kind: truth)
+    note_prediction("sums-1", "B")
+    calm, busy = (repr(revealed("sums-1", {"ratio": ratio})) for ratio in (2.0, 1.2))
+    assert calm == "You said C, and C it is: Two are twice one."
+    assert busy == f"{calm} Here it was 1.2." and noted("predictions")["sums-1"]["right"]
+
+
 def test_questions_that_are_not_there(tmp_path, monkeypatch):
-    (tmp_path / "tasks" / "truth").mkdir(parents=True)
-    text = "from helpers.lesson.asked import Number\nNUMBERS = {'L09-1': Number(3)}\n"
-    (tmp_path / "tasks" / "truth" / "lesson_09.py").write_text(text)
+    (tmp_path / "tasks" / "answers").mkdir(parents=True)
+    text = "from helpers.lesson.asked import Number\nNUMBERS = {'sums-1': Number(3)}\n"
+    (tmp_path / "tasks" / "answers" / "sums.py").write_text(text)
     monkeypatch.chdir(tmp_path)
-    assert asked("L09-1", Number).truth == 3
-    with pytest.raises(UnknownQuestion, match="lesson 09 has no L09-2 among its NUMBERS: L09-1"):
-        asked("L09-2", Number)
-    with pytest.raises(UnknownQuestion, match="lesson 09 has no L09-1 among its PREDICTIONS: none"):
-        asked("L09-1", Prediction)
-    with pytest.raises(UnknownQuestion, match="there is no truth named lesson_98"):
-        asked("L98-1", Number)
-    with pytest.raises(UnknownQuestion, match="a question is called like 'L06-1', not None"):
+    assert asked("sums-1", Number).truth == 3
+    with pytest.raises(
+        UnknownQuestion,
+        match="the lesson sums has no sums-2 among its NUMBERS: sums-1",
+    ):
+        asked("sums-2", Number)
+    with pytest.raises(
+        UnknownQuestion, match="the lesson sums has no sums-1 among its PREDICTIONS: none"
+    ):
+        asked("sums-1", Prediction)
+    with pytest.raises(UnknownQuestion, match="there is no letters.py"):
+        asked("letters-1", Number)
+    with pytest.raises(
+        UnknownQuestion, match="a question is called like 'micro_batches-1', not None"
+    ):
         asked(None, Number)
 
 
 def test_reveal_shows(capsys):
-    reveal("L09-7", ratio=1)
+    reveal("sums-7", ratio=1)
     assert "The answer: It's B" in capsys.readouterr().out

@@ -1,21 +1,24 @@
 """The widget that steps through pictures."""
 
+import base64
+import zlib
+
 import pytest
 
 from helpers.draw import ring
+from helpers.draw.themed import themed_file
 from helpers.lesson.stepper import stepper
 
-
-def rings(theme):
-    return {f"{n} ranks": [ring(n, step, theme) for step in range(2 * n - 1)] for n in (2, 3)}
+RINGS = {f"{n} ranks": [ring(n, step) for step in range(2 * n - 1)] for n in (2, 3)}
 
 
 def test_every_picture_is_there_in_both_themes():
-    widget = stepper(rings)
-    for theme in (widget.light, widget.dark):
-        assert {name: len(pages) for name, pages in theme.items()} == {"2 ranks": 3, "3 ranks": 5}
-        assert all(page.startswith("<svg") for pages in theme.values() for page in pages)
-    assert widget.light["2 ranks"][0] != widget.dark["2 ranks"][0]
+    pages = stepper(lambda theme: RINGS).pages
+    assert {name: len(each) for name, each in pages.items()} == {"2 ranks": 3, "3 ranks": 5}
+    kept = stepper(lambda theme: RINGS).recorded()
+    svg = zlib.decompress(base64.b64decode(kept["3 ranks"][4])).decode()
+    assert len(kept["3 ranks"]) == 5 and svg == themed_file(RINGS["3 ranks"][4])
+    assert all("<svg" in page and "light-dark(" in page for each in pages.values() for page in each)
 
 
 @pytest.mark.parametrize("nothing", [{}, {"a name": []}])

@@ -68,4 +68,5 @@ def test_a_picture_keeps_its_alternative_text_and_a_list_is_refused():
 
 
 def test_hover_puts_the_picture_into_the_page():
-    assert hover(curves({"one": [2, 1]})).value.startswith("<svg")
+    page = hover(curves({"one": [2, 1]})).value
+    assert "<svg" in page and "Point at a part to read what it says." in page

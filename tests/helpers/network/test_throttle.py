@@ -161,3 +161,24 @@ def test_operations_are_as_late_as_the_link_says():
     assert answers[0][0]["of two"] == pytest.approx((1.202, 0))  # not what three would take
     assert answers[0][0]["message"] == pytest.approx((1.201, 0))
     assert answers[1][0]["message"] == pytest.approx((0, 1.201))
+
+
+def test_a_message_that_nobody_has_sent_yet_holds_up_no_other():
+    """Rank 1 expects an answer from rank 2, which waits for what rank 0 tells rank 1."""
+
+    def program():
+        rank, x, y = dist.get_rank(), torch.ones(4), torch.ones(4)
+        with slow_link(Link(1000)):
+            if rank == 0:
+                dist.isend(x, 1).wait()
+            elif rank == 1:
+                answer, word = dist.irecv(y, 2), dist.irecv(x, 0)
+                word.wait()
+                dist.isend(x, 2).wait()
+                answer.wait()
+            else:
+                dist.irecv(x, 1).wait()
+                dist.isend(x, 1).wait()
+        return True
+
+    assert launch(program, ranks=3, quiet=True, timeout=20) == [True] * 3

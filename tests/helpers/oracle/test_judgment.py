@@ -1,6 +1,7 @@
 """What a person sees of a verdict."""
 
 from helpers.oracle import Comparison, Judgment
+from helpers.oracle.__main__ import first_difference
 
 
 def row(name, error=0.0, ok=True, kind="gradient"):
@@ -39,3 +40,11 @@ def test_a_long_table_is_cut_and_says_so():
     assert "w19 " in str(verdict) and "w20 " not in str(verdict)
     assert "more tensors" not in verdict.table(most=65)
     assert "… and 3 more tensors, all right" in verdict.table(most=62)
+
+
+def test_the_first_difference_is_the_gradient_nearest_to_the_output():
+    right, weight = row("a"), row("b", ok=False, kind="weight")
+    first, last = row("c", ok=False), row("d", ok=False)
+    assert first_difference(Judgment(None, (), "", (weight, first, last, right), 3)) is last
+    assert first_difference(Judgment(None, (), "", (right, weight), 3)) is weight
+    assert first_difference(Judgment(None, (), "", (right,), 3)) is None

@@ -10,6 +10,7 @@ from helpers.schedules import in_flight, one_f_one_b, zb_v
 def test_a_paced_step_runs_every_action_of_the_plan_in_its_order():
     plan = zb_v(2, 3)
     step = run_paced(plan, Pace(0.002, 0.002, 0.002))
+    assert set(step.trace.by_rank()) == {0, 1}
     for rank, events in step.trace.by_rank().items():
         done = [
             (e.kind, e.info["stage"], e.info["micro_batch"]) for e in events if e.kind in "FBIW"

@@ -219,6 +219,44 @@ def many_steps():
     return answers
 
 
+def what_is_kept(rows):
+    """On each of three ranks: the receives posted ahead (at first, at most), and the sends kept."""
+    import torch.distributed as dist
+
+    rank, schedule = dist.get_rank(), one_f_one_b(3, 12)
+    model = make_model()
+    stages = {n: cut_model(model, 3)[n] for n in schedule.stages_of(rank)}
+    pipeline = Pipeline(schedule, stages, loss=loss)
+    ids, targets = make_batch(rows)
+    pipeline.step(ids, targets)  # the first tells the sizes
+    transport, posted, sent = pipeline.transport, [], []
+    receive, send = transport.receive, transport.send
+
+    def counted(call):
+        def wrapped(*args):
+            answer = call(*args)
+            posted.append(max((i.unused for i in transport.inbound.values()), default=0))
+            sent.append(len(transport.in_transit))
+            return answer
+
+        return wrapped
+
+    transport.receive, transport.send = counted(receive), counted(send)
+    begin = transport.begin_step
+    transport.begin_step = lambda rows: (begin(rows), posted.append(len(transport.posted)))
+    pipeline.step(ids, targets)
+    return posted[0], max(posted), max(sent)
+
+
+def test_receives_are_posted_ahead_while_they_are_small_and_sends_are_let_go_once_they_arrived():
+    small, large = (launch(what_is_kept, 3, args=(n,), quiet=True) for n in (12, 2400))
+    # A pair of neighbors has at most a forward and a backward of three micro-batches on its way.
+    assert all(sent <= 8 for _, _, sent in small), small
+    assert max(posted for _, posted, _ in small) > 3 >= max(posted for _, posted, _ in large)
+    # Before the step's first action; rank 0 learns the size of a gradient as it sends.
+    assert all(first for first, _, _ in small[1:])
+
+
 def test_steps_that_differ():
     answers = launch(many_steps, ranks=2, quiet=True)
     right = right_gradients()

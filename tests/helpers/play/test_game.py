@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from helpers.play import LEVELS, Board, Refused, answer, level_of
-from helpers.play.finish import coached, finished, known_plans, played_on, slip_of, worth
-from helpers.schedules import Action, check, from_csv
+from helpers.play.answers import board_of
+from helpers.play.finish import coached, finished, known_plans, played_on, worth
+from helpers.schedules import SCHEDULES, Action, check, from_csv
 from helpers.schedules.schedule import read_action
 
 
@@ -41,7 +42,30 @@ def ask(level, plan, do, **more):
 def test_an_illegal_move_is_refused_with_its_reason(level, plan, move, words, needs):
     said = ask(level, plan, "place", action=move)
     assert words in said["refused"] and said["needs"] == needs
+    assert not said["refused"].startswith("rank ")  # the player knows where it was to go
     assert "plan" not in said
+
+
+@pytest.mark.parametrize("form", ["link", "json", "csv"])
+def test_a_pair_travels_and_lasts_as_one(form):
+    """On rank 0 of two, F2 and B0 run as one: F2 waits for what B0 needs."""
+    costs = {"ranks": 2, "micro_batches": 3}
+    plan = "F0 F1 F2&B0_F0 B0 F1"
+    apart, paired = (
+        ask("own", text, "open", costs=costs) for text in (plan.replace("&", " "), plan)
+    )
+    assert paired["plan"] == plan and paired["score"]["step"] == apart["score"]["step"] + 1
+    text = ask("own", plan, "save", costs=costs, **{"as": form})["text"]
+    again = ask("own", "", "read", costs=costs, text=text)
+    assert again["plan"] == plan and again["score"] == paired["score"]
+    if form == "link":
+        assert "F2~B0" in text and "&B0" not in text
+        for other in ("F2&B0", "F2%26B0"):  # by hand, and as other pages escape it
+            typed = ask("own", "", "read", costs=costs, text=text.replace("F2~B0", other))
+            assert typed["plan"] == plan
+    done = ask("own", plan, "finish", costs=costs)
+    assert done["plan"].startswith("F0 F1 F2&B0 ") and done["complete"]
+    assert "&" not in ask("own", plan, "remove", costs=costs, action="0B0")["plan"]
 
 
 def test_what_others_need_cannot_be_taken_back_alone():
@@ -126,17 +150,54 @@ def test_the_coach_names_the_move_that_lost_the_goal():
     assert ask("gpipe", won, "coach")["said"] == "Done: 14 s, and nobody knows a faster plan."
 
 
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.id)
-def test_who_follows_every_word_of_the_coach_wins(level):
-    board, rng = Board(level), random.Random(level.id)
+def test_who_follows_every_word_of_the_coach_wins(level, seed):
+    board, rng = Board(level), random.Random(f"{level.id} {seed}")
+    begun = rng.randrange(level.total) if seed else 0  # moves of one's own, before the first word
     while not board.complete:
+        ready = [
+            a
+            for rank in range(level.ranks)
+            for a, start in board.next_of(rank)
+            if start is not None
+        ]
+        if begun and ready:
+            board, begun = board.place(rng.choice(ready)), begun - 1
+            continue
+        said = ask(level.id, plan_of(board), "coach")
+        if said["slip"]:  # "take it back", with what came after it
+            after = ask(level.id, plan_of(board), "back")
+            assert not after["slip"] and after["score"]["placed"] < said["score"]["placed"]
+            board = board_of({"level": level.id, "plan": after["plan"]})
+            continue
         words, about, best = coached(board)
-        assert slip_of(board) is None, words
-        assert str(about[0]) in words
+        assert said["said"] == words and str(about[0]) in words
         equal = "makes no difference" in words and read_all(words)
         board = board.place(rng.choice(equal or [best]))
     assert worth(board) <= (level.target or 99)
     assert ask(level.id, plan_of(board), "open")["won"]
+
+
+@pytest.mark.parametrize(
+    "level, name, words",
+    [
+        ("cap", "1F1B", "That was 1F1B."),
+        ("gpipe", "GPipe", "That was GPipe."),
+        ("slow", "eager 1F1B", "That was eager 1F1B."),
+        ("h1", "ZB-H1", "That was ZB-H1."),
+    ],
+)
+def test_a_plan_that_wins_is_called_by_its_name(level, name, words):
+    board = level_of(level)
+    plan = SCHEDULES[name].made(board.ranks, board.micro_batches, 1)
+    shown = ask(level, plan_of(Board(board, plan.ranks)), "open")
+    assert shown["won"] and shown["named"] == words
+    assert shown["level"]["lesson"]["stem"].endswith(board.lesson)
+    late = ask("gpipe", "_".join(["F0 F1 F2 B0 F3 B1 B2 B3"] * 4), "open")
+    assert not late["named"]
+    other = ask("gpipe", "F0 F1 F2 F3 B1 B0 B2 B3_" * 3 + "F0 F1 F2 F3 B1 B0 B2 B3", "open")
+    assert other["won"] and other["named"] == "Your order has no name; 1F1B takes 14 s."
 
 
 def read_all(words):

@@ -58,21 +58,12 @@ def test_a_bar_that_ends_stays_on_the_screen():
     assert on_screen(text) == ["[rank 1] 100 %|####|", "[rank 0] done", ""]
 
 
-def test_very_much_text_is_cut():
-    output = Output(1, None)
-    for _ in range(100):
-        output.add(0, b"a" * 100_000)
-    output.add(0, b"end")
-    (text,) = output.texts
-    assert text.startswith("aaa") and text.endswith("end") and "characters left out]" in text
-    assert len(text) < 5_000_000
-
-
 def test_a_line_without_an_end_does_not_grow_for_ever():
-    output = Output(1, lambda text: None)
-    for _ in range(30):
+    written = []
+    output = Output(1, written.append)
+    for _ in range(11):
         output.add(0, b"a" * 100_000)
-    assert len(output._open[0]) <= 1_100_000
+    assert written, "it is shown before its end"
 
 
 def test_texts_are_kept_without_marks():

@@ -1,9 +1,11 @@
 """A function that cannot be sent is refused with the name of what stops it."""
 
+import pickle
 import threading
 
 import pytest
 
+from helpers.ranks.packing import pack
 from helpers.ranks.start import CannotSend, pack_call
 
 
@@ -44,3 +46,13 @@ def test_an_argument():
 
 def test_the_call_in_place_of_the_function():
     assert "launch() needs a function, not a NoneType" in refusal(None)
+
+
+def test_code_comes_back_with_the_name_of_its_file():
+    """The line of a rank that fails is read from that file, whatever cloudpickle makes of it."""
+
+    def outer():
+        return lambda: None
+
+    back = pickle.loads(pack(outer))
+    assert back.__code__.co_filename == back().__code__.co_filename == __file__

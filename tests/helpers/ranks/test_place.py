@@ -36,6 +36,7 @@ RANGE = "the rank must be a whole number from 0 to 2, because the world size is 
     [
         ("3", 3, {}, RANGE + "3"),
         ("-1", 3, {}, RANGE + "-1"),
+        ("1", 1, {}, "the rank must be 0, because the world size is 1; it is 1"),
         ("one", 3, {}, "the rank must be a whole number, not 'one'"),
         ("", 3, {}, "the rank must be a whole number, not ''"),
         (None, 3, {}, "python -m helpers.ranks -n 3 SCRIPT"),

@@ -113,7 +113,7 @@ def test_a_server_that_has_just_died_is_replaced(pool, monkeypatch):
 @pytest.mark.parametrize("killed", ["while it imports", "after it asked", "with an answer unread"])
 def test_the_server_ends_without_a_word_when_its_owner_is_killed(killed, capfd):
     mine, theirs = socket.socketpair()
-    server = _fresh_server(theirs, rank_environment(), trains=False, patient=False)
+    server = _fresh_server(theirs, rank_environment(), False, False)
     theirs.close()
     if killed == "after it asked":  # for a rank, whose pipes end with their owner
         with open(os.devnull, "r+b") as nothing:

@@ -1,17 +1,22 @@
 """What a rank under somebody else's launcher says when a message doesn't come."""
 
+import contextlib
+import functools
 import os
 import re
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 
 import pytest
 
+from helpers.network import TwoHosts, why_not
 from helpers.ranks.environment import free_port
 
 ONE_SLEEPS = ("nobody_takes_it", "backward")  # rank 1, until rank 0 has ended
-LAUNCHERS = ("SLURM_", "PALS_", "PMI_", "OMPI_", "LAB_", "MASTER_")
+LAUNCHERS = ("SLURM_", "PALS_", "PMI_", "OMPI_", "LAB_", "MASTER_", "GLOO_", "TP_", "NCCL_")
 PROGRAM = textwrap.dedent("""
     import argparse, os, time
     import torch, torch.distributed as dist
@@ -78,6 +83,13 @@ PROGRAM = textwrap.dedent("""
     def bare(rank, other, x):
         dist.recv(x, src=other)
 
+    def cable(rank, other, x):
+        for step in range(40):
+            dist.all_reduce(x)  # cut
+            if step == 3:
+                open(f"{__file__}.goes", "w")
+            time.sleep(0.1)
+
     def main():
         parser = argparse.ArgumentParser()
         add_rank_flags(parser, ranks=2)
@@ -107,15 +119,21 @@ def started(tmp_path):
     path = tmp_path / "two.py"
     path.write_text(PROGRAM)
 
-    def start(program: str, timeout: float = 60, **variables: str) -> list[tuple[int, str]]:
+    def start(
+        program: str, timeout: float = 60, hosts: TwoHosts | None = None, **variables: str
+    ) -> list[tuple[int, str]]:
+        if hosts:
+            variables["MASTER_ADDR"] = hosts.addresses[0]
         clean = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)}
         processes = []
         for rank in range(2):
-            step = {"PROCID": rank, "STEP_NUM_TASKS": 2, "LOCALID": rank, "STEP_ID": 0}
-            step |= {"STEP_TASKS_PER_NODE": 2, "JOB_ID": os.getpid()}
+            local, each = (0, "1(x2)") if hosts else (rank, 2)
+            step = {"PROCID": rank, "STEP_NUM_TASKS": 2, "LOCALID": local, "STEP_ID": 0}
+            step |= {"STEP_TASKS_PER_NODE": each, "JOB_ID": os.getpid()}
+            popen = functools.partial(hosts.start, rank) if hosts else subprocess.Popen
             slurm = {f"SLURM_{name}": str(value) for name, value in step.items()}
             processes.append(
-                subprocess.Popen(
+                popen(
                     [sys.executable, path, "--program", program, "--timeout", str(timeout)],
                     env=clean | slurm | {"MASTER_PORT": port} | variables,
                     stdout=subprocess.PIPE,
@@ -163,12 +181,16 @@ def test_a_deadlock_ends_in_a_sentence(started, checked):
         here = f"it receives 4 float32 from rank {1 - rank} {at('deadlock', 'deadlock')}"
         assert code == 1
         assert waits_told(err) == [f"rank {1 - rank}: {here}"]
-        assert len(err.splitlines()) == 2, err
-        words.append(err.splitlines()[1])
+        lines = err.splitlines()
+        if checked == "1" and rank == 0:  # it tells for all
+            assert lines[1].startswith("[ranks] deadlock: ranks 0 and 1 both receive first, ")
+            del lines[1:7]  # with where each stands, and the cure
+        assert len(lines) == 2, err
+        words.append(lines[1])
     late = [
         f"error: no message came from rank {1 - rank} within 9 s: "
         f"rank {rank} receives 4 float32 from rank {1 - rank} {at('deadlock', 'deadlock')}. Where "
-        "it may be a deadlock, python -m helpers.ranks finds and explains it on one machine"
+        "it may be a deadlock, LAB_CHECKED=1 explains it, and so does python -m helpers.ranks"
         for rank in (0, 1)
     ]
     # The rank that gives up first breaks the other one's connection.
@@ -176,6 +198,41 @@ def test_a_deadlock_ends_in_a_sentence(started, checked):
     assert any(word == told for word, told in zip(words, late, strict=True))
     for word, told, other in zip(words, late, broke, strict=True):
         assert word == told or word.startswith(other)
+
+
+def test_a_deadlock_of_two_nodes_is_named(started):
+    """Of two hosts with addresses of their own; where the system has none, on this one."""
+    with contextlib.nullcontext() if why_not() else TwoHosts() as hosts:
+        (_, err), (_, other) = started("deadlock", 9, hosts, LAB_CHECKED="1")
+    assert "[ranks] deadlock: ranks 0 and 1 both receive first, " in err
+    assert "  Cure: let one of them send first\n" in err and "[ranks] deadlock" not in other
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can")
+@pytest.mark.parametrize(
+    ("seconds", "checked"),
+    [(3, "0"), (3, "1"), (0, "1")],
+    ids=["heals", "heals, 1", "stays cut, 1"],
+)
+def test_a_cable_that_is_cut(started, tmp_path, seconds, checked):
+    with TwoHosts() as hosts:
+
+        def cut():
+            while not (tmp_path / "two.py.goes").exists():
+                time.sleep(0.05)
+            for state in ("down", "up")[: 1 + bool(seconds)]:
+                hosts.run(1, ["ip", "link", "set", hosts.interface, state])
+                time.sleep(seconds)
+
+        threading.Thread(target=cut).start()
+        ends = started("cable", 40 if seconds else 9, hosts, LAB_CHECKED=checked)
+    for rank, (code, err) in enumerate(ends):
+        told = waits_told(err)
+        assert code == (0 if seconds else 1), err
+        assert told[0].startswith(f"rank {1 - rank}: it calls all_reduce of 4 float32 (SUM) "), err
+        assert "deadlock:" not in err and "frame #" not in err
+        last = f"error: .*rank {rank} (calls|waited 9 s in) all_reduce.* {at('cut', 'cable')}.*"
+        assert seconds or re.fullmatch(last, err.splitlines()[-1]), err
 
 
 def test_a_send_that_nobody_takes(started):

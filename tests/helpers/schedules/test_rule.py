@@ -3,14 +3,11 @@
 from helpers.schedules import (
     Action,
     missing,
-    needed_stage,
     needs,
     one_f_one_b,
     parse,
     user_of,
     walk,
-    with_messages,
-    zb_v,
 )
 
 
@@ -39,14 +36,3 @@ def test_a_walk_stops_where_a_rank_is_stuck():
     times = walk(one_f_one_b(3, 4))
     assert [len(ends) for ends in times.ends] == [8, 8, 8]
     assert {time for row in times.ends for time in row} == {0.0}
-
-
-def test_a_schedule_prints_its_messages_in_their_places():
-    assert with_messages(one_f_one_b(3, 2)) == (
-        "rank 0: F0 Send(1) F1 Send(1) Recv(1) B0 Recv(1) B1\n"
-        "rank 1: Recv(0) F0 Send(2) Recv(0) F1 Send(2) Recv(2) B0 Send(0) Recv(2) B1 Send(0)\n"
-        "rank 2: Recv(1) F0 B0 Send(1) Recv(1) F1 B1 Send(1)"
-    )
-    last = with_messages(zb_v(2, 1)).splitlines()[-1]
-    assert last.startswith("rank 1: Recv(0) 1F0 2F0 Send(0)")  # within the rank no message is sent
-    assert needed_stage(zb_v(2, 1), Action("F", 2, 0)) == 1

@@ -5,15 +5,7 @@ from types import SimpleNamespace
 import pytest
 from torch.distributed.pipelining import schedules as torch_schedules
 
-from helpers.schedules import (
-    SCHEDULES,
-    Schedule,
-    from_csv,
-    gpipe,
-    load_csv,
-    parse,
-    save_csv,
-)
+from helpers.schedules import SCHEDULES, Schedule, from_csv, gpipe, load_csv, parse, save_csv
 
 # A rank without a stage has no actions: at the beginning, and at the end.
 IDLE = Schedule("idle", [[], parse("0: F0 B0").ranks[0], [], []])

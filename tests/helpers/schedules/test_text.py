@@ -2,15 +2,7 @@
 
 import pytest
 
-from helpers.schedules import (
-    breadth_first,
-    gpipe,
-    interleaved,
-    one_f_one_b,
-    parse,
-    to_text,
-    zb_h1,
-)
+from helpers.schedules import breadth_first, gpipe, interleaved, one_f_one_b, parse, to_text, zb_h1
 
 
 def test_stages_are_implied_where_a_rank_has_one():

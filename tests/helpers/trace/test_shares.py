@@ -129,8 +129,16 @@ def test_merges_and_draws_and_prints(folder, tmp_path, capsys):
     assert picture.read_text(encoding="utf-8").startswith("<svg")
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "30 events on 3 ranks in 0.106 s"
-    assert printed[1].split() == ["rank", "busy", "waiting", "transfer", "input", "nothing"]
-    assert printed[2].split() == ["0", "62.3%", "22.6%", "11.3%", "3.8%", "0.0%"]
+    assert printed[1].split() == [
+        "rank",
+        "busy",
+        "waiting",
+        "transfer",
+        "input",
+        "finished",
+        "nothing",
+    ]
+    assert printed[2].split() == ["0", "62.3%", "22.6%", "11.3%", "3.8%", "0.0%", "0.0%"]
     assert printed[-2:] == [f"trace:   {output}", f"picture: {picture}"]
 
 

@@ -92,9 +92,8 @@ def test_the_picture_says_it_all_in_words_too():
         assert text in svg
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_picture_of_a_wait_for_one_that_has_ended(theme):
-    drawn = who_waits(WaitGraph((wait(1, 0),), (0,)), theme)
+def test_the_picture_of_a_wait_for_one_that_has_ended():
+    drawn = who_waits(WaitGraph((wait(1, 0),), (0,)))
     assert drawn.title == "rank 1 waits for rank 0, which has ended"
     assert drawn.png().startswith(b"\x89PNG")
 

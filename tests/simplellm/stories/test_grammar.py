@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from simplellm.stories.grammar import build, story_grammar
+from simplellm.stories.grammar import WORLDS, build, story_grammar
 from simplellm.stories.inflect import article, gerund, past
 from simplellm.stories.unambiguous import clash, clashes, joined_words
 from simplellm.stories.words import read_words
@@ -161,12 +161,10 @@ def test_a_broken_grammar_is_refused_in_one_sentence(rules, sentence):
     assert sentence in str(caught.value)
 
 
-def test_every_choice_of_the_stories_is_a_prefix_code():
-    assert clashes(story_grammar()) == []
-
-
-def test_no_word_goes_on_across_a_border():
-    assert joined_words(story_grammar()) == []
+@pytest.mark.parametrize("world", WORLDS)
+def test_each_story_has_one_derivation_because_every_choice_is_a_prefix_code(world):
+    assert clashes(story_grammar(world)) == []
+    assert joined_words(story_grammar(world)) == []
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,16 @@
-// A model, a machine and a layout; the Python in the browser estimates memory and time.
+// Settings and a picture that follows them: a cluster's memory and time, or what failures cost.
 
 import { engine, sorry } from "./engine.js";
 
 const place = document.getElementById("view");
+const { page } = place.dataset;
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const words = (name) => name.replaceAll("_", " ");
+const make = (tag, className = "") => Object.assign(document.createElement(tag), { className });
 
 function control(name, value, options) {
   const label = document.createElement("label");
   const text = document.createElement("span");
-  text.textContent = words(name);
+  text.textContent = WORDS[name] ?? name.replaceAll("_", " ");
   const input = document.createElement(options ? "select" : "input");
   if (options) {
     for (const one of options) {
@@ -27,34 +28,45 @@ function control(name, value, options) {
   return { label, input };
 }
 
+const GROUPS = { "What": ["model", "machine"], "Devices": ["dp", "pp", "tp", "chunks"],
+  "Batch": ["micro_batch", "micro_batches"], "Memory": ["zero", "recompute", "sequence_parallel", "flash"] };
+const WORDS = { dp: "replicas (dp)", pp: "stages (pp)", tp: "shares of a layer (tp)", chunks: "chunks of a device",
+  micro_batch: "sequences of one", micro_batches: "micro-batches", zero: "ZeRO stage", flash: "flash attention" };
+
 async function begin() {
-  const first = await engine.ask({ page: "design", theme: dark.matches ? "dark" : "light" });
-  const settings = { ...first.settings };
-  const panel = document.createElement("div");
-  panel.className = "panel";
-  const problem = document.createElement("p");
-  problem.className = "problem";
-  problem.setAttribute("role", "alert");
-  const verdict = document.createElement("p");
-  verdict.className = "unseen"; // the picture says it, too
-  verdict.setAttribute("role", "status");
-  const picture = document.createElement("div");
-  picture.className = "picture plain";
-  const inputs = {};
+  const look = () => ({
+    page, theme: dark.matches ? "dark" : "light",
+    ...(page === "design" ? { width: innerWidth > 760 ? 760 : 360 } : {}),
+  });
+  const first = await engine.ask(look());
+  const settings = {}, inputs = {};
   let { batch } = first;
-  for (const name of [...Object.keys(first.lists), ...Object.keys(first.steps), ...first.checks]) {
-    const made = control(name, settings[name], first.lists[name] ?? first.steps[name]);
+  const panel = make("div", "panel"), problem = make("p", "problem"), verdict = make("p", "verdict");
+  const picture = make("div", "picture plain");
+  picture.tabIndex = 0; // a wide one scrolls
+  problem.setAttribute("role", "alert");
+  verdict.setAttribute("role", "status");
+  const names = [...Object.keys(first.lists), ...Object.keys(first.steps), ...first.checks];
+  for (const name of names) {
+    const made = control(name, first.settings[name], first.lists[name] ?? first.steps[name]);
     inputs[name] = made.input;
     made.input.addEventListener("change", () => {
       settings[name] = made.input.type === "checkbox" ? made.input.checked
         : first.steps[name] ? Number(made.input.value) : made.input.value;
-      ask(name);
+      ask({ settings, changed: name, batch });
     });
-    panel.append(made.label);
+  }
+  const rest = new Set(names);
+  for (const [legend, some] of page === "design" ? Object.entries(GROUPS) : [["", names]]) {
+    const group = make("fieldset");
+    group.append(Object.assign(make("legend"), { textContent: legend }));
+    for (const name of some) if (rest.delete(name)) group.append(inputs[name].parentElement);
+    panel.append(group);
   }
   const show = (said) => {
-    problem.textContent = said.problem;
+    problem.textContent = said.problem && said.problem[0].toUpperCase() + said.problem.slice(1);
     picture.classList.toggle("stale", Boolean(said.problem));
+    verdict.classList.toggle("stale", Boolean(said.problem));
     if (said.svg) {
       picture.innerHTML = said.svg;
       picture.setAttribute("role", "img");
@@ -62,20 +74,25 @@ async function begin() {
       verdict.textContent = said.title;
     }
     batch = said.batch ?? batch;
-    if (said.settings) {
-      Object.assign(settings, said.settings);
-      inputs.micro_batches.value = settings.micro_batches;
+    Object.assign(settings, said.settings);
+    for (const [name, input] of Object.entries(inputs)) {
+      if (input.type === "checkbox") input.checked = settings[name];
+      else input.value = settings[name];
     }
+    if (said.hash !== undefined) history.replaceState(null, "", said.hash ? `#${said.hash}` : " ");
   };
-  const ask = (changed) => engine
-    .ask(
-      { page: "design", settings, changed, batch, theme: dark.matches ? "dark" : "light" },
-      { tell: (words) => { problem.textContent = words; } },
-    )
+  const ask = (question) => engine
+    .ask({ ...look(), ...question }, { tell: (words) => { problem.textContent = words; } })
     .then(show, (error) => { problem.textContent = error.message; });
-  dark.addEventListener("change", () => ask());
-  place.replaceChildren(panel, problem, verdict, picture);
-  show(first);
+  const follow = () => ask({ hash: location.hash });
+  dark.addEventListener("change", () => ask({ settings }));
+  addEventListener("hashchange", follow);
+  const shown = make("div", "answer");
+  shown.append(verdict, problem, picture);
+  place.replaceChildren(shown, panel);
+  const hash = page === "design" && location.hash.includes("=");
+  show(hash ? { ...first, hash: undefined } : first);
+  if (hash) await follow();
 }
 
 begin().catch(sorry);

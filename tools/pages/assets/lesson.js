@@ -86,3 +86,62 @@ async function live(place) {
 }
 
 document.querySelectorAll("[data-timeline]").forEach((place) => soon.observe(place));
+
+// Contents that say where the reader is; beside the text they're always open.
+const contents = document.querySelector(".toc");
+const rows = new Map([...contents.querySelectorAll("a")].map((row) => [row.hash.slice(1), row]));
+if (matchMedia("(min-width: 1100px)").matches) contents.open = true;
+const heads = [...document.querySelectorAll(".lesson :is(h2, h3)[id]")];
+const passed = new IntersectionObserver(() => {
+  const here = heads.findLast((one) => one.getBoundingClientRect().top < innerHeight / 3);
+  rows.forEach((row, id) => row.classList.toggle("now", id === here?.id));
+  if (here && contents.open) contents.scrollTop = rows.get(here.id).offsetTop - contents.clientHeight / 2;
+}, { rootMargin: "0px 0px -66% 0px" });
+document.querySelectorAll(".lesson > *").forEach((part) => passed.observe(part));
+
+// All code at once; and each piece to be copied.
+const article = document.querySelector(".lesson"), all = document.querySelector("[data-code]");
+all.addEventListener("click", () => {
+  const show = all.textContent.startsWith("Show");
+  article.classList.toggle("bare", !show);
+  for (const one of article.querySelectorAll(".folded")) one.open = show;
+  all.textContent = `${show ? "Hide" : "Show"} all code`;
+});
+for (const code of article.querySelectorAll("pre.code")) {
+  const holder = document.createElement("div"), button = document.createElement("button");
+  holder.className = "copied";
+  button.type = "button";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(code.textContent);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+  code.replaceWith(holder);
+  holder.append(code, button);
+}
+addEventListener("beforeprint", () => article.querySelectorAll("details").forEach((one) => { one.open = true; }));
+
+// Pictures to step through.
+for (const place of document.querySelectorAll("[data-steps]")) {
+  const series = JSON.parse(place.dataset.steps), image = place.querySelector("img");
+  const bar = document.createElement("nav"), choice = document.createElement("select");
+  const at = document.createElement("input"), said = document.createElement("span");
+  for (const name of Object.keys(series)) choice.add(new Option(name));
+  Object.assign(at, { type: "range", min: 0, value: 0, ariaLabel: "step" });
+  choice.ariaLabel = "which series";
+  said.setAttribute("role", "status");
+  const show = () => {
+    const frames = series[choice.value];
+    at.max = frames.length - 1;
+    image.src = frames[at.value];
+    at.hidden = said.hidden = frames.length === 1;
+    said.textContent = `step ${at.value} of ${at.max}`;
+  };
+  at.addEventListener("input", show);
+  choice.addEventListener("change", () => { at.value = 0; show(); });
+  bar.ariaLabel = "steps";
+  bar.append(choice, at, said);
+  place.prepend(bar);
+  show();
+}

@@ -6,6 +6,8 @@ const host = {
   get progress() { return kept.read("lab-play"); },
   keep: (level, best, helped) => kept.put("lab-play", level, { best, helped }),
   hold: holdHere,
+  left: leftHere,
+  lesson: (stem) => `lessons/${stem}.html`,
   link: (fragment) => `${location.href.split("#")[0]}#${fragment}`,
   command: (fragment) => `python -m helpers.play "#${fragment}"`,
 };

@@ -1,0 +1,115 @@
+"""Processes that can be killed, frozen and started again, and of which nothing stays behind."""
+
+import multiprocessing
+import os
+import signal
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+FREEZE, THAW = getattr(signal, "SIGSTOP", None), getattr(signal, "SIGCONT", None)
+PRELOADED = ["numpy", "torch", "simplellm.options", "simplellm.losses"]
+
+
+def context():
+    """Return where processes come from: a server that has imported torch, where there is one.
+
+    A process that is forked from it starts in milliseconds; a fresh one takes seconds.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    found = multiprocessing.get_context("forkserver")
+    found.set_forkserver_preload(PRELOADED)
+    return found
+
+
+def tell(folder, program, number, *arguments, **more):
+    """Run a program, and leave in a file what it fails with."""
+    try:
+        program(number, *arguments, **more)
+    except Exception:
+        Path(folder, str(number)).write_text(traceback.format_exc(), encoding="utf-8")
+
+
+class Crew:
+    """Numbered processes that run `program(number, *arguments)`; to be used in a `with`."""
+
+    def __init__(self, program, *arguments):
+        self.program, self.arguments = program, arguments
+        self.context, self.processes, self.frozen = context(), {}, set()
+        self.errors = tempfile.TemporaryDirectory()
+
+    def start(self, number, **more):
+        """Start a process, also in the place of one that has ended. more: further arguments."""
+        process = self.context.Process(
+            target=tell,
+            args=(self.errors.name, self.program, number, *self.arguments),
+            kwargs=more,
+            daemon=True,
+        )
+        process.start()
+        self.processes[number] = process
+
+    def shared(self, size):
+        """Return an array of small numbers that all processes see."""
+        return self.context.RawArray("i", size)
+
+    def kill(self, number):
+        """End a process without a warning, and wait until it's gone."""
+        self.frozen.discard(number)
+        self.processes[number].kill()
+        self.processes[number].join()
+
+    def freeze(self, number):
+        """Stop a process where it is: its memory and its connections stay."""
+        self.frozen.add(number)
+        os.kill(self.processes[number].pid, FREEZE)
+
+    def thaw(self, number):
+        """Let a frozen process go on as if nothing had happened."""
+        self.frozen.discard(number)
+        os.kill(self.processes[number].pid, THAW)
+
+    def alive(self):
+        """Return the numbers of the processes that haven't ended; frozen ones are among them."""
+        return [number for number, process in self.processes.items() if process.is_alive()]
+
+    def wait_for(self, happened, what, server=None, longest=120.0):
+        """Wait until something has happened, and no longer than it still can.
+
+        Args:
+            happened: a function that says whether it has.
+            what: its name, for the error.
+            server: whom the processes ask; what fails in it is raised.
+
+        Raises:
+            RuntimeError: a process has failed, or all have ended and nothing happens any more.
+            TimeoutError: it took too long.
+        """
+        end = time.monotonic() + longest
+        while not happened():
+            ended = not self.alive()
+            if server:
+                server.check()
+            self.check()
+            if ended and not happened():
+                raise RuntimeError(f"all processes have ended, so {what} never comes")
+            if time.monotonic() > end:
+                raise TimeoutError(f"waited {longest:.0f} s for {what}")
+            time.sleep(0.01)
+
+    def check(self):
+        """Raise RuntimeError with the traceback of a process that has failed."""
+        for path in Path(self.errors.name).iterdir():
+            raise RuntimeError(f"process {path.name} failed:\n{path.read_text(encoding='utf-8')}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes.values():
+            process.kill()
+        for process in self.processes.values():
+            process.join()
+        self.errors.cleanup()

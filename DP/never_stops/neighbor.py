@@ -1,0 +1,225 @@
+"""A neighbor's memory as the checkpoint: ranks that share one copy of the model, and no disk.
+
+    python neighbor.py                  four ranks, 20 steps, rank 2 is killed in step 12
+    python neighbor.py --kill 2 3       two neighbors at once: that's one too many
+
+Each rank holds a part of the weights and of Adam's means that nobody else holds (lesson 12). Every
+few steps it keeps a copy of its part, and sends one to the next rank. When a rank dies, a new one
+gets its part from there, and all go back to the step of the copy.
+"""
+
+import argparse
+import datetime
+import functools
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from crew import Crew
+from rules import State
+from syncer import cut
+from wire import Refused
+from work import Work, on_one_device
+
+SILENCE = datetime.timedelta(seconds=60)
+
+
+class Lost(Exception):
+    """Another rank has ended, so what needs all ranks can't be done."""
+
+
+class Rank:
+    """One process of the training.
+
+    memory: {step: (a copy of its own part, one of the part of the rank before)}, the last two: one
+        of them is complete everywhere, even if a rank dies while the ranks are copying.
+    """
+
+    def __init__(self, number, ranks, work, every):
+        self.number, self.ranks, self.work, self.every = number, ranks, work, every
+        self.start, self.memory, self.state = work.start(), {}, None
+        self.parts = cut(self.start, ranks)
+        self.mine, self.before = self.parts[number], self.parts[number - 1]
+
+    def total(self, array):
+        """Return the sum of an array over all ranks. Raises Lost if one has ended."""
+        tensor = torch.from_numpy(array)
+        try:
+            dist.all_reduce(tensor)
+        except RuntimeError as error:
+            raise Lost from error
+        return array
+
+    def all_weights(self):
+        """Return all weights: each rank adds its part to zeros."""
+        full = np.zeros_like(self.start)
+        full[self.mine] = self.state.weights
+        return self.total(full)
+
+    def step(self):
+        state = self.state
+        _, tokens, gradient = self.work.gradient(self.all_weights(), self.number, state.step)
+        tokens_of_all = self.total(np.array([float(tokens)]))
+        state.apply((self.total(tokens * gradient) / tokens_of_all)[self.mine], ())
+
+    def copy(self):
+        """Keep a copy of the own part, send one to the next rank, and keep that of the one before.
+
+        It counts once all have it: that's what the last line waits for.
+        """
+        own = np.stack([self.state.weights, self.state.first, self.state.second])
+        received = np.empty((3, self.before.stop - self.before.start))
+        self.exchange(sending=own, receiving=received)
+        self.total(np.zeros(1))
+        older = {step: pair for step, pair in self.memory.items() if step < self.state.step}
+        latest = {max(older): older[max(older)]} if older else {}
+        self.memory = latest | {self.state.step: (own, received)}
+
+    def exchange(self, sending=None, receiving=None, step=1):
+        """Send to the rank `step` further, and receive from the one `step` before."""
+        try:
+            waiting = []
+            if sending is not None:
+                to = (self.number + step) % self.ranks
+                waiting.append(dist.isend(torch.from_numpy(sending), to))
+            if receiving is not None:
+                source = (self.number - step) % self.ranks
+                waiting.append(dist.irecv(torch.from_numpy(receiving), source))
+            for one in waiting:
+                one.wait()
+        except RuntimeError as error:
+            raise Lost from error
+
+    def restore(self):
+        """Go back to the latest step of which every part is in somebody's memory.
+
+        Raises Refused if the memory of a rank and of the next one are both gone.
+        """
+        latest = np.zeros(self.ranks)
+        latest[self.number] = 1 + max(self.memory, default=-1)
+        latest = self.total(latest)
+        if not latest.any():  # nobody has a copy yet: all begin
+            self.state = State.new(self.start[self.mine])
+            return
+        step = int(latest[latest > 0].min()) - 1
+        new = [rank for rank in range(self.ranks) if not latest[rank]]
+        for rank in new:
+            keeper = (rank + 1) % self.ranks
+            if keeper in new:
+                raise Refused(
+                    f"ranks {rank} and {keeper} have ended, and with them both copies of rank "
+                    f"{rank}'s part. Start again from the last checkpoint on a disk"
+                )
+        if (self.number - 1) % self.ranks in new:
+            self.exchange(sending=self.memory[step][1], step=-1)
+        if self.number in new:
+            own = np.empty((3, self.mine.stop - self.mine.start))
+            self.exchange(receiving=own, step=-1)
+        else:
+            own = self.memory[step][0]
+        self.state = State(*own, step=step)
+
+
+def train(number, ranks, port, work, steps, every, folder, at, stay=None):
+    """Be a rank in a process of its own, until all steps are done.
+
+    port: of the store in which ranks meet; "round" there counts how often they have to.
+    at: a shared array in which each rank says in which step it is.
+    stay: in which step to stay for good, so that it can be killed just there.
+    """
+    store, meeting = dist.TCPStore("127.0.0.1", port, is_master=False), 0
+    rank = Rank(number, ranks, work(), every)
+    while rank.state is None or rank.state.step < steps:
+        meeting = max(int(store.get("round")), meeting)
+        store.wait([f"round {meeting}"], SILENCE)
+        meet = dist.PrefixStore(str(meeting), store)
+        dist.init_process_group("gloo", store=meet, rank=number, world_size=ranks, timeout=SILENCE)
+        try:
+            rank.restore()
+            back = rank.state.step
+            while rank.state.step < steps:
+                if rank.state.step % every == 0:
+                    rank.copy()
+                at[number] = rank.state.step
+                if rank.state.step == stay:
+                    time.sleep(3600)
+                rank.step()
+            np.savez(Path(folder, str(number)), weights=rank.all_weights(), back=back)
+            leave(store, number, ranks)
+        except Lost:
+            meeting += 1
+        except Refused as error:
+            Path(folder, f"{number}.txt").write_text(str(error), encoding="utf-8")
+            leave(store, number, ranks)
+            return
+        finally:
+            dist.destroy_process_group()
+
+
+def leave(store, number, ranks):
+    """Wait until all ranks are here: one that left earlier would look as if it had died."""
+    store.set(f"left {number}", "")
+    store.wait([f"left {rank}" for rank in range(ranks)], SILENCE)
+
+
+def survive(ranks=4, steps=20, every=5, kill_in=12, killed=(2,)):
+    """Train, kill ranks in a step, and start them again with empty memories.
+
+    Returns the weights that each rank holds at the end, and the step to which all went back; or,
+    if there is no way back, the sentence that says so, and None.
+    """
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    with tempfile.TemporaryDirectory() as folder:
+        work = functools.partial(Work, ranks)
+        with Crew(train, ranks, store.port, work, steps, every, folder) as crew:
+            at = crew.shared(ranks)
+            open_round(store, 0)
+            for rank in range(ranks):
+                crew.start(rank, at=at, stay=kill_in if rank in killed else None)
+            crew.wait_for(lambda: min(at[r] for r in killed) >= kill_in, f"step {kill_in}")
+            for rank in killed:
+                crew.kill(rank)
+            open_round(store, 1)
+            for rank in killed:
+                crew.start(rank, at=at)
+            crew.wait_for(lambda: not crew.alive(), "the end")
+            crew.check()
+            ends = [dict(np.load(path)) for path in sorted(Path(folder).glob("*.npz"))]
+            said = [path.read_text(encoding="utf-8") for path in Path(folder).glob("*.txt")]
+    if said:
+        return said[0], None
+    (back,) = {int(end["back"]) for end in ends}
+    return [end["weights"] for end in ends], back
+
+
+def open_round(store, number):
+    """Let ranks meet; those that are left of the last round come when they notice its end."""
+    store.set("round", str(number))
+    store.set(f"round {number}", "open")
+
+
+def distance(ends, steps):
+    """Return the largest difference between a weight of a rank and one device's."""
+    counted = [{rank: step for rank in range(len(ends))} for step in range(steps)]
+    alone = on_one_device(Work(len(ends)), counted, State.new).weights
+    return max(np.abs(end - alone).max() for end in ends)
+
+
+def main():
+    flags = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    flags.add_argument("--kill", type=int, nargs="+", default=[2], help="ranks, in step 12 (2)")
+    ends, step = survive(killed=flags.parse_args().kill)
+    if step is None:
+        print(ends)
+    else:
+        print(f"all went back to step {step}, and differ from one device by")
+        print(f"{distance(ends, 20):.1g}")
+
+
+if __name__ == "__main__":
+    main()

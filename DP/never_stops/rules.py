@@ -1,0 +1,129 @@
+"""The rules by which training goes on: four functions, and the state that they're about.
+
+The lighthouse, the replicas and the syncer call them; none of them knows about processes.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+RATE, BETAS, EPSILON = 3e-3, (0.9, 0.99), 1e-8
+
+
+@dataclass
+class State:
+    """All that training goes on from.
+
+    weights, first, second: the weights and Adam's two means, each as one vector.
+    step: the next one. places: {replica: how many of its batches have been counted}.
+    """
+
+    weights: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    step: int = 0
+    places: dict = field(default_factory=dict)
+
+    @classmethod
+    def new(cls, weights):
+        return cls(weights.copy(), np.zeros_like(weights), np.zeros_like(weights))
+
+    def apply(self, mean, counted):
+        """Take one step of Adam with a mean gradient, and note which batches it came from."""
+        self.step += 1
+        self.first = BETAS[0] * self.first + (1 - BETAS[0]) * mean
+        self.second = BETAS[1] * self.second + (1 - BETAS[1]) * mean**2
+        first = self.first / (1 - BETAS[0] ** self.step)
+        second = self.second / (1 - BETAS[1] ** self.step)
+        self.weights = self.weights - RATE * first / (np.sqrt(second) + EPSILON)
+        for replica in counted:
+            self.places[int(replica)] = self.places.get(int(replica), 0) + 1
+
+
+def mean_over_present(sent):
+    """Return the mean gradient over the replicas that are present.
+
+    Each token counts once, whoever has read it: a replica with twice as many has twice the weight.
+
+    sent: {replica: {"tokens": how many its gradient is the mean over, "gradient": a vector}}, with
+        the replicas that have sent something, and no others. Leave the vectors as they are.
+    """
+    # BEGIN SOLUTION NS-1
+    tokens = sum(one["tokens"] for one in sent.values())
+    return sum(one["tokens"] / tokens * one["gradient"] for one in sent.values())
+    # END SOLUTION
+
+
+def heal(peers, fetch, missed):
+    """Return the `State` with which a replica that has lost everything goes on.
+
+    Take the state of a peer; if that peer dies meanwhile, of the next one, and when no peer is left
+    in the list, ask for a new list. The others go on while it travels, so take the steps that it
+    has missed by then, too.
+
+    Args:
+        peers: peers() returns a list of peers that hold the latest state, best first. It raises an
+            error if nobody will ever hold it again: let that error through.
+        fetch: fetch(peer) returns the fields of its state, as a dictionary with their names. It
+            raises OSError if the peer dies before all of them have arrived.
+        missed: missed(step) returns what `State.apply` takes for this step, (mean, counted), or
+            None if the others are no further than that either.
+    """
+    # BEGIN SOLUTION NS-2
+    while True:
+        for peer in peers():
+            try:
+                state = State(**fetch(peer))
+            except OSError:
+                continue
+            while (step := missed(state.step)) is not None:
+                state.apply(*step)
+            return state
+    # END SOLUTION
+
+
+def checkpoint_interval(save, between):
+    """Return (seconds from one checkpoint to the next, share of the time that is lost).
+
+    The interval is the one that loses least, to first order: a save takes its time once in every
+    interval, and each failure costs half an interval on average. The share has both in it.
+
+    Args:
+        save: seconds that training stands still for a checkpoint.
+        between: mean seconds from one failure to the next.
+    """
+    # BEGIN SOLUTION NS-3
+    every = math.sqrt(2 * save * between)
+    return every, save / every + every / (2 * between)
+    # END SOLUTION
+
+
+def merge(weights, velocity, deliveries, version, quorum, oldest, rate=0.7, momentum=0.6):
+    """Merge what learners deliver into the global weights; return (weights, velocity), new arrays.
+
+    A delivery that began with weights more than `oldest` versions back is too late: it's left out,
+    and it doesn't count for the quorum either. Without a quorum, return None.
+
+    The outer gradient is the mean of what learners have changed, each weighted by its tokens, with
+    the sign turned. The outer step is Nesterov's: first velocity = momentum * velocity + gradient;
+    then the weights change by -rate * (gradient + momentum * velocity). The arrays that are passed
+    stay as they are.
+
+    Args:
+        weights, velocity: the global weights, and the velocity that the last merge returned.
+        deliveries: for each learner {"base": the version of the weights that it began with,
+            "tokens": how many it has learned from, "delta": its weights minus those it began with}.
+        version: of `weights`: how often they have been merged.
+        quorum: of how many learners a merge needs deliveries.
+        oldest: by how many versions a base may be behind.
+    """
+    # BEGIN SOLUTION NS-4
+    fresh = [one for one in deliveries.values() if version - one["base"] <= oldest]
+    if len(fresh) < quorum:
+        return None
+    tokens = sum(one["tokens"] for one in fresh)
+    gradient = -sum(one["tokens"] / tokens * one["delta"] for one in fresh)
+    velocity = momentum * velocity + gradient
+    return weights - rate * (gradient + momentum * velocity), velocity
+    # END SOLUTION

@@ -1,0 +1,105 @@
+"""The same with torchft: three replicas, of which one is killed and heals from a peer, on CPU.
+
+    python tools/install.py --extras torchft      Linux, Python 3.11 to 3.13; nothing else needs it
+    python with_torchft.py
+
+Its words beside ours: docs/torch.md.
+"""
+
+import importlib.util
+import logging
+import os
+import sys
+import time
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from crew import Crew
+from work import Work, vector
+
+REPLICAS, STEPS, PACE = 3, 300, 0.05
+
+
+def why_not():
+    """Return a sentence that says why torchft can't be used here; "" if it can."""
+    if importlib.util.find_spec("torchft"):
+        return ""
+    if sys.platform != "linux":
+        return "torchft has packages for Linux only, and this is another system"
+    return "torchft isn't installed: python tools/install.py --extras torchft"
+
+
+def train(number, lighthouse, at):
+    """Be a replica in a process of its own; at[number] says how many replicas took part."""
+    logging.disable(logging.CRITICAL)
+    os.environ["TORCHFT_LIGHTHOUSE"] = lighthouse
+    from torchft import DistributedDataParallel, Manager, Optimizer, ProcessGroupGloo
+
+    work = Work(REPLICAS, dtype=torch.float32)
+    adam = torch.optim.Adam(work.net.parameters(), lr=3e-3)
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+
+    def load_state_dict(state):
+        work.net.load_state_dict(state["net"])
+        adam.load_state_dict(state["adam"])
+
+    manager = Manager(
+        pg=ProcessGroupGloo(timeout=timedelta(seconds=5)),
+        min_replica_size=2,
+        state_dict=lambda: {"net": work.net.state_dict(), "adam": adam.state_dict()},
+        load_state_dict=load_state_dict,
+        replica_id=f"replica{number}",
+        store_addr="127.0.0.1",
+        store_port=store.port,
+        rank=0,  # a replica could have several ranks
+        world_size=1,
+    )
+    net, optimizer = DistributedDataParallel(manager, work.net), Optimizer(manager, adam)
+    work.net = net
+    while manager.current_step() < STEPS:
+        optimizer.zero_grad()  # asks the lighthouse who is there, and heals this replica if needed
+        loss = work.loss_of(work.batch(number, manager.current_step()))
+        loss.backward()  # the mean over those present
+        optimizer.step()  # if manager.should_commit()
+        at[number] = manager.num_participants()
+        time.sleep(PACE)
+    total = vector(net.parameters()).sum()
+    print(f"replica {number}: step {manager.current_step()}, sum of all weights {total:.9g}")
+    sys.stdout.flush()
+    time.sleep(2)  # and still there, for those that are behind
+    os._exit(0)
+
+
+def main():
+    if why := why_not():
+        print(f"Not on this machine: {why}.")
+        return
+    from torchft.coordination import LighthouseServer
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # it logs several lines a step
+    lighthouse = LighthouseServer(
+        bind="127.0.0.1:0",
+        min_replicas=2,
+        join_timeout_ms=200,
+        quorum_tick_ms=50,
+        heartbeat_timeout_ms=1000,
+    )
+    with Crew(train, lighthouse.address()) as crew:
+        at = crew.shared(REPLICAS)
+        for replica in range(REPLICAS):
+            crew.start(replica, at=at)
+        crew.wait_for(lambda: max(at) == 3, "three replicas")
+        crew.kill(1)
+        crew.wait_for(lambda: at[0] == 2, "a quorum of two")
+        print("replica 1 is killed, and two go on", flush=True)
+        crew.start(1, at=at)
+        crew.wait_for(lambda: at[0] == 3, "its return")
+        print("replica 1 has healed, and three go on", flush=True)
+        crew.wait_for(lambda: not crew.alive(), "the end")
+        crew.check()
+    lighthouse.shutdown()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""What is computed: gradients of a tiny LLaMA on stories, weights and gradients as one vector."""
+
+import numpy as np
+import torch
+
+from simplellm.losses import causalLLMLoss
+from simplellm.options import TrainingFlags, make_stories, prepare
+
+TINY = "--layers 1 --dmodel 24 --heads 2 --seq-l 32".split()
+STORIES = 96  # sequences of each replica; its place wraps around
+
+
+class Work:
+    """A model, and a text for each replica that is cut into batches of one to three sequences.
+
+    text: a file that `save_text` wrote, for a text that's longer than what is drawn here.
+    """
+
+    def __init__(self, replicas, flags=TINY, seed=0, dtype=torch.float64, text=None):
+        torch.set_num_threads(1)
+        options = TrainingFlags("", batch_size=replicas).parse_args([*flags, "--seed", str(seed)])
+        self.tokenizer, net = prepare(options, "cpu")
+        self.net = net.to(dtype)
+        if text:
+            self.text = torch.from_numpy(np.load(text))
+        else:
+            self.text = draw_text(options, self.tokenizer, replicas, STORIES)
+
+    def start(self):
+        """Return the weights that everybody begins with."""
+        return vector(self.net.parameters())
+
+    def batch(self, replica, place):
+        """Return the batch at a place of a replica's text; batches have one to three sequences."""
+        size = 1 + (replica + place) % 3
+        return self.text[replica, [(3 * place + i) % self.text.shape[1] for i in range(size)]]
+
+    def gradient(self, weights, replica, place):
+        """Return loss, number of tokens and gradient of one batch."""
+        return self.of_sequences(weights, self.batch(replica, place))
+
+    def of_sequences(self, weights, ids):
+        load(self.net, weights)
+        self.net.zero_grad()
+        loss = self.loss_of(ids)
+        loss.backward()
+        gradient = vector(p.grad for p in self.net.parameters())
+        return loss.item(), ids[:, 1:].numel(), gradient
+
+    def loss_of(self, ids):
+        return causalLLMLoss(self.net(ids), ids, self.tokenizer.vocab_size)
+
+    @torch.no_grad()
+    def loss(self, weights, ids):
+        """Return the loss of these weights on sequences."""
+        load(self.net, weights)
+        return self.loss_of(ids).item()
+
+
+def draw_text(options, tokenizer, replicas, sequences):
+    """Return so many sequences for each replica: int64 (replicas, sequences, seq_l)."""
+    streams = (
+        iter(make_stories(options, tokenizer, r, replicas, sequences, quiet=True))
+        for r in range(replicas)
+    )
+    return torch.stack([next(stream) for stream in streams])
+
+
+def save_text(path, replicas, sequences, flags=TINY, seed=0):
+    """Write a text for all replicas to a file, from which `Work` reads it."""
+    options = TrainingFlags("", batch_size=replicas).parse_args([*flags, "--seed", str(seed)])
+    tokenizer, _ = prepare(options, "cpu")
+    np.save(path, draw_text(options, tokenizer, replicas, sequences).numpy())
+
+
+def vector(tensors):
+    """Return tensors as one flat array."""
+    return torch.cat([tensor.detach().flatten() for tensor in tensors]).numpy()
+
+
+@torch.no_grad()
+def load(net, weights):
+    """Write a flat array into a model's parameters."""
+    flat = torch.from_numpy(np.asarray(weights))
+    sizes = [p.numel() for p in net.parameters()]
+    for p, part in zip(net.parameters(), flat.split(sizes), strict=True):
+        p.copy_(part.view_as(p))
+
+
+def on_one_device(work, counted, new):
+    """Return the state after one device has taken exactly the batches that counted.
+
+    Its batch of a step is all their sequences together, in one forward and one backward.
+
+    counted: for each step {replica: place}. new(weights): a fresh `State`.
+    """
+    state = new(work.start())
+    for places in counted:
+        ids = torch.cat([work.batch(replica, place) for replica, place in places.items()])
+        state.apply(work.of_sequences(state.weights, ids)[2], places)
+    return state

@@ -1,0 +1,73 @@
+"""Torch's own shards, `fully_shard` (FSDP2), and what they send."""
+
+import functools
+import time
+from collections import Counter
+
+import torch
+import torch.distributed as dist
+from peak import TOKENS, VOCABULARY, model
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+from helpers.network import slow_link
+
+HALVES = ("all_gather_into_tensor", "reduce_scatter_tensor")
+HALVES += ("all_gather_single", "reduce_scatter_single")  # their names in newer versions of torch
+SENT = {**dict.fromkeys(HALVES, 1), "all_reduce": 2}
+
+
+def sharded(net, mesh, reshard=None):
+    """Return the net with each block as a unit; what's left is one more unit."""
+    for part in [*net.model.layers, net]:
+        fully_shard(part, mesh=mesh, reshard_after_forward=reshard)
+    return net
+
+
+class Sent:
+    """The bytes that this process sends from now on, by group, as a ring would send them."""
+
+    def __init__(self):
+        self.bytes = Counter()
+        for name in SENT:
+            if hasattr(dist, name):
+                setattr(dist, name, self.noting(name, getattr(dist, name)))
+
+    def noting(self, name, send):
+        @functools.wraps(send)  # with its signature, which `slow_link` reads
+        def noted(*given, **named):
+            whole = max(t.nbytes for t in (*given, *named.values()) if hasattr(t, "nbytes"))
+            group = tuple(dist.get_process_group_ranks(named.get("group") or dist.group.WORLD))
+            self.bytes[group] += SENT[name] * whole * (len(group) - 1) / len(group)
+            return send(*given, **named)
+
+        return noted
+
+
+def hybrid_step(shape, inside, across):
+    """On a rank: backward of one sequence on a mesh of this shape, over two links.
+
+    shape: (ranks,), or (groups, ranks inside of each). Return how far any gradient is from one
+    device's, {group: volume in times the model}, the seconds, and the bytes of the model.
+    """
+    torch.manual_seed(0)
+    net, ids = model(width=48, layers=2).double(), torch.randint(VOCABULARY, (4, TOKENS))
+
+    def backward(ids):
+        nn.functional.cross_entropy(net(ids).flatten(0, 1), ids.flatten()).backward()
+
+    backward(ids)  # one device reads all four sequences
+    right = {name: p.grad.clone() for name, p in net.named_parameters()}
+    net.zero_grad()
+    whole = sum(p.nbytes for p in net.parameters())
+    names = ("across", "inside")[-len(shape) :]
+    sharded(net, init_device_mesh("cpu", shape, mesh_dim_names=names))
+    sent = Sent()
+    with slow_link(inside, only=HALVES), slow_link(across, only=["all_reduce"]):
+        begun = time.perf_counter()
+        backward(ids[dist.get_rank()][None])
+        seconds = time.perf_counter() - begun
+    found = {name: p.grad.full_tensor() for name, p in net.named_parameters()}
+    far = max((found[name] - right[name]).abs().max().item() for name in right)
+    return far, {group: size / whole for group, size in sent.bytes.items()}, seconds, whole

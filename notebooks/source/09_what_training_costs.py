@@ -1,0 +1,739 @@
+# %% [markdown]
+# # What training costs, and when sending costs more
+#
+# *Reading 40 minutes · tasks 70 (homework 30) · machine 1*
+#
+# *With twenty minutes: the table of recomputation, then "One pattern" to its end.*
+#
+# Before you rent a thousand GPUs you want to know three things: whether the training fits, how many
+# days it takes, and whether the GPUs will compute or wait for their network. You can count most of
+# that on paper, from the sizes of the model and a data sheet. What has to be measured are the
+# shares of their peaks that a GPU and its link really reach.
+#
+# The first half of this lesson counts what one device computes and keeps. The second asks the
+# question on which every layout of a large run depends. Lesson 03 answered it for one way of
+# sharing the work, and it turns out that all the others follow the same pattern.
+#
+# **Question.** When does sending cost more than computing?
+
+# %%
+import time
+from functools import partial
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional
+from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
+
+# %%
+from helpers.cluster import Group, bars
+from helpers.cluster.memory import rank_memories
+from helpers.cluster.validate import judged_recomputation
+from helpers.cost import (
+    CHINCHILLA,
+    EXERCISE,
+    REFITTED,
+    ModelConfig,
+    bytes_on_the_wire,
+    flops,
+    kept_by_layer,
+    parameters,
+    read_config,
+    states,
+)
+from helpers.cost.rooflines import (
+    data_parallel_tokens,
+    expert_width,
+    fsdp_tokens,
+    pipeline_layers,
+    ring_attention_tokens,
+    tensor_parallel_ranks,
+)
+
+# %%
+from helpers.draw import curves
+from helpers.draw.text import bytes_text
+from helpers.grade import check
+from helpers.lesson import answer, claim, predict, reveal, show, vary
+from helpers.lesson.scripts import kept_for_backward
+from helpers.network import Link, slow_link
+from helpers.ranks import keep_warm, launch
+from simplellm.llama import CausalLLama, LLama
+
+torch.set_num_threads(1)  # in this lab, one device is one core
+keep_warm(4)
+
+# %% [markdown]
+# ## Parameters and FLOPs
+#
+# **Training takes six FLOPs for each parameter and token, and the attention scores on top.**
+#
+# A model on the Hugging Face hub comes with a `config.json` that holds its sizes. Here are
+# LLaMA-7B's parameters, counted from its config. There are none for positions, because a LLaMA
+# rotates its queries and keys instead:
+
+# %%
+llama = read_config("../TP/llama_7b_config.json")
+count = parameters(llama)
+print(count)
+
+# %% [markdown]
+# The product of an $(m, k)$ matrix and a $(k, n)$ matrix takes $2mnk$ FLOPs: each pair of numbers
+# is multiplied and added. Norms, rotations and additions take so few FLOPs that nobody counts them.
+# What people count differently is the **attention scores**, the $s \times s$ numbers that say how
+# much each token looks at every other.
+
+# %%
+predict(
+    "what_training_costs-1",
+    "One layer of LLaMA-7B goes forward with a sequence of 2,048 tokens. What share of its FLOPs "
+    "is spent on the scores and on their product with the values?",
+    "about 8 %",
+    "about half",
+    "about 90 %: they grow with the square of the sequence",
+)
+
+# %%
+for attention in ("full", "causal", "weights"):
+    forward = flops(llama, attention=attention)
+    print(f"{forward.layer / 1e12:.4f} TFLOP: {forward.convention}")
+reveal("what_training_costs-1")
+
+# %% [markdown]
+# So always say which convention you use. The papers on Megatron and PaLM count all scores,
+# although a causal kernel computes only half of them.
+#
+# Backward should take twice as many FLOPs as forward, since each product of the forward pass needs
+# two in backward, one for the gradient of its input and one for the gradient of its weights. Torch
+# can count while a small LLaMA runs:
+
+# %%
+net = LLama(CausalLLama, 1000, dmodel=64, num_heads=4, n_layers=3, ctx_size=32, device="cpu")
+ids = torch.zeros(2, 32, dtype=torch.long)
+small = {"model_type": "llama", "hidden_size": 64, "intermediate_size": 256, "vocab_size": 1000}
+small |= {"num_attention_heads": 4, "num_hidden_layers": 3}
+ours = flops(read_config(small), batch=2, sequence=32, attention="weights")
+with FlopCounterMode(display=False) as counter:
+    logits = net(ids)
+claim("FLOPs of the matrices, forward", counter.get_total_flops(), ours.forward, within=1e-9)
+with FlopCounterMode(display=False) as counter:
+    logits.sum().backward()
+_ = claim("FLOPs of backward", counter.get_total_flops(), 2 * ours.forward, within=1e-9)
+
+# %% [markdown]
+# (Torch's counter misses the scores, because one fused kernel computes them, and for the CPU's
+# version of it the counter has no formula.) For quick estimates, forget the architecture. Each
+# weight of a matrix is multiplied and added once per token in forward and twice in backward, so
+# $P$ parameters take about $6P$ FLOPs per token. (An embedding only looks up rows, but in LLaMA-7B
+# it's just 2 % of the parameters.) Scaling laws write $N$ for the parameters and $D$ for the tokens
+# of a whole run, which then takes
+#
+# $$C \approx 6\,N D \quad \text{FLOPs}.$$
+#
+# For Llama 3 405B and its 15.6 trillion tokens that's $3.8 \times 10^{25}$ FLOPs. Its H100s reached
+# about 400 TFLOP/s each, so how long did 16,384 of them compute?
+
+# %%
+hours = 6 * 405e9 * 15.6e12 / 400e12 / 3600
+print(f"{hours / 1e6:.1f} million GPU hours, {hours / 24 / 16_384:.0f} days on 16,384 GPUs")
+
+# %% [markdown]
+# Meta counts 30.84 million GPU hours for this model (lesson 00). That's 17 % more, which leaves
+# room for restarts and for phases that ran more slowly.
+#
+# ### Your turn: CO-1 · 40 minutes · 20 points
+#
+# Write `model_training_cost_analysis()` in `TP/model_training_cost_analysis.py`: from a
+# `config.json` alone, the parameters of a LLaMA, the TFLOPs of one layer's forward pass, and the
+# memory of that pass. Its docstring says by which convention each of the three is counted, so that
+# your numbers can be compared.
+
+# %%
+check("CO-1")
+
+# %% [markdown]
+# The memory was the larger of two moments: just after the softmax, and at the end of the layer.
+# From which sequence length on is it the first, in a LLaMA with $d$ = 4,096, $f$ = 11,008 and 32
+# heads for queries and for keys?
+
+# %%
+mine = None
+answer("what_training_costs-9", mine)
+
+# %% [markdown]
+# ## Memory: weights, gradients, optimizer
+#
+# Most models are trained in **mixed precision**: products in 16 bits, the update in 32. With
+# Adam, each parameter then needs its weight (2 bytes), its gradient (2), and in 32 bits a copy of
+# the weight, a mean and a variance (12).
+
+# %%
+predict(
+    "what_training_costs-2",
+    "LLaMA-7B in mixed precision with Adam. Do weights, gradients and the optimizer's state fit on "
+    "one GPU with 80 GB?",
+    "yes: 7 billion parameters of 2 bytes are 14 GB",
+    "just about: 4 bytes a parameter and a little more",
+    "no",
+)
+
+# %%
+for precision in ("mixed", "mixed, fp32 gradients"):
+    kept = states(count.total, precision)
+    print(f"{kept.convention}: {bytes_text(kept.total)}, {bytes_text(kept.optimizer)} of it Adam's")
+reveal("what_training_costs-2")
+
+# %% [markdown]
+# The ZeRO paper counts 16 bytes, with gradients in 16 bits. Megatron-LM counts 18, because it adds
+# gradients up in 32 bits, which is safer when many micro-batches are accumulated.
+# [Lesson 12](12_sharding.ipynb) shows how data-parallel ranks can share all of this, in three
+# stages: each rank keeps an $n$th of the optimizer's state (stage 1), of the gradients too (2), and
+# even of the weights (3).
+#
+# A model has 13 billion parameters. How many GB do its states take on each of 32 ranks with ZeRO
+# stage 2, at 16 bytes a parameter? (1 GB is 10⁹ bytes; to 0.1 GB.)
+
+# %%
+mine = None
+answer("what_training_costs-3", mine)
+
+# %% [markdown]
+# ## Memory: activations
+#
+# Backward needs what forward computed: the **activations**. They grow with the batch, and one part
+# of them grows with the square of the sequence. For a GPT, one layer keeps
+#
+# $$s\,b\,d\,\Bigl(34 + 5\,\frac{h\,s}{d}\Bigr)\ \text{bytes}$$
+#
+# for $b$ sequences of $s$ tokens, width $d$ and $h$ heads
+# ([2205.05198](https://arxiv.org/abs/2205.05198), equation 1, which writes $h$ for the width and
+# $a$ for the heads). The second term comes from the scores. A LLaMA's layer is a little different;
+# here's what one layer of LLaMA-7B keeps for one sequence of 2,048 tokens:
+
+# %%
+rows = kept_by_layer(llama, batch=1, sequence=2048)
+for kept in rows:
+    print(f"{kept.name:<34}{bytes_text(kept.size):>8}{'   s x s' if kept.scores else ''}")
+flash = sum(kept.size for kept in rows if not kept.scores)
+print(f"{'in all, and without s x s':<34}{bytes_text(sum(kept.size for kept in rows)):>8}"
+      f"{bytes_text(flash):>10}")  # fmt: skip
+
+# %% [markdown]
+# The last number is close to what models keep today. **FlashAttention**
+# ([2205.14135](https://arxiv.org/abs/2205.14135)) is one kernel that walks through the scores in
+# tiles, which stay in the GPU's fast memory. It never writes the $s \times s$ numbers out, and
+# computes each tile again in backward. That takes less memory and, because reading and writing was
+# the slow part, less time as well. (A fused SwiGLU does the same to the SiLU and saves another 45
+# MB.)
+#
+# ## Recomputation, by policy
+#
+# **Throw activations away after forward, and compute them again when backward needs them.** What
+# FlashAttention does to the scores, `torch.utils.checkpoint` does to any function: it keeps the
+# function's inputs and nothing from inside. The question is what to wrap, so let's compare four
+# policies on six blocks of a small LLaMA. *Full* recomputation wraps whole blocks, and the two
+# *selective* policies a part of the MLP, where most of the bytes are:
+
+# %%
+predict(
+    "what_training_costs-4",
+    "Backward takes twice as long as forward. If every block goes forward a second time, how much "
+    "longer does a step take?",
+    "no longer: it runs beside backward",
+    "up to a third longer",
+    "twice as long",
+)
+
+
+# %%
+def again(function, *given):
+    return checkpoint(function, *given, use_reentrant=False)
+
+
+def wrap(block, policy):
+    mlp, whole = block.mlp, block.mlp.forward
+    if policy == "the product in the MLP":
+        end = lambda gate, up: mlp.down_proj(torch.nn.functional.silu(gate) * up)  # noqa: E731
+        mlp.forward = lambda x: again(end, mlp.gate_proj(x), mlp.up_proj(x))
+    if policy == "the MLP":
+        mlp.forward = partial(again, whole)
+    if policy == "the block":
+        block.forward = partial(again, block.forward)
+
+
+# %%
+POLICIES = ("nothing", "the product in the MLP", "the MLP", "the block")
+LAYERS, d, s, b = 6, 192, 128, 8
+x = torch.randn(b, s, d)
+
+
+def body(policy):
+    torch.manual_seed(0)
+    shape = {"dmodel": d, "num_heads": 4, "n_layers": LAYERS, "ctx_size": s}
+    net = LLama(CausalLLama, 8, **shape, device="cpu").model
+    for block in net.layers:
+        wrap(block, policy)
+    return net
+
+
+def step(net):
+    """Forward and backward through the blocks; return the processor's seconds."""
+    clock = time.process_time()  # what other programs do meanwhile doesn't count
+    net.run_layers(x.clone().requires_grad_()).square().mean().backward()
+    return time.process_time() - clock
+
+
+# %% tags=["time"]
+bodies, kept, computed, best, grads = {p: body(p) for p in POLICIES}, {}, {}, {}, {}
+for policy, net in bodies.items():
+    fresh = x.clone().requires_grad_()
+    _, kept[policy] = kept_for_backward(lambda: net.run_layers(fresh), net)  # noqa: B023
+    with FlopCounterMode(display=False) as counter:
+        step(net)
+    computed[policy] = counter.get_total_flops()
+    grads[policy] = torch.cat([p.grad.flatten() for p in net.layers.parameters()])
+for _ in range(quick(5, 1)):  # in turn, so that all meet the same machine
+    for policy, net in bodies.items():
+        best[policy] = min(best.get(policy, 9.0), step(net))
+
+# %% tags=["time"]
+for policy in POLICIES:
+    print(f"again: {policy:23} {kept[policy] / (s * b * d * LAYERS):5.1f} bytes a token, layer and "
+          f"unit of width, {computed[policy] / computed['nothing']:.3f} of the FLOPs, "
+          f"{1e3 * best[policy]:.0f} ms")  # fmt: skip
+
+# %% tags=["time"]
+plain = best["nothing"]
+for policy in POLICIES[1:]:
+    more = computed[policy] / computed["nothing"]
+    claim(f"again: {policy}, seconds over those of nothing", best[policy] / plain, more)
+apart = max((grads[p] - grads["nothing"]).abs().max().item() for p in POLICIES)
+claim.below("largest difference of a gradient", apart, 1e-6)
+claim("bytes that full recomputation keeps", kept["the block"], 4 * s * b * d * LAYERS)
+reveal("what_training_costs-4")
+
+# %% [markdown]
+# No gradient changes, and the last claim says how far memory can fall. With full recomputation a
+# layer keeps its input and nothing else: 4 bytes for each token and unit of width here, and
+# $2\,sbd$ bytes in 16 bits, instead of $34\,sbd$. (That's what waits for backward. At the peak, one
+# layer at a time is whole again while backward passes it: $34\,sbd$ once, not once per layer.)
+#
+# The price is at most a second forward, so a step takes at most $4/3$ as long. Here it's $5/4$ of
+# the counted FLOPs, because torch stops a second forward as soon as it has the last tensor that
+# backward needs. The block's last matrix is never multiplied again, and that's a quarter of its
+# products. The first selective policy repeats no matrix product, so it costs next to nothing, and
+# still saves nearly a third of the bytes. So wrap what is large and cheap first, and whole blocks
+# only if you must.
+#
+# ## MFU, against a real peak
+#
+# **MFU**, model FLOPs utilization, counts the FLOPs that the model *needs*, three times forward.
+# **HFU**, hardware FLOPs utilization, counts those that the device *computes*, including everything
+# that's recomputed:
+#
+# $$\text{MFU} = \frac{\text{model FLOPs}}{\text{seconds} \times \text{devices} \times
+# \text{peak}}, \qquad \text{HFU} \le \tfrac{4}{3}\,\text{MFU}.$$
+#
+# (The $4/3$ counts the products with weights, each repeated at most once.) For a GPU the peak
+# stands on a data sheet. For a core we can measure one: the rate of a large matrix product.
+
+# %% tags=["time"]
+square, found = torch.randn(1024, 1024), []
+for _ in range(quick(8, 2)):
+    clock = time.process_time()
+    square @ square
+    found.append(2 * 1024**3 / (time.process_time() - clock))
+peak = max(found)
+
+# %% tags=["time"]
+print(f"peak of one core: {peak / 1e9:.0f} GFLOP/s")
+for policy in POLICIES:
+    mfu, hfu = (f / best[policy] / peak for f in (computed["nothing"], computed[policy]))
+    print(f"again: {policy:23} MFU {mfu:.0%}, HFU {hfu:.0%}")
+
+# %% [markdown]
+# With full recomputation MFU falls and HFU hardly does: a high HFU says little about how fast the
+# model trains. Compare MFU instead, and only for layouts that fit. (Don't compare ours with a
+# GPU's: a core reaches its peak far more easily.)
+#
+# A GPT with hidden size 6,144, 48 layers and 64 heads trains on 8 A100s (312 TFLOP/s each). A
+# step of four sequences of 2,048 tokens takes 1.42 s. What is its MFU in percent? Count all
+# attention scores, and the logits of a vocabulary of 51,200. (To 1 %.)
+
+# %%
+mine = None
+answer("what_training_costs-5", mine)
+
+# %% [markdown]
+# ## A trillion parameters
+#
+# **A run fits if its fullest device does, and here that's one of the first stage.** The model of a
+# trillion parameters that was measured in [2205.05198](https://arxiv.org/abs/2205.05198) has 128
+# layers of 25,600 and ran on 512 A100s with 80 GB each: 64 stages of two layers, each shared by 8
+# GPUs. The cluster model that [lesson 19](19_design_your_own.ipynb) explains puts the counts of
+# this lesson together, with 16 bytes a parameter and a single factor for that paper's software,
+# which was fitted to another of its tables:
+
+# %%
+judged, factor = judged_recomputation()
+run = next(each for each in judged if each.row.name == "1T, selective")
+claim("seconds of its step", run.row.seconds, run.predicted, unit=" s")
+stages = rank_memories(run.row.model, run.row.layout, range(64))
+rows = {f"a GPU of stage {n}": stages[n].named() for n in (0, 31, 62)}
+everything = 8 * sum(stage.total for stage in stages)
+
+# %%
+title = f"The fullest of 512 GPUs keeps {bytes_text(stages[0].total)}"
+show(bars([Group(rows)], title))
+print(f"all 512 together: {bytes_text(everything)}")
+
+# %% [markdown]
+# The stages hold equally many layers, so most of the difference is activations (and the first one
+# has the embedding). Under 1F1B stage $i$ keeps those of up to $64 - i$ micro-batches (lesson 06):
+# 28.5 GB on the first stage, and half as much on average.
+#
+# ## Bytes on the wire
+#
+# **There are as many gradients as weights, while activations grow with the tokens.** So what each
+# kind of parallelism sends depends on the batch. Data parallelism sends gradients, once per step.
+# Tensor parallelism sends activations four times in every layer, for each micro-batch. A pipeline
+# sends activations too, but only from one stage to the next, and their gradients back.
+
+# %%
+volumes, plan = {}, {"micro_batch": 1, "micro_batches": 32, "sequence": 2048}
+for name, how in {"DP 8": {"dp": 8}, "TP 8": {"tp": 8}, "PP 8": {"pp": 8}}.items():
+    part = 1 if "dp" in how else 8
+    volumes[name] = bytes_on_the_wire(llama, count.total / part, **plan, **how).total
+    print(f"{name}: {bytes_text(volumes[name]):>8} sent by a GPU in a step of 32 x 2,048 tokens")
+equal = 2048 * 32 * volumes["DP 8"] / volumes["TP 8"] / 8
+print(f"TP 8 would send as little as DP 8 with {equal:,.0f} tokens a GPU")
+
+# %% [markdown]
+# That's less than one of these sequences for each GPU, so in practice tensor parallelism sends
+# more, and it sends on the critical path. But bytes alone don't say whether a layout is slow. What
+# counts is what can be computed in the meantime.
+#
+# ## One pattern
+#
+# **Sending can hide behind computing only if the FLOPs that are done for each byte sent are at
+# least $F/B$.** Whatever is divided, and whatever is sent, the argument has three steps. Count the
+# FLOPs of a piece of work, count the bytes that travel in the meantime, and demand that sending
+# doesn't take longer than computing:
+#
+# $$\frac{\text{bytes}}{B} \;\le\; \frac{\text{FLOPs}}{F} \qquad\Longleftrightarrow\qquad
+# \frac{\text{FLOPs}}{\text{bytes}} \;\ge\; \frac{F}{B}.$$
+#
+# The right side belongs to the machine: 2,200 FLOPs a byte for an H100 at its peak inside a node,
+# and 19,800 over one network card. The left side belongs to the layout. Most of its factors cancel,
+# and the one that's left tells you what to change. (Two things are left out: latency, which is
+# small beside large messages, and the first or last piece, which always sticks out.)
+#
+# **Data parallelism.** As in lesson 03, backward computes $4Pt$ FLOPs for $t$ tokens and sends $4P$
+# bytes, which leaves the tokens: $t \ge F/B$.
+#
+# **FSDP**, the third stage of ZeRO, keeps an $n$th of each layer's weights on each rank and gathers
+# the layer just before it computes. Say a layer has $P$ weights of 2 bytes and a rank reads $t$
+# tokens in a micro-batch. Forward gathers $2P$ bytes and computes $2Pt$ FLOPs. Backward gathers
+# them again, reduce-scatters gradients of as many bytes, and computes $4Pt$:
+#
+# $$\text{forward: } \frac{2P}{B} \le \frac{2Pt}{F}, \qquad \text{backward: } \frac{2P + 2P}{B} \le
+# \frac{4Pt}{F} \qquad\Longrightarrow\qquad t \ge \frac{F}{B}.$$
+#
+# It's the same bound again. (A ring of $n$ ranks sends only $(n-1)/n$ of these bytes, so four ranks
+# need a quarter fewer tokens.) But *whose* tokens does $t$ count, if a step accumulates several
+# micro-batches? Data parallelism sends once per step. So sending takes less time than all the
+# backwards of a step as soon as the tokens of the *step* reach $F/B$; to hide, though, it has only
+# the backward of the last micro-batch. And FSDP?
+
+# %%
+predict(
+    "what_training_costs-6",
+    "With 29,670 tokens, 1.5 times F/B, a rank's FSDP hides its gathers over a network card. "
+    "Now the same tokens are accumulated over four micro-batches. What happens?",
+    "nothing: the same weights are gathered for the same tokens",
+    "the gathers take longer than computing",
+    "it hides even better: smaller micro-batches leave more room for the weights",
+)
+
+# %% [markdown]
+# As in lesson 03, four ranks pretend to be H100s with a network card each, both 50,000 times
+# slower. They sleep where a device would compute, and really gather their layers, over a slow link
+# (forward alone is enough to see it). The gathers are **prefetched**: the next layer is under way
+# while one computes, so a rank holds two layers at a time.
+
+# %%
+F, B = 989e12 / 50_000, 50e9 / 50_000
+P, LAYERS, RANKS = quick(60_000, 12_000), 4, 4  # P: the weights of one layer
+
+
+def fsdp_forward(tokens, micro_batches):
+    part = torch.zeros(P // RANKS, dtype=torch.bfloat16)
+    whole = [list(torch.empty(P).bfloat16().chunk(RANKS)) for _ in range(2)]
+    pieces, gathers = LAYERS * micro_batches, []
+    dist.barrier()
+    begun = time.perf_counter()
+    for piece in range(pieces + 1):
+        if piece < pieces:
+            gathers.append(dist.all_gather(whole[piece % 2], part, async_op=True))
+        if piece:
+            gathers[piece - 1].wait()
+            time.sleep(2 * P * tokens / F)  # one layer, forward
+    return time.perf_counter() - begun
+
+
+# %%
+def on_the_link(run, given):
+    with slow_link(Link.of(0, 1 / B)):
+        return run(*given)
+
+
+def seconds(run, ranks, *given):
+    return max(launch(on_the_link, ranks, (run, given), quiet=True, checked=False))
+
+
+def overlapped(compute, send, pieces):
+    """Return the seconds of pieces that compute and send: the longer of the two, and one rest."""
+    return compute + send + (pieces - 1) * max(compute, send)
+
+
+# %% tags=["time"]
+took, gather = {}, 2 * P * (RANKS - 1) / RANKS / B
+for tokens, micro_batches in ((29_670, 1), (29_670 // 4, 4)):
+    compute = 2 * P * tokens / F
+    name = f"FSDP, {micro_batches} x {tokens:,} tokens"
+    took[micro_batches] = claim(
+        name,
+        lambda given=(tokens, micro_batches): seconds(fsdp_forward, RANKS, *given),
+        overlapped(compute, gather, LAYERS * micro_batches),
+        unit=" s",
+    )
+    print(f"  {gather / compute:.2f} s of gathering for each second of computing")
+claim.below("s in one micro-batch, and in four", took[1], took[4], spread=0.1)
+reveal("what_training_costs-6")
+
+# %% [markdown]
+# Both runs compute equally long. The first is bound by its computing and the second by its link:
+# each micro-batch gathers everything anew, so it has a quarter of the tokens to hide just as many
+# bytes. That's why FSDP wants few, large micro-batches, while a pipeline wants many small ones.
+# Llama 3, which combines the two, keeps the gathered weights after forward.
+#
+# **Pipelines.** A stage of $\ell$ layers sends $d$ numbers of 2 bytes for each token. Forward, a
+# LLaMA's layer has $4d^2 + 3df$ weights in its matrices (with as many key heads as query heads), so
+# a stage computes $2\ell\,d\,(4d + 3f)$ FLOPs for each token:
+#
+# $$\frac{2\,d}{B} \le \frac{2\,\ell\,d\,(4d+3f)}{F} \qquad\Longleftrightarrow\qquad \ell \ge
+# \frac{F/B}{4d + 3f}.$$
+#
+# This time the tokens cancel. What's left is the *width*, because products grow with its square and
+# messages only with the width itself. A narrow model's stage of four layers can't hide its
+# messages, a wide one's can:
+
+
+# %%
+def stage(width, tokens, micro_batches):
+    x, rank, sent = torch.zeros(tokens * width, dtype=torch.bfloat16), dist.get_rank(), []
+    dist.barrier()
+    begun = time.perf_counter()
+    for _ in range(micro_batches):
+        if rank == 0:
+            time.sleep(2 * 4 * width * (4 * width + 3 * 4 * width) * tokens / F)  # 4 layers, f = 4d
+        sent.append(dist.isend(x, 1) if rank == 0 else dist.irecv(x, 0))
+    for message in sent:
+        message.wait()
+    return time.perf_counter() - begun
+
+
+# %% tags=["time"]
+for width in (64, 512):
+    tokens, pieces = round(0.1 * B / (2 * width)), quick(6, 2)  # a message takes 0.1 s
+    compute = 2 * 4 * 16 * width**2 * tokens / F
+    claim(
+        f"4 layers of width {width}, {pieces} micro-batches",
+        lambda given=(width, tokens, pieces): seconds(stage, 2, *given),
+        overlapped(compute, 0.1, pieces),
+        unit=" s",
+    )
+    shape = ModelConfig("llama", width, 4, 4, 4, width // 4, 4 * width, 1000, 2048)
+    print(f"  from {pipeline_layers(shape, F, B):.1f} layers on, messages can hide")
+
+# %% [markdown]
+# A model of width 16,384 needs only a tenth of a layer to hide its messages, even between nodes. So
+# in a large model messages hardly matter, apart from those of warm-up and cool-down, which have
+# nothing to hide behind. What a pipeline loses is its bubble.
+#
+# ## All of them
+#
+# **Tensor parallelism** has a bound for the number of *ranks*, from which the tokens cancel (lesson
+# 13), **ring attention** one for the *tokens of a rank* (lesson 14), and **experts** one for the
+# *width of an expert* (lesson 15). Within one micro-batch, a product that is cut and an expert have
+# to wait for their messages. There the bound doesn't say what hides, but where sending takes as
+# long as computing, and on the good side of it you still pay.
+#
+# Here are all six, at the peak and at 400 TFLOP/s, which is about what a step reaches, beside what
+# Llama 3 405B and DeepSeek-V3 did. DeepSeek's H800 has the network card of an H100, and the same
+# peaks: 989 TFLOP/s in 16 bits, and 1,979 in FP8, in which V3 computes most of its products.
+
+# %%
+big = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)  # Llama 3 405B
+v3 = read_config("../EP/configs/deepseek_v3.json")
+node, card = 450e9, 50e9
+shared = partial(data_parallel_tokens, ep=64)  # 64 ranks share the experts
+sent_once = partial(expert_width, copies=4, dispatch=1)  # to 4 nodes, and there in 8 bits
+ALL = (
+    ("Llama 3, data parallel: tokens >=", data_parallel_tokens, big, card, "131,072 a step"),
+    ("Llama 3, FSDP: tokens >=", fsdp_tokens, big, card, "8,192 a micro-batch"),
+    ("Llama 3, tensor parallel: ranks <=", tensor_parallel_ranks, big, node, "8"),
+    ("Llama 3, ring: tokens of a rank >=", ring_attention_tokens, big, card, "8,192"),
+    ("Llama 3, pipeline: layers >=", pipeline_layers, big, card, "about 8"),
+    ("DeepSeek-V3, data parallel: tokens >=", shared, v3, card, "491,520 a step"),
+    ("DeepSeek-V3, experts: width >=", expert_width, v3, card, "2,048"),
+    ("DeepSeek-V3, experts as sent: width >=", sent_once, v3, card, "2,048"),
+)
+
+# %%
+print(f"{'':40}{'peak':>8}{'reached':>9}   used")
+for what, bound, model, rate, used in ALL:
+    peak = 1979e12 if model is v3 else 989e12
+    peak_bound, reached = bound(model, peak, rate), bound(model, 400e12, rate)
+    digits = 0 if peak_bound > 100 else 1 if peak_bound > 1 else 2
+    print(f"{what:40}{peak_bound:8,.{digits}f}{reached:9,.{digits}f}   {used}")
+
+# %% [markdown]
+# Read it as a design, row by row:
+#
+# - A replica of Llama 3 reads 6.6 times the tokens of the bound in a *step*, so averaging is short
+#   beside it, even with gradients of 4 bytes, which double the bound. But these are 16 sequences
+#   for 16 stages, so a micro-batch is hardly more than one sequence of 8,192 tokens, which is below
+#   the bound at the peak, and with gradients of 4 bytes also at the rate that's reached. So not all
+#   of the averaging hides (lesson 03), and FSDP that gathers anew for each micro-batch wouldn't
+#   hide, either. Llama 3 kept its weights.
+# - Eight ranks of tensor parallelism are below the limit of 34, where sending would take as long as
+#   computing. It still takes $(8-1)/(34.2-1)$ of it, 21 % at the peak and 9 % at the rate that's
+#   reached, and without more effort (lesson 17) none of that hides. Over a single network card the
+#   limit would be 4.7.
+# - With 8,192 tokens a rank, a ring's messages would have hidden. Llama 3 gathered keys and values
+#   instead, which is simpler with masks.
+# - DeepSeek-V3's experts are too narrow for a plain all-to-all, even at the rate that's reached. So
+#   each token goes to at most four nodes and travels there in 8 bits, which at that rate takes less
+#   time than the experts compute. All of it then hides behind the computing of *another*
+#   micro-batch ([2412.19437](https://arxiv.org/abs/2412.19437), sections 3.2 and 3.3).
+#
+# A bound at the peak is the safe one: a device that computes more slowly gives messages more time.
+# [docs/rooflines.md](../docs/rooflines.md) has more models and links, and the sources.
+#
+# H100s with one network card each reach 400 TFLOP/s. They run FSDP with weights of 2 bytes, but
+# gradients are reduce-scattered in 4. From how many tokens per rank and micro-batch does *backward*
+# hide what it sends?
+
+# %%
+mine = None
+answer("what_training_costs-8", mine)
+
+# %% [markdown]
+# ## What to remember
+#
+# - A number of FLOPs says little without its convention: which scores, which pass, which batch.
+#   Training takes about $6ND$.
+# - Mixed precision with Adam takes 16 bytes a parameter, or 18 with gradients in 32 bits.
+# - A layer of a GPT keeps $34\,sbd$ bytes of activations without the scores, and $2\,sbd$ if it's
+#   recomputed, for at most a third more time. Recompute first what is large and cheap.
+# - MFU counts the FLOPs that the model needs, HFU those that the devices compute.
+# - Sending can hide only if the FLOPs per byte are at least $F/B$. What's left after canceling is
+#   what you can choose: tokens (data parallel: those of the step for its share of the time, those
+#   of the last micro-batch to hide; FSDP: those of each micro-batch), or the width (pipelines).
+# - Tensor parallelism and experts wait for their messages, so they pay on the good side of their
+#   bound, too.
+#
+# ## In the wild
+#
+# - PaLM 540B reached 46.2 % MFU on 6,144 TPU v4 chips, and introduced the term
+#   ([2204.02311](https://arxiv.org/abs/2204.02311), section 4.1).
+# - Llama 3 405B took 3.8 × 10²⁵ FLOPs for 15.6 trillion tokens, at 38 to 43 % MFU on 8,192 to
+#   16,384 H100s ([2407.21783](https://arxiv.org/abs/2407.21783), sections 3.2 and 3.3.2).
+# - The trillion-parameter run above: selective recomputation and sequence parallelism saved 24 % of
+#   the time of full recomputation ([2205.05198](https://arxiv.org/abs/2205.05198), table 5).
+#
+# To read in Megatron-LM: `megatron/training/theoretical_memory_usage.py`, whose functions
+# `compute_weight_and_optimizer_memory` and `compute_activation_memory` are this lesson in code.
+# Find the 18 bytes, and see how the 34 comes about.
+#
+# ## Where next
+#
+# A bound says what *can* hide. [Lesson 10](10_buckets_and_overlap.ipynb) makes gradients travel
+# during backward, and measures how much really does.
+#
+# ## Homework: how large a model, how much text?
+#
+# **By the corrected fit, a budget is best spent on about 20 tokens per parameter, and the optimum
+# is flat.** A larger model learns more from each token, but for the same FLOPs it sees fewer of
+# them. Hoffmann and others ([2203.15556](https://arxiv.org/abs/2203.15556)) fitted the loss of many
+# runs by a law (whose $\alpha$, $\beta$ and $B$ have nothing to do with links):
+#
+# $$L(N, D) = \frac{A}{N^{\alpha}} + \frac{B}{D^{\beta}} + E, \qquad A = 406.4,\ \alpha = 0.34,\ B =
+# 410.7,\ \beta = 0.28,\ E = 1.69.$$
+#
+# With $C = 6ND$ there's one free choice left. At the best one, a percent more parameters lowers
+# the loss as much as a percent more tokens.
+#
+# ### Your turn: CO-2 · 30 minutes · 15 points
+#
+# Write `get_optimal_N_D()` in `TP/model_training_cost_analysis.py`: the best $N$ and $D$ for a
+# budget, under this law or any other of its form. (As a course has set this exercise, the function
+# starts from $\beta = 0.29$.)
+
+# %%
+check("CO-2")
+
+# %% [markdown]
+# A model that many people use should be small. With half of the best size and the same loss, by how
+# many percent does the budget grow? (Under the refitted law: $A$ = 482.01, $\alpha$ = 0.3478, $B$ =
+# 2085.43, $\beta$ = 0.3658.)
+
+# %%
+mine = None
+answer("what_training_costs-10", mine)
+
+# %%
+predict(
+    "what_training_costs-7",
+    "The budget is 1.23e22 FLOPs. A rule of thumb from the same paper says 20 tokens for each "
+    "parameter. What does its printed law say?",
+    "20, too",
+    "fewer: about 6",
+    "more: about 60",
+)
+
+# %%
+for name, law in {"printed": CHINCHILLA, "0.29": EXERCISE, "refitted": REFITTED}.items():
+    print(f"{name:9}", law.best(1.23e22))
+reveal("what_training_costs-7")
+
+# %% [markdown]
+# The paper contradicts itself: two of its three methods say about 20, and this law, which is the
+# third, doesn't. It depends on the second digit of $\beta$, as the row for 0.29 shows. Besiroglu
+# and others ([2404.10102](https://arxiv.org/abs/2404.10102)) read the data off the paper's own
+# figure and fitted them again. The printed constants weren't the best fit, and rounding the
+# exponents to two digits moved them further. The new fit agrees with the other two methods. How
+# much does it matter?
+
+
+# %%
+def away_from_best(budget, times_the_best_size):
+    n = times_the_best_size * REFITTED.best(budget).parameters
+    tokens = budget / 6 / n
+    return f"{n:.2e} parameters, {tokens:.2e} tokens: loss {REFITTED.loss(n, tokens):.3f}"
+
+
+budgets = (1.23e22, 1e19, 1e20, 1e21, 1e23, 1e24, 3.8e25)
+vary(away_from_best, budget=budgets, times_the_best_size=(1, 0.1, 0.25, 0.5, 2, 4))
+
+# %%
+losses = {f"{budget:.3g} FLOPs": REFITTED.curve(budget) for budget in (1.23e21, 1.23e22, 1.23e23)}
+title = "Ten times the budget: the best model is about three times as large"
+show(curves(losses, title, x="parameters", y="loss (nats per token)", log="x"))
+
+# %% [markdown]
+# Little: the valleys are flat. A model of half the best size loses 0.01 nats and costs half as much
+# to serve. That's why models that many people use are trained on far more than 20 tokens per
+# parameter: Llama 3 8B saw about 1,900.

@@ -1,0 +1,593 @@
+# %% [markdown]
+# # DDP: buckets and overlap
+#
+# *Reading 30 minutes · tasks 40 · machine 2*
+#
+# *With twenty minutes: read up to "Your turn", then "How large should a bucket be?"*
+#
+# In lesson 03 computing and averaging took turns: the link was idle during backward, the processor
+# during the all-reduce, and you paid for both. But the gradients of the last layer are complete
+# long before those of the first. Why shouldn't they travel in the meantime?
+#
+# In most frameworks they do. PyTorch's `DistributedDataParallel`, **DDP**, sends gradients while
+# backward is still running. You'll write its central function, predict how long a step takes with
+# it, and see what even the best buckets can't hide.
+#
+# **Question.** How much of the sending hides behind computing, and in how many messages should the
+# gradients travel?
+
+# %%
+import sys
+import time
+from statistics import median
+
+import torch
+
+from helpers.cards import deal
+from helpers.cost import ModelConfig
+from helpers.cost.rooflines import data_parallel_tokens
+from helpers.draw import compare, curves
+from helpers.grade import check
+from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff
+from helpers.network import Link, measured, slow_link
+from helpers.ranks import find_place, launch
+from helpers.trace import Recorder
+
+sys.path[:0] = ["../DP/ddp"]
+import sending_less
+import sweep
+from sweep import Plan
+
+torch.set_num_threads(1)  # in this lab, one device is one core
+
+# %% [markdown]
+# ## A gradient is complete when backward has passed its layer
+#
+# Autograd says when. A **hook** is a function that it calls when something has happened, and
+# `register_post_accumulate_grad_hook` registers one for the moment when a parameter's gradient is
+# complete in `.grad`.
+
+# %%
+net = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(4)))
+order = []
+for name, p in net.named_parameters():
+    p.register_post_accumulate_grad_hook(lambda p, name=name: order.append(name))
+net(torch.randn(64, 512)).sum().backward()
+print(*order)
+
+# %% [markdown]
+# Backward starts at the loss, so the last layer comes first. Its gradients can leave while backward
+# is busy with the layer before it: communication and computing **overlap**. The simplest plan is to
+# send every gradient from its hook, as soon as it's complete. Compared with the flat average of
+# lesson 03, this is what changes:
+
+# %%
+show_diff("DP/ddp/flat.py", "DP/ddp/hooks.py", context=1)
+
+# %% [markdown]
+# ## Many small messages pay latency many times
+#
+# Lesson 03 measured what a message costs: $\alpha$ seconds however small it is, and $\beta$ seconds
+# for each byte. A ring all-reduce over $n$ ranks takes $2(n-1)$ steps in a row, so $S$ bytes in $k$
+# equal messages take
+#
+# $$T_{\text{sent}} = k \cdot 2(n-1)\,\alpha + \tfrac{2(n-1)}{n}\,\beta S.$$
+#
+# The bytes are the same for every $k$, but the latency isn't, and our small model already has 57
+# weight tensors. What do 57 messages cost at half a millisecond each? (The table below also has the
+# $\alpha$ and $\beta$ of one machine: yours if lesson 03 has measured it, or else a recorded one.)
+
+# %%
+predict(
+    "buckets_and_overlap-1",
+    "Two ranks, 2.2 MB of gradients, a link with 400 Mbit/s and a latency of 0.5 ms. The bytes "
+    "alone take 44 ms. How long do 57 separate messages take?",
+    "44 ms as well: the same bytes travel",
+    "about 45 ms: one latency comes on top",
+    "about 100 ms: more than half of it is latency",
+    "about 2.5 s: 57 times as long",
+)
+
+# %% tags=["time"]
+slow, (here, whose), total = Link(400, 0.5), measured(), 547_648 * 4
+for messages in (1, 4, 57):
+    there, inside = (
+        1e3 * messages * link.all_reduce_seconds(total / messages, ranks=2) for link in (slow, here)
+    )
+    print(f"{messages:2} messages: {there:5.1f} ms, inside one machine {inside:4.1f} ms")
+print(whose)
+reveal("buckets_and_overlap-1")
+
+# %% [markdown]
+# A single message, on the other hand, has to wait for the last gradient, and then nothing overlaps.
+# The compromise is a **bucket**: a group of gradients that leave together, as soon as the last of
+# them is complete. That's what DDP does.
+
+# %% [markdown]
+# ### Your turn: DP-4 · 40 minutes · 20 points
+#
+# Write `Buckets.complete()` in `DP/ddp/buckets.py`. Autograd calls it each time the gradient of a
+# parameter is complete. A bucket is one flat tensor, and the gradients of its parameters become
+# views of it, so nothing has to be copied back after the all-reduce. One rule is easily forgotten:
+# **all ranks must start their all-reduces in the same order**, because a collective has no name by
+# which the ranks could recognize it. A bucket that is complete before its turn therefore waits for
+# those ahead of it.
+
+# %%
+check("DP-4")
+
+# %% [markdown]
+# ## Four ways, one result
+#
+# Three ranks train with each of our three ways and with torch's DDP. Is it still the same training?
+# And how do the two that use buckets cut the gradients, if both are told 1 MiB?
+
+
+# %%
+def train(way, steps):
+    import intro_DDP
+
+    flags = ["--steps", str(steps), "--average", way, "--bucket-mb", "1", "--seq-l", "64"]
+    options = intro_DDP.read_flags(flags)
+    losses, _, trace = intro_DDP.train(options, find_place(), "cpu", lambda *_: None)
+    *_, before, last = sorted(e.end for e in trace.events if e.kind == "update")
+    sent = [e for e in trace.events if e.kind == "all-reduce" and before < e.start < last]
+    return losses[-1], [e.info["bytes"] for e in sorted(sent, key=lambda e: e.start)]
+
+
+# %%
+ways = ("flat", "hooks", "buckets", "ddp")
+ranks = launch(lambda: {way: train(way, quick(8, 3)) for way in ways}, 3, quiet=True)
+for way, (loss, sent) in ranks[0].items():
+    sizes = ", ".join(f"{size / 2**20:.2f}" for size in sent[:3]) + " …" * (len(sent) > 3)
+    print(f"{way:8} loss {loss:.6f}, {len(sent):2} all-reduces a step: {sizes} MiB")
+last = [loss for loss, _ in ranks[0].values()]
+claim.below("the four losses differ by less than", max(last) - min(last), 1e-4)
+
+# %% [markdown]
+# DDP closes a bucket once it has reached the given size. Ours stay below it, and only a gradient
+# that is larger by itself gets a larger bucket of its own.
+#
+# ## How large should a bucket be?
+#
+# **The best number of buckets balances the wait for the first one against the latencies of all.**
+# Let forward take $t_F$ seconds, backward $t_B$, and all bytes together $t_S$ on the link. One of
+# $k$ equal buckets then takes $c = 2(n-1)\alpha + t_S/k$. It begins its trip when its last gradient
+# is complete *and* the bucket before it has arrived, because the link carries one at a time.
+# Buckets are complete every $t_B/k$ seconds, so there are two cases:
+#
+# - The link keeps up, $c \le t_B/k$. Then each bucket has arrived when the next is complete, and
+#   what sticks out at the end of backward is the last bucket, $c$.
+# - It doesn't. Then the link waits for the first bucket, $t_B/k$, and is busy from then on, for
+#   $kc$.
+#
+# $$T_\text{step} = t_F + \max\Bigl(t_B + c,\ \frac{t_B}{k} + kc\Bigr)$$
+#
+# In the second case that's $t_F + t_S + t_B/k + 2(n-1)\alpha k$. One term falls with $k$, one
+# grows, and their sum is smallest where they're equal:
+#
+# $$\frac{t_B}{k} = 2(n-1)\,\alpha\,k \qquad\Longrightarrow\qquad k =
+# \sqrt{\frac{t_B}{2(n-1)\,\alpha}}.$$
+#
+# In the first case only $c$ sticks out, and it falls with $k$. So take as many buckets as the link
+# keeps up with, $k = \dfrac{t_B - t_S}{2(n-1)\,\alpha}$, if that's more. For buckets that aren't
+# equal, the same two conditions are a loop of a few lines:
+
+# %%
+show_code("DP/ddp/sweep.py", "predicted")
+
+# %%
+predict(
+    "buckets_and_overlap-2",
+    "Computing takes T = 600 ms, a third of it forward and two thirds backward. Sending takes "
+    "600 ms as well, plus 6 ms for each message. How long is a step with the best buckets?",
+    "about T: the sending disappears behind the computing",
+    "about 1.5 T",
+    "about 2 T: one after the other",
+)
+
+# %% [markdown]
+# Now measure. The two ranks below average real gradients of a real (if dull) model with your
+# `complete()`, over a link that `slow_link` holds back. Only the computing is replaced: each of the
+# 64 layers sleeps for its share of $T$. Two ranks that sleep don't take each other's core, so you
+# see almost what happens on two machines, even on a busy laptop.
+
+# %% tags=["time"]
+plan = Plan(seconds=0.6, sending=0.6, latency=0.003, ranks=2, layers=64)
+counts = quick(sweep.COUNTS, (1, 8, 64))
+swept = launch(sweep.measured, 2, (plan, counts), quiet=True, checked=False)[0]
+
+
+def expected(plan, count):
+    """The predicted step with so many buckets, as a trace."""
+    size = plan.megabytes(count)
+    return sweep.predicted(plan.gradients, plan.seconds, plan.link, plan.ranks, size)
+
+
+# %% tags=["time"]
+for count, seconds in swept.items():
+    claim(f"{count:2} buckets, seconds a step", seconds, expected(plan, count).duration)
+best = min(swept, key=swept.get)
+claim("the best of them, as a multiple of T", swept[best] / plan.seconds, 1.5, within=0.1)
+claim.below("it, and one message per gradient", swept[best], swept[counts[-1]], spread=0.1)
+claim.below("it, and all gradients in one", swept[best], swept[1], spread=0.1)
+reveal("buckets_and_overlap-2")
+
+# %% tags=["time"]
+both = {"predicted": {k: expected(plan, k).duration for k in counts}, "measured": swept}
+show(curves(both, "Too few buckets can't overlap, too many pay latency", x="buckets",
+            y="seconds a step", log="x"))  # fmt: skip
+
+# %% [markdown]
+# By the formula the lowest point is at $\sqrt{0.4 / 0.006} \approx 8$ buckets, and the valley
+# around it is flat: twice or half as many cost 3 % more. What's measured lies a little above the
+# formula, most where there are many buckets, because each also costs some processor time, which
+# we'll come to. So a bucket size isn't worth hours of tuning, but it should follow the machine.
+# With more ranks a ring has more steps, $\alpha$ counts $2(n-1)$ times, and larger buckets pay;
+# that's why Megatron-LM's default grows with the number of replicas.
+#
+# Try it on a real size. 126 replicas average over a ring with $\alpha$ = 10 µs. Backward takes
+# 0.9 s, and the bytes 1.1 s. Into how many buckets should the gradients be cut?
+
+# %%
+mine = None
+answer("buckets_and_overlap-7", mine)
+
+# %% [markdown]
+# ## How much of it hides?
+#
+# **Nearly all of the sending can hide behind backward if $t_S \le t_B$, which is lesson 03's tokens
+# $\ge F/B$ for gradients of 16 bits. Below that, $t_S - t_B$ sticks out however you cut.** Without
+# latency, the link would keep up from the bound on, with ever more and smaller buckets. With it,
+# something always sticks out: the last bucket, or at the bound itself the wait for the first one
+# and all latencies. Here are three points, with twice, once, and two thirds of the tokens that the
+# bound asks for.
+
+# %% tags=["time"]
+for tokens in (2, 1, 2 / 3):
+    given = Plan(sending=plan.seconds * 2 / 3 / tokens)
+    found = launch(sweep.measured, 2, (given, (1, 8)), quiet=True, checked=False)[0]
+    words = f"{tokens:.2g} F/B tokens: seconds with 8 buckets"
+    claim(words, found[8], expected(given, 8).duration)
+    of_t = {count: seconds / plan.seconds for count, seconds in found.items()}
+    print(f"     {of_t[8]:.2f} T, and with one bucket {of_t[1]:.2f} T")
+
+# %% [markdown]
+# At the bound itself two thirds of $T$ travel, and a sixth of $T$ sticks out: half of that is the
+# wait for the first bucket, and half is the latencies of all eight. With twice the tokens the link
+# keeps up with 33 buckets, and by the formula 33 buckets would save another 3 %. From the bound
+# down buckets save the same half of $T$, however much is sent; above it less, because there's less
+# to hide.
+#
+# With gradient accumulation there's a catch. The gradients are sent once a step, during the
+# backward of the *last* micro-batch, so it's the tokens of that one that must reach $F/B$. (In a
+# pipeline, too, only the backward of a stage's last micro-batch hides them.)
+#
+# Below you see where the time goes in each of the four ways, at the third point. All of them are
+# measured, torch's DDP among them. (DDP waits for its messages inside backward. We end its B where
+# its last layer has computed. In the titles, *communicating* is what sticks out.)
+
+
+# %%
+def on_the_link(way, plan):
+    from intro_DDP import averaging
+
+    net, recorder = plan.paced(), Recorder(find_place().rank)
+    model, finish = averaging(net, way, plan.megabytes(8), recorder)
+    ends = []
+    with slow_link(plan.link):
+        for _ in range(5):
+            seconds = sweep.step(model, net.clock, finish, recorder)
+            ends.append((seconds, recorder.now(), net.clock.due))
+    seconds, end, computed = min(ends[2:])  # DDP, too, makes its buckets anew after the first step
+    trace = recorder.trace().between(end - seconds, end)
+    for event in trace.events:
+        event.end = min(event.end, computed) if event.kind == "B" else event.end
+    return trace
+
+
+# %% tags=["time"]
+each = launch(lambda: {way: on_the_link(way, plan) for way in ways}, 2, quiet=True, checked=False)
+messages = {"flat": 1, "hooks": 64, "buckets": 8, "ddp": 8}
+for way, trace in each[0].items():
+    claim(f"{way}, seconds a step", trace.duration, expected(plan, messages[way]).duration)
+show(compare(each[0], "Sending begins with backward, unless everything travels in one message"))
+
+# %% [markdown]
+# Our buckets take as long as DDP's, because on paced ranks only the plan counts. What the plan
+# leaves out is the work of averaging itself: copying gradients into buckets, starting messages,
+# adding them up. It's the processor time of such a step, since sleeping costs none:
+
+
+# %%
+def processor_seconds(way, plan, steps):
+    from intro_DDP import averaging
+
+    net, recorder = plan.paced(), Recorder(0, enabled=False)
+    model, finish = averaging(net, way, plan.megabytes(8), recorder)
+    for number in range(steps + 2):
+        begun = time.process_time() if number == 2 else begun if number else 0.0
+        sweep.step(model, net.clock, finish, recorder)
+    return (time.process_time() - begun) / steps
+
+
+# %% tags=["time"]
+short = Plan(seconds=0.05, sending=0.01, numbers=547_648, layers=64)
+spent = launch(
+    lambda: {way: processor_seconds(way, short, quick(20, 1)) for way in ways}, 2, quiet=True,
+    checked=False,
+)[0]  # fmt: skip
+for way, seconds in spent.items():
+    print(f"{way:8} {1e3 * seconds:.1f} ms of processor time a step")
+
+# %% [markdown]
+# Many messages cost work as well as latency, and where cores are scarce, backward pays for it.
+#
+# On GPUs, too, sending isn't free for the computing. NCCL's collectives are kernels: they occupy
+# some of the streaming multiprocessors and part of the memory bandwidth, and the matrix products
+# beside them get slower. DeepSeek-V3 set 20 of an H800's 132 multiprocessors aside for the messages
+# of its experts ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2). Compute-bound work
+# takes 132/112 as long on the others, 18 % more, even if all messages hide.
+#
+# ## The other half can travel in the next forward
+#
+# **An all-reduce leaves the link idle during forward, but its second half could travel then.** It's
+# a reduce-scatter and an all-gather (lesson 02), and nothing needs the second half until the next
+# forward begins. After the reduce-scatter a rank has the mean gradient of its part; it updates the
+# weights of that part, and what it gathers are the new *weights*, the first layer's first:
+
+# %%
+show_code("DP/ddp/split.py", "Split", "def leave", "self.gathering |=")
+
+# %% [markdown]
+# Each layer waits for its weights in a hook before its forward. Now both halves of the step look
+# alike, with half a message, $c' = (n-1)\,\alpha + t_S/(2k)$, in each:
+#
+# $$T_\text{step} = \max\Bigl(t_F + c',\ \frac{t_F}{k} + kc'\Bigr) + \max\Bigl(t_B + c',\
+# \frac{t_B}{k} + kc'\Bigr)$$
+
+# %%
+predict(
+    "buckets_and_overlap-3",
+    "Computing takes T and sending T, as before, and the step with 8 buckets took 1.5 T. What does "
+    "it take if the second half of each message travels in the next forward?",
+    "about T: now the link is never idle",
+    "about 1.3 T",
+    "1.5 T: the same bytes travel",
+)
+
+
+# %%
+def split_seconds(plan, k):
+    forward, backward = plan.seconds / 3, plan.seconds * 2 / 3
+    half = (plan.ranks - 1) * plan.latency + plan.sending / 2 / k
+    return sum(max(each + half, each / k + k * half) for each in (forward, backward))
+
+
+# %% tags=["time"]
+found = launch(sweep.measured_split, 2, (plan, 8), quiet=True, checked=False)[0]
+claim("seconds a step with both halves hidden", found, split_seconds(plan, 8))
+print(f"{found / plan.seconds:.2f} T, and {swept[8] / plan.seconds:.2f} T with all-reduces")
+reveal("buckets_and_overlap-3")
+
+# %% [markdown]
+# The weights are those of plain averaging (a test compares them with one device), so learning
+# doesn't change. What does the split do to the bound? For $t$ tokens and $P$ weights, as in lesson
+# 03, backward has $4Pt/F$ seconds for a reduce-scatter of $2P/B$, and forward $2Pt/F$ for a gather
+# of $2P/B$. The second asks for $t \ge F/B$, as before, the first only for half of that. So with
+# 16-bit gradients the bound stays where it was; what changes is that from there down to $F/(2B)$
+# only half as much sticks out. (With still fewer tokens, backward's half sticks out as well: at
+# $F/(4B)$ it's $2.5\,P/B$ instead of 3.) But many runs sum gradients in 32 bits, as Llama 3 did. An
+# all-reduce then needs twice the tokens, and the split one doesn't, because it gathers weights of
+# 16 bits:
+
+# %%
+llama = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)  # Llama 3 405B
+peak, link = 989e12, 50e9  # of an H100, and of its network card
+for words, how in {"all-reduce, 16 bits": {}, "all-reduce, 32 bits": {"gradient": 4},
+                   "split, 32 bits": {"gradient": 4, "sharded": True}}.items():  # fmt: skip
+    print(f"{words}: {data_parallel_tokens(llama, peak, link, **how):,.0f} tokens a replica")
+
+# %% [markdown]
+# If each rank updates only its part of the weights, it needs Adam's numbers only for that part.
+# That's the idea of lesson 12.
+#
+# ## Tied weights come last
+#
+# Some models use the embedding a second time, as their head. The gradient of such **tied weights**
+# has two parts, one from the head and one from the embedding. In the model below it's parameter 2,
+# after the matrix and the bias of a layer.
+
+# %%
+predict(
+    "buckets_and_overlap-4",
+    "Our tied weight is registered last, so it's in the bucket that should leave first. What "
+    "happens in the first step?",
+    "its bucket leaves with half of the gradient",
+    "all buckets wait for it, so nothing overlaps",
+    "its bucket is skipped and sent again at the end",
+)
+
+
+# %%
+def tied_model():
+    torch.manual_seed(0)
+    table = torch.nn.ParameterDict({"table": torch.nn.Parameter(torch.randn(256, 256))})
+    return torch.nn.ModuleDict({"middle": torch.nn.Linear(256, 256), "tied": table})
+
+
+def tied_loss(net):
+    table = net["tied"]["table"]
+    return (net["middle"](torch.ones(8, 256) @ table) @ table.T).sum()
+
+
+# %%
+def tied(steps):
+    from buckets import Buckets
+
+    class Watched(Buckets):
+        def leave(self, bucket):
+            complete.append(len(self.seen))
+            super().leave(bucket)
+
+    net, found = tied_model(), []
+    buckets = Watched(net, Recorder(0, enabled=False), megabytes=0.2, first=0.2)
+    for _ in range(steps):
+        complete = []
+        made = [[buckets.numbers[p] for p in bucket.parameters] for bucket in buckets.buckets]
+        tied_loss(net).backward()
+        buckets.finish()
+        found.append((made, complete[0]))
+    return found
+
+
+# %%
+for step, (made, complete) in enumerate(launch(tied, 2, (2,), quiet=True)[0], 1):
+    print(f"step {step}: buckets with the parameters {made}; the first one leaves when ", end="")
+    print(f"{complete} of 3 gradients are complete")
+reveal("buckets_and_overlap-4")
+
+# %% [markdown]
+# The hook of the tied weight fires only when both parts have been added, so no half
+# gradient ever leaves; but the other buckets have to keep the order, and they wait behind it.
+# The order in which layers are registered needn't be the order in which they're used, and tied
+# weights are one example. So our buckets, and DDP's too, are rebuilt after the first backward, in
+# the order in which the gradients became complete on rank 0. From then on the tied weight comes
+# last, and no other bucket waits for it.
+#
+# ## Sending less
+#
+# If a replica can't get more tokens and already sends only once a step, what's left is to send
+# fewer bytes. Two classics:
+#
+# - **16 bits.** Half the bytes, and the mean is rounded. DDP has it as `fp16_compress_hook`: a
+#   **communication hook** is called for each bucket in place of its all-reduce.
+# - **Top-k.** Send only the largest one percent, as pairs of value and index: with 4 bytes for
+#   each, 2 % of the bytes. But each rank chooses other indices, so the pairs can't be summed on
+#   their way, and every rank has to gather those of all others: $0.02\,(n-1)\,S$ bytes in place of
+#   $2S(n-1)/n$. That's a share of $n/100$, so with 100 ranks nothing is saved. What isn't sent is
+#   dropped, or kept and added to the next step's gradient, which is called **error feedback**.
+
+# %%
+show_code("DP/ddp/compress.py", "keep_largest")
+show_code("DP/ddp/sending_less.py", "trained", "sent = []", "left[rank] = rest")
+
+# %%
+predict(
+    "buckets_and_overlap-5",
+    "Each rank sends the largest 1 % of its gradient. How much of the loss that this costs comes "
+    "back, if it keeps the rest and adds it to its next gradient?",
+    "nearly all, with SGD and with Adam",
+    "nearly all with SGD, about half with Adam",
+    "hardly any: what arrives late is of no use",
+)
+
+# %%
+table, mean = sending_less.recorded(), {}
+for name, cells in table.items():
+    mean[name] = {way: sum(cell["losses"]) / 3 for way, cell in cells.items()}
+    print(f"{name}:", *(f"{way} {loss:.2f} (rate {cells[way]['rate']:g})"
+                        for way, loss in mean[name].items()), sep="   ")  # fmt: skip
+
+# %% tags=["training"]
+cell = table["SGD"][sending_less.KEPT]
+again = sending_less.trained("SGD", sending_less.KEPT, cell["rate"], 0, quick(320, 2))
+claim("SGD, the rest kept, seed 0: the loss, once more", again, cell["losses"][0], within=0.05)
+
+# %%
+back = {}
+for name, cells in table.items():
+    seeds = zip(*(cell["losses"] for cell in cells.values()), strict=True)
+    shares = [(dropped - kept) / (dropped - everything) for everything, dropped, kept in seeds]
+    back[name], each = median(shares), ", ".join(f"{share:.0%}" for share in shares)
+    print(f"{name}: of the loss that dropping costs, {each} comes back with the three seeds")
+reveal("buckets_and_overlap-5", sgd=back["SGD"], adam=back["Adam"])
+
+# %% [markdown]
+# These are losses on new text after 320 steps, means of three seeds; `python
+# DP/ddp/sending_less.py` repeats the table in minutes. Each cell has the best of three or four
+# learning rates, chosen with the first seed on the same text. With SGD nearly all of it comes back:
+# two seeds still lose 0.05 nats, and with the third, sending everything went badly. A gradient that
+# arrives late moves the weights by the same amount. If the loss is smooth and the rate small
+# enough, that's proved: SGD with error feedback converges at the same rate as if everything were
+# sent ([1809.07599](https://arxiv.org/abs/1809.07599),
+# [1901.09847](https://arxiv.org/abs/1901.09847)).
+#
+# Adam divides each gradient by its usual size. Suppose that an entry gets the same gradient in
+# every step and is sent in every $m$-th. What arrives is $m$ times as large, but its usual size, a
+# root mean square over all steps, is only $\sqrt m$ times as large; so the weight moves $\sqrt m$
+# times less far. A larger rate makes up for a part of that (in the table it's three times as
+# large), but no single one suits entries with different $m$. 1-bit Adam therefore freezes the usual
+# sizes after a warm-up, and compresses only from then on
+# ([2102.02888](https://arxiv.org/abs/2102.02888)).
+
+# %% [markdown]
+# ## In practice
+#
+# Three switches of DDP that you'll meet:
+#
+# - `no_sync()`: with gradient accumulation, only the last micro-batch may average. Inside `with
+#   model.no_sync():` the gradients are only added up. If you forget it, each of the $m$
+#   micro-batches sends everything: the result is the same, but the traffic is $m$ times as large.
+# - `find_unused_parameters=True`: a parameter that takes no part in this step's loss never calls
+#   its hook, so its bucket never fills, and torch ends the next step with an error. With this
+#   switch, DDP walks through the graph before each backward and marks such parameters as complete,
+#   which costs time. Our `finish` simply sends what's left, with zeros for what wasn't used.
+# - `gradient_as_bucket_view=True`: the gradients live in the buckets, as ours do, which saves a
+#   copy of all gradients.
+#
+# A model has 100 MB of gradients, and a bucket holds at most 25 MB. The last layer alone has 60 MB,
+# and each of the other 40 layers has 1 MB. How many buckets are there? (Take one size for all
+# buckets, and cut as our code does.)
+
+# %%
+mine = None
+answer("buckets_and_overlap-6", mine)
+
+# %% [markdown]
+# ## Read a step
+#
+# Four replicas, and something is wrong with how they average. Put your student number in place of
+# 42: the fault and all answers change with it. Where does the first all-reduce begin, and what did
+# it wait for?
+
+# %%
+card = deal(42, 2)
+show(card.picture())
+print(card)
+
+# %%
+card.check(idle=44)  # add fault=…, where=…, mended=…, first=…
+
+# %% [markdown]
+# ## What to remember
+#
+# - A gradient is complete when backward has passed its layer, and a hook says so. Buckets send them
+#   in few messages, all ranks in the same order.
+# - With $k$ buckets of $c$ seconds, $T_\text{step} = t_F + \max(t_B + c,\ t_B/k + kc)$. The best
+#   $k$ is near $\sqrt{t_B/(2(n-1)\,\alpha)}$, in a flat valley, or larger where the link keeps up.
+# - From $F/B$ tokens on, backward takes as long as sending or longer, and only a bucket and the
+#   latencies stick out. Below that no choice of buckets hides the rest, $t_S - t_B$.
+# - Split into its halves, an all-reduce uses the link in the next forward, too: from the bound down
+#   to half of it, half as much sticks out, and gradients of 32 bits don't raise the bound.
+# - What isn't sent can be kept. SGD gets nearly all of it back, Adam a part. With many ranks, top-k
+#   saves nothing.
+#
+# ## In the wild
+#
+# - DDP's paper reports near-linear scaling to 256 GPUs
+#   ([2006.15704](https://arxiv.org/abs/2006.15704), abstract); buckets hold 25 MiB by default, the
+#   first one 1 MiB.
+# - Deep Gradient Compression sends top-k with error feedback and reports 270 to 600 times fewer
+#   bytes without loss of accuracy ([1712.01887](https://arxiv.org/abs/1712.01887), abstract).
+# - DeepSeek-V3 keeps 20 multiprocessors of each GPU for communication
+#   ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2).
+#
+# To read: in PyTorch, `Reducer::mark_variable_ready` in `torch/csrc/distributed/c10d/reducer.cpp`
+# is your `complete`; look for `next_bucket_`. In Megatron-LM it's `register_grad_ready` in
+# `megatron/core/distributed/param_and_grad_buffer.py`.
+#
+# ## Where next
+#
+# You've predicted where the time of a step goes. [Lesson 11](11_where_time_goes.ipynb) measures
+# it, in programs you didn't write, and finds a cause that no bucket cures: the input.

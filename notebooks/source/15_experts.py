@@ -1,0 +1,933 @@
+# %% [markdown]
+# # Experts: more parameters than a token pays for
+#
+# *Reading 50 minutes · tasks 85 · machine 1*
+#
+# *With twenty minutes: read up to "Do experts pay?", and look at the heat maps.*
+#
+# A larger dense model learns more from the same text, but every token pays for every parameter: ten
+# times the parameters cost ten times the FLOPs, for the word "the" just as for the answer to an
+# exam question. A **mixture of experts** breaks this link. In place of one feed-forward network, a
+# layer has many, and a small **router** sends each token to a few of them. The others cost that
+# token nothing.
+#
+# But all those weights still have to be somewhere. DeepSeek-V3 has 256 experts in each of 58
+# layers, far too many for one GPU. If every GPU holds some of the experts, each token has to
+# travel to the experts it has chosen, and nobody knows beforehand which ones those will be.
+#
+# **Question.** How do tokens find their experts on other devices, and what does it cost if all of
+# them want the same one?
+
+# %%
+import re
+import sys
+import time
+from copy import deepcopy
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from math import comb
+from statistics import fmean, stdev
+
+import torch
+import torch.distributed as dist
+
+from helpers.cluster import Layout, estimate, preset
+from helpers.cost import parameters, read_config
+from helpers.cost.rooflines import expert_width
+from helpers.draw import collectives, compare, curves
+from helpers.draw.experts import heat, routing, words_by_expert
+from helpers.grade import check
+
+# %%
+from helpers.lesson import answer, claim, predict, reveal, show, show_code
+from helpers.network import Link, slow_link
+from helpers.oracle import between, judge, one_step, snapshot
+from helpers.ranks import find_place, keep_warm, launch
+from helpers.trace import Recorder
+from simplellm.losses import causalLLMLoss
+from simplellm.moe import Experts, give_experts, moe_layers, run_experts
+from simplellm.options import make_optimizer
+
+sys.path[:0] = ["../primer", "../EP/experts"]
+import dispatch
+import intro
+import intro_EP
+import premise
+from balance import adjust_bias, balance_loss
+from hops import hop, limited
+
+torch.set_num_threads(1)  # in this lab, one device is one core
+keep_warm(4)  # ranks get ready while you read
+
+# %% [markdown]
+# ## A layer of experts
+#
+# The router is one small matrix. For a token $x$ it computes a probability for each of the $E$
+# experts and chooses the $k$ most likely, and the layer's result is the weighted sum of what
+# these return:
+#
+# $$p = \mathrm{softmax}(W_r\,x), \qquad y = \sum_{e \,\in\, \mathrm{top}\,k} \frac{p_e}{\sum_{j
+# \in \mathrm{top}\,k} p_j}\; E_e(x).$$
+#
+# Each $E_e$ is an ordinary feed-forward network. (Mixtral divides by the sum of the chosen, as we
+# do here. DeepSeek-V3 does, too, but chooses by sigmoids in place of the softmax. Switch, with $k =
+# 1$, doesn't divide: the weight would always be 1, and the router would never get a gradient.) Some
+# models add a **shared** expert that every token passes through, so that the others needn't all
+# learn what is common.
+#
+# The name of Mixtral 8x7B suggests eight times seven billion parameters.
+
+# %%
+predict(
+    "experts-1",
+    "Mixtral 8x7B has 8 experts in each layer, and a token is sent to 2. How many parameters does "
+    "it have in all, and how many work on one token, in billions?",
+    "56 in all, 14 on a token",
+    "56 in all, 7 on a token",
+    "47 in all, 13 on a token",
+)
+
+# %%
+mixtral = read_config("../EP/configs/mixtral_8x7b.json")
+deepseek = read_config("../EP/configs/deepseek_v3.json")
+for name, model in (("Mixtral", mixtral), ("DeepSeek-V3", deepseek)):
+    count = parameters(model)
+    billions = f"{count.total / 1e9:7.2f} billion in all, {count.active / 1e9:5.2f} on a token"
+    print(f"{name:12}  {billions}")
+reveal("experts-1")
+
+# %% [markdown]
+# A GPU is bad at "each token goes somewhere else" and good at large matrix products, so the layer
+# first sorts the rows by expert, then runs each expert once on all of its rows, and finally puts
+# the results back. Sorting is called **dispatch**, and putting back **combine**.
+
+# %%
+show(routing(places=4))
+
+# %% [markdown]
+# The dashed line is the **capacity** of an expert. Early systems needed arrays of a fixed size, so
+# an expert took at most
+#
+# $$C = \left\lceil c\,\frac{t\,k}{E} \right\rceil$$
+#
+# rows of $t$ tokens, where the *capacity factor* $c$ is a little above 1. First choices come first,
+# and rows beyond the capacity are **dropped**: the expert contributes nothing to that token, and
+# the residual connection carries the token on. A model without a limit is called *dropless*, and
+# that's what we'll use unless we say otherwise.
+#
+# This is the whole layer. `order` sorts the choices of all tokens by expert, and `run` runs each
+# expert once:
+
+# %%
+show_code("simplellm/moe.py", "MoE.forward")
+
+# %% [markdown]
+# A batch has 4,096 tokens, and each is sent to 6 of 64 experts. The capacity factor is 1.25. How
+# many rows does an expert take?
+
+# %%
+mine = None
+answer("experts-2", mine)
+
+# %% [markdown]
+# ## Do experts pay?
+#
+# **Here they do, by 0.03 nats.** `give_experts` replaces the feed-forward network of each block by
+# 8 experts of half its width, of which a token takes 2. So a token passes through nearly as many
+# weights as before (the router adds 2 %), while the layer has four times as many. We train both
+# models on the same stories, each with four learning rates and three seeds, and look at their loss
+# on stories that neither has read. (`python EP/experts/premise.py` recorded it, in a quarter of an
+# hour.)
+
+# %%
+predict(
+    "experts-3",
+    "Both train for 1,600 steps, with nearly the same FLOPs for each token and the same learning "
+    "rate, and end near 0.6 nats. Which loss is lower?",
+    "that of the experts, by 0.1 or more: they have four times as many weights",
+    "that of the experts, by a few hundredths",
+    "the dense one's: each expert sees only a quarter of the tokens",
+)
+
+# %%
+table = premise.recorded()
+
+
+def lead(rate, step=premise.STEPS):
+    """How far the experts' loss is below the dense model's, seed by seed."""
+    pairs = zip(table["dense"][rate], table["8 experts"][rate], strict=True)
+    return [dense[step] - experts[step] for dense, experts in pairs]
+
+
+def mean(way, rate):
+    seeds = table[way][rate]
+    return {step: fmean(one[step] for one in seeds) for step in seeds[0]}
+
+
+# %%
+for rate in premise.RATES:
+    ends = ", ".join(f"{way} {mean(way, rate)[premise.STEPS]:.3f}" for way in table)
+    print(f"rate {rate:g}: {ends}; experts lower by", *(f"{one:+.3f}" for one in lead(rate)))
+show(curves({f"{way}, rate {rate:g}": mean(way, rate) for way in table for rate in (2e-3, 4e-3)},
+            "At first the rate decides, and in the end the experts", log="y",
+            y="loss on new text (nats per token)"))  # fmt: skip
+best = [min(table[way], key=lambda rate: mean(way, rate)[premise.STEPS]) for way in table]
+claim.same("the best rate of both", best, [2e-3, 2e-3])
+ahead, error = fmean(lead(2e-3)), stdev(lead(2e-3)) / 3**0.5
+claim.below("4.3 standard errors, the 95 % of three seeds, and the lead", 4.3 * error, ahead)
+pairs = [sum(one > 0 for r in premise.RATES for one in lead(r, at)) for at in (400, 800, 1600)]
+claim.same("of 12 pairs, experts lower after 400, 800, 1,600 steps", pairs, [2, 5, 11])
+reveal("experts-3", ahead=ahead)
+
+# %% tags=["training"]
+again = premise.trained("8 experts", 4e-3, 0, steps=quick(200, 2))
+_ = claim("seed 0 of the experts, once more: its loss after 200 steps",
+          again.get(200, 0), table["8 experts"][4e-3][0][200], within=0.05)  # fmt: skip
+
+# %% [markdown]
+# At 0.002, the best rate for both, each seed says so, and 11 of all 12 pairs do, one of them by
+# less than 0.001. But the lead is young: after 800 steps 5 pairs had it, and after 400 only 2. The
+# curves also show what can fool us: after 200 steps, whichever model has the higher rate is ahead
+# by half a nat.
+#
+# It isn't much for four times the feed-forward weights, which make this small model 1.7 times as
+# large. Large runs are limited by what they can compute: Switch reports pre-training up to seven
+# times as fast as a dense model on the same resources
+# ([2101.03961](https://arxiv.org/abs/2101.03961), abstract).
+#
+# Now let's look at one model with experts more closely. It's trained for 400 steps, too few for its
+# experts to pay, but enough to see which of them it chooses.
+
+# %%
+STEPS = quick(400, 3)
+FLAGS = ["--layers", "2", "--dmodel", "32", "--lr", "4e-3", "--steps", str(STEPS)]
+FLAGS += ["--batch-size", "2"]
+options = intro.read_flags(FLAGS)
+tokenizer = intro.make_tokenizer(options)
+EXPERTS = Experts(experts=8, top_k=2)
+
+
+# %%
+def learn(way="none"):
+    """On one device: losses, how busy the experts were, and the model. way: of balancing."""
+    torch.manual_seed(0)
+    net = give_experts(intro.make_model(options, tokenizer), EXPERTS)
+    optimizer, losses, chosen = make_optimizer(options, net), [], []
+    for ids in islice(intro.stories_of_ranks(options, tokenizer, 1), STEPS):
+        loss = causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
+        optimizer.zero_grad()
+        (loss + extra(net, way)).backward()
+        optimizer.step()
+        after_step(net, way)
+        losses.append(loss.item())
+        chosen.append(torch.stack([layer.routing.wanted for layer in moe_layers(net)]))
+    return losses, chosen, net
+
+
+# %%
+def extra(net, way):
+    """What is added to the loss."""
+    if way != "loss":
+        return 0.0
+    routings = [layer.routing for layer in moe_layers(net)]
+    return 0.01 * sum(balance_loss(each.probabilities, each.wanted) for each in routings)
+
+
+def after_step(net, way):
+    if way == "bias":
+        for layer in moe_layers(net):
+            adjust_bias(layer.router.bias, layer.routing.wanted, rate=0.01)
+
+
+# %% tags=["training"]
+free, free_chosen, free_net = learn()
+
+# %% [markdown]
+# Nothing in the loss asks the router to use all of its experts. Its gradient comes only through the
+# weights $p_e$ of the chosen experts: of those chosen, the one that helped more is made more likely
+# next time, at the cost of the other.
+
+# %%
+predict(
+    "experts-4",
+    "What does that do to the experts? With equal shares, each would get 12.5 % of its layer's "
+    "choices. How much does the busiest expert of any layer get after this training?",
+    "about its share, up to 1.3 times as much",
+    "more than 1.3 times as much, up to 2 times",
+    "more than twice as much",
+)
+
+
+# %%
+def wanted(net):
+    """For each layer, how many choices of 16 unseen sequences fall on each expert."""
+    unseen = intro.read_flags([*FLAGS, "--batch-size", "16", "--seed", "7"])
+    with torch.no_grad():
+        net(next(intro.stories_of_ranks(unseen, tokenizer, 1)))
+    return torch.stack([layer.routing.wanted for layer in moe_layers(net)])
+
+
+def busiest(counts):
+    """The largest count of any expert, in times its share."""
+    return (counts.max(1).values / counts.double().mean(1)).max().item()
+
+
+def dropped(counts, c=1.25):
+    """The share of the choices that a capacity factor of `c` would drop."""
+    room = c * counts.double().mean(1, keepdim=True)
+    return ((counts - room).clamp(0).sum() / counts.sum()).item()
+
+
+# %% tags=["training"]
+def over_time(chosen, size=10):
+    """Ten steps at a time: how many times its share the busiest expert of any layer has got."""
+    return {k: busiest(sum(chosen[k : k + size])) for k in range(0, len(chosen), size)}
+
+
+counts = wanted(free_net)
+show(heat({"no balancing": counts.tolist()}, rows="layer", columns="expert"))
+reveal("experts-4", ratio=busiest(counts))
+full = 8 / 2  # times its share: every token sends one of its two choices there
+early = max(over_time(free_chosen[:20]).values())
+claim("the busiest within 20 steps, in times its share", early, full)
+
+# %% [markdown]
+# **Left alone, the router collapses**, here within 20 steps: nearly every token sends one of its
+# two choices to the same expert of the second layer. It can feed on itself, because an expert
+# that's chosen more often learns more often. Later it eases a little, but 400 steps don't undo it.
+# And with a capacity, rows that crowd at the popular experts are dropped.
+#
+# ## Two ways to balance
+#
+# The first is a term of the loss. Let $f_e$ be the share of all choices that fell on expert $e$,
+# and $\bar p_e$ its mean probability. Switch ([2101.03961](https://arxiv.org/abs/2101.03961),
+# section 2.2) adds $\alpha\,L_b$ with
+#
+# $$L_b = E \sum_e f_e\,\bar p_e.$$
+#
+# If everything is even, both factors are $1/E$ and $L_b = 1$; if all tokens choose the same $k$
+# experts and give them all their probability, $L_b = E/k$. A count has no gradient, so only $\bar
+# p_e$ is pushed, and it's pushed down hardest where $f_e$ is largest. (On several ranks, even
+# shares of each rank's own tokens are a stronger demand than even shares of all.)
+#
+# The second way leaves the loss alone, because a gradient that asks for even experts may compete
+# with the one that asks for good stories. DeepSeek-V3 adds a **bias** $b_e$ to the router's scores
+# when the top $k$ are chosen, and nowhere else. After each step it moves the bias a little: down
+# for an expert that had more than the mean, up for one that had less
+# ([2408.15664](https://arxiv.org/abs/2408.15664)).
+#
+# ### Your turn: EP-3 · 20 minutes · 10 points
+#
+# Write `balance_loss()` and `adjust_bias()` in `EP/experts/balance.py`. Each is two lines; think
+# about which of the factors may carry a gradient, and in which direction the bias has to go.
+
+# %%
+check("EP-3")
+
+# %% [markdown]
+# Now let's repeat the training, once with the loss term and once with the bias.
+
+# %% tags=["training"]
+by_loss, loss_chosen, loss_net = learn("loss")
+by_bias, bias_chosen, bias_net = learn("bias")
+tables = {"not": counts, "by loss": wanted(loss_net), "by bias": wanted(bias_net)}
+runs = dict(zip(tables, map(over_time, (free_chosen, loss_chosen, bias_chosen)), strict=True))
+show(curves({f"balanced {way}": run for way, run in runs.items()},
+            "The router collapses at once, unless it's balanced",
+            y="busiest expert (times its share)"))  # fmt: skip
+for way, losses in zip(tables, (free, by_loss, by_bias), strict=True):
+    print(f"balanced {way}: the busiest has {busiest(tables[way]):.2f} times its share, "
+          f"a capacity of 1.25 would drop {dropped(tables[way]):.0%}; "
+          f"loss {fmean(losses[-10:]):.2f}")  # fmt: skip
+least = min(busiest(tables[way]) for way in ("by loss", "by bias"))
+claim.below("times its share of the busiest: balanced, and not", least, busiest(counts), spread=0.2)
+
+# %% [markdown]
+# The bias needs a few dozen steps to catch up with the router, and then holds it. In this one run
+# the loss is as low with the bias, and 0.05 higher with the term of the loss, which is no more than
+# seeds differ by.
+#
+# ## What do experts specialize in?
+#
+# The word "expert" suggests one for animals and one for the weather. Let's see.
+
+# %%
+predict(
+    "experts-5",
+    "In the first layer of this model, what decides to which expert a token goes first?",
+    "what the story is about",
+    "where in the sequence the token stands",
+    "which token it is",
+)
+
+
+# %% tags=["training"]
+def first_choices(net, rows=16):
+    """Tokens of unseen stories, and the first choice of each in every layer."""
+    unseen = intro.read_flags([*FLAGS, "--batch-size", str(rows), "--seed", "7"])
+    ids = next(intro.stories_of_ranks(unseen, tokenizer, 1))
+    with torch.no_grad():
+        net(ids)
+    return ids, [layer.routing.chosen[:, 0].view_as(ids) for layer in moe_layers(net)]
+
+
+ids, chosen = first_choices(bias_net)
+pieces = [tokenizer.decode([token]) for token in ids[0, :60].tolist()]
+show(words_by_expert([piece or "·" for piece in pieces], chosen[0][0, :60].tolist()))
+
+# %% [markdown]
+# Let's measure how much four things tell us about the expert: the token, the token before it, its
+# position, and the sequence it's in. **Mutual information** counts that in nats. Small samples seem
+# to tell more than they do, so we subtract what we get when the experts are shuffled. Nothing can
+# tell more than the entropy of the choices.
+
+
+# %% tags=["training"]
+def tells(about, experts):
+    """The mutual information of two columns of whole numbers, in nats."""
+    table = torch.zeros(int(about.max()) + 1, int(experts.max()) + 1, dtype=torch.double)
+    table.index_put_((about, experts), torch.ones(len(about)).double(), accumulate=True)
+    joint = table / table.sum()
+    apart = joint.sum(1, keepdim=True) * joint.sum(0, keepdim=True)
+    return (joint * (joint / apart).log()).nansum().item()
+
+
+# %% tags=["training"]
+torch.manual_seed(0)
+row, place = (torch.arange(n) for n in ids.shape)
+columns = {"sequence": row[:, None].expand_as(ids), "position": place.expand_as(ids),
+           "token": ids, "previous token": ids.roll(1, 1)}  # fmt: skip
+nats = []
+for number, experts in enumerate(chosen):
+    flat = experts[:, 1:].flatten()  # the first token has none before it
+    cut = {name: about[:, 1:].flatten() for name, about in columns.items()}
+    shuffled = {name: fmean(tells(about, flat[torch.randperm(len(flat))]) for _ in range(10))
+                for name, about in cut.items()}  # fmt: skip
+    nats.append({name: tells(about, flat) - shuffled[name] for name, about in cut.items()})
+    told = ", ".join(f"the {name} {value:.2f}" for name, value in nats[-1].items())
+    print(f"layer {number}: of {tells(flat, flat):.2f} nats of entropy, told by {told}")
+reveal("experts-5", best=max(nats[0], key=nats[0].get))
+
+# %% [markdown]
+# The token tells about half of the entropy, and sequence and position next to nothing. What the
+# token before tells may be partly the same, since it foretells the token.
+#
+# Experts for subjects couldn't show here, because all stories are from one small world. Mixtral's
+# authors looked for them in text of many subjects, and found none either, but consistent choices
+# for syntax, such as indentation in code ([2401.04088](https://arxiv.org/abs/2401.04088), section
+# 5).
+#
+# — *A good place for a break* —
+#
+# ## Experts on four ranks
+#
+# Now let every rank hold two of the eight experts of each layer, and a full copy of everything
+# else, while it reads its own stories as in data parallelism. That's **expert parallelism**. In
+# the middle of a layer each rank has rows for every other rank, and exchanging them is an
+# **all-to-all**.
+
+# %%
+show(collectives(("all-to-all",)))
+
+# %% [markdown]
+# Here the parts aren't equal, because how many rows a rank sends where is up to its router. So
+# the ranks first tell each other how many rows are coming: an all-to-all of counts, so that
+# everybody can make room, and then one of rows.
+
+# %%
+predict(
+    "experts-6",
+    "Count the all-to-alls of rows that one layer of experts needs in one training step, forward "
+    "and backward.",
+    "1",
+    "2",
+    "4",
+)
+
+# %% [markdown]
+# In the backward pass every gradient goes back the way its row came. So the backward of an
+# all-to-all is an all-to-all, in which the rows to send and the rows to receive (`give` and `take`
+# in the code) have changed places.
+#
+# ### Your turn: EP-1 · 45 minutes · 25 points
+#
+# Write `AllToAll.forward()`, `AllToAll.backward()` and `Dispatch.run()` in
+# `EP/experts/dispatch.py`. The rows arrive sorted by sender, while the experts need them sorted
+# by expert, and the results have to go home in the order of arrival. And it has to work even if a
+# rank or an expert gets no rows at all.
+
+# %%
+check("EP-1")
+
+
+# %% [markdown]
+# `spread` puts a `Dispatch` into each layer and keeps only this rank's experts. We give each rank
+# one of four batches, and compare its logits with those of the same model on one device.
+
+
+# %%
+def batch_of(rank, rows=1):
+    mine = intro.read_flags([*FLAGS, "--batch-size", str(rows), "--seed", "3"])
+    return next(iter(intro_EP.make_stories(mine, tokenizer, rank, 4, quiet=True)))
+
+
+def forward(net, batches):
+    """On a rank: the logits, the kinds of events of a step, and who sent how much to whom."""
+    recorder = Recorder(dist.get_rank())
+    dispatch.spread(net, None, recorder)
+    logits = net(batches[dist.get_rank()])
+    logits.sum().backward()
+    rows = [layer.routing.counts.view(4, -1).sum(1).tolist() for layer in moe_layers(net)]
+    return logits.detach(), [event.kind for event in recorder.trace().events], rows
+
+
+# %%
+batches = [batch_of(rank) for rank in range(4)]
+found = launch(forward, ranks=4, args=(free_net, batches), quiet=True)
+with torch.no_grad():
+    pairs = zip(batches, (logits for logits, _, _ in found), strict=True)
+    far = max((free_net(ids) - logits).abs().max().item() for ids, logits in pairs)
+claim.below("the logits of four ranks are away from one device's by less than", far, 1e-4)
+layers = len(moe_layers(free_net))
+print(f"all-to-alls of rows in a step: {found[0][1].count('all-to-all') // layers} a layer")
+reveal("experts-6")
+
+# %% [markdown]
+# ## Who sends how much to whom?
+#
+# Let's send the same four batches through the model that was never balanced, and through the one
+# balanced by its bias. The cell in line $i$ and column $j$ is the number of rows that rank $i$
+# sends to rank $j$ in the second layer.
+
+# %% tags=["training"]
+even = launch(forward, ranks=4, args=(bias_net, batches), quiet=True)
+sent = {name: [rank[2][1] for rank in ranks] for name, ranks in (("no balancing", found),
+                                                                ("by bias", even))}  # fmt: skip
+show(heat(sent))
+most = {name: max(map(sum, zip(*table, strict=True))) for name, table in sent.items()}
+equal = sum(map(sum, sent["by bias"])) / 4
+print(", ".join(f"{name}: the busiest rank gets {n} rows, {n / equal:.2f} of a share"
+                for name, n in most.items()))  # fmt: skip
+
+# %% [markdown]
+# Read a column from top to bottom: that's the work that arrives at one rank.
+
+# %%
+predict(
+    "experts-7",
+    "In a layer, one of four ranks gets twice its share of the rows, and the other three get the "
+    "rest. If only the experts' computing counts, how long does the layer take, compared with even "
+    "shares?",
+    "just as long: the sum of the rows is the same",
+    "1.25 times as long, since only one of four is late",
+    "twice as long",
+)
+
+# %% [markdown]
+# To see it, we use ranks that are **paced**: before they compute, they sleep 0.4 ms for each row,
+# however busy this machine is, so that the times can be predicted from the rows. And with the
+# router's bias we can make a rank as popular as we like.
+
+# %%
+PACE = 4e-4  # seconds a row
+
+
+def paced(net, batches, crowd):
+    """On a rank: a trace of one forward. crowd: added to the bias of the experts of rank 0."""
+    recorder, place = Recorder(dist.get_rank()), dist.get_rank()
+
+    def slowly(experts, rows, counts):
+        with recorder.span("F"):
+            time.sleep(PACE * len(rows))
+            return run_experts(experts, rows, counts)
+
+    dispatch.run_experts = slowly
+    dispatch.spread(net, None, recorder)
+    moe_layers(net)[0].router.bias[:2] += crowd
+    with torch.no_grad():
+        net(batches[place])
+    counts = [layer.routing.counts.view(4, -1).sum(1).tolist() for layer in moe_layers(net)]
+    return recorder.trace(), counts
+
+
+# %% tags=["time"]
+traces, took, foretold = {}, {}, {}
+for name, crowd in (("balanced by its bias", 0.0), ("a popular rank 0", 0.15)):
+    ranks = launch(paced, ranks=4, args=(bias_net, batches, crowd), quiet=True)
+    trace = ranks[0][0].merged(*(rank[0] for rank in ranks[1:]))
+    arriving = [sum(rank[1][0][to] for rank in ranks) for to in range(4)]  # in the first layer
+    spans = sorted((e for e in trace.events if e.kind == "F"), key=lambda e: e.start)[:4]
+    took[name] = max(e.end for e in spans) - min(e.start for e in spans)
+    foretold[name], traces[name] = PACE * max(arriving), trace
+    print(f"{name}: rows {arriving} in the first layer")
+
+# %% tags=["time"]
+show(compare(traces))
+claim(f"the first layer with {name}", 1e3 * took[name], 1e3 * foretold[name], unit=" ms")
+reveal("experts-7")
+
+# %% [markdown]
+# The ranks meet in every all-to-all, so a layer takes as long as its busiest rank. In the lower
+# timeline the three other ranks are hatched for much of the first layer: their rows are done, and
+# they wait for rank 0. (With our push rank 0 gets nearly all rows, four times its share, and the
+# first layer takes three times as long: without it the busiest rank had 1.3 times its share.)
+#
+# ## How wide must an expert be?
+#
+# **Computing takes longer than sending if experts are wider than $(4/9)\,F/B$**, or $(n-1)/n$ of
+# that on $n$ ranks, because a rank's own tokens stay. $F$ is the FLOP/s that a rank reaches, and
+# $B$ the bytes a second that it sends, while it receives as many. The number of experts doesn't
+# matter, nor the width of the model, nor the tokens, if each expert gets enough rows to reach $F$.
+#
+# A token meets $k$ experts, each with three matrices of $d \times f$. That's $6kdf$ FLOPs forward
+# and twice as many backward, $18kdf$ in all. It travels to each of them and back, and so do its
+# gradients, four trips of $k$ rows with $d$ numbers of 2 bytes:
+#
+# $$\frac{8\,k\,d}{B} \le \frac{18\,k\,d\,f}{F} \qquad\Longleftrightarrow\qquad f \ge \frac49\cdot
+# \frac FB.$$
+#
+# (Attention and a shared expert aren't counted. Whoever recomputes the layer in backward makes six
+# trips.) Forward alone has $4kd/B \le 6kdf/F$, so its own bound is $(2/3)\,F/B$, and backward's is
+# half of that. Nothing hides by itself: a layer waits for its tokens, computes, and waits for them
+# to come home, so at the bound it takes twice as long as its computing. On paced ranks we can try
+# half of forward's bound, the bound, and twice the bound. The link is so slow that an all-to-all
+# takes 0.2 s, and your dispatch does the sending. (The ranks sleep as long as products of that
+# width would take, so this shows that nothing hides, not how fast they multiply.)
+
+
+# %%
+ROWS, WIDTH, SLOW = 512, 64, Link(4)
+
+
+def layer_seconds(seconds):
+    """On a rank: one forward of evenly used experts. seconds: of computing."""
+
+    def slowly(experts, rows, counts):
+        time.sleep(seconds)
+        return rows
+
+    dispatch.run_experts = slowly
+    each = torch.full((8,), ROWS // 8)
+    for _ in range(2):  # once to get ready
+        dist.barrier()
+        begun = time.perf_counter()
+        with slow_link(SLOW, only=["all_to_all_single"]):
+            dispatch.Dispatch().run(None, torch.zeros(ROWS, WIDTH), each)
+    return time.perf_counter() - begun
+
+
+# %% tags=["time"]
+trip = SLOW.beta * ROWS * WIDTH * 4 * 3 / 4  # of four ranks, three are others
+for times in (1, 2, 4):
+    run = partial(launch, layer_seconds, 4, (trip * times,), quiet=True, checked=False)
+    took = partial(lambda run: max(run()), run)
+    claim(f"{times / 2:g} of forward's bound, seconds", took, trip * (2 + times))
+
+# %% [markdown]
+# Now put in DeepSeek-V3, whose experts are 2,048 wide and spread over eight nodes, with network
+# cards of 50 GB/s:
+
+
+# %%
+def tell(words, **how):
+    peak, reached = (expert_width(deepseek, rate, 50e9, **how) for rate in (989e12, 400e12))
+    print(f"{words}: {reached:,.0f} wide at 400 TFLOP/s, {peak:,.0f} at the peak of 989")
+
+
+tell("a copy for each of 8 experts, 2 bytes a number")
+tell("a copy for each of 4 nodes, 2 bytes", copies=4)
+tell("a copy for each of 4 nodes, 1 byte to the experts", copies=4, dispatch=1)
+
+# %% [markdown]
+# Mixtral's experts, 14,336 wide, are far above all of these. **DeepSeek-V3's are at the edge: 1,333
+# < 2,048 < 3,297.** With the all-to-all that we've written, sending would take 1.7 times as long as
+# computing even at 400 TFLOP/s. So its authors changed the all-to-all
+# ([2412.19437](https://arxiv.org/abs/2412.19437), sections 2.1.2, 3.2.2 and 3.3.3). Tokens leave in
+# 8 bits. A token crosses the slow network **once for each node**, however many experts it has
+# chosen there, and finds them over the fast links inside. And it may choose experts on **four
+# nodes** at most: the four whose two best scores have the largest sums. Sending then takes 0.65 of
+# the time of computing at 400 TFLOP/s, 1.6 times as long at the peak of 16 bits, and 3.2 times at
+# the one of 8 bits, in which these experts multiply. The paper itself speaks of about 1 : 1
+# (section 3.2.1), and doesn't say at which rate. (One of the eight nodes is a token's own, which
+# takes an eighth off all of these times. And inside a node nothing is held up: there, 8 copies at
+# 160 GB/s take 0.6 of the time of 4 at 50 GB/s.)
+#
+# The second trick is two all-to-alls, one inside the other, and because both do the same thing they
+# can be one function:
+
+# %%
+show_code("EP/experts/hops.py", "hop")
+
+# %% [markdown]
+# `hop(x, weights, None, mine)` sends a token directly to the ranks of its experts. For two levels,
+# let it hop to the nodes first, and let the next thing that happens there be another hop. Four
+# ranks play two nodes of two GPUs, with 16 experts of which a token chooses 4. Of all ways to
+# choose them, $\binom{8}{4}$ of $\binom{16}{4}$ leave the other node out, and $\binom{12}{4}$ leave
+# out one of its ranks. So how many rows should leave a node for each token?
+
+
+# %%
+def some_layer(rank, tokens):
+    """Tokens of a rank, the weights of 16 experts for each, and what the rank's experts do."""
+    draw = torch.Generator().manual_seed(rank)
+    x, scores = (torch.rand(tokens, n, generator=draw, dtype=torch.double) for n in (8, 16))
+    matrices = torch.rand(4, 8, 8, generator=draw, dtype=torch.double)
+    mine = partial(torch.einsum, "edf,td,te->tf", matrices)
+    return x, limited(scores, nodes=1, most=1, chosen=4), mine
+
+
+# %%
+def rows_between_nodes(tokens):
+    """On a rank: rows that leave for the other node, in one hop and in two, and the results."""
+    rank, node = dist.get_rank(), dist.get_rank() // 2
+    across = [dist.new_group([local, local + 2]) for local in (0, 1)][rank % 2]
+    inside = [dist.new_group([first, first + 1]) for first in (0, 2)][node]
+    x, weights, mine = some_layer(rank, tokens)
+    recorders = Recorder(rank), Recorder(rank)
+    one = hop(x, weights, None, mine, recorders[0])
+    two = hop(x, weights, across, partial(hop, group=inside, then=mine), recorders[1])
+    gives = [recorder.trace().events[0].info["gives"] for recorder in recorders]
+    return sum(gives[0][2 - 2 * node :][:2]), gives[1][1 - node], (one - two).abs().max().item()
+
+
+# %%
+tokens = 2000
+ranks = launch(rows_between_nodes, ranks=4, args=(tokens,), quiet=True)
+one, two = (sum(rank[hops] for rank in ranks) / (4 * tokens) for hops in (0, 1))
+claim("one hop: rows to the other node, for each token", one, 2 * (1 - comb(12, 4) / comb(16, 4)))
+claim("two hops: rows to the other node", two, 1 - comb(8, 4) / comb(16, 4))
+claim.below("the results of both differ by less than", max(rank[2] for rank in ranks), 1e-12)
+
+# %% [markdown]
+# DeepSeek-V3's rows have 7,168 numbers. With a copy in bfloat16 for each of 8 experts, as in EP-1,
+# how many kilobytes (1,000 bytes) does a token send in one dispatch of one layer?
+
+# %%
+mine = None
+answer("experts-8", mine)
+
+# %% [markdown]
+# One hop merges the copies for one GPU, and two hops those for one node. DeepSeek-V3 has eight GPUs
+# in each node, four experts on every GPU. Let random scores choose among its 256 experts, without a
+# limit and with at most four nodes (a token's own GPU and node included):
+
+# %%
+torch.manual_seed(0)
+scores = torch.rand(20_000, 256)
+for most in (8, 4):
+    chosen = limited(scores, nodes=8, most=most, chosen=8) > 0
+    gpus, nodes = (chosen.view(len(scores), n, -1).any(-1).double().sum(1).mean() for n in (64, 8))
+    print(f"at most {most} nodes: {gpus:.1f} GPUs, {nodes:.1f} nodes; a token sends "
+          f"{gpus * 14.336:.0f} kB in one hop, {nodes * 14.336:.0f} in two, and "
+          f"{nodes * 7.168:.0f} in two and 8 bits")  # fmt: skip
+
+# %% [markdown]
+# What's left still has to hide behind something. In the forward pass only a shared expert and other
+# tokens don't wait for it, and lesson 17 hides it behind other tokens.
+#
+# ## Whose gradient is it?
+#
+# The loss is the mean over all $n$ ranks, $L = \frac1n \sum_r L_r$. For the router, attention and
+# norms, each rank has the gradient of its own $L_r$ only, so these are averaged over **all**
+# ranks, as in data parallelism. Experts are different. Backward's all-to-all has already
+# brought each expert the gradients of all tokens that it served, so its `.grad` is a sum over
+# ranks.
+#
+# With 4 ranks we can also form two halves of two ranks and let each half hold all experts. Then
+# there are two replicas of each expert, which makes it DP x EP. An expert's gradient is now a sum
+# over the two ranks of its own half, and what's missing is the other half's:
+#
+# $$\frac{\partial L}{\partial w} = \frac1n \sum_{\text{replicas}} \Big( \sum_{r \,\in\,
+# \text{half}} \frac{\partial L_r}{\partial w} \Big).$$
+#
+# | weights | equal on | add up over | divide by |
+# |---|---|---|---|
+# | router, attention, norms, embedding | all ranks | all ranks | $n$ |
+# | experts | their replicas | their replicas | $n$, not the $n/\mathrm{EP}$ replicas |
+#
+# ### Your turn: EP-2 · 20 minutes · 10 points
+#
+# Write `average_gradients()` in `EP/experts/intro_EP.py`. It's easy to get one of the columns "add
+# up over" and "divide by" wrong.
+
+# %%
+check("EP-2")
+
+
+# %% [markdown]
+# Now compare a step of four ranks with a step of one device, in float64, tensor by tensor. An
+# expert keeps its number in its name wherever it is, so we can put the ranks' gradients together
+# into those of one whole model.
+
+
+# %%
+def step_on_ranks(net, batches, average, ep):
+    """On a rank: one step of SGD. ep: ranks that share the experts."""
+    intro_EP.average_gradients = average or intro_EP.average_gradients
+    shared, replicas = intro_EP.make_groups(ep)
+    dispatch.spread(net, shared)
+    before, ids = snapshot(net), batches[dist.get_rank()]
+    causalLLMLoss(net(ids), ids, tokenizer.vocab_size).backward()
+    intro_EP.average_gradients(net, replicas)
+    with torch.no_grad():
+        for p in net.parameters():
+            p -= 0.3 * p.grad
+    return between(before, snapshot(net))
+
+
+# %%
+def verdict(average=None, ep=2):
+    steps = launch(step_on_ranks, ranks=4, args=(wide, batches, average, ep), quiet=True)
+    parts = {kind: {} for kind in ("before", "gradients", "after")}
+    for kind, whole in parts.items():
+        for step in steps:
+            whole |= getattr(step, kind)
+    return judge(right, replace(steps[0], **parts))
+
+
+# %%
+wide = deepcopy(free_net).double()
+right = one_step(
+    wide,
+    lambda net, ids: causalLLMLoss(net(ids), ids, tokenizer.vocab_size),
+    batches,
+    lambda ps: torch.optim.SGD(ps, lr=0.3),
+)
+good = verdict()
+claim.same(good.headline, good.ok)
+
+# %% [markdown]
+# ## Find the bug
+#
+# Here's an average that somebody wrote. It takes the mean over the ranks that hold the same
+# weights, which sounds just right.
+
+
+# %%
+def mean_of_those_who_hold_it(net, replicas):
+    for name, p in net.named_parameters():
+        group = replicas if intro_EP.is_expert(name) else None
+        dist.all_reduce(p.grad, op=dist.ReduceOp.AVG, group=group)
+
+
+# %%
+predict(
+    "experts-9",
+    "Each of four ranks holds all experts (EP 1), or two of them share a set (EP 2), or all do "
+    "(EP 4). For which is this average right?",
+    "for EP 1 only",
+    "for EP 4 only: an expert is then on one rank, so there's nothing to average",
+    "for all three: it's the mean over those who hold a weight",
+)
+
+# %% [markdown]
+# The comparison with one device tells. (Our four ranks hold the model together, so to `judge`
+# they're one rank with four micro-batches.)
+
+# %% tags=["training"]
+for ep in (1, 2, 4):
+    bad = verdict(mean_of_those_who_hold_it, ep)
+    factor = re.findall(r"every gradient is \d+ times", bad.mistake or "")
+    print(f"EP {ep}: {bad.headline}", *factor, sep="; ")
+wrong = [row.name for row in bad.rows if row.kind == "gradient" and not row.ok]
+claim.same("of the wrong gradients, experts'", sum(map(intro_EP.is_expert, wrong)), len(wrong))
+reveal("experts-9")
+
+# %% [markdown]
+# **The factor is EP**, the number of ranks that share the experts: the mean over $n/\mathrm{EP}$
+# replicas divides by that in place of $n$. No loss curve shows it under Adam, which hides a factor
+# (lesson 03). What's left comes from the tiny constant $\varepsilon$ that Adam adds to the size it
+# divides by, and goes with it. (A factor of 4 is exact in floating point; with 3 ranks rounding
+# would remain.) But whoever clips by the norm of the whole gradient takes another step.
+
+
+# %%
+def train_rank(average, epsilon):
+    """On a rank: the losses of the script, with Adam and all experts shared by four ranks."""
+    intro_EP.make_optimizer = lambda options, net: torch.optim.Adam(
+        net.parameters(), lr=options.lr, eps=epsilon
+    )
+    intro_EP.average_gradients = average or intro_EP.average_gradients
+    flags = [*FLAGS, "--steps", quick("20", "2"), "--batch-size", "1", "--ep", "4"]
+    return intro_EP.train(intro_EP.read_flags(flags), find_place(), "cpu", lambda *_: None)[0]
+
+
+def gap(epsilon):
+    """The largest difference of the mean loss, with your average and with this one."""
+    ways = (None, mean_of_those_who_hold_it)
+    runs = [launch(train_rank, ranks=4, args=(way, epsilon), quiet=True) for way in ways]
+    means = ([fmean(each) for each in zip(*run, strict=True)] for run in runs)
+    return max(abs(a - b) for a, b in zip(*means, strict=True))
+
+
+# %% tags=["training"]
+claim.below("in 20 steps with Adam the two losses differ by at most", gap(1e-8), 0.01)
+claim.same("with epsilon = 1e-30 by", gap(1e-30), 0.0)
+
+# %% [markdown]
+# A second bug of this kind lies in the data. In tensor parallelism all ranks read the *same*
+# tokens. Carried over to experts, every row is sent and computed once for each rank, each copy goes
+# home to its own rank, and the loss looks fine. So the script compares the ranks' tokens in its
+# first step. Where tensor and expert parallelism are combined, the ranks of a tensor-parallel group
+# first split their common tokens among themselves, which is sequence parallelism (lesson 13).
+#
+# ## What it saves, and what it costs
+#
+# Sharing experts saves memory: each rank keeps $1/\mathrm{EP}$ of their weights and gradients.
+# (With ZeRO-1, EP saves nothing of the optimizer's state, which is cut among all data-parallel
+# ranks anyway.) It also makes the matrix products larger, because an expert gets the rows of
+# several ranks at a time, and leaves a rank fewer gradients to average. The price is the
+# all-to-all. Here is Mixtral 8x7B in the cluster model, on 64 H100s, 8 of them in each machine: 8
+# replicas of 4 stages, with each layer split between 2 GPUs by tensor parallelism.
+
+# %%
+common = {"batch": 128, "sequence": 4096, "dp": 8, "pp": 4, "tp": 2, "zero": 1, "flash": True}
+for ep in (1, 2, 4, 8):
+    layout = Layout(**common, sequence_parallel=True, recompute="none", ep=ep)
+    done = estimate(mixtral, layout, preset("H100"))
+    print(f"EP {ep}: {done.seconds:.2f} s a step, MFU {done.utilisation.mfu:.0%}, "
+          f"{done.memory.total / 1e9:.0f} GB on a GPU; products "
+          f"{done.causes['matrix products']:.2f} s, messages in layers "
+          f"{done.causes['tensor-parallel messages']:.2f}, gradients "
+          f"{done.causes['averaging gradients']:.2f}")  # fmt: skip
+
+# %% [markdown]
+# Up to EP 4 the step gets shorter: the all-to-alls cost less than larger products and fewer
+# gradients save. With 2 GPUs for each layer, EP 4 fills one machine of 8. EP 8 reaches across two
+# machines, so half of the rows leave over the slower network, and what messages cost in layers
+# nearly triples. (The cluster model assumes that all experts are equally busy.)
+#
+# ## What to remember
+#
+# - A mixture of experts separates the parameters that exist from those a token pays for.
+# - A layer is: route, sort the rows by expert, run each expert once, put the results back. On
+#   several ranks there's an all-to-all before the experts and another one after them, and
+#   backward does the same with the splits exchanged.
+# - With experts narrower than $(4/9)\,F/B$ sending takes longer than computing. Fewer bits, one
+#   copy for each node and few nodes bring the bound down: for DeepSeek-V3 below the width of its
+#   experts at 400 TFLOP/s, but not at the peak.
+# - A router left alone collapses onto a few experts. A loss term or a bias keeps them even, and a
+#   layer takes as long as the busiest rank.
+# - Gradients of router and attention are added up over all ranks, those of experts over their
+#   replicas, and both are divided by the number of *all* ranks. With the mean over the replicas,
+#   those of experts are EP times too large, and Adam hides it.
+# - Every rank needs tokens of its own; otherwise each token is computed once per rank.
+#
+# ## In the wild
+#
+# - DeepSeek-V3: 256 routed experts and 1 shared one in each of 58 layers, 8 chosen; experts spread
+#   over 64 GPUs on 8 nodes ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2). It
+#   balances by the bias above, beside a term of the loss with a weight of only 0.0001 (section
+#   4.2).
+# - Switch: up to 1.6 trillion parameters with one expert a token, best with capacity factors from 1
+#   to 1.25, and $\alpha = 0.01$ ([2101.03961](https://arxiv.org/abs/2101.03961), sections 2 and 5).
+#
+# To read: `_AllToAll` in DeepSpeed's `deepspeed/moe/sharded_moe.py`, which is your autograd
+# function for equal splits, and `MoEAlltoAllTokenDispatcher` in Megatron-LM's
+# `megatron/core/transformer/moe/token_dispatcher.py`: look for `input_splits` and `output_splits`.
+#
+# ## Where next
+#
+# You've now seen all five dimensions: data, pipeline, tensor, context, expert. [Lesson
+# 16](16_fewer_bits.ipynb) asks how few bits their products and messages need.

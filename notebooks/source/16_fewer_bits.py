@@ -1,0 +1,937 @@
+# %% [markdown]
+# # Fewer bits: how exact must a number be?
+#
+# *Reading 50 minutes · tasks 60 · machine 1*
+#
+# *With twenty minutes: read to the picture of the formats, do FB-1, and look at the table.*
+#
+# So far we've treated a number as a number. But a GPU pays for each of its bits three times: in
+# memory, in the circuits that multiply it, and in every message that carries it. An H100 multiplies
+# 8-bit numbers twice as fast as 16-bit ones, and those twice as fast as 32-bit ones in its fastest
+# mode. So there's a lot to gain, if only the training doesn't notice.
+#
+# It does notice, in ways that are easy to miss. Small gradients turn into zeros, small updates
+# disappear, a long sum forgets what it had. Each of these has a cure, and the recipes in which
+# models like DeepSeek-V3 were trained are these cures put together.
+#
+# **Question.** How few bits can a number have before training notices, and what do they save?
+
+# %%
+import math
+import sys
+from copy import deepcopy
+from functools import partial
+from time import perf_counter
+
+import torch
+import torch.distributed as dist
+
+from helpers.cost import ModelConfig, read_config
+from helpers.cost.rooflines import data_parallel_tokens, expert_width, fsdp_tokens
+from helpers.draw import curves
+from helpers.draw.formats import Bits, bits
+from helpers.grade import check
+from helpers.lesson import answer, claim, predict, reveal, show
+from helpers.network import Link, slow_link
+from helpers.ranks import launch
+from simplellm.dataloaders import TinyStories
+from simplellm.losses import causalLLMLoss
+from simplellm.models import pretrained
+
+# %%
+sys.path[:0] = ["../primer/few_bits"]
+import train
+from blocks import MX, ROW, SQUARE, quantize, restore
+from eight_bits import gather, swap
+from formats import BF16, E4M3, E5M2, FP16, FP32
+from linear import product
+from recipes import RECIPES, Delayed, Products, Recipe, Trainer, blocks, give, tensor
+
+torch.set_num_threads(1)  # in this lab, one device is one core
+
+# %% [markdown]
+# ## How large, and how exact
+#
+# With a fixed number of bits one has to choose. A floating-point number has a sign, an exponent
+# that says between which two powers of two it lies, and a mantissa that says where between them:
+#
+# $$x = \pm\, 2^{e} \times 1.m_1 m_2 \dots$$
+#
+# Bits of the exponent buy **range**, bits of the mantissa buy **precision**: with $m$ of them,
+# neighboring numbers lie $2^{-m}$ of their size apart, wherever in the range they are. Below the
+# smallest exponent a format has a few more numbers, evenly spaced down to zero, the **subnormals**.
+
+# %%
+FORMATS = (FP32, BF16, FP16, E4M3, E5M2)
+rows = [
+    Bits(
+        f.name, f.exponent, f.mantissa, *map(math.log2, (f.smallest, f.smallest_normal, f.largest))
+    )
+    for f in FORMATS
+]
+rows.append(Bits("MXFP8", 4, 3, -9, -6, math.log2(448), shared=8, block=32))
+
+# %%
+show(bits(rows, "The exponent buys range, the mantissa buys precision"))
+
+# %% [markdown]
+# bf16 is fp32 with the last 16 bits cut off: the same range, and much less precise. fp16 is eight
+# times as precise as bf16 and has a fraction of its range. The two formats of FP8 are named after
+# their bits, E4M3 and E5M2 ([2209.05433](https://arxiv.org/abs/2209.05433)). The last row is a
+# trick that we'll come back to: 32 small numbers share one large exponent, so they can be small and
+# yet lie anywhere.
+
+# %%
+predict(
+    "fewer_bits-1",
+    "fp16 and bf16 both have 16 bits. Which of them can tell 1,000 from 1,001?",
+    "both of them",
+    "fp16, and bf16 can't",
+    "bf16, and fp16 can't",
+)
+
+# %%
+pair = torch.tensor([1000.0, 1001.0])
+for f in FORMATS:
+    print(f"{f.name}: {f.round(pair).tolist()}")
+reveal("fewer_bits-1")
+
+# %% [markdown]
+# How large is the mistake on average? A number $x = s\,2^e$ with $1 \le s < 2$ has a neighbor at a
+# distance of $u = 2^{e-m}$, and rounding to the nearest is off by anything up to $u/2$, so its
+# variance is $u^2/12$. Relative to $x$ that's $2^{-2m}/(12 s^2)$. Numbers of many sizes have
+# significands spread like $1/s$ (Benford's law, in base 2), for which $1/s^2$ has the mean
+# $3/(8 \ln 2)$. So rounding changes a number by
+#
+# $$c = 2^{-m} \sqrt{\frac{1}{12} \cdot \frac{3}{8 \ln 2}} \approx 0.212 \times 2^{-m}$$
+#
+# of itself, root mean square. This one number will tell us most of what follows.
+
+# %%
+torch.manual_seed(0)
+x = torch.randn(200_000) * 8
+
+
+# %%
+def away(found, right):
+    """How far a tensor is from the right one, as a share of it."""
+    return ((found - right).norm() / right.norm()).item()
+
+
+for f in (BF16, FP16, E4M3, E5M2):
+    claim(f"{f.name} changes a normal number by", away(f.round(x), x), f.rounding)
+
+# %% [markdown]
+# ## fp16: gradients that vanish
+#
+# The first GPUs with fast 16-bit products had fp16, and it's a treacherous format. Gradients are
+# small. The loss is a mean over all tokens of a step, so the gradient of each single activation has
+# the factor one over their number, and a step of a large run reads millions of tokens. Let's look
+# at what flows back through the layers of our trained model, if its batch is one of many that
+# together have 131,072 tokens. (Each loss is divided by their number, as you know from lesson 06.)
+
+# %%
+tokenizer, net = pretrained("best")
+stories = iter(TinyStories(tokenizer, batch_size=4, seq_l=128, world="small", quiet=True))
+ids, others = next(stories), next(stories)
+SHARE = 131_072 // ids.numel()
+flowing = []
+
+
+# %%
+def note(gradient):
+    flowing.append(gradient.flatten().clone())
+    return gradient
+
+
+listening = Recipe(lambda: Products(FP32.round, FP32.round, note, FP32.round), 32)
+copy = give(deepcopy(net), listening)
+(causalLLMLoss(copy(ids), ids, tokenizer.vocab_size) / SHARE).backward()
+flow = torch.cat(flowing)
+flow = flow[flow != 0].abs()
+
+# %%
+predict(
+    "fewer_bits-2",
+    "fp16's smallest number above zero is 6e-8. What share of these gradients becomes zero in it?",
+    "about one in a hundred",
+    "about a third",
+    "about nine in ten",
+)
+
+
+# %%
+def histogram(values):
+    """The share of the values at each power of two."""
+    powers = torch.log2(values).floor().long().clamp(-48, 0)
+    counts = torch.bincount(powers + 48, minlength=49) / len(values)
+    return {power: counts[power + 48].item() for power in range(-48, 1)}
+
+
+# %% tags=["training"]
+zeros, in_five = ((f.round(flow) == 0).double().mean().item() for f in (FP16, E5M2))
+scaled = {"the gradients": histogram(flow), "times 2^20": histogram(flow * 2.0**20)}
+print(f"{zeros:.1%} of {len(flow):,} gradients are 0 in fp16, which ends at 2^-24,")
+print(f"and {in_five:.1%} in E5M2, which ends at 2^-16")
+show(curves(scaled, "A factor of 2^20 moves the gradients to where fp16 has numbers",
+            x="power of two", y="share of the gradients"))  # fmt: skip
+reveal("fewer_bits-2", zeros=zeros)
+
+# %% [markdown]
+# The picture shows the way out. If we multiply the loss by $2^{20}$, the chain rule multiplies all
+# gradients by the same number; they move to the right as one, to where fp16 has numbers. Before the
+# update we divide them again, in float32. This is **loss scaling**
+# ([1710.03740](https://arxiv.org/abs/1710.03740)).
+#
+# By how much? Too small a scale leaves zeros, and too large a one makes infinities. Infinities have
+# a virtue: you can't miss them. So let the scale find itself. Double it from time to time; if a
+# gradient becomes infinite, throw that step away and halve it.
+#
+# ### Your turn: FB-2 · 15 minutes · 10 points
+#
+# Write `LossScale.step()` in `primer/few_bits/loss_scale.py`: divide the gradients, look whether
+# they're finite, and then either update or don't. (With several ranks there's one more trap. If one
+# rank finds an infinite gradient and skips its step while the others take theirs, the replicas
+# differ from then on; so the ranks agree first, with an all-reduce of one number.)
+
+# %%
+check("FB-2")
+
+# %% [markdown]
+# Let it find a scale for our model, from a start that's far too high:
+
+
+# %% tags=["training"]
+def found_scales(start, steps):
+    """The loss scale after each step of training in fp16, doubling after 8 good steps."""
+    model = deepcopy(net)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    trainer = Trainer(model, optimizer, RECIPES["fp16, loss scaled"], SHARE, start, patience=8)
+    scales = []
+    for _ in range(steps):
+        trainer.step(causalLLMLoss(model(ids[:1]), ids[:1], tokenizer.vocab_size))
+        scales.append(trainer.scale.scale)
+    return scales
+
+
+scales = found_scales(2.0**45, quick(40, 6))
+print("the scale, as a power of two:", *(round(math.log2(scale)) for scale in scales))
+
+# %% [markdown]
+# It settles at $2^{30}$, because twice as much is infinite: fp16 ends at $2^{16}$, so the largest
+# number that flows back is between $2^{-15}$ and $2^{-14}$. (The $2^{20}$ of the picture left
+# room.)
+#
+# In torch this is `torch.amp.GradScaler`, and three lines of a step change: it scales the loss,
+# and both the update and what becomes of the scale go through it. Here it meets the same gradients.
+
+
+# %% tags=["training"]
+def torchs_scales(start, steps):
+    """The same steps with torch's own scaler. The loss keeps its share, so the rate is larger."""
+    model = give(deepcopy(net), RECIPES["fp16, loss scaled"])
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3 * SHARE)
+    scaler = torch.amp.GradScaler("cpu", init_scale=start, growth_interval=8)
+    scales = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = causalLLMLoss(model(ids[:1]), ids[:1], tokenizer.vocab_size) / SHARE
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)  # divides the gradients, and steps only if all are finite
+        scaler.update()  # doubles or halves the scale
+        scales.append(scaler.get_scale())
+    return scales
+
+
+claim.same("torch's scale goes the same way", torchs_scales(2.0**45, len(scales)) == scales)
+
+# %% [markdown]
+# Two mistakes are common. Whoever clips gradients must call `scaler.unscale_(optimizer)` first, or
+# the norm is that of the scaled ones. And the scale belongs into the checkpoint: it has a
+# `state_dict()`, and without it a run that starts again skips steps until it has found a scale.
+#
+# bf16 ended all this. It has the range of fp32, so nothing has to be scaled, and it pays with three
+# bits of precision. Training turned out not to miss them, and that's a remarkable fact: a gradient
+# from one batch is a noisy estimate anyway, and rounding noise of one or two percent is small
+# beside it. A gradient that is *always zero* isn't noise.
+#
+# ## Updates that vanish
+#
+# There's one place where precision is missed. Around 1, bf16 has the numbers 1, 1.0078, 1.0156 and
+# so on, $2^{-7}$ apart. An update changes a weight by perhaps a thousandth.
+
+# %%
+predict(
+    "fewer_bits-3",
+    "A weight in bf16 is 1. It gets a thousand updates of +0.002 each. What is it then?",
+    "3, or nearly",
+    "about 2: from there on the steps are too small",
+    "1",
+)
+
+# %%
+weight = torch.ones((), dtype=torch.bfloat16)
+master = torch.ones(())
+for _ in range(1000):
+    weight += 0.002
+    master += 0.002
+
+# %%
+print(f"in bf16: {weight.item()}, and in float32, rounded to bf16 at the end: "
+      f"{master.bfloat16().item()}")  # fmt: skip
+claim.same("the weight never moved", weight.item(), 1.0)
+reveal("fewer_bits-3")
+
+# %% [markdown]
+# An update smaller than half the distance to the next number rounds back to where it was: for bf16
+# everything below $2^{-8}$, or 0.4 %, of a weight just above a power of two, and it happens in
+# every step anew. So the optimizer keeps a **master copy** of the weights in float32, adds the
+# updates there, and rounds a copy of it for the products. That's where 4 of the 16 bytes a
+# parameter of lesson 09 come from. (Rounding up or down by chance, with the right odds, would keep
+# the mean right without a master copy. It's called stochastic rounding.)
+#
+# ## Eight bits need a scale
+#
+# With eight bits there's nothing left to choose: E4M3 reaches from $2^{-9}$ to 448, and whatever is
+# multiplied has to be moved into that range first. Take the largest magnitude of a tensor, and
+# divide by a scale that makes it 448:
+#
+# $$\text{scale} = \frac{\max |x|}{448}, \qquad \text{code} = \mathrm{round}\!\left(\frac{x}{
+# \text{scale}}\right), \qquad x \approx \text{code} \times \text{scale}.$$
+#
+# This is **current** scaling. It costs a second pass over the tensor, because the largest is only
+# known when all numbers are. **Delayed scaling** takes the largest of the last few steps instead,
+# so it can round while it computes, and it cuts off whatever is larger than all before:
+
+# %%
+current, delayed = tensor(E4M3), Delayed(E4M3)
+for step, size in enumerate((1.0, 1.0, 50.0, 1.0)):
+    x = torch.randn(64, 64) * size
+    errors = [away(cast(x), x) for cast in (current, delayed)]
+    print(f"step {step}, sizes of about {size:2.0f}: current {errors[0]:.1%} away, "
+          f"delayed {errors[1]:.1%}")  # fmt: skip
+
+# %% [markdown]
+# One scale for a whole tensor has an enemy: the **outlier**. Activations of large models have
+# single features up to 20 times larger than the rest
+# ([2208.07339](https://arxiv.org/abs/2208.07339)), and gradients have rows that matter far more
+# than others. The scale follows the largest number, and all others are pushed down toward the end
+# of the range. So give each **block** of the matrix a scale of its own. DeepSeek-V3 uses 1 x 128
+# for activations and 128 x 128 for weights ([2412.19437](https://arxiv.org/abs/2412.19437), section
+# 3.3.2). The MX formats use 1 x 32, and make do with a scale of eight bits, an exponent without
+# mantissa that's called E8M0 ([2310.10537](https://arxiv.org/abs/2310.10537)).
+#
+# ### Your turn: FB-1 · 10 minutes · 5 points
+#
+# Write `quantize()` and `restore()` in `primer/few_bits/blocks.py`: a matrix into blocks of eight
+# bits that share a scale, and back. `tiles()` cuts the matrix for you.
+
+# %%
+check("FB-1")
+
+# %%
+predict(
+    "fewer_bits-4",
+    "In a matrix of 128 x 1,024 normal numbers, one is made 1,000 times as large as typical. "
+    "What happens to the others in E4M3 with one scale for all?",
+    "nothing: they're as exact as before",
+    "they lose about half of their precision",
+    "most of them become zero",
+)
+
+# %%
+torch.manual_seed(0)
+matrix = torch.randn(128, 1024)
+CASTS = {
+    "one scale": tensor(E4M3),
+    "128 x 128": blocks(SQUARE),
+    "1 x 128": blocks(ROW),
+    "MX, 1 x 32": blocks(MX, powers=True),
+}
+
+
+# %%
+def with_outlier(size):
+    x = matrix.clone()
+    x[5, 700] = size
+    return x
+
+
+def others_away(cast, size):
+    """How far all numbers but the outlier are from what they were."""
+    x = with_outlier(size)
+    off = cast(x) - x
+    off[5, 700] = 0
+    return (off.norm() / matrix.norm()).item()
+
+
+sizes = [10.0**n for n in range(1, 9)]
+found = {name: {s: others_away(cast, s) for s in sizes} for name, cast in CASTS.items()}
+
+# %%
+show(curves(found, "An outlier ruins everything that shares its scale",
+            x="size of one outlier", y="error of the others", log="xy"))  # fmt: skip
+reveal("fewer_bits-4", error=found["one scale"][1000.0])
+
+# %% [markdown]
+# E4M3 is more patient than its eight bits suggest, because it's a *floating*-point format: 1,000
+# times smaller than the largest is still a normal number, with all three bits of its mantissa.
+# (With eight-bit integers everybody else would be zero by now.) The smallest number it can say is
+# $2^{-9}$, and half of that rounds to zero. So if the outlier is $A$, a number vanishes below
+#
+# $$\frac{A}{448} \times 2^{-10} = \frac{A}{458{,}752}.$$
+#
+# Half of all normal numbers have a magnitude below 0.674, so with $A = 0.674 \times 458{,}752$ half
+# of the matrix should be zero.
+
+
+# %%
+def half_are_zero(low=1e3, high=1e8):
+    """The outlier at which half of the matrix becomes zero, by bisection."""
+    while high / low > 1.001:
+        middle = math.sqrt(low * high)
+        zeros = (tensor(E4M3)(with_outlier(middle)) == 0).double().mean()
+        low, high = (low, middle) if zeros > 0.5 else (middle, high)
+    return low
+
+
+claim("half of the matrix is zero at an outlier of", half_are_zero(), 0.674 * 458_752)
+lost = {name: int((cast(with_outlier(1e8)) == 0).sum()) for name, cast in CASTS.items()}
+claim.same("zeros beside an outlier of 10^8", list(lost.values()), [131_071, 16_383, 127, 31])
+
+# %% [markdown]
+# With blocks the damage stays in one block: at most 16,383 neighbors, or 127, or 31. That's the
+# whole idea. What does it cost? A float32 scale for 128 numbers adds a quarter of a bit to each,
+# and so does an E8M0 for 32.
+#
+# But if E4M3 bears an outlier of 1,000, who needs blocks? Gradients do: they spread over more
+# powers of two than it has. Below $2^{-6}$, that's 28,672 times smaller than the largest, E4M3 has
+# only subnormal numbers, which lose one bit of precision after the other. With one scale for a
+# tensor:
+
+# %%
+below = [(f != 0) & (f.abs() < f.abs().max() / 28_672) for f in flowing]
+share = sum(int(small.sum()) for small in below) / len(flow)
+print(f"{share:.0%} of the gradients of our model are subnormal in E4M3")
+
+# %% [markdown]
+# An MX scale must be a power of two. Should the exact scale be rounded down, up, or to the nearest?
+# Rounded down, the largest number of a block doesn't fit any more and is cut off. The specification
+# of MX allowed that, and a model of 8 billion parameters diverged with it; rounded up, it followed
+# bf16 for 15 trillion tokens ([2506.08027](https://arxiv.org/abs/2506.08027)).
+#
+# ## A layer in eight bits
+#
+# Training a linear layer takes three products, one forward and two backward:
+#
+# $$Y = X W^{\mathsf T}, \qquad \frac{\partial L}{\partial X} = G\, W, \qquad \frac{\partial L}{
+# \partial W} = G^{\mathsf T} X,$$
+#
+# with $X$ of tokens by features and $G = \partial L / \partial Y$. A product runs fast in eight
+# bits only if *both* factors are in it. And here the shape of the blocks matters. Each entry of a
+# product is a sum over what the factors share: features in, features out, and *tokens* for the last
+# one. A scale can be taken out of a sum only if it's the same for all of its terms, so blocks of 1
+# x 128 must lie along the sum:
+#
+# $$\sum_k a_{ik}\, b_{jk} = \sum_{\text{blocks } K} \alpha_{iK}\, \beta_{jK} \sum_{k \in K}
+# \hat a_{ik}\, \hat b_{jk}.$$
+#
+# $X$ is needed along the features for the first product and along the tokens for the third, so it's
+# quantized twice, from what it was in 16 bits. Square blocks look the same from both sides: $W$ and
+# $W^{\mathsf T}$ share them, which is why weights have them.
+
+# %%
+predict(
+    "fewer_bits-5",
+    "E4M3 changes each number by 2.7 % (root mean square). A product sums 4,096 terms, each with "
+    "two factors in E4M3. By how much is the result off, as a share of its typical size?",
+    "about 3.8 %",
+    "about 2.7 % x 64, the square root of 4,096",
+    "almost nothing: the errors cancel",
+)
+
+# %%
+for terms in (128, 512, 4096):
+    a, b = torch.randn(64, terms), torch.randn(128, terms)
+    off = away(restore(quantize(a, ROW)) @ restore(quantize(b, SQUARE)).T, a @ b.T)
+    claim(f"{terms:5,} terms: the product is off by", off, math.sqrt(2) * E4M3.rounding)
+reveal("fewer_bits-5")
+
+# %% [markdown]
+# Errors and result are both sums of random terms, so both grow like the square root of their
+# number, and the ratio stays: $\sqrt 2\, c$, one $c$ for each factor. It takes sums whose terms
+# mostly cancel, as they do here and in a fresh layer. (If they add up, the share is smaller; an
+# error that always goes the same way would not average out.) The sum itself must be kept in more
+# bits: DeepSeek found that Hopper's tensor cores add FP8 products in about 14 bits, and moved each
+# partial sum of 128 terms into float32 (section 3.3.2).
+#
+# ### Your turn: FB-3 · 20 minutes · 10 points
+#
+# Write `product()` and the forward and backward of `Linear8` in `primer/few_bits/linear.py`. You
+# have the blocks; what's to be found is along which dimension each factor gets them, and where the
+# scales go.
+
+# %%
+check("FB-3")
+
+# %% [markdown]
+# Torch has such a product too, `torch.nn.functional.scaled_mm`. On a CPU it knows one scale for a
+# tensor or for a row, and that's enough for a witness: 128 columns have a scale for each row.
+
+
+# %%
+def witness(a, b):
+    """The same product by torch, 128 columns at a time."""
+    from torch.nn.functional import ScalingType, scaled_mm
+
+    total = torch.zeros(len(a.codes), len(b.codes))
+    for n in range(a.scales.shape[1]):
+        left, right = (m.codes[:, 128 * n : 128 * n + 128].contiguous() for m in (a, b))
+        rows, columns = a.spread()[:, [n]].contiguous(), b.spread()[:, [n]].T.contiguous()
+        kinds = ScalingType.RowWise, ScalingType.RowWise
+        total += scaled_mm(left, right.T, rows, kinds[0], columns, kinds[1],
+                           output_dtype=torch.float32)  # fmt: skip
+    return total
+
+
+a, b = quantize(torch.randn(128, 512), ROW), quantize(torch.randn(256, 512), SQUARE)
+claim.below("your product and torch's differ by", away(product(a, b), witness(a, b)), 1e-5)
+
+# %% [markdown]
+# ## Does training notice?
+#
+# Now put each format into the layers of a LLaMA. `primer/few_bits/recipes.py` replaces the linear
+# layers by ones that round what they multiply, in the three products, and everything else stays in
+# float32: embedding, norms, attention's scores, logits, master weights. (Large runs make the same
+# exceptions, with 16 bits for most of them.) A recipe is short:
+#
+# ```python
+# "FP8, per tensor":    Products(tensor(E4M3), tensor(E4M3), tensor(E5M2))
+# "FP8, blocks of 128": Products(blocks(ROW), blocks(SQUARE), blocks(ROW))
+# "MXFP8":              Products(*3 * (blocks(MX, powers=True),))
+# ```
+#
+# The second and third use E4M3 for gradients as well. E5M2 was meant for these because of its
+# range; with a scale for each block, range isn't scarce, and the third bit of the mantissa is worth
+# more.
+#
+# First the gradients. We know the truth: one device in float64, on the same batch. How far is each
+# layer's gradient from it?
+
+
+# %%
+def of_layers(model, ids=ids):
+    """The gradient of each layer's matrices, as one vector a layer, in float64."""
+    model.zero_grad()
+    causalLLMLoss(model(ids), ids, tokenizer.vocab_size).backward()
+    return [
+        torch.cat([p.grad.flatten() for p in layer.parameters() if p.dim() == 2]).double()
+        for layer in model.model.layers
+    ]
+
+
+oracle = of_layers(deepcopy(net).double())
+
+# %%
+SHOWN = ("fp16", "bf16", "FP8, blocks of 128", "MXFP8", "FP8, per tensor", "FP8, no scales")
+SHOWN += ("FP4, blocks of 16",)
+errors = {}
+for name in SHOWN:
+    found = of_layers(give(deepcopy(net), RECIPES[name]))
+    errors[name] = [away(*pair) for pair in zip(found, oracle, strict=True)]
+
+# %%
+title = "The gradient's error follows the bits of the mantissa, layer by layer"
+show(curves(errors, title, x="layer", y="error of the layer's gradient", log="y"))
+mean = {name: sum(values) / len(values) for name, values in errors.items()}
+claim("three bits of mantissa less, fp16 to bf16: times", mean["bf16"] / mean["fp16"], 8)
+even = of_layers(give(deepcopy(net), Recipe(lambda: Products(*3 * (tensor(E4M3),)), 8)))
+even = sum(map(away, even, oracle)) / len(oracle)
+claim.below("one scale, E4M3 for gradients instead of E5M2", even, mean["FP8, per tensor"])
+claim.below("blocks of 128, E4M3 as well", mean["FP8, blocks of 128"], even)
+
+# %% [markdown]
+# Backward starts at the last layer, so errors grow toward the first one, but slowly. A gradient
+# that is 13 % off sounds like a broken one. But what if we take another batch of stories, and no
+# rounding at all? If two gradients are equally long and have nothing in common, their distance is
+# $\sqrt 2$ of either, by Pythagoras:
+
+# %%
+another = of_layers(deepcopy(net).double(), others)
+off = sum(map(away, another, oracle)) / len(oracle)
+claim("another batch's gradient is away by", off, math.sqrt(2))
+
+# %% [markdown]
+# So eight bits add a small noise to a large one, which training averages over in any case. Does it
+# notice the small one? We trained a LLaMA of two layers and width 128 in each format for 120 steps,
+# from the same weights on the same stories, with three seeds, each step counted as one of 131,072
+# tokens. The score is the distance to the entropy of the text, in nats per token.
+
+# %%
+predict(
+    "fewer_bits-6",
+    "Which of these runs end clearly worse than float32?",
+    "all in eight bits or fewer",
+    "those in which gradients or updates become zero",
+    "only the one in four bits",
+)
+
+# %% tags=["training"]
+recorded = train.recorded()
+behind, mean = {}, {name: sum(ends) / train.SEEDS for name, ends in recorded.items()}
+print("distance to the entropy, by seed".rjust(60))
+for name, ends in recorded.items():
+    behind[name] = mean[name] - mean["fp32"]
+    each = "  ".join(f"{end:.2f}" for end in ends)
+    print(f"{name:25} {RECIPES[name].bits:5.2f} bits   {each}   {behind[name]:+.2f} beside fp32")
+reveal("fewer_bits-6", fp16=behind["fp16"], fp8=behind["FP8, no scales"],
+       fp4=behind["FP4, blocks of 16"], kept=behind["bf16, weights too"])  # fmt: skip
+
+# %% tags=["training"]
+for name in ("bf16", "fp16, loss scaled", "FP8, blocks of 128", "MXFP8"):
+    claim(f"{name}: as far from the floor as float32", mean[name], mean["fp32"], within=0.02)
+
+# %% [markdown]
+# (The seeds differ more than most formats do. But each seed has the same weights and stories in all
+# of them, so compare within a column.)
+#
+# Look at what failed. Plain fp16 lost most of its gradients, plain FP8 nearly all of them, and bf16
+# without a master copy lost its small updates: each of them has made something *zero*. With the
+# loss scaled, the same fp16 ends where float32 does. Noise, on the other hand, does little: in
+# eight bits with scales, the mean of three seeds is within about one percent of float32. Four bits,
+# with a scale for each 16 numbers, cost a little. And one scale for a tensor did as well as blocks:
+# this model is too small, or the run too short, to need them.
+#
+# Read this with care. It's a small model, at the beginning of its training, where gradients are
+# large and all point the same way. Later they shrink, and then the same noise weighs more. That's
+# why a format is believed only after a run of many billions of tokens beside the same run in bf16.
+#
+# `python primer/few_bits/train.py` makes this table. You needn't take it on trust: here is one row
+# of it again, live.
+
+# %% tags=["training"]
+again = train.train("FP8, blocks of 128", 0, quick(train.STEPS, 2))
+_ = claim(
+    "FP8 in blocks, the first seed again", again, recorded["FP8, blocks of 128"][0], within=0.05
+)
+
+# %% [markdown]
+# ## Bytes on the wire
+#
+# Fewer bits also make shorter messages, and here lies a trap of its own: an all-reduce doesn't only
+# send, it *adds*. A ring adds what arrives to what it has and sends the sum on, so in bf16 each of
+# $n - 1$ hops rounds a sum that keeps growing.
+#
+# Let every rank have a random number of variance 1. After $k$ hops the sum has variance $k$, and
+# rounding adds an error of variance $c^2 k$. Together with the first rounding of each rank's own
+# number, and relative to the whole sum of variance $n$,
+#
+# $$\text{ring: } c \sqrt{1 + \frac{1}{n} \sum_{k=2}^{n} k} \approx c \sqrt{\frac n2}, \qquad
+# \text{tree: } c \sqrt{1 + \log_2 n}, \qquad \text{sum in 32 bits: } c \sqrt 2.$$
+#
+# A tree rounds each number only $\log_2 n$ times. And if only the *messages* are rounded, and the
+# sum is kept in float32, there are two roundings, however many ranks there are.
+
+# %%
+predict(
+    "fewer_bits-7",
+    "1,024 ranks add up gradients in bf16 around a ring. How far off is the result?",
+    "about 0.2 %, like any number in bf16",
+    "about 4 %: as bad as a single number in E4M3, or worse",
+    "more than 100 %: nothing is left",
+)
+
+
+# %%
+def around_a_ring(x):
+    total = BF16.round(x[0])
+    for mine in x[1:]:
+        total = BF16.round(total + BF16.round(mine))
+    return total
+
+
+def up_a_tree(x):
+    x = BF16.round(x)
+    while len(x) > 1:
+        x = BF16.round(x[::2] + x[1::2])
+    return x[0]
+
+
+def sum_in_32(x):
+    return BF16.round(BF16.round(x).sum(0))
+
+
+# %%
+MANY = (2, 8, 32, 128, 1024)
+WAYS = {
+    around_a_ring: lambda n: math.sqrt(1 + ((n * n + n) / 2 - 1) / n),
+    up_a_tree: lambda n: math.sqrt(1 + math.log2(n)),
+    sum_in_32: lambda n: math.sqrt(2),
+}
+lines = {way.__name__.replace("_", " "): {} for way in WAYS}
+for n in MANY:
+    x = torch.randn(n, 2000)
+    for way, line in zip(WAYS, lines.values(), strict=True):
+        line[n] = away(way(x).double(), x.double().sum(0))
+
+# %%
+show(curves(lines, "A sum in bf16 loses what its messages needn't",
+            x="ranks", y="error of the sum", log="xy"))  # fmt: skip
+for (way, formula), line in zip(WAYS.items(), lines.values(), strict=True):
+    words = way.__name__.replace("_", " ")
+    claim(f"{words}, 1,024 ranks", line[1024], BF16.rounding * formula(1024))
+reveal("fewer_bits-7", error=lines["around a ring"][1024])
+
+# %% [markdown]
+# And this is the best case, numbers whose mean is zero. Gradients of replicas share a mean, and
+# then rounding is no noise any more: a small addend beside a large sum vanishes, each time, as
+# 1,024 ones in bf16 became 256 in lesson 03.
+#
+# This is why Megatron-LM can keep its gradients in float32 while they're reduced, at 4 bytes each,
+# and why sending in eight bits takes another algorithm. Let each rank be responsible for a part of
+# the vector. Everybody sends it their numbers for that part, in blocks of eight bits; it restores
+# them, adds in float32, rounds the sum *once*, and sends it to everybody.
+#
+# ### Your turn: FB-4 · 15 minutes · 10 points
+#
+# Write `all_reduce()` in `primer/few_bits/eight_bits.py`. It has three lines, and one trap: after
+# it, all ranks must have *exactly* the same numbers.
+
+# %%
+check("FB-4")
+
+
+# %%
+def on_a_rank(length):
+    sys.path[:0] = ["../primer/few_bits"]
+    from eight_bits import all_reduce
+
+    generator = torch.Generator().manual_seed(dist.get_rank())
+    mine = torch.randn(length, generator=generator)
+    exact = mine.double()
+    dist.all_reduce(exact)
+    return all_reduce(mine), exact
+
+
+# %%
+ranks = launch(on_a_rank, ranks=4, args=(64 * 1024,), quiet=True)
+off = away(ranks[0][0].double(), ranks[0][1])
+claim("four ranks, eight bits, two roundings: off by", off, math.sqrt(2) * E4M3.rounding)
+claim.same("all ranks have the same", all(torch.equal(r[0], ranks[0][0]) for r in ranks))
+
+# %% [markdown]
+# ## Weights and tokens in eight bits
+#
+# Gradients are the hard case, because they're added up on the way. FSDP's weights and the tokens
+# of lesson 15's experts only travel. And if the layer that they travel to multiplies in eight bits,
+# it would have rounded them anyway: so let the *sender* round. What arrives is exactly what the
+# product takes, and nothing more is lost.
+#
+# On four ranks, FSDP gathers a matrix of which each has a part, in blocks of 128 x 128; then each
+# sends some rows of tokens to every rank, in blocks of 1 x 128. We do both in bf16 as well, on a
+# slow link.
+
+# %%
+SLOW, WIDE = Link(2), 512  # megabits a second; features
+COUNTS = torch.randint(60, 100, (4, 4), generator=torch.Generator().manual_seed(0))
+
+
+def of_all_ranks():
+    """The matrix, and the tokens of each rank, as one device would have them."""
+    draw = torch.Generator().manual_seed(1)
+    weight = torch.randn(WIDE, WIDE, generator=draw)
+    return weight, torch.randn(int(COUNTS.sum()), WIDE, generator=draw).split(
+        COUNTS.sum(1).tolist()
+    )
+
+
+# %%
+def in_eight_bits(part, tokens, give, take):
+    """On a rank: the gathered matrix and the tokens that arrived, in blocks."""
+    matrix = gather(quantize(part, SQUARE))
+    return matrix, swap(quantize(tokens, ROW), give=give, take=take)
+
+
+def in_sixteen(part, tokens, give, take):
+    part, tokens = part.bfloat16(), tokens.bfloat16()
+    dist.all_gather([torch.empty_like(part) for _ in range(4)], part)
+    dist.all_to_all_single(tokens.new_empty(sum(take), WIDE), tokens, take, give)
+
+
+# %%
+def timed(way):
+    """On a rank: the product of what arrived, and the seconds of the gather and the all-to-all."""
+    rank, (weight, tokens) = dist.get_rank(), of_all_ranks()
+    mine = weight.chunk(4)[rank], tokens[rank], COUNTS[rank].tolist(), COUNTS[:, rank].tolist()
+    way(*mine)  # once, to get ready
+    dist.barrier()
+    with slow_link(SLOW):
+        begun = perf_counter()
+        found = way(*mine)
+        seconds = perf_counter() - begun
+    return found and product(found[1], found[0]), seconds
+
+
+# %%
+def on_the_wire(b):
+    """Seconds of both messages with b bytes a number: what the busiest rank sends or receives."""
+    others = COUNTS - COUNTS.diag().diag()
+    rows = max(others.sum(0).max(), others.sum(1).max())
+    return SLOW.seconds(b * WIDE * (WIDE * 3 / 4 + rows.item()))
+
+
+# %%
+weight, tokens = of_all_ranks()
+w8 = quantize(weight, SQUARE)
+for rank, (found, _) in enumerate(launch(timed, ranks=4, args=(in_eight_bits,), quiet=True)):
+    mine = torch.cat([rows.split(COUNTS[n].tolist())[rank] for n, rows in enumerate(tokens)])
+    same = torch.equal(found, product(quantize(mine, ROW), w8))
+    claim.same(f"rank {rank}: its experts' product is one device's, to the last bit", same)
+
+
+# %%
+def ms(way):
+    """The milliseconds of the slowest of four ranks."""
+    ranks = launch(timed, ranks=4, args=(way,), quiet=True, checked=False)
+    return 1e3 * max(seconds for _, seconds in ranks)
+
+
+# %% tags=["time"]
+BLOCK = 1 + 4 / 128  # bytes of a number in blocks of 128 with a float32 scale
+for words, b, way in (("16 bits", 2, in_sixteen), ("8 bits", BLOCK, in_eight_bits)):
+    _ = claim(f"{words}, both messages", partial(ms, way), 1e3 * on_the_wire(b), unit=" ms")
+
+# %% [markdown]
+# One trap is left, and it's in the backward pass. The gradient of the weights needs the tokens in
+# blocks *along the tokens*, and the expert's rank has only what arrived: already rounded, in blocks
+# along the features. So it's rounded twice. Unless the scales are powers of two: then the second
+# rounding only moves exponents.
+
+# %%
+x = torch.randn(512, 1024)
+for words, powers, times in (("exact scales", False, 2), ("powers of two", True, 1)):
+    sent = restore(quantize(x, ROW, powers=powers))
+    again = restore(quantize(sent.T, ROW, powers=powers)).T
+    claim(f"{words}: off after both", away(again, x), math.sqrt(times) * E4M3.rounding)
+
+# %% [markdown]
+# DeepSeek-V3 does just that: the tokens that it dispatches have powers of two as their scales
+# ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.3.3). What comes *back* from the
+# experts is added up, weighted, so it travels in bf16. FSDP's side is a switch of torchao,
+# `enable_fsdp_float8_all_gather` in `Float8LinearConfig`, with one scale for a tensor.
+#
+# ## What that does to the bounds of lesson 09
+#
+# In lesson 09, messages hid behind computing if a replica had at least $F/B$ tokens, with gradients
+# of 2 bytes. More generally, let a number on the wire have $b$ bytes. Then data parallelism needs
+#
+# $$t \;\ge\; \frac b2 \cdot \frac FB .$$
+#
+# FSDP's gathers and an all-to-all have the same factor. So one byte halves every bound. But FP8 has
+# a second effect, and it goes the other way.
+
+# %%
+predict(
+    "fewer_bits-8",
+    "A run changes its products from bf16 to FP8, and leaves all messages at 2 bytes. The products "
+    "become twice as fast. What becomes of the tokens that data parallelism needs?",
+    "half as many: there are fewer bits",
+    "as many: the messages are the same",
+    "twice as many",
+)
+
+# %%
+llama = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)  # Llama 3 405B
+deepseek = read_config("../EP/configs/deepseek_v3.json")
+LINK = 50e9  # bytes a second, a network card of 400 Gbit/s
+for words, F, b in (
+    ("16-bit products, 16-bit messages", 989e12, 2),
+    (" 8-bit products, 16-bit messages", 1979e12, 2),
+    (" 8-bit products,  8-bit messages", 1979e12, BLOCK),
+):
+    data = data_parallel_tokens(llama, F, LINK, gradient=b)
+    sharded = fsdp_tokens(llama, F, LINK, weight=b, gradient=2)
+    width = expert_width(deepseek, F, LINK, copies=4, dispatch=b, combine=2)
+    print(f"{words}: DP {data:6,.0f} tokens, FSDP {sharded:6,.0f}, experts {width:5,.0f} wide")
+reveal("fewer_bits-8")
+
+# %% [markdown]
+# These are peaks, 989 and 1,979 TFLOP/s of an H100 and 50 GB/s of one network card. (FSDP gathers
+# weights in $b$ bytes and keeps its gradients at 2; DeepSeek's tokens go to four nodes in $b$ bytes
+# and come back in 2.) A faster device needs *more* work to hide the same messages. Eight bits in
+# the products alone double every bound. Eight bits on the wire as well bring data parallelism back
+# to where it was; FSDP and the experts, which still send 16 bits one way, need half as much again.
+# So a run that goes to FP8 for speed has to send in FP8 too, and even then it stands still at best.
+#
+# A step of FP8 training has 8-bit products twice as fast as those of 16 bits. In a bf16 step, 70 %
+# of the time goes to products that can be in eight bits, and rounding and scales take another 5 %
+# of the old step. How many times as fast is the whole step at most? (Two digits after the point.)
+
+# %%
+mine = None
+answer("fewer_bits-9", mine)
+
+# %% [markdown]
+# That's about what published runs gain over bf16:
+#
+# - Llama 3 of 405 billion parameters on 512 H100s, one scale for a tensor, weights gathered in FP8:
+#   up to 1.5 times. A model of 8 billion on 8 H100s: up to 1.25 times
+#   ([torchao](https://docs.pytorch.org/ao/main/workflows/training.html)).
+# - On up to 2,000 H200s, with a scale for each row: 1.34 to 1.43 times
+#   ([torchao](https://docs.pytorch.org/ao/stable/pretraining.html)).
+# - Llama 3 70B in MXFP8 on 1,856 B200s, where blocks of 32 are a matter of the hardware: 1.22 to
+#   1.28 times
+#   ([PyTorch](https://pytorch.org/blog/accelerating-2k-scale-pre-training-up-to-1-28x-with-torchao-mxfp8-and-torchtitan-on-crusoe-b200-cluster)).
+#
+# And our CPU? It has no circuits for eight bits, so torch turns each number into a larger one
+# first. A product gains nothing by that (each line is the fastest of five):
+
+# %% tags=["time"]
+from torch.utils.benchmark import Timer
+
+one, big = torch.ones(()), torch.randn(512, 512)
+eight = big.to(torch.float8_e4m3fn)
+spent = {}
+for name, line in (
+    ("float32", "big @ big.T"),
+    ("E4M3", "torch._scaled_mm(eight, eight.T, one, one, out_dtype=torch.float32)"),
+):
+    timer = Timer(line, globals={"torch": torch, "big": big, "eight": eight, "one": one})
+    spent[name] = min(timer.timeit(4).median for _ in range(quick(5, 1)))
+    print(f"{name:8} {1e3 * spent[name]:5.1f} ms for a product of 512 x 512 x 512")
+
+# %% [markdown]
+# ## What to remember
+#
+# - Bits of the exponent buy range, bits of the mantissa precision. Rounding changes a number by
+#   $0.21 \times 2^{-m}$ of itself.
+# - Training hardly notices noise, but it notices zeros. fp16 loses small gradients, and loss
+#   scaling brings them back; bf16 doesn't lose them.
+# - Updates are added to master weights in float32: a bf16 weight ignores a change below $2^{-8}$.
+# - Eight bits need scales. The smaller the block that shares one, the less an outlier can break.
+# - Blocks lie along the sum of a product, so activations are quantized twice and weights in
+#   squares.
+# - Send in few bits, add in many: a ring that adds in bf16 is off by at least $c\sqrt{n/2}$, two
+#   roundings by $c\sqrt 2$.
+# - Weights and tokens that go into a product of eight bits can travel in eight: nothing more is
+#   lost.
+# - FP8 products halve the time behind which messages can hide; FP8 messages halve what has to hide.
+#
+# ## In the wild
+#
+# - DeepSeek-V3 was trained in FP8 with the blocks of this lesson and E4M3 everywhere; compared with
+#   bf16, the loss of two smaller models stayed within 0.25 %
+#   ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.3). Embedding, logits, routers, norms
+#   and attention stayed in 16 or 32 bits. Tokens are dispatched to experts in FP8 and combined in
+#   bf16, which [DeepEP](https://github.com/deepseek-ai/DeepEP) implements.
+# - FP8-LM put gradients, optimizer states and messages into eight bits as well
+#   ([2310.18313](https://arxiv.org/abs/2310.18313)); ZeRO++ exchanges gradients in blocks of few
+#   bits with an all-to-all, as you did ([2306.10209](https://arxiv.org/abs/2306.10209)).
+#
+# To read: `torchao.float8`, whose `Float8Linear` is your layer with one scale for a tensor or a
+# row, and `torch.nn.functional.scaled_mm`, whose `ScalingType` lists this lesson's blocks.
+#
+# ## Where next
+#
+# Fewer bytes are one answer to a slow link. The other is to send while something else is being
+# computed, and that's [lesson 17](17_hiding_messages.ipynb).

@@ -1,0 +1,801 @@
+# %% [markdown]
+# # Hiding messages: what travels while a rank computes
+#
+# *Reading 45 minutes · tasks 60 · machine 1*
+#
+# *With twenty minutes: read to the formula of the ring, do HM-1, and look at the table at the end.*
+#
+# Lesson 09 asked when sending takes longer than computing. But even where it's shorter, it costs.
+# In most of our programs a rank waited while a message traveled: for two collectives around the
+# products of lesson 13, for two all-to-alls in every layer of lesson 15. An H100 that waits is as
+# expensive as one that computes.
+#
+# A message that travels *while its rank computes* costs almost nothing. You know one case, the
+# buckets of lesson 10: gradients leave while backward goes on. The trick is always the same, to
+# find something that can be computed without the message. It takes a new idea for each dimension of
+# parallelism, though, and this lesson has them side by side.
+#
+# **Question.** Which message can hide behind which computing, and what is left over?
+
+# %%
+import sys
+import time
+from functools import partial
+
+import torch
+import torch.distributed as dist
+
+from helpers.cluster import Layout, preset
+from helpers.cluster.layer import layer_seconds
+from helpers.cost import flops, read_config
+from helpers.draw import compare, curves
+from helpers.grade import check
+from helpers.lesson import answer, claim, predict, reveal, show, show_code
+from helpers.network import Link, slow_link
+from helpers.ranks import keep_warm, launch
+
+# %%
+sys.path[:0] = ["../primer/hiding"]
+import async_tp
+import halves
+import known
+import prefetch
+from rank import Paper, Rank, hidden
+
+torch.set_num_threads(1)  # in this lab, one device is one core
+keep_warm(4)  # ranks get ready while you read
+
+# %% [markdown]
+# ## Who is idle while what travels
+#
+# Here is one rank in five kinds of training. Every message is awaited before anything else happens,
+# and wherever the upper row is empty, the rank is idle.
+
+# %%
+PLANS = {
+    "data parallel, gradients": "F 2, F 2, B 4, B 4, all-reduce 6",
+    "FSDP, weights": "all-gather 2, F 2, all-gather 2, F 2, all-gather 2, B 4, all-gather 2, B 4",
+    "tensor parallel, activations": 2 * "all-gather 1, F 2, reduce-scatter 1, "
+    + 2 * "all-gather 1, B 4, reduce-scatter 1, ",
+    "a ring of four, keys and values": "F 1, send 1, F 1, send 1, F 1, send 1, F 1",
+    "experts, tokens": 2 * "F 1, all-to-all 1, F 1, all-to-all 1, ",
+}
+
+
+# %%
+def drawn(plan):
+    """The trace of a rank on paper that waits for each message."""
+    rank = Paper(Link.of(0, 1))  # a byte a second, so a size is a time
+    for word in plan.strip(", ").split(", "):
+        kind, ms = word.split()
+        if kind in "FB":
+            rank.compute(int(ms) / 1e3, str, kind=kind)
+        else:
+            rank.send(int(ms) / 1e3, None, kind=kind)()
+    return rank.trace()
+
+
+# %%
+show(compare({name: drawn(plan) for name, plan in PLANS.items()},
+             "Every message that is awaited leaves its rank idle"))  # fmt: skip
+
+# %% [markdown]
+# For each of them, ask what doesn't depend on the message:
+#
+# | what travels | what needs it | what doesn't, and can be computed meanwhile |
+# |---|---|---|
+# | gradients | the update | backward of earlier layers: **buckets**, lesson 10 |
+# | weights | one layer | other layers: **prefetch** |
+# | activations | the product | the same product for *other rows*: **async tensor parallelism** |
+# | keys and values | the next block | the block that's here: **ring attention**, lesson 14 |
+# | tokens for experts | the experts | *other tokens*: **two half-batches**, or two micro-batches |
+#
+# The message itself isn't shorter. So with $C$ seconds of computing and $M$ of messages, no trick
+# makes a step shorter than the larger of them, and waiting makes it $C + M$. If it takes $T$, then
+#
+# $$\text{hidden} = \frac{C + M - T}{M}$$
+#
+# is the share of the messages' time that cost nothing.
+#
+# To predict $T$ we need no more than two queues. A rank has a core and a link; each does one thing
+# at a time, in the order in which it was asked. This is all of it:
+
+# %%
+show_code("primer/hiding/rank.py", "Paper")
+
+# %% [markdown]
+# `Rank` in the same file has the same three verbs (compute, send, and wait by calling what `send`
+# returned), but it's a real process: it computes, sleeps until its time is over, and sends by
+# torch. Everything that follows is written once, and runs on both. First on paper, which is our
+# prediction; then on four ranks with a slow link, paced as in lesson 06.
+
+
+# %%
+def on_paper(work, link):
+    """The trace of one rank, predicted."""
+    rank = Paper(link)
+    work(rank)
+    return rank.trace()
+
+
+def on_a_rank(work, link):
+    """What each real rank runs: once to get ready, and once paced and on the slow link."""
+    work(Rank())
+    rank = Rank(paced=True)
+    dist.barrier()
+    with slow_link(link):
+        begun = time.perf_counter()
+        work(rank)
+        return rank.trace(), time.perf_counter() - begun
+
+
+# %%
+PACE, SLOW = 0.2, Link(0.8)  # seconds of a piece of work; megabits a second
+
+
+def held(sentence, work, link=SLOW):
+    """Claim that the slowest of four ranks takes as long as the one on paper; return a trace."""
+    kept = []
+
+    def milliseconds():
+        ranks = launch(on_a_rank, ranks=4, args=(work, link), quiet=True, checked=False)
+        kept.append(ranks[0][0])
+        return 1e3 * max(seconds for _, seconds in ranks)
+
+    claim(sentence, milliseconds, 1e3 * on_paper(work, link).duration, unit=" ms")
+    return kept[-1]
+
+
+# %% [markdown]
+# ## The two you know: buckets, and a ring of blocks
+#
+# In lesson 10 the gradients of a layer left while backward went on to the layer before, and only
+# the last bucket was in sight. In lesson 14 a rank attended to one block of keys and values while
+# passing it on, and everything was hidden. Written with the three verbs, the first is a loop, and
+# the other one is in the same file:
+
+
+# %%
+show_code("primer/hiding/known.py", "buckets")
+
+# %% tags=["time"]
+leave_late = partial(known.buckets, seconds=2 * PACE, late=True)
+_ = held("gradients after backward", leave_late)
+_ = held("gradients in buckets", partial(known.buckets, seconds=2 * PACE))
+_ = held("a ring of keys and values", partial(known.ring_attention, seconds=PACE))
+
+# %% [markdown]
+# Of $L$ equal layers' all-reduces all but the last hide, $1 - 1/L$, if none takes longer than a
+# layer's backward pass: here three of four. The ring hides everything, because every block that
+# arrives has one beside it that's being computed. (Backward of the ring also passes on the
+# gradients of keys and values, and ends with a message of its own.) What follows does the same to
+# messages that lie between two products which seem to need them.
+#
+# ## Tensor parallelism: send other rows
+#
+# Lesson 13 left tensor parallelism with all of its messages on the critical path: a product needs
+# the gathered rows. But it doesn't need all of them at once. A row of $XW$ takes one row of $X$, so
+# a rank can begin with the rows it has:
+#
+# $$XW = \begin{bmatrix} X_0 W \\ X_1 W \\ X_2 W \\ X_3 W \end{bmatrix}.$$
+#
+# Each rank multiplies its own $X_r$ while passing it on to the next rank; then the one that has
+# arrived, while passing *that* on; and so on, once around the ring. After the second product it's
+# the sums that travel, and they're hidden in the same way: compute your product for the rows of
+# somebody else while the sum of the others' products for these rows is on its way to you.
+#
+# ### Your turn: HM-1 · 20 minutes · 10 points
+#
+# Write `gathered_product()` and `scattered_product()` in `primer/hiding/async_tp.py`.
+
+# %%
+check("HM-1")
+
+# %% [markdown]
+# They're each other's backward, as gather and scatter are, so a feed-forward network trains with
+# them. Not all of backward hides: the gradients of the weights need all rows, and `async_tp.py`
+# gathers these with a blocking call in each of the two. Is it still the same one? In float64,
+# results and gradients of four ranks beside one device:
+
+
+# %%
+DIMS = 0, 0, 1, 0  # along which the result, the rows and the two weights are cut
+
+
+def away(found, right):
+    return (found - right).abs().max().item()
+
+
+def part(whole, dim):
+    """This rank's part of a tensor."""
+    return whole.chunk(4, dim)[dist.get_rank()]
+
+
+# %%
+
+
+def of_mlp():
+    """On a rank: how far the result and the gradients of its parts are from one device's."""
+    draw = torch.Generator().manual_seed(0)
+    sizes = (32, 12), (12, 48), (48, 12)
+    whole = [torch.randn(size, generator=draw, dtype=torch.double) for size in sizes]
+    cut = [part(t, dim).clone() for t, dim in zip(whole, DIMS[1:], strict=True)]
+    for tensor in whole + cut:
+        tensor.requires_grad_()
+    y = async_tp.mlp(*cut, async_tp.Ring(Rank()))
+    right = (whole[0] @ whole[1]).relu() @ whole[2]
+    for result in (y, right):
+        result.square().sum().backward()
+    pairs = [(y, right), *((a.grad, b.grad) for a, b in zip(cut, whole, strict=True))]
+    return max(away(a, part(b, d)) / away(b, 0) for (a, b), d in zip(pairs, DIMS, strict=True))
+
+
+# %%
+off = max(launch(of_mlp, ranks=4, quiet=True))
+claim.below("result and gradients differ by a share of", off, 1e-12)
+
+# %% [markdown]
+# And the time? With $n$ ranks there are $n$ products of $c$ seconds, and $n - 1$ messages of $m$
+# seconds, each beside a product. The first product needs no message at all:
+#
+# $$T = c + (n-1)\max(c, m), \qquad \text{hidden} = \min\!\left(1, \frac cm\right).$$
+
+# %%
+predict(
+    "hiding_messages-1",
+    "Four ranks. Gathering all rows takes as long as the whole product, C = M. Waiting for the "
+    "gather, both take 2 C. And in a ring?",
+    "C: all of it is hidden",
+    "1.25 C",
+    "1.75 C: only one of four pieces can overlap",
+)
+
+
+# %% tags=["time"]
+def layer(rank, seconds, width):
+    """A product on four ranks, each with 16 rows. seconds: of the rows of one rank."""
+    x, w = torch.zeros(16, width), torch.zeros(width, 4)
+    async_tp.gathered_product(x, w, async_tp.Ring(rank, seconds))
+
+
+rings = {}
+for ratio in (0.5, 1, 4 / 3, 2, 4):
+    width = round(PACE * ratio / SLOW.beta / 64)  # so that a message takes `ratio` pieces
+    rings[ratio] = held(f"m = {ratio:4.2f} c", partial(layer, seconds=PACE, width=width))
+
+# %% tags=["time"]
+shares = {
+    "predicted": {eighths / 8: min(1, 8 / eighths) for eighths in range(4, 33)},
+    "measured": {ratio: hidden(trace) for ratio, trace in rings.items()},
+}
+show(curves(shares, "Once a message is longer than a product, what's hidden falls as c / m",
+            x="message, in products", y="hidden share"))  # fmt: skip
+reveal("hiding_messages-1")
+
+# %% [markdown]
+# (Here $c$ and $m$ are seconds of one piece. Each real message takes some milliseconds more than on
+# paper, because a process has to wake up for it.)
+#
+# As long as a product takes longer than a message, a whole collective has disappeared. So the bound
+# of lesson 13 on the ranks of tensor parallelism gets a new meaning: with fewer ranks all messages
+# can hide, and with more only a part of them, $c/m$.
+#
+# Cutting a product has a price that our sleeping ranks don't see. A GPU needs large products to be
+# fast, and a quarter of one takes more than a quarter of the time. What's left of the gain after
+# that: PyTorch measured forward passes of Llama 3 that were up to 29 % faster, and whole steps up
+# to 8 %
+# ([PyTorch](https://discuss.pytorch.org/t/distributed-w-torchtitan-introducing-async-tensor-parallelism-in-pytorch/209487)).
+#
+# ## FSDP: gather early, but not too early
+#
+# FSDP gathers the weights of a unit before it computes. They depend on nothing that's computed in
+# this step, so one could gather all of them at the start. But then the whole model would be in
+# memory, which is what FSDP is there to avoid. So: as late as possible, and early enough.
+
+# %%
+predict(
+    "hiding_messages-2",
+    "Five equal units; a gather takes 60 % of a unit's forward pass. With one unit gathered ahead, "
+    "how many of the nine gathers of a step cost time? (The last unit stays from forward to "
+    "backward.)",
+    "none",
+    "one: the first",
+    "two: the first of forward and the first of backward",
+)
+
+# %% [markdown]
+# ### Your turn: HM-2 · 15 minutes · 10 points
+#
+# Write `Prefetch.need()` and `Prefetch.done()` in `primer/hiding/prefetch.py`: which gathers start
+# when a unit is about to compute, forward and backward, and when a unit is freed.
+
+# %%
+check("HM-2")
+
+
+# %%
+def model(sizes=(1,) * 5):
+    """Units of so many matrices each."""
+    torch.manual_seed(0)
+    return [
+        torch.nn.Sequential(*(torch.nn.Linear(64, 64, bias=False) for _ in range(size)))
+        for size in sizes
+    ]
+
+
+def fsdp(rank, ahead, seconds=PACE, sizes=(1,) * 5, x=None):
+    """Forward and backward on a rank; return the result and the units."""
+    units = [prefetch.Unit(module, rank, seconds) for module in model(sizes)]
+    prefetch.Unit.most = 0
+    x = torch.zeros(2, 64) if x is None else x
+    return prefetch.step(units, prefetch.Prefetch(units, ahead), x)[0], units
+
+
+# %%
+def as_one_device():
+    """On a rank: how far the gradients, added up over the ranks, are from one device's."""
+    torch.set_default_dtype(torch.double)
+    x = torch.randn(8, 64, generator=torch.Generator().manual_seed(1))
+    _, units = fsdp(Rank(), 1, x=x.chunk(4)[dist.get_rank()])
+    whole = torch.nn.Sequential(*model())
+    (whole(x).square().sum() / 2).backward()
+    far = []
+    for unit, right in zip(units, whole, strict=True):
+        for p, q in zip(unit.module.parameters(), right.parameters(), strict=True):
+            dist.all_reduce(p.grad)
+            far.append(away(p.grad, q.grad) / away(q.grad, 0))
+    return max(far)
+
+
+off = max(launch(as_one_device, ranks=4, quiet=True))
+claim.below("with prefetch, gradients differ from one device's by a share of", off, 1e-12)
+
+# %% tags=["time"]
+early = {}
+for ahead in (0, 1, 2):
+    work = partial(fsdp, ahead=ahead)
+    on_paper(work, SLOW)
+    words = f"{ahead} ahead, units in memory: {prefetch.Unit.most}"
+    early[f"{ahead} ahead"] = held(words, work)
+
+# %% tags=["time"]
+show(compare({name: early[name] for name in ("0 ahead", "1 ahead")},
+             "One unit ahead, and only the first gather is left"))  # fmt: skip
+reveal("hiding_messages-2")
+
+# %% [markdown]
+# With $u$ units there are $2u - 1$ gathers of $m$ seconds, and as long as $m \le c$ all but the
+# first are hidden: $1 - 1/(2u-1)$, here 8 of 9. A second unit ahead takes memory and gains nothing,
+# and if gathers take *longer* than computing, it gains nothing either: then it's the link that
+# decides. (We leave out the gradients. They're reduce-scattered while backward goes on, as the
+# buckets of lesson 10 are. So $2m$ travel beside $2c$ there, and the condition stays the same, but
+# for the first unit's gradients, which come last and have nothing beside them. And lesson 12
+# gathered the last unit a second time for backward, $2u$ gathers.)
+#
+# So when does it pay to be two ahead? When units are unequal, such as an embedding with many
+# weights and little to compute. Here the third unit has four matrices and computes no longer than
+# the others: its gather takes two and a half times as long as a unit's forward pass. On paper:
+
+# %%
+UNEQUAL = (1, 1, 4, 1, 1)
+for ahead in range(5):
+    trace = on_paper(partial(fsdp, ahead=ahead, sizes=UNEQUAL), SLOW)
+    print(f"{ahead} ahead: {1e3 * trace.duration:3.0f} ms, {hidden(trace):4.0%} hidden, "
+          f"units in memory: {prefetch.Unit.most}")  # fmt: skip
+
+# %% [markdown]
+# The large gather has to begin while the link would otherwise be idle, and that's further ahead.
+# Torch's `fully_shard` starts one gather ahead by itself, and
+# `set_modules_to_forward_prefetch([…])` of a module (and `set_modules_to_backward_prefetch`) lets
+# you name others. Another cure is to make units equal.
+#
+# A rank has 60 equal layers as units; a gather takes 20 ms and a layer 30 ms forward and 60 ms
+# backward. How many milliseconds of messages remain visible in a step with one unit ahead, if
+# reduce-scatters are left out?
+
+# %%
+mine = None
+answer("hiding_messages-3", mine)
+
+# %% [markdown]
+# ## Experts: two halves of a batch
+#
+# In a layer of experts nearly everything needs what came before: attention, dispatch, experts,
+# combine, and then the next layer's attention. (Not the shared expert, if there is one.) *For one
+# token*, that is. So cut the batch into two halves. While the tokens of one half travel to their
+# experts, the other half computes its attention; while they're with the experts, the other half's
+# tokens travel.
+#
+# In `primer/hiding/halves.py` a half on its way forward is a list of pieces with a message after
+# each. `compute` cuts the graph of autograd at every piece, as the stages of a pipeline do, because
+# only then may backward stop between two pieces, too:
+
+# %%
+show_code("primer/hiding/halves.py", "Forward.compute")
+
+# %% [markdown]
+# ### Your turn: HM-3 · 25 minutes · 15 points
+#
+# Write `Backward.compute()`, `Backward.send()` and `in_turn()` in `primer/hiding/halves.py`.
+
+# %%
+check("HM-3")
+
+
+# %%
+def two_halves(rank, width=128, tokens=16, seed=None):
+    """Two layers, and two halves of this rank's batch that are ready to go."""
+    draw = torch.Generator().manual_seed(0)
+    some = torch.zeros if seed is None else partial(torch.randn, generator=draw)
+    shapes = (2, width, width), (2, rank.size, width, width), (rank.size, 2, tokens, width)
+    attention, experts, xs = (some(s, dtype=torch.double) / width**0.5 for s in shapes)
+    ids = torch.arange(tokens) if seed is None else torch.randint(99, (tokens,), generator=draw)
+    mine = [w.clone().requires_grad_() for w in attention]
+    own = [w[rank.number].clone().requires_grad_() for w in experts]
+    layers = halves.Layers(mine, own, seconds=(PACE, PACE))
+    passes = [
+        halves.Forward(layers, halves.Wire(ids, rank), x.clone(), number)
+        for number, x in enumerate(xs[rank.number])
+    ]
+    return passes, (attention, experts, xs, ids)
+
+
+# %%
+def one_device(attention, experts, xs, ids):
+    """The same layers without messages: results and gradients."""
+    attention, experts, xs = (t.clone().requires_grad_() for t in (attention, experts, xs))
+    y, to = xs, ids % experts.shape[1]
+    for a, e in zip(attention, experts, strict=True):
+        y = y + (y @ a).tanh()
+        y = y + torch.einsum("...d,...df->...f", y, e[to].expand(*y.shape, -1)).tanh()
+    (y.square().sum() / 2).backward()
+    return y, attention.grad, experts.grad, xs.grad
+
+
+# %%
+def experts_as_one_device():
+    """On a rank: how far its results and gradients are from one device's, at most."""
+    passes, given = two_halves(Rank(), 8, 12, seed=0)
+    halves.in_turn(*passes)
+    backs = [halves.Backward(one, one.stays.clone()) for one in passes]
+    halves.in_turn(*backs)
+    y, of_attention, of_experts, of_x = one_device(*given)
+    rank, layers, far = dist.get_rank(), passes[0].layers, []
+    for half, (one, back) in enumerate(zip(passes, backs, strict=True)):
+        far += [away(one.stays, y[rank, half]), away(back.stays, of_x[rank, half])]
+    rights = zip(of_attention, of_experts[:, rank], strict=True)
+    for a, e, right in zip(layers.attention, layers.experts, rights, strict=True):
+        dist.all_reduce(a.grad)
+        far += map(away, (a.grad, e.grad), right)
+    return max(far)
+
+
+# %%
+off = max(launch(experts_as_one_device, ranks=4, quiet=True))
+claim.below("results and gradients of two halves differ from one device's by", off, 1e-12)
+
+# %%
+predict(
+    "hiding_messages-4",
+    "Two layers of experts, forward, in two halves. A piece of a half (attention, or experts) "
+    "takes 200 ms, a message 123 ms. How many of the eight messages of both cost time?",
+    "none",
+    "one: the last combine",
+    "four: one in each piece",
+)
+
+
+# %% tags=["time"]
+def training(rank, way, backward=False):
+    """Both halves forward, and backward too, in one of the two ways."""
+    passes, _ = two_halves(rank)
+    way(*passes)
+    if backward:
+        way(*(halves.Backward(one, one.stays.clone()) for one in passes))
+
+
+turns = {}
+for name, way in (("one by one", halves.one_by_one), ("in turn", halves.in_turn)):
+    turns[name] = held(f"forward, {name}", partial(training, way=way))
+_ = held("in turn, and backward", partial(training, way=halves.in_turn, backward=True))
+
+# %% tags=["time"]
+show(compare(turns, "One half's tokens travel while the other half computes"))
+reveal("hiding_messages-4")
+
+# %% [markdown]
+# In $L$ layers there are $4L$ messages, and if no piece is shorter than a message, only the last
+# one shows: hidden is $1 - 1/(4L)$, for our two layers 7 of 8. In training there are two such, the
+# last of forward and the last of backward, of $8L$: the same share. If the pieces are shorter, the
+# core waits in each of them, as in the ring.
+#
+# ## A forward beside a backward
+#
+# Half a batch makes half-sized products. A pipeline has something better at hand: another
+# *micro-batch*, of which it has many. With 1F1B each rank alternates between a forward of one
+# micro-batch and a backward of another, and neither has to end before the other begins. (While the
+# pipeline fills and drains, one of the two is missing, and the other's messages show.) DualPipe
+# (lesson 07) takes such a pair through its layers together, so that the tokens of each travel while
+# the other computes. It also cuts backward into I and W, to have more pieces to choose from. Your
+# `in_turn` can already do it, because it doesn't ask which way its passes go:
+
+
+# %% tags=["time"]
+def pair(rank, way):
+    """The backward pass of one micro-batch, and the forward pass of the next."""
+    (first, second), _ = two_halves(rank)
+    first.rank = first.wire.rank = Paper(SLOW)  # its forward pass was earlier: here, on paper
+    halves.one_by_one(first)
+    first.rank = first.wire.rank = rank
+    way(halves.Backward(first, first.stays.clone()), second)
+
+
+pairs = {
+    "apart": held("backward, then forward", partial(pair, way=halves.one_by_one)),
+    "together": held("the pair in turn", partial(pair, way=halves.in_turn)),
+}
+
+# %% tags=["time"]
+show(compare(pairs, "Each of a pair hides what the other one sends"))
+
+# %% [markdown]
+# Together they take just as long as their computing: the backward pass sends its last message while
+# the forward pass computes its last piece, and has nothing left to do when it arrives.
+#
+# ## What can't hide
+#
+# **The first and the last.** Something has to arrive before anything can be computed, and what is
+# sent after the last piece has nothing beside it: FSDP's first gather, the last combine, the last
+# bucket. Finer pieces make it shorter. But each message pays its latency $\alpha$ as well, and a
+# piece that's too small computes slowly.
+#
+# **A batch too small.** Computing shrinks with the tokens, and so do messages that carry tokens;
+# but gathered weights and latencies don't. Here is a layer of the ring above with fewer and fewer
+# rows, on a link with a latency of 5 ms.
+
+# %%
+predict(
+    "hiding_messages-5",
+    "A product of 40 ms and messages of 20 ms + 5 ms of latency. Now the batch has an eighth of "
+    "the rows, and everything but the latency an eighth of its time. What share is hidden?",
+    "still all of it: both became shorter",
+    "about two thirds",
+    "nothing",
+)
+
+
+# %%
+def with_rows(share, link):
+    """The ring with a share of the rows: on a link where all of them take 20 ms."""
+    width = round(0.02 * share / link.beta / 64)
+    return on_paper(partial(layer, seconds=0.04 * share, width=width), link)
+
+
+late = Link(SLOW.megabits, milliseconds=5)
+shares = {rows: hidden(with_rows(rows, late)) for rows in (1, 1 / 2, 1 / 4, 1 / 8, 1 / 16)}
+print(
+    *(f"{rows:6.4f} of the rows: {share:4.0%} hidden" for rows, share in shares.items()), sep="\n"
+)
+reveal("hiding_messages-5", share=shares[1 / 8])
+
+# %% [markdown]
+# **A link below the bound.** Where $M > C$, at least $M - C$ remains. Then only fewer bytes help,
+# as in lesson 16, or another layout.
+#
+# **What the message takes from the computing.** A message isn't free even when it's hidden,
+# because somebody has to move it. On this machine that's a core. For how long? We let two ranks
+# add up tensors, count the seconds in which the processor worked for them, and ask what it could
+# have multiplied instead:
+
+
+# %%
+def spent(megabytes, repeats):
+    """On a rank: seconds of the processor for an all-reduce, and for a product of 512 x 512."""
+    x, square = torch.zeros(megabytes * 250_000), torch.ones(512, 512)
+    found = []
+    for work in (partial(dist.all_reduce, x), partial(torch.mm, square, square)):
+        work()
+        dist.barrier()
+        begun = time.process_time()
+        for _ in range(repeats):
+            work()
+        found.append((time.process_time() - begun) / repeats)
+    return found
+
+
+# %% tags=["time"]
+message, product = launch(spent, ranks=2, args=(32, quick(10, 1)), quiet=True, checked=False)[0]
+print(f"an all-reduce of 32 MB: {1e3 * message:.0f} ms of a core, or {message / product:.1f} "
+      "products of 512 x 512 x 512")  # fmt: skip
+
+# %% [markdown]
+# So far our ranks slept while they "computed", and overlap couldn't fail. Here are real products
+# beside a real all-reduce: once on a slow link, where a message mostly waits, and once through this
+# machine's memory, where a core has to carry every byte of it.
+
+
+# %% tags=["time"]
+for words, *given in ("a link of 800 Mbit/s", 5, Link(800)), ("this machine's memory", 32):
+    c, m, t = launch(known.beside, ranks=2, args=given, quiet=True, checked=False)[0]
+    print(f"{words:21}: C = {1e3 * c:3.0f}, M = {1e3 * m:3.0f}, together {1e3 * t:3.0f} ms")
+
+# %% [markdown]
+# On the slow link both together take little longer than the longer of the two. Through memory the
+# message competes for the cores: the more of them multiply, the less is hidden, and on this
+# machine, which has two, about half or nothing. (Other programs disturb this measurement. Run it
+# again if they do.)
+#
+# On a GPU it's multiprocessors and memory bandwidth. DeepSeek-V3 gave 20 of an H800's 132
+# multiprocessors to its messages ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2):
+# products on the other 112 take up to $132/112 = 1.18$ times as long, *all the time*. That's worth
+# it only if hiding saves more than that, at most 18 % of the computing, since attention and norms
+# lose less than products. Copy engines, network cards and switches that add by themselves take less
+# from the products.
+#
+# ## DeepSeek-V3, by hand
+#
+# Now you have all that's needed for the run that the last lessons kept coming back to: 671 billion
+# parameters on 2,048 H800s, with the experts of a layer spread over 64 GPUs, or 8 nodes. An expert
+# is only $f = 2{,}048$ wide. An expert's computing is as long as its tokens' messages
+# ([rooflines.md](../docs/rooflines.md)) from
+#
+# $$f \ge \frac{8}{18}\,\frac FB$$
+#
+# on. This run multiplies in eight bits, at a peak of 1,979 TFLOP/s, and with messages in 16 bits
+# and a card of 50 GB/s $f$ would have to be 17,600, almost nine times what it is. Three things make
+# it possible. Tokens travel to experts in **eight bits** (lesson 16). A token is sent to at most
+# **four nodes**, once to each, and passed on there, however many of its eight experts that node
+# has. And the messages hide not only behind the experts but behind **all** that a pair of
+# micro-batches computes: attention and the shared expert too.
+#
+# Take one layer and one micro-batch of 4,096 tokens, forward and backward. A token's 7,168 numbers
+# go out in $b$ bytes and come back in 2, and so do gradients:
+#
+# $$M = \frac{2\,(b + 2) \cdot \text{copies} \cdot 7168 \cdot 4096}{50 \text{ GB/s}}.$$
+
+# %%
+deepseek = read_config("../EP/configs/deepseek_v3.json")
+TOKENS, WIDE, MOE = 4096, deepseek.hidden, deepseek.moe
+one = flops(deepseek, 1, TOKENS, "causal")
+expert = 3 * 2 * 3 * WIDE * MOE.intermediate * TOKENS  # FLOPs of one, forward and backward
+
+
+def message(copies, b):
+    return 2 * (b + 2) * copies * WIDE * TOKENS / 50e9
+
+
+def computing(rate, parts):
+    """Seconds of a layer, forward and backward. rate: FLOP/s in 8 bits; scores are in 16."""
+    if parts == "experts":
+        return MOE.chosen * expert / rate
+    return 3 * (one.weights / rate + one.scores / (rate / 2))
+
+
+# %%
+STEPS = (
+    ("in bf16, to each of 8 experts", 8, 2, "experts"),
+    ("in FP8 on the way there", 8, 1, "experts"),
+    ("to 4 nodes", 4, 1, "experts"),
+    ("and behind the whole layer", 4, 1, "all"),
+)
+RATES = {"peak": 1979e12, "assumed": 800e12}  # FLOP/s in 8 bits
+
+# %%
+predict(
+    "hiding_messages-6",
+    "With all three, can the messages of a layer hide behind its computing?",
+    "at the peak rate, and at 800 TFLOP/s",
+    "at 800 TFLOP/s only",
+    "at the peak rate only",
+)
+
+# %%
+print(
+    "one layer, 4,096 tokens, ms".ljust(36) + "message   computing: peak, exposed   at 800, exposed"
+)
+exposed = {}
+for words, copies, b, parts in STEPS:
+    m = message(copies, b)
+    line = f"{words:36}{1e3 * m:7.1f}"
+    for rate in RATES.values():
+        c = computing(rate, parts)
+        exposed[words, rate] = max(0.0, m - c)
+        line += f"{1e3 * c:17.1f}{1e3 * exposed[words, rate]:9.1f}"
+    print(line)
+peak, assumed = (exposed[STEPS[-1][0], rate] for rate in RATES.values())
+reveal("hiding_messages-6", peak=1e3 * peak)
+
+# %% [markdown]
+# At peak even a perfect overlap would leave a third of the message in sight. At 800 TFLOP/s
+# everything can hide, and without overlap a layer would take 1.6 times as long. (Nobody has
+# published at what rate this run multiplied. A whole step comes to 380 TFLOP/s, with all that isn't
+# a product.) The paper speaks of about 1:1 for computing and communication (section 3.2.1), which
+# is between our two columns. So what must the overlap hide? All of it, and that's why DualPipe
+# pairs a whole forward with a whole backward.
+#
+# So the 800 are a guess, but little hangs on it: messages hide up to the rate at which computing
+# takes as long as they do.
+
+# %%
+even = RATES["peak"] * computing(RATES["peak"], "all") / message(4, 1)
+print(f"everything can hide up to {even / 1e12:,.0f} TFLOP/s in eight bits")
+
+# %% [markdown]
+# What does our model of a cluster say? It takes the rate of each product from its size, and it
+# counts messages on their way: a token's experts lie on 3.6 of 8 nodes on average, one of which may
+# be its own (`dedup=True`), and a card reaches 88 % of its 50 GB/s. The 800 by hand were chosen
+# near the rate that this model reaches, so that the two agree on computing is no evidence. On
+# messages they differ by what the model counts more exactly.
+
+# %%
+sizes = {"batch": 15360, "sequence": TOKENS, "dp": 128, "pp": 16, "ep": 64, "zero": 1}
+kernels = {"flash": True, "fp8": True, "dedup": True, "dispatch_bytes": 1, "dualpipe": True}
+layout = Layout(**sizes, **kernels, recompute="none", uneven=True)
+ways = layer_seconds(deepseek, layout, preset("H800"))
+busy = 1e3 * sum(way.matmul + way.memory for way in ways)
+sent = 1e3 * sum(way.network for way in ways)
+print(f"computing: {1e3 * computing(800e12, 'all'):.1f} ms by hand, {busy:.1f} ms by the model")
+by_hand = 1e3 * message(4, 1)
+_ = claim("messages, by hand and by the model", sent, by_hand, unit=" ms", how="modeled")
+
+# %% [markdown]
+# That's well within the error of this model, whose step for DeepSeek is 19 % too short
+# ([cluster_model.md](../docs/cluster_model.md)). It also knows something that our two queues don't.
+# Qwen3 235B was trained on 256 H100s with the messages to experts beside computing, and without:
+# 17.6 and 19.7 s a step ([Megatron's models](https://github.com/yanring/Megatron-MoE-ModelZoo),
+# `best_practice/Qwen3`). The overlap saved 2.1 s. By our model 6.2 s of messages could have hidden,
+# so a third of what was possible was saved; the rest was lost, because computing became slower
+# beside the messages and because two runs differ in other ways too. Hiding is worth a lot, and less
+# than it looks on paper.
+#
+# A run has layers with 9 ms of computing and 6 ms of messages, forward and backward. Hidden by a
+# pair, messages make computing 1.18 times as long. How many milliseconds does a layer take?
+
+# %%
+mine = None
+answer("hiding_messages-7", mine)
+
+# %% [markdown]
+# ## What to remember
+#
+# - A message costs little while its rank computes something that doesn't need it: cores,
+#   multiprocessors and bandwidth, but no waiting. In real runs hiding saves a part of what it saves
+#   on paper.
+# - No order of work makes a step shorter than the longer of $C$ and $M$. The bounds of lesson 09
+#   say which it is.
+# - What can hide, for pieces of $c$ seconds and messages of $m$:
+#
+# | what travels | behind what | all of it, if | what's left over then |
+# |---|---|---|---|
+# | gradients | backward of earlier layers | $M$ is below backward | the last bucket |
+# | weights | another unit, one ahead | $m \le c$ | the first gather, 1 of $2u - 1$ |
+# | activations | the same product for other rows | $m \le c$ | nothing forward; else $1 - c/m$ |
+# | keys and values | another block | $m \le c$ | nothing; else $1 - c/m$ |
+# | tokens | the other half of the batch | $m \le c$ | the last combine, 1 of $4L$ |
+# | tokens | a backward beside a forward | $m \le c$ | nothing |
+#
+# - Async tensor parallelism hides all of a gather if a piece's product takes longer than its
+#   message.
+# - Prefetch one unit ahead. More costs memory, and pays only if units are unequal.
+# - A batch that isn't cut can't hide the messages of its experts. Two halves can, or a forward
+#   beside a backward.
+#
+# ## In the wild
+#
+# - torchtitan's `enable_async_tensor_parallel` lets `torch.compile` cut products as you did, with
+#   `torch._inductor.config._micro_pipeline_tp`. Its idea is older
+#   ([Wang et al., 2023](https://dl.acm.org/doi/10.1145/3567955.3567959)).
+# - Megatron-LM hides experts' messages beside another micro-batch with
+#   `--overlap-moe-expert-parallel-comm`, and can cut backward with `--delay-wgrad-compute`
+#   ([its guide](https://docs.nvidia.com/megatron-core/developer-guide/nightly/user-guide/features/moe_a2a_overlap.html)).
+# - [DeepEP](https://github.com/deepseek-ai/DeepEP) has the kernels that send a token once to a
+#   node; DeepSeek's [profiles](https://github.com/deepseek-ai/profile-data) show a pair of DualPipe
+#   with the sizes of this lesson, 64 ranks for the experts and 4,096 tokens.
+#
+# To read: `FSDPModule.set_modules_to_forward_prefetch` in torch, and in DeepSeek's profile the row
+# of the messages.
+#
+# ## Where next
+#
+# You've now met what a step is made of. In [lesson 18](18_training_puzzles.ipynb) you put it
+# together yourself, on a cluster that you program.

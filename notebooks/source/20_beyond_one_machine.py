@@ -1,0 +1,341 @@
+# %% [markdown]
+# # Beyond one machine: launchers and slow links
+#
+# *Reading 20 minutes · tasks 55 · machine 2*
+#
+# *With twenty minutes: read as far as LA-1, and then "When is the network the bottleneck?"*
+#
+# All ranks of this course have lived on one machine so far. Large models are trained on thousands,
+# and even a small one can be trained on your laptop and your friend's. What breaks when the ranks
+# move apart? Two things: somebody must start the ranks on every machine and tell them who they are,
+# and messages that never left the machine become slow. (Machines also fail, and with thousands of
+# them you have to plan for it: that is the next lesson.)
+#
+# **Question.** What must a training run do differently when its ranks are on different machines?
+
+# %%
+import subprocess
+import sys
+from itertools import product
+
+from helpers.draw import compare, curves
+from helpers.grade import check
+from helpers.lesson import claim, predict, reveal, show, vary
+from helpers.network import Link, TwoHosts, slow_link, why_not
+from helpers.ranks import PlaceError, discover, find_place, launch
+
+sys.path[:0] = ["../DP/ddp", "../jobs"]
+import count_ranks
+from sweep import Plan, measured, predicted
+
+# %% [markdown]
+# ## Who am I?
+#
+# A **launcher** is a program that starts the same script many times, on one machine or on many:
+# torchrun, `mpirun`, Slurm's `srun`, or PALS on clusters with PBS. It must tell each process who it
+# is, and all of these say it in **environment variables**: named texts that a process inherits when
+# it starts. But each launcher has its own names for them.
+
+# %%
+torchrun = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4",
+            "MASTER_ADDR": "10.0.0.7", "TORCHELASTIC_RUN_ID": "none"}  # fmt: skip
+slurm = {"SLURM_PROCID": "5", "SLURM_NTASKS": "8", "SLURM_LOCALID": "1", "SLURM_NODEID": "1",
+         "SLURM_STEP_TASKS_PER_NODE": "4(x2)", "SLURM_STEP_NODELIST": "node[07,09]",
+         "SLURM_STEP_ID": "0"}  # fmt: skip
+pals = {"PALS_RANKID": "5", "PMI_SIZE": "8", "PALS_LOCAL_RANKID": "1", "PMI_LOCAL_SIZE": "4",
+        "MASTER_ADDR": "x1000"}  # fmt: skip
+
+for environ in (torchrun, slurm, pals):
+    p = discover(environ=environ)
+    print(f"{p.launcher:8}: rank {p.rank} of {p.world_size}, local rank {p.local_rank} of "
+          f"{p.local_world_size}, rank 0 is on {p.address}")  # fmt: skip
+
+# %% [markdown]
+# The **local rank** counts the ranks of one machine only. It says which GPU to take, because rank 5
+# finds no GPU number 5 on a machine with four. And all ranks must know one machine's address: rank
+# 0 listens there while the ranks find each other, which is called the **rendezvous**.
+#
+# The scripts of this course call `discover`, so they run under all of these launchers, and the
+# folder `jobs` has a short job script for each. Exported variables outlive the job, and that's a
+# trap.
+
+# %%
+predict(
+    "beyond_one_machine-1",
+    "In your terminal two variables are left from yesterday: RANK=0 and WORLD_SIZE=1. Today mpirun "
+    "starts four processes there, and a careless script believes RANK. What happens?",
+    "an error: there are four ranks 0",
+    "four training runs, each alone, and no message",
+    "the four wait for each other",
+)
+
+# %%
+mpirun = {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4"}
+stale = mpirun | {"RANK": "0", "WORLD_SIZE": "1"}
+print(f"the careless script: rank {stale['RANK']} of {stale['WORLD_SIZE']}, in all four processes")
+try:
+    discover(environ=stale)
+except PlaceError as error:
+    print(f"\ndiscover: {error}")
+reveal("beyond_one_machine-1")
+
+# %% [markdown]
+# So variables that contradict each other must be an error. But there's one exception: `srun` may
+# start one torchrun on each machine, and then Slurm's variables count the torchruns while
+# torchrun's count the ranks, so they differ and both are right. Torchrun marks its own variables
+# with `TORCHELASTIC_RUN_ID`, which is how you can tell.
+#
+# ### Your turn: LA-1 · 25 minutes · 15 points
+#
+# Write `from_environment()` in `jobs/count_ranks.py`: find the rank, the world size and the local
+# rank in the variables of four launchers, and refuse a stale `RANK`.
+
+# %%
+check("LA-1")
+
+# %% [markdown]
+# ### What a real Slurm did
+#
+# We tried it once with Slurm 22.05, on two nodes that were network namespaces of one machine.
+# `sbatch jobs/slurm.sh` put ranks 0 and 1 on the
+# first node and 2 and 3 on the second, and the ranks found each other. When a rank raised an error,
+# its traceback came first and `--kill-on-bad-exit` ended the others at once. Two things are worth
+# knowing before they happen to you:
+#
+# - A node lost its network in mid-training. After 24 seconds Slurm ended the job (we had set its
+#   `SlurmdTimeout` to 30 seconds; the default is 300), and when the node was back it started the
+#   job *again*, from step 0, over the same log file. That's its default. `#SBATCH --no-requeue` in
+#   `jobs/slurm.sh` switches it off; take `--requeue` if your script loads its checkpoint.
+# - Two steps of one job at the same time met on one port, because both had made it from the job's
+#   number. The number of the step has to go in, too, as in `SLURM_STEP_ID` above.
+#
+# ## When is the network the bottleneck?
+#
+# Between two machines a message goes through a **link**, and the alpha-beta model of lesson 03
+# describes it with two numbers: the latency, and the bandwidth. A cable at home carries 1,000
+# megabits a second, Wi-Fi 50 to 500, and a link between two machines of a GPU cluster 400,000 for
+# each GPU.
+#
+# We have no second machine, but a rank can act as if there were one: inside `slow_link` a message
+# is handed over only when the slow link would have delivered it. Everything else is real. Let's
+# first time a step on a link so fast that it hardly counts:
+
+
+# %%
+def train(ways, links, steps):
+    """On a rank: the traces of all ways on all links, and the bytes of the gradients."""
+    import intro_DDP
+
+    runs, flags = [], ["--steps", str(steps), "--batch-size", "4", "--bucket-mb", "0.5"]
+    for link, way in product(links, ways):
+        options = intro_DDP.read_flags([*flags, "--average", way])
+        with slow_link(link):
+            runs.append(intro_DDP.train(options, find_place(), "cpu", lambda *_: None))
+    return [trace for *_, trace in runs], sum(p.nbytes for p in runs[0][1].parameters())
+
+
+def best_step(traces):
+    """All ranks' traces of the fastest step of a run, from one update of rank 0 to the next."""
+    whole = traces[0].merged(*traces[1:])
+    ends = sorted(e.end for e in whole.events_of(0) if e.kind == "update")
+    steps = zip(ends, ends[1:], strict=False)
+    return whole.between(*min(steps, key=lambda step: step[1] - step[0]))
+
+
+# %% tags=["time"]
+ranks = launch(train, 2, (["flat"], [Link(100_000)], quick(10, 3)), quiet=True, checked=False)
+size, step = ranks[0][1], best_step([runs[0] for runs, _ in ranks])
+t_b = max(e.duration for e in step.events_of(0) if e.kind == "B")
+rest = step.duration - t_b
+
+# %% tags=["time"]
+print(f"{size / 4:,.0f} gradients of 4 bytes")
+print(f"backward {1e3 * t_b:.0f} ms, forward and all the rest {1e3 * rest:.0f} ms")
+
+# %%
+predict(
+    "beyond_one_machine-2",
+    "At which bandwidth does the all-reduce of these gradients, between two ranks, take just as "
+    "long as the backward?",
+    "near 2 megabits a second",
+    "near 200 megabits a second",
+    "near 20,000 megabits a second",
+)
+
+# %% [markdown]
+# In a ring all-reduce of $n$ ranks, each sends $2\frac{n-1}{n}$ of the bytes in $2(n-1)$ messages.
+# With size $S$, latency $\alpha$ and bandwidth $1/\beta$, as in lesson 03, that takes
+#
+# $$t_S = 2(n-1)\,\alpha + 2\,\frac{n-1}{n}\,\beta S.$$
+
+# %% tags=["time"]
+equal = 8 * size / t_b / 1e6  # two ranks send 2 (2 - 1) / 2 = once the size
+links = [Link(equal / times, milliseconds=0.5) for times in (0.1, 0.5, 1, 2)]
+for link in links:
+    t_s = link.all_reduce_seconds(size, 2)
+    print(f"{link.megabits:6,.0f} megabits a second: {1e3 * t_s:4.0f} ms to send")
+reveal("beyond_one_machine-2", megabits=equal)
+
+# %% [markdown]
+# So far each machine has had a single rank. If several ranks of a machine share its cable, the time
+# also depends on which ranks are neighbors in the ring: eight ranks on two hosts can be numbered
+# side by side, or dealt out to the hosts like cards.
+#
+# ### Your turn: LA-3 · 30 minutes · 15 points
+#
+# Write `ring_seconds()` in `jobs/count_ranks.py`: how long an all-reduce takes, given the host of
+# each rank.
+
+# %%
+check("LA-3")
+
+# %%
+SIDE_BY_SIDE, DEALT_OUT = 4 * ["left"] + 4 * ["right"], 4 * ["left", "right"]
+links_of_hosts = size, Link(100_000), Link(1000)  # inside of a host, and the cable of each
+near, far = (
+    count_ranks.ring_seconds(hosts, *links_of_hosts) for hosts in (SIDE_BY_SIDE, DEALT_OUT)
+)
+
+# %%
+print(f"side by side {1e3 * near:.0f} ms, dealt out {1e3 * far:.0f} ms")
+claim("times as long if eight ranks are dealt out", far / near, 4, within=0.01, how="computed")
+
+# %% [markdown]
+# Side by side, two of the ring's eight connections cross the cable, one in each direction, so each
+# direction carries $2\frac{n-1}{n}S$, as much as the link of any one rank. Dealt out, all eight
+# cross it, and a cable that carries four of them each way takes four times as long. That's why the
+# ranks of a machine are neighbors, and why collectives that run in every layer with nothing to hide
+# behind, such as those of lesson 13, stay inside of it. (Where each GPU has a network card, a ring
+# for each card makes up for some of it.)
+#
+# ## What can overlap save?
+#
+# `flat`, which averages all gradients in one message after backward, computes and then sends:
+# $t_F + t_B + t_S$. The buckets of lesson 10 send while backward is still computing. There are no
+# gradients during forward, so as long as an all-reduce travels whole, no overlap beats
+#
+# $$t_F + \max(t_B, t_S),$$
+#
+# and where sending takes much longer than backward, communication sets the pace. (Lesson 10 cut it
+# in two, and then half of it can travel in the next forward.) How close do eight buckets come? We
+# measure flat and buckets side by side in one launch for each of four links, on two paced ranks
+# that compute for 100 ms forward and 200 ms backward.
+
+# %% tags=["time"]
+FORWARD, BACKWARD = 0.1, 0.2
+flat, buckets, bound = {}, {}, {}
+for ratio in quick((0.25, 0.5, 1, 2), (1, 2)):
+    plan = Plan(FORWARD + BACKWARD, sending=ratio * BACKWARD, latency=0.0005)
+    found = launch(measured, 2, (plan, (1, 8)), quiet=True, checked=False)[0]
+    ms, mb = round(1e3 * plan.sending), plan.megabytes(8)
+    flat[ms], buckets[ms] = 1e3 * found[1], 1e3 * found[8]
+    bound[ms] = 1e3 * (FORWARD + max(BACKWARD, plan.sending))
+    expected = predicted(plan.gradients, plan.seconds, plan.link, 2, mb).duration
+    claim(f"{ms} ms to send: flat", flat[ms], 1e3 * (FORWARD + BACKWARD) + ms, unit=" ms")
+    claim(f"{ms} ms to send: buckets", buckets[ms], 1e3 * expected, unit=" ms")
+    claim.below(f"{ms} ms to send: the bound is below buckets", bound[ms], buckets[ms])
+
+# %% tags=["time"]
+lines = {"flat": flat, "eight buckets": buckets, "at least": bound}
+title = "Buckets save the largest share where sending takes as long as backward, 200 ms"
+show(curves(lines, title, x="ms to send", y="ms a step"))
+
+# %% [markdown]
+# Buckets stay above the bound by an eighth of the shorter of the two, and some latencies. If
+# sending is shorter, the last bucket is complete only when backward ends, and has nothing to hide
+# behind; if backward is shorter, nothing travels until the first bucket is complete. From $t_S =
+# t_B$ on the bound saves as much as backward lasts, and eight buckets save seven eighths of it. The
+# largest share is saved right there: at best 3 units instead of 5, if forward takes one.
+#
+# With a running kernel, two sliders change the link for your machine's own times; it starts where
+# sending takes as long as backward. Below which bandwidth does overlap stop helping?
+
+
+# %% tags=["time"]
+def on_a_link(megabits, milliseconds):
+    each = [(rest + t_b * n / 8, size / 8) for n in range(1, 9)]
+    ways = {"flat": 1e6, "overlap": 0.001}  # MB of a bucket
+    link = Link(megabits, milliseconds)
+    return compare({way: predicted(each, rest + t_b, link, 2, mb) for way, mb in ways.items()})
+
+
+vary(on_a_link, megabits=(round(equal), 10, 50, 100, 500, 1000, 10_000), milliseconds=(0.5, 5, 20))
+
+# %% [markdown]
+# What helps on a much slower link is to **send less**: 16 bits instead of 32 halve the bytes, and
+# DiLoCo (lesson 04) communicates only once every few hundred steps. Or let each rank take a larger
+# batch, so that it computes for longer and sends the same.
+#
+# ## Two hosts, for real
+#
+# Linux can split its own network. A **network namespace** is a part of the machine with its own
+# interfaces and addresses, and it sees nothing of the rest. We make two of them, put a cable
+# between them, and let Linux slow the cable down. In each namespace torchrun starts one rank,
+# exactly as on two machines, and then the two ranks must find each other over the cable.
+
+
+# %% tags=["time"]
+def on_two_hosts(link):
+    if why := quick(why_not(), "two launchers take a while"):
+        return f"Not on this machine: {why}."
+    call = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1",
+            f"--master-addr={TwoHosts.addresses[0]}"]  # fmt: skip
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with TwoHosts() as hosts:
+        hosts.slow(link)
+        nodes = [
+            hosts.start(node, [*call, f"--node-rank={node}", "../jobs/hello.py"], **options)
+            for node in (0, 1)
+        ]
+        return "\n".join(node.communicate(timeout=100)[0] for node in nodes)
+
+
+print(on_two_hosts(Link(megabits=100)))
+
+# %% [markdown]
+# A million bytes are 8 megabits, so at 100 megabits a second they need 80 ms at least.
+#
+# ## Two laptops, one model
+#
+# Try it with a friend. Both laptops must be on the same network, best by cable, and both need this
+# folder with the same version of everything.
+#
+# 1. Find the address of the first laptop: `hostname -I` (Linux), `ipconfig getifaddr en0` (macOS),
+#    `ipconfig` (Windows). Say it's 192.168.1.10. From the other one, `ping 192.168.1.10`.
+# 2. Rank 0 listens on `MASTER_PORT`, and gloo chooses more ports by itself, so a firewall must let
+#    the two talk on all of them. Nothing here is encrypted and few things ask who you are: do it in
+#    a network that you trust.
+# 3. On the first: `NODE=0 MASTER_ADDR=192.168.1.10 jobs/torchrun_several_nodes.sh`
+# 4. On the second: `NODE=1 MASTER_ADDR=192.168.1.10 jobs/torchrun_several_nodes.sh`
+# 5. The ranks say who they are, and what an all-reduce costs. Find your link in the picture above:
+#    is it worth training on two? Then append `DP/ddp/intro_DDP.py --steps 50` to both lines.
+#
+# If they never meet, the address isn't the one of step 1, or a firewall is between them. If they
+# meet and then wait, gloo may have taken the wrong one of several networks: set
+# `GLOO_SOCKET_IFNAME` to the right one, such as `en0` or `wlan0`. (On Windows, `set USE_LIBUV=0`
+# first. We haven't tried it there.) And don't be surprised that the slower laptop sets the pace: a
+# step ends when the last rank has its gradients.
+#
+# ## What to remember
+#
+# - Launchers tell a rank its place through environment variables, and contradictions between them
+#   must be errors.
+# - The local rank chooses the GPU; the rank, or its number among the replicas, chooses the data.
+# - Compare two times: computing, and bytes sent divided by bandwidth. Buckets hide at most as much
+#   as backward lasts, which is the largest share where both take the same time.
+# - Number the ranks of a machine side by side: then a ring crosses each cable once. What talks in
+#   every layer and can't hide stays inside a machine; replicas or stages may be apart.
+#
+# ## In the wild
+#
+# - In version 22.05, Slurm stopped passing `--cpus-per-task` on from `sbatch` to `srun`, and
+#   training jobs became slow without an error. `jobs/slurm.sh` has the line that cures it.
+#
+# Go and read `SimpleElasticAgent._invoke_run` in PyTorch's
+# `torch/distributed/elastic/agent/server/api.py`: the loop behind `--max-restarts`. What does it do
+# if a worker has failed, and what if a new machine has joined?
+#
+# ## Where next
+#
+# With more machines something fails more often. [Lesson 21](21_training_never_stops.ipynb) trains
+# on as if nothing had.

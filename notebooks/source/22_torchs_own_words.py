@@ -1,0 +1,693 @@
+# %% [markdown]
+# # In torch's own words
+#
+# *Reading 35 minutes · tasks 45 · machine 1*
+#
+# *With twenty minutes: look at the drawing and the dictionary, and read which pieces don't fit.*
+#
+# You've averaged gradients, cut layers and filled pipelines by hand. In a real code base you'll
+# meet `init_device_mesh`, `fully_shard`, `parallelize_module` and `PipelineStage`, and each of them
+# is a lesson of this course behind one name. So this lesson is a translation, in both directions:
+# it says which of your functions each of them replaces, and it checks that they take the same step.
+# At the end we use two layouts of one model at once.
+#
+# Why check? Each piece has been tested by itself, but where two meet, wrong numbers can come out
+# without an error. You have what it takes to notice: an oracle that compares any layout with one
+# device, tensor by tensor.
+#
+# **Question.** Do torch's pieces, put together, take the step that you have written by hand? And
+# where they don't, does anything tell you?
+
+# %%
+import re
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+from statistics import fmean, median
+
+import torch
+import torch.distributed as dist
+from IPython.display import Markdown
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleInterleavedZeroBubble
+from torch.distributed.pipelining.schedules import _PipelineScheduleRuntime
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+# %%
+from helpers.draw import compare
+from helpers.draw.mesh import cut_weights
+from helpers.grade import check
+from helpers.grid import Grid
+from helpers.lesson import answer, claim, predict, reveal, show, show_code
+from helpers.oracle import Step, gather, judge, one_step, snapshot
+from helpers.pipeline import Pipeline
+from helpers.ranks import find_place, keep_warm, launch
+from helpers.schedules import from_csv, load_csv, save_csv, zb_h2
+from simplellm.losses import causalLLMLoss
+from simplellm.options import make_stories, prepare
+from simplellm.slicing import whole_name
+
+# %%
+sys.path[:0] = ["../DP_PP", "../primer", "../primer/hiding"]
+import torchs_words
+from rank import Rank
+from rollouts import generate, learn, make_policy, receive_half, reshard, send_half, train_alone
+from torchs_words import whole
+
+torch.set_num_threads(1)  # in this lab, one device is one core
+keep_warm(quick(8, 4), trains=True)  # ranks get ready while you read
+
+# %% [markdown]
+# ## A mesh is a grid
+#
+# `Grid(dp=2, pp=2, tp=2)` of lesson 08 is an array of ranks, and a group is a slice of it. In torch
+# this array is called a **DeviceMesh**. Every rank calls `init_device_mesh("cpu", (2, 2, 2),
+# mesh_dim_names=("dp", "pp", "tp"))`, and then `mesh["dp"]` is the slice along "dp" that this rank
+# belongs to. The last dimension changes fastest, as in our grid.
+
+# %%
+predict(
+    "torchs_own_words-1",
+    "On rank 5 of this mesh, which ranks does mesh['pp'] hold?",
+    "4 and 5",
+    "5 and 7",
+    "1 and 5",
+)
+
+# %%
+grid = Grid(dp=2, pp=2, tp=2)
+print(grid)
+
+# %%
+for name in ("dp", "pp", "tp"):
+    print(f"{name}: rank 5 is with {grid.group(5, name)}")
+reveal("torchs_own_words-1")
+
+# %% [markdown]
+# ## A tensor that knows its place
+#
+# In lesson 13 a rank's part of a matrix was an ordinary tensor, and only our plan knew that it was
+# a part. Torch writes the plan on the tensor itself. A **DTensor** has a mesh and, for each of the
+# mesh's dimensions, a *placement*: `Shard(0)`, a part of the rows; `Replicate()`, all of it; or
+# `Partial()`, one term of a sum that is still to be added up. Its `.shape` is the whole tensor's,
+# `.to_local()` is what this rank holds, and `.full_tensor()` gathers the whole. When an operation
+# needs another placement, torch calls `redistribute`: from `Partial` to `Replicate` is an
+# all-reduce, from `Shard` to `Replicate` an all-gather, from `Partial` to `Shard` a reduce-scatter.
+# That's where the collectives of tensor parallelism have gone: `parallelize_module` sets hooks
+# around a layer, which redistribute its input or output. Those of `fully_shard` are in hooks as
+# well, and the messages of a pipeline in its schedule.
+#
+# A weight of $n \times k$ numbers that is cut by tensor parallelism and then sharded over data
+# parallelism leaves each rank
+#
+# $$\frac{n\,k}{T \cdot D}$$
+#
+# of them, for $T$ parts and $D$ replicas. Which ones? `parallelize_module` comes first, and
+# `fully_shard` then cuts the rows of what's left. (Torch keeps a weight as outputs × inputs, so the
+# columns of lesson 13 are rows here: `ColwiseParallel` cuts the first weight's rows in halves.)
+
+# %%
+predict(
+    "torchs_own_words-2",
+    "Four ranks form a mesh of dp 2 x tp 2, so that tp changes fastest. Which ranks hold the four "
+    "quarters of the rows, from top to bottom?",
+    "ranks 0, 2, 1, 3",
+    "ranks 0, 1, 2, 3",
+    "in any order: nothing depends on it",
+)
+
+
+# %%
+def look():
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    pair = nn.Sequential(nn.Linear(4, 8, bias=False), nn.Linear(8, 4, bias=False))
+    with torch.no_grad():
+        pair[0].weight.copy_(torch.arange(8.0)[:, None])  # each row holds its number
+    parallelize_module(pair, mesh["tp"], {"0": ColwiseParallel(), "1": RowwiseParallel()})
+    fully_shard(pair, mesh=mesh["dp"])
+    local = pair[0].weight.to_local()
+    return local[:, 0].int().tolist(), tuple(pair[1].weight.to_local().shape)
+
+
+# %%
+for rank, (rows, shape) in enumerate(launch(look, ranks=4, quiet=True)):
+    print(f"rank {rank}: rows {rows} of the first weight (8 x 4), {shape} of the second (4 x 8)")
+show(cut_weights())
+reveal("torchs_own_words-2")
+
+# %% [markdown]
+# The order matters as soon as the parts are put together without asking the tensor. For example, a
+# checkpoint that joins the ranks' files by rank number would shuffle the rows. That's why a DTensor
+# carries its placements with it (torch's `_StridedShard` stands for this order of the cuts), and
+# why each part in a checkpoint of lesson 21 knows its place in the whole tensor.
+#
+# ## The trainer of lesson 08, ported
+#
+# | by hand | in torch's words | lesson |
+# |---|---|---|
+# | `Grid`, `make_groups` | `init_device_mesh`, `mesh["pp"].get_group()` | 08 |
+# | `average_gradients` down the column | `fully_shard(module, mesh=mesh["dp"])`: shards too | 12 |
+# | `cut(stage, LLAMA, group)` | `parallelize_module(stage, mesh["tp"], plan)` | 13 |
+# | `Pipeline(one_f_one_b(p, m), …)` | `Schedule1F1B(PipelineStage(…), m, loss_fn=…)` | 06 |
+#
+# The loop keeps `zero_grad`, its step and its update, and loses the average. `step()` takes the
+# inputs on the first stage, the targets on the last, and nothing between them. Two habits of torch
+# are worth knowing before you write it. `fully_shard` replaces the parameters, so the optimizer
+# comes after it. And after the forward of a block it frees the weights it had gathered, so in a
+# pipeline they have to be gathered anew for every micro-batch. With `reshard_after_forward=False`
+# they stay until the step is over, at a price: during a step each rank holds all weights of its
+# stage. (All its gradients too, since torch's pipeline adds them up whole and reduces them once,
+# after the last micro-batch.)
+#
+# ### Your turn: TW-1 · 45 minutes · 25 points
+#
+# Write `train()` in `DP_PP/torchs_words.py`: DP x PP on a mesh, for any grid. The docstring names
+# the calls, and most of the dimensions of the mesh that they take. The check compares every weight
+# with one device's, in float64.
+
+# %%
+check("TW-1")
+
+# %% [markdown]
+# ## Is it the same step?
+#
+# Now add tensor parallelism: `cut_layers` is in the same file, so `--tp 2` turns your trainer
+# into DP x PP x TP on eight ranks.
+
+# %%
+show_code("DP_PP/torchs_words.py", "cut_layers")
+
+# %% [markdown]
+# The gradient is put together in three places. Tensor-parallel ranks add up the terms of
+# activations and of their gradients, torch's pipeline divides by its $m$ micro-batches at the end
+# of `step()`, and `fully_shard` divides by the $D$ replicas. The last two make the mean
+#
+# $$\nabla L = \frac1D \sum_{d=1}^{D} \frac1m \sum_{i=1}^{m} \nabla \ell(x_{d,i}).$$
+#
+# Let one device take the same step, with the same eight sequences.
+
+# %%
+SMALL = ["--dmodel", "32", "--heads", "4", "--layers", "4", "--seq-l", "16"]
+SMALL += ["--steps", "1", "--optimizer", "sgd", "--lr", "0.5"]
+
+# %%
+DP = quick(2, 1)  # replicas
+torch.set_default_dtype(torch.float64)
+options = torchs_words.read_flags(SMALL)
+tokenizer, model = prepare(options, "cpu")
+batches = [next(iter(make_stories(options, tokenizer, d, DP, quiet=True))) for d in range(DP)]
+
+
+def loss_of(net, ids):
+    return causalLLMLoss(net(ids), ids, tokenizer.vocab_size)
+
+
+sequences = torch.cat(batches).split(1)
+alone = one_step(model, loss_of, sequences, lambda ps: torch.optim.SGD(ps, lr=options.lr))
+torch.set_default_dtype(torch.float32)
+
+# %%
+predict(
+    "torchs_own_words-3",
+    "Eight ranks take the step with a mesh, FSDP, tensor parallelism and a pipeline at once, in "
+    "float64. How far is the worst gradient from one device's, relative to the largest entry of "
+    "its tensor?",
+    "not at all: the same bits",
+    "about 1e-15: the same numbers, added in another order",
+    "about 1e-7: somewhere in there torch computes in float32",
+)
+
+
+# %%
+def step_on_a_rank(schedules, shard=fully_shard):
+    torch.set_default_dtype(torch.float64)
+    torchs_words.fully_shard, steps = shard, []
+    for name in schedules:
+        options = torchs_words.read_flags([*SMALL, "--tp", "2", "--schedule", name])
+        _, stage, _ = torchs_words.train(options, find_place(), "cpu", lambda *_: None)
+        found = snapshot(stage)  # gathers every DTensor
+        whole = [
+            {whole_name(n, stage.first_layer): tensor for n, tensor in part.items()}
+            for part in (found.gradients, found.weights)
+        ]
+        steps.append(Step({}, *whole))
+    return steps
+
+
+# %%
+orders = ("1F1B", "zero-bubble")
+ranks = launch(step_on_a_rank, ranks=4 * DP, args=(orders,), quiet=True, checked=False)
+for name, parts in zip(orders, zip(*ranks, strict=True), strict=True):
+    verdict = judge(alone, gather(parts, alone.before))
+    print(f"{name}: {verdict.headline}")
+reveal("torchs_own_words-3")
+
+# %% [markdown]
+# That's every gradient and every weight, on all ranks and for both schedules. `gather` has also
+# checked that ranks which hold the same tensor agree about it. So the answer to the first half of
+# our question is yes: torch's pieces take the step that one device takes, as your own did.
+#
+# ## Torch's plan on our timeline
+#
+# In torch, too, a schedule is a table: a list of actions for each rank, in `pipeline_order`, where
+# `2F0` is the forward of micro-batch 0 in stage 2. The classes for several stages on a rank are
+# such tables, and one runtime executes them. (`ScheduleGPipe` and `Schedule1F1B` are loops, and
+# their table is only for show.) Our `from_csv` reads torch's order.
+
+
+# %%
+def stage_of(rank):
+    torch.manual_seed(rank)
+    return nn.Sequential(nn.Linear(8, 8), nn.Tanh()).double()
+
+
+def torchs_order(m):
+    part = PipelineStage(stage_of(dist.get_rank()), dist.get_rank(), 4, torch.device("cpu"))
+    schedule = ScheduleInterleavedZeroBubble([part], m, loss_fn=nn.functional.mse_loss)
+    rows = schedule.pipeline_order.values()
+    return "\n".join(",".join(str(action or "") for action in row) for row in rows)
+
+
+# %%
+csv = launch(torchs_order, ranks=4, args=(8,), quiet=True)[0]
+plans = {"torch": from_csv(csv, "InterleavedZeroBubble"), "ours": zb_h2(4, 8)}
+print(plans["torch"])
+
+# %% [markdown]
+# Torch's zero bubble is the ZB-H1 of lesson 07, and ZB-H2 isn't among its classes. But the runtime
+# can read an order from a CSV file with a row for each rank, and writing such a file takes us one
+# line: `save_csv(plan, path)`.
+
+# %%
+predict(
+    "torchs_own_words-4",
+    "Torch has no ZB-H2. What does its runtime do with our file?",
+    "it refuses: the order isn't one of its own",
+    "it runs, and the gradients differ, because the order of the additions does",
+    "it runs, with the same bits as our executor",
+)
+
+
+# %%
+def run_torch(schedule, part, x):
+    inputs = [x] if part.is_first else []
+    schedule.step(*inputs, **({"target": x} if part.is_last else {}))
+
+
+def by_both(path):
+    rank, loss, plan = dist.get_rank(), nn.functional.mse_loss, load_csv(path)
+    x = torch.randn(16, 8, generator=torch.Generator().manual_seed(1)).double()
+    theirs, mine = stage_of(rank), stage_of(rank)
+    part = PipelineStage(theirs, rank, 4, torch.device("cpu"))
+    runtime = _PipelineScheduleRuntime([part], plan.micro_batches, loss_fn=loss)
+    runtime._load_csv(path, format="compute_only")
+    run_torch(runtime, part, x)
+    Pipeline(plan, {rank: mine}, loss=loss).step(x, x)
+    pairs = zip(theirs.parameters(), mine.parameters(), strict=True)
+    return all(torch.equal(a.grad, b.grad) for a, b in pairs)
+
+
+# %%
+with tempfile.TemporaryDirectory() as folder:
+    paths = [str(save_csv(plan, f"{folder}/{name}.csv")) for name, plan in plans.items()]
+    both = launch(lambda: [by_both(path) for path in paths], ranks=4, quiet=True, checked=False)
+
+# %%
+for number, plan in enumerate(plans.values()):
+    equal = [each[number] for each in both]
+    print(f"{plan.name}: on ranks 0 to 3, the same bits by torch and by us: {equal}")
+reveal("torchs_own_words-4")
+
+# %% [markdown]
+# The other direction works too: in the line InterleavedZeroBubble, our executor runs torch's order.
+# So you can search for an order (lesson 07), prove it with `helpers.schedules.check`, simulate it
+# for machines you don't have, and hand it to torch's runtime. (Its name and `_load_csv` begin with
+# an underscore: they may change with any version.)
+#
+# ## When a rank leaves early
+#
+# With torch's pieces you no longer call collectives yourself. That's comfortable as long as all
+# ranks do the same. But suppose there are three ranks, and rank 2 has one batch fewer than the
+# others.
+
+# %%
+predict(
+    "torchs_own_words-5",
+    "Rank 2 leaves its loop one batch early. At which line do the other ranks stop?",
+    "none: their gradients are averaged over two ranks from then on",
+    "the end of the program, where all ranks wait for each other",
+    "the line of the model or of backward(), inside of which a collective waits for rank 2",
+)
+
+
+# %%
+def train_with(wrap, batches=3):
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    if wrap == "DDP":
+        net = nn.parallel.DistributedDataParallel(net)
+    else:
+        fully_shard(net, mesh=init_device_mesh("cpu", (3,)))
+    for _ in range(batches - (dist.get_rank() == 2)):
+        net(torch.ones(2, 4)).sum().backward()
+
+
+# %%
+for wrap in quick(("DDP", "fully_shard"), ("fully_shard",)):
+    report = launch(train_with, ranks=3, args=(wrap,), quiet=True, on_error="report")
+    print(f"{wrap}: {report.failure}\n")
+reveal("torchs_own_words-5")
+
+# %% [markdown]
+# The program doesn't mention those collectives, because hooks start them in the middle of a forward
+# or a backward. But they're the ones of lessons 10 and 12, and the explanation names them with the
+# line that led there. Under `torchrun`, while the process of rank 2 lives on, you'd see nothing for
+# 10 minutes with NCCL or 30 with gloo, and then a time-out. DDP starts its all-reduce in C++, so we
+# know of it only from torch's own *flight recorder*, which keeps each rank's latest collectives:
+# 2,000 of them in torch 2.13, unless `TORCH_FR_BUFFER_SIZE` says otherwise. With NCCL, recent
+# versions write them down at a time-out by themselves; older ones need this variable, under its
+# earlier name `TORCH_NCCL_TRACE_BUFFER_SIZE`, and `TORCH_NCCL_DUMP_ON_TIMEOUT=1`. With gloo nobody
+# writes them. (If ranks can't have equally many batches, DDP's context `join()` lets the others go
+# on.)
+#
+# ## Where the pieces don't fit together
+#
+# **Where two of torch's pieces meet, three times of four in silence; and a pipeline alone has two
+# silent traps.** The trainer above passes `reshard_after_forward=False`, which looks like a matter
+# of speed. Here's zero bubble once more, without it: nothing complains, and the first loss is
+# right, since forward is. Only the comparison with one device speaks.
+
+
+# %%
+def with_defaults(module, mesh, **_):
+    return fully_shard(module, mesh=mesh)  # frees the weights of a block after its forward
+
+
+asked = (("zero-bubble",), with_defaults)
+ranks = launch(step_on_a_rank, ranks=4 * DP, args=asked, quiet=True, checked=False)
+verdict = judge(alone, gather([steps[0] for steps in ranks], alone.before))
+
+# %%
+print(verdict.headline, verdict.mistake, sep="\n")
+
+# %% [markdown]
+# The split backward asks for the gradients of weights that are no longer there, so all blocks of
+# the second stage have none, and would keep their first weights forever. (The comparison's guess at
+# a cause is wrong here: it can't know of freed weights.)
+#
+# The second place is in every training loop. Gradient clipping scales all gradients down if their
+# norm is too large. What counts is the norm of *all* of them together, and squares of norms add up
+# over the $p$ stages:
+#
+# $$\lVert g \rVert = \sqrt{\textstyle\sum_{s=1}^{p} \lVert g_s \rVert^2}.$$
+#
+# On one device everybody writes `torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)`.
+
+# %%
+predict(
+    "torchs_own_words-6",
+    "Two stages, and each rank calls clip_grad_norm_ on its own stage. What does torch do?",
+    "each stage divides by a norm of its own, and nobody is told",
+    "it adds the squares up over the stages, since it knows that this is a pipeline",
+    "it raises an error on a model that is only a part",
+)
+
+
+# %%
+def clip_and_repeat():
+    rank, mesh = dist.get_rank(), init_device_mesh("cpu", (2,), mesh_dim_names=("pp",))
+    stage, x = stage_of(rank), torch.ones(8, 8).double()
+    part = PipelineStage(stage, rank, 2, torch.device("cpu"), group=mesh["pp"].get_group())
+    schedule = Schedule1F1B(part, 4, loss_fn=nn.functional.mse_loss)
+    run_torch(schedule, part, x)
+    first = stage[0].weight.grad.clone()
+    run_torch(schedule, part, x)  # without zero_grad
+    both = stage[0].weight.grad.clone()
+    true = torchs_words.clip(stage, 1e9, mesh["pp"]).item()  # over both stages; it scales nothing
+    nn.utils.clip_grad_norm_(stage.parameters(), 1.0)
+    scaled = (stage[0].weight.grad / both).nanmean().item()
+    return scaled, 1 / true, (both / first).nanmean().item()
+
+
+# %%
+found = launch(clip_and_repeat, ranks=2, quiet=True, checked=False)
+for rank, (scaled, right, _) in enumerate(found):
+    print(f"stage {rank}: scaled by {scaled:.3f}; by the norm of both stages, {right:.3f}")
+reveal("torchs_own_words-6")
+
+# %% [markdown]
+# So each stage's gradients are scaled by a factor of their own, and the step points in a different
+# direction. `clip` in `DP_PP/torchs_words.py` is the cure, and torchtitan has a function like it.
+# It has a price: no stage can update before all have their gradients, which takes ZB-H2's gain away
+# unless a rank may roll back (lesson 07).
+#
+# The same launch tried something else: it ran `step()` twice on the same batch without `zero_grad`
+# in between, as gradient accumulation would. In our own pipeline the gradient doubles. But torch
+# divides all of `.grad` by $m$ at the end of a step, including what was there before. With $m = 4$,
+# how many times as large as after the first step is `.grad` after the second?
+
+# %%
+mine = None
+answer("torchs_own_words-7", mine)
+
+# %% [markdown]
+# Here is all that we've found with torch 2.13 on a CPU. A test of this project watches each row, so
+# that the list gets shorter as torch improves.
+
+# %%
+page = Path("../docs/torch.md").read_text(encoding="utf-8")
+sections = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
+Markdown(sections["Where its pieces don't fit together"])
+
+# %%
+claim("after the second step(), times the first's gradient", found[0][2], 1.25, within=1e-9)
+
+# %% [markdown]
+# Five of these are silent, and you'd look for them in a loss curve for a long time. The comparison
+# with one device takes a minute: a small model, SGD, float64, every tensor, and everything switched
+# on that you'll use. One step shows three of the five, if it clips and its sequences have different
+# lengths: the lost gradients, the clipping, and those lengths. What an earlier `step()` has left
+# behind shows only after a second one. And the fifth is a checkpoint's: save it, read it back, and
+# compare every tensor too. Do both whenever you combine two pieces for the first time, and again
+# when you change the version of torch. (Torch's way out of two rows is `scale_grads=False`: the
+# schedule then divides nothing. Your loss is a sum, and you divide by all tokens, but under
+# `fully_shard`, which divides by $D$ itself, by the mean number of a replica's tokens.)
+#
+# ## A dictionary
+#
+# Here is what pipelines, grids, cut and sharded layers and checkpoints are called in torch.
+# [docs/torch.md](../docs/torch.md) has the other lessons' ideas too, says where each name is, and
+# what Megatron-LM, DeepSpeed and torchtitan call it.
+
+# %%
+table = [row.split("|") for row in page.split("\n## ")[0].split("\n\n", 2)[2].splitlines()]
+short = [
+    re.sub(r"`torch\.[\w.]*?(\w+)`", r"`\1`", "|".join(("", *row[1:3], row[4], "")))
+    for row in table
+    if row[4].strip() and row[2].strip() not in ("02", "04", "10", "11", "16", "17", "20", "22")
+]
+Markdown("\n".join(short))
+
+# %% [markdown]
+# ## Two layouts of one model
+#
+# **Where two jobs share a model, each weight has to travel once to each rank that needs it.** Until
+# now the text was there before the training. In **reinforcement learning** the model writes it: it
+# generates sequences, called *rollouts*, a program scores them, and a training step makes the
+# better ones more likely. Training has optimizer states to shard, while generating goes token by
+# token, keeps a cache of keys and values, and wants a token to be quick. So the two jobs want
+# different layouts. Let ranks 0 and 1 train and ranks 2 and 3 generate, on one mesh:
+
+# %%
+show_code("primer/rollouts.py", "make_policy")
+
+# %%
+predict(
+    "torchs_own_words-8",
+    "A weight has S bytes. Each of two trainers holds half of its rows, and each of two generators "
+    "needs half of its columns. At least how many bytes have to travel after an update?",
+    "S",
+    "2 S",
+    "3 S",
+)
+
+# %% [markdown]
+# A DTensor redistributes itself only on its own mesh, so these messages are ours to write. From
+# each trainer a generator gets the numbers that both of them hold. If the generators cut the rows
+# as well, that's all of a trainer's rows or none. If they cut the columns, it's half of each row.
+
+# %%
+show_code("primer/rollouts.py", "reshard")
+
+# %% [markdown]
+# The policy predicts one of eight tokens from the one before, and its reward is the share of tokens
+# that count on: 2 after 1, 3 after 2. Here is the whole training. `lag` says how many versions the
+# rollouts are behind: with 0, each job waits for the other, and with 1 the generators are already
+# writing the next rollouts while the trainers learn from these.
+
+
+# %%
+def reinforce(lag, updates, seconds=(0, 0)):
+    """On a rank: its trace, the bytes of weights it sends for an update, and the last weights."""
+    policy, trains, part = make_policy()
+    rank, draw, posted, sent = Rank(paced=any(seconds)), torch.manual_seed(1), [], 0
+    optimizer = torch.optim.Adam(policy.parameters(), lr=0.03)
+    for update in range(-lag, updates):
+        if update >= 0:
+            sent += reshard(policy, trains, part)
+        if not trains and update + lag < updates:
+            rollouts = rank.compute(seconds[0], generate, policy, draw)
+            posted += send_half(rollouts, part)
+        elif trains and update >= 0:
+            rollouts = receive_half(part)
+            rank.compute(seconds[1], learn, policy, optimizer, rollouts, kind="B")
+    return rank.trace(), sent // updates, [whole(p).detach() for p in policy.parameters()]
+
+
+# %%
+ranks = launch(reinforce, ranks=4, args=(1, quick(10, 2)), quiet=True, checked=False)
+policy, _ = train_alone(1, quick(10, 2))  # the same on one device
+far = [(a - b).abs().max().item() for a, b in zip(ranks[0][2], policy.parameters(), strict=True)]
+claim.below("after ten updates four ranks and one device differ by", max(far), 1e-9)
+size = sum(p.nbytes for p in policy.parameters())
+copied = policy[0].weight.nbytes  # the embedding, which each generator holds whole
+sent = sum(bytes_sent for _, bytes_sent, _ in ranks)
+claim("bytes for an update: each weight once, the embedding twice", sent, size + copied, within=0)
+reveal("torchs_own_words-8")
+
+# %% [markdown]
+# If both trainers gathered the model first, and each then sent it to one generator, 3 S would
+# travel. It matters because somebody waits: the 810 GB of a model like Llama 3 405B take 16 seconds
+# through one link of 50 GB/s, and one second if 16 trainers send to the 16 GPUs of one generator.
+#
+# ### Who is idle?
+#
+# Let a batch of rollouts take $G = 400$ ms and learning from it $T = 200$ ms. Taken in turn, an
+# update takes $G + T$. One version behind, the two overlap, and it takes $\max(G, T)$. In the
+# picture below F (forward) is generating, and B (backward) is learning.
+
+# %%
+predict(
+    "torchs_own_words-9",
+    "Rollouts one version behind, G = 400 ms and T = 200 ms. For which share of the time are the "
+    "trainers idle?",
+    "none: they never wait for rollouts any more",
+    "a third",
+    "half",
+)
+
+# %% tags=["time"]
+G, T, traces = 0.4, 0.2, {}
+
+
+def update_ms(name, lag):
+    """From the beginning of one update to that of the next."""
+    ranks = [each[0] for each in launch(reinforce, 4, (lag, 6, (G, T)), quiet=True, checked=False)]
+    traces[name] = ranks[0].merged(*ranks[1:])
+    begun = [e.start for e in traces[name].events_of(0) if e.kind == "B"]
+    return 1e3 * (begun[-1] - begun[0]) / (len(begun) - 1)
+
+
+for name, lag, seconds in (("in turn", 0, G + T), ("one version behind", 1, max(G, T))):
+    measure = partial(update_ms, name, lag)
+    ms = claim(f"{name}, an update", measure, 1e3 * seconds, unit=" ms")
+    learns = median(e.end - e.start for e in traces[name].events_of(0) if e.kind == "B")
+    claim(f"{name}, the trainers' idle share", 1 - 1e3 * learns / ms, 1 - T / seconds)
+
+# %% tags=["time"]
+title = "In turn, one job always waits; one version behind, only the trainers do"
+show(compare(traces, title))
+reveal("torchs_own_words-9")
+
+# %% [markdown]
+# But two ranks that do nothing half of the time are a choice of ours. All four could do both jobs
+# in turn, each job on four ranks. If both scale perfectly, how many milliseconds does an update
+# take then?
+
+# %%
+mine = None
+answer("torchs_own_words-10", mine)
+
+# %% [markdown]
+# So the overlap by itself gains nothing over ranks that change jobs. (Separate ranks get there only
+# if their shares fit the work, here with two thirds of them generating.) It gains because rollouts
+# end at different times. In turn, a batch is over when its longest sequence is, and all other ranks
+# wait for it; a generator that may be a version behind begins the next one. That's the reason that
+# AReaL's authors give, too ([2505.24298](https://arxiv.org/abs/2505.24298), abstract).
+#
+# ### What do old rollouts cost?
+#
+# A trainer at version $v$ that learns from rollouts of version $v - k$ moves the probabilities of
+# tokens that it may be more or less likely to write now. The usual cure is importance sampling:
+# weight each token by the ratio of its probabilities, now and when it was drawn,
+#
+# $$\nabla L = -\,\mathbb{E}_{\text{old}}\left[A \, \frac{\pi_{\text{new}}}{\pi_{\text{old}}} \,
+# \nabla \log \pi_{\text{new}}\right],$$
+#
+# where the advantage $A$ says by how much a sequence is better than its batch. That's why the
+# generators send the log-probabilities along. (It's an approximation, because the tokens before
+# this one were drawn by the old policy as well. And a ratio far from 1 makes the gradient noisy, so
+# real systems clip it.) `python rollouts.py` in `primer` has trained one device with 20 seeds for
+# each row:
+#
+# | versions behind | ratio | batches until a reward of 0.99 | runs that then fall below 0.9 |
+# |--:|---|--:|--:|
+# | 0 | | 4.3 | 0 of 20 |
+# | 1 | yes | 5.3 | 0 of 20 |
+# | 1 | no | 6.2 | 0 of 20 |
+# | 8 | yes | 12.1 | 0 of 20 |
+# | 8 | no | 15.8 | 3 of 20 |
+#
+# With the ratio, one version behind costs 1.0 batches and eight cost 7.8. That's the delay alone,
+# because $k$ more batches are written before the first update shows. (It's a tiny task, so
+# don't expect these numbers of any real model.) Here are three seeds of the last two rows again:
+
+# %%
+for weighted, recorded in ((True, 12.1), (False, 15.8)):
+    runs = [train_alone(8, 40, weighted, seed)[1] for seed in (1, 2, 3)]
+    first = [next((k for k, mean in enumerate(run) if mean >= 0.99), 40) for run in runs]
+    how = "with the ratio" if weighted else "without"
+    claim(f"batches until a reward of 0.99, {how}", fmean(first), recorded)
+
+# %% [markdown]
+# The ratio has another use: two layouts, or a fast kernel in one of the two jobs, give slightly
+# different probabilities for the same weights, and the ratio corrects for that too.
+#
+# ## What to remember
+#
+# - A mesh is a grid, and a DTensor is a part that knows its place.
+# - Cut layers first, shard second, then make the optimizer; the pipeline goes around all of it.
+# - Torch's step is yours, to the last few bits of float64, and its runtime takes our tables.
+# - Where two pieces meet, and in a pipeline alone, mistakes are mostly silent: freed weights, norms
+#   over stages, names in checkpoints, gradients left over from the last step.
+# - To find such mistakes, compare two steps of SGD in float64 with one device, tensor by tensor,
+#   and a checkpoint with what was saved.
+# - Where two jobs share a model, each number of it has to travel once to each place that needs it.
+#   Rollouts a version behind let both jobs work at once; weight them by the ratio of probabilities.
+#
+# ## In the wild
+#
+# - torchtitan consists of torch's own pieces and little else. On 128 H100s with FSDP alone it
+#   trains Llama 3.1 8B at 5,605 tokens a second for each GPU, and with `torch.compile` and Float8
+#   at 8,380, without another dimension of parallelism
+#   ([benchmarks/llama3_h100_202412_torchtitan.md](https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md),
+#   table 3).
+# - AReaL trains and generates at the same time, with rollouts that may be several versions old,
+#   and reports up to 2.77 times the speed of doing both in turn (abstract). verl's version of this
+#   gained 2.35 to 2.67 times on 128 GPUs ([its
+#   docs](https://verl.readthedocs.io/en/latest/advance/fully_async.html)).
+# - torchtitan met the norm over stages too: [issue
+#   596](https://github.com/pytorch/torchtitan/issues/596) is why it has a clipping function of its
+#   own.
+#
+# Go and read `clip_grad_norm_` in torchtitan's `torchtitan/distributed/utils.py`, and compare it
+# with `clip`. Then look for `_load_csv` in `torchtitan/distributed/pipeline_parallel.py`: that's
+# where a plan of yours could go in.
+#
+# ## Where next
+#
+# You know both languages now. [Lesson 23](23_gpt2_two_ways.ipynb) uses them on a model that
+# everybody knows.

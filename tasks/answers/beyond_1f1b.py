@@ -1,0 +1,149 @@
+"""The right choices and numbers for what the lesson asks."""
+
+from helpers.lesson.asked import Number, Prediction
+
+
+def _uneven_step() -> float:
+    from helpers.schedules import zb_h1
+    from helpers.simulate import Costs, simulate
+
+    return simulate(zb_h1(4, 8), Costs(2, 2, 1)).step_time
+
+
+def _whole(latency: float) -> float:
+    from helpers.schedules import interleaved
+    from helpers.simulate import Costs, simulate
+
+    return simulate(interleaved(4, 8, 2), Costs(1, 1, 1, latency=latency)).step_time
+
+
+def _less_ahead(latency: float) -> float:
+    """The step of interleaved 1F1B if ranks go ahead by as many as in 1F1B, and a round."""
+    from helpers.schedules import interleaved, parse
+    from helpers.simulate import Costs, simulate
+
+    lines = []
+    for rank, row in enumerate(interleaved(4, 8, 2).ranks):
+        words = list(map(str, row))
+        down, up = ([w for w in words if kind in w] for kind in "FB")
+        ahead, rest = down[: 3 - rank + 4], down[3 - rank + 4 :]
+        mixed = [w for n, b in enumerate(up) for w in [*rest[n : n + 1], b]]
+        lines.append(f"rank {rank}: {' '.join(ahead + mixed)}")
+    return simulate(parse("\n".join(lines)), Costs(1, 1, 1, latency=latency)).step_time
+
+
+PREDICTIONS = {
+    "beyond_1f1b-1": Prediction(
+        right="B",
+        because="the pipeline fills and empties in steps of half the length, so the idle time at "
+        "both ends is halved: 3 / (2 x 8 + 3).",
+        wrong={
+            "A": "The work is the same, but idle time isn't work. It comes from waiting for the "
+            "first chunk to arrive, and a chunk is now half as long.",
+            "C": "The first micro-batch still has to pass three ranks before the last one can "
+            "start. It only passes them faster.",
+        },
+    ),
+    "beyond_1f1b-2": Prediction(
+        right="B",
+        because="rank 0 keeps p + (p - 1) / v stages' worth from v = 2 on: the jump comes with the "
+        "second chunk, and finer chunks make it smaller.",
+        wrong={
+            "A": "A rank does keep more chunks with each further cut. But each of them is a "
+            "smaller part of a stage, and that wins.",
+            "C": "It holds as many weights as before. Activations are another matter: they depend "
+            "on how far a rank runs ahead before its first backward.",
+        },
+    ),
+    "beyond_1f1b-3": Prediction(
+        right="B",
+        because="two chunks run further ahead than 1F1B, so more of the waiting for messages hides "
+        "behind work; with four, a chunk is too short to hide anything.",
+        wrong={
+            "A": "It sends the fewest messages, but it also keeps the fewest micro-batches in "
+            "flight, so it stalls on each of them.",
+            "C": "It has the smallest bubble while messages are free. But a micro-batch crosses "
+            "fifteen borders here, and a chunk of 250 ms can't hide a message of 500 ms.",
+        },
+    ),
+    "beyond_1f1b-6": Prediction(
+        right="B",
+        because="rank 0 begins first and also ends first, so the next step fits behind this one "
+        "without a gap: 24 s for each further step in place of 27.",
+        wrong={
+            "A": "That's right for a single step with free messages. But a training has thousands "
+            "of steps, one behind the other.",
+            "C": "Both send one activation and one gradient per micro-batch across each border.",
+        },
+    ),
+    "beyond_1f1b-7": Prediction(
+        right="B",
+        because="no rank can begin its second step before the slowest has ended its first, so each "
+        "step takes its full 27 s again.",
+        wrong={
+            "A": "The message is small, but it can't leave before the last gradient of the last "
+            "rank is there. The waiting for it is what costs.",
+            "C": "Within a step ZB-H2 still beats 1F1B: 27 s against 33. Only the sliding of one "
+            "step into the next is lost.",
+        },
+    ),
+    "beyond_1f1b-8": Prediction(
+        right="B",
+        because="48.8 s against 52.6 s. It uses the room for two more micro-batches to run ahead, "
+        "so it waits less for messages; but the seconds of work are what they are.",
+        wrong={
+            "A": "ZB-H1 keeps four micro-batches, and there's room for six. Room to run ahead buys "
+            "tolerance of latency, and it was made for W as long as I.",
+            "C": "ZB-H1 idles for 24 % of its step. A quarter less would leave no idle time at "
+            "all, and the first micro-batch still has to reach the last rank.",
+        },
+    ),
+}
+
+NUMBERS = {
+    "beyond_1f1b-4": Number(
+        4,
+        unit="chunks",
+        because="7 / (16 v + 7) is at most 1/10 from v = 63/16 on, which is a little less than 4.",
+        slips={
+            3: "With three chunks it's 7/55, which is above a tenth.",
+            5: "You divided by the ideal time, 7 / (16 v). We asked for the share of the total.",
+        },
+    ),
+    "beyond_1f1b-5": Number(
+        _uneven_step,
+        unit="s",
+        because="8 micro-batches of F + I + W = 5 s are 40 s of work, and (4 - 1)(2 + 2 - 1) = 9 s "
+        "are idle.",
+        slips={
+            9: "Those are the idle seconds. The work comes on top of them.",
+            40: "That's the work. (p - 1)(F + I - W) seconds of idle time come on top of it.",
+            55: "That's 1F1B: (8 + 3) times 5 s.",
+            52: "You put p where p - 1 belongs.",
+        },
+    ),
+    "beyond_1f1b-9": Number(
+        lambda: _less_ahead(0.5) - _whole(0.5),
+        unit="s",
+        tolerance=0.25,
+        because="72 s against 64: with so little ahead each pair waits for a message to come and "
+        "one to go. The second half of the warm-up buys tolerance of latency, and costs memory.",
+        slips={
+            0.0: "That's with free messages.",
+            15.0: "That's against free messages: the longer warm-up loses 7 s of these, too.",
+            7.0: "That's what messages cost the longer warm-up.",
+        },
+    ),
+    "beyond_1f1b-10": Number(
+        11,
+        unit="micro-batches",
+        because="It goes down 16 ranks and back up 16, a second each, and then takes its W: 33 s, "
+        "in which rank 0 could have worked on 33 / 3 = 11 micro-batches.",
+        slips={
+            16: "That's what 1F1B keeps. Here B is cut in two, and I alone is passed on.",
+            31: "That's ZB-H2, 2p - 1, which also keeps rank 0 from waiting in the warm-up.",
+            33: "In 33 s rank 0 does F, I and W of a third as many.",
+            10: "Two passes of 16 s and then W: 33 s, and 10 micro-batches are 30 s of work.",
+        },
+    ),
+}

@@ -1,0 +1,81 @@
+"""The right choices and numbers for what the lesson asks."""
+
+from helpers.lesson.asked import Number, Prediction
+
+PREDICTIONS = {
+    "hiding_messages-1": Prediction(
+        right="B",
+        because="a piece takes C/4 and each of the three messages C/3, so every product but the "
+        "first waits for a message that is longer than it: C/4 + 3 C/3.",
+        wrong={
+            "A": "A piece of the gather is a third of it, because a rank's own rows don't travel; "
+            "a piece of the product is a quarter. So the messages are a little too long.",
+            "C": "Three of four products have a message beside them, and three of three messages "
+            "have a product.",
+        },
+    ),
+    "hiding_messages-2": Prediction(
+        right="B",
+        because="nothing is computed before the first weights are there. All other gathers run "
+        "beside another unit, backward as well, which begins with a unit that is still in memory.",
+        wrong={
+            "A": "What would the first gather hide behind? (In a longer training: the update.)",
+            "C": "The last unit stays in memory, and while it goes backward the one below it is "
+            "gathered.",
+        },
+    ),
+    "hiding_messages-4": Prediction(
+        right="B",
+        because="each of the other seven has 200 ms of the other half's computing beside it. After "
+        "the last experts nothing is left to compute.",
+        wrong={
+            "A": "When the last half's experts are done, their results still have to go home.",
+            "C": "In every piece one half computes for 200 ms, and the other's message takes 123.",
+        },
+    ),
+    "hiding_messages-5": Prediction(
+        right="B",
+        because="a product now takes 5 ms and a message 2.5 + 5 = 7.5 ms: hidden is c/m, "
+        "{share:.0%}.",
+        wrong={
+            "A": "The latency didn't become shorter.",
+            "C": "There are still 5 ms of computing beside each message.",
+        },
+    ),
+    "hiding_messages-6": Prediction(
+        right=lambda peak: "B" if peak > 0 else "A",
+        because="at peak the layer computes for 9.4 ms, and {peak:.1f} ms of its messages remain; "
+        "at 800 TFLOP/s it computes for 23 ms, which is longer than all of its messages.",
+        wrong={
+            "A": "At peak there's less time to hide in, because computing is faster.",
+            "B": "Compare with the exposed milliseconds of the last row.",
+            "C": "A slower device has more time to hide messages in.",
+        },
+    ),
+}
+
+NUMBERS = {
+    "hiding_messages-3": Number(
+        truth=20,
+        unit="ms",
+        because="only the first gather has nothing beside it; each other one is shorter than the "
+        "layer that computes meanwhile.",
+        slips={
+            40: "the last layer is still in memory when backward begins, so it isn't gathered "
+            "again.",
+            2380: "that's all 119 gathers. All but the first run beside a layer that computes.",
+            0: "what does the first gather hide behind?",
+        },
+    ),
+    "hiding_messages-7": Number(
+        truth=9 * 1.18,
+        unit="ms",
+        tolerance=0.1,
+        because="computing takes 9 x 1.18 = 10.6 ms, and 6 ms of messages disappear in it.",
+        slips={
+            9.0: "the messages are hidden, and they slow down the computing.",
+            15.0: "that's what it takes without hiding.",
+            16.62: "the messages run beside the computing, so they don't add up.",
+        },
+    ),
+}

@@ -1,0 +1,121 @@
+"""The right choices and numbers for what the lesson asks."""
+
+from helpers.lesson.asked import Number, Prediction
+
+PREDICTIONS = {
+    "torchs_own_words-1": Prediction(
+        right="B",
+        because="Rank 5 is (dp 1, pp 0, tp 1). Along pp the other coordinates stay, and the next "
+        "stage is two ranks further, because tp changes fastest: 5 and 7.",
+        wrong={
+            "A": "4 and 5 are neighbors, so they share a layer: that's mesh['tp'].",
+            "C": "1 and 5 hold the same part of the same stage in two replicas: that's mesh['dp'].",
+        },
+    ),
+    "torchs_own_words-2": Prediction(
+        right="A",
+        because="The upper half is tp 0's, ranks 0 and 2, and dp cuts it between these two. So "
+        "rank 2 holds the second quarter.",
+        wrong={
+            "B": "That would be a single cut into four. But there are two cuts, and the first one "
+            "decides about the halves: it's tp's, and puts ranks 0 and 2 above.",
+            "C": "It matters to everybody who joins the parts by rank number, such as a checkpoint "
+            "that knows nothing of the mesh.",
+        },
+    ),
+    "torchs_own_words-3": Prediction(
+        right="B",
+        because="The same products are added up in another order: over the terms of a row-parallel "
+        "layer, over micro-batches, over replicas. In float64 that costs the last bits.",
+        wrong={
+            "A": "It would be, if all additions came in the same order. But one device adds eight "
+            "sequences up one by one, and eight ranks add in groups.",
+            "C": "It would be a reasonable worry, since norms often compute in float32. But all of "
+            "these libraries keep the type of the parameters unless a policy says otherwise.",
+        },
+    ),
+    "torchs_own_words-4": Prediction(
+        right="C",
+        because="The runtime checks that every action has what it needs, adds the messages, and "
+        "runs the rows as they are. On each stage the gradients are added up in the order of the "
+        "file, by torch as by us.",
+        wrong={
+            "A": "The classes for several stages on a rank only write such tables. What runs them "
+            "takes any table that is complete and free of deadlocks.",
+            "B": "Another order of additions would change the last bits, but both read the same "
+            "file, so it's the same order.",
+        },
+    ),
+    "torchs_own_words-5": Prediction(
+        right="C",
+        because="DDP's hooks start an all-reduce in backward, and fully_shard starts an all-gather "
+        "in the forward. Rank 2 never joins, so the others wait inside a line that doesn't mention "
+        "communication at all.",
+        wrong={
+            "A": "The group has three members, and a collective needs all of them. Only DDP's "
+            "join() context averages over those who are left.",
+            "B": "They don't get that far: the first collective that rank 2 doesn't join stops "
+            "them.",
+        },
+    ),
+    "torchs_own_words-6": Prediction(
+        right="A",
+        because="The function sees a list of parameters and takes their norm. It knows about the "
+        "meshes written on DTensors, but the pipeline isn't written on any tensor.",
+        wrong={
+            "B": "Nothing on a stage's tensors says that there are other stages: to each rank its "
+            "stage is a whole model.",
+            "C": "A stage is an ordinary module, and its gradients have a norm. There's nothing to "
+            "complain about.",
+        },
+    ),
+    "torchs_own_words-8": Prediction(
+        right="A",
+        because="Each number is in one trainer's rows and in one generator's columns, so it "
+        "travels once, from the one to the other: four messages of a quarter each.",
+        wrong={
+            "B": "Each generator needs half of the columns, so half of each row is enough for it.",
+            "C": "That's the obvious way, to gather the whole weight and send it to both. But "
+            "nobody needs all of it.",
+        },
+    ),
+    "torchs_own_words-9": Prediction(
+        right="C",
+        because="The generators hardly ever stop, so an update takes 400 ms, and the trainers "
+        "compute for 200 of them.",
+        wrong={
+            "A": "They have rollouts to learn from at the beginning. But they learn twice as fast "
+            "as the others write, and then wait for the next ones.",
+            "B": "A third is the generators' idle share in turn, where they wait 200 ms of 600.",
+        },
+    ),
+}
+NUMBERS = {
+    "torchs_own_words-7": Number(
+        1.25,
+        unit="gradients",
+        tolerance=1e-6,
+        because="The second step adds the gradients of its four micro-batches, 4 g in all, to the "
+        "first step's mean g, and then divides everything by 4: (g + 4 g) / 4.",
+        slips={
+            2: "That's gradient accumulation as you would write it by hand. Here the old gradient "
+            "is divided by m once more.",
+            1: "That would be a mean of both steps. The new gradient counts in full.",
+            0.5: "The new micro-batches are divided once, as they should be; only the old gradient "
+            "is divided twice.",
+            5: "You forgot to divide by m at the end.",
+        },
+    ),
+    "torchs_own_words-10": Number(
+        300,
+        unit="ms",
+        tolerance=1e-6,
+        because="Generating keeps two ranks busy for 400 ms and learning two for 200, so four "
+        "ranks need half of each: 200 + 100.",
+        slips={
+            600: "That's how long both take on two ranks each; on four, each takes half.",
+            400: "That's two ranks for each job. Here all four first generate, and then learn.",
+            150: "Each job had two ranks before, not one: with four it takes half, not a quarter.",
+        },
+    ),
+}

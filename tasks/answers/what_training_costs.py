@@ -1,0 +1,128 @@
+"""The right choices and numbers for what the lesson asks."""
+
+from helpers.cost import flops, gpt, states, utilisation
+from helpers.lesson.asked import Number, Prediction
+
+
+def mfu():
+    """Return the MFU, in percent, of the 22B model of arXiv 2205.05198."""
+    return 100 * utilisation(flops(gpt(6144, 48, 64), batch=4), 1.42, 8, 312e12).mfu
+
+
+def _half_the_size():
+    """Return the budget for half of the best size at the same loss, as a multiple."""
+    from helpers.cost.scaling import REFITTED as law
+
+    best = law.best(1e22)
+    lost = law.a / (best.parameters / 2) ** law.alpha
+    tokens = (law.b / (best.loss - law.floor - lost)) ** (1 / law.beta)
+    return tokens / best.tokens / 2
+
+
+PREDICTIONS = {
+    "what_training_costs-1": Prediction(
+        right="A",
+        because="it's 0.07 of 0.90 TFLOP. For each token the scores take 4 s d FLOPs, 8,192 d, "
+        "and the matrices 8 d d + 6 d f, 98,816 d. They'd be equal at about 25,000 tokens.",
+        wrong={
+            "B": "They would be half at about 25,000 tokens. At 2,048 the matrices still dominate.",
+            "C": "They do grow with the square, but from very little: a token meets 2,048 others, "
+            "and tens of thousands of rows of weights.",
+        },
+    ),
+    "what_training_costs-2": Prediction(
+        right="C",
+        because="16 bytes per parameter are 108 GB, and three quarters of that is the optimizer's.",
+        wrong={
+            "A": "The weights alone fit. Gradients and Adam's state take seven times as much.",
+            "B": "4 bytes are the weight and the gradient, and Adam adds 12.",
+        },
+    ),
+    "what_training_costs-4": Prediction(
+        right="B",
+        because="forward 1 and backward 2 make 3, and a second forward makes 4: 4/3 at most. Torch "
+        "stops each second forward before its last matrix, so here it's 5/4 of the FLOPs.",
+        wrong={
+            "A": "A block's backward needs what its second forward computes, so it has to wait "
+            "for it.",
+            "C": "It would take that long if backward were repeated as well.",
+        },
+    ),
+    "what_training_costs-6": Prediction(
+        right="B",
+        because="each micro-batch gathers every layer anew, with a quarter of the computing to "
+        "hide it behind. A micro-batch of 7,417 tokens is below the bound.",
+        wrong={
+            "A": "The tokens are the same, but the weights aren't gathered once for all of them: "
+            "each micro-batch gathers them again.",
+            "C": "Memory has room, but the link has not: four micro-batches gather four times as "
+            "many bytes for the same computing.",
+        },
+    ),
+    "what_training_costs-7": Prediction(
+        right="C",
+        because="with the constants as printed, it's 63.9 tokens per parameter.",
+        wrong={
+            "A": "You'd think so, since the law is of the same paper. Read on.",
+            "B": "At 6 tokens per parameter, one percent more tokens would still gain more than "
+            "one percent more parameters.",
+        },
+    ),
+}
+NUMBERS = {
+    "what_training_costs-3": Number(
+        lambda: states(13e9, zero=2, ranks=32).total / 1e9,
+        unit="GB",
+        tolerance=0.1,
+        because="It's 26 for the weights, and 14 x 13 / 32 for what is sharded.",
+        slips={
+            56.9: "that's ZeRO-1, but stage 2 shards the gradients, too.",
+            6.5: "that's ZeRO-3, but stage 2 keeps the weights whole.",
+            208.0: "that's without ZeRO.",
+        },
+    ),
+    "what_training_costs-5": Number(
+        mfu,
+        unit="%",
+        tolerance=1,
+        because="It's three times the forward pass, over 1.42 s x 8 x 312 TFLOP/s.",
+        slips={
+            42.6: "did you count a recomputed forward pass? That's HFU.",
+            10.7: "backward counts too: three times the forward pass.",
+        },
+    ),
+    "what_training_costs-8": Number(
+        1.5 * 400e12 / 50e9,
+        unit="tokens",
+        tolerance=50,
+        because="it gathers 2P bytes and scatters 4P, against 4Pt FLOPs: t = 1.5 F/B.",
+        slips={
+            400e12 / 50e9: "That's F/B, for gradients of 2 bytes; here they have 4.",
+            2 * 400e12 / 50e9: "Only the gradients have 4 bytes. The gathered weights have 2.",
+            1.5 * 989e12 / 50e9: "That's at the peak. These reach 400 TFLOP/s.",
+        },
+    ),
+    "what_training_costs-9": Number(
+        (5 * 4096 + 4 * 11008) / 32,
+        unit="tokens",
+        tolerance=1,
+        because="With h heads it's 5d + 2hs values a token against 10d + hs + 4f: they're equal "
+        "at hs = 5d + 4f. Its 2,048 positions are just beyond.",
+        slips={
+            64512: "Each of the 32 heads has s scores a token: divide by them.",
+            1008: "Two tensors of scores are there after the softmax, but one is still there at "
+            "the end.",
+        },
+    ),
+    "what_training_costs-10": Number(
+        lambda: 100 * (_half_the_size() - 1),
+        unit="%",
+        tolerance=1,
+        because="2.52 times the tokens for half the parameters, 2.52 / 2, at any budget.",
+        slips={
+            0: "Twice the tokens keep the budget, and the loss is then above the best.",
+            152: "Those are the tokens. The model is half as large, so each costs half.",
+            100: "Twice the budget would go much further than needed: the valley is flat.",
+        },
+    ),
+}

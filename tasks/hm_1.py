@@ -1,0 +1,108 @@
+"""HM-1: the products of tensor parallelism, cut into pieces that travel meanwhile."""
+
+import torch
+import torch.distributed as dist
+
+from helpers.grade import Task
+
+TASK = Task(
+    id="HM-1",
+    title="products whose factors and sums travel while others are multiplied",
+    file="primer/hiding/async_tp.py",
+    function="gathered_product",
+    also=("scattered_product",),
+    lesson="hiding_messages",
+    kind="practice",
+    minutes=20,
+    ranks=3,
+    hints=(
+        "Write down for three ranks whose rows each of them has in steps 0, 1 and 2, if everybody "
+        "passes on what it has. For the sums: in which step must the rows of rank 2 be multiplied "
+        "on rank 0, if they go on to rank 1 and then to rank 2?",
+        "Three things happen in a step: a message starts, a product is computed, the message is "
+        "awaited. In this order the message is hidden. In step t a rank has the rows of rank "
+        "(number - t) modulo size; the sum that it works on is for rank (number - t - 1).",
+        "gathered: found = [None] * size; in each step pass_on(x) unless it's the last, put "
+        "product(x, w) where its rows belong, then x = arrived(); torch.cat at the end. scattered: "
+        "total = the product for the rows of that step; from the second step on add arrived() to "
+        "it; then pass_on(total), unless it's the last step.",
+    ),
+)
+
+
+class Noting:
+    """A ring that notes how many products were computed while each message traveled."""
+
+    def __init__(self):
+        self.number, self.size = dist.get_rank(), dist.get_world_size()
+        self.products, self.beside = 0, []
+
+    def pass_on(self, x):
+        x, begun = x.detach().clone(), self.products
+        found = torch.empty_like(x)
+        after, before = (self.number + 1) % self.size, (self.number - 1) % self.size
+        ends = [dist.P2POp(dist.isend, x, after), dist.P2POp(dist.irecv, found, before)]
+        works = dist.batch_isend_irecv(ends)
+
+        def arrived():
+            for work in works:
+                work.wait()
+            self.beside.append(self.products - begun)
+            return found
+
+        return arrived
+
+    def product(self, a, b):
+        self.products += 1
+        return a @ b
+
+
+def observe(module, case):
+    """On a rank: both results, and how many products ran beside each message."""
+    rank, seen = dist.get_rank(), {}
+    for name in ("gathered", "scattered"):
+        ring = Noting()
+        work = getattr(module, f"{name}_product")
+        seen[name] = work(case[name][rank].clone(), case["weights"][rank].clone(), ring).clone()
+        seen[f"products beside each message, {name}"] = ring.beside
+        seen[f"products, {name}"] = ring.products
+    return seen
+
+
+def cases(seed):
+    """Draw rows and weights for each rank."""
+    draw = torch.Generator().manual_seed(seed)
+    s, d, f = torch.randint(2, 6, (3,), generator=draw).tolist()
+
+    def some(*shape):
+        return [torch.randint(-9, 10, shape, generator=draw).double() for _ in range(TASK.ranks)]
+
+    return [{"gathered": some(s, d), "scattered": some(s * TASK.ranks, d), "weights": some(d, f)}]
+
+
+PLACE, SUM = "(ring.number - step) % ring.size", "rows[(ring.number - step - 1) % ring.size]"
+MUTANTS = {
+    "gathered: each message is awaited before the product that could have hidden it: start it, "
+    "multiply, then wait": {"arrived = ring.pass_on(x)": "there = ring.pass_on(x)\narrived = "
+                            "lambda there=there(): there"},
+    "gathered: the rows of the result are in the order in which they arrived, and not in that of "
+    "their ranks": {PLACE: "step"},
+    "gathered: the rows of two ranks have changed places: in step t a rank has those of rank "
+    "(number - t) modulo size": {PLACE: "(ring.number + step) % ring.size"},
+    "gathered: every step multiplies this rank's own rows: what arrives is the next factor": {
+        "x = arrived()": "arrived()"
+    },
+    "scattered: each sum is awaited before the product that could have hidden it: multiply first, "
+    "then wait and add": {
+        "arrived = ring.pass_on(total)": "there = ring.pass_on(total)\narrived = lambda "
+        "there=there(): there"
+    },
+    "scattered: a rank begins with its own rows, so the sums end at the rank before: begin with "
+    "the rows that have the longest way": {SUM: "rows[(ring.number - step) % ring.size]"},
+    "scattered: what arrives isn't added, so the last product is all that is left": {
+        "total = total + arrived()": "arrived()"
+    },
+    "scattered: each sum lacks this rank's own product: add it to what arrived": {
+        "total = total + arrived()": "total = arrived()"
+    },
+}  # fmt: skip

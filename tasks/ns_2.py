@@ -1,0 +1,119 @@
+"""NS-2: heal a replica from a peer."""
+
+import random
+
+import numpy as np
+
+from helpers.grade import Task
+
+TASK = Task(
+    id="NS-2",
+    title="heal a replica from a peer",
+    file="DP/never_stops/rules.py",
+    function="heal",
+    lesson="training_never_stops",
+    kind="evidence",
+    minutes=20,
+    hints=(
+        "What would go wrong with the right weights and Adam's means at zero? With the step at "
+        "zero? With the places at zero? And what have the others done while the state traveled?",
+        "Two loops: one until a peer has given its whole state (an OSError means: the next peer; "
+        "at the end of the list: a new list), one until missed(state.step) is None.",
+        "Without an end: ask each of peers() in turn. What fetch returns for it are the facts of a "
+        "State; where it raises an OSError, ask the next one. Once you have a state, apply the "
+        "missed steps to it until there is none, and return it.",
+    ),
+)
+
+
+class Gone(Exception):
+    """Nobody holds the weights any more."""
+
+
+def observe(module, case):
+    """Heal among peers of which some die; return the state, and whom it asked."""
+    asked, lists = [], [list(each) for each in case["lists"]]
+
+    def peers():
+        if not lists:
+            raise Gone("nobody holds the weights any more")
+        return lists.pop(0)
+
+    def fetch(peer):
+        asked.append(peer)
+        if peer in case["dead"] or len(asked) > 20:
+            raise ConnectionError("the peer has ended")
+        state = {name: value.copy() for name, value in case["state"].items()}
+        return {**state, "step": case["step"], "places": dict(case["places"])}
+
+    def missed(step):
+        after = step - case["step"]
+        return case["missed"][after] if 0 <= after < len(case["missed"]) else None
+
+    try:
+        state = module.heal(peers, fetch, missed)
+        fields = vars(state) if hasattr(state, "weights") else {"returned": repr(state)[:60]}
+    except (Gone, OSError) as error:
+        return {"asked": asked, "raised": type(error).__name__}
+    return {"asked": asked, **fields}
+
+
+def cases(seed):
+    """A healthy peer; two that die; a list that has to be asked for again; nobody left."""
+    draw = random.Random(seed)
+    return [
+        _case(draw, [[1, 2]], dead=(), missed=1),
+        _case(draw, [[3, 1, 2]], dead=(3, 1), missed=3),
+        _case(draw, [[1], [2, 3]], dead=(1,), missed=0),
+        _case(draw, [[2], [1]], dead=(1, 2), missed=2),
+    ]
+
+
+def _case(draw, lists, dead, missed):
+    drawn = np.random.default_rng(draw.randrange(10**6))
+    return {
+        "lists": lists,
+        "dead": list(dead),
+        "state": {
+            "weights": drawn.normal(size=5),
+            "first": drawn.normal(size=5),
+            "second": drawn.uniform(0.5, 2, size=5),
+        },
+        "step": draw.randint(4, 40),
+        "places": {replica: draw.randint(2, 9) for replica in range(4)},
+        "missed": [(drawn.normal(size=5), [0, draw.randint(1, 3)]) for _ in range(missed)],
+    }
+
+
+MUTANTS = {
+    "Adam's two means are zero: the state of a peer is more than its weights": {
+        "State(**fetch(peer))": (
+            "(lambda found: State(**{**found, 'first': found['first'] * 0, "
+            "'second': found['second'] * 0}))(fetch(peer))"
+        )
+    },
+    "the step began at zero, so Adam corrects its means as in the first steps": {
+        "State(**fetch(peer))": "State(**{**fetch(peer), 'step': 0})"
+    },
+    "the places were forgotten: the replica would read its text from the start again": {
+        "State(**fetch(peer))": "State(**{**fetch(peer), 'places': {}})"
+    },
+    "it gives up when the first peer dies: go on with the next one": {"continue": "raise"},
+    "when all peers of a list have died it gives up: ask peers() for a new list": {
+        "while True:": "for _ in range(1):"
+    },
+    "the steps that it has missed weren't taken: the others went on while the state traveled": {
+        "while (step := missed(state.step)) is not None:": "while (step := None) is not None:"
+    },
+    "only one of the missed steps was taken: ask missed() again until it returns None": {
+        "state.apply(*step)": "state.apply(*step)\nbreak"
+    },
+    "all missed steps were taken with the first one's mean: ask missed(state.step) for each": {
+        "state.apply(*step)": (
+            "first = step if state.step == step_before else first\nstate.apply(*first)"
+        ),
+        "while (step := missed(state.step)) is not None:": (
+            "step_before = state.step\nwhile (step := missed(state.step)) is not None:"
+        ),
+    },
+}

@@ -1,0 +1,203 @@
+"""Replicas that are killed and frozen at the worst moments: what counted is what one device took.
+
+Nothing here measures time: each fault waits until the one that it needs has happened.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "DP/never_stops"))
+import cut_off
+from crew import Crew
+from lighthouse import Lighthouse
+from never_stops import Outcome, distance, survive
+from replica import Replica, TooOld
+from rules import State
+from wire import Refused, Server, ask
+
+from helpers.network import why_not
+
+STEPS = 8
+needs_hosts = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can")
+needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="Windows can't freeze a process")
+
+
+def prove(outcome, replicas, ended):
+    """Hold a run against one device that took what counted."""
+    assert len(outcome.counted) >= STEPS and sorted(outcome.weights) == ended
+    apart, away = distance(outcome, replicas)
+    assert apart == 0 and away < 1e-11
+    held_to_the_text(outcome, replicas)
+
+
+def held_to_the_text(outcome, replicas):
+    """Each replica's batches are 0, 1, 2, …: none is left out, and none is read twice."""
+    for replica in range(replicas):
+        places = [places[replica] for places in outcome.counted if replica in places]
+        assert places == list(range(len(places)))
+
+
+@needs_signals
+def test_a_replica_is_killed_and_heals_and_another_is_frozen_and_catches_up():
+    faults = [(2, "kill", 1), (3, "freeze", 2), (5, "start", 1), (5, "back", 1), (7, "thaw", 2)]
+    outcome = survive(3, STEPS, [*faults, (7, "back", 2)], silence=2.0, pace=0.1)
+    prove(outcome, 3, [0, 1, 2])
+    assert any(1 not in places for places in outcome.counted)
+    assert any(2 not in places for places in outcome.counted)
+
+
+@needs_signals
+def test_a_frozen_replica_whose_missed_steps_are_forgotten_heals(monkeypatch):
+    monkeypatch.setattr("lighthouse.KEPT", 2)
+    faults = [(2, "freeze", 1), (7, "thaw", 1), (7, "back", 1)]
+    outcome = survive(3, STEPS, faults, silence=1.0, pace=0.2)
+    prove(outcome, 3, [0, 1, 2])
+    assert sum(1 not in places for places in outcome.counted) > 2
+
+
+def test_a_state_that_traveled_for_too_long_is_asked_for_again():
+    replica, asked = Replica.__new__(Replica), []
+    replica.hold = ()
+    replica.peers = lambda: [1]
+    replica.fetch = lambda peer: dict(vars(State.new(np.ones(2))))
+
+    def missed(step):
+        asked.append(step)
+        if len(asked) == 1:
+            raise TooOld("step 0")
+
+    replica.missed = missed
+    assert (replica.heal().weights == 1).all() and asked == [0, 0]
+
+
+@needs_hosts
+def test_a_replica_whose_cable_is_pulled_is_not_waited_for_and_catches_up():
+    found = cut_off.cut_off()
+    outcome = Outcome(dict.fromkeys(found["ended"]), [dict(p) for p in found["counted"]], [], {})
+    assert found["ended"] == [0, 1, 2] and found["apart"] == 0 and found["away"] < 1e-11
+    held_to_the_text(outcome, 3)
+    assert [2 in places for places in outcome.counted[:4]] == [True] * 4
+    assert any(2 not in places for places in outcome.counted) and 2 in outcome.counted[-1]
+
+
+def test_a_replica_that_is_killed_while_it_heals_heals_the_next_time():
+    faults = [(2, "kill", 1), (3, "start", 1, "healing"), (3, "healing", 1), (4, "kill", 1)]
+    outcome = survive(3, STEPS, [*faults, (5, "start", 1), (5, "back", 1)], pace=0.1)
+    prove(outcome, 3, [0, 1, 2])
+
+
+def test_a_peer_that_is_killed_while_it_gives_its_state_is_replaced_by_another():
+    """Both peers stop in the middle of their answer; each that does is killed and comes back."""
+    faults = [(2, "kill", 2), (3, "start", 2), (3, "serving", 0), (3, "kill", 0), (4, "back", 2)]
+    outcome = survive(3, STEPS, [*faults, (5, "start", 0)], pace=0.1, holds={0: ("serving",)})
+    prove(outcome, 3, [0, 1, 2])
+
+
+def test_all_but_one_are_killed_and_training_goes_on():
+    faults = [(2, "kill", 0), (2, "kill", 1), (4, "start", 0), (4, "start", 1), (4, "back", 1)]
+    prove(survive(3, STEPS, faults, pace=0.1), 3, [0, 1, 2])
+
+
+def test_without_the_last_one_a_new_replica_is_told_that_the_weights_are_gone():
+    faults = [(2, "kill", 0), (3, "kill", 1), (3, "start", 0)]
+    outcome = survive(2, STEPS, faults, pace=0.1)
+    assert outcome.weights == {} and len(outcome.counted) < STEPS
+    assert "no replica is left that holds the weights of step 3" in outcome.said[0]
+    assert "Start again from the last checkpoint" in outcome.said[0]
+
+
+def test_a_rule_that_is_not_written_yet_is_named_at_once(monkeypatch):
+    def stub(sent):
+        raise NotImplementedError("Task NS-1: take the mean over those present")
+
+    monkeypatch.setattr("lighthouse.mean_over_present", stub)
+    with pytest.raises(NotImplementedError, match="Task NS-1: "):
+        survive(2, STEPS, [(3, "kill", 1)])
+
+
+def failing(number):
+    raise ValueError(f"no text for {number}")
+
+
+def ending(number):
+    pass
+
+
+@pytest.mark.parametrize(
+    "program, told", [(failing, "no text for 0"), (ending, "have ended, so step 3 never comes")]
+)
+def test_processes_that_can_not_go_on_are_told_of_at_once(program, told):
+    server = Server(lambda message, file: {})
+    with Crew(program) as crew:
+        crew.start(0)
+        with pytest.raises(RuntimeError, match=told):
+            crew.wait_for(lambda: False, "step 3", server)
+    server.close()
+
+
+@pytest.fixture
+def lighthouse():
+    found = Lighthouse(replicas=2)
+    yield found
+    found.stop()
+
+
+def beating(lighthouse, replica):
+    """Stand in for a replica that is alive; return its ticket."""
+    lighthouse.present[replica] = {"ticket": replica, "address": None, "heard": np.inf, "at": None}
+    return replica
+
+
+def test_a_mean_is_weighted_by_tokens(lighthouse):
+    a, b = beating(lighthouse, 0), beating(lighthouse, 1)
+    lighthouse.open[0] = {"place": 0, "tokens": 1, "loss": 1.0, "gradient": np.array([1.0])}
+    lighthouse.present[a]["at"] = 0
+    sent = {"tokens": 3, "loss": 2.0, "gradient": np.array([5.0])}
+    answer = ask(lighthouse.address, verb="mean", replica=1, ticket=b, step=0, **sent)
+    assert answer["mean"] == [4.0] and lighthouse.losses == [1.75]
+
+
+def test_a_gradient_for_a_closed_step_is_not_counted(lighthouse):
+    a = beating(lighthouse, 0)
+    lighthouse.closed, lighthouse.counted = 1, [{1: 0}]
+    lighthouse.past.append((np.array([2.0]), {1: 0}))
+    late = {"tokens": 9, "gradient": np.array([100.0])}
+    answer = ask(lighthouse.address, verb="mean", replica=0, ticket=a, step=0, **late)
+    assert answer["mean"] == [2.0] and answer["counted"] == {"1": 0} and lighthouse.open == {}
+
+
+def test_one_that_was_away_for_too_long_has_to_heal(lighthouse):
+    beating(lighthouse, 0)
+    lighthouse.closed = 5
+    lighthouse.past.append((np.array([2.0]), {1: 0}))
+    answer = ask(lighthouse.address, verb="mean", replica=0, ticket=0, step=3)
+    assert answer["heal"] and "mean" not in answer
+
+
+def test_a_replica_whose_place_has_been_taken_is_refused(lighthouse):
+    beating(lighthouse, 0)
+    with pytest.raises(Refused, match="another process has taken the place of this replica 0"):
+        ask(lighthouse.address, verb="mean", replica=0, ticket=7, step=0)
+    with pytest.raises(Refused, match="step 3 is ahead of the lighthouse, which is at 0"):
+        ask(lighthouse.address, verb="mean", replica=0, ticket=0, step=3)
+
+
+def test_an_answer_that_breaks_off_is_no_answer():
+    def half(message, file):
+        file.write(b'[{}, {"weights": ["float64", 4]}]\n' + bytes(16))
+
+    server = Server(half)
+    with pytest.raises(ConnectionError, match="in the middle of 'weights'"):
+        ask(server.address)
+    server.close()
+
+
+def test_a_state_that_is_given_away_does_not_change_with_the_next_step():
+    state = State.new(np.ones(3))
+    given = dict(vars(state))
+    state.apply(np.ones(3), {"0": 0})
+    assert (given["weights"] == 1).all() and not (state.weights == 1).any()
+    assert state.places == {0: 1} and state.step == 1

@@ -1,0 +1,98 @@
+"""Both halves of the all-reduce, each behind computing: the weights are those of one device."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from helpers.network import Link, slow_link
+from helpers.ranks import find_place, launch
+from helpers.trace import Event, Recorder, Trace
+
+FOLDER = Path(__file__).resolve().parents[2] / "DP/ddp"
+sys.path.insert(0, str(FOLDER))
+import gaps as gaps_of_steps  # noqa: E402
+import sweep  # noqa: E402
+
+RATE, STEPS, TOLERANCE = 0.5, 3, 1e-12
+SIZES = {"one for each": 1e-9, "two or three": 400 / 2**20, "all in one": 25}
+
+
+def make():
+    """A model of 5 + 7 x 5 + 7 ... weights, which three ranks can't share evenly."""
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 6), nn.Linear(6, 2)).double()
+
+
+def batch(rank, step):
+    generator = torch.Generator().manual_seed(10 * step + rank)
+    return torch.randn(4, 5, dtype=torch.float64, generator=generator)
+
+
+def split_training():
+    sys.path.insert(0, str(FOLDER))
+    from split import Split
+
+    found, rank = {}, find_place().rank
+    with slow_link(Link(1000, 1.0)):  # late messages: who doesn't wait for weights uses old ones
+        for name, megabytes in SIZES.items():
+            net = make()
+            split = Split(net, Recorder(0, enabled=False), RATE, megabytes)
+            for step in range(STEPS):
+                net.zero_grad()
+                net(batch(rank, step)).square().mean().backward()
+                split.finish()
+            split.arrive_all()
+            found[name] = [p.detach().clone() for p in net.parameters()]
+    return found
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return launch(split_training, 3, quiet=True, checked=False)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_every_rank_has_the_weights_of_one_device(answers, name):
+    net = make()
+    for step in range(STEPS):
+        net.zero_grad()
+        (sum(net(batch(rank, step)).square().mean() for rank in range(3)) / 3).backward()
+        with torch.no_grad():
+            for p in net.parameters():
+                p -= RATE * p.grad
+    for weights in answers:
+        for mine, theirs in zip(weights[name], net.parameters(), strict=True):
+            assert (mine - theirs).abs().max() < TOLERANCE
+
+
+def test_the_gradients_of_a_plan_are_complete_at_the_end_of_backward():
+    plan = sweep.Plan(seconds=3.0, layers=4, numbers=16)
+    assert plan.gradients == [(1.5, 16), (2.0, 16), (2.5, 16), (3.0, 16)]
+    assert plan.link.all_reduce_seconds(64, plan.ranks) == pytest.approx(0.606)
+    assert [len(sweep.cut(plan.gradients, plan.megabytes(k))) for k in (1, 2, 4)] == [1, 2, 4]
+
+
+def made(rows):
+    return Trace([Event(rank, kind, start, end) for rank, kind, start, end in rows])
+
+
+def test_a_gap_has_the_name_of_what_ends_it():
+    trace = made([
+        (0, "input", 0, 1), (0, "F", 1.25, 2), (0, "B", 2.5, 4), (0, "all-reduce", 4, 7),
+        (0, "update", 7, 8),
+        (1, "input", 0, 1), (1, "F", 1, 2), (1, "B", 2, 6), (1, "all-reduce", 6, 7),
+        (1, "update", 7, 8),
+    ])  # fmt: skip
+    found = gaps_of_steps.parts(trace, 0, steps=1)
+    assert found == dict(model=2.25, input=1, launch=0.75, waiting=2, exposed=1, tail=1)
+    late = gaps_of_steps.parts(trace, 1, steps=1)
+    assert late == dict(model=5, input=1, launch=0, waiting=0, exposed=1, tail=1)
+
+
+def test_what_sticks_out_depends_on_whether_the_link_keeps_up():
+    run = gaps_of_steps.Run(forward=1, backward=4, launch=0, bucket=0.5, buckets=4)
+    assert run.exposed == 0.5  # the last bucket
+    assert gaps_of_steps.Run(forward=1, backward=4, launch=0, bucket=2, buckets=4).exposed == 5

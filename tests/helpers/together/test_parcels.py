@@ -1,0 +1,111 @@
+"""What strangers send is refused with one sentence, and what's right arrives as it was."""
+
+import json
+import random
+import struct
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from helpers.together.parcels import (
+    HEADER,
+    Wrong,
+    number,
+    pack,
+    plain,
+    size_of,
+    text,
+    unpack,
+    whole,
+)
+
+
+def test_a_parcel_arrives_as_it_was():
+    delta = np.arange(5, dtype=np.float32)
+    data = pack({"delta": delta}, part=1, ticket="a")
+    arrays, facts = unpack(data, {"delta": 5})
+    assert (arrays["delta"] == delta).all() and facts == {"part": 1, "ticket": "a"}
+    assert len(data) <= size_of(5)
+
+
+def raw(header, body=b""):
+    text = json.dumps(header).encode() if not isinstance(header, bytes) else header
+    return struct.pack("<Q", len(text)) + text + body
+
+
+FACTS = {"facts": "{}"}
+GOOD = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+
+
+@pytest.mark.parametrize(
+    "data, told",
+    [
+        (b"", "isn't a safetensors file"),
+        (b"\x80\x04\x95" + bytes(50), "isn't a safetensors file"),  # a pickle begins so
+        (struct.pack("<Q", 2**63) + bytes(50), "header is too long"),
+        (raw({"x": "y" * HEADER}), "header is too long"),
+        (raw(b"[" * 4000), "isn't a JSON object"),
+        (raw(b"[1]"), "isn't a JSON object"),
+        (raw({"delta": GOOD}, bytes(8)), "isn't a JSON object"),  # no facts
+        (raw({"__metadata__": [], "delta": GOOD}, bytes(8)), "isn't a JSON object"),
+        (raw({"__metadata__": FACTS, "other": GOOD}, bytes(8)), "the arrays ['delta']"),
+        (pack({"delta": np.ones(2, np.float32), "b": np.ones(1)}), "and no others"),
+        (pack({"delta": np.ones(2)}), "must be float32"),
+        (pack({"delta": np.ones(3, np.float32)}), "must have the shape [2]"),
+        (pack({"delta": np.ones((2, 1), np.float32)}), "must have the shape [2]"),
+        (raw({"__metadata__": FACTS, "delta": GOOD}, bytes(4)), "don't fit its header"),
+        (raw({"__metadata__": FACTS, "delta": GOOD}, bytes(9)), "don't fit its header"),
+        (
+            raw({"__metadata__": FACTS, "delta": {**GOOD, "data_offsets": [0, 2**64]}}, bytes(8)),
+            "don't fit its header",
+        ),
+        (pack({"delta": np.array([1, np.nan], np.float32)}), "aren't finite"),
+        (pack({"delta": np.array([1, np.inf], np.float32)}), "aren't finite"),
+        (save({"delta": np.ones(2, np.float32)}, {"facts": "1"}), "isn't a JSON object"),
+    ],
+)
+def test_what_is_wrong_with_a_parcel_is_one_sentence(data, told):
+    with pytest.raises(Wrong, match=".") as caught:
+        unpack(data, {"delta": 2})
+    assert told in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_changed_bytes_are_refused_or_are_a_parcel():
+    draw, good = random.Random(4), pack({"delta": np.ones(8, np.float32)}, part=0)
+    refused = 0
+    for _ in range(2000):
+        data = bytearray(good)
+        for _ in range(draw.randint(1, 4)):
+            data[draw.randrange(len(data))] = draw.randrange(256)
+        try:
+            arrays, facts = unpack(bytes(data), {"delta": 8})
+            assert np.isfinite(arrays["delta"]).all() and isinstance(facts, dict)
+        except Wrong:
+            refused += 1
+    assert refused > 500
+
+
+@pytest.mark.parametrize("found", [None, True, 1.0, "1", -1, 11, 10**30, [1]])
+def test_a_number_is_whole_and_within_its_bounds(found):
+    with pytest.raises(Wrong, match="n must be a whole number from 0 to 10"):
+        whole({"n": found}, "n", 10)
+    assert whole({"n": 10}, "n", 10) == 10
+
+
+@pytest.mark.parametrize("found", [None, True, "1", -0.1, 11, float("nan"), float("inf")])
+def test_a_speed_is_finite_and_within_its_bounds(found):
+    with pytest.raises(Wrong, match="from 0 to 10"):
+        number({"n": found}, "n", 10)
+
+
+@pytest.mark.parametrize("found", [None, "", "a" * 9, "a\nb", "a\x1b[2J", "\u202eevil", 3])
+def test_a_text_is_one_short_line_without_control_characters(found):
+    with pytest.raises(Wrong, match="a text of 1 to 8 characters, in one line"):
+        text({"n": found}, "n", 8)
+
+
+def test_json_that_is_no_object_is_refused():
+    for wrong in ("", "[]", "1", "{", b"\xff", None, "[" * 10**5, '{"a": 1' + "0" * 5000 + "}"):
+        with pytest.raises(Wrong, match="isn't a JSON object"):
+            plain(wrong)

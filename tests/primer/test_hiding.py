@@ -1,0 +1,142 @@
+"""Hiding messages: whatever travels meanwhile, results and gradients are one device's; and a rank
+on paper takes as long as its formula says."""
+
+import copy
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from helpers.network import Link
+from helpers.ranks import launch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "primer/hiding"))
+import async_tp
+import halves
+import prefetch
+from rank import Paper, Rank, hidden
+
+
+def differences(pairs):
+    return max(float((found - right).abs().max()) for found, right in pairs)
+
+
+def of_mlp():
+    draw, n, r = torch.Generator().manual_seed(0), dist.get_world_size(), dist.get_rank()
+    whole = [
+        torch.randn(size, generator=draw, dtype=torch.double, requires_grad=True)
+        for size in ((4 * n, 6), (6, 8 * n), (8 * n, 6))
+    ]
+    mine = [
+        t.detach().chunk(n, dim)[r].clone().requires_grad_()
+        for t, dim in zip(whole, (0, 1, 0), strict=True)
+    ]
+    y = async_tp.mlp(*mine, async_tp.Ring(Rank()))
+    right = (whole[0] @ whole[1]).relu() @ whole[2]
+    for result in (y, right):
+        result.square().sum().backward()
+    grads = [
+        (a.grad, b.grad.chunk(n, d)[r]) for a, b, d in zip(mine, whole, (0, 1, 0), strict=True)
+    ]
+    return differences([(y, right.chunk(n)[r]), *grads])
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_products_in_a_ring_are_those_of_one_device_and_so_are_their_gradients(ranks):
+    assert max(launch(of_mlp, ranks, quiet=True)) < 1e-10
+
+
+def of_units(ahead):
+    torch.set_default_dtype(torch.double)
+    torch.manual_seed(0)
+    n, r = dist.get_world_size(), dist.get_rank()
+    modules = [torch.nn.Sequential(torch.nn.Linear(5, 5), torch.nn.Tanh()) for _ in range(4)]
+    whole, x = torch.nn.Sequential(*copy.deepcopy(modules)), torch.randn(2 * n, 5)
+    units = [prefetch.Unit(module, Rank()) for module in modules]
+    y, _ = prefetch.step(units, prefetch.Prefetch(units, ahead), x.chunk(n)[r])
+    right = whole(x)
+    (right.square().sum() / 2).backward()
+    pairs = [(y, right.chunk(n)[r])]
+    for found, p in zip(
+        (p for module in modules for p in module.parameters()), whole.parameters(), strict=True
+    ):
+        dist.all_reduce(found.grad)
+        pairs.append((found.grad, p.grad))
+    return differences(pairs), prefetch.Unit.most, prefetch.Unit.alive
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 3])
+def test_gathered_early_units_compute_the_same_and_are_freed(ahead):
+    for off, most, alive in launch(of_units, 3, (ahead,), quiet=True):
+        assert off < 1e-14 and most == ahead + 1 and alive == 0
+
+
+def of_halves(way):
+    draw, n, r = torch.Generator().manual_seed(0), dist.get_world_size(), dist.get_rank()
+
+    def some(*shape):
+        return torch.randn(shape, generator=draw, dtype=torch.double) / 2
+
+    attention, experts, xs = some(2, 5, 5), some(2, n, 5, 5), some(n, 2, 7, 5)
+    ids = torch.randint(99, (n, 2, 7), generator=draw)
+    mine = [w.clone().requires_grad_() for w in attention]
+    own = [w[r].clone().requires_grad_() for w in experts]
+    layers, rank = halves.Layers(mine, own), Rank()
+    passes = [halves.Forward(layers, halves.Wire(ids[r, h], rank), xs[r, h]) for h in (0, 1)]
+    if way == "pair":  # the first half's backward beside the second one's forward
+        halves.one_by_one(passes[0])
+        backs = [halves.Backward(passes[0], passes[0].stays)]
+        halves.in_turn(backs[0], passes[1])
+        backs.append(halves.Backward(passes[1], passes[1].stays))
+        halves.one_by_one(backs[1])
+    else:
+        getattr(halves, way)(*passes)
+        backs = [halves.Backward(one, one.stays) for one in passes]
+        getattr(halves, way)(*backs)
+    whole = [t.requires_grad_() for t in (attention, experts, xs)]
+    y, to = xs, ids % n
+    for a, e in zip(attention, experts, strict=True):
+        y = y + (y @ a).tanh()
+        y = y + torch.einsum("...d,...df->...f", y, e[to]).tanh()
+    (y.square().sum() / 2).backward()
+    of_attention, of_experts, of_x = (t.grad for t in whole)
+    pairs = [(one.stays, y[r, h]) for h, one in enumerate(passes)]
+    pairs += [(back.stays, of_x[r, h]) for h, back in enumerate(backs)]
+    for number in (0, 1):
+        dist.all_reduce(mine[number].grad)
+        pairs += [(mine[number].grad, of_attention[number])]
+        pairs += [(own[number].grad, of_experts[number, r])]
+    return differences(pairs)
+
+
+@pytest.mark.parametrize("way", ["one_by_one", "in_turn", "pair"])
+def test_two_halves_are_one_batch_whatever_their_order(way):
+    assert max(launch(of_halves, 3, (way,), quiet=True)) < 1e-12
+
+
+@pytest.mark.parametrize("c, m", [(4, 1), (4, 4), (2, 5)])
+def test_on_paper_a_ring_takes_one_product_and_then_the_longer_of_both(c, m):
+    for ranks in (2, 4):
+        rank = Paper(Link.of(0, 1 / 64), ranks)  # 64 bytes a second
+        x, w = torch.zeros(8 * m, 2, dtype=torch.float32), torch.zeros(2, 3)
+        y = async_tp.gathered_product(x, w, async_tp.Ring(rank, c))
+        trace = rank.trace()
+        assert y.shape == (ranks * 8 * m, 3)
+        assert trace.duration == pytest.approx(c + (ranks - 1) * max(c, m))
+        assert hidden(trace) == pytest.approx(min(1, c / m))
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_on_paper_two_halves_show_only_their_last_message(layers):
+    rank = Paper(Link.of(0, 1 / 96), 4)  # a message of three rows out of four takes 2 s
+    square = [torch.zeros(8, 8)] * layers
+    weights = halves.Layers(square, square, (3, 5))
+    passes = [
+        halves.Forward(weights, halves.Wire(torch.arange(8), rank), torch.zeros(8, 8))
+        for _ in range(2)
+    ]
+    halves.in_turn(*passes)
+    assert rank.trace().duration == pytest.approx(layers * 2 * (3 + 5) + 2)
+    assert hidden(rank.trace()) == pytest.approx(1 - 1 / (4 * layers))

@@ -1,0 +1,89 @@
+"""How many lines each part of the project may have, and has.
+
+    python tools/budget.py       the table; not 0 if a part has more than it may
+
+All tracked source text counts, whatever it says: code, comments, docstrings, blank lines. A limit
+may fall. It rises only if another one falls by as much: then the project doesn't grow.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = (".py", ".js", ".mjs", ".css", ".html", ".sh", ".bash")
+# A file counts for the first part that it belongs to.
+LIMITS = {
+    "helpers/grade": 5_300,
+    "helpers/ranks": 3_850,
+    "helpers/hang": 2_350,
+    "helpers/draw": 4_600,
+    "helpers/timeline": 3_400,
+    "helpers/play": 2_700,
+    "helpers/lesson": 1_500,
+    "helpers/cluster": 2_450,
+    "helpers/cost": 1_600,
+    "helpers/oracle": 1_900,
+    "helpers/checkpoint": 1_150,
+    "helpers/doctor": 750,
+    "helpers/cards": 1_250,
+    "helpers/together": 1_650,
+    "helpers": 8_350,
+    "tasks": 10_950,
+    "tests/tasks": 2_950,
+    "tests/grade": 3_300,
+    "tests": 34_100,
+    "notebooks": 16_550,
+    "simplellm": 4_000,
+    "puzzles": 3_900,
+    "gpt2": 2_250,
+    "DP": 4_950,
+    "TP": 2_250,
+    "PP": 650,
+    "DP_PP": 650,
+    "CP": 700,
+    "EP": 450,
+    "primer": 1_700,
+    "forensics": 1_100,
+    "jobs": 400,
+    "tools": 6_300,
+    "bench": 2_700,
+    "demo.py": 250,
+}
+
+
+def counted(root: Path = ROOT) -> dict[str, int]:
+    """Return the lines of each part, in the order of `LIMITS`; "" is what belongs to none."""
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    lines = dict.fromkeys([*LIMITS, ""], 0)
+    for name in names:
+        if name.endswith(SOURCE) and (root / name).is_file():
+            part = next((part for part in LIMITS if f"{name}/".startswith(f"{part}/")), "")
+            lines[part] += (root / name).read_text(encoding="utf-8").count("\n")
+    return lines
+
+
+def over(lines: dict[str, int], limits: dict[str, int] = LIMITS) -> list[str]:
+    """Return a sentence for each part that has more lines than it may."""
+    return [
+        f"{part or 'what is in no part'} has {lines[part]:,} lines and may have "
+        f"{limits.get(part, 0):,}: make it smaller, or take as much from another part's limit"
+        for part in lines
+        if lines[part] > limits.get(part, 0)
+    ]
+
+
+def main() -> int:
+    lines = counted()
+    for part, limit in LIMITS.items():
+        print(f"{part:20}{lines[part]:8,} of {limit:8,}")
+    print(f"{'all':20}{sum(lines.values()):8,} of {sum(LIMITS.values()):8,}")
+    wrong = over(lines)
+    print(*wrong, sep="\n")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
