@@ -334,7 +334,7 @@ def at_most(held):
     return max(max(each) for each in held.values())
 
 
-# %%
+# %% tags=["time"]
 four = launch(lambda: [peak.watched(stage) for stage in range(4)], ranks=4, quiet=True)[0]
 for stage, held in enumerate(four):
     claim(f"stage {stage}, MB at the peak", at_most(held) / 1e6, most(stage, 4) / 1e6, within=0.05)
@@ -355,7 +355,7 @@ lines = {f"stage {stage}": through_the_step(held) for stage, held in enumerate(f
 title = "On top of its shards, stage 3 holds up to three copies of a unit"
 show(curves(lines, title, x="forward from 0, backward from 1, update from 2", y="MB"))
 
-# %%
+# %% tags=["time"]
 eight = launch(peak.watched, ranks=8, args=(3,), quiet=True)[0]
 weights, unit = peak.sizes()
 claim("stage 3 on 8 ranks, MB", at_most(eight) / 1e6, most(3, 8) / 1e6, within=0.05)

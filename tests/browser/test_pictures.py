@@ -44,6 +44,7 @@ def test_pictures_follow_the_theme_and_say_what_can_be_done_with_them(lab):
     finally:
         page.evaluate(LIGHT_THEME)
     page.locator("body[data-jp-theme-light=true]").wait_for(state="attached")
+    pictures.last.wait_for()  # JupyterLab hides itself for a frame while it changes its theme
     assert pictures.evaluate_all(BACKGROUNDS) == [rgb(LIGHT.background)] * len(CELLS)
     assert page.locator(".lab-picture > img:visible").count() == 0
     assert page.locator(".lab-hint:visible").count() == 3
