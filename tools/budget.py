@@ -25,7 +25,7 @@ LIMITS = {
     "helpers/cost": 1_600,
     "helpers/oracle": 1_900,
     "helpers/checkpoint": 1_150,
-    "helpers/doctor": 750,
+    "helpers/doctor": 720,
     "helpers/cards": 1_250,
     "helpers/together": 1_650,
     "helpers": 8_350,
@@ -46,7 +46,7 @@ LIMITS = {
     "primer": 1_700,
     "forensics": 1_100,
     "jobs": 400,
-    "tools": 6_300,
+    "tools": 6_330,
     "bench": 2_700,
     "demo.py": 250,
 }

@@ -4,7 +4,9 @@
     python tools/run_tests.py pipeline     one package: the folder or file of tests/ with this name
     python tools/run_tests.py --all        make test-all: what is slow, too; see tests/conftest.py
 
-Ends with the time of each part and one line in pytest's own form. In the student edition it checks
+Ends with the time of each part and one line in pytest's own form. With --all up to three tests of a
+part that failed run again, with nothing beside them, and the closing lines name those that passed
+only then: what fails twice has failed. In the student edition it checks
 the exercises, as `python -m helpers.grade` does: the tests of the lab need the solutions.
 """
 
@@ -33,6 +35,7 @@ PYTEST = ("-m", "pytest", "-q", "--continue-on-collection-errors", "--durations=
 # Of two workers one runs all that starts ranks, one test after the other: see tests/conftest.py.
 TOGETHER = (*PYTEST, "-n", "2")
 FOLDERS = ("tests", "gpt2/tests")
+FEW = 3  # tests of a part that may fail for what else the machine did
 LESSONS = "tests/notebooks/test_execution.py"
 Parts = dict[str, tuple[str, ...]]  # of each its name and what Python runs
 
@@ -126,6 +129,33 @@ def run_part(command: list[str], report: Path, seconds: float) -> Counter:
     return found
 
 
+def failures(report: Path) -> list[str]:
+    """Return the names of the tests of a JUnit report that failed or broke."""
+    cases = ElementTree.parse(report).iter("testcase")
+    return [
+        f"{case.get('classname')}::{case.get('name')}"
+        for case in cases
+        if case.find("failure") is not None or case.find("error") is not None
+    ]
+
+
+def run_again(command: list[str], report: Path, seconds: float, found: Counter) -> list[str]:
+    """Run what failed once more, by itself; correct the counts, and name what passed this time."""
+    if not 0 < found["failed"] + found["errors"] <= FEW or not report.exists():
+        return []
+    named = failures(report)
+    print("\n== once more, alone ==", flush=True)
+    alone = ("-n", "0", "--last-failed", "--last-failed-no-failures", "none")
+    again = report.with_stem(f"{report.stem}, again")
+    second = run_part([*command, *alone], again, seconds)
+    if again.exists():
+        still = failures(again)
+        found.update(passed=second["passed"], skipped=second["skipped"])
+        found["failed"], found["errors"] = second["failed"], second["errors"]
+        return [name for name in named if name not in still]
+    return []
+
+
 def closing(total: Counter, seconds: float) -> str:
     """Return one line in pytest's own form: "1 failed, 20 passed in 75.00s (0:01:15)"."""
     words = [f"{total[word]} {word}" for word in ("failed", "passed", "skipped") if total[word]]
@@ -146,7 +176,7 @@ def main(arguments: list[str] | None = None) -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     RESULTS.mkdir(parents=True, exist_ok=True)
     python = str(venv_python(ROOT / ".venv"))
-    begin, total, lines = time.monotonic(), Counter(), []
+    begin, total, lines, flaky = time.monotonic(), Counter(), [], []
     deadline = begin + 60 * (44 if os.environ.get("CI") else 120)
     install = [sys.executable, "tools/install.py", "--extras", "test"]
     install += ["--this-python"] if flags.this_python else []
@@ -156,12 +186,16 @@ def main(arguments: list[str] | None = None) -> int:
     for name, command in todo.items():
         print(f"\n== {name} ==", flush=True)
         started = time.monotonic()
-        found = run_part(command, RESULTS / f"{name}.xml", deadline - started)
+        report = RESULTS / f"{name}.xml"
+        found = run_part(command, report, deadline - started)
+        if flags.all and name != "set-up":
+            flaky += run_again(command, report, deadline - time.monotonic(), found)
         total += found
         said = ", ".join(f"{n} {word}" for word, n in found.items() if n) or "ok"
         lines.append(f"{name:<20}{time.monotonic() - started:>8.1f} s  {said}")
         if name == "set-up" and found:
             break
+    lines += [f"failed at first, and passed alone: {name}" for name in flaky]
     lines += ["", closing(total, time.monotonic() - begin)]
     (RESULTS / "summary.txt").write_text(lines[-1] + "\n", encoding="utf-8")
     print("\n" + "\n".join(lines), flush=True)

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 import run_tests
-from run_tests import closing, parts, places, run_part
+from run_tests import closing, parts, places, run_again, run_part
 
 
 def test_everything_is_the_quick_run_and_what_is_slow():
@@ -55,6 +55,25 @@ def test_the_closing_line_counts_as_pytest_does(text, counts, tmp_path, monkeypa
     command = [sys.executable, "-m", "pytest", "-q", f"--rootdir={tmp_path}", str(tmp_path)]
     found = run_part([*command, "-c", "/dev/null"], tmp_path / "report.xml", 100)
     assert closing(found, 75).strip("=") == f" {counts} in 75.00s (0:01:15) "
+
+
+def test_what_fails_once_runs_again_alone_and_is_named(tmp_path):
+    """A second failure counts, and many failures are no accident."""
+    (tmp_path / "test_it.py").write_text(
+        "import pathlib\nhere = pathlib.Path(__file__).with_name('ran')\n"
+        "def test_fine(): pass\ndef test_twice(): assert 0\n"
+        "def test_once():\n    ran = here.exists()\n    here.touch()\n    assert ran\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", f"--rootdir={tmp_path}", str(tmp_path)]
+    command += ["-c", "/dev/null"]
+    report = tmp_path / "report.xml"
+    found = run_part(command, report, 100)
+    assert (found["failed"], found["passed"]) == (2, 1)
+    (once,) = run_again(command, report, 100, found)
+    assert once.endswith("test_it::test_once")
+    assert (found["failed"], found["passed"]) == (1, 2)
+    many = Counter(failed=run_tests.FEW + 1)
+    assert run_again(command, report, 100, many) == [] and many["failed"] == run_tests.FEW + 1
 
 
 def test_a_part_without_tests_that_fails_is_one_error(tmp_path):
