@@ -14,6 +14,7 @@ class Deferred(dist.Work):
     def __init__(self):
         super().__init__()
         self._begun = threading.Event()
+        self._passed_on = False  # what its futures hold: their callbacks may have run right then
         self._work: Any = None
         self._error: Exception | None = None
         self._futures: list[torch.futures.Future] = []  # asked for before it has begun
@@ -29,6 +30,7 @@ class Deferred(dist.Work):
                 self._work.get_future().add_done_callback(lambda done, to=future: _pass(done, to))
             except Exception as error:  # torch's own for a message: it has no future
                 future.set_exception(error)
+        self._passed_on = True
 
     def fail(self, error: Exception) -> None:
         """Note that it will never begin; whoever waits gets the error."""
@@ -37,6 +39,7 @@ class Deferred(dist.Work):
             self._begun.set()
         for future in self._futures:
             future.set_exception(error)
+        self._passed_on = True
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait for it to begin and to end.
@@ -54,7 +57,7 @@ class Deferred(dist.Work):
         return self._work.wait(timeout) if timeout else self._work.wait()
 
     def is_completed(self) -> bool:
-        return self._begun.is_set() and (self._work is None or self._work.is_completed())
+        return self._passed_on and (self._work is None or self._work.is_completed())
 
     def is_success(self) -> bool:
         return self.is_completed() and self._error is None
