@@ -11,13 +11,14 @@ outputs. What's left of `live_html` is a PNG, on its own light background.
 import base64
 import os
 import zlib
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from helpers.draw.picture import Picture
 from helpers.draw.svg import to_svg
 
 PICTURE = "application/x-lab-picture+json"  # {"svg": compressed}: for both themes, and sharp
-STEPS = "application/x-lab-steps+json"  # {series: [compressed SVG]}: pictures to step through
+STEPS = "application/x-lab-steps+json"  # [[series, [{svg, alt}]]]: pictures to step through
 # Who says which theme is on: JupyterLab and Notebook on <body>, VS Code on <body> too.
 LIGHT_PAGES = ('[data-jp-theme-light="true"]', ".vscode-light", ".vscode-high-contrast-light")
 DARK_PAGES = ('[data-jp-theme-light="false"]', ".vscode-dark", ".vscode-high-contrast")
@@ -64,6 +65,14 @@ def kept(picture: Picture) -> dict[str, dict]:
 def packed(picture: Picture) -> str:
     """Return a picture for both themes, as JSON can hold it."""
     return base64.b64encode(zlib.compress(themed_file(picture).encode(), 9)).decode()
+
+
+def in_steps(series: Mapping[str, Sequence[Picture]]) -> list:
+    """Return what `STEPS` holds. A list, because a notebook's file sorts the names of a mapping."""
+    return [
+        [name, [{"svg": packed(each), "alt": each.alt} for each in pictures]]
+        for name, pictures in series.items()
+    ]
 
 
 def live_html(picture: Picture) -> str:

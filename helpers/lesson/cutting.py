@@ -8,10 +8,14 @@ import ipywidgets
 from helpers.cluster.sliders import Keys
 from helpers.draw import Picture
 from helpers.draw.stages import Piece, cut
+from helpers.draw.themed import STEPS, in_steps
+from helpers.words import many
 
 
 class Cuts(ipywidgets.VBox):
     """What `cuts` makes: one slider with two handles, and the picture of the cut below it."""
+
+    kept_as = STEPS
 
     def __init__(self, layers: int, pieces: tuple[Piece, Piece, Piece], counts: tuple[int, ...]):
         self.pieces, self.layers = pieces, layers
@@ -37,6 +41,16 @@ class Cuts(ipywidgets.VBox):
 
     def picture(self) -> Picture:
         return cut(self.counts, *self.pieces)
+
+    def recorded(self) -> list:
+        """Return each cut with a layer in every stage: a series for each length of the first."""
+        series = {}
+        for first in range(1, self.layers - 1):
+            ends = range(first + 1, self.layers)
+            cut_at = [(first, end - first, self.layers - end) for end in ends]
+            name = f"{many(first, 'layer')} in the first stage"
+            series[name] = [cut(counts, *self.pieces) for counts in cut_at]
+        return in_steps(series)
 
     def _moved(self, change: dict | None = None) -> None:
         picture = self.picture()

@@ -7,7 +7,7 @@ import traitlets
 
 from helpers.draw import Picture
 from helpers.draw.style import painted
-from helpers.draw.themed import STEPS, framed, packed, themed_svg
+from helpers.draw.themed import STEPS, framed, in_steps, themed_svg
 
 Series = Mapping[str, Sequence[Picture]]
 
@@ -96,9 +96,9 @@ class Stepper(anywidget.AnyWidget):
         self.series = draw("light")
         super().__init__(pages=_drawn(self.series))
 
-    def recorded(self) -> dict[str, list[str]]:
+    def recorded(self) -> list:
         """Return the series as a built lesson keeps them."""
-        return {name: [packed(each) for each in pictures] for name, pictures in self.series.items()}
+        return in_steps(self.series)
 
 
 def stepper(draw: Callable[[str], Series]) -> Stepper:

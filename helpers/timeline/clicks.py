@@ -7,7 +7,7 @@ import traitlets
 
 from helpers.draw import Picture
 from helpers.draw.style import painted
-from helpers.draw.themed import STEPS, framed, packed, themed_svg
+from helpers.draw.themed import STEPS, framed, in_steps, themed_svg
 
 
 class Clickable(anywidget.AnyWidget):
@@ -70,9 +70,9 @@ class Clickable(anywidget.AnyWidget):
         super().__init__(pictures={name: framed(themed_svg(p)) for name, p in pictures.items()})
         self.alt = next(iter(pictures.values())).alt
 
-    def recorded(self) -> dict[str, list[str]]:
+    def recorded(self) -> list:
         """Return the pictures as a built lesson keeps them: by name, a series of one."""
-        return {name: [packed(picture)] for name, picture in self.drawn.items()}
+        return in_steps({name: [picture] for name, picture in self.drawn.items()})
 
     def __repr__(self) -> str:
         return f"<Clickable: {self.alt}>"

@@ -436,8 +436,8 @@ reveal("naive_pipeline-4", worth=worth)
 # as soon as several pieces of a batch are under way at once (lesson 06), the slowest stage sets the
 # pace for all.
 #
-# With a running kernel you see two handles above: drag the cuts, and look for the cut whose longest
-# bar is shortest. Without one, let a loop try all of them:
+# Above you can move the cuts: look for the one whose longest bar is shortest. A loop tries all of
+# them:
 
 
 # %% tags=["time"]

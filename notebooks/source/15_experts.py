@@ -828,8 +828,9 @@ predict(
 # %% tags=["training"]
 for ep in (1, 2, 4):
     bad = verdict(mean_of_those_who_hold_it, ep)
-    factor = re.findall(r"every gradient is \d+ times", bad.mistake or "")
-    print(f"EP {ep}: {bad.headline}", *factor, sep="; ")
+    factor = re.findall(r"every gradient is (\d+) times", bad.mistake or "")
+    told = f"; an expert's gradient is {factor[0]} times one device's" if factor else ""
+    print(f"EP {ep}: {bad.headline}{told}")
 wrong = [row.name for row in bad.rows if row.kind == "gradient" and not row.ok]
 claim.same("of the wrong gradients, experts'", sum(map(intro_EP.is_expert, wrong)), len(wrong))
 reveal("experts-9")

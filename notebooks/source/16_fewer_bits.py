@@ -540,7 +540,7 @@ for name in SHOWN:
     found = of_layers(give(deepcopy(net), RECIPES[name]))
     errors[name] = [away(*pair) for pair in zip(found, oracle, strict=True)]
 
-# %%
+# %% tags=["training"]
 title = "The gradient's error follows the bits of the mantissa, layer by layer"
 show(curves(errors, title, x="layer", y="error of the layer's gradient", log="y"))
 mean = {name: sum(values) / len(values) for name, values in errors.items()}

@@ -563,12 +563,12 @@ try:
     found["yours"] = Point(yours.memory / 1e9, [100 * yours.mfu], "yours")
     print(f"yours: MFU {yours.mfu:.1%}, {yours.memory / 1e9:.0f} GB on the fullest card")
     once, again = computing(models)
-    print(f"{yours.time:.1f} s, of which a card computes {once:.1f} once and {again:.1f} again")
+    print(f"{yours.time:.1f} s: a card computes for {once:.1f} s, and repeats {again:.1f} s of it")
 except PuzzleError as error:
     print(f"yours isn't in the picture yet: {error}")
 
 # %%
-title = "At the same memory: 2.6 times the MFU below 66 GB, 1.4 times above 74"
+title = "At about the same memory: 2.6 times the MFU below 66 GB, 1.4 times above 74"
 show(points(found, title, x="GB on the fullest card", y="MFU, percent", log=""))
 
 # %%

@@ -56,6 +56,7 @@ def test_a_change_is_told_with_its_cell_and_both_texts(old, new):
         ("loss 2.416", "loss 2.417"),
         ("loss 5.81, 547,648 numbers", "loss 5.82, 547,648 numbers"),
         ("largest difference 7.5e-08", "largest difference 0"),
+        ("differ by less than: 4.8e-07, below 1e-4", "differ by less than: 0, below 1e-4"),
         ("measured 38 (-0.1%, at most 5%)", "measured 38 (+0.0%, at most 5%)"),
     ],
 )

@@ -114,9 +114,9 @@ def test_a_picture_that_is_kept_for_both_themes_is_shown_as_that(tmp_path):
     ).recorded()
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "01_one.ipynb")
     steps = lesson_page(tmp_path / "01_one.ipynb", lambda name: None)
-    assert set(json.loads(unescape(re.search('data-steps="(.*?)"', steps.article)[1]))["a"]) < set(
-        steps.files
-    )
+    ((name, frames),) = json.loads(unescape(re.search('data-steps="(.*?)"', steps.article)[1]))
+    assert name == "a" and {file for file, _ in frames} < set(steps.files)
+    assert len(frames) == 2 and all(alt for _, alt in frames)
     assert 'src="img/01-1.svg"' in lesson.article and 'alt="it falls"' in lesson.article
     assert 'style="color-scheme: light dark"' in svg and "light-dark(" in svg
 

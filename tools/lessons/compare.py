@@ -26,7 +26,7 @@ from helpers.draw.themed import PICTURE
 from lessons.book import CHECK, code_cells
 
 TAGS = {"time", "training"}
-NUMBER = re.compile(r"([-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d{1,3})?)")
+NUMBER = re.compile(r"([-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d{1,3})?)")
 TOOK = re.compile(r"(?<=[(>])\d+\.\d s(?=[)<])")  # how long the check of a task took
 AROUND = 60  # characters before and after a difference
 

@@ -4,6 +4,7 @@ import ast
 import base64
 import contextlib
 import inspect
+import itertools
 import json
 import re
 import struct
@@ -194,11 +195,11 @@ def _picture(output, lesson: Lesson) -> str:
     source = next(reversed(lesson.files))
     image = f'<img loading="lazy" src="{source}" {size} alt="{escape(facts.get("alt", ""))}">'
     if STEPS in output.data:
-        series = {each: [] for each in output.data[STEPS]}
-        for each, frames in output.data[STEPS].items():
-            for frame in frames:
-                series[each].append(f"{name}-{sum(map(len, series.values()))}.svg")
-                lesson.files[series[each][-1]] = _unpacked(frame)
+        series, number = [], itertools.count()
+        for each, frames in output.data[STEPS]:
+            files = {f"{name}-{next(number)}.svg": frame for frame in frames}
+            lesson.files |= {file: _unpacked(frame["svg"]) for file, frame in files.items()}
+            series.append([each, [[file, frame["alt"]] for file, frame in files.items()]])
         steps = escape(json.dumps(series))
         return f'<div class="picture steps" data-steps="{steps}">{image}</div>'
     if TIMELINE not in output.data:

@@ -15,9 +15,12 @@ RINGS = {f"{n} ranks": [ring(n, step) for step in range(2 * n - 1)] for n in (2,
 def test_every_picture_is_there_in_both_themes():
     pages = stepper(lambda theme: RINGS).pages
     assert {name: len(each) for name, each in pages.items()} == {"2 ranks": 3, "3 ranks": 5}
-    kept = stepper(lambda theme: RINGS).recorded()
-    svg = zlib.decompress(base64.b64decode(kept["3 ranks"][4])).decode()
-    assert len(kept["3 ranks"]) == 5 and svg == themed_file(RINGS["3 ranks"][4])
+    kept = stepper(lambda theme: dict(reversed(RINGS.items()))).recorded()
+    assert [name for name, _ in kept] == ["3 ranks", "2 ranks"]  # not sorted
+    frames = dict(kept)["3 ranks"]
+    svg = zlib.decompress(base64.b64decode(frames[4]["svg"])).decode()
+    assert len(frames) == 5 and svg == themed_file(RINGS["3 ranks"][4])
+    assert frames[4]["alt"] == RINGS["3 ranks"][4].alt
     assert all("<svg" in page and "light-dark(" in page for each in pages.values() for page in each)
 
 

@@ -124,17 +124,17 @@ addEventListener("beforeprint", () => article.querySelectorAll("details").forEac
 
 // Pictures to step through.
 for (const place of document.querySelectorAll("[data-steps]")) {
-  const series = JSON.parse(place.dataset.steps), image = place.querySelector("img");
+  const series = new Map(JSON.parse(place.dataset.steps)), image = place.querySelector("img");
   const bar = document.createElement("nav"), choice = document.createElement("select");
   const at = document.createElement("input"), said = document.createElement("span");
-  for (const name of Object.keys(series)) choice.add(new Option(name));
+  for (const name of series.keys()) choice.add(new Option(name));
   Object.assign(at, { type: "range", min: 0, value: 0, ariaLabel: "step" });
   choice.ariaLabel = "which series";
   said.setAttribute("role", "status");
   const show = () => {
-    const frames = series[choice.value];
+    const frames = series.get(choice.value);
     at.max = frames.length - 1;
-    image.src = frames[at.value];
+    [image.src, image.alt] = frames[at.value];
     at.hidden = said.hidden = frames.length === 1;
     said.textContent = `step ${at.value} of ${at.max}`;
   };
