@@ -44,6 +44,7 @@ def test_formulas_become_mathml_and_code_and_prices_stay():
     html = written("The mean $\\frac1n$ of `$x$` costs \\$5 and $$\\sum_k n_k$$")
     assert html.count("<math") == 2 and "<mfrac>" in html and 'display="block"' in html
     assert "<code>$x$</code>" in html and "costs $5 and" in html
+    assert "</math>.</span> So" in written("every $t$. So") and "<span" not in html
     assert written("It's $3 or $4.").count("<math") == 0
 
 

@@ -16,7 +16,7 @@ FORMULA = re.compile(
     r"(?<!\\)\$\$(?P<block>.+?)\$\$|(?<![\\$])\$(?P<inline>[^\s$](?:[^$]*?[^\s$\\])?)\$(?!\d)",
     re.DOTALL,
 )
-HELD = re.compile("\ue000(\\d+)\ue001")
+HELD = re.compile("\ue000(\\d+)\ue001([.,:;?!)]*)")
 FORMATTER = HtmlFormatter(nowrap=True)
 
 
@@ -67,7 +67,14 @@ def html_of(text: str, where: Callable[[str, str], str]) -> str:
     render = mistune.create_markdown(renderer=Renderer(where), plugins=["table", "strikethrough"])
     html = render("".join(parts)).replace("<th></th>", "<td></td>")
     html = html.replace("<th>", '<th scope="col">')
-    return HELD.sub(lambda found: formulas[int(found[1])], html)
+
+    def put(found: re.Match) -> str:
+        math, stop = formulas[int(found[1])], found[2]
+        if stop and 'display="inline"' in math:  # else a line may begin with the period
+            return f'<span class="whole">{math}{stop}</span>'
+        return math + stop
+
+    return HELD.sub(put, html)
 
 
 def formula(latex: str, block: bool) -> str:
