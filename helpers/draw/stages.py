@@ -148,7 +148,7 @@ def cut(counts: Sequence[int], embedding: Piece, layer: Piece, head: Piece) -> P
     canvas.heading(title)
     y = PAD + 44
     pieces, time_left, memory_left = PAD + 62, 0.40 * WIDE, 0.74 * WIDE
-    canvas.text(pieces, y - 12, "holds", 11, canvas.theme.muted)
+    canvas.text(pieces, y - 12, "holds (E: embedding, H: head)", 11, canvas.theme.muted)
     canvas.text(time_left, y - 12, "computes a batch in (F, B)", 11, canvas.theme.muted)
     canvas.text(memory_left, y - 12, "keeps in memory", 11, canvas.theme.muted)
     room_time, room_memory = memory_left - time_left - 84, WIDE - PAD - memory_left - 62

@@ -18,7 +18,7 @@ from helpers.draw.picture import Picture
 from helpers.draw.svg import to_svg
 
 PICTURE = "application/x-lab-picture+json"  # {"svg": compressed}: for both themes, and sharp
-STEPS = "application/x-lab-steps+json"  # [[series, [{svg, alt}]]]: pictures to step through
+STEPS = "application/x-lab-steps+json"  # {step, series: [[name, [{svg, alt}]]]}: to step through
 # Who says which theme is on: JupyterLab and Notebook on <body>, VS Code on <body> too.
 LIGHT_PAGES = ('[data-jp-theme-light="true"]', ".vscode-light", ".vscode-high-contrast-light")
 DARK_PAGES = ('[data-jp-theme-light="false"]', ".vscode-dark", ".vscode-high-contrast")
@@ -67,12 +67,16 @@ def packed(picture: Picture) -> str:
     return base64.b64encode(zlib.compress(themed_file(picture).encode(), 9)).decode()
 
 
-def in_steps(series: Mapping[str, Sequence[Picture]]) -> list:
-    """Return what `STEPS` holds. A list, because a notebook's file sorts the names of a mapping."""
-    return [
-        [name, [{"svg": packed(each), "alt": each.alt} for each in pictures]]
+def in_steps(series: Mapping[str, Sequence[Picture]], step: str = "step") -> dict:
+    """Return what `STEPS` holds. step: what the number of a picture counts.
+
+    The series are a list, because a notebook's file sorts the names of a mapping.
+    """
+    frames = {
+        name: [{"svg": packed(each), "alt": each.alt} for each in pictures]
         for name, pictures in series.items()
-    ]
+    }
+    return {"step": step, "series": [*map(list, frames.items())]}
 
 
 def live_html(picture: Picture) -> str:

@@ -42,15 +42,15 @@ class Cuts(ipywidgets.VBox):
     def picture(self) -> Picture:
         return cut(self.counts, *self.pieces)
 
-    def recorded(self) -> list:
-        """Return each cut with a layer in every stage: a series for each length of the first."""
+    def recorded(self) -> dict:
+        """Return every cut: a series for each length of the first stage."""
         series = {}
-        for first in range(1, self.layers - 1):
-            ends = range(first + 1, self.layers)
-            cut_at = [(first, end - first, self.layers - end) for end in ends]
-            name = f"{many(first, 'layer')} in the first stage"
-            series[name] = [cut(counts, *self.pieces) for counts in cut_at]
-        return in_steps(series)
+        for first in range(self.layers + 1):
+            left = self.layers - first
+            series[f"{many(first, 'layer')} in the first stage"] = [
+                cut((first, second, left - second), *self.pieces) for second in range(left + 1)
+            ]
+        return in_steps(series, "layers in the second stage")
 
     def _moved(self, change: dict | None = None) -> None:
         picture = self.picture()

@@ -96,7 +96,7 @@ class Stepper(anywidget.AnyWidget):
         self.series = draw("light")
         super().__init__(pages=_drawn(self.series))
 
-    def recorded(self) -> list:
+    def recorded(self) -> dict:
         """Return the series as a built lesson keeps them."""
         return in_steps(self.series)
 

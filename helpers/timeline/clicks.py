@@ -70,7 +70,7 @@ class Clickable(anywidget.AnyWidget):
         super().__init__(pictures={name: framed(themed_svg(p)) for name, p in pictures.items()})
         self.alt = next(iter(pictures.values())).alt
 
-    def recorded(self) -> list:
+    def recorded(self) -> dict:
         """Return the pictures as a built lesson keeps them: by name, a series of one."""
         return in_steps({name: [picture] for name, picture in self.drawn.items()})
 

@@ -420,6 +420,10 @@ for name, piece in zip(("embedding", "one layer", "head"), pieces, strict=True):
         f"{name:10} forward {1e3 * piece.forward:5.2f} ms, backward {1e3 * piece.backward:5.2f} ms"
     )
 
+# %% [markdown]
+# Here the model is cut into three equal stages, and the cuts can be moved. Look for the one whose
+# longest bar is shortest:
+
 # %% tags=["time"]
 sliders = cuts(6, *pieces, counts=(2, 2, 2))
 show(sliders.picture(), live=lambda: sliders)
@@ -435,9 +439,7 @@ reveal("naive_pipeline-4", worth=worth)
 # the naive pipeline this imbalance costs nothing, because $T$ is the sum of all stages anyway. But
 # as soon as several pieces of a batch are under way at once (lesson 06), the slowest stage sets the
 # pace for all.
-#
-# Above you can move the cuts: look for the one whose longest bar is shortest. A loop tries all of
-# them:
+# A loop tries all cuts:
 
 
 # %% tags=["time"]

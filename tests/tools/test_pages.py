@@ -48,9 +48,22 @@ def test_formulas_become_mathml_and_code_and_prices_stay():
     assert written("It's $3 or $4.").count("<math") == 0
 
 
+def test_a_mentioned_lesson_is_a_link():
+    files = {"05": "05.ipynb", "12": "12.ipynb"}
+
+    def seen(text):
+        return html_of(text, lambda address, words: f"<a {address}>{words}</a>", files.get)
+
+    assert "as <a 12.ipynb>lesson 12</a>'s <code>lesson 05<" in seen("as lesson\n12's `lesson 05`")
+    several = "Lessons <a 05.ipynb>05</a>, 07 and <a 12.ipynb>12</a>"
+    assert several in seen("Lessons 05, 07 and 12")
+    assert "<p><a x>see lesson 12</a></p>" in seen("[see lesson 12](x)")
+
+
 def test_what_failures_cost_is_simulated_with_other_settings():
     first = failures({})
     assert "elastic replicas keep most" in first["title"] and first["svg"].startswith("<svg")
+    assert first["title"] in first["alt"] and f'bold">{first["title"]}' not in first["svg"]
     slow = failures({"settings": first["settings"] | {"stall": 180, "learners": 128}})
     assert "128 learners keep most" in slow["title"] and not slow["problem"]
 
@@ -115,8 +128,11 @@ def test_a_picture_that_is_kept_for_both_themes_is_shown_as_that(tmp_path):
     ).recorded()
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "01_one.ipynb")
     steps = lesson_page(tmp_path / "01_one.ipynb", lambda name: None)
-    ((name, frames),) = json.loads(unescape(re.search('data-steps="(.*?)"', steps.article)[1]))
-    assert name == "a" and {file for file, _ in frames} < set(steps.files)
+    kept = json.loads(unescape(re.search('data-steps="(.*?)"', steps.article)[1]))
+    ((name, frames),) = kept["series"]
+    assert (
+        kept["step"] == "step" and name == "a" and {file for file, _ in frames} < set(steps.files)
+    )
     assert len(frames) == 2 and all(alt for _, alt in frames)
     assert 'src="img/01-1.svg"' in lesson.article and 'alt="it falls"' in lesson.article
     assert 'style="color-scheme: light dark"' in svg and "light-dark(" in svg

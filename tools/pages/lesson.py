@@ -82,6 +82,7 @@ def lesson_page(path: Path, file_link: Callable[[str], str | None]) -> Lesson:
     numbers = numbers_of(lesson.name[3:])
 
     where = links_of(f"notebooks/{path.name}", file_link)
+    others = {each.number: f"{each.stem}.ipynb" for each in LESSONS if each.stem != path.stem}
     parts, setup = [], []  # setup: cells that show nothing, in one fold
     for cell in notebook.cells:
         if cell.cell_type == "code" and cell.metadata.get("jupyter") == FOLDED and not cell.outputs:
@@ -91,7 +92,7 @@ def lesson_page(path: Path, file_link: Callable[[str], str | None]) -> Lesson:
             source, setup = "\n\n".join(setup), []
             parts.append(f'<div class="cell">{_folded(source, "Set-up")}</div>')
         if cell.cell_type == "markdown":
-            parts.append(f'<div class="text">{html_of(cell.source, where)}</div>')
+            parts.append(f'<div class="text">{html_of(cell.source, where, others.get)}</div>')
         elif cell.cell_type == "code":
             parts.append(_code_cell(cell, lesson, numbers))
     lesson.article = "\n".join(parts)
@@ -196,11 +197,11 @@ def _picture(output, lesson: Lesson) -> str:
     image = f'<img loading="lazy" src="{source}" {size} alt="{escape(facts.get("alt", ""))}">'
     if STEPS in output.data:
         series, number = [], itertools.count()
-        for each, frames in output.data[STEPS]:
+        for each, frames in output.data[STEPS]["series"]:
             files = {f"{name}-{next(number)}.svg": frame for frame in frames}
             lesson.files |= {file: _unpacked(frame["svg"]) for file, frame in files.items()}
             series.append([each, [[file, frame["alt"]] for file, frame in files.items()]])
-        steps = escape(json.dumps(series))
+        steps = escape(json.dumps({"step": output.data[STEPS]["step"], "series": series}))
         return f'<div class="picture steps" data-steps="{steps}">{image}</div>'
     if TIMELINE not in output.data:
         return f'<div class="picture">{image}</div>'

@@ -16,16 +16,36 @@ FORMULA = re.compile(
     r"(?<!\\)\$\$(?P<block>.+?)\$\$|(?<![\\$])\$(?P<inline>[^\s$](?:[^$]*?[^\s$\\])?)\$(?!\d)",
     re.DOTALL,
 )
+MENTION = re.compile(r"\b[Ll]essons? \d\d(?:(?:, and |, | and | to | or )\d\d)*\b")
 HELD = re.compile("\ue000(\\d+)\ue001([.,:;?!)]*)")
 FORMATTER = HtmlFormatter(nowrap=True)
 
 
 class Renderer(mistune.HTMLRenderer):
-    """HTML with an id for each heading. where: (address, words) -> HTML of a link."""
+    """HTML with an id for each heading.
 
-    def __init__(self, where: Callable[[str, str], str]):
+    where: (address, words) -> HTML of a link. lesson: of a number its file, None if it needs none.
+    """
+
+    def __init__(
+        self, where: Callable[[str, str], str], lesson: Callable[[str], str | None] | None
+    ):
         super().__init__(escape=False)
-        self.where = where
+        self.where, self.lesson = where, lesson
+
+    def text(self, text: str) -> str:
+        html = super().text(text)
+        return MENTION.sub(self.mention, html) if self.lesson else html
+
+    def mention(self, found: re.Match) -> str:
+        """Return "lesson 12" as a link, of several lessons each number."""
+
+        def linked(words: re.Match) -> str:
+            file = self.lesson(words[0][-2:])
+            return self.where(file, words[0]) if file else words[0]
+
+        several = len(re.findall(r"\d\d", found[0])) > 1
+        return re.sub(r"\d\d" if several else r".+", linked, found[0])
 
     def heading(self, text: str, level: int, **attributes) -> str:
         if level > 1 and "<a" not in text:  # a heading is the link to itself
@@ -33,7 +53,7 @@ class Renderer(mistune.HTMLRenderer):
         return f'<h{level} id="{slug(text)}">{text}</h{level}>\n'
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
-        return self.where(url, text)
+        return self.where(url, re.sub(r"</?a\b[^>]*>", "", text))
 
     def block_code(self, code: str, info: str | None = None) -> str:
         return f"<pre>{colored(code.rstrip(), (info or 'text').split()[0])}</pre>\n"
@@ -53,8 +73,13 @@ def colored(code: str, language: str = "python") -> str:
         return escape(code)
 
 
-def html_of(text: str, where: Callable[[str, str], str]) -> str:
-    """Return Markdown as HTML."""
+def html_of(
+    text: str,
+    where: Callable[[str, str], str],
+    lesson: Callable[[str], str | None] | None = None,
+) -> str:
+    """Return Markdown as HTML; the arguments are those of `Renderer`."""
+    text = re.sub(r"\b([Ll]essons?)\n(?=\d\d\b)", r"\1 ", text)  # one line, one mention
     formulas: list[str] = []
 
     def hold(found: re.Match) -> str:
@@ -64,7 +89,9 @@ def html_of(text: str, where: Callable[[str, str], str]) -> str:
 
     parts = CODE.split(text)
     parts[::2] = [FORMULA.sub(hold, part).replace("\\$", "$") for part in parts[::2]]
-    render = mistune.create_markdown(renderer=Renderer(where), plugins=["table", "strikethrough"])
+    render = mistune.create_markdown(
+        renderer=Renderer(where, lesson), plugins=["table", "strikethrough"]
+    )
     html = render("".join(parts)).replace("<th></th>", "<td></td>")
     html = html.replace("<th>", '<th scope="col">')
 

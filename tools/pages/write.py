@@ -68,7 +68,7 @@ def everything(root: Path) -> dict[str, bytes]:
     lessons = [lesson_page(p, link) for p in sorted((root / "notebooks").glob("*.ipynb"))]
     for number, lesson in enumerate(lessons):
         around = lessons[max(0, number - 1) : number], lessons[number + 1 : number + 2]
-        files[f"lessons/{lesson.name}.html"] = reading(lesson, *around, len(lessons)).encode()
+        files[f"lessons/{lesson.name}.html"] = reading(lesson, *around).encode()
         files |= {f"lessons/{name}": data for name, data in lesson.files.items()}
     for old, new in earlier_stems().items():  # addresses that somebody has kept
         files[f"lessons/{old}.html"] = MOVED.format(new).encode()
@@ -217,8 +217,8 @@ def calls(root: Path) -> str:
     return "".join(rows)
 
 
-def reading(lesson: Lesson, before: list[Lesson], after: list[Lesson], count: int = 1) -> str:
-    """Return the page of a lesson, one of so many, with its contents and its neighbors."""
+def reading(lesson: Lesson, before: list[Lesson], after: list[Lesson]) -> str:
+    """Return the page of a lesson, with its contents and its neighbors."""
     links = [f'<a rel="prev" href="{each.name}.html">← {each.title}</a>' for each in before]
     links += [f'<a rel="next" href="{each.name}.html">{each.title} →</a>' for each in after]
     rows = "".join(
@@ -227,7 +227,7 @@ def reading(lesson: Lesson, before: list[Lesson], after: list[Lesson], count: in
     )
     body = f"""<div class="reading">
 <nav class="around" aria-label="next lessons">{"".join(links)}</nav>
-<header class="about"><p class="crumb">Lesson {lesson.number} of {count - 1}</p>
+<header class="about"><p class="crumb">Lesson {lesson.number}</p>
 <h1>{lesson.title}</h1><p class="question">{escape(lesson.question)}</p>
 <p class="times">{lesson.times}</p></header>
 <details class="toc"><summary>In this lesson</summary>

@@ -15,7 +15,7 @@ RINGS = {f"{n} ranks": [ring(n, step) for step in range(2 * n - 1)] for n in (2,
 def test_every_picture_is_there_in_both_themes():
     pages = stepper(lambda theme: RINGS).pages
     assert {name: len(each) for name, each in pages.items()} == {"2 ranks": 3, "3 ranks": 5}
-    kept = stepper(lambda theme: dict(reversed(RINGS.items()))).recorded()
+    kept = stepper(lambda theme: dict(reversed(RINGS.items()))).recorded()["series"]
     assert [name for name, _ in kept] == ["3 ranks", "2 ranks"]  # not sorted
     frames = dict(kept)["3 ranks"]
     svg = zlib.decompress(base64.b64decode(frames[4]["svg"])).decode()
