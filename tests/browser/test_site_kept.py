@@ -72,7 +72,7 @@ def test_a_run_belongs_to_the_puzzle_that_was_run(site, page):
     page.locator("textarea").fill(WRONG)
     page.get_by_text("Run it", exact=True).click()
     assert "running…" in page.locator("pre[role=status]").inner_text() or page.wait_for_function(
-        f"{SAID}.includes('loading')"
+        f"{SAID}.includes('Python is')"
     )
     page.locator("[data-name=gpipe]").click()
     page.wait_for_function("!document.querySelector('button.go').disabled")
@@ -173,7 +173,7 @@ def test_a_first_press_is_answered_while_python_loads(site, page):
     page.locator(".play-said", has_text="What you pressed is done then").wait_for()
     held[0].continue_()
     page.wait_for_function(BOXES.format(1))
-    assert "loading" not in page.locator(".play-said").inner_text()
+    assert "Python is" not in page.locator(".play-said").inner_text()
 
 
 def test_a_phone_keeps_what_it_has_seen(site, page):

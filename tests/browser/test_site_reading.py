@@ -13,8 +13,15 @@ def test_a_plan_is_moved_simulated_measured_and_hangs(site, page):
     said, times = page.locator(".heard"), page.locator("#times strong")
     before = [int(text.split()[0]) for text in times.all_inner_texts()]
     assert before[0] == 920 and before[0] <= before[1] < 1.1 * before[0]
-    page.get_by_text("Show me a faster plan").click()
-    assert said.inner_text().startswith("200 ms faster. Three real processes took")
+    for rank, at in ((1, 4), (0, 7)):  # 200 ms faster, then slower: no run was recorded
+        page.locator(".plan").nth(rank).locator("button").nth(at).click()
+    slower = int(times.first.inner_text().split()[0])
+    assert slower > 720 and page.locator("#times .lane").count() == 3
+    assert "No run of this plan was recorded" in page.locator("#times").inner_text()
+    faster = page.locator("[data-do=faster]")
+    faster.click()
+    assert said.inner_text().startswith(f"{slower - 720} ms faster than before. Three real")
+    assert faster.is_disabled() and faster.inner_text() == "No plan here is faster"
     page.get_by_text("Make it hang").click()
     assert "deadlock: rank 0 waits for rank 1" in said.inner_text()
     assert times.all_inner_texts() == ["it never ends", "refused"]
@@ -81,6 +88,15 @@ def test_nothing_of_a_page_is_against_its_policy(site, browser):
                   "{textContent: 'let x'}))")  # fmt: skip
     assert "Content Security Policy" in bad[0]
     context.close()
+
+
+def test_a_search_knows_a_collective_by_each_of_its_spellings(site, page):
+    found = []
+    for name in ("all-reduce", "allreduce", "all-to-all", "alltoall"):
+        page.goto(f"{site[0]}search.html?q={name}+bandwidth")
+        page.locator("main [role=status]", has_text="places for").wait_for()
+        found.append(page.locator(".found a").all_inner_texts())
+    assert found[0] == found[1] != [] and found[2] == found[3] != []
 
 
 def test_a_search_finds_a_section_by_words_in_it(site, page):

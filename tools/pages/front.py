@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
@@ -13,8 +14,8 @@ ASSETS = Path(__file__).parent / "assets"
 IMAGE = re.compile(r'<img loading="lazy" src="([^"]+\.svg)" (width="\d+" height="\d+") alt="')
 
 
-def front(lessons: list[Lesson]) -> str:
-    """Return the first page."""
+def front(lessons: list[Lesson], copies: Mapping[str, int] | None = None) -> str:
+    """Return the first page. copies: the files in which a visitor gets the lab, and their bytes."""
     body = (ASSETS / "front.html").read_text(encoding="utf-8")
     data = json.dumps(json.loads(KEPT.read_text(encoding="utf-8"))).replace("<", "\\u003c")
     get = f"git clone {HOME}\ncd {HOME.rpartition('/')[2]}\n" if HOME else ""
@@ -23,6 +24,11 @@ def front(lessons: list[Lesson]) -> str:
         "PLAN": data,
         "LESSONS": "".join(map(shelved, lessons)),
         "GET": escape(get),
+        "COPY": "".join(
+            f' Here it is: <a href="{name}" download>{name}</a> ({size / 1e6:.0f} MB), whose tasks '
+            "wait for you. Unpack it, and type this in its folder:"
+            for name, size in (copies or {}).items()
+        ),
     }
     for name, text in parts.items():
         body = body.replace(f"@@{name}@@", text)

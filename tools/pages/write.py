@@ -12,6 +12,9 @@ from urllib.parse import urlsplit
 
 from address import address
 from helpers.draw.style import painted
+from helpers.grade.folder import zip_of
+from helpers.grade.student import student_edition
+from helpers.grade.tracked import MARKER as STUDENT
 from helpers.play.page import asset as play_asset
 from helpers.play.page import module_text as play_module
 from helpers.syllabus import earlier_stems
@@ -36,6 +39,7 @@ NOT_HERE = """<h1>There's no page here</h1><p>Perhaps it has moved: the
 <a href="index.html">first page</a> has all lessons, and the field above searches them.</p>"""
 SEARCH = """<h1>Search</h1><p role="status">Write a word into the field at the top.</p>
 <ol class="found"></ol><noscript><p class="problem">A search needs JavaScript.</p></noscript>"""
+COPY = "distributed-ml-lab"  # the lab itself, where no repository has an address
 MARKER = ".distributed-ml-lab-site"
 NO_SCRIPT = """<noscript><p class="problem">This page needs JavaScript. The lessons can be read
 without it.</p></noscript>
@@ -72,7 +76,8 @@ def everything(root: Path) -> dict[str, bytes]:
         files |= {f"lessons/{name}": data for name, data in lesson.files.items()}
     for old, new in earlier_stems().items():  # addresses that somebody has kept
         files[f"lessons/{old}.html"] = MOVED.format(new).encode()
-    files["index.html"] = front(lessons).encode()
+    copy = lab_to_take(root)
+    files["index.html"] = front(lessons, {n: len(data) for n, data in copy.items()}).encode()
     files |= {page: document(root / n, n, link).encode() for n, page in DOCUMENTS.items()}
     top = f"{urlsplit(SITE).path}/" if SITE else ""  # shown at any address
     files["404.html"] = framed("Not here", NOT_HERE, up=top).encode()
@@ -105,7 +110,15 @@ def everything(root: Path) -> dict[str, bytes]:
     engine["engine/lab.zip"] = archive(root)
     files["worker.js"] = worker(engine).encode()
     files = {name: without(data, others) for name, data in files.items()} | engine
-    return files | {"sw.js": service_worker(files).encode()}
+    return files | copy | {"sw.js": service_worker(files).encode()}
+
+
+def lab_to_take(root: Path) -> dict[str, bytes]:
+    """Return the student edition, packed, for visitors who can't be told where to clone the lab."""
+    if address(root) or (root / STUDENT).exists():
+        return {}
+    edition = student_edition(root).files
+    return {f"{COPY}.zip": zip_of({f"{COPY}/{name}": content for name, content in edition.items()})}
 
 
 def without(page: bytes, others: dict[str, bytes]) -> bytes:

@@ -10,7 +10,9 @@ const make = (tag, className = "") => Object.assign(document.createElement(tag),
 function control(name, value, options) {
   const label = document.createElement("label");
   const text = document.createElement("span");
-  text.textContent = WORDS[name] ?? name.replaceAll("_", " ");
+  const [words, help] = [WORDS[name] ?? name.replaceAll("_", " ")].flat();
+  text.append(words);
+  if (help) text.append(Object.assign(make("small"), { textContent: help }));
   const input = document.createElement(options ? "select" : "input");
   if (options) {
     for (const one of options) {
@@ -28,10 +30,15 @@ function control(name, value, options) {
   return { label, input };
 }
 
-const GROUPS = { "What": ["model", "machine"], "Devices": ["dp", "pp", "tp", "chunks"],
+const GROUPS = page === "failures" ? { "Devices": ["years"], "Restarting": ["save", "restart"], "Elastic replicas": ["replica", "stall"],
+  "Learners": ["learners", "lost"], "Replicas and learners": ["back"] } : { "What": ["model", "machine"], "Devices": ["dp", "pp", "tp", "chunks"],
   "Batch": ["micro_batch", "micro_batches"], "Memory": ["zero", "recompute", "sequence_parallel", "flash"] };
 const WORDS = { dp: "replicas (dp)", pp: "stages (pp)", tp: "shares of a layer (tp)", chunks: "chunks of a device",
-  micro_batch: "sequences of one", micro_batches: "micro-batches", zero: "ZeRO stage", flash: "flash attention" };
+  micro_batch: "sequences of one", micro_batches: "micro-batches", zero: "ZeRO stage", flash: "flash attention",
+  years: ["MTBF (years)", "mean time between failures of one device"], save: ["checkpoint (s)", "training pauses while it saves"],
+  restart: ["restart (s)", "from a failure until the job trains again"], replica: ["size of a replica (devices)", "one failure takes out all of them"],
+  stall: ["stall (s)", "all replicas wait at each failure"], learners: ["learners (number)", "groups that share all devices"],
+  lost: ["lost work (s)", "at most, of the learner that failed"], back: ["recovery (s)", "until the one that failed trains again"] };
 
 async function begin() {
   const look = () => ({
@@ -57,7 +64,7 @@ async function begin() {
     });
   }
   const rest = new Set(names);
-  for (const [legend, some] of page === "design" ? Object.entries(GROUPS) : [["", names]]) {
+  for (const [legend, some] of Object.entries(GROUPS)) {
     const group = make("fieldset");
     group.append(Object.assign(make("legend"), { textContent: legend }));
     for (const name of some) if (rest.delete(name)) group.append(inputs[name].parentElement);

@@ -17,9 +17,11 @@ class Engine {
   /** Say how far Python is, on the page and to all who wait for it. */
   progress(loaded) {
     this.loaded = loaded;
-    const percent = `${Math.round(100 * loaded)} %`;
-    document.querySelector(".wait")?.setAttribute("data-loaded", percent);
-    for (const tell of this.tell) tell(`Python is loading, ${percent} of it is here.`);
+    const percent = `${Math.floor(100 * loaded)} %`, here = loaded >= 1, wait = document.querySelector(".wait");
+    wait?.setAttribute("data-loaded", here ? "" : percent);
+    if (here && wait) wait.textContent = "Python is downloaded and starts up…";
+    const words = here ? "Python is downloaded and starts up: a few seconds more." : `Python is loading, ${percent} of it is here.`;
+    for (const tell of this.tell) tell(words);
   }
 
   start() {

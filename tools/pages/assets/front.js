@@ -5,7 +5,10 @@ const board = document.getElementById("plan"), times = document.getElementById("
 const LONG = { F: unit, B: 2 * unit };
 const first = start.map((row) => row.split(" "));
 const nameOf = (plan) => plan.map((row) => row.join(" ")).join("|");
-let plan = first, before = null;
+const faster = document.querySelector("[data-do=faster]");
+const NOT_RUN = "No run of this plan was recorded: only the first plan and those one move away from it were run. "
+  + "Take your last move back (press the box to the right of the outlined one), or get the lab and run the plan yourself.";
+let plan = first, before = null; // before: the ms of the plan that stood there, if it ends
 
 /** When each action begins and ends, in ms; `waits` says what each rank waits for, if none can go on. */
 function simulated(rows) {
@@ -78,27 +81,30 @@ function draw(moved) {
     return chip;
   })));
   board.replaceChildren(heading("The plan", ""), ...chips.flat());
+  const ran = kept?.ms ? [heading("Run earlier by three processes on a machine with two cores, each pass a timed wait: ", `${kept.ms} ms`),
+    ...plan.flatMap((row, rank) => lane(rank, row, kept.rows[rank], kept.ms))]
+    : [hangs ? heading("Run by three processes: ", "refused") : heading(NOT_RUN, "")];
   times.replaceChildren(heading("Simulated: ", hangs ? "it never ends" : `${guess.ms} ms`),
-    ...plan.flatMap((row, rank) => lane(rank, row, guess.lanes[rank], hangs ? longest : guess.ms)),
-    heading("Run by three processes: ", kept?.ms ? `${kept.ms} ms` : hangs ? "refused" : "not yet"),
-    ...plan.flatMap((row, rank) => lane(rank, row, kept?.rows?.[rank], kept?.ms ?? 0)));
+    ...plan.flatMap((row, rank) => lane(rank, row, guess.lanes[rank], hangs ? longest : guess.ms)), ...ran);
   if (moved) board.querySelectorAll(".plan")[moved[0]].children[moved[1]].focus({ preventScroll: true });
   verdict.textContent = said(guess, kept, hangs);
-  before = hangs ? before : guess.ms;
+  faster.disabled = !hangs && guess.ms <= best;
+  faster.textContent = faster.disabled ? "No plan here is faster" : "Show me a faster plan";
+  before = hangs ? null : guess.ms;
 }
 
 function said(guess, kept, hangs) {
   const own = guess.waits.find((words) => words.includes("its own"));
   if (own) return `Not a plan: ${own}.`;
   if (hangs) return `A deadlock. The lab proves each plan before it runs, and says: “${kept?.hangs ?? guess.waits.join(", and ")}”`;
-  const near = kept ? `Three real processes took ${kept.ms} ms, ${(100 * (kept.ms / guess.ms - 1)).toFixed(1)} % more than simulated.`
-    : "Nobody has run this one: here each plan was run that is one move from the first. In the lab you can.";
+  const near = kept ? `Three real processes took ${kept.ms} ms, ${(100 * (kept.ms / guess.ms - 1)).toFixed(1)} % more than simulated.` : "";
   if (plan === first) {
     const work = plan.flat().reduce((sum, action) => sum + LONG[action[0]], 0) / plan.length;
     return `Hatched is waiting: ${Math.round(100 * (1 - work / guess.ms))} % of the time. ${near} One move makes this plan ${guess.ms - best} ms faster.`;
   }
+  if (before === null) return `This plan doesn't deadlock. ${near}`;
   const change = guess.ms - before;
-  return `${change < 0 ? `${-change} ms faster. ` : change > 0 ? `${change} ms slower. ` : "No difference: that box had time to spare. "}${near}`;
+  return `${change ? `${Math.abs(change)} ms ${change < 0 ? "faster" : "slower"} than before. ` : "No difference: that box had time to spare. "}${near}`;
 }
 
 function move(rank, at) {
@@ -126,7 +132,6 @@ const DO = {
 document.querySelector(".doing").addEventListener("click", ({ target }) => {
   if (!target.dataset.do) return;
   plan = first;
-  before = simulated(first).ms;
   if (DO[target.dataset.do]) move(...DO[target.dataset.do]());
   else draw();
   target.focus();

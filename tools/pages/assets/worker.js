@@ -12,7 +12,7 @@ globalThis.fetch = async (...what) => {
   const counted = answer.body.pipeThrough(new TransformStream({
     transform(part, next) {
       loaded += part.byteLength;
-      if (loaded - told > SIZE / 50) postMessage({ loaded: Math.min(1, (told = loaded) / SIZE) });
+      if (loaded - told > SIZE / 50 || loaded >= SIZE) postMessage({ loaded: Math.min(1, (told = loaded) / SIZE) });
       next.enqueue(part);
     },
   }));
