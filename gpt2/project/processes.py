@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from torch.multiprocessing import Process
 
 POLL_S = 0.05
-SPEAKS_S = 10  # until rank 0 has said its sentence
+SPEAKS_S = 60.0  # for rank 0: a busy machine may not have started it yet
 
 
 def run_ranks(target: Callable, jobs: Sequence[tuple]) -> int:
