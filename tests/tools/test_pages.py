@@ -308,6 +308,15 @@ def test_without_a_network_the_site_has_the_type_of_the_browser_and_no_search(
     assert b"fonts/" in page and b"fonts/" not in bare and write.without(b"x", {}) == b"x"
 
 
+def test_without_a_repository_a_visitor_takes_the_lab_from_the_site(monkeypatch):
+    ((name, data),) = write.lab_to_take(ROOT).items()
+    files = zipfile.ZipFile(io.BytesIO(data)).namelist()
+    assert f"{write.COPY}/Makefile" in files and not any("tests/tasks/" in file for file in files)
+    assert f'href="{name}"' in front([], {name: len(data)}) and ".zip" not in front([])
+    monkeypatch.setattr(write, "address", lambda root: "https://github.com/OWNER/NAME")
+    assert write.lab_to_take(ROOT) == {}
+
+
 def test_another_folder_is_not_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr("pages.write.everything", lambda root: {"index.html": b"1"})
     assert write_site(ROOT, tmp_path / "site") == ["index.html"]

@@ -25,8 +25,8 @@ def front(lessons: list[Lesson], copies: Mapping[str, int] | None = None) -> str
         "LESSONS": "".join(map(shelved, lessons)),
         "GET": escape(get),
         "COPY": "".join(
-            f' Here it is: <a href="{name}" download>{name}</a> ({size / 1e6:.0f} MB), whose tasks '
-            "wait for you. Unpack it, and type this in its folder:"
+            f' Here it is: <a href="{name}" download>{name}</a> ({size / 1e6:.0f} MB), with its '
+            "tasks to be solved. Unpack it, and type in its folder:"
             for name, size in (copies or {}).items()
         ),
     }
