@@ -1,4 +1,4 @@
-"""Settings for nbconvert, with which a picture keeps its words in every template.
+"""Settings for nbconvert: pictures keep their words in every template, folded cells their output.
 
     jupyter nbconvert --config tools/with_words.py --to html notebooks/06_micro_batches.ipynb
 
@@ -10,8 +10,10 @@ from html import escape
 
 
 def with_words(notebook, resources):
-    """Turn each picture with an alternative text in its metadata into HTML that has it."""
+    """Leave out what JupyterLab folds, and turn a picture into HTML with its alternative text."""
     for cell in notebook.cells:
+        if cell.metadata.get("jupyter", {}).get("source_hidden"):
+            cell.metadata["transient"] = {"remove_source": True}  # what the templates look for
         for output in cell.get("outputs", []):
             facts = output.get("metadata", {}).get("image/png", {})
             if facts.get("alt") and "image/png" in output.get("data", {}):

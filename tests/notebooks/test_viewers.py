@@ -20,13 +20,15 @@ HTML = '<img alt="The loss falls." src="data:image/png;base64,AA==">'
 @pytest.mark.parametrize("template", ["classic", "basic", "lab", "reveal"])
 def test_with_our_settings_every_template_keeps_them(template):
     output = new_output("display_data", {"text/html": HTML})
-    notebook = new_notebook(cells=[new_code_cell("show(loss)", outputs=[output])])
+    folded = new_code_cell("import torch", metadata={"jupyter": {"source_hidden": True}})
+    notebook = new_notebook(cells=[folded, new_code_cell("show(loss)", outputs=[output])])
     clean(notebook)
     config = PyFileConfigLoader(str(ROOT / "tools/with_words.py")).load_config()
     exporter = HTMLExporter(config=config, template_name=template)
     page, _ = exporter.from_notebook_node(notebook)
     (picture,) = re.findall(r"<img[^>]*>", page)
     assert 'alt="The loss falls."' in picture
+    assert ">show<" in page.replace("\n", "") and ">torch<" not in page
 
 
 @pytest.mark.parametrize(
