@@ -56,6 +56,11 @@ COLLECTIVES = {
 # Their names since torch 2.13; fully_shard calls them.
 COLLECTIVES["all_gather_single"] = COLLECTIVES["all_gather_into_tensor"]
 COLLECTIVES["reduce_scatter_single"] = COLLECTIVES["reduce_scatter_tensor"]
+# New in torch 2.15, under both names.
+COLLECTIVES |= dict.fromkeys(
+    ("gather_into_tensor", "gather_single"),
+    Roles("tensor", "dst", gives="tensor", takes="gather_tensor"),
+)
 NAMES = (*MESSAGES, *COLLECTIVES, NEW_GROUP)
 
 
