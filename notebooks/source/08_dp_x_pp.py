@@ -121,7 +121,7 @@ one = [*flags, "--batch-size", "6", "--like-ranks", "2"]
 alone, whole, _ = train_script("primer/intro.py", one)
 six = train_script("DP_PP/intro_DP_PP.py", flags, ranks=6)
 
-# %%
+# %% tags=["training"]
 for rank, (_, stage, _) in enumerate(six):
     far = distances(whole_weights(stage), whole.state_dict())
     worst = max(far, key=far.get)
