@@ -141,7 +141,8 @@ def failures(report: Path) -> list[str]:
 
 def run_again(command: list[str], report: Path, seconds: float, found: Counter) -> list[str]:
     """Run what failed once more, by itself; correct the counts, and name what passed this time."""
-    if not 0 < found["failed"] + found["errors"] <= FEW or not report.exists():
+    few = 0 < found["failed"] + found["errors"] <= FEW
+    if not few or seconds <= 0 or not report.exists():  # out of time: some tests never ran
         return []
     named = failures(report)
     print("\n== once more, alone ==", flush=True)

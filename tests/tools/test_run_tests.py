@@ -72,6 +72,7 @@ def test_what_fails_once_runs_again_alone_and_is_named(tmp_path):
     (once,) = run_again(command, report, 100, found)
     assert once.endswith("test_it::test_once")
     assert (found["failed"], found["passed"]) == (1, 2)
+    assert run_again(command, report, 0, found) == [] and found["failed"] == 1
     many = Counter(failed=run_tests.FEW + 1)
     assert run_again(command, report, 100, many) == [] and many["failed"] == run_tests.FEW + 1
 
