@@ -9,7 +9,8 @@ import torch
 def pick(device: str | torch.device | None = "auto") -> torch.device:
     """Return the device that `device` names.
 
-    "auto" (or None) is the best one present: CUDA, else Apple's MPS, else the CPU.
+    "auto" (or None) is a GPU with CUDA, else the CPU. Apple's MPS is taken when it's named: it
+    knows no float64, and ranks that compare with one device compute on the CPU.
     "cuda" or "mps" on a machine without one returns the CPU and says so once, in a line on stderr,
     so that a script written for a GPU runs on a laptop.
 
@@ -17,7 +18,7 @@ def pick(device: str | torch.device | None = "auto") -> torch.device:
         ValueError: `device` is no device name, or a GPU number that this machine does not have.
     """
     if device is None or device == "auto":
-        return torch.device("cuda" if has_cuda() else "mps" if has_mps() else "cpu")
+        return torch.device("cuda" if has_cuda() else "cpu")
     try:
         wanted = torch.device(device)
     except (RuntimeError, TypeError):

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # `make gpu` looks at them
 # Two threads that wait for each other on a busy machine can take many times as long as one.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -202,10 +202,10 @@ def checks(device: torch.device, gpus: int) -> Iterable[Callable[[], Row]]:
     yield lambda: messages(gpus)
     yield lambda: rate(device, torch.bfloat16)
     yield lambda: rate(device, torch.float8_e4m3fn)
+    yield lambda: traced(gpus)
     yield lambda: beside_the_cpu(ONE, {1: ""}, gpus)
     for path, ways in SCRIPTS.items():
         yield lambda path=path, ways=ways: beside_the_cpu(path, ways, gpus)
-    yield lambda: traced(gpus)
 
 
 def tell(found: Iterable[Callable[[], Row]], about: str, path: Path) -> bool:

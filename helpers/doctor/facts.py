@@ -170,6 +170,7 @@ def ask_torch(python: str = sys.executable, seconds: float = 120) -> tuple[Torch
     """
     # The same view of the packages as here: with -S there are none.
     flags = ["-S"] if sys.flags.no_site else []
+    seen = {k: v for k, v in os.environ.items() if (k, v) != ("CUDA_VISIBLE_DEVICES", "")}
     try:
         done = subprocess.run(
             [python, *flags, str(PROBE)],
@@ -178,6 +179,7 @@ def ask_torch(python: str = sys.executable, seconds: float = 120) -> tuple[Torch
             errors="replace",
             timeout=seconds,
             stdin=subprocess.DEVNULL,
+            env=seen,  # a lesson hides the GPUs from itself
         )
     except subprocess.TimeoutExpired:
         said = f"importing it took more than {seconds:.0f} seconds"

@@ -111,9 +111,7 @@ def notes(facts: Facts) -> list[Finding]:
     if facts.torch.cuda and not facts.torch.gpus:
         found.append(no_gpu(facts))
     elif facts.nvidia_driver and facts.torch.version and not facts.torch.cuda:
-        said = (
-            "There is an NVIDIA driver, but this torch was built without CUDA: lessons use the CPU."
-        )
+        said = "There is an NVIDIA driver, but this torch has no CUDA: scripts use the CPU, too."
         found.append(Finding("may", said, install(facts, torch="--torch cuda")))
     return found
 
@@ -122,7 +120,7 @@ def no_gpu(facts: Facts) -> Finding:
     """Explain why a CUDA build sees no GPU."""
     driver = facts.nvidia_driver
     if driver is None:
-        said = "torch is a CUDA build and there is no NVIDIA driver: lessons use the CPU."
+        said = "torch is a CUDA build and there is no NVIDIA driver: scripts use the CPU, too."
         return Finding("note", said)
     old = facts.torch.cuda.startswith("13") and in_range(driver, f"<{CUDA_13_DRIVER}")
     said = f"torch (CUDA {facts.torch.cuda}) sees no GPU with driver {driver}"
@@ -130,7 +128,7 @@ def no_gpu(facts: Facts) -> Finding:
         index = "https://download.pytorch.org/whl/cu126"
         said += f": it needs driver {CUDA_13_DRIVER}. Update the driver, or take an older CUDA."
         return Finding("may", said, install(facts, torch=f"--torch-index {index}"))
-    return Finding("may", said + ": lessons use the CPU.")
+    return Finding("may", said + ": scripts use the CPU, too.")
 
 
 def optional(facts: Facts) -> list[Finding]:
@@ -198,7 +196,8 @@ def torch_words(torch: Torch) -> str:
 
 def rows(facts: Facts) -> list[tuple[str, str]]:
     """Return what the machine has, as (name, words)."""
-    gpus = [f"{name}, {size(memory)}" for name, memory in facts.torch.gpus]
+    gpus = "; ".join(f"{name}, {size(memory)}" for name, memory in facts.torch.gpus)
+    gpus += " (for scripts; lessons compute on the processor)" if gpus else ""
     packages = [
         f"{p.name} {p.found or 'missing'}"
         + ("" if p.fits or not p.found else f" (needs {p.needed})")
@@ -215,10 +214,7 @@ def rows(facts: Facts) -> list[tuple[str, str]]:
         ("memory", f"{size(facts.memory)}, {size(facts.memory_free)} free"),
         ("disk", f"{size(facts.disk_free)} free"),
         ("torch", torch_words(facts.torch)),
-        (
-            "GPU",
-            "; ".join(gpus) or ("Apple (MPS)" if facts.torch.mps else "none that torch can use"),
-        ),
+        ("GPU", gpus or ("Apple (MPS)" if facts.torch.mps else "none that torch can use")),
         ("NVIDIA driver", facts.nvidia_driver or "none"),
         ("processes", facts.processes or "can be started"),
         ("127.0.0.1", facts.loopback or "works"),

@@ -1,4 +1,10 @@
-"""What the lessons need: show a picture or a diff, ask and reveal, check numbers and claims."""
+"""What the lessons need: show a picture or a diff, ask and reveal, check numbers and claims.
+
+A lesson computes on the processor, whatever the machine has: its text speaks of a processor's
+numbers, and most of its models are too small for a GPU. Scripts take the GPUs.
+"""
+
+import os
 
 from helpers.draw.themed import static
 from helpers.lesson.answers import answer
@@ -10,3 +16,5 @@ from helpers.lesson.pictures import show
 from helpers.lesson.questions import predict, reveal
 from helpers.lesson.skipping import skip
 from helpers.lesson.vary import hover, vary
+
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # for this kernel and for the ranks that it starts

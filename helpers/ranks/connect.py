@@ -4,7 +4,8 @@
 was started twice, or has another world size. `connect` first checks that the ranks agree, over the
 same small key-value store that torch uses for its own rendezvous.
 
-It also chooses the backend (NCCL between GPUs, gloo elsewhere) and the GPU of each rank.
+It also chooses the backend and with it what a rank computes on: NCCL moves messages between GPUs,
+gloo between processors. (Gloo can add up and broadcast a GPU's tensors, but not send them.)
 """
 
 import os
@@ -77,9 +78,8 @@ def connect(
     share = max(1, usable_cores() // place.local_world_size)
     asked = os.environ.get("OMP_NUM_THREADS", "")  # OpenMP itself ignores what is no number
     torch.set_num_threads(int(asked) if asked.isdecimal() and int(asked) else share)
-    if gpus:  # NCCL needs one for each rank; with gloo they may share
-        local = gpu_of(place, gpus) if choice.backend == "nccl" else place.local_rank % gpus
-        torch.cuda.set_device(local)
+    if choice.backend == "nccl":
+        torch.cuda.set_device(gpu_of(place, gpus))
     if all_here(place):
         keep_to_loopback()
     elif (name := interface_to(place.address)) and not name.startswith("lo"):
@@ -121,7 +121,7 @@ def connect(
 
             log, standings = the_monitor().log, dist.PrefixStore("standings", store)
             meeting = Meeting(standings, the_monitor(), place.world_size)
-        the_watch().begin(place.rank, gpus == 0, timeout, log, meeting)
+        the_watch().begin(place.rank, choice.backend == "gloo", timeout, log, meeting)
         tell_broken_messages(place.rank)
     if place.rank == 0 and not quiet:
         print(f"[ranks] {place.world_size} ranks over {choice.backend}: {choice.why}", flush=True)
@@ -129,10 +129,11 @@ def connect(
 
 
 def rank_device() -> "torch.device":
-    """Return the device that this rank computes on: its GPU, or the CPU."""
+    """Return the device that this rank computes on: its GPU with NCCL, else the CPU."""
     import torch
+    import torch.distributed as dist
 
-    if torch.cuda.is_available():
+    if dist.is_initialized() and "nccl" in dist.get_backend():
         return torch.device("cuda", torch.cuda.current_device())
     return torch.device("cpu")
 
@@ -179,7 +180,10 @@ def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> Backend
         return BackendChoice("gloo", "it was asked for")
     if request == "nccl":
         if gpus == 0:
-            raise BackendError("NCCL moves data between GPUs and there is none: use --backend gloo")
+            raise BackendError(
+                "NCCL moves data between GPUs and there is none, at least not for a lesson: "
+                "use --backend gloo"
+            )
         if not nccl:
             raise BackendError("this build of torch has no NCCL: use --backend gloo")
         if gpus < ranks:

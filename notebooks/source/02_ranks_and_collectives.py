@@ -418,7 +418,8 @@ show(collectives(["reduce-scatter", "all-gather", "all-reduce"]))
 #
 # `torch.distributed` doesn't carry messages itself; it hands them to a **backend**. **gloo** works
 # between processors on any computer. **NCCL** works between NVIDIA GPUs, is far faster, and by
-# default needs a separate GPU for each rank. Unless you have enough of them, the lab takes gloo.
+# default needs a separate GPU for each rank. Lessons take gloo; the scripts take NCCL if each rank
+# has a GPU, and otherwise gloo and the processor, because gloo can't send what lies on a GPU.
 #
 # Three things change on GPUs, and each of them is a source of hangs:
 #

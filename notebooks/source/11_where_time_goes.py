@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Where does the time go? From a trace to the MFU
 #
-# *Reading 35 minutes · tasks 65 (homework 50) · machine 1*
+# *Reading 40 minutes · tasks 65 (homework 50) · machine 1*
 #
-# *With twenty minutes: read up to "One slow rank of eight", and find it.*
+# *With twenty minutes: read up to "One slow rank of eight", without "And on a GPU", and find it.*
 #
 # A training run is slower than you hoped. Is it the model, the network, the data, or Python?
 # Everyone has an opinion, and opinions are cheap: people have rewritten their data loaders while
@@ -36,7 +36,7 @@ from helpers.cost import ModelConfig
 from helpers.cost.flops import flops
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
-from helpers.trace import COLLECTIVES, matched_collectives, with_waits
+from helpers.trace import COLLECTIVES, Trace, matched_collectives, with_waits
 from simplellm.blocks import attend
 from simplellm.dataloaders import PythonReference, TinyStories
 from simplellm.llama import CausalLLama, LLama
@@ -250,8 +250,84 @@ show(bars([Group(rows, text=lambda part: f"{part:.0%}")], "Where the peak goes")
 # The operators between the products are norms, rotations and the SwiGLU's product: they read and
 # write memory and compute next to nothing, and they're what fused kernels and `torch.compile` are
 # for. Launch is small here, because a core computes a product for longer than Python needs to start
-# it. On a GPU it grows as kernels get shorter; larger kernels cure it (longer sequences, a wider
-# model), or CUDA graphs, which launch a whole step at once.
+# it.
+#
+# ## And on a GPU
+#
+# **Where a kernel is shorter than its launch, Python sets the pace.** A program doesn't wait for a
+# GPU: it enqueues kernel after kernel, returns at once, and may be far ahead. But enqueuing takes
+# time, too. On an H200 we've recorded one step of a LLaMA of 8 layers in bfloat16, with 2 sequences
+# of 1,024 tokens, at four widths (`DP/ddp/on_gpu.py`): all its kernels, and when the program
+# launched each. At width 256 the step takes 21 ms.
+
+# %%
+recorded = Trace.load("../DP/ddp/gpu_steps.json.gz")
+runs = recorded.meta["runs"]
+narrow, graph, wider, _, widest = (1e3 * one["seconds"] for one in runs)
+
+
+def flops_at(width):
+    model = ModelConfig("llama", width, 8, width // 64, width // 64, 64, 3 * width, 32_000, 1024)
+    return flops(model, 2, 1024, "full").model
+
+
+print(f"width 1,024 needs {flops_at(1024) / flops_at(256):.1f} times the FLOPs of width 256")
+
+# %%
+predict(
+    "where_time_goes-8",
+    "How long does the step at width 1,024 take?",
+    "180 ms: in proportion to its FLOPs",
+    "60 ms: it needs more FLOPs, but larger products come closer to the peak",
+    "21 ms, as at width 256",
+)
+
+# %%
+lost = {}
+for number, one in enumerate(runs):
+    share = Counter()
+    for event in recorded.events_of(number):
+        share[event.kind] += event.duration / one["seconds"]
+    mfu = flops_at(one["width"]) / one["seconds"] / 989e12
+    lost[f"{one['width']:,}" + ", a CUDA graph" * one["graph"]] = {
+        "MFU": mfu,
+        "slow kernels": share["products"] + share["attention"] - mfu,
+        "other operators": share["other"],
+        "launch": 1 - sum(share.values()),
+        "tail": share["update"],
+    }
+show(bars([Group(lost, text=lambda part: f"{part:.0%}")], "Where an H200's peak goes, by width"))
+
+# %%
+claim("ms a step: width 1,024, and 256", wider, narrow, 0.05, how="recorded")
+each = 1e3 * narrow / len(recorded.events_of(0))
+print(f"at width 256 the program launches a kernel every {each:.0f} µs")
+reveal("where_time_goes-8")
+
+# %% [markdown]
+# At width 256 a kernel runs for 5 µs and the next one comes 24 µs after it, whatever they compute,
+# so a faster GPU wouldn't make this step any faster. At width 4,096 most kernels are longer than
+# that, the program gets ahead of the GPU, and its launches no longer matter:
+
+# %%
+ahead = max(event.start - event.info["launched"] for event in recorded.events_of(4))
+print(f"at width 4,096 the program is up to {1e3 * ahead:.0f} ms ahead")
+claim.below("share of the step lost to launches", lost["4,096"]["launch"], 0.05)
+
+# %% [markdown]
+# A width can't be chosen for that, but kernels get longer with longer sequences and larger
+# micro-batches, too, and fused kernels are fewer. Or the launches are recorded once, as a **CUDA
+# graph**, and replayed with one call. Then only the kernels count, here those of width 256:
+
+# %%
+kernels = sum(1e3 * event.duration for event in recorded.events_of(0))
+claim("ms a step as a CUDA graph, from its kernels", graph, kernels, 0.1, how="recorded")
+print(f"{narrow / graph:.1f} times as fast as launching each")
+
+# %% [markdown]
+# A graph replays the same kernels with the same shapes on the same addresses, so nothing in it may
+# depend on what Python would have decided. And no launch helps where the time is really spent at
+# width 4,096: half of it is products, a quarter operators between them, and a fifth the update.
 #
 # What did a large run lose? Llama 3 405B reached 400 TFLOP/s a GPU on 16,384 H100s with a peak of
 # 989 ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). What's its MFU, in percent? (To
@@ -602,6 +678,8 @@ card.check(idle=24)  # add fault=…, where=…, mended=…, first=…
 #   test: if this alone took no time, would the gap be gone?
 # - MFU, slow kernels and gaps add up to the peak. A gap of $g$ seconds less on the slowest rank
 #   raises the MFU by the factor $T/(T-g)$.
+# - On a GPU, kernels shorter than their launch leave gaps, and Python sets the pace. The cures are
+#   longer kernels, fewer kernels, or a CUDA graph.
 # - The straggler is the rank that waits least. Waiting and transfer look alike in one rank's trace;
 #   it takes the arrival times of all.
 # - Text is a stream of megabytes per second. What's slow is what else is done with it.

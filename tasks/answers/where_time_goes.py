@@ -33,6 +33,16 @@ PREDICTIONS = {
             "C": "That's what moves between the GPUs. The text itself is tiny beside it.",
         },
     ),
+    "where_time_goes-8": Prediction(
+        right="C",
+        because="Both steps have about 890 kernels, and the program needs 24 µs to launch one. "
+        "The GPU computes for 4 ms of the one step and 9 ms of the other, and waits for the rest.",
+        wrong={
+            "A": "That holds where FLOPs are what takes the time. At width 256 the MFU is 1 %.",
+            "B": "They do come closer, but as long as the GPU waits for its next kernel, neither "
+            "FLOPs nor peak matter.",
+        },
+    ),
     "where_time_goes-6": Prediction(
         right="A",
         because="The mask takes the other documents out of the softmax, and rotary positions enter "

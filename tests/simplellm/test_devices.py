@@ -34,8 +34,8 @@ def test_auto_is_the_best_one_present(machine):
     machine(cuda=1, mps=True)
     assert pick() == torch.device("cuda")
     machine(mps=True)
-    assert pick("auto") == torch.device("mps")
-    machine()
+    assert pick("mps") == torch.device("mps")
+    assert pick("auto") == torch.device("cpu")
     assert pick(None) == torch.device("cpu")
 
 

@@ -1,5 +1,6 @@
 """What the doctor finds on this machine, and on machines that are made to lack something."""
 
+import importlib
 import os
 import platform
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import helpers.doctor.facts as facts
+import helpers.lesson
 from helpers.doctor import doctor
 from helpers.doctor.facts import container_limit, memory_bytes
 from helpers.doctor.packages import in_range, packages, read
@@ -123,6 +125,15 @@ def test_an_old_torch_without_todays_questions_is_read(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", broken_torch(tmp_path, old))
     torch, _ = facts.ask_torch()
     assert (torch.version, torch.gloo, torch.nccl) == ("1.13.1", True, None)
+
+
+def test_a_lesson_hides_the_gpus_from_itself_and_the_doctor_sees_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    importlib.reload(helpers.lesson)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
+    seen = "import os\nraise OSError(os.environ.get('CUDA_VISIBLE_DEVICES', 'all of them'))"
+    monkeypatch.setenv("PYTHONPATH", broken_torch(tmp_path, seen))
+    assert "all of them" in facts.ask_torch()[0].detail
 
 
 def test_where_no_process_can_be_started_that_is_what_is_said(tmp_path):

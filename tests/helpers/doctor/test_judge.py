@@ -133,7 +133,7 @@ def test_a_gpu_that_torch_does_not_use_is_said_with_the_command(machine):
     assert "needs driver 580" in finding.sentence
     assert finding.cure.endswith("--torch-index https://download.pytorch.org/whl/cu126")
     (finding,) = examine(machine(torch=cuda)).findings
-    assert finding.level == "note" and "lessons use the CPU" in finding.sentence
+    assert finding.level == "note" and "scripts use the CPU, too" in finding.sentence
     gpu = replace(cuda, gpus=(("A card", 8 * 10**9),), nccl="2.28")
     report = examine(machine(torch=gpu, nvidia_driver="580.65"))
     assert report.findings == () and "A card, 8.0 GB" in report.text

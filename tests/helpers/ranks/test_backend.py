@@ -1,9 +1,11 @@
 """NCCL where each rank has a GPU of its own, gloo elsewhere, and the reason in words."""
 
 import pytest
+import torch
+import torch.distributed as dist
 
 from helpers.ranks import Place
-from helpers.ranks.connect import BackendError, choose_backend
+from helpers.ranks.connect import BackendError, choose_backend, rank_device
 
 
 def place(ranks: int) -> Place:
@@ -34,7 +36,7 @@ def test_asked_for():
 @pytest.mark.parametrize(
     ("request_", "gpus", "nccl", "sentence"),
     [
-        ("nccl", 0, True, "NCCL moves data between GPUs and there is none: use --backend gloo"),
+        ("nccl", 0, True, "NCCL moves data between GPUs and there is none, at least"),
         ("nccl", 2, False, "this build of torch has no NCCL: use --backend gloo"),
         ("nccl", 1, True, "NCCL needs a GPU for each rank, but there are 2 ranks and 1 GPU here"),
         ("mpi", 0, True, "the backend must be one of auto, gloo, nccl, not 'mpi'"),
@@ -43,3 +45,14 @@ def test_asked_for():
 def test_refused(request_, gpus, nccl, sentence):
     with pytest.raises(BackendError, match=sentence):
         choose_backend(request_, place(2), gpus, nccl)
+
+
+def test_a_rank_computes_where_its_messages_can_travel(monkeypatch):
+    """Gloo can't send a GPU's tensors: two ranks that share one GPU had "Bad address" here."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    monkeypatch.setattr(dist, "is_initialized", lambda: True)
+    monkeypatch.setattr(dist, "get_backend", lambda: "gloo")
+    assert rank_device() == torch.device("cpu")
+    monkeypatch.setattr(dist, "get_backend", lambda: "nccl")
+    assert rank_device() == torch.device("cuda", 1)
