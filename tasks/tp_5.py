@@ -16,6 +16,7 @@ TASK = Task(
     kind="evidence",
     minutes=15,
     ranks=3,
+    done_by=("operators", "copy_to_group", "reduce_from_group"),
     hints=(
         "Forward is easy: which of the two sends something? For backward, say what each rank "
         "computes with the result. If every rank uses x for something else, which gradients of x "

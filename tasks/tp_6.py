@@ -17,6 +17,7 @@ TASK = Task(
     kind="practice",
     minutes=20,
     ranks=3,
+    done_by=("linear", "ColumnParallelLinear", "RowParallelLinear"),
     hints=(
         "Draw the weight, (out, in), for both ways to cut. Some outputs: every rank needs the "
         "whole x, and what must happen to the gradients of x backward? Some inputs: what does "

@@ -18,6 +18,7 @@ TASK = Task(
     kind="evidence",
     minutes=30,
     ranks=3,
+    done_by=("vocabulary", "parallel_cross_entropy"),
     hints=(
         "The loss of a position is log(sum of exp(z)) - z[target]. Which of its pieces needs all "
         "ranks, and is each of them a maximum or a sum?",

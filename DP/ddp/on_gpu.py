@@ -93,7 +93,8 @@ def kernels(step, rank):
     for row in found:
         start = (row["ts"] - zero) / 1e6
         launched = (calls[row["args"]["correlation"]] - zero) / 1e6
-        name = row["name"].removeprefix("void ").split("<")[0].split("(")[0][:40]
+        name = row["name"].removeprefix("void ").replace("(anonymous namespace)::", "")
+        name = name.split("<")[0].split("(")[0][:40]
         facts = {"launched": round(launched, 7)}
         yield Event(
             rank, kind_of(row["name"]), start, start + row["dur"] / 1e6, "compute", name, facts

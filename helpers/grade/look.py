@@ -38,6 +38,11 @@ def look_at(path: Path, task: Task) -> None:
             "peek",
             f"{task.file} uses {name}, which reads what others hold, the check too: do without it",
         )
+    if name := _of_library(tree, task.done_by):
+        raise WorkFailed(
+            "peek",
+            f"{task.file} imports {name}, which does this task already: write it yourself",
+        )
     for function in task.functions:
         if not _bindings(tree, function.rpartition(".")[2]):
             raise WorkFailed(
@@ -96,6 +101,18 @@ def _of_peeking(tree: ast.Module) -> str:
                 return name
             case ast.Constant(value=str(name)) if name in PEEKS:
                 return name
+    return ""
+
+
+def _of_library(tree: ast.Module, names: tuple[str, ...]) -> str:
+    """The first import from `helpers` with one of these names in it; '' for none."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            for alias in node.names:
+                parts = (module + alias.name).split(".")
+                if parts[0] == "helpers" and not set(names).isdisjoint(parts):
+                    return ".".join(parts)
     return ""
 
 

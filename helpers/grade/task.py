@@ -76,6 +76,7 @@ class Task:
     seconds: how long a check may take before it is stopped.
     libraries: modules that the work imports and that take seconds, torch not among them: they are
     imported once for all ranks, where ranks can be forked.
+    done_by: names in `helpers` that do the task already, so that the work may not import them.
     ranks: on how many ranks the work runs; 0 runs it in one process, without torch.distributed.
     """
 
@@ -90,6 +91,7 @@ class Task:
     seconds: float = 60.0
     libraries: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    done_by: tuple[str, ...] = ()
     ranks: int = 0
 
     def __post_init__(self) -> None:

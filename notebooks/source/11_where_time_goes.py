@@ -34,6 +34,7 @@ from helpers.cards import deal
 from helpers.cluster.bars import Group, bars
 from helpers.cost import ModelConfig
 from helpers.cost.flops import flops
+from helpers.draw import curves
 from helpers.grade import check
 from helpers.lesson import answer, claim, predict, reveal, show, show_code
 from helpers.trace import COLLECTIVES, Trace, matched_collectives, with_waits
@@ -254,24 +255,29 @@ show(bars([Group(rows, text=lambda part: f"{part:.0%}")], "Where the peak goes")
 #
 # ## And on a GPU
 #
-# **Where a kernel is shorter than its launch, Python sets the pace.** A program doesn't wait for a
-# GPU: it enqueues kernel after kernel, returns at once, and may be far ahead. But enqueuing takes
-# time, too. On an H200 we've recorded one step of a LLaMA of 8 layers in bfloat16, with 2 sequences
-# of 1,024 tokens, at four widths (`DP/ddp/on_gpu.py`): all its kernels, and when the program
-# launched each. At width 256 the step takes 21 ms.
+# **If kernels are shorter than what it takes to launch them, the host sets the pace.** A program
+# enqueues kernel after kernel without waiting for the GPU, until it asks for a result (one
+# `loss.item()` in each step is the usual mistake). So it can be far ahead, if it enqueues faster
+# than the GPU computes. On an H200 we've recorded the step of a LLaMA with 8 layers in bfloat16, 2
+# sequences of 1,024 tokens and AdamW, at several widths (`DP/ddp/on_gpu.py`). We use two kinds of
+# numbers: seconds of a step are the mean of 20 that nobody watched, and each kernel's time comes
+# from one more, which was profiled, because a profiler slows down launches, but not kernels.
 
 # %%
 recorded = Trace.load("../DP/ddp/gpu_steps.json.gz")
 runs = recorded.meta["runs"]
-narrow, graph, wider, _, widest = (1e3 * one["seconds"] for one in runs)
+narrow, graph, wider, _, _ = (1e3 * one["seconds"] for one in runs)
 
 
 def flops_at(width):
     model = ModelConfig("llama", width, 8, width // 64, width // 64, 64, 3 * width, 32_000, 1024)
-    return flops(model, 2, 1024, "full").model
+    return flops(model, 2, 1024, "causal").model
 
 
-print(f"width 1,024 needs {flops_at(1024) / flops_at(256):.1f} times the FLOPs of width 256")
+of_kind = Counter(event.kind for event in recorded.events_of(0))
+print(f"a step at width 256: {narrow:.0f} ms, {of_kind.total()} kernels: {dict(of_kind)}")
+print(f"width 1,024 needs {flops_at(1024) / flops_at(256):.0f} times the FLOPs, "
+      "not 16, because the head has 32,000 tokens at any width")  # fmt: skip
 
 # %%
 predict(
@@ -284,8 +290,8 @@ predict(
 
 # %%
 lost = {}
-for number, one in enumerate(runs):
-    share = Counter()
+for number in (0, 2, 4, 1):
+    one, share = runs[number], Counter()
     for event in recorded.events_of(number):
         share[event.kind] += event.duration / one["seconds"]
     mfu = flops_at(one["width"]) / one["seconds"] / 989e12
@@ -296,38 +302,57 @@ for number, one in enumerate(runs):
         "launch": 1 - sum(share.values()),
         "tail": share["update"],
     }
-show(bars([Group(lost, text=lambda part: f"{part:.0%}")], "Where an H200's peak goes, by width"))
+title = "Where the 989 TFLOP/s of an H200 go, by width"
+show(bars([Group(lost, text=lambda part: f"{part:.0%}")], title))
 
 # %%
 claim("ms a step: width 1,024, and 256", wider, narrow, 0.05, how="recorded")
-each = 1e3 * narrow / len(recorded.events_of(0))
-print(f"at width 256 the program launches a kernel every {each:.0f} µs")
 reveal("where_time_goes-8")
 
 # %% [markdown]
-# At width 256 a kernel runs for 5 µs and the next one comes 24 µs after it, whatever they compute,
-# so a faster GPU wouldn't make this step any faster. At width 4,096 most kernels are longer than
-# that, the program gets ahead of the GPU, and its launches no longer matter:
+# At width 256 a kernel runs for 5 µs on average, and then the GPU idles for 19 µs until the host,
+# which is Python, torch's dispatcher, autograd and the driver, has launched the next one. A GPU
+# twice as fast would train this model just as slowly. At width 4,096 a kernel runs for 57 µs, more
+# than its launch takes, and the host gets ahead:
+
 
 # %%
-ahead = max(event.start - event.info["launched"] for event in recorded.events_of(4))
-print(f"at width 4,096 the program is up to {1e3 * ahead:.0f} ms ahead")
-claim.below("share of the step lost to launches", lost["4,096"]["launch"], 0.05)
+def when(number, time):
+    """ms from a step's begin until each of its kernels was launched, or started."""
+    return [1e3 * time(event) for event in recorded.events_of(number)]
+
+
+rows = {f"{runs[n]['width']:,}, {word}": when(n, time) for n in (0, 4) for word, time in (
+    ("launched", lambda event: event.info["launched"]), ("starts", lambda event: event.start)
+)}  # fmt: skip
+show(curves(rows, "Narrow: each kernel waits for its launch. Wide: launches wait for kernels",
+            x="kernel", y="ms"))  # fmt: skip
+
+# %%
+claim.below("share of the step lost to launches at 4,096", lost["4,096"]["launch"], 0.05)
 
 # %% [markdown]
-# A width can't be chosen for that, but kernels get longer with longer sequences and larger
-# micro-batches, too, and fused kernels are fewer. Or the launches are recorded once, as a **CUDA
-# graph**, and replayed with one call. Then only the kernels count, here those of width 256:
+# The lead grows until the queue of launches is full; then the host waits, and costs nothing. (The
+# recording also has a width of 2,048. There the host needed 34 µs for each kernel in place of 24,
+# and we don't know why. Hosts vary, too.)
+#
+# You won't choose a width for this reason, but longer sequences and larger micro-batches make
+# kernels longer, too, and fusing makes them fewer: 699 of the 890 are small operators between
+# products. Or the launches are recorded once, as a **CUDA graph**, and replayed with a single call,
+# as `torch.compile(mode="reduce-overhead")` does. Then a step takes as long as its kernels, plus
+# what the GPU itself needs from each to the next (half a microsecond, the 9 % of "launch" in the
+# picture). At width 256:
 
 # %%
-kernels = sum(1e3 * event.duration for event in recorded.events_of(0))
+kernels = 1e3 * sum(event.duration for event in recorded.events_of(0))
 claim("ms a step as a CUDA graph, from its kernels", graph, kernels, 0.1, how="recorded")
-print(f"{narrow / graph:.1f} times as fast as launching each")
+print(f"{narrow / graph:.1f} times as fast as with {of_kind.total()} launches")
 
 # %% [markdown]
-# A graph replays the same kernels with the same shapes on the same addresses, so nothing in it may
-# depend on what Python would have decided. And no launch helps where the time is really spent at
-# width 4,096: half of it is products, a quarter operators between them, and a fifth the update.
+# A graph replays the same kernels with the same shapes on the same addresses, so no shape and no
+# `if` may depend on the data, and each batch has to be copied to where the last one was. At width
+# 4,096 it would gain little: there the GPU is busy 96 % of the time, half of it with products. (The
+# update's share is large because these steps are small. It doesn't grow with the tokens.)
 #
 # What did a large run lose? Llama 3 405B reached 400 TFLOP/s a GPU on 16,384 H100s with a peak of
 # 989 ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). What's its MFU, in percent? (To
@@ -678,7 +703,7 @@ card.check(idle=24)  # add fault=…, where=…, mended=…, first=…
 #   test: if this alone took no time, would the gap be gone?
 # - MFU, slow kernels and gaps add up to the peak. A gap of $g$ seconds less on the slowest rank
 #   raises the MFU by the factor $T/(T-g)$.
-# - On a GPU, kernels shorter than their launch leave gaps, and Python sets the pace. The cures are
+# - A GPU idles if its kernels are shorter than what the host needs to launch one. The cures are
 #   longer kernels, fewer kernels, or a CUDA graph.
 # - The straggler is the rank that waits least. Waiting and transfer look alike in one rank's trace;
 #   it takes the arrival times of all.

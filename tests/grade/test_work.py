@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -289,3 +290,21 @@ def test_one_process_that_cannot_be_seen_hides_no_other(monkeypatch, error):
         for child in (first, second):
             child.kill()
             child.wait()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("from helpers.pipeline import Pipeline as P", "helpers.pipeline.Pipeline"),
+        ("def f():\n    import helpers.pipeline.executor", "helpers.pipeline.executor"),
+        ("from helpers import pipeline", "helpers.pipeline"),
+        ("from helpers.trace import Recorder\nimport pipeline", ""),
+    ],
+)
+def test_what_the_library_does_already_is_no_work(small, task, text, name):
+    small.write("lab/work.py", f"{text}\n{ADD}return number + 1\n")
+    task = replace(task, done_by=("pipeline",))
+    if not name:
+        return look_at(small.work, task)
+    with pytest.raises(WorkFailed, match=f"lab/work.py imports {name}, which does this task"):
+        look_at(small.work, task)
