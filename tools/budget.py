@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = (".py", ".js", ".mjs", ".css", ".html", ".sh", ".bash")
 # A file counts for the first part that it belongs to.
 LIMITS = {
-    "helpers/grade": 5_265,
-    "helpers/ranks": 3_850,
+    "helpers/grade": 5_281,
+    "helpers/ranks": 3_828,
     "helpers/hang": 2_340,
     "helpers/draw": 4_610,
     "helpers/timeline": 3_400,
@@ -31,9 +31,9 @@ LIMITS = {
     "helpers": 8_315,
     "tasks": 10_925,
     "tests/tasks": 2_912,
-    "tests/grade": 3_260,
+    "tests/grade": 3_274,
     "tests": 34_220,
-    "notebooks": 16_620,
+    "notebooks": 16_643,
     "simplellm": 3_970,
     "puzzles": 3_870,
     "gpt2": 2_230,
@@ -44,9 +44,9 @@ LIMITS = {
     "CP": 680,
     "EP": 430,
     "primer": 1_700,
-    "forensics": 1_080,
+    "forensics": 1_069,
     "jobs": 400,
-    "tools": 6_430,
+    "tools": 6_410,
     "bench": 2_700,
     "demo.py": 230,
 }
