@@ -8,9 +8,13 @@ def test_no_part_has_more_lines_than_it_may():
 
 
 def test_a_part_that_grew_and_a_file_in_no_part_are_told():
-    found = budget.over({"helpers": 11, "tests": 5, "": 1}, {"helpers": 10, "tests": 5})
-    assert len(found) == 2 and found[0].startswith("helpers has 11 lines and may have 10")
-    assert found[1].startswith("what is in no part has 1 lines and may have 0")
+    limits = {"helpers": 100, "tests": 5}
+    assert budget.over({"helpers": 102, "tests": 3, "": 0}, limits) == []
+    helpers, nowhere = budget.over({"helpers": 103, "tests": 1, "": 1}, limits)
+    assert helpers.startswith("helpers has 103 lines and may have 100")
+    assert nowhere.startswith("what is in no part has 1 lines and may have 0")
+    (whole,) = budget.over({"helpers": 101, "tests": 5, "": 0}, limits)
+    assert whole.startswith("all parts have 106 lines and may have 105")
 
 
 def test_a_file_counts_once_for_the_first_part_that_it_is_in():

@@ -4,6 +4,7 @@ Every program runs on real processes; what is compared are the words that a stud
 """
 
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,6 +16,8 @@ from helpers.hang.log import Standing
 from helpers.hang.operation import Operation
 from helpers.hang.wait_for_graph import GlobalSnapshot
 from helpers.ranks import launch
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def both_send_first():
@@ -182,6 +185,13 @@ HANGS = [
 ]
 
 
+# Pages that quote a report's first line.
+QUOTED = {
+    both_send_first: ("README.md", "tools/pages/assets/front.html"),
+    both_receive_first: ("jobs/README.md",),
+}
+
+
 @pytest.mark.parametrize(("program", "ranks", "sentence", "cure"), HANGS)
 @pytest.mark.parametrize("checked", [True, False], ids=["checked", "unchecked"])
 def test_a_hang_is_told(program, ranks, sentence, cure, checked):
@@ -193,6 +203,9 @@ def test_a_hang_is_told(program, ranks, sentence, cure, checked):
     source = [line.split("| ")[1].strip() for line in said.splitlines() if " | " in line]
     assert any("dist." in line or ".wait()" in line for line in source), said
     assert '<img alt="Who waits for whom.' in report_html(report)
+    for page in QUOTED.get(program, ()):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert said.splitlines()[0] in text, f"{page} quotes older words"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
 """Which interface leads to another machine: gloo must take it, and not the loopback."""
 
+import os
 import sys
 
-from helpers.ranks.store import address_towards, interface_to
+import pytest
+
+from helpers.ranks.store import _without_stacks, address_towards, interface_to
 
 
 def test_the_way_to_this_machine_itself_is_the_loopback():
@@ -12,3 +15,13 @@ def test_the_way_to_this_machine_itself_is_the_loopback():
 
 def test_a_name_that_nobody_knows_has_no_way():
     assert interface_to("no-such-host.invalid") is None
+
+
+def test_what_torch_writes_while_a_store_opens_is_kept_unless_it_fails(capfd):
+    with _without_stacks():
+        os.write(2, b"a warning\n")
+    assert capfd.readouterr().err == "a warning\n"
+    with pytest.raises(RuntimeError), _without_stacks():
+        os.write(2, b"a stack\n")
+        raise RuntimeError
+    assert capfd.readouterr().err == ""

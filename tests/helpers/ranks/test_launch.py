@@ -241,7 +241,7 @@ def test_a_result_that_cannot_be_sent_back():
         ({"ranks": 0}, "ranks must be a whole number from 1 to 64, not 0"),
         ({"ranks": 1000}, "ranks must be a whole number from 1 to 64, not 1000"),
         ({"ranks": 2.5}, "not 2.5"),
-        ({"timeout": -1}, "timeout must be a number of seconds above 0, not -1"),
+        ({"timeout": 0}, "timeout must be a number of seconds above 0, not 0"),
         ({"timeout": float("nan")}, "timeout must be a number of seconds above 0, not nan"),
         ({"timeout": float("inf")}, "timeout must be a number of seconds above 0, not inf"),
         ({"on_error": "ignore"}, "on_error must be 'raise' or 'report'"),

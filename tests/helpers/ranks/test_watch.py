@@ -183,7 +183,7 @@ def test_a_deadlock_ends_in_a_sentence(started, checked):
         assert waits_told(err) == [f"rank {1 - rank}: {here}"]
         lines = err.splitlines()
         if checked == "1" and rank == 0:  # it tells for all
-            assert lines[1].startswith("[ranks] deadlock: ranks 0 and 1 both receive first, ")
+            assert lines[1].startswith("[ranks] deadlock: ranks 0 and 1 both receive first")
             del lines[1:7]  # with where each stands, and the cure
         assert len(lines) == 2, err
         words.append(lines[1])
@@ -204,7 +204,7 @@ def test_a_deadlock_of_two_nodes_is_named(started):
     """Of two hosts with addresses of their own; where the system has none, on this one."""
     with contextlib.nullcontext() if why_not() else TwoHosts() as hosts:
         (_, err), (_, other) = started("deadlock", 9, hosts, LAB_CHECKED="1")
-    assert "[ranks] deadlock: ranks 0 and 1 both receive first, " in err
+    assert "[ranks] deadlock: ranks 0 and 1 both receive first" in err
     assert "  Cure: let one of them send first\n" in err and "[ranks] deadlock" not in other
 
 
