@@ -142,7 +142,7 @@ class Supervisor:
             try:
                 item = self.news.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
-                for process in self.processes:  # a thread keeps the rank from exiting
+                for process in self.processes:  # one that is stopped, say, by a debugger
                     process.kill()
                 deadline = time.monotonic() + EXIT_S
                 continue
