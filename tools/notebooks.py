@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from lessons.book import books, read_source
-from lessons.build import bring_up_to_date, stale, write_text
+from lessons.build import bring_up_to_date, fault_of, stale, write_text
 from lessons.sight import shares, told
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,6 +28,9 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     if options.shares:
         print(told({book.name: shares(read_source(book.source)) for book in chosen}))
         return 0
+    if faults := [] if options.text else list(filter(None, map(fault_of, chosen))):
+        print(*faults, sep="\n")  # now, and not after the minutes that the others take
+        return 1
     if options.text:
         results = [write_text(book) for book in chosen]
     else:

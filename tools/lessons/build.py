@@ -47,6 +47,16 @@ def bring_up_to_date(book: Book, force: bool = False) -> bool:
     return True
 
 
+def fault_of(book: Book) -> str:
+    """Return what's wrong with a stale lesson's source, before anything runs; "" for nothing."""
+    try:
+        if why_stale(book):
+            _draft(book)
+    except LessonFailed as error:
+        return f"{book.name}: not built: {error}"
+    return ""
+
+
 def write_text(book: Book) -> bool:
     """Write the text of `book` into its notebook and keep the outputs, which a build refreshes.
 
