@@ -48,10 +48,9 @@ def bring_up_to_date(book: Book, force: bool = False) -> bool:
 
 
 def fault_of(book: Book) -> str:
-    """Return what's wrong with a stale lesson's source, before anything runs; "" for nothing."""
+    """Return what's wrong with a lesson's source, before anything runs; "" for nothing."""
     try:
-        if why_stale(book):
-            _draft(book)
+        _draft(book)
     except LessonFailed as error:
         return f"{book.name}: not built: {error}"
     return ""
