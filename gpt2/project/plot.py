@@ -86,15 +86,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--workdir", type=Path, default=Path("workdir"))
     parser.add_argument("--figures", type=Path, default=Path("submit_figures"))
     parser.add_argument("--world_size", type=int, default=2, help="ranks of the larger run")
-    told = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with plain_words():
         pairs = {
-            "data_parallel": [data_parallel(told.workdir, size) for size in (1, told.world_size)],
-            "pipeline": [pipeline(told.workdir, mode) for mode in MODES],
+            "data_parallel": [
+                data_parallel(options.workdir, size) for size in (1, options.world_size)
+            ],
+            "pipeline": [pipeline(options.workdir, mode) for mode in MODES],
         }
     for name, pair in pairs.items():
         for fact in NAMES:
-            print(figure(*pair, fact, told.figures / f"{name}_{fact}.png"))
+            print(figure(*pair, fact, options.figures / f"{name}_{fact}.png"))
     return 0
 
 

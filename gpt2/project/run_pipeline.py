@@ -29,43 +29,45 @@ from project.text import get_tokenizer
 MODES = ("model_parallel", "pipeline_parallel")
 
 
-def run_pp(told: argparse.Namespace) -> None:
+def run_pp(options: argparse.Namespace) -> None:
     """Train; writes workdir/{mode}_results_epoch{e}.json. Raises WrongInput."""
     torch.set_num_threads(1)  # one for each part: else one part alone would use all cores
-    if told.n_chunk > told.batch_size:
+    if options.n_chunk > options.batch_size:
         raise WrongInput(
-            f"--n_chunk {told.n_chunk} of a batch of {told.batch_size}: a micro-batch would have "
+            f"--n_chunk {options.n_chunk} of a batch of {options.batch_size}: a micro-batch would have "
             "no sample; take fewer chunks"
         )
-    rows = load(told.dataset, told.n_train, told.n_held_out, told.seed)
-    tokenizer = get_tokenizer(rows.train, SIZES[told.model].vocab, "de", "en")
-    config = make_config(told.model, len(tokenizer), told.model_max_length)
-    model = make_model(config, told.seed, GPT2LMHeadModelParallel)
+    rows = load(options.dataset, options.n_train, options.n_held_out, options.seed)
+    tokenizer = get_tokenizer(rows.train, SIZES[options.model].vocab, "de", "en")
+    config = make_config(options.model, len(tokenizer), options.model_max_length)
+    model = make_model(config, options.seed, GPT2LMHeadModelParallel)
     model.parallelize()
     device = next(model.parameters()).device
-    optimizer = torch.optim.AdamW(model.parameters(), lr=flags.learning_rate(told))
-    collate = utils.german_to_english(tokenizer, told.model_max_length, device)
-    results.forget(told.workdir, told.model_parallel_mode)
-    for epoch in range(told.n_epochs):
-        result = one_epoch(model, optimizer, rows, tokenizer, collate, told, epoch)
-        result.save(results.path_of(told.workdir, epoch, told.model_parallel_mode))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=flags.learning_rate(options))
+    collate = utils.german_to_english(tokenizer, options.model_max_length, device)
+    results.forget(options.workdir, options.model_parallel_mode)
+    for epoch in range(options.n_epochs):
+        result = one_epoch(model, optimizer, rows, tokenizer, collate, options, epoch)
+        result.save(results.path_of(options.workdir, epoch, options.model_parallel_mode))
         print(f"epoch {epoch}: {result}", flush=True)
 
 
-def one_epoch(model, optimizer, rows, tokenizer, collate, told, epoch) -> results.Result:
+def one_epoch(model, optimizer, rows, tokenizer, collate, options, epoch) -> results.Result:
     """Train on all sentences once, then judge on one device after the other, with a cache."""
     parts = len(set(model.transformer.devices))
-    recorders = [Recorder(part) for part in range(parts)] if told.trace else None
-    if told.model_parallel_mode == "pipeline_parallel":
-        model._prepare_pipeline_parallel(-(-told.batch_size // told.n_chunk), recorders)
+    recorders = [Recorder(part) for part in range(parts)] if options.trace else None
+    if options.model_parallel_mode == "pipeline_parallel":
+        model._prepare_pipeline_parallel(-(-options.batch_size // options.n_chunk), recorders)
     begun = time.perf_counter()
-    rate, _ = utils.train(model, optimizer, rows.train, told.batch_size, collate, f"epoch {epoch}")
+    rate, _ = utils.train(
+        model, optimizer, rows.train, options.batch_size, collate, f"epoch {epoch}"
+    )
     took = time.perf_counter() - begun
-    if told.trace and model.transformer.h_pp is not None:
-        model.transformer.h_pp.trace().save(told.trace)
+    if options.trace and model.transformer.h_pp is not None:
+        model.transformer.h_pp.trace().save(options.trace)
     model._finalize_pipeline_parallel()
-    longest = told.model_max_length
-    found = judge(model, rows, tokenizer, collate, told.batch_size, longest=longest)
+    longest = options.model_max_length
+    found = judge(model, rows, tokenizer, collate, options.batch_size, longest=longest)
     return results.Result(*found, took, rate)
 
 

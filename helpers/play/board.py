@@ -186,7 +186,7 @@ class Board:
         if problem is not None and problem.action is not None:
             return problem.action
         if problem is not None:  # a circle of ranks: any action in it will do
-            wait = problem.knot.core[0]
+            wait = problem.deadlock.core[0]
             return self.orders[wait.who][int(wait.where.split()[-1])]
         return (self._too_full() or self._too_soon() or (None, None))[1]
 

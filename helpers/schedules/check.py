@@ -16,7 +16,7 @@ class BadSchedule(ValueError):
     """A schedule that can't run. Its text is one sentence.
 
     rank, position, action: where, as far as it is in one place; else None. Counted from 0.
-    waits: in a deadlock, what each rank waits for. knot: those that wait for each other.
+    waits: in a deadlock, what each rank waits for. deadlock: those that wait for each other.
     """
 
     def __init__(
@@ -26,11 +26,11 @@ class BadSchedule(ValueError):
         position: int | None = None,
         action: Action | None = None,
         waits: tuple[Wait, ...] = (),
-        knot: Deadlock | None = None,
+        deadlock: Deadlock | None = None,
     ):
         super().__init__(sentence)
         self.rank, self.position, self.action = rank, position, action
-        self.waits, self.knot = waits, knot
+        self.waits, self.deadlock = waits, deadlock
 
 
 def bad_at(rank: int, position: int, action: Action, words: str) -> BadSchedule:
@@ -85,8 +85,8 @@ def find_problem(
         waits = stuck_blocking(schedule)
     if not waits:
         return None
-    knot = find_deadlock(waits)
-    return BadSchedule(f"deadlock: {sentence(knot)}", waits=tuple(waits), knot=knot)
+    deadlock = find_deadlock(waits)
+    return BadSchedule(f"deadlock: {sentence(deadlock)}", waits=tuple(waits), deadlock=deadlock)
 
 
 def _stages(schedule: Schedule, unfinished: bool) -> BadSchedule | None:

@@ -150,7 +150,7 @@ claim("MFU of rank 0", measured["MFU"], 0.6 * (run.forward + run.backward) / run
 # %% [markdown]
 # A share isn't what a cure brings, because the time that's freed is spent on more of the same
 # steps. If $g$ seconds of the *slowest* rank's step go, or the wait for it, the step becomes $T -
-# g$, and
+# g$ (as long as no other rank is now the slowest, and no message sticks out that was hidden), and
 #
 # $$\text{MFU}' = \text{MFU} \cdot \frac{T}{T - g}.$$
 
@@ -165,6 +165,15 @@ for name, (gap, cured) in cures.items():
     set_up = 0.6 * (run.forward + run.backward) / cured.seconds
     claim(f"{name}: MFU", measured["MFU"] * whole / (whole - gap), set_up)
 reveal("where_time_goes-1")
+
+# %% [markdown]
+# What did a large run lose? Llama 3 405B reached 400 TFLOP/s a GPU on 16,384 H100s with a peak of
+# 989 ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). What's its MFU, in percent? (To
+# half a percent.)
+
+# %%
+mine = None
+answer("where_time_goes-2", mine)
 
 # %% [markdown]
 # One caution about words: a device that waits in an all-reduce runs a kernel, so `nvidia-smi` calls
@@ -353,14 +362,6 @@ print(f"{narrow / graph:.1f} times as fast as with {of_kind.total()} launches")
 # `if` may depend on the data, and each batch has to be copied to where the last one was. At width
 # 4,096 it would gain little: there the GPU is busy 96 % of the time, half of it with products. (The
 # update's share is large because these steps are small. It doesn't grow with the tokens.)
-#
-# What did a large run lose? Llama 3 405B reached 400 TFLOP/s a GPU on 16,384 H100s with a peak of
-# 989 ([2407.21783](https://arxiv.org/abs/2407.21783), table 4). What's its MFU, in percent? (To
-# half a percent.)
-
-# %%
-mine = None
-answer("where_time_goes-2", mine)
 
 # %% [markdown]
 # ## One slow rank of eight
@@ -445,15 +446,15 @@ claim.below("seconds exposed: slow rank, and slow link", rank["exposed"], link["
 # On a slow link everyone arrives on time, and the transfer is long. So a profiler that shows only
 # the length of an all-reduce can't tell you whom to blame; you need the arrival times of all ranks.
 # Large runs have tools for that: ByteDance's MegaScale, which trained a model of 175 billion
-# parameters on 12,288 GPUs at 55.2 % MFU, records events of all of them to find stragglers
-# ([2402.15627](https://arxiv.org/abs/2402.15627), abstract).
+# parameters on 12,288 GPUs at 55.2 % MFU, has tools that watch components and events "deep in the
+# stack" to find failures and stragglers ([2402.15627](https://arxiv.org/abs/2402.15627), abstract).
 #
 # — *End of the first session* —
 #
 # ## How many bytes does a language model eat?
 #
 # **Text is a tiny stream.** Llama 3 405B read 15.6 trillion tokens in
-# 30.84 million GPU hours, on 16,384 GPUs.
+# 30.84 million GPU hours (lesson 00), on 16,384 GPUs.
 
 # %%
 predict(

@@ -30,14 +30,14 @@ def deadlock(cluster) -> Deadlock:
         Wait(rank.number, tuple(sorted(rank.waiting.needs())), rank.waiting.doing())
         for rank in waiting
     ]
-    knot = find_deadlock(waits, ended)
-    if knot is None:
+    deadlock = find_deadlock(waits, ended)
+    if deadlock is None:
         return Deadlock("deadlock: collectives of overlapping groups were started in two orders")
-    return Deadlock(f"deadlock: {sentence(knot)}{_cure(knot)}", knot)
+    return Deadlock(f"deadlock: {sentence(deadlock)}{_cure(deadlock)}", deadlock)
 
 
-def _cure(knot) -> str:
-    if knot.cycle:
+def _cure(deadlock) -> str:
+    if deadlock.cycle:
         return ". Let one of them change its order: send first, receive first, or join the others"
     return ". All ranks of a group must make the same collectives, and each receive needs its send"
 

@@ -47,11 +47,11 @@ class Mismatch(PuzzleError):
 
 
 class Deadlock(PuzzleError):
-    """Ranks that wait for each other, or for one that has ended. knot: see helpers.waits."""
+    """Ranks that wait for each other, or for one that has ended. deadlock: see helpers.waits."""
 
-    def __init__(self, sentence: str, knot=None):
+    def __init__(self, sentence: str, deadlock=None):
         super().__init__(sentence)
-        self.knot = knot
+        self.deadlock = deadlock
 
 
 class OutOfMemory(PuzzleError):

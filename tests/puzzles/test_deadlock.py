@@ -92,7 +92,7 @@ def test_deadlock(step, ranks, says, drive, profile):
     with pytest.raises(Deadlock) as caught:
         drive(step, ranks, profile)
     assert says in str(caught.value)
-    assert caught.value.knot is not None
+    assert caught.value.deadlock is not None
 
 
 def test_one_message_has_room_in_classic_and_any_number_in_honest():

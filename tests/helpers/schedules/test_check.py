@@ -89,7 +89,7 @@ def test_a_deadlock_is_told_as_a_circle_and_drawn():
         "deadlock: rank 0 waits for rank 1 (it needs 1B0 for 0B0, position 1), and rank 1 waits "
         "for rank 0 (it needs 0F1 for 1F1, position 1): none of them can go first"
     )
-    assert [wait.who for wait in problem.knot.cycle] == [0, 1]
+    assert [wait.who for wait in problem.deadlock.cycle] == [0, 1]
     picture = who_waits(WaitGraph(problem.waits)).svg()
     assert "Deadlock: ranks 0 and 1 wait for each other" in picture
     assert "0F0 [0B0] 0F1 0B1" in picture

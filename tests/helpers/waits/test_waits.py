@@ -16,18 +16,18 @@ def wait(who, *needs, any_of=False):
 
 
 def test_two_wait_for_each_other_and_a_third_for_them():
-    knot = find_deadlock([wait(0, 1), wait(1, 0), wait(2, 1)])
-    assert [w.who for w in knot.waits] == [0, 1, 2]
-    assert [w.who for w in knot.cycle] == [0, 1] == [w.who for w in knot.core]
-    assert sentence(knot) == (
+    deadlock = find_deadlock([wait(0, 1), wait(1, 0), wait(2, 1)])
+    assert [w.who for w in deadlock.waits] == [0, 1, 2]
+    assert [w.who for w in deadlock.cycle] == [0, 1] == [w.who for w in deadlock.core]
+    assert sentence(deadlock) == (
         "rank 0 waits for rank 1 (it sends to rank 1, line 0), and rank 1 waits for rank 0 "
         "(it sends to rank 0, line 1): none of them can go first"
     )
 
 
 def test_the_shortest_of_two_cycles():
-    knot = find_deadlock([wait(0, 1), wait(1, 2), wait(2, 0, 3), wait(3, 2)])
-    assert [w.who for w in knot.cycle] == [2, 3]
+    deadlock = find_deadlock([wait(0, 1), wait(1, 2), wait(2, 0, 3), wait(3, 2)])
+    assert [w.who for w in deadlock.cycle] == [2, 3]
 
 
 def test_one_that_waits_for_itself():
@@ -35,9 +35,9 @@ def test_one_that_waits_for_itself():
 
 
 def test_one_that_has_ended_never_answers():
-    knot = find_deadlock([wait(0, 2), wait(1, 0)], ended={2})
-    assert knot.ended == (2,) and [w.who for w in knot.core] == [0] and knot.cycle == ()
-    assert sentence(knot).endswith("which has ended already")
+    deadlock = find_deadlock([wait(0, 2), wait(1, 0)], ended={2})
+    assert deadlock.ended == (2,) and [w.who for w in deadlock.core] == [0] and deadlock.cycle == ()
+    assert sentence(deadlock).endswith("which has ended already")
 
 
 def test_a_long_cycle_is_not_told_in_full():
@@ -71,14 +71,16 @@ def test_against_trying_it_out():
             if draw.random() < 0.8
         ]
         ended = {r for r in range(ranks) if r not in {w.who for w in waits} and draw.random() < 0.5}
-        knot = find_deadlock(waits, ended)
+        deadlock = find_deadlock(waits, ended)
         assert (
-            sorted(w.who for w in knot.waits if knot) == can_all_end(waits, ended)
-            if knot
+            sorted(w.who for w in deadlock.waits if deadlock) == can_all_end(waits, ended)
+            if deadlock
             else (can_all_end(waits, ended) == [])
         )
-        if knot and knot.cycle:
-            for w, following in zip(knot.cycle, knot.cycle[1:] + knot.cycle[:1], strict=True):
+        if deadlock and deadlock.cycle:
+            for w, following in zip(
+                deadlock.cycle, deadlock.cycle[1:] + deadlock.cycle[:1], strict=True
+            ):
                 assert following.who in w.needs
 
 
