@@ -34,7 +34,8 @@ def run_pp(options: argparse.Namespace) -> None:
     torch.set_num_threads(1)  # one for each part: else one part alone would use all cores
     if options.n_chunk > options.batch_size:
         raise WrongInput(
-            f"--n_chunk {options.n_chunk} of a batch of {options.batch_size}: a micro-batch would have "
+            f"--n_chunk {options.n_chunk} of a batch of {options.batch_size}: a micro-batch would "
+            "have "
             "no sample; take fewer chunks"
         )
     rows = load(options.dataset, options.n_train, options.n_held_out, options.seed)
