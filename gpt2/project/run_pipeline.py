@@ -35,8 +35,7 @@ def run_pp(options: argparse.Namespace) -> None:
     if options.n_chunk > options.batch_size:
         raise WrongInput(
             f"--n_chunk {options.n_chunk} of a batch of {options.batch_size}: a micro-batch would "
-            "have "
-            "no sample; take fewer chunks"
+            "have no sample; take fewer chunks"
         )
     rows = load(options.dataset, options.n_train, options.n_held_out, options.seed)
     tokenizer = get_tokenizer(rows.train, SIZES[options.model].vocab, "de", "en")

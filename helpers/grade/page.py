@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 
 from helpers.files import write_whole
-from helpers.grade.task import KINDS, ROOT, Task, all_tasks
+from helpers.grade.task import KINDS, ROOT, Task, all_tasks, load_task, load_whole
 from helpers.plain_errors import plain_errors
 from helpers.syllabus import LESSONS, by_name
 
@@ -43,7 +43,8 @@ def page() -> str:
         'In a notebook: `check("DP-1")`; `check("DP-1", hint=3)` gives the third of three hints, '
         "which is nearly the answer and doesn't stand here.",
         "",
-        "A task is of one of three kinds, and earns a point for about two minutes:",
+        "A task is of one of three kinds, and earns a point for about two minutes. A check knows so "
+        "many mistakes by name as the last column says, and of any other it says where it differs:",
         "",
         *(f"- **{kind}**: {meaning}" for kind, meaning in KINDS.items()),
     ]
@@ -51,8 +52,8 @@ def page() -> str:
         here = [task for task in tasks if task.number == lesson.number]
         if here:
             lines += ["", f"## {lesson.number} {lesson.title}", ""]
-            lines += ["| task | what | where | kind | minutes | points |"]
-            lines += ["|---|---|---|---|---|---|"]
+            lines += ["| task | what | where | kind | minutes | points | mistakes |"]
+            lines += ["|---|---|---|---|---|---|---|"]
             lines += [_row(task) for task in here]
             for task in here:
                 lines += ["", hints(task, 2)]
@@ -138,7 +139,8 @@ def _html(text: str) -> str:
 
 def _row(task: Task) -> str:
     where = f"[`{task.file}`](../{task.file}), {task.listed('`{}`')}"
-    facts = f"{task.kind} | {task.minutes} | {task.points}"
+    named = len(getattr(load_whole(load_task(task.id)), "MUTANTS", ()))
+    facts = f"{task.kind} | {task.minutes} | {task.points} | {named or ''}"
     return f"| **{task.id}** | {_cell(task.title)} | {where} | {facts} |"
 
 
