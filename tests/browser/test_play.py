@@ -52,12 +52,12 @@ def test_a_level_is_won_by_keyboard(game):
 @pytest.mark.parametrize(
     "fragment, keys, words",
     [
-        ("#level=cap&plan=F0__", ["b"], "0B0 needs 1B0 of rank 1, which isn't in the plan yet"),
-        ("#level=cap&plan=__", ["ArrowDown", "f"], "1F0 needs 0F0 of rank 0"),
+        ("#level=cap&plan=F0__", ["b"], "B0 of rank 0 needs B0 of rank 1, which isn't in the plan yet"),
+        ("#level=cap&plan=__", ["ArrowDown", "f"], "F0 of rank 1 needs F0 of rank 0"),
         ("#level=cap&plan=F0-F1-F2__", ["f"], "rank 0 keeps 3 already and has room for 3"),
         ("#level=cap&plan=F0__", ["i"], "there's no I in this level"),
-        ("#level=two&plan=F0-F1-F2_F0", ["f"], "0F3 finds no room"),
-        ("#level=cap&plan=F0-F1_F0_F0", ["Home", "Delete"], "1F0 needs 0F0 of rank 0"),
+        ("#level=two&plan=F0-F1-F2_F0", ["f"], "F3 of rank 0 finds no room"),
+        ("#level=cap&plan=F0-F1_F0_F0", ["Home", "Delete"], "F0 of rank 1 needs F0 of rank 0"),
     ],
 )
 def test_an_illegal_move_is_refused_with_its_reason(game, fragment, keys, words):

@@ -25,9 +25,9 @@ def test_what_lost_the_goal_is_taken_back_by_one_press(game):
     naive = "_".join(["F0-B0-F1-F2-F3-B1-B2-B3"] * 4)
     page = game(f"#level=gpipe&plan={naive}")
     page.get_by_label("coach", exact=True).click()
-    said(page, "Since 2B0 at 5 s, the coach knows no way to 14 s")
+    said(page, "Since B0 of rank 2 at 5 s, the coach knows no way to 14 s")
     page.get_by_label("go back to there").click()
-    said(page, "Everything from 2B0 on is taken back")
+    said(page, "Everything from B0 of rank 2 on is taken back")
     assert 0 < sum(map(len, plan(page))) < 16
     page.get_by_label("undo").click()
     page.wait_for_function("document.querySelectorAll('.play-box').length === 32")

@@ -81,8 +81,8 @@ export function furnish(game) {
   game.root = element("section", about, game.map,
     element("div", { class: "play-head" }, game.title, game.goal,
       element("details", {}, element("summary", {}, "a hint"), game.hint)),
-    game.costs, game.score, element("div", { class: "play-word" }, game.said, game.found, game.back, game.next, game.runButton),
-    game.board, game.tools, game.shared, game.legend, game.keys, game.heard);
+    game.costs, game.score, element("div", { class: "play-word" }, game.said, game.shared, game.found, game.back, game.next, game.runButton),
+    game.board, game.tools, game.legend, game.keys, game.heard);
   for (const part of game.root.children) part.inert = !part.contains(game.said); // until there is a plan
   game.root.addEventListener("keydown", (event) => pressKey(game, event));
   game.root.addEventListener("click", ({ target }) => { // chosen, or pressed elsewhere

@@ -4,13 +4,20 @@ import { element } from "./dom.js";
 
 export const short = (seconds) => `${Number(seconds.toFixed(3))}`;
 
+/** Words for a player: with one stage a rank, "1B0 of rank 1" is the B0 of rank 1. */
+export function readable(level, words) {
+  if (level.chunks > 1) return words;
+  return words.replace(/\b(\d+)([FBIW]\d+′*)(?: of rank \d+)?/g, "$2 of rank $1");
+}
+
 export function laneRow(game, row, rank) {
-  const { level } = game.view, lane = element("div", { class: "play-lane", "data-rank": rank });
+  const { level } = game.view, goal = goalOf(level), lane = element("div", { class: "play-lane", "data-rank": rank });
   lane.style.width = `${game.width}px`;
+  if (goal !== null) lane.append(placed(game, element("i", { class: "play-goal-line" }), { start: goal, end: goal }));
   for (const wait of row.waits) {
-    const idle = element("button", {
-      type: "button", tabindex: "-1", class: "play-wait", title: wait.why, "aria-label": `waits: ${wait.why}`,
-      onclick: () => game.say(`Rank ${rank} waits from ${short(wait.start)} s to ${short(wait.end)} s: ${wait.why}.`),
+    const why = readable(level, wait.why), idle = element("button", {
+      type: "button", tabindex: "-1", class: "play-wait", title: why, "aria-label": `waits: ${why}`,
+      onclick: () => game.say(`Rank ${rank} waits from ${short(wait.start)} s to ${short(wait.end)} s: ${why}.`),
     });
     placed(game, idle, wait);
     lane.append(idle);
@@ -72,15 +79,17 @@ export function timeAxis(game, horizon) {
     tick.style.left = `${n * step * game.scale}px`;
     axis.append(tick);
   }
-  const goal = game.view.level.target;
-  if (goal !== null && game.view.level.aim === "step") {
-    const mark = element("i", { class: "play-target", title: "the goal" });
+  const goal = goalOf(game.view.level);
+  if (goal !== null) {
+    const mark = element("i", { class: "play-target" }, `goal: ${short(goal)} s`);
     mark.style.left = `${goal * game.scale}px`;
     axis.append(mark);
   }
   axis.style.width = `${game.width}px`;
   return element("div", { class: "play-row play-foot" }, element("div", { class: "play-rank" }), axis);
 }
+
+const goalOf = (level) => (level.aim === "step" ? level.target : null);
 
 export function placed(game, one, { start, end }, gap = 1) {
   one.style.left = `${start * game.scale}px`;
@@ -96,7 +105,7 @@ export function actionBox(game, action, look) {
   const made = element("button", {
     type: "button", tabindex: "-1", class: look,
     "data-name": action.name, "data-kind": action.kind, "data-chunk": action.chunk % 2,
-    title: `${action.name}, ${when}`, "aria-label": `${words} of stage ${action.stage}, ${when}`,
+    title: `${readable(level, action.name)}, ${when}`, "aria-label": `${words} of stage ${action.stage}, ${when}`,
   }, words);
   made.style.setProperty("--hue", `${(action.micro * 137.5) % 360}`);
   if (look !== "play-box") made.addEventListener("click", () => game.place(action.name));
@@ -113,6 +122,6 @@ export function legendOfPlay(level) {
     element("i", { class: "play-swatch", "data-kind": kind }, kind), WORDS[kind]));
   return [...kinds,
     element("span", {}, element("i", { class: "play-swatch play-hatched" }), "waits: press to see for what"),
-    element("span", {}, "F2: forward of micro-batch 2, whose boxes all have its stripe. "
-      + `1F2: the one of stage 1${level.steps > 1 ? ". F3′: of the second step" : ""}`)];
+    element("span", {}, "F2: forward of micro-batch 2, whose boxes all have its stripe"
+      + (level.chunks > 1 ? ". 1F2: the one of stage 1" : "") + (level.steps > 1 ? ". F3′: of the second step" : ""))];
 }

@@ -1,5 +1,5 @@
 import { element } from "./dom.js";
-import { laneRow, legendOfPlay, short, timeAxis } from "./lanes_of_play.js";
+import { laneRow, legendOfPlay, readable, short, timeAxis } from "./lanes_of_play.js";
 import { SCORE, drawMap, drawOwn, furnish } from "./furniture.js";
 
 // The game's page. It knows no rule: it asks `host.ask(question)` and draws the answer.
@@ -253,7 +253,8 @@ class PlayView {
   }
 
   say(words, refused = false) {
-    this.said.textContent = words ? words[0].toUpperCase() + words.slice(1) : "";
+    const text = words && this.view ? readable(this.view.level, words) : words;
+    this.said.textContent = text ? text[0].toUpperCase() + text.slice(1) : "";
     this.said.classList.toggle("play-refused", Boolean(words) && refused);
   }
 

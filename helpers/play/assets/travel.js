@@ -60,12 +60,15 @@ async function fragmentOf(game) {
 }
 
 export async function shareLink(game) {
-  const text = game.host.link(await fragmentOf(game));
+  const copied = await share(game, game.host.link(await fragmentOf(game)));
+  game.say(copied ? "The link is copied:" : "Here is the link:");
+}
+
+/** Show a text to take along, and copy it where the browser lets us; returns whether it did. */
+async function share(game, text) {
   game.shared.hidden = false;
   game.shared.textContent = text;
-  game.shared.scrollIntoView({ block: "nearest" });
-  const copied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
-  game.say(copied ? "The link is copied." : "Here is the link, below.");
+  return Boolean(await navigator.clipboard?.writeText(text).then(() => true, () => false));
 }
 
 export async function loadFile(game) {
@@ -79,10 +82,8 @@ export async function loadFile(game) {
 export async function runPlan(game) {
   const fragment = await fragmentOf(game);
   if (!game.host.runs) {
-    game.shared.hidden = false;
-    game.shared.textContent = game.host.command(fragment);
-    game.shared.scrollIntoView({ block: "nearest" });
-    return game.say("A page can't start processes. On a machine with the lab, this runs your plan on real ranks:");
+    const copied = await share(game, game.host.command(fragment)) ? " (it's copied)" : "";
+    return game.say(`A page can't start processes. On a machine with the lab, this runs your plan on real ranks${copied}:`);
   }
   game.runButton.disabled = true;
   const now = { level: game.view.level.id, costs: game.view.costs, plan: game.view.plan };
