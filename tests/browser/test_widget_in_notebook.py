@@ -98,7 +98,7 @@ def test_the_schedule_game_asks_the_kernel(page):
     page.locator('[data-level="cap"]').click()
     page.locator(".play-goal", has_text="room for three").wait_for()
     page.locator('.play-chip[data-name="1F0"]').click()
-    page.locator(".play-said", has_text="1F0 needs 0F0 of rank 0").wait_for()
+    page.locator(".play-said", has_text="F0 of rank 1 needs F0 of rank 0").wait_for()
     page.locator(".play-board").focus()
     page.keyboard.press("f")
     page.wait_for_selector('.play-box[data-name="0F0"]')
