@@ -52,7 +52,7 @@ def test_a_level_is_won_by_keyboard(game):
 @pytest.mark.parametrize(
     "fragment, keys, words",
     [
-        ("#level=cap&plan=F0__", ["b"], "B0 of rank 0 needs B0 of rank 1, which isn't in the plan yet"),
+        ("#level=cap&plan=F0__", ["b"], "B0 of rank 0 needs B0 of rank 1, which isn't in the"),
         ("#level=cap&plan=__", ["ArrowDown", "f"], "F0 of rank 1 needs F0 of rank 0"),
         ("#level=cap&plan=F0-F1-F2__", ["f"], "rank 0 keeps 3 already and has room for 3"),
         ("#level=cap&plan=F0__", ["i"], "there's no I in this level"),
