@@ -43,9 +43,8 @@ def page() -> str:
         'In a notebook: `check("DP-1")`; `check("DP-1", hint=3)` gives the third of three hints, '
         "which is nearly the answer and doesn't stand here.",
         "",
-        "A task is of one of three kinds, and earns a point for about two minutes. Of as many "
-        "mistakes as the last column says a check knows the name; of others it says where they "
-        "differ.",
+        "A task is of one of three kinds, and earns a point for about two minutes. The last column "
+        "counts the mistakes that its check can name; for any other it says where results differ.",
         "",
         "",
         *(f"- **{kind}**: {meaning}" for kind, meaning in KINDS.items()),

@@ -181,7 +181,7 @@ def choose_backend(request: str, place: Place, gpus: int, nccl: bool) -> Backend
     if request == "nccl":
         if gpus == 0:
             raise BackendError(
-                "NCCL moves data between GPUs and there is none, at least not for a lesson: "
+                "NCCL moves data between GPUs and there is none here (lessons see none): "
                 "use --backend gloo"
             )
         if not nccl:
