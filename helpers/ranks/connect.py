@@ -20,6 +20,7 @@ from helpers.ranks.store import (
     interface_to,
     keep_to_loopback,
     open_store,
+    use_interfaces,
 )
 
 if TYPE_CHECKING:
@@ -80,10 +81,6 @@ def connect(
     torch.set_num_threads(int(asked) if asked.isdecimal() and int(asked) else share)
     if choice.backend == "nccl":
         torch.cuda.set_device(gpu_of(place, gpus))
-    if all_here(place):
-        keep_to_loopback()
-    elif (name := interface_to(place.address)) and not name.startswith("lo"):
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
 
     # CPU tensors travel over gloo even if GPU tensors travel over NCCL.
     backends = "cpu:gloo,cuda:nccl" if choice.backend == "nccl" else choice.backend
@@ -99,6 +96,10 @@ def connect(
 
             agree(store, place, choice.backend, timeout)
         store = dist.PrefixStore("group", store)
+    if all_here(place):
+        keep_to_loopback()
+    elif (name := interface_to(place.address)) and not name.startswith("lo"):
+        use_interfaces({"GLOO_SOCKET_IFNAME": name})
     dist.init_process_group(
         backends, store=store, rank=place.rank, world_size=place.world_size, timeout=wait
     )
@@ -148,6 +149,7 @@ def disconnect() -> None:
         the_watch().end()
     if dist.is_initialized():
         dist.destroy_process_group()
+    use_interfaces({})
 
 
 def _alone() -> bool:

@@ -85,8 +85,7 @@ def keep_to_loopback() -> None:
     That is a store at MASTER_PORT, unless MASTER_ADDR is another machine, and the sockets of gloo,
     NCCL and RPC, which would otherwise listen on the network of the machine's own name.
     """
-    for name, value in loopback_variables().items():
-        os.environ.setdefault(name, value)
+    use_interfaces(loopback_variables())
     if sys.platform != "win32":
         # By its full name: torch.distributed has a function of the same name.
         importlib.import_module("torch.distributed.rendezvous").TCPStore = _store_of_torch
@@ -238,6 +237,21 @@ def loopback_variables() -> dict[str, str]:
     name = "lo0" if sys.platform == "darwin" else "lo"
     libraries = ("GLOO", "TP") if sys.platform == "darwin" else ("GLOO", "TP", "NCCL")
     return {f"{library}_SOCKET_IFNAME": name for library in libraries}
+
+
+def use_interfaces(variables: dict[str, str]) -> None:
+    """Set the variables that a person hasn't set, and take back what an earlier call set.
+
+    A process may connect twice, and the ranks that it launches afterwards inherit its environment.
+    """
+    for name in [name for name, value in _set_here.items() if os.environ.get(name) == value]:
+        del os.environ[name]
+    _set_here.clear()
+    _set_here.update((n, value) for n, value in variables.items() if n not in os.environ)
+    os.environ.update(_set_here)
+
+
+_set_here: dict[str, str] = {}
 
 
 def interface_to(address: str) -> str | None:

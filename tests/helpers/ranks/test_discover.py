@@ -1,6 +1,7 @@
 """Every launcher's environment leads to the same facts; nonsense leads to one sentence."""
 
 import contextlib
+import os
 import platform
 import socket
 import sys
@@ -361,6 +362,8 @@ def test_rank_0_is_not_where_it_is_told_to_be(capfd):
         "rank"
     )
     assert capfd.readouterr().err == ""
+    # Launches of this process would listen on that network, too.
+    assert "GLOO_SOCKET_IFNAME" not in os.environ
 
 
 def test_what_answers_is_not_a_store(capfd):

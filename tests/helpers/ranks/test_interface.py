@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from helpers.ranks.store import _without_stacks, address_towards, interface_to
+from helpers.ranks.store import _without_stacks, address_towards, interface_to, use_interfaces
 
 
 def test_the_way_to_this_machine_itself_is_the_loopback():
@@ -15,6 +15,24 @@ def test_the_way_to_this_machine_itself_is_the_loopback():
 
 def test_a_name_that_nobody_knows_has_no_way():
     assert interface_to("no-such-host.invalid") is None
+
+
+def test_a_second_connection_takes_back_the_interfaces_of_the_first(monkeypatch):
+    for name in ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "ib0")  # a person's own
+    use_interfaces(
+        {"GLOO_SOCKET_IFNAME": "lo", "TP_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
+    )
+    assert [os.environ[f"{lib}_SOCKET_IFNAME"] for lib in ("GLOO", "TP", "NCCL")] == [
+        "lo", "lo", "ib0",
+    ]  # fmt: skip
+    use_interfaces({"GLOO_SOCKET_IFNAME": "eth0"})
+    assert os.environ["GLOO_SOCKET_IFNAME"] == "eth0"
+    assert "TP_SOCKET_IFNAME" not in os.environ
+    use_interfaces({})
+    assert "GLOO_SOCKET_IFNAME" not in os.environ
+    assert os.environ["NCCL_SOCKET_IFNAME"] == "ib0"
 
 
 def test_what_torch_writes_while_a_store_opens_is_kept_unless_it_fails(capfd):
