@@ -91,6 +91,7 @@ SLOW = (
     "tests/test_demo.py",
     "tests/tools/test_gpu.py::test_each_script",
     "tests/tools/test_gpu.py::test_the_traced",
+    "tests/tools/test_mutate.py::test_a_run",
     "tests/tools/test_run_tests.py::test_what_hangs",
     "tests/tools/test_slides.py::test_every_lesson",
     "tests/tools/test_strict.py",

@@ -1,15 +1,17 @@
 """`python tools/mutate.py [PACKAGE …]`: change the code, one place at a time; do the tests notice?
 
-Draws mutations of the packages with a seed, each in proportion to its places; makes one after the
-other in a copy of the project, and runs the package's own tests there until one fails. Writes what
-survived to tests/mutations.csv. 300 of them take most of a day on two cores.
+Draws mutations of the packages with a seed, each place as likely as any other; makes one after the
+other in a copy of the project, and runs the package's own tests there until one fails: the quick
+ones, then the slow ones. tests/mutations.csv has what came of each, so that a run that was ended
+goes on with the rest. `--again survived` asks about those that no test noticed, `--again all` about
+every one. 300 of them take hours on two cores; two packages can run side by side.
 """
 
 import argparse
 import ast
 import csv
+import hashlib
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -23,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("schedules", "simulate", "pipeline", "oracle", "ranks", "hang")
 LIST = ROOT / "tests" / "mutations.csv"
+NONE_OF_THESE = 5  # what pytest returns where nothing was selected
 SWAPPED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -33,7 +36,11 @@ SWAPPED = {
 
 @dataclass(frozen=True)
 class Mutation:
-    """One change: in file, line `line`, the bytes from start to end become `new`."""
+    """One change: in file, line `line`, the bytes from start to end become `new`.
+
+    `nth` counts the places of the file where the same becomes the same: with it a mutation keeps
+    its name when lines move.
+    """
 
     file: str
     line: int
@@ -41,6 +48,16 @@ class Mutation:
     end: int
     old: str
     new: str
+    nth: int = 0
+
+    @property
+    def name(self) -> tuple[str, str, str, str]:
+        """What the list calls it."""
+        return self.file, " ".join(self.old.split()), self.new, str(self.nth)
+
+    def drawn(self, seed: int) -> str:
+        """Return its place in the draw, which no other mutation moves."""
+        return hashlib.sha256(repr((seed, *self.name)).encode()).hexdigest()
 
 
 def changed(node: ast.AST) -> str | None:
@@ -86,7 +103,8 @@ def mutations(file: Path, root: Path) -> list[Mutation]:
             end = starts[node.end_lineno - 1] + node.end_col_offset
             name = file.relative_to(root).as_posix()
             old = source[start:end].decode()
-            found.append(Mutation(name, node.lineno, start, end, old, new))
+            alike = sum((each.old, each.new) == (old, new) for each in found)
+            found.append(Mutation(name, node.lineno, start, end, old, new, alike))
         for field, value in ast.iter_fields(node):
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST) and field not in ("annotation", "returns"):
@@ -119,44 +137,67 @@ def end_what_is_left(place: Path) -> None:
             continue
 
 
-def tests_pass(place: Path, package: str, seconds: float) -> bool:
-    """Return whether the tests of a package pass in the copy within so many seconds."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    command += ["-m", "not stress", f"tests/helpers/{package}"]  # what is slow, too
+def tests_pass(place: Path, tests: list[str], seconds: float) -> bool:
+    """Return whether tests pass in the copy, within so many seconds each: quick ones, slow ones."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     there = dict(os.environ, PYTHONPATH=str(place), PYTHONDONTWRITEBYTECODE="1")
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            command, cwd=place, env=there, stdout=output, stderr=output, start_new_session=True
-        )
-        try:
-            return process.wait(seconds) == 0
-        except subprocess.TimeoutExpired:
-            return False
-        finally:
-            process.kill()
-            process.wait()
-            end_what_is_left(place)
+    for which in ("not slow", "slow and not stress"):
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen(
+                [*command, "-m", which],
+                cwd=place, env=there, stdout=output, stderr=output, start_new_session=True,
+            )  # fmt: skip
+            try:
+                if process.wait(seconds) not in (0, NONE_OF_THESE):
+                    return False
+            except subprocess.TimeoutExpired:
+                return False
+            finally:
+                process.kill()
+                process.wait()
+                end_what_is_left(place)
+    return True
 
 
-def survivors(chosen: list[Mutation], place: Path, patience: dict[str, float]):
+def results(chosen: list[Mutation], place: Path, patience: dict[str, float]):
     """Make one mutation after the other in the copy; yield each, and whether a test noticed."""
     for each in chosen:
         file = place / each.file
         source = file.read_bytes()
         file.write_bytes(source[: each.start] + each.new.encode() + source[each.end :])
         package = Path(each.file).parts[1]
-        caught = not tests_pass(place, package, patience[package])
+        own = f"tests/helpers/{package}/test_{file.stem}.py"  # the likeliest to notice: first
+        tests = [own] * (place / own).is_file() + [f"tests/helpers/{package}"]
+        caught = not tests_pass(place, tests, patience[package])
         file.write_bytes(source)
         yield each, caught
 
 
+def known(path: Path) -> dict[tuple, str]:
+    """Return what the list says: "caught" or "survived" of each mutation's name."""
+    if not path.exists():
+        return {}
+    with path.open(newline="", encoding="utf-8") as file:
+        return {tuple(row[:4]): row[4] for row in list(csv.reader(file))[1:]}
+
+
+def write(path: Path, rows: dict[tuple, str]) -> None:
+    """Write the list."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        head = ("file", "old", "new", "nth", "result")
+        csv.writer(file, lineterminator="\n").writerows(
+            [head, *((*name, result) for name, result in sorted(rows.items()))]
+        )
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Run the sample and write what survived."""
+    """Run what the list lacks of the sample, and write what came of it."""
     parser = argparse.ArgumentParser(prog="python tools/mutate.py", description=__doc__)
     parser.add_argument("packages", nargs="*", metavar="PACKAGE", help=", ".join(PACKAGES))
     parser.add_argument("--count", type=int, default=300, help="of all packages together")
     parser.add_argument("--seed", type=int, default=36)
-    parser.add_argument("--list", type=Path, default=LIST, help="where what survived is written")
+    parser.add_argument("--list", type=Path, default=LIST, help="what came of each")
+    parser.add_argument("--again", choices=("survived", "all"), help="though the list has them")
     options = parser.parse_args(arguments)
     unknown = set(options.packages) - set(PACKAGES)
     if unknown:
@@ -164,35 +205,39 @@ def main(arguments: list[str] | None = None) -> int:
     places = [
         m for p in PACKAGES for f in (ROOT / "helpers" / p).glob("*.py") for m in mutations(f, ROOT)
     ]
-    places.sort(key=lambda each: (each.file, each.start, each.end))
-    sample = random.Random(options.seed).sample(places, min(options.count, len(places)))
-    wanted = options.packages or PACKAGES
-    chosen = [each for each in sample if Path(each.file).parts[1] in wanted]
+    sample = sorted(places, key=lambda each: each.drawn(options.seed))[: options.count]
+    rows, wanted = known(options.list), options.packages or PACKAGES
+    done = (
+        () if options.again == "all" else ("caught",) if options.again else ("caught", "survived")
+    )
+    chosen = [
+        each
+        for each in sample
+        if Path(each.file).parts[1] in wanted and rows.get(each.name) not in done
+    ]
     place, patience = copy_of(ROOT), {}
     try:
-        for package in wanted:
+        for package in {Path(each.file).parts[1] for each in chosen}:
             begin = time.monotonic()
-            if not tests_pass(place, package, 1200):
+            if not tests_pass(place, [f"tests/helpers/{package}"], 1200):
                 print(f"The tests of {package} fail before anything has been changed.")
                 return 1
             patience[package] = 60 + 3 * (time.monotonic() - begin)
-        print(f"{len(chosen)} mutations of {len(places)}", flush=True)
-        rows, count = [], Counter()
-        for each, caught in survivors(chosen, place, patience):
-            package = Path(each.file).parts[1]
-            count[package, caught] += 1
-            old = " ".join(each.old.split())
-            print("caught  " if caught else "SURVIVED", f"{each.file}:{each.line}", end=" ")
-            print(f"{old} -> {each.new}", flush=True)
-            if not caught:
-                rows.append((each.file, old, each.new))
+        print(f"{len(chosen)} to make, of {len(sample)} drawn from {len(places)}", flush=True)
+        for each, caught in results(chosen, place, patience):
+            result = "caught" if caught else "survived"
+            print(f"{result:8} {each.file}:{each.line} {each.name[1]} -> {each.new}", flush=True)
+            rows = known(options.list) | {each.name: result}  # another run may write beside us
+            write(options.list, rows)
     finally:
         shutil.rmtree(place)
-    with options.list.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([("file", "old", "new"), *sorted(rows)])
+    names = {each.name for each in sample}  # what changed code has no more leaves the list
+    rows = {name: result for name, result in known(options.list).items() if name in names}
+    write(options.list, rows)
+    count = Counter((Path(name[0]).parts[1], result) for name, result in rows.items())
     for package in wanted:
-        total = count[package, True] + count[package, False]
-        print(f"{package}: {count[package, True]} of {total} caught")
+        caught, survived = count[package, "caught"], count[package, "survived"]
+        print(f"{package}: {caught} of {caught + survived} caught")
     return 0
 
 

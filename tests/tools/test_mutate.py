@@ -47,16 +47,33 @@ def test_what_no_test_notices_is_listed(project, capsys):
     rows = found.read_text().splitlines()
     one = "helpers/schedules/one.py"
     # a > b and a >= b agree, and nobody asks for the second function.
-    assert rows == ["file,old,new", f"{one},1,2", f"{one},a + 1,(a - 1)", f"{one},a > b,(a >= b)"]
+    assert rows == [
+        "file,old,new,nth,result",
+        f"{one},1,2,0,survived",
+        f"{one},a + 1,(a - 1),0,survived",
+        f"{one},a > b,(a >= b),0,survived",
+    ]
     assert "schedules: 0 of 3 caught" in capsys.readouterr().out
     assert (project / one).read_text() == CODE
 
 
-def test_what_a_test_notices_is_not(project, tmp_path, capsys):
-    (project / "helpers/schedules/one.py").write_text(CODE.replace("a > b", "not a <= b"))
-    assert mutate.main(["schedules", "--list", str(tmp_path / "found.csv")]) == 0
+def test_a_run_makes_what_the_list_lacks(project, capsys):
+    one, found = project / "helpers/schedules/one.py", project / "found.csv"
+    command = ["schedules", "--list", str(found)]
+    mutate.main(command)
+    one.write_text("# a line above moves nothing\n" + CODE.replace("a > b", "not a <= b"))
+    mutate.main(command)
     out = capsys.readouterr().out
-    assert "caught   helpers/schedules/one.py:2 not a <= b -> (a <= b)" in out
+    # "not" has one mutation, and the comparison below it another; a > b has gone, with its row.
+    assert "2 to make, of 4 drawn from 4" in out
+    assert "caught   helpers/schedules/one.py:3 not a <= b -> (a <= b)" in out
+    assert "schedules: 1 of 4 caught" in out
+    mutate.main(command)
+    assert "0 to make" in capsys.readouterr().out
+    mutate.main([*command, "--again", "survived"])
+    assert "3 to make" in capsys.readouterr().out
+    mutate.main([*command, "--again", "all", "--count", "2"])
+    assert "2 to make, of 2 drawn from 4" in capsys.readouterr().out
 
 
 def test_tests_that_fail_beforehand_are_told(project, capsys):
