@@ -1,10 +1,11 @@
 """`python tools/mutate.py [PACKAGE …]`: change the code, one place at a time; do the tests notice?
 
-Draws mutations of the packages with a seed, each place as likely as any other; makes one after the
-other in a copy of the project, and runs the package's own tests there until one fails: the quick
-ones, then the slow ones. tests/mutations.csv has what came of each, so that a run that was ended
-goes on with the rest. `--again survived` asks about those that no test noticed, `--again all` about
-every one. 300 of them take hours on two cores; two packages can run side by side.
+Draws a share of the mutations of each package with a seed, 300 in all of those named below; makes
+one after the other in a copy of the project, and runs the package's own tests there until one
+fails: the quick ones, then the slow ones. tests/mutations.csv has what came of each, so that a run
+that was ended goes on with the rest. `--again survived` asks about those that no test noticed,
+`--again all` about every one. 300 of them take hours on two cores; two packages can run side by
+side. Another folder of code with tests is named by its path: `simplellm`, `helpers/draw`.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("schedules", "simulate", "pipeline", "oracle", "ranks", "hang")
+SHARE = 0.0898  # 300 of their 3,404 in November 2026
 LIST = ROOT / "tests" / "mutations.csv"
 NONE_OF_THESE = 5  # what pytest returns where nothing was selected
 SWAPPED = {
@@ -55,9 +57,9 @@ class Mutation:
         """What the list calls it."""
         return self.file, " ".join(self.old.split()), self.new, str(self.nth)
 
-    def drawn(self, seed: int) -> str:
-        """Return its place in the draw, which no other mutation moves."""
-        return hashlib.sha256(repr((seed, *self.name)).encode()).hexdigest()
+    def lot(self, seed: int) -> float:
+        """Return its number from 0 to 1, which no other mutation moves: below the share it is drawn."""
+        return int(hashlib.sha256(repr((seed, *self.name)).encode()).hexdigest()[:12], 16) / 16**12
 
 
 def changed(node: ast.AST) -> str | None:
@@ -159,16 +161,21 @@ def tests_pass(place: Path, tests: list[str], seconds: float) -> bool:
     return True
 
 
+def folder_of(each: Mutation) -> str:
+    """Return the folder of a mutation's file, whose tests are in the same folder of tests/."""
+    return Path(each.file).parent.as_posix()
+
+
 def results(chosen: list[Mutation], place: Path, patience: dict[str, float]):
     """Make one mutation after the other in the copy; yield each, and whether a test noticed."""
     for each in chosen:
         file = place / each.file
         source = file.read_bytes()
         file.write_bytes(source[: each.start] + each.new.encode() + source[each.end :])
-        package = Path(each.file).parts[1]
-        own = f"tests/helpers/{package}/test_{file.stem}.py"  # the likeliest to notice: first
-        tests = [own] * (place / own).is_file() + [f"tests/helpers/{package}"]
-        caught = not tests_pass(place, tests, patience[package])
+        tests = f"tests/{folder_of(each)}"
+        own = f"{tests}/test_{file.stem}.py"  # the likeliest to notice: first
+        first = [own] if (place / own).is_file() else []
+        caught = not tests_pass(place, [*first, tests], patience[folder_of(each)])
         file.write_bytes(source)
         yield each, caught
 
@@ -194,35 +201,33 @@ def main(arguments: list[str] | None = None) -> int:
     """Run what the list lacks of the sample, and write what came of it."""
     parser = argparse.ArgumentParser(prog="python tools/mutate.py", description=__doc__)
     parser.add_argument("packages", nargs="*", metavar="PACKAGE", help=", ".join(PACKAGES))
-    parser.add_argument("--count", type=int, default=300, help="of all packages together")
+    parser.add_argument("--share", type=float, default=SHARE, help=f"of all mutations: {SHARE}")
     parser.add_argument("--seed", type=int, default=36)
     parser.add_argument("--list", type=Path, default=LIST, help="what came of each")
     parser.add_argument("--again", choices=("survived", "all"), help="though the list has them")
     options = parser.parse_args(arguments)
-    unknown = set(options.packages) - set(PACKAGES)
-    if unknown:
-        parser.error(f"no such package: {', '.join(sorted(unknown))}; known: {', '.join(PACKAGES)}")
-    places = [
-        m for p in PACKAGES for f in (ROOT / "helpers" / p).glob("*.py") for m in mutations(f, ROOT)
+    wanted = [
+        f"helpers/{name}" if name in PACKAGES or not (ROOT / name).is_dir() else name
+        for name in options.packages or PACKAGES
     ]
-    sample = sorted(places, key=lambda each: each.drawn(options.seed))[: options.count]
-    rows, wanted = known(options.list), options.packages or PACKAGES
+    for name in wanted:
+        if not any((ROOT / name).glob("*.py")) or not (ROOT / "tests" / name).is_dir():
+            parser.error(f"no code with tests: {name}; usual ones are {', '.join(PACKAGES)}")
+    places = [m for name in wanted for f in (ROOT / name).glob("*.py") for m in mutations(f, ROOT)]
+    sample = [each for each in places if each.lot(options.seed) < options.share]
+    rows = known(options.list)
     done = (
         () if options.again == "all" else ("caught",) if options.again else ("caught", "survived")
     )
-    chosen = [
-        each
-        for each in sample
-        if Path(each.file).parts[1] in wanted and rows.get(each.name) not in done
-    ]
+    chosen = [each for each in sample if rows.get(each.name) not in done]
     place, patience = copy_of(ROOT), {}
     try:
-        for package in {Path(each.file).parts[1] for each in chosen}:
+        for folder in {folder_of(each) for each in chosen}:
             begin = time.monotonic()
-            if not tests_pass(place, [f"tests/helpers/{package}"], 1200):
-                print(f"The tests of {package} fail before anything has been changed.")
+            if not tests_pass(place, [f"tests/{folder}"], 1200):
+                print(f"The tests of {folder} fail before anything has been changed.")
                 return 1
-            patience[package] = 60 + 3 * (time.monotonic() - begin)
+            patience[folder] = 60 + 3 * (time.monotonic() - begin)
         print(f"{len(chosen)} to make, of {len(sample)} drawn from {len(places)}", flush=True)
         for each, caught in results(chosen, place, patience):
             result = "caught" if caught else "survived"
@@ -231,13 +236,17 @@ def main(arguments: list[str] | None = None) -> int:
             write(options.list, rows)
     finally:
         shutil.rmtree(place)
-    names = {each.name for each in sample}  # what changed code has no more leaves the list
-    rows = {name: result for name, result in known(options.list).items() if name in names}
+    names = {each.name for each in sample}
+    rows = {  # what changed code has no more leaves the list
+        name: result
+        for name, result in known(options.list).items()
+        if name in names or Path(name[0]).parent.as_posix() not in wanted
+    }
     write(options.list, rows)
-    count = Counter((Path(name[0]).parts[1], result) for name, result in rows.items())
-    for package in wanted:
-        caught, survived = count[package, "caught"], count[package, "survived"]
-        print(f"{package}: {caught} of {caught + survived} caught")
+    count = Counter((Path(name[0]).parent.as_posix(), result) for name, result in rows.items())
+    for folder in wanted:
+        caught, survived = count[folder, "caught"], count[folder, "survived"]
+        print(f"{folder}: {caught} of {caught + survived} caught")
     return 0
 
 

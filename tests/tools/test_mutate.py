@@ -43,7 +43,7 @@ def project(tmp_path, monkeypatch):
 
 def test_what_no_test_notices_is_listed(project, capsys):
     found = project / "found.csv"
-    assert mutate.main(["schedules", "--list", str(found)]) == 0
+    assert mutate.main(["schedules", "--share", "1", "--list", str(found)]) == 0
     rows = found.read_text().splitlines()
     one = "helpers/schedules/one.py"
     # a > b and a >= b agree, and nobody asks for the second function.
@@ -53,13 +53,13 @@ def test_what_no_test_notices_is_listed(project, capsys):
         f"{one},a + 1,(a - 1),0,survived",
         f"{one},a > b,(a >= b),0,survived",
     ]
-    assert "schedules: 0 of 3 caught" in capsys.readouterr().out
+    assert "helpers/schedules: 0 of 3 caught" in capsys.readouterr().out
     assert (project / one).read_text() == CODE
 
 
 def test_a_run_makes_what_the_list_lacks(project, capsys):
     one, found = project / "helpers/schedules/one.py", project / "found.csv"
-    command = ["schedules", "--list", str(found)]
+    command = ["schedules", "--share", "1", "--list", str(found)]
     mutate.main(command)
     one.write_text("# a line above moves nothing\n" + CODE.replace("a > b", "not a <= b"))
     mutate.main(command)
@@ -67,25 +67,27 @@ def test_a_run_makes_what_the_list_lacks(project, capsys):
     # "not" has one mutation, and the comparison below it another; a > b has gone, with its row.
     assert "2 to make, of 4 drawn from 4" in out
     assert "caught   helpers/schedules/one.py:3 not a <= b -> (a <= b)" in out
-    assert "schedules: 1 of 4 caught" in out
+    assert "helpers/schedules: 1 of 4 caught" in out
     mutate.main(command)
     assert "0 to make" in capsys.readouterr().out
     mutate.main([*command, "--again", "survived"])
     assert "3 to make" in capsys.readouterr().out
-    mutate.main([*command, "--again", "all", "--count", "2"])
-    assert "2 to make, of 2 drawn from 4" in capsys.readouterr().out
+    mutate.main([*command, "--again", "all", "--share", "0"])
+    assert "0 to make, of 0 drawn from 4" in capsys.readouterr().out
 
 
 def test_tests_that_fail_beforehand_are_told(project, capsys):
     (project / "tests/helpers/schedules/test_one.py").write_text("assert False")
-    assert mutate.main(["schedules", "--list", str(project / "found.csv")]) == 1
+    assert mutate.main(["schedules", "--share", "1", "--list", str(project / "found.csv")]) == 1
     assert "fail before anything has been changed" in capsys.readouterr().out
 
 
 def test_an_unknown_package_is_refused(capsys):
     with pytest.raises(SystemExit):
         mutate.main(["pictures"])
-    assert "no such package: pictures; known: schedules" in capsys.readouterr().err
+    assert (
+        "no code with tests: helpers/pictures; usual ones are schedules" in capsys.readouterr().err
+    )
 
 
 def test_every_mutation_of_ours_is_python():
