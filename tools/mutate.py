@@ -58,7 +58,7 @@ class Mutation:
         return self.file, " ".join(self.old.split()), self.new, str(self.nth)
 
     def lot(self, seed: int) -> float:
-        """Return its number from 0 to 1, which no other mutation moves: below the share it is drawn."""
+        """Return its number from 0 to 1, which no other moves: below the share it is drawn."""
         return int(hashlib.sha256(repr((seed, *self.name)).encode()).hexdigest()[:12], 16) / 16**12
 
 
