@@ -113,6 +113,17 @@ def gaps(trace, rank):
             yield "launch", before.end, after.start
 
 
+def idle(events):
+    """Yield the gaps between a GPU's kernels, which say when they were launched: name, seconds.
+
+    "launch": the GPU had nothing to do, because the next kernel hadn't been launched yet.
+    "between kernels": the next one was in the queue, and the GPU needed a moment to get to it.
+    """
+    for before, after in pairwise(events):
+        late = after.info["launched"] > before.end
+        yield "launch" if late else "between kernels", after.start - before.end
+
+
 def parts(trace, rank, steps=2):
     """Return what a rank's steps are spent on: mean seconds of each part, together a step."""
     found = dict.fromkeys(PARTS, 0.0)

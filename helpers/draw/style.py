@@ -112,6 +112,7 @@ CAUSES = {
     "slow kernels": NAVY,
     "other operators": BROWN,
     "launch": YELLOW,
+    "between kernels": PALE,
     "exposed": DARK_GREY,
     "tail": PURPLE,
     # what its memory is for

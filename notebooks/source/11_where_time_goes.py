@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Where does the time go? From a trace to the MFU
 #
-# *Reading 40 minutes · tasks 65 (homework 50) · machine 1*
+# *Reading 45 minutes · tasks 65 (homework 50) · machine 1*
 #
-# *With twenty minutes: read up to "One slow rank of eight", without "And on a GPU", and find it.*
+# *With twenty minutes: skip "And on a GPU", find the slow rank of eight, and stop there.*
 #
 # A training run is slower than you hoped. Is it the model, the network, the data, or Python?
 # Everyone has an opinion, and opinions are cheap: people have rewritten their data loaders while
@@ -26,6 +26,7 @@ import tempfile
 import time
 from collections import Counter
 from functools import partial
+from statistics import median
 
 import numpy as np
 import torch
@@ -76,18 +77,21 @@ show(with_waits(trace))
 # - **Waiting.** Backward is over, and the update needs gradients that rank 1 hasn't computed yet. A
 #   faster network wouldn't help: this is a matter of **load balance**.
 # - **Exposed communication.** Now all ranks have arrived, and the last bucket travels. The other
-#   buckets travel, too, but behind backward, where they cost nothing.
+#   buckets travel behind backward. That's free here, where backward is a pause; on a GPU a message
+#   takes some of backward's multiprocessors and bandwidth ([lesson
+#   10](10_buckets_and_overlap.ipynb)).
 # - **Tail.** The update is work, but not the model's. Checkpoints, logging and evaluation belong
 #   here as well.
 #
-# As a program: walk along a rank's events, and look at each pair of neighbors.
+# Input and tail are boxes in the trace already. The other three are gaps, and a program finds them:
+# it walks along a rank's events, and looks at each pair of neighbors.
 
 # %%
 show_code("DP/ddp/gaps.py", "gaps", "row =", 'yield "launch"')
 
 # %% [markdown]
-# (Everything that isn't waited for is called launch here. On a crowded machine that includes a
-# process that has lost its core.)
+# (Our program calls every gap without a wait launch, also one in which the process had lost its
+# core.)
 #
 # A bucket that's under way during a launch gap isn't to blame for it: if it had arrived at once,
 # the gap would still be there. That's the test for every name. *If this alone took no time, would
@@ -114,12 +118,13 @@ for name in gaps.PARTS:
 #
 # **MFU is what's left of the peak when all gaps and all slow kernels have taken their share.**
 # Lesson 09 defined it: model FLOPs over what the devices could have computed at their peak, all the
-# time. A step of $T$ seconds could have computed $TF$ FLOPs. In a gap of $g$ seconds it computes
-# nothing, so it loses $g/T$ of that; kernels that run for $k$ seconds and need $C$ FLOPs lose $(k -
-# C/F)/T$. Every second is in one of these, so the shares add up to one:
+# time. A step of $T$ seconds could have computed $TF$ FLOPs. If the model computes nothing for $g$
+# seconds, because of a gap, the input or the tail, that's $g/T$ of the peak lost; kernels that run
+# for $k$ seconds and need $C$ FLOPs lose $(k - C/F)/T$. Every second is in one of these, so the
+# shares add up to one:
 #
 # $$\underbrace{\frac{C}{TF}}_{\text{MFU}} + \underbrace{\frac{k - C/F}{T}}_{\text{slow kernels}}
-# + \sum_{\text{gaps}} \frac{g}{T} = 1.$$
+# + \sum \frac{g}{T} = 1.$$
 #
 # Our paced device computes nothing, so let's assume that its kernels reach 60 % of its peak.
 
@@ -177,16 +182,16 @@ answer("where_time_goes-2", mine)
 
 # %% [markdown]
 # One caution about words: a device that waits in an all-reduce runs a kernel, so `nvidia-smi` calls
-# it 100 % busy. "GPU utilization" says that *something* runs. MFU doesn't fall for that, since it
-# never looks at the device: it's tokens per second times the FLOPs of a token, over the peak.
+# it 100 % busy. "GPU utilization" says that *something* runs. MFU isn't fooled, since it counts
+# tokens and not busy time: it's tokens per second times the FLOPs of a token, over the peak.
 #
 # ## The same on your machine
 #
 # No pace now: a small LLaMA on one core, and torch's own profiler, which writes down every
-# operator. Three numbers are needed: the peak, here the fastest large product that we can get out
-# of the core; the model's FLOPs, by the formula of lesson 09; and the operators' seconds, each
-# without those that it called. Peak and step are counted in processor time, so that other programs
-# don't matter.
+# operator. Three numbers are needed: the peak, for which we take one large product on the same
+# core; the model's FLOPs, by the formula of lesson 09; and each operator's own seconds, without the
+# operators that it called. For the MFU, peak and step are counted in processor time, so that other
+# programs don't matter; the other shares come from one step under the profiler.
 
 # %%
 config = dict(dmodel=256, num_heads=8, hidden_dim=768, n_layers=4, ctx_size=256)
@@ -232,7 +237,7 @@ both = [(processor_seconds(lambda: x @ x.T), processor_seconds(step)) for _ in r
 product, took = (min(seconds) for seconds in zip(*both, strict=True))
 peak = 2 * len(x) ** 2 * 512 / product
 model = ModelConfig("llama", 256, 4, 8, 8, 32, 768, 1200, 256)
-needed = flops(model, ids.shape[0], 256, "full").model
+needed = flops(model, ids.shape[0], 256, "causal").model
 print(f"peak {peak / 1e9:.0f} GFLOP/s; {needed / 1e9:.0f} GFLOPs in {took:.2f} s: "
       f"MFU {needed / took / peak:.0%}")  # fmt: skip
 
@@ -257,25 +262,27 @@ rows = {"paced, rank 0": measured, "this machine": here}
 show(bars([Group(rows, text=lambda part: f"{part:.0%}")], "Where the peak goes"))
 
 # %% [markdown]
-# The operators between the products are norms, rotations and the SwiGLU's product: they read and
-# write memory and compute next to nothing, and they're what fused kernels and `torch.compile` are
-# for. Launch is small here, because a core computes a product for longer than Python needs to start
-# it.
+# The other operators are norms, rotations and the SwiGLU's product. They're the slowest kernels of
+# all, which is why the picture shows them apart: they read and write memory and compute next to
+# nothing, and they're what fused kernels and `torch.compile` are for. Launch is small here, because
+# a core computes a product for longer than Python needs to start it.
 #
 # ## And on a GPU
 #
-# **If kernels are shorter than what it takes to launch them, the host sets the pace.** A program
-# enqueues kernel after kernel without waiting for the GPU, until it asks for a result (one
-# `loss.item()` in each step is the usual mistake). So it can be far ahead, if it enqueues faster
-# than the GPU computes. On an H200 we've recorded the step of a LLaMA with 8 layers in bfloat16, 2
-# sequences of 1,024 tokens and AdamW, at several widths (`DP/ddp/on_gpu.py`). We use two kinds of
-# numbers: seconds of a step are the mean of 20 that nobody watched, and each kernel's time comes
-# from one more, which was profiled, because a profiler slows down launches, but not kernels.
+# **If launching a kernel takes longer than running it, on average, the host sets the pace.** A
+# program enqueues kernel after kernel without waiting for the GPU, until it asks for a result, as
+# `loss.item()` does. If it enqueues faster than the GPU computes, it's soon far ahead.
+#
+# On an H200 we've recorded the step of a LLaMA with 8 layers in bfloat16, 2 sequences of 1,024
+# tokens and AdamW, at several widths (`DP/ddp/on_gpu.py`). The seconds of a step are the mean of 20
+# that nobody watched. When each kernel was launched, began and ended comes from one more, under a
+# profiler, which makes launches slower: that step took 3 to 54 % longer, so we read no step time
+# from it.
 
 # %%
 recorded = Trace.load("../DP/ddp/gpu_steps.json.gz")
 runs = recorded.meta["runs"]
-narrow, graph, wider, _, _ = (1e3 * one["seconds"] for one in runs)
+narrow, graph, wider, _, wide = (1e3 * one["seconds"] for one in runs)
 
 
 def flops_at(width):
@@ -285,32 +292,57 @@ def flops_at(width):
 
 of_kind = Counter(event.kind for event in recorded.events_of(0))
 print(f"a step at width 256: {narrow:.0f} ms, {of_kind.total()} kernels: {dict(of_kind)}")
-print(f"width 1,024 needs {flops_at(1024) / flops_at(256):.0f} times the FLOPs, "
-      "not 16, because the head has 32,000 tokens at any width")  # fmt: skip
+print(f"width 1,024 needs {flops_at(1024) / flops_at(256):.0f} times the FLOPs")
+
+# %% [markdown]
+# (Not 16 times, because the output layer for 32,000 tokens and the attention scores grow with the
+# width, not with its square. "other" are norms, rotations, additions, the loss, and what
+# attention's backward needs besides its main kernel.)
 
 # %%
 predict(
     "where_time_goes-8",
     "How long does the step at width 1,024 take?",
-    "180 ms: in proportion to its FLOPs",
+    "190 ms: in proportion to its FLOPs",
     "60 ms: it needs more FLOPs, but larger products come closer to the peak",
     "21 ms, as at width 256",
 )
 
+# %% [markdown]
+# From one kernel to the next the GPU idles, and the name of that gap is in the recording, too: had
+# the next kernel been launched when the last one ended?
+
 # %%
-lost = {}
-for number in (0, 2, 4, 1):
-    one, share = runs[number], Counter()
-    for event in recorded.events_of(number):
-        share[event.kind] += event.duration / one["seconds"]
-    mfu = flops_at(one["width"]) / one["seconds"] / 989e12
-    lost[f"{one['width']:,}" + ", a CUDA graph" * one["graph"]] = {
-        "MFU": mfu,
-        "slow kernels": share["products"] + share["attention"] - mfu,
-        "other operators": share["other"],
-        "launch": 1 - sum(share.values()),
-        "tail": share["update"],
-    }
+show_code("DP/ddp/gaps.py", "idle", "for before", "yield")
+names = [f"{one['width']:,}" + ", a CUDA graph" * one["graph"] for one in runs]
+for number, name in enumerate(names):
+    found = list(gaps.idle(recorded.events_of(number)))
+    late = sum(why == "launch" for why, _ in found)
+    rest = median(1e6 * seconds for why, seconds in found if why == "between kernels")
+    print(f"{name}: {late} of {len(found)} gaps wait for a launch; the others: {rest:.1f} µs")
+
+# %% [markdown]
+# So this GPU needs about 2 µs to get from a kernel to one that's in the queue, and no host can be
+# quick enough to save that. In the picture each kernel has such a gap "between kernels", and launch
+# is what's left of the step.
+
+
+# %%
+def shares(number):
+    """What a run's step goes to, as shares of the peak."""
+    events, step, share = recorded.events_of(number), runs[number]["seconds"], Counter()
+    for event in events:
+        share[event.kind] += event.duration / step
+    between = median(s for name, s in gaps.idle(events) if name == "between kernels")
+    mfu = flops_at(runs[number]["width"]) / step / 989e12
+    slow = share["products"] + share["attention"] - mfu
+    parts = {"MFU": mfu, "slow kernels": slow, "other operators": share["other"],
+             "between kernels": len(events) * between / step, "tail": share["update"]}  # fmt: skip
+    return parts | {"launch": 1 - sum(parts.values())}
+
+
+# %%
+lost = {names[number]: shares(number) for number in (0, 2, 4, 1)}
 title = "Where the 989 TFLOP/s of an H200 go, by width"
 show(bars([Group(lost, text=lambda part: f"{part:.0%}")], title))
 
@@ -319,10 +351,11 @@ claim("ms a step: width 1,024, and 256", wider, narrow, 0.05, how="recorded")
 reveal("where_time_goes-8")
 
 # %% [markdown]
-# At width 256 a kernel runs for 5 µs on average, and then the GPU idles for 19 µs until the host,
-# which is Python, torch's dispatcher, autograd and the driver, has launched the next one. A GPU
-# twice as fast would train this model just as slowly. At width 4,096 a kernel runs for 57 µs, more
-# than its launch takes, and the host gets ahead:
+# At width 256 a kernel runs for 5 µs on average, and then the GPU idles for 19 µs. Most of that
+# time the host (Python, torch's dispatcher, autograd, the driver) is still busy launching the next
+# one. A GPU twice as fast would train this model just as slowly. At width 4,096 a kernel runs for
+# 57 µs on average. Nearly half of them are shorter than a launch even there, but the queue lets the
+# long ones pay for the short ones:
 
 
 # %%
@@ -334,34 +367,40 @@ def when(number, time):
 rows = {f"{runs[n]['width']:,}, {word}": when(n, time) for n in (0, 4) for word, time in (
     ("launched", lambda event: event.info["launched"]), ("starts", lambda event: event.start)
 )}  # fmt: skip
-show(curves(rows, "Narrow: each kernel waits for its launch. Wide: launches wait for kernels",
+show(curves(rows, "Narrow: a kernel waits for its launch. Wide: for the kernel before it",
             x="kernel", y="ms"))  # fmt: skip
 
 # %%
-claim.below("share of the step lost to launches at 4,096", lost["4,096"]["launch"], 0.05)
+claim.below("share of the step lost to launches at 4,096", lost["4,096"]["launch"], 0.02)
 
 # %% [markdown]
-# The lead grows until the queue of launches is full; then the host waits, and costs nothing. (The
-# recording also has a width of 2,048. There the host needed 34 µs for each kernel in place of 24,
-# and we don't know why. Hosts vary, too.)
+# At the end of this step the host is 24 ms ahead. Over further steps the lead grows until about a
+# thousand launches are in the queue; then a launch
+# [blocks](https://stackoverflow.com/questions/53970187) until there's room, and the host costs
+# nothing. (The recording also has a width of 2,048, at which a launch took 34 µs in place of 24.
+# All widths ran one after the other in one process, so it doesn't say whether the width, the order
+# or something else on that host was to blame, and we left it out of the pictures.)
 #
 # You won't choose a width for this reason, but longer sequences and larger micro-batches make
-# kernels longer, too, and fusing makes them fewer: 699 of the 890 are small operators between
-# products. Or the launches are recorded once, as a **CUDA graph**, and replayed with a single call,
-# as `torch.compile(mode="reduce-overhead")` does. Then a step takes as long as its kernels, plus
-# what the GPU itself needs from each to the next (half a microsecond, the 9 % of "launch" in the
-# picture). At width 256:
+# kernels longer, too, and fusing makes them fewer. Or the launches are recorded once, as a **CUDA
+# graph**, and replayed with a single call, as `torch.compile(mode="reduce-overhead")` does with
+# what it has compiled. Then a step takes as long as its kernels, plus 0.4 µs from each to the next,
+# which is less than between kernels of a queue. At width 256:
 
 # %%
-kernels = 1e3 * sum(event.duration for event in recorded.events_of(0))
-claim("ms a step as a CUDA graph, from its kernels", graph, kernels, 0.1, how="recorded")
+events = recorded.events_of(1)
+own = median(seconds for _, seconds in gaps.idle(events))
+kernels = 1e3 * (sum(event.duration for event in events) + len(events) * own)
+claim("ms a step as a CUDA graph, from its kernels", graph, kernels, 0.02, how="recorded")
 print(f"{narrow / graph:.1f} times as fast as with {of_kind.total()} launches")
 
 # %% [markdown]
 # A graph replays the same kernels with the same shapes on the same addresses, so no shape and no
 # `if` may depend on the data, and each batch has to be copied to where the last one was. At width
-# 4,096 it would gain little: there the GPU is busy 96 % of the time, half of it with products. (The
-# update's share is large because these steps are small. It doesn't grow with the tokens.)
+# 4,096 it would gain about 3 %: kernels run for 96 % of the step. What's left to gain there is in
+# the kernels: products and attention reach 77 % of the peak (17 % at width 256), the other
+# operators wait for memory, and so does the update, whose share is large because these steps are
+# small: it doesn't grow with the tokens.
 
 # %% [markdown]
 # ## One slow rank of eight
@@ -440,8 +479,8 @@ claim.below("seconds of waiting: slow link, and slow rank", link["waiting"], ran
 claim.below("seconds exposed: slow rank, and slow link", rank["exposed"], link["exposed"], 0.3)
 
 # %% [markdown]
-# (With the slow rank 0.12 s should be exposed, the last bucket. What's more comes from eight
-# processes that share your cores: their messages have to be added up and copied.)
+# (With the slow rank 0.12 s should be exposed, the last bucket. The rest of it comes from eight
+# processes sharing your cores: their messages have to be added up and copied.)
 #
 # On a slow link everyone arrives on time, and the transfer is long. So a profiler that shows only
 # the length of an all-reduce can't tell you whom to blame; you need the arrival times of all ranks.
@@ -489,9 +528,10 @@ rate = read / 2 / (time.perf_counter() - begun)  # 8 bytes in memory, 4 in the f
 claim.below("MB/s: what Llama 3 read, and one process here", 4e-6 * tokens_a_second, rate / 1e6)
 
 # %% [markdown]
-# (The file is in the system's memory here, as a file that's read for weeks isn't. An SSD delivers
-# gigabytes a second, too.) Meta's storage for this run sustained 2 TB/s (section 3.3.1); it's there
-# for the checkpoints. So how can the input ever be a problem? Because something else is done in it:
+# (The file is in the system's memory here, as a file that's read for weeks isn't. From an SSD one
+# process still gets hundreds of MB/s in pieces of 32 kB.) Meta's storage for this run sustained 2
+# TB/s (section 3.3.1); it's there for the checkpoints. So how can the input ever be a problem?
+# Because something else is done in it:
 #
 # - **Tokenizing while training.** It's a processor's work, so do it once, before, and write tokens.
 # - **Images, video, user histories**, which are decoded, joined and cropped while the GPU waits.
@@ -629,7 +669,8 @@ print(f"the fullest window has {max(pairs) / mean:.1f} times the mean")
 
 # %% [markdown]
 # At long contexts, where attention dominates, that's a large part of the step. WLB-LLM packs
-# windows by their work instead of their tokens, and reports a speed-up of 1.23 on average
+# windows by their work instead of their tokens, cuts each document evenly over the ranks that share
+# a sequence, and reports a speed-up of 1.23 on average for both together
 # ([2503.17924](https://arxiv.org/abs/2503.17924), abstract).
 #
 # ## Who reads what, and going on in the middle
@@ -656,24 +697,25 @@ def reading(steps, ranks):
 # %%
 on_eight, on_six = reading(range(10, 11), 8), reading(range(10, 11), 6)
 claim.same("step 10 reads the same windows on 8 ranks and on 6", sorted(on_eight) == sorted(on_six))
-resumed = reading(range(25), 8) + reading(range(25, 125), 6)  # two ranks are gone after step 25
+resumed = reading(range(25), 8) + reading(range(25, 125), 6)  # after 25 steps two ranks are gone
 times = Counter(Counter(resumed).values())
 claim.same("how often each of 1,000 windows is read in three epochs", dict(times), {3: 1000})
 
 # %% [markdown]
-# The other way is to keep an iterator, and to begin it anew after a crash. Say the run of one epoch
-# goes down after step 25 of 41 and its loader starts at the beginning.
+# The other way is to keep an iterator, and to begin it anew after a crash. Say an epoch of 41 steps
+# goes down after 25 of them, and its loader starts at the beginning.
 
 # %%
 again = Counter(reading(range(25), 8) + reading(range(41 - 25), 8))
 print(f"{sum(n == 2 for n in again.values())} windows are read twice, {COUNT - len(again)} never")
 
 # %% [markdown]
-# No loss curve shows that. Two details of real loaders: workers have read ahead, so what counts is
-# how far the *training* is, not the loader. And what's inside of a batch must be the same in any
-# number of ranks only if you want the run to be repeatable up to rounding, as one needs to find
-# out what caused a spike in the loss. In [lesson 21](21_training_never_stops.ipynb) the place in
-# the data travels with the weights to a rank that has just joined.
+# No loss curve shows that. (16 of those never read are what 41 steps of 24 leave of 1,000, crash or
+# not.) Two details of real loaders: workers have read ahead, so what counts is how far the
+# *training* is, not the loader. And to repeat a run up to rounding, as one has to when looking for
+# the cause of a spike in the loss, each batch must hold the same windows on any number of ranks. In
+# [lesson 21](21_training_never_stops.ipynb) the place in the data travels with the weights to a
+# rank that has just joined.
 #
 # With 24 sequences a step, 1,000 windows, and steps and windows counted from 0: in which step does
 # the second epoch begin?
@@ -686,7 +728,8 @@ answer("where_time_goes-7", mine)
 # ## Read a step
 #
 # Four real ranks take a step, and one of them, or their link, or their groups have a fault that was
-# planted. You see what they measured. With your student number in place of 42 it's another fault;
+# planted. The picture is what they measured, so it ends a little later than the plan on the card,
+# whose numbers are asked for. With your student number in place of 42 it's another fault;
 # the answers come from what was planted, so your reading is held against the cause itself.
 
 # %% tags=["time"]
@@ -704,8 +747,8 @@ card.check(idle=24)  # add fault=…, where=…, mended=…, first=…
 #   test: if this alone took no time, would the gap be gone?
 # - MFU, slow kernels and gaps add up to the peak. A gap of $g$ seconds less on the slowest rank
 #   raises the MFU by the factor $T/(T-g)$.
-# - A GPU idles if its kernels are shorter than what the host needs to launch one. The cures are
-#   longer kernels, fewer kernels, or a CUDA graph.
+# - A GPU idles if its kernels are on average shorter than what the host needs to launch one. The
+#   cures are longer kernels, fewer kernels, or a CUDA graph.
 # - The straggler is the rank that waits least. Waiting and transfer look alike in one rank's trace;
 #   it takes the arrival times of all.
 # - Text is a stream of megabytes per second. What's slow is what else is done with it.
@@ -720,7 +763,9 @@ card.check(idle=24)  # add fault=…, where=…, mended=…, first=…
 #   `_build_shuffle_index` in `megatron/core/datasets/gpt_dataset.py`. A checkpoint keeps how many
 #   sequences were consumed.
 # - A trace of your own: `torch.profiler` writes one for each rank, and `Trace.load_all(folder)`
-#   reads them all, kernels and copies of a GPU included.
+#   reads them all, kernels and copies of a GPU included. [Holistic Trace
+#   Analysis](https://hta.readthedocs.io) tells waiting for the host from waiting for another
+#   kernel, too.
 #
 # ## Homework
 #

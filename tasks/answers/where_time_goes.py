@@ -35,8 +35,8 @@ PREDICTIONS = {
     ),
     "where_time_goes-8": Prediction(
         right="C",
-        because="Both steps have about 890 kernels, and the host launched one every 24 µs in "
-        "both. The GPU computes for 4 ms of the one and 9 ms of the other; the rest is waiting.",
+        because="Both steps have about 890 kernels, and at both widths the host needs 21 ms to "
+        "launch them. The GPU computes for 4 ms of the one and 9 ms of the other, and then waits.",
         wrong={
             "A": "That holds where FLOPs are what takes the time. At width 256 the MFU is 1 %.",
             "B": "They do come closer, but as long as the GPU waits for its next kernel, neither "
