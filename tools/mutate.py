@@ -1,24 +1,25 @@
 """`python tools/mutate.py [PACKAGE …]`: change the code, one place at a time; do the tests notice?
 
-Draws a share of the mutations of each package with a seed, 300 in all of those named below; makes
-one after the other in a copy of the project, and runs the package's own tests there until one
-fails: the quick ones, then the slow ones. tests/mutations.csv has what came of each, so that a run
-that was ended goes on with the rest. `--again survived` asks about those that no test noticed,
-`--again all` about every one. 300 of them take hours on two cores; two packages can run side by
-side. Another folder of code with tests is named by its path: `simplellm`, `helpers/draw`.
+Draws a share of the mutations of each package with a seed, 300 in all of those named below. The
+package's own tests run once in a copy of the project in which each of those places leaves a mark,
+to see which test reaches it. Then one mutation after the other is made, and the tests that reach
+its place run, the shortest first, until one fails. tests/mutations.csv has what came of each, so
+that a run that was ended goes on with the rest. `--again survived` asks about those that no test
+noticed, `--again all` about every one. Two packages can run side by side. Another folder of code
+with tests is named by its path: `simplellm`, `helpers/draw`.
 """
 
 import argparse
 import ast
 import csv
 import hashlib
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,27 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("schedules", "simulate", "pipeline", "oracle", "ranks", "hang")
 SHARE = 0.0898  # 300 of their 3,404 in November 2026
 LIST = ROOT / "tests" / "mutations.csv"
-NONE_OF_THESE = 5  # what pytest returns where nothing was selected
+# Runs with pytest: after each test, who has left a mark. Before the first one: what an import runs.
+PLUGIN = """
+import json, os, time
+import pytest
+
+def collect(name, seconds=0.0):
+    hits = sorted(os.listdir(os.environ["LAB_HITS"]))
+    for hit in hits:
+        os.unlink(os.path.join(os.environ["LAB_HITS"], hit))
+    with open(os.environ["LAB_HITS"] + ".json", "a") as file:
+        print(json.dumps([name, seconds, hits]), file=file)
+
+def pytest_collection_finish(session):
+    collect("")
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    begun = time.monotonic()
+    yield
+    collect(item.nodeid, time.monotonic() - begun)
+"""
 SWAPPED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -139,45 +160,97 @@ def end_what_is_left(place: Path) -> None:
             continue
 
 
-def tests_pass(place: Path, tests: list[str], seconds: float) -> bool:
-    """Return whether tests pass in the copy, within so many seconds each: quick ones, slow ones."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-    there = dict(os.environ, PYTHONPATH=str(place), PYTHONDONTWRITEBYTECODE="1")
-    for which in ("not slow", "slow and not stress"):
-        with tempfile.TemporaryFile() as output:
-            process = subprocess.Popen(
-                [*command, "-m", which],
-                cwd=place, env=there, stdout=output, stderr=output, start_new_session=True,
-            )  # fmt: skip
+Reached = dict[Mutation, list[tuple[str, float]]]  # the tests of each, and their seconds
+
+
+def run_tests(place: Path, *arguments: str, seconds: float, **variables: str) -> bool:
+    """Return whether pytest succeeds in the copy within so many seconds."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
+    there = dict(os.environ, PYTHONPATH=str(place), PYTHONDONTWRITEBYTECODE="1", **variables)
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            command, cwd=place, env=there, stdout=output, stderr=output, start_new_session=True
+        )
+        try:
+            return process.wait(seconds) == 0
+        except subprocess.TimeoutExpired:
+            return False
+        finally:
+            process.kill()
+            process.wait()
+            end_what_is_left(place)
+
+
+def marked(source: bytes, places: dict[int, Mutation], hits: Path) -> bytes:
+    """Return source in which each place leaves a file with its number in `hits` when it's used."""
+    found = []
+    for number, each in places.items():
+        mark = f"__import__('os').close(__import__('os').open('{hits}/{number}', 65))"  # O_CREAT
+        statement = each.new in ("pass", "continue", "break")
+        before, after = (f"{mark}; ", "") if statement else (f"({mark}, ", ")[1]")
+        found += [(each.start, 1, -each.end, before), (each.end, 0, -each.start, after)]
+    for position, *_, text in sorted(found, reverse=True):
+        source = source[:position] + text.encode() + source[position:]
+    return source
+
+
+def reached(chosen: list[Mutation], place: Path, folder: str) -> Reached | None:
+    """Return the tests that reach each mutation, the shortest first; None if a test fails now.
+
+    What runs on import, and what can't leave a mark (a pattern of `match`), is reached by all.
+    """
+    hits = place / "hits"
+    hits.mkdir()
+    (place / "hits_plugin.py").write_text(PLUGIN)
+    sources = {each.file: (place / each.file).read_bytes() for each in chosen}
+    unmarked = set()
+    for file, source in sources.items():
+        places = {n: each for n, each in enumerate(chosen) if each.file == file}
+        for number, each in list(places.items()):
             try:
-                if process.wait(seconds) not in (0, NONE_OF_THESE):
-                    return False
-            except subprocess.TimeoutExpired:
-                return False
-            finally:
-                process.kill()
-                process.wait()
-                end_what_is_left(place)
-    return True
+                ast.parse(marked(source, {number: each}, hits))
+            except SyntaxError:
+                unmarked.add(str(number))
+                del places[number]
+        (place / file).write_bytes(marked(source, places, hits))
+    arguments = ["-p", "hits_plugin", "-m", "not stress", f"tests/{folder}"]
+    passed = run_tests(place, *arguments, seconds=3600, LAB_HITS=str(hits))
+    for file, source in sources.items():
+        (place / file).write_bytes(source)
+    shutil.rmtree(hits)
+    rows = [json.loads(line) for line in (place / "hits.json").read_text().splitlines()]
+    (place / "hits.json").unlink()
+    if not passed:
+        return None
+    (_, _, imported), *tests = rows
+    tests.sort(key=lambda row: row[1])
+    everywhere = unmarked | set(imported)
+    return {
+        each: [
+            (name, seconds)
+            for name, seconds, those in tests
+            if str(number) in everywhere or str(number) in those
+        ]
+        for number, each in enumerate(chosen)
+    }
+
+
+def results(tests: Reached, place: Path):
+    """Make one mutation after the other in the copy; yield each, and whether a test noticed."""
+    for each, those in tests.items():
+        file, names = place / each.file, place / "names"
+        names.write_text("".join(f"{name}\n" for name, _ in those))
+        source = file.read_bytes()
+        file.write_bytes(source[: each.start] + each.new.encode() + source[each.end :])
+        patience = 60 + 3 * sum(seconds for _, seconds in those)
+        caught = bool(those) and not run_tests(place, f"@{names}", seconds=patience)
+        file.write_bytes(source)
+        yield each, caught
 
 
 def folder_of(each: Mutation) -> str:
     """Return the folder of a mutation's file, whose tests are in the same folder of tests/."""
     return Path(each.file).parent.as_posix()
-
-
-def results(chosen: list[Mutation], place: Path, patience: dict[str, float]):
-    """Make one mutation after the other in the copy; yield each, and whether a test noticed."""
-    for each in chosen:
-        file = place / each.file
-        source = file.read_bytes()
-        file.write_bytes(source[: each.start] + each.new.encode() + source[each.end :])
-        tests = f"tests/{folder_of(each)}"
-        own = f"{tests}/test_{file.stem}.py"  # the likeliest to notice: first
-        first = [own] if (place / own).is_file() else []
-        caught = not tests_pass(place, [*first, tests], patience[folder_of(each)])
-        file.write_bytes(source)
-        yield each, caught
 
 
 def known(path: Path) -> dict[tuple, str]:
@@ -220,16 +293,17 @@ def main(arguments: list[str] | None = None) -> int:
         () if options.again == "all" else ("caught",) if options.again else ("caught", "survived")
     )
     chosen = [each for each in sample if rows.get(each.name) not in done]
-    place, patience = copy_of(ROOT), {}
+    place = copy_of(ROOT)
     try:
-        for folder in {folder_of(each) for each in chosen}:
-            begin = time.monotonic()
-            if not tests_pass(place, [f"tests/{folder}"], 1200):
+        print(f"{len(chosen)} to make, of {len(sample)} drawn from {len(places)}", flush=True)
+        tests = {}
+        for folder in sorted({folder_of(each) for each in chosen}):
+            found = reached([each for each in chosen if folder_of(each) == folder], place, folder)
+            if found is None:
                 print(f"The tests of {folder} fail before anything has been changed.")
                 return 1
-            patience[folder] = 60 + 3 * (time.monotonic() - begin)
-        print(f"{len(chosen)} to make, of {len(sample)} drawn from {len(places)}", flush=True)
-        for each, caught in results(chosen, place, patience):
+            tests |= found
+        for each, caught in results(tests, place):
             result = "caught" if caught else "survived"
             print(f"{result:8} {each.file}:{each.line} {each.name[1]} -> {each.new}", flush=True)
             rows = known(options.list) | {each.name: result}  # another run may write beside us
