@@ -41,10 +41,14 @@ def test_messages_that_nobody_waited_for_say_nothing_of_the_latency():
 
 @pytest.mark.parametrize(
     "kinds, words",
-    [("", "no forward that names its stage"), ("F", "no complete forward and backward of stage 0")],
+    [
+        ("", "no forward that names its stage"),
+        ("F", "no complete forward and backward of stage 0"),
+        ("FI", "no complete forward and backward of stage 0"),
+    ],
 )
 def test_half_a_step_is_refused(kinds, words):
-    trace = simulate(gpipe(1, 1)).trace
+    trace = simulate(zb_h1(1, 1)).trace
     kept = [e for e in trace.events if e.kind in tuple(kinds)]
     with pytest.raises(ValueError, match=words):
         measured(Trace(kept))
