@@ -12,7 +12,7 @@ import pytest
 
 from helpers.ranks import launch
 from helpers.ranks.forkserver import PATIENT, ForkServer, _fresh_server, possible
-from helpers.ranks.pool import Pool, rank_environment
+from helpers.ranks.pool import Pool, keep_warm, rank_environment
 
 
 @pytest.fixture
@@ -48,11 +48,14 @@ def test_a_process_that_died_while_it_waited_is_replaced(pool):
     taken.close()
 
 
-def test_closing_leaves_no_process(pool):
-    pool.size = 2
-    pool.refill()
+def test_none_is_kept_warm_any_longer(pool, monkeypatch):
+    monkeypatch.setattr("helpers.ranks.pool.the_pool", lambda: pool)
+    keep_warm(2)
     waiting = list(pool._waiting)
-    pool.close()
+    assert len(waiting) == 2 and all(process.alive for process in waiting)
+    keep_warm(1)  # the rest of them go on waiting
+    assert all(process.alive for process in waiting)
+    keep_warm(0)
     assert not any(process.alive for process in waiting)
 
 
