@@ -24,6 +24,7 @@ A story is written from left to right, and every choice is made the moment its t
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -74,10 +75,23 @@ class Grammar:
 
     start: Choice
     classes: dict[str, WordClass]
-    choices: list[Choice]
-    draws: list[Draw]
-    recalls: list[Recall]
-    variables: dict[str, str]  # variable -> its class
+
+    def parts(self) -> Iterator[Part]:
+        """Yield every part that isn't a plain text, once."""
+        waiting, seen = [self.start], set()
+        while waiting:
+            part = waiting.pop()
+            if type(part) is not str and id(part) not in seen:
+                seen.add(id(part))
+                yield part
+                waiting += inside(part)
+
+
+def inside(part: Part) -> tuple[Part, ...]:
+    """Return what a sequence is made of, or what can stand in the place of another part."""
+    if type(part) is tuple:
+        return part
+    return part.alternatives if type(part) is Choice else part.shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +185,7 @@ class _Builder:
         self.classes, self.sources = classes, sources
         self.rules: dict[str, Choice | None] = {}
         self.looks: dict[tuple, tuple[Part, ...]] = {}
-        self.choices: list[Choice] = []
         self.draws: list[Draw] = []
-        self.recalls: list[Recall] = []
         self.variables: dict[str, str] = {}
         texts = [text for alternatives in sources.values() for _, text in alternatives]
         for name, words in (m[:2] for text in texts for m in _SLOT.findall(text) if m[1]):
@@ -188,8 +200,7 @@ class _Builder:
             if draw.variable:
                 same = [v for v, c in self.variables.items() if c == draw.words.name]
                 draw.rivals = tuple(v for v in same if v != draw.variable)
-        nodes = self.choices, self.draws, self.recalls
-        return Grammar(start, self.classes, *nodes, self.variables)
+        return Grammar(start, self.classes)
 
     def rule(self, name: str) -> Choice:
         if name not in self.rules:
@@ -202,9 +213,7 @@ class _Builder:
 
     def choice(self, name, texts, weights) -> Choice:
         parts = tuple(self.sequence(text, name) for text in texts)
-        choice = Choice(name, parts, tuple(weights), _wheel(tuple(weights)))
-        self.choices.append(choice)
-        return choice
+        return Choice(name, parts, tuple(weights), _wheel(tuple(weights)))
 
     def sequence(self, text: str, where: str) -> Part:
         """Compile one template; a template without slots is a plain text."""
@@ -233,9 +242,7 @@ class _Builder:
             return draw
         if key in self.variables:
             group = self.known_class(self.variables[key], where)
-            recall = Recall(key, group, self.look(group, form, capital))
-            self.recalls.append(recall)
-            return recall
+            return Recall(key, group, self.look(group, form, capital))
         if name in self.sources and not form:
             return self.rule(name)
         raise ValueError(f'the rule "{where}" has a slot that nothing fills: {{{name}}}.')

@@ -9,7 +9,7 @@ from collections import Counter
 from functools import cache
 from math import fsum, log
 
-from .grammar import Choice, Draw, Grammar, Part, Recall
+from .grammar import Choice, Draw, Grammar, Part, Recall, inside
 from .writing import Derivation
 
 # Which variables are known, each with the number of rivals that were known when it was drawn.
@@ -39,11 +39,11 @@ def _walk(part: Part, known: Known, done: dict) -> tuple[float, dict[Known, floa
     # Only the variables that `part` itself touches can change its entropy: the others are set
     # aside, so that a part is worked out once and not again in every story that uses it.
     touched = _variables(part)
-    inside = frozenset(item for item in known if item[0] in touched)
-    key = id(part), inside
+    before = frozenset(item for item in known if item[0] in touched)
+    key = id(part), before
     if key not in done:
         rule = {tuple: _sequence, Choice: _choice, Draw: _draw, Recall: _recall}[type(part)]
-        done[key] = rule(part, inside, done)
+        done[key] = rule(part, before, done)
     nats, outs = done[key]
     return nats, {known | out: share for out, share in outs.items()}
 
@@ -53,15 +53,9 @@ def _variables(part: Part) -> frozenset[str]:
     """Return the variables that a part draws, recalls or excludes."""
     if type(part) is str:
         return frozenset()
-    if type(part) is tuple:
-        inner, own = part, ()
-    elif type(part) is Choice:
-        inner, own = part.alternatives, ()
-    elif type(part) is Draw:
-        inner, own = part.shown, (part.variable, *part.rivals) if part.variable else ()
-    else:
-        inner, own = part.shown, (part.variable,)
-    return frozenset(own).union(*(_variables(item) for item in inner))
+    own = getattr(part, "variable", None)
+    rivals = part.rivals if own and type(part) is Draw else ()
+    return frozenset((own, *rivals) if own else ()).union(*map(_variables, inside(part)))
 
 
 def _sequence(parts: tuple[Part, ...], known: Known, done) -> tuple[float, dict[Known, float]]:
@@ -95,8 +89,8 @@ def _draw(draw: Draw, known: Known, done) -> tuple[float, dict[Known, float]]:
     rivals = len(names & set(draw.rivals)) if draw.variable else 0
     after = known | {(draw.variable, rivals)} if draw.variable else known
     weights = tuple(draw.words.weights)
-    inside = _mean(draw.shown, weights, rivals, after, done, draw.name)
-    return draw_entropy(weights, rivals) + inside, {after: 1.0}
+    shown = _mean(draw.shown, weights, rivals, after, done, draw.name)
+    return draw_entropy(weights, rivals) + shown, {after: 1.0}
 
 
 def _recall(recall: Recall, known: Known, done) -> tuple[float, dict[Known, float]]:
@@ -113,15 +107,15 @@ def _mean(shown, weights, rivals, known, done, name) -> float:
         done[id(shown)] = all(type(part) is str for part in shown)
     if done[id(shown)]:
         return 0.0
-    inside = []
+    each = []
     for part in shown:
         nats, after = _walk(part, known, done)
         if after.keys() != {known}:
             raise ValueError(f"{name}: a feature cannot draw a variable.")
-        inside.append(nats)
-    if not any(inside):
+        each.append(nats)
+    if not any(each):
         return 0.0
-    return fsum(p * nats for p, nats in zip(marginal(weights, rivals), inside, strict=True))
+    return fsum(p * nats for p, nats in zip(marginal(weights, rivals), each, strict=True))
 
 
 @cache

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from .grammar import Choice, Draw, Grammar, Part, Recall
+from .grammar import Choice, Draw, Grammar, Part, Recall, inside
 
 _BEGIN = re.compile(r'[.!?]"?[ \n]+|\n')  # in a text
 _BEGIN_AFTER = re.compile(rf"{_BEGIN.pattern}|^ +")  # behind a part that can end one
@@ -65,9 +65,9 @@ def can_write(grammar: Grammar, sentence: str) -> bool:
                 seen.add(key)
                 states += [(follow, at, memory) for follow in follows]
         elif at == len(sentence):
-            if _first(part) & {" ", "\n"}:
+            if edge(part, 0) & {" ", "\n"}:
                 return True
-        elif sentence[at] not in _first(part):
+        elif sentence[at] not in edge(part, 0):
             continue
         elif type(part) is str:
             left = len(sentence) - at
@@ -107,44 +107,44 @@ def _can_end(part: Part) -> bool:
     """Whether a sentence can end where a part does."""
     if type(part) is str:
         return bool(re.search(r'[.!?]"?$', part))
-    inside = _inside(part)
-    return any(map(_can_end, inside[-1:] if type(part) is tuple else inside))
+    inner = inside(part)
+    return any(map(_can_end, inner[-1:] if type(part) is tuple else inner))
 
 
 @cache
-def _first(part: Part) -> frozenset[str]:
-    """The characters that a part can begin with."""
+def edge(part: Part, side: int) -> frozenset[str]:
+    """Return the characters that a part can begin with (side 0) or end with (side -1)."""
     if type(part) is str:
-        return frozenset(part[0])
-    inside = _inside(part)
-    return frozenset().union(*map(_first, inside[:1] if type(part) is tuple else inside))
+        return frozenset(part[side])
+    inner = (part[side],) if type(part) is tuple else inside(part)
+    return frozenset().union(*(edge(one, side) for one in inner))
 
 
 @cache
 def _places(grammar: Grammar) -> _Places:
     starts: list[Rest] = [(grammar.start, (Up(grammar.start), None))]
-    follows: dict[int, list[Rest]] = {id(part): [] for part in _parts(grammar)}
-    for part in _parts(grammar):
+    follows: dict[int, list[Rest]] = {id(part): [] for part in grammar.parts()}
+    for part in grammar.parts():
         end = Up(part), None
-        inside = _inside(part)
+        inner = inside(part)
         if type(part) is not tuple:  # one of several: whatever follows them all
-            for one in inside:
+            for one in inner:
                 if type(one) is str:
                     starts += _in_text(one, end)
                 else:
                     follows[id(one)].append(end)
             continue
         rest = end
-        for number in reversed(range(len(inside))):
-            one = inside[number]
+        for number in reversed(range(len(inner))):
+            one = inner[number]
             if type(one) is str:
-                starts += _in_text(one, rest, number > 0 and _can_end(inside[number - 1]))
+                starts += _in_text(one, rest, number > 0 and _can_end(inner[number - 1]))
             else:
                 follows[id(one)].append(rest)
             rest = one, rest
     by_first: dict[str, list[Rest]] = {}
     for part, rest in starts:
-        for character in _first(part) if type(part) is not Up else ():
+        for character in edge(part, 0) if type(part) is not Up else ():
             by_first.setdefault(character, []).append((part, rest))
     return _Places(by_first, follows)
 
@@ -154,21 +154,3 @@ def _in_text(text: str, rest: Rest, after_end: bool = False) -> Iterator[Rest]:
     for match in (_BEGIN_AFTER if after_end else _BEGIN).finditer(text):
         left = text[match.end() :]
         yield (left, rest) if left else rest
-
-
-def _parts(grammar: Grammar) -> Iterator[Part]:
-    """Every part of the grammar that isn't a plain text, once."""
-    waiting, seen = [grammar.start], set()
-    while waiting:
-        part = waiting.pop()
-        if type(part) is str or id(part) in seen:
-            continue
-        seen.add(id(part))
-        yield part
-        waiting += _inside(part)
-
-
-def _inside(part: Part) -> tuple[Part, ...]:
-    if type(part) is tuple:
-        return part
-    return part.alternatives if type(part) is Choice else part.shown

@@ -11,13 +11,17 @@ word goes on across a border between two parts, which `joined_words` checks.
 """
 
 import re
+from functools import cache
+from itertools import pairwise
 
-from .grammar import Choice, Grammar, Part, Recall
+from .grammar import Choice, Draw, Grammar, Part, Recall, inside
+from .sentences import edge
 
 _TOKEN = re.compile(r"\w+|\W")
 _WORD = re.compile(r"\w")
 
 
+@cache  # one look of a class stands in many slots
 def clash(alternatives: tuple[Part, ...]) -> str | None:
     """Return a text on which a choice is no prefix code, or None if there is no such text.
 
@@ -58,50 +62,26 @@ def _steps(rest):
             after = item, after
         yield from _steps(after)
     else:
-        for inner in part.alternatives if type(part) is Choice else part.shown:
+        for inner in inside(part):
             yield from _steps((inner, after))
 
 
 def clashes(grammar: Grammar) -> list[str]:
     """Return one sentence for each choice or draw that is no prefix code."""
-    out, seen = [], set()
-    for node in [*grammar.choices, *grammar.draws]:
-        parts = node.alternatives if type(node) is Choice else node.shown
-        if len(parts) > 1 and parts not in seen:
-            seen.add(parts)
-            if (text := clash(parts)) is not None:
-                out.append(f'{node.name}: two alternatives can write "{text}".')
+    out = []
+    for node in grammar.parts():
+        if type(node) in (Choice, Draw) and (text := clash(inside(node))) is not None:
+            out.append(f'{node.name}: two alternatives can write "{text}".')
     return out
 
 
 def joined_words(grammar: Grammar) -> list[str]:
     """Return one sentence for each place where a word could go on across a border of parts."""
     out = []
-    for node in [*grammar.choices, *grammar.draws, *grammar.recalls]:
-        for part in node.alternatives if type(node) is Choice else node.shown:
-            if type(part) is tuple:
-                for left, right in zip(part, part[1:], strict=False):
-                    before, after = last_letters(left), first_letters(right)
-                    if any(map(_WORD.match, before)) and any(map(_WORD.match, after)):
-                        name = node.variable if type(node) is Recall else node.name
-                        out.append(f"{name}: nothing stands between two slots or words.")
+    for node in grammar.parts():
+        for part in inside(node):
+            for left, right in pairwise(part) if type(part) is tuple else ():
+                if any(map(_WORD.match, edge(left, -1))) and any(map(_WORD.match, edge(right, 0))):
+                    name = node.variable if type(node) is Recall else node.name
+                    out.append(f"{name}: nothing stands between two slots or words.")
     return out
-
-
-def first_letters(part: Part) -> set[str]:
-    """Return the characters that a part can begin with."""
-    return _edge(part, 0)
-
-
-def last_letters(part: Part) -> set[str]:
-    """Return the characters that a part can end with."""
-    return _edge(part, -1)
-
-
-def _edge(part: Part, side: int) -> set[str]:
-    if type(part) is str:
-        return {part[side]}
-    if type(part) is tuple:
-        return _edge(part[side], side)
-    inner = part.alternatives if type(part) is Choice else part.shown
-    return set().union(*(_edge(item, side) for item in inner))

@@ -39,10 +39,6 @@ class WordClass:
     entries: list[dict[str, list[str]]] = field(default_factory=list)
     weights: list[int] = field(default_factory=list)
 
-    @property
-    def total(self) -> int:
-        return sum(self.weights)
-
 
 def zipf_weight(rank: int) -> int:
     """Weight of the word at `rank` (0 is the commonest): falls like 1/rank to a floor of 1."""

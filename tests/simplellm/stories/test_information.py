@@ -1,7 +1,7 @@
 """How a story was derived and what that tells: surprisal, entropy, the floor of the loss."""
 
 import random
-from itertools import islice
+from itertools import islice, permutations
 from math import exp, log, sqrt
 
 import pytest
@@ -16,31 +16,27 @@ from simplellm.stories import (
     surprisal,
 )
 from simplellm.stories.grammar import build
-from simplellm.stories.information import draw_entropy, marginal
 from simplellm.stories.information import entropy as entropy_of
 from simplellm.stories.writing import write
 from simplellm.tokenizers import SPTokenizer
 
-NAMES = ("Tom", "Ben", "Max")
+
+def grammar(rules, words=""):
+    return build([("words_test.txt", words)], [("plot_test.txt", rules)])
 
 
-def test_excluded_words_and_their_probabilities():
-    words = [("words_test.txt", "person (he, zipf)\n  Tom, Ben, Max\n")]
-    grammar = build(words, [("plot_test.txt", "story\n  {hero:person} and {friend:person}.\n")])
-    weights, found = grammar.classes["person"].weights, set()
+def test_surprisal_knows_which_words_are_left():
+    names, weights, found = ("Tom", "Ben", "Max"), (14, 11, 9), set()
+    rules = "story\n  {hero:person} and {friend:person}.\n"
+    built = grammar(rules, "person (he, zipf)\n  Tom, Ben, Max\n")
     for number in range(100):
         picks = []
-        text = write(grammar, random.Random(number).random, picks)
-        hero, friend = picks
-        assert (
-            text == f"{NAMES[hero.index]} and {NAMES[friend.index]}." and hero.index != friend.index
-        )
-        assert hero.probability == weights[hero.index] / sum(weights)
-        left = sum(weights) - weights[hero.index]
-        assert friend.probability == weights[friend.index] / left
+        text = write(built, random.Random(number).random, picks)
+        hero, friend = (pick.index for pick in picks)
+        assert text == f"{names[hero]} and {names[friend]}." and hero != friend
+        share = weights[hero] / 34 * weights[friend] / (34 - weights[hero])
+        assert surprisal(tuple(picks)) == pytest.approx(-log(share))
         found.add(text)
-        nats = log(sum(weights) / weights[hero.index] * left / weights[friend.index])
-        assert surprisal(tuple(picks)) == pytest.approx(nats)
     assert len(found) == 6
 
 
@@ -84,10 +80,6 @@ def test_the_small_world_is_a_part_of_the_large_one():
         next(stories(world="medium"))
 
 
-def grammar(rules, words=""):
-    return build([("words_test.txt", words)], [("plot_test.txt", rules)])
-
-
 def h(*weights):
     total = sum(weights)
     return -sum(w / total * log(w / total) for w in weights if w)
@@ -98,43 +90,29 @@ def test_a_choice_and_a_rule_used_twice():
     assert entropy_of(grammar(rules)) == pytest.approx(h(1, 3) + 1 / 4 * 2 * log(2))
 
 
-def test_without_replacement_equals_brute_force():
-    weights = (14, 11, 9, 1, 1)
-    total = sum(weights)
-    second = sum(w / total * h(*(weights[:i] + weights[i + 1 :])) for i, w in enumerate(weights))
-    assert draw_entropy(weights, 0) == pytest.approx(h(*weights))
-    assert draw_entropy(weights, 1) == pytest.approx(second)
-    third = 0.0
-    for i, a in enumerate(weights):
-        for j, b in enumerate(weights):
-            if i != j:
-                rest = [w for k, w in enumerate(weights) if k not in (i, j)]
-                third += a / total * b / (total - a) * h(*rest)
-    assert draw_entropy(weights, 2) == pytest.approx(third)
-    assert draw_entropy((1, 1, 1), 2) == pytest.approx(0.0)
+def test_words_are_drawn_without_replacement():
+    names = ", ".join("ABCDEF")
+    text = "{a:person} and {b:person} and {c:person}."
+    built = grammar(f"story\n  {text}\n  Only {{b:person}}.\n", f"person (zipf)\n  {names}\n")
+    weights = built.classes["person"].weights
+    assert weights == [14, 11, 9, 7, 6, 6]
+    total, three = sum(weights), 0.0
+    for a, b, c in permutations(weights, 3):
+        share = a / total * b / (total - a) * c / (total - a - b)
+        three -= share * log(share)
+    assert entropy_of(built) == pytest.approx(log(2) + three / 2 + h(*weights) / 2)
 
 
-def test_marginal_of_a_second_draw():
-    weights = (5, 3, 2)
-    want = [3 / 10 * 5 / 7 + 2 / 10 * 5 / 8, 5 / 10 * 3 / 5 + 2 / 10 * 3 / 8, None]
-    found = marginal(weights, 1)
-    assert found[:2] == pytest.approx(want[:2]) and sum(found) == pytest.approx(1.0)
-
-
-def test_another_than_before_in_a_grammar():
-    words = "person (he, zipf)\n  Tom, Ben, Max\n"
-    rules = "story\n  {hero:person} and {friend:person}.\n  Only {friend:person}.\n"
-    weights = (14, 11, 9)
-    built = grammar(rules, words)
-    assert built.classes["person"].weights == list(weights)
-    one, two = draw_entropy(weights, 0), draw_entropy(weights, 1)
-    assert entropy_of(built) == pytest.approx(log(2) + (one + two) / 2 + one / 2)
-
-
-def test_features_that_are_choices_are_averaged_over_the_word():
+@pytest.mark.parametrize(
+    ("story", "nats"),
+    [
+        ("At the {spot:place} they {spot.do} and {spot.do}.", 14 / 25 * 2 * log(3)),
+        ("From {one:place} to {spot:place} to {spot.do}.", 11 / 25 * log(3)),  # the sea came first
+    ],
+)
+def test_features_that_are_choices_are_averaged_over_the_word(story, nats):
     words = "place (zipf)\n  park | do: run; sit; sing\n  sea | do: swim\n"
-    rules = "story\n  At the {spot:place} they {spot.do} and {spot.do}.\n"
-    assert entropy_of(grammar(rules, words)) == pytest.approx(h(14, 11) + 14 / 25 * 2 * log(3))
+    assert entropy_of(grammar(f"story\n  {story}\n", words)) == pytest.approx(h(14, 11) + nats)
 
 
 def test_a_variable_that_may_be_missing_is_refused():
