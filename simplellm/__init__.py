@@ -32,7 +32,8 @@ def installed_torch() -> str | None:
         if spec is None or spec.origin is None:
             return None
         file = Path(spec.origin).with_name("version.py")
-        written = re.search(r"(?m)^__version__\b.*?['\"](.+?)['\"]", _text(file))
+        text = file.read_text(encoding="utf-8") if file.is_file() else ""
+        written = re.search(r"(?m)^__version__\b.*?['\"](.+?)['\"]", text)
         if written:
             return written[1]
         import torch  # noqa: F401  an unusual build: only the module itself knows its version
@@ -48,10 +49,6 @@ def check_torch(found: str | None) -> None:
             f"simplellm needs PyTorch {least} or newer and found {found or 'none'} for the Python "
             f"at {sys.executable}: run `pip install torch==2.13.0` there."
         )
-
-
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
 check_torch(installed_torch())

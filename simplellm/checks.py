@@ -43,7 +43,8 @@ def check_tokens(ids: torch.Tensor, vocab_size: int, ignore: int | None = None) 
     the GPU has caught up, which slows down every step, so there the check runs only with
     SIMPLELLM_CHECK=1 in the environment.
     """
-    if ids.numel() == 0 or not (ids.is_cpu or _checking_is_on(ids)):
+    asked_for = not ids.is_meta and os.environ.get("SIMPLELLM_CHECK") == "1"
+    if ids.numel() == 0 or not (ids.is_cpu or asked_for):
         return
     low, high = ids.aminmax()
     if low >= 0 and high < vocab_size:
@@ -58,7 +59,3 @@ def check_tokens(ids: torch.Tensor, vocab_size: int, ignore: int | None = None) 
             f"vocabulary of {vocab_size} tokens (0 to {vocab_size - 1}): use the tokenizer that "
             "the model was built for."
         )
-
-
-def _checking_is_on(ids: torch.Tensor) -> bool:
-    return not ids.is_meta and os.environ.get("SIMPLELLM_CHECK") == "1"

@@ -14,14 +14,15 @@ token, and the stream of tokens is cut into windows of `seq_l` tokens, back to b
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from pathlib import Path
 
 import torch
 
 from simplellm.documents import count_documents, endless, read_documents, read_hub
-from simplellm.stories import SPLITS, WORLDS, stories
+from simplellm.stories import WORLDS, stories
+from simplellm.stories.stream import check_split, check_whole
 
 FEW_CHARACTERS = 2.0  # a token of a text whose words the tokenizer was trained on has 2.5 or more
 HELD_OUT = 10  # of a source without a validation split, every tenth document is held out
@@ -63,19 +64,18 @@ class _Batches:
                 f"{tokenizer!r} has no end-of-text token (eos_id is {tokenizer.eos_id}), which "
                 "parts one document from the next: take another tokenizer."
             )
-        _whole("batch_size", batch_size, 1)
-        _whole("seq_l", seq_l, 2, " (a token to read and one to predict)")
-        _whole("num_workers", num_workers, 0)
-        _whole("skip", skip, 0)
-        _whole("world_size", world_size, 1)
-        _whole("rank", rank, 0)
+        check_whole("batch_size", batch_size, 1)
+        check_whole("seq_l", seq_l, 2, " (a token to read and one to predict)")
+        check_whole("num_workers", num_workers, 0)
+        check_whole("skip", skip, 0)
+        check_whole("world_size", world_size, 1)
+        check_whole("rank", rank, 0)
         if rank >= world_size:
             raise ValueError(
                 f"rank is {rank} and world_size is {world_size}: "
                 f"ranks go from 0 to {world_size - 1}."
             )
-        if split not in SPLITS:
-            raise ValueError(f'split is {split!r}, and must be "train" or "validation".')
+        check_split(split)
         self.tokenizer, self.batch_size, self.seq_l = tokenizer, batch_size, seq_l
         self.split, self.skip = split, skip
         self.rank, self.world_size, self.quiet = rank, world_size, quiet
@@ -148,7 +148,7 @@ class TinyStories(_Batches):
         super().__init__(
             tokenizer, batch_size, seq_l, split, num_workers, skip, rank, world_size, quiet
         )
-        _whole("seed", seed, 0)
+        check_whole("seed", seed, 0)
         if world not in WORLDS:
             raise ValueError(f"world is {world!r}, and must be one of {', '.join(WORLDS)}.")
         if source not in ("stories", "hub"):
@@ -174,8 +174,9 @@ class TinyStories(_Batches):
 class _Finite(_Batches):
     """A source whose documents are counted; it begins again when it has been read."""
 
-    def __init__(self, tokenizer, count: int, what: str, **others):
+    def __init__(self, tokenizer, read: Callable, count: int, what: str, **others):
         super().__init__(tokenizer, **others)
+        self.read = read  # gives every document once, held out or not
         held_out = count // HELD_OUT
         self.count = held_out if self.split == "validation" else count - held_out
         if self.count == 0:
@@ -188,10 +189,6 @@ class _Finite(_Batches):
                 f"{self.world_size} ranks cannot share the {_documents(self.count)} of {what} "
                 f'(split="{self.split}"): use fewer ranks or more text.'
             )
-
-    def read(self) -> Iterator[str]:
-        """Yield every document once, held out or not."""
-        raise NotImplementedError
 
     def documents(self) -> Iterator[str]:
         return endless(self._chosen, self.rank, self.world_size, self.skip)
@@ -222,11 +219,9 @@ class PythonReference(_Finite):
                 "This Python comes without its language reference (pydoc_data.topics): "
                 "take TinyStories or TextFile."
             ) from error
-        self._topics = sorted(set(topics.values()))
-        super().__init__(tokenizer, len(self._topics), "the Python reference", **others)
-
-    def read(self) -> Iterator[str]:
-        return iter(self._topics)
+        texts = sorted(set(topics.values()))
+        read = partial(iter, texts)
+        super().__init__(tokenizer, read, len(texts), "the Python reference", **others)
 
     def describe(self) -> str:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -249,7 +244,8 @@ class TextFile(_Finite):
 
     def __init__(self, path: str | Path, tokenizer, **others):
         self.path, self.cut = Path(path), float("inf")
-        super().__init__(tokenizer, count_documents(self.path), f'"{path}"', **others)
+        read = partial(read_documents, self.path)
+        super().__init__(tokenizer, read, count_documents(self.path), f'"{path}"', **others)
 
     def __iter__(self) -> Iterator[torch.Tensor]:
         tokens = characters = 0
@@ -266,9 +262,6 @@ class TextFile(_Finite):
         self.cut = characters / tokens
         return super().__iter__()
 
-    def read(self) -> Iterator[str]:
-        return read_documents(self.path)
-
     def describe(self) -> str:
         said = f'"{self.path}", {_documents(self.count)}, {self._place()}'
         if self.cut < FEW_CHARACTERS:
@@ -279,11 +272,6 @@ class TextFile(_Finite):
 
 def _documents(count: int) -> str:
     return f"{count} document" if count == 1 else f"{count} documents"
-
-
-def _whole(name: str, value: int, least: int, why: str = "") -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} is {value!r}, and must be a whole number, {least} or more{why}.")
 
 
 @cache

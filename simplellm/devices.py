@@ -18,15 +18,15 @@ def pick(device: str | torch.device | None = "auto") -> torch.device:
         ValueError: `device` is no device name, or a GPU number that this machine does not have.
     """
     if device is None or device == "auto":
-        return torch.device("cuda" if has_cuda() else "cpu")
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         wanted = torch.device(device)
     except (RuntimeError, TypeError):
         raise ValueError(
             f"{device!r} is not a device: use 'auto', 'cpu', 'cuda', 'cuda:1' or 'mps'."
         ) from None
-    present = {"cuda": has_cuda, "mps": has_mps}.get(wanted.type, lambda: True)
-    if not present():
+    present = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
+    if wanted.type in present and not present[wanted.type]():
         say_once(f"there is no {wanted.type} device here, so the CPU is used instead.")
         return torch.device("cpu")
     if wanted.type == "cuda" and (wanted.index or 0) >= torch.cuda.device_count():
@@ -35,14 +35,6 @@ def pick(device: str | torch.device | None = "auto") -> torch.device:
             "numbered from 0."
         )
     return wanted
-
-
-def has_cuda() -> bool:
-    return torch.cuda.is_available()
-
-
-def has_mps() -> bool:
-    return torch.backends.mps.is_available()
 
 
 @cache

@@ -17,8 +17,8 @@ from torch import Tensor, nn, optim
 
 from simplellm.checkpoint import load_model
 from simplellm.dataloaders import PythonReference, TextFile, TinyStories
-from simplellm.llama import CausalLLama, LLama
-from simplellm.models import weights_file
+from simplellm.llama import LLama
+from simplellm.models import of_sizes, weights_file
 from simplellm.slicing import layer_counts, slice_stage
 from simplellm.stories import WORLDS
 from simplellm.tokenizers import SPTokenizer
@@ -83,10 +83,20 @@ class TrainingFlags(argparse.ArgumentParser):
         self.set_defaults(**defaults)
 
     def parse_args(self, args=None, namespace=None):
-        options = settle(super().parse_args(args, namespace))
+        options = super().parse_args(args, namespace)
+        size = SIZES[options.size]  # where every number comes from that was not given
+        for name in ("dmodel", "heads", "layers", "seq_l", "lr", "steps", "world"):
+            if getattr(options, name) is None:
+                setattr(options, name, getattr(size, name))
+        options.tokenizer = options.tokenizer or size.vocabulary
         if "stages" in options:
             layer_counts(options.layers, options.stages)
-        return check_micro_batches(options) if "micro_batches" in options else options
+        if "micro_batches" in options and options.batch_size % options.micro_batches:
+            raise ValueError(
+                f"a batch of {options.batch_size} cannot be cut into {options.micro_batches} equal "
+                "micro-batches: choose --micro-batches so that it divides --batch-size"
+            )
+        return options
 
 
 class OneDeviceFlags(TrainingFlags):
@@ -126,26 +136,6 @@ def add_training_flags(parser: argparse.ArgumentParser, batch_size: int) -> None
     add("--text", metavar="FILE", help="train on a text file of your own instead")
 
 
-def settle(options: argparse.Namespace) -> argparse.Namespace:
-    """Fill in, from `--size`, every number that was not given."""
-    size = SIZES[options.size]
-    for name in ("dmodel", "heads", "layers", "seq_l", "lr", "steps", "world"):
-        if getattr(options, name) is None:
-            setattr(options, name, getattr(size, name))
-    options.tokenizer = options.tokenizer or size.vocabulary
-    return options
-
-
-def check_micro_batches(options: argparse.Namespace) -> argparse.Namespace:
-    """Return the flags; raise ValueError if a batch can't be cut into equal micro-batches."""
-    if options.batch_size % options.micro_batches:
-        raise ValueError(
-            f"a batch of {options.batch_size} cannot be cut into {options.micro_batches} equal "
-            "micro-batches: choose --micro-batches so that it divides --batch-size"
-        )
-    return options
-
-
 def prepare(
     options: argparse.Namespace, device: str | torch.device, stage: int = 0, stages: int = 1
 ) -> tuple[SPTokenizer, nn.Module]:
@@ -173,16 +163,7 @@ def make_model(options: argparse.Namespace, tokenizer: SPTokenizer, device: str 
     a model of another size.
     """
     check_memory(options, tokenizer.vocab_size)
-    net = LLama(
-        CausalLLama,
-        tokenizer.vocab_size,
-        dmodel=options.dmodel,
-        num_heads=options.heads,
-        n_layers=options.layers,
-        ctx_size=options.seq_l,
-        padding_idx=tokenizer.pad_id,
-        device=device,
-    )
+    net = of_sizes(vars(options), tokenizer, device)
     return load_model(net, weights_file(options.start)) if options.start else net
 
 

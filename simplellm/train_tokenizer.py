@@ -54,8 +54,8 @@ def train(pieces: int, characters: int = 4_000_000, world: str = "large") -> byt
     return model.getvalue()
 
 
-def _texts(characters: int, world: str) -> Iterator[str]:
-    for text in stories(world=world):
+def _texts(characters: int, world: str, split: str = "train") -> Iterator[str]:
+    for text in stories(split=split, world=world):
         yield text
         characters -= len(text)
         if characters <= 0:
@@ -64,14 +64,8 @@ def _texts(characters: int, world: str) -> Iterator[str]:
 
 def used_pieces(tokenizer: SPTokenizer, characters: int = 2_000_000, world: str = "large") -> int:
     """Return how many pieces occur in stories that the model was not trained on."""
-    used: set[int] = set()
-    read = 0
-    for text in stories(split="validation", world=world):
-        used.update(tokenizer.encode(text))
-        read += len(text)
-        if read >= characters:
-            break
-    return len(used)
+    texts = _texts(characters, world, "validation")
+    return len({piece for text in texts for piece in tokenizer.encode(text)})
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -29,17 +29,21 @@ def pretrained(name: str, device: str = "cpu") -> tuple[SPTokenizer, LLama]:
     """
     about = facts(name)
     tokenizer = SPTokenizer(about["tokenizer"])
-    net = LLama(
+    return tokenizer, load_model(of_sizes(about, tokenizer, device), weights_file(name))
+
+
+def of_sizes(sizes: dict, tokenizer: SPTokenizer, device: str) -> LLama:
+    """Return a model of these sizes, named as flags are: dmodel, heads, layers, seq_l."""
+    return LLama(
         CausalLLama,
         tokenizer.vocab_size,
-        dmodel=about["dmodel"],
-        num_heads=about["heads"],
-        n_layers=about["layers"],
-        ctx_size=about["seq_l"],
+        dmodel=sizes["dmodel"],
+        num_heads=sizes["heads"],
+        n_layers=sizes["layers"],
+        ctx_size=sizes["seq_l"],
         padding_idx=tokenizer.pad_id,
         device=device,
     )
-    return tokenizer, load_model(net, weights_file(name))
 
 
 def facts(name: str) -> dict:

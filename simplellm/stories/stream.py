@@ -47,8 +47,7 @@ def stories(
         raise ValueError(f"world_size is {world_size!r}, and there must be at least 1 rank.")
     if not (isinstance(rank, int) and 0 <= rank < world_size):
         raise ValueError(f"rank is {rank!r}, and ranks go from 0 to {world_size - 1} here.")
-    if not (isinstance(skip, int) and skip >= 0):
-        raise ValueError(f"skip is {skip!r}, and must be a whole number, 0 or more.")
+    check_whole("skip", skip, 0)
     grammar = story_grammar(world)
     return _stories(grammar, _key(rank + skip * world_size, seed, split), world_size)
 
@@ -63,10 +62,20 @@ def _stories(grammar: Grammar, key: int, step: int) -> Iterator[str]:
 
 def _key(index: int, seed: int, split: str) -> int:
     """Return a number of its own for each (index, seed, split)."""
-    if not (isinstance(index, int) and index >= 0):
-        raise ValueError(f"the story number is {index!r}, and must be a whole number, 0 or more.")
+    check_whole("the story number", index, 0)
     if not (isinstance(seed, int) and 0 <= seed < 2**64):
         raise ValueError(f"seed is {seed!r}, and must be a whole number from 0 to 2**64 - 1.")
+    check_split(split)
+    return (index << 65) | (SPLITS.index(split) << 64) | seed
+
+
+def check_split(split: str) -> None:
+    """Raise ValueError unless `split` is one of the two."""
     if split not in SPLITS:
         raise ValueError(f'split is {split!r}, and must be "train" or "validation".')
-    return (index << 65) | (SPLITS.index(split) << 64) | seed
+
+
+def check_whole(name: str, value: int, least: int, why: str = "") -> None:
+    """Raise ValueError unless the argument called `name` is a whole number, `least` or more."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} is {value!r}, and must be a whole number, {least} or more{why}.")

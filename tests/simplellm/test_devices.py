@@ -10,9 +10,9 @@ import pytest
 import torch
 
 import simplellm
-from simplellm import checks, devices
+from simplellm import checks
 from simplellm.devices import pick, say_once
-from simplellm.llama import CausalLLama, LLama
+from tests.simplellm.small import small
 
 ROOT = Path(simplellm.__file__).parents[1]
 
@@ -23,56 +23,47 @@ def machine(monkeypatch):
     say_once.cache_clear()
 
     def has(cuda=0, mps=False):
-        monkeypatch.setattr(devices, "has_cuda", lambda: cuda > 0)
-        monkeypatch.setattr(devices, "has_mps", lambda: mps)
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
         monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
 
     return has
 
 
-def test_auto_is_the_best_one_present(machine):
-    machine(cuda=1, mps=True)
-    assert pick() == torch.device("cuda")
-    machine(mps=True)
-    assert pick("mps") == torch.device("mps")
-    assert pick("auto") == torch.device("cpu")
-    assert pick(None) == torch.device("cpu")
-
-
-def test_what_is_there_is_given(machine, capsys):
-    machine(cuda=2)
-    assert pick("cuda:1") == torch.device("cuda:1")
-    assert pick("cpu") == pick(torch.device("cpu")) == torch.device("cpu")
-    assert pick("meta").type == "meta"
+@pytest.mark.parametrize(
+    ("cuda", "mps", "asked", "given"),
+    [
+        (1, True, "auto", "cuda"),
+        (0, True, "auto", "cpu"),
+        (0, True, None, "cpu"),
+        (0, True, "mps", "mps"),
+        (2, False, "cuda:1", "cuda:1"),
+        (2, False, torch.device("cpu"), "cpu"),
+        (2, False, "meta", "meta"),
+    ],
+)
+def test_what_is_there_is_given(machine, capsys, cuda, mps, asked, given):
+    machine(cuda, mps)
+    assert pick(asked) == torch.device(given)
     assert not capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["cuda", "mps"])
 def test_what_is_not_there_becomes_the_cpu_and_is_said_once(machine, capsys, name):
     machine()
-    assert pick(name) == pick(name) == torch.device("cpu")
+    assert pick(name) == small(device=name).device == torch.device("cpu")
     said = capsys.readouterr().err
     assert said == f"simplellm: there is no {name} device here, so the CPU is used instead.\n"
 
 
-def test_a_model_made_for_a_gpu_runs_without_one(machine, capsys):
-    machine()
-    net = LLama(CausalLLama, 50, dmodel=8, num_heads=2, n_layers=1, device="cuda")
-    assert net.device == torch.device("cpu")
-    assert capsys.readouterr().err.count("\n") == 1
-
-
-def test_a_gpu_number_that_is_not_there(machine):
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("cuda:2", "no device cuda:2: this machine has 2 GPUs, numbered from 0")]
+    + [(name, "is not a device: use 'auto', 'cpu'") for name in ("gpu", "", 1.5)],
+)
+def test_a_name_that_is_no_device(machine, name, sentence):
     machine(cuda=2)
-    with pytest.raises(
-        ValueError, match="no device cuda:2: this machine has 2 GPUs, numbered from"
-    ):
-        pick("cuda:2")
-
-
-@pytest.mark.parametrize("name", ["gpu", "", 1.5])
-def test_a_name_that_is_no_device(name):
-    with pytest.raises(ValueError, match="is not a device: use 'auto', 'cpu'"):
+    with pytest.raises(ValueError, match=sentence):
         pick(name)
 
 
@@ -91,17 +82,14 @@ def test_tokens_on_a_gpu_are_checked_on_request_only(monkeypatch):
 # The PyTorch that simplellm needs.
 
 
-@pytest.mark.parametrize("version", ["2.6.0", "2.10.0a0+git123", "3.0"])
-def test_a_torch_that_is_new_enough(version):
-    simplellm.check_torch(version)
-
-
-@pytest.mark.parametrize("version", ["2.5.1", "1.13.1+cu117", None, "unknown"])
-def test_a_torch_that_is_too_old_or_missing(version):
-    found = re.escape(version or "none")
-    sentence = f"needs PyTorch 2.6 or newer and found {found} .*pip install torch==2.13.0"
-    with pytest.raises(ImportError, match=sentence):
+def test_the_least_version():
+    for version in ("2.6.0", "2.10.0a0+git123", "3.0"):
         simplellm.check_torch(version)
+    for version in ("2.5.1", "1.13.1+cu117", None, "unknown"):
+        found = re.escape(version or "none")
+        sentence = f"needs PyTorch 2.6 or newer and found {found} .*pip install torch==2.13.0"
+        with pytest.raises(ImportError, match=sentence):
+            simplellm.check_torch(version)
 
 
 def python(code, *folders):
@@ -115,10 +103,10 @@ def python(code, *folders):
     )
 
 
-def test_importing_simplellm_does_not_load_torch():
-    code = "import simplellm, sys; print('torch' in sys.modules, simplellm.installed_torch())"
-    done = python(code)
-    assert done.stdout.split() == ["False", torch.__version__], done.stderr
+def test_packages_are_loaded_only_when_they_are_needed():
+    code = "import simplellm.tokenizers, sys; print({'torch', 'sentencepiece'} & {*sys.modules})"
+    done = python(f"{code}; print(simplellm.installed_torch())")
+    assert done.stdout.split() == ["set()", torch.__version__], done.stderr
 
 
 @pytest.mark.parametrize("file", ["version.py", "__init__.py"])
