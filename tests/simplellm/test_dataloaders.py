@@ -49,19 +49,14 @@ def own_text(tmp_path, documents=25):
 
 
 def test_windows_are_cut_back_to_back_from_the_stories(tokenizer):
-    batches = list(islice(TinyStories(tokenizer, batch_size=2, seq_l=50), 40))
+    # By place, as older scripts give them: streaming and num_workers change nothing.
+    batches = list(islice(TinyStories(tokenizer, False, 2, 50, "train", 4, 0), 40))
     ids = torch.cat([batch.flatten() for batch in batches]).tolist()
     wanted = []
     for text in islice(stories(), 40):
         wanted += [*tokenizer.encode(text), tokenizer.eos_id]
     assert len(ids) == 4000 and ids == wanted[:4000]
     assert batches[0].shape == (2, 50) and batches[0].dtype == torch.int64
-
-
-def test_batch_size_and_window_do_not_change_the_stream():
-    one = read(TinyStories(Letters(), batch_size=1, seq_l=60), 12)
-    assert read(TinyStories(Letters(), batch_size=4, seq_l=90), 2) == one
-    assert read(TinyStories(Letters(), batch_size=1, seq_l=720)) == one
 
 
 def test_iterators_are_independent_and_iterating_starts_again(tokenizer):
@@ -81,15 +76,6 @@ def test_nothing_that_was_yielded_is_kept(tokenizer):
     assert len(iterator.gi_frame.f_locals["ids"]) < 2048  # what is encoded and not yet cut
 
 
-def test_older_arguments_change_nothing(tokenizer):
-    plain = next(iter(TinyStories(tokenizer, batch_size=2, seq_l=32)))
-    for older in ({"num_workers": 4}, {"streaming": False}):
-        assert torch.equal(
-            next(iter(TinyStories(tokenizer, batch_size=2, seq_l=32, **older))), plain
-        )
-    assert torch.equal(next(iter(TinyStories(tokenizer, True, 2, 32, "train", 0, 0))), plain)
-
-
 # Ranks, skip, splits, seeds
 
 
@@ -97,22 +83,20 @@ def documents(batches, count):
     return list(islice(batches.documents(), count))
 
 
-def test_ranks_share_the_stories_without_overlap(tokenizer):
-    parts = [documents(TinyStories(tokenizer, rank=r, world_size=3), 4) for r in range(3)]
-    assert [text for group in zip(*parts, strict=True) for text in group] == [
-        story(number) for number in range(12)
-    ]
-
-
-def test_skip_counts_documents_of_this_rank(tokenizer):
-    assert documents(TinyStories(tokenizer, skip=6000), 1) == [story(6000)]
-    assert documents(TinyStories(tokenizer, skip=5, rank=1, world_size=3), 1) == [story(16)]
-
-
-def test_seed_and_split(tokenizer):
-    assert documents(TinyStories(tokenizer, seed=4), 2) == [story(0, 4), story(1, 4)]
-    (held_out,) = documents(TinyStories(tokenizer, split="validation"), 1)
-    assert held_out == story(0, split="validation") != story(0)
+@pytest.mark.parametrize(
+    ("how", "wanted"),
+    [
+        ({"rank": 2, "world_size": 3}, [story(2), story(5)]),
+        ({"skip": 6000}, [story(6000), story(6001)]),
+        ({"skip": 5, "rank": 1, "world_size": 3}, [story(16), story(19)]),  # of this rank's part
+        ({"seed": 4}, [story(0, 4), story(1, 4)]),
+        ({"split": "validation"}, [story(n, split="validation") for n in (0, 1)]),
+        ({"world": "small"}, [story(n, world="small") for n in (0, 1)]),
+    ],
+    ids=str,
+)
+def test_which_stories_are_read(tokenizer, how, wanted):
+    assert documents(TinyStories(tokenizer, **how), 2) == wanted
 
 
 # What is in use is said once
@@ -161,8 +145,13 @@ def test_the_hub_is_streamed_and_shared(monkeypatch, capsys):
         Letters(), batch_size=1, seq_l=24, source="hub", split="validation", rank=1, world_size=2
     )
     assert read(part) == "Ben sat.|Dog.|Ben sat.|D"  # of Ann, Ben, Cat, Dog, Eel; then again
-    assert calls[0] == ("roneneldan/TinyStories", "validation", True)
-    iter(TinyStories(Letters(), source="hub"))
+    assert calls == [("roneneldan/TinyStories", "validation", True)] * 2
+    around = TinyStories(Letters(), source="hub", skip=3003)  # far beyond the end of the five
+    assert documents(around, 3) == ["Dog.", "Eel.", "Ann ran."]
+    assert len(calls) <= 5  # and no pass for each time around
+    with pytest.raises(ValueError, match="9 ranks cannot share 5 documents: rank 8 gets none"):
+        documents(TinyStories(Letters(), source="hub", rank=8, world_size=9), 1)
+    iter(around)
     assert "the real TinyStories, streamed from the hub" in capsys.readouterr().out
 
 
@@ -188,21 +177,62 @@ def test_the_hub_without_the_package(monkeypatch):
 # A text of one's own
 
 
-def test_a_text_file_by_documents(tmp_path):
-    path = own_text(tmp_path, documents=10)
-    train = TextFile(path, Letters(), batch_size=1, seq_l=63)
-    assert read(train) == "".join(f"text {n}|" for n in range(9))
-    held_out = TextFile(path, Letters(), batch_size=1, seq_l=14, split="validation")
-    assert read(held_out) == "text 9|text 9|"  # every tenth; and again when it has been read
+@pytest.mark.parametrize(
+    ("data", "wanted"),
+    [
+        (b"\n\none\nline two\n  \n\n\ntwo\n\n three\n", ["one\nline two", "two", " three"]),
+        (b"\xef\xbb\xbfone\r\n\r\ntwo\r\nmore\r\n", ["one", "two\nmore"]),  # from Windows
+    ],
+)
+def test_blank_lines_part_documents(tmp_path, data, wanted):
+    path = tmp_path / "own.txt"
+    path.write_bytes(data)
+    batches = TextFile(path, Letters())
+    assert documents(batches, 4) == (wanted * 2)[:4]
+    assert batches.count == len(wanted)
 
 
-def test_ranks_share_a_text_file(tmp_path):
+EMPTY = "is empty: there is no text to read in it."
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"", EMPTY),
+        (b"\xef\xbb\xbf\n \n\t\n", EMPTY),
+        (b"good\nbad \x00 byte", "is not a text: line 2 holds a zero byte (byte 9 of the file)."),
+        (
+            b"good\n\ncaf\xe9 au lait\n",
+            "is not UTF-8 text: line 3 holds the byte 0xE9 (byte 9 of the file): save it as UTF-8.",
+        ),
+        ("hello".encode("utf-16"), "is UTF-16: save it as UTF-8 in the editor, and try again."),
+    ],
+)
+def test_a_file_that_is_not_text(tmp_path, data, sentence):
+    path = tmp_path / "own.txt"
+    path.write_bytes(data)
+    with pytest.raises(ValueError) as caught:
+        TextFile(path, Letters())
+    assert str(caught.value) == f'"{path}" {sentence}'
+
+
+def test_a_missing_file_and_a_folder(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        TextFile(tmp_path / "none.txt", Letters())
+    assert str(caught.value) == f'There is no file "{tmp_path / "none.txt"}": check the path.'
+    with pytest.raises(ValueError, match='" is a folder: give the path of a text file'):
+        TextFile(tmp_path, Letters())
+
+
+def test_ranks_share_a_text_file_but_for_every_tenth_document(tmp_path):
     path = own_text(tmp_path)
     parts = [documents(TextFile(path, Letters(), rank=r, world_size=3), 8) for r in range(3)]
     wanted = [f"text {n}" for n in range(25) if n % 10 != 9]
     assert len(wanted) == 23
     assert parts[0][:8] == wanted[0::3] and parts[1][:8] == wanted[1::3]
     assert parts[2] == [*wanted[2::3], wanted[2]]  # the shorter part begins again
+    held_out = TextFile(path, Letters(), split="validation")
+    assert documents(held_out, 3) == ["text 9", "text 19", "text 9"]
 
 
 @pytest.mark.parametrize(
@@ -234,8 +264,7 @@ def test_a_text_that_is_too_short(tmp_path, documents, how, sentence):
     assert str(caught.value).endswith(sentence.replace("PATH", str(path)))
 
 
-def test_words_that_the_tokenizer_never_saw_are_told(tmp_path, capsys, monkeypatch):
-    monkeypatch.delenv("SIMPLELLM_QUIET", raising=False)
+def test_words_that_the_tokenizer_never_saw_are_told(tmp_path, capsys):
     small = SPTokenizer("stories-small")
     for text, told in ((story(0, world="small"), False), ("Все счастливые семьи похожи.", True)):
         path = tmp_path / f"{told}.txt"

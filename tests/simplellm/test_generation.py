@@ -4,17 +4,11 @@ import pytest
 import torch
 
 from simplellm.generation import choose, generate
-from simplellm.llama import CausalLLama, LLama
+from tests.simplellm.small import small
 
 
 def model(**sizes):
-    torch.manual_seed(0)
-    net = LLama(
-        CausalLLama, 50, dmodel=24, num_heads=4, n_layers=2, ctx_size=8, device="cpu", **sizes
-    )
-    for weight in net.parameters():
-        weight.data.mul_(10)  # so that tokens differ in probability
-    return net
+    return small(times=10, ctx_size=8, **sizes)  # so that tokens differ in probability
 
 
 def by_hand(net, text, count):

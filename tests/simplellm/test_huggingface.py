@@ -4,11 +4,12 @@ import json
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaForCausalLM
 
 from simplellm.huggingface import from_hf, to_hf
-from simplellm.llama import CausalLLama, LLama, LLamaStage
+from simplellm.llama import LLamaStage
 from simplellm.losses import causalLLMLoss
+from tests.simplellm.small import small
 
 LLAMA3 = {
     "rope_type": "llama3",
@@ -35,25 +36,15 @@ IDS[0, 5:8] = 3
 
 
 def model(**sizes):
-    torch.manual_seed(0)
-    sizes = dict(dmodel=32, num_heads=4, n_layers=2, ctx_size=64, device="cpu") | sizes
-    net = LLama(CausalLLama, 50, **sizes)
-    for weight in net.parameters():
-        weight.data.mul_(4)  # so that every part matters
-    return net
-
-
-def load_strictly(folder):
-    judge, report = LlamaForCausalLM.from_pretrained(folder, output_loading_info=True)
-    assert not any(report.values()), report
-    return judge.train()
+    return small(times=4, dmodel=32, ctx_size=64, **sizes)  # so that every part matters
 
 
 @pytest.mark.parametrize("sizes", VARIANTS, ids=str)
-def test_transformers_loads_it_strictly_and_agrees(tmp_path, sizes):
-    net = model(**sizes)
+def test_transformers_loads_it_strictly_and_agrees_and_it_comes_back(tmp_path, sizes):
+    net = model(dropout_prob=0.25, **sizes).eval()
     to_hf(net, tmp_path)
-    judge = load_strictly(tmp_path)
+    judge, report = LlamaForCausalLM.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(report.values()), report
     answer = judge(input_ids=IDS, labels=IDS)
     logits = net(IDS)
     loss = causalLLMLoss(logits, IDS, 50)
@@ -65,16 +56,14 @@ def test_transformers_loads_it_strictly_and_agrees(tmp_path, sizes):
     assert set(theirs) == {name for name, _ in net.named_parameters()}
     for name, weight in net.named_parameters():
         torch.testing.assert_close(weight.grad, theirs[name].grad, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize("sizes", VARIANTS, ids=str)
-def test_there_and_back(tmp_path, sizes):
-    net = model(dropout_prob=0.25, **sizes)
-    to_hf(net, tmp_path)
-    other = from_hf(tmp_path, device="cpu")
-    assert other.config == net.config
-    assert (other.lm_head.weight is other.model.embed_tokens.weight) == net.config.shared
-    assert torch.equal(other.eval()(IDS), net.eval()(IDS))
+    judge.save_pretrained(tmp_path / "theirs")
+    state = torch.random.get_rng_state()
+    for folder in (tmp_path, tmp_path / "theirs"):
+        other = from_hf(folder, device="cpu")
+        assert other.config == net.config
+        assert (other.lm_head.weight is other.model.embed_tokens.weight) == net.config.shared
+        assert torch.equal(other.eval()(IDS), logits)
+    assert torch.equal(state, torch.random.get_rng_state())
 
 
 def test_the_type_is_kept(tmp_path):
@@ -82,28 +71,6 @@ def test_the_type_is_kept(tmp_path):
     to_hf(net, tmp_path)
     assert from_hf(tmp_path, "cpu").lm_head.weight.dtype == torch.bfloat16
     assert LlamaForCausalLM.from_pretrained(tmp_path).dtype == torch.bfloat16
-
-
-@pytest.mark.parametrize("tied", [False, True])
-def test_what_transformers_saves_is_read(tmp_path, tied):
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=50,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=64,
-        tie_word_embeddings=tied,
-        rope_parameters={"rope_type": "linear", "factor": 2.0, "rope_theta": 700.0},
-    )
-    judge = LlamaForCausalLM(config)
-    judge.save_pretrained(tmp_path)
-    state = torch.random.get_rng_state()
-    net = from_hf(tmp_path, device="cpu")
-    assert torch.equal(state, torch.random.get_rng_state())
-    torch.testing.assert_close(net(IDS), judge(IDS).logits, rtol=1e-5, atol=1e-5)
 
 
 def test_files_of_transformers_4_are_read(tmp_path):
@@ -163,7 +130,6 @@ def test_folders_with_something_missing(tmp_path):
 def test_what_cannot_be_written(tmp_path):
     with pytest.raises(TypeError, match="a whole LLama, not a LLamaStage"):
         to_hf(LLamaStage(dmodel=8, num_heads=2, n_layers=1), tmp_path)
-    odd = LLama(CausalLLama, 50, dmodel=10, num_heads=4, head_dim=4, n_layers=1, device="cpu")
     with pytest.raises(ValueError, match="4 heads do not divide dmodel = 10"):
-        to_hf(odd, tmp_path)
+        to_hf(small(dmodel=10, head_dim=4), tmp_path)
     assert not list(tmp_path.iterdir())

@@ -7,8 +7,8 @@ import torch
 
 from simplellm.blocks import SwiGLU
 from simplellm.config import Config
-from simplellm.llama import CausalLLama, LLama
 from simplellm.moe import Experts, MoE, give_experts, moe_layers
+from tests.simplellm.small import small
 
 CONFIG = Config(dmodel=8, num_heads=2, hidden_dim=24, n_layers=1)
 
@@ -67,12 +67,7 @@ def test_it_is_the_loop_over_tokens(sizes):
 
 
 def test_the_same_seed_is_the_same_model_and_costs_as_much():
-    def make():
-        torch.manual_seed(1)
-        net = LLama(CausalLLama, 30, dmodel=8, num_heads=2, n_layers=2, ctx_size=8, device="cpu")
-        return give_experts(net, Experts(4, 2))
-
-    one, other = make(), copy.deepcopy(make())
+    one, other = (give_experts(small(), Experts(4, 2)) for _ in range(2))
     ids = torch.arange(8).view(1, 8)
     assert torch.equal(one(ids), other(ids))
     expert = moe_layers(one)[0].experts["0"]
@@ -107,8 +102,7 @@ def test_a_router_that_is_not_a_number_is_named():
 
 
 def test_half_precision_keeps_the_bias_and_the_probabilities_in_float32():
-    torch.manual_seed(1)
-    net = LLama(CausalLLama, 30, dmodel=8, num_heads=2, n_layers=1, ctx_size=8, device="cpu")
+    net = small(n_layers=1)
     (made,) = moe_layers(give_experts(net.bfloat16(), Experts(4, 2)))
     made.router.bias += 0.3
     made.router.bias += 0.001  # in bfloat16, 0.3 stays 0.3

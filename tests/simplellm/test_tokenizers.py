@@ -1,8 +1,10 @@
+import io
 import pickle
 import sys
 from itertools import islice
 
 import pytest
+import sentencepiece
 import torch
 
 from simplellm.stories import stories
@@ -57,7 +59,7 @@ def test_decode_takes_a_tensor_and_leaves_special_ids_out(tokenizer):
     assert tokenizer.decode([*ids, tokenizer.eos_id, tokenizer.pad_id]) == "A little boat."
 
 
-@pytest.mark.parametrize("wrong", [-1, 4096, 10**6])
+@pytest.mark.parametrize("wrong", [-1, 4096])
 def test_a_token_outside_the_vocabulary(wrong):
     with pytest.raises(ValueError) as caught:
         SPTokenizer().decode([5, wrong])
@@ -83,32 +85,17 @@ def test_it_can_be_sent_to_another_process(tokenizer):
     assert other.pad_id == tokenizer.pad_id
 
 
-def train(tmp_path, **options):
-    """Train a tiny model as other people's are: without the pieces that ours have."""
-    import io
-
-    import sentencepiece
-
-    model = io.BytesIO()
-    texts = list(islice(stories(), 40))
+def test_a_model_as_other_people_have(tmp_path):
+    # As LLaMA's own file: unk 0, bos 1, eos 2, pad -1, which torch would read as the last row; and
+    # without bytes for what no piece covers.
+    path, model = tmp_path / "tokenizer.model", io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(texts), model_writer=model, minloglevel=2, **options
-    )
-    path = tmp_path / "tokenizer.model"
+        sentence_iterator=islice(stories(), 40), model_writer=model, minloglevel=2,
+        vocab_size=200, model_type="bpe",
+    )  # fmt: skip
     path.write_bytes(model.getvalue())
-    return path
-
-
-def test_a_model_without_padding_gives_a_valid_row(tmp_path):
-    # As LLaMA's own file: unk 0, bos 1, eos 2, pad -1. torch would read -1 as the last row.
-    tokenizer = SPTokenizer(train(tmp_path, vocab_size=200, model_type="bpe"))
-    assert tokenizer._sp.pad_id() == -1
-    assert tokenizer.pad_id == tokenizer.unk_id == 0
-    assert (tokenizer.bos_id, tokenizer.eos_id) == (1, 2)
-
-
-def test_a_model_without_bytes_still_takes_the_space_sign(tmp_path):
-    tokenizer = SPTokenizer(train(tmp_path, vocab_size=200, model_type="bpe"))
+    tokenizer = SPTokenizer(path)
+    assert (tokenizer.unk_id, tokenizer.bos_id, tokenizer.eos_id, tokenizer.pad_id) == (0, 1, 2, 0)
     assert tokenizer.decode(tokenizer.encode("a \u2581 dog")).split() == ["a", "dog"]
 
 
@@ -139,11 +126,3 @@ def test_without_the_package_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     with pytest.raises(ImportError, match="need the package sentencepiece, which is not installed"):
         SPTokenizer()
-
-
-def test_the_package_is_imported_only_when_it_is_needed():
-    import subprocess
-
-    code = "import sys, simplellm.tokenizers; print('sentencepiece' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
