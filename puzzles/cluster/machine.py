@@ -65,12 +65,7 @@ class Machine:
         raise PuzzleError(f"machine {self.name} joins at most {largest} ranks, not {ranks}")
 
 
-def machine_names() -> list[str]:
-    """The machines that this folder holds."""
-    return sorted(path.stem for path in FOLDER.glob("*.json"))
-
-
-def read_machine(name: str | Path | dict = "h100") -> Machine:
+def read_machine(name: str | Path | dict) -> Machine:
     """The machine of this name, of a JSON file, or of what stands in one. Raises PuzzleError."""
     if isinstance(name, dict):
         return _machine(name, "machine", "the table of the machine")
@@ -84,9 +79,10 @@ def read_table(name: str | Path) -> tuple[dict, Path]:
     try:
         return json.loads(path.read_text(encoding="utf-8")), path
     except OSError:
+        known = " or ".join(sorted(each.stem for each in FOLDER.glob("*.json")))
         raise PuzzleError(
-            f"there is no machine {str(name)!r}: choose {' or '.join(machine_names())}, or give "
-            "the path of a Calculon system file (.json)"
+            f"there is no machine {str(name)!r}: choose {known}, or give the path of a Calculon "
+            "system file (.json)"
         ) from None
     except ValueError as error:
         raise PuzzleError(f"{path} is no JSON file: {error}") from None

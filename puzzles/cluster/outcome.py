@@ -4,8 +4,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
 
-from cluster.errors import Forged, Missing, OutOfMemory, PuzzleError
-from cluster.facts import missing_parts, numbers, numbers_in, shards_of
+from cluster.errors import Forged, Missing, OutOfMemory
+from cluster.facts import missing_parts, numbers, numbers_in
 from cluster.model import Model
 from helpers.words import many
 
@@ -33,7 +33,7 @@ def check(models) -> None:
                 "the update of every layer"
             )
         if missing_parts(finals):
-            shards = numbers_in(shards_of(finals))
+            shards = {shard for facts in finals for shard in numbers_in(facts.shards)}
             raise Missing(
                 f"layer {layer} is not complete: of its {finals[0].parts} shards, the ranks handed "
                 f"in {numbers(shards, 'shard')}"
@@ -67,8 +67,6 @@ def cluster_of(models):
         lost = set(cluster.everyone) - set(given)
         told = f"{numbers(lost, 'rank')} missing" if lost else "one rank twice"
         raise Missing(f"give the models of all {cluster.world_size} ranks, each once: {told}")
-    if any(model._books is not cluster.ranks[model._books.number] for model in models):
-        raise PuzzleError("a model was made anew: check the models that ran the step")
     return cluster
 
 
@@ -95,20 +93,13 @@ def _most(rank, parked: list[tuple[float, float, float]]) -> tuple[float, float]
     if not rank.profile.in_storage:
         moments.append((rank.peak, rank.peak_time))
     if parked:
-        come, gone = _sums(parked, 0), _sums(parked, 1)
-        moments = [(held + _at(come, time) - _at(gone, time), time) for held, time in moments]
+        changes = sorted(
+            change for come, gone, size in parked for change in ((come, size), (gone, -size))
+        )
+        times = [time for time, _ in changes]
+        totals = [0.0, *accumulate(size for _, size in changes)]
+        moments = [(held + totals[bisect_right(times, time)], time) for held, time in moments]
     return max(moments, key=lambda moment: moment[0], default=(0.0, 0.0))
-
-
-def _sums(parked: list, which: int) -> tuple[list[float], list[float]]:
-    """Times in order, and how many bytes have come (0) or gone (1) until each."""
-    ordered = sorted((each[which], each[2]) for each in parked)
-    return [time for time, _ in ordered], [0.0, *accumulate(size for _, size in ordered)]
-
-
-def _at(sums: tuple[list[float], list[float]], time: float) -> float:
-    times, totals = sums
-    return totals[bisect_right(times, time)]
 
 
 @dataclass(frozen=True)

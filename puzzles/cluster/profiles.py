@@ -31,6 +31,7 @@ PER_SAMPLE = (ACTIVATION, ACTIVATION_GRADIENT)
 class Profile:
     """A profile; the class itself holds what the others share, and is `classic`.
 
+    each: the memory of one parameter or element of each kind.
     in_storage: memory is what lies in the five dictionaries, and what is used must lie there (else
         memory is all that is held anywhere).
     overlap: communication may go on beside computing.
@@ -42,6 +43,7 @@ class Profile:
 
     name = "classic"
     hidden, block, element = HIDDEN_SIZE, BLOCK_SIZE, 2
+    each = dict.fromkeys((WEIGHT, STATE, GRADIENT, *PER_SAMPLE), 1)
     in_storage, overlap, room, ends = True, False, 1, False
     ends_in_turn = False
     unit, memory_unit = "s", "elements"
@@ -51,10 +53,8 @@ class Profile:
         self.machine, self.world_size = machine, world_size
         self.network = machine.network(world_size)
         self._sizes = {
-            kind: self.each(kind)
-            * self.hidden
-            * (self.block if kind in PER_SAMPLE else self.hidden)
-            for kind in (WEIGHT, STATE, GRADIENT, *PER_SAMPLE)
+            kind: one * self.hidden * (self.block if kind in PER_SAMPLE else self.hidden)
+            for kind, one in self.each.items()
         }
         # The same few questions are asked a hundred thousand times.
         for name in ("forward", "backward", "update", "load", "message_of"):
@@ -68,10 +68,6 @@ class Profile:
         if kind in PER_SAMPLE:
             return samples.bit_count() * self._sizes[kind]
         return shards.bit_count() / parts * self._sizes[kind]
-
-    def each(self, kind: str) -> float:
-        """The memory of one parameter or element."""
-        return 1
 
     # --- time ---
 
@@ -153,14 +149,11 @@ class Bytes(Profile):
     name, in_storage, overlap, room, ends = "bytes", False, True, None, True
     memory_unit = "bytes"
     # float16 weights and gradients; a float32 copy of the weights and Adam's two moments.
-    bytes_of = {STATE: 12, WEIGHT: 2, GRADIENT: 2, ACTIVATION: 2, ACTIVATION_GRADIENT: 2}
+    each = {STATE: 12, WEIGHT: 2, GRADIENT: 2, ACTIVATION: 2, ACTIVATION_GRADIENT: 2}
 
     def __init__(self, machine, world_size):
         super().__init__(machine, world_size)
         self.limit = machine.card
-
-    def each(self, kind):
-        return self.bytes_of[kind]
 
     def backward(self, samples):
         return 2 * self.forward(samples)  # two products of the same size: for x and for the weight
@@ -224,7 +217,7 @@ class Measured(Bytes):
         self.card = replace(card, between=replace(card.between, bandwidth=400e9 / 8 / card.node))
         self.limit, self.parameters = card.memory, parameters(self.model).layer
         for kind in (WEIGHT, STATE, GRADIENT):
-            self._sizes[kind] = self.bytes_of[kind] * self.parameters
+            self._sizes[kind] = self.each[kind] * self.parameters
         self._sizes[ACTIVATION] = layer_activations(
             self.model, 1, self.block, recompute="selective"
         )

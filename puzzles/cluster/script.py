@@ -5,6 +5,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import contextmanager
 from pathlib import Path
 
 from cluster.errors import PuzzleError
@@ -22,7 +23,6 @@ def main_of_part(
     layers: int,
     batch: int,
     micro_batch: int | None,
-    arguments: list[str] | None = None,
     profile: str | None = None,
 ) -> None:
     """Run one part; its trace goes to ./debug_traces/partN.json. Ends with code 2 for an error.
@@ -40,54 +40,48 @@ def main_of_part(
         parser.add_argument(
             "--micro-batch", type=int, default=micro_batch, help=f"samples at once ({micro_batch})"
         )
-    flags = parser.parse_args(arguments)
-    more = () if micro_batch is None else (flags.micro_batch,)
-    case = flags.ranks, flags.layers, flags.batch
-    with_sentence(lambda: _part(step, name, case, more, flags))
+    flags = parser.parse_args()
+    case = [flags.ranks, flags.layers, flags.batch]
+    if micro_batch is not None:
+        case.append(flags.micro_batch)
+    with refusals_told():
+        models = run(step, *case, profile=flags.profile, machine=flags.machine)
+        found = outcome(models)
+        print(found)
+        if name == "part5":
+            print(f"score {found.points[0]:.1f}: the MFU in percent")
+        if name == "part4":
+            points, speed, room = found.points
+            print(f"score {points:g} of 5: {speed} for the MFU, {room} for the memory")
+        print(f"trace: {trace_of(models).save(f'./debug_traces/{name}.json')}")
 
 
-def _part(step, name, case, more, flags) -> None:
-    models = run(step, *case, *more, profile=flags.profile, machine=flags.machine)
-    found = outcome(models)
-    print(found)
-    if name == "part5":
-        print(f"score {found.points[0]:.1f}: the MFU in percent")
-    if name == "part4":
-        points, speed, room = found.points
-        print(f"score {points:g} of 5: {speed} for the MFU, {room} for the memory")
-    print(f"trace: {trace_of(models).save(f'./debug_traces/{name}.json')}")
-
-
-def main_of_puzzles(names: dict, cases: dict, arguments: list[str] | None = None) -> None:
+def main_of_puzzles(names: dict, cases: dict) -> None:
     """Run puzzles and print a line for each. Ends with code 2 if one of them is wrong."""
     parser = _parser("eight.py", names["basic"].__module__)
     parser.set_defaults(profile="steps")
     parser.add_argument("puzzles", nargs="*", metavar="PUZZLE", help=f"of: {', '.join(cases)}")
-    flags = parser.parse_args(arguments)
+    flags = parser.parse_args()
     unknown = [name for name in flags.puzzles if name not in cases]
     if unknown:
         parser.error(f"there is no puzzle {unknown[0]!r}; they are: {', '.join(cases)}")
     for name in flags.puzzles or cases:
-        with_sentence(lambda name=name: _puzzle(name, names[name], cases[name], flags))
-
-
-def _puzzle(name, step, case, flags) -> None:
-    ranks, layers, samples, steps, memory = case
-    models = run(step, ranks, layers, samples, profile=flags.profile, machine=flags.machine)
-    found = outcome(models)
-    star = ", a star" if found.memory < memory else ""
-    print(
-        f"{name}: {found.time:g} {found.unit} (target {steps:g}), memory {found.memory:,.0f} "
-        f"{found.memory_unit} (target {memory:,}){star}"
-    )
-    trace_of(models).save(f"./debug_traces/{name}.json")
+        *case, steps, memory = cases[name]
+        with refusals_told():
+            models = run(names[name], *case, profile=flags.profile, machine=flags.machine)
+            found = outcome(models)
+            star = ", a star" if found.memory < memory else ""
+            print(
+                f"{name}: {found.time:g} {found.unit} (target {steps:g}), memory "
+                f"{found.memory:,.0f} {found.memory_unit} (target {memory:,}){star}"
+            )
+            trace_of(models).save(f"./debug_traces/{name}.json")
 
 
 def _parser(name: str, module: str) -> argparse.ArgumentParser:
-    text = sys.modules[module].__doc__ if module in sys.modules else ""
     parser = argparse.ArgumentParser(
         prog=f"python {name}",
-        description=text,
+        description=sys.modules[module].__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--profile", help=f"what things cost: {', '.join(PROFILES)}")
@@ -95,10 +89,11 @@ def _parser(name: str, module: str) -> argparse.ArgumentParser:
     return parser
 
 
-def with_sentence(work: Callable[[], None]) -> None:
-    """Call `work`; where the cluster refuses something, print the sentence and end with code 2."""
+@contextmanager
+def refusals_told():
+    """Where the cluster refuses something, print the sentence and end with code 2."""
     try:
-        work()
+        yield
     except (PuzzleError, NotImplementedError, OSError) as error:
         sys.stdout.flush()
         print(f"error: {error}", file=sys.stderr)
@@ -117,7 +112,7 @@ def where(error: BaseException, path: Path | None = None) -> str:
         for frame in traceback.extract_tb(error.__traceback__)
         if _is_of(Path(frame.filename).resolve(), path)
     ]
-    if not steps or (steps[-1].line or "").strip().startswith("main_of_"):
+    if not steps:
         return ""
     return f"{Path(steps[-1].filename).name}, line {steps[-1].lineno}: {steps[-1].line}"
 
