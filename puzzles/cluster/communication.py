@@ -11,9 +11,10 @@ started them; a collective starts when the last rank has come.
 
 import asyncio
 from collections import deque
+from dataclasses import dataclass, field
 
 from cluster.errors import Mismatch, Misplaced, PuzzleError, WrongShard
-from cluster.facts import GRADIENT, SHARDED, Facts, added, combined, cut, shards_of, words
+from cluster.facts import GRADIENT, SHARDED, Facts, added, combined, cut, words
 from cluster.values import Value
 
 NEEDS = {"all_reduce": (GRADIENT,), "reduce_scatter": (GRADIENT,), "all_gather": SHARDED}
@@ -51,8 +52,7 @@ class Pending:
             if self.error is not None:
                 raise self.error
         del rank.pending[self.number]
-        if rank.tape is not None:
-            rank.tape.append(("take", self.number))
+        rank.write("take", self.number)
         return self.finish()
 
     def settle(self) -> None:
@@ -84,6 +84,7 @@ class Pending:
             self.steps.close()
 
 
+@dataclass
 class Channel:
     """From one rank to another.
 
@@ -92,13 +93,10 @@ class Channel:
     message that lay in the receiver's buffer (from when, until when, its size).
     """
 
-    __slots__ = ("sent", "asked", "stuck", "parked")
-
-    def __init__(self):
-        self.sent: deque[tuple[Facts, float, float]] = deque()
-        self.asked: deque[Receiving] = deque()
-        self.stuck: deque[Sending] = deque()
-        self.parked: list[tuple[float, float, float]] = []
+    sent: deque[tuple[Facts, float, float]] = field(default_factory=deque)
+    asked: deque["Receiving"] = field(default_factory=deque)
+    stuck: deque["Sending"] = field(default_factory=deque)
+    parked: list[tuple[float, float, float]] = field(default_factory=list)
 
 
 class Sending(Pending):
@@ -112,8 +110,7 @@ class Sending(Pending):
 
     def finish(self) -> None:
         self.value = None
-        if self.gone > self.rank.now:
-            self.rank.now = self.gone
+        self.rank.now = max(self.rank.now, self.gone)
 
     def doing(self) -> str:
         return f"sends to rank {self.target}"
@@ -141,21 +138,17 @@ class Receiving(Pending):
 
     def finish(self) -> Value:
         rank, (facts, begun, there) = self.rank, self.message
-        profile, asked = rank.profile, rank.now
-        if there > asked:
-            rank.now = there
-        if not profile.overlap:
-            seconds = profile.message(facts, self.source, rank.number)
-            rank.event("recv", facts.layer, seconds, facts.samples, (self.source, asked))
-            return rank.new(facts)
-        if there < asked:
-            self.channel.parked.append((there, asked, profile.size(facts)))
+        profile, asked, start = rank.profile, rank.now, None
+        rank.now = max(asked, there)
         value = rank.new(facts)
-        start = min(rank.now, max(asked, begun))
-        more = self.source, asked
-        rank.log.append(
-            ("recv", facts.layer, start, rank.now - start, rank.held, facts.samples, more)
-        )
+        if profile.overlap:
+            if there < asked:
+                self.channel.parked.append((there, asked, profile.size(facts)))
+            start = min(rank.now, max(asked, begun))
+            seconds = rank.now - start
+        else:
+            seconds = profile.message(facts, self.source, rank.number)
+        rank.event("recv", facts.layer, seconds, facts.samples, (self.source, asked), start)
         return value
 
     def doing(self) -> str:
@@ -173,16 +166,13 @@ def send(rank, target: int, value) -> Sending:
         rank.refuse(Misplaced, "send", f"it takes a value of the cluster, not a {took}")
     facts = rank.use(value, value.kind, "send")
     profile = rank.profile
-    if rank.tape is not None:
-        rank.tape.append(("send", target, value._number))
+    rank.write("send", target, value._number)
     seconds = profile.message(facts, rank.number, target)
     begun = gone = rank.now
     if profile.overlap:
-        if rank.send_free > begun:
-            begun = rank.send_free
+        begun = max(begun, rank.send_free)
         there = gone = rank.send_free = begun + seconds
-        more = target, begun
-        rank.log.append(("send", facts.layer, begun, seconds, rank.held, facts.samples, more))
+        rank.event("send", facts.layer, seconds, facts.samples, (target, begun), begun)
     else:
         rank.event("send", facts.layer, seconds, facts.samples, (target, begun))
         there = rank.now if profile.ends_in_turn else begun
@@ -199,8 +189,7 @@ def send(rank, target: int, value) -> Sending:
 def receive(rank, source: int) -> Receiving:
     """Start to receive; awaiting it gives the value."""
     channel = rank.incoming.get(source) or _channel(rank, source, "receive", "source")
-    if rank.tape is not None:
-        rank.tape.append(("receive", source))
+    rank.write("receive", source)
     receiving = Receiving(rank, source, channel)
     if channel.sent:
         receiving.deliver()
@@ -260,17 +249,11 @@ class Joined(Pending):
         facts = call.result
         if call.op == "reduce_scatter":
             facts = cut(facts, call.group.index(rank.number), len(call.group))
-        more = call.group, rank.now
-        if rank.profile.overlap:
-            rank.now = max(rank.now, call.start + call.seconds)
-            made = rank.new(facts)
-            rank.log.append(
-                (call.op, call.layer, call.start, call.seconds, rank.held, facts.samples, more)
-            )
-        else:
-            rank.now = max(rank.now, call.start)
-            rank.event(call.op, call.layer, call.seconds, facts.samples, more)
-            made = rank.new(facts)
+        more, beside = (call.group, rank.now), rank.profile.overlap
+        rank.now = max(rank.now, call.start + (call.seconds if beside else 0.0))
+        made = rank.new(facts)
+        start = call.start if beside else None
+        rank.event(call.op, call.layer, call.seconds, facts.samples, more, start)
         self.value = self.call = None
         return made
 
@@ -301,11 +284,10 @@ def start_collective(rank, op: str, value, group: tuple) -> Joined:
             f"{call.first} {call.what()}, both as collective number {number + 1} of their group: "
             "all ranks must call the same ones in the same order"
         )
-    if rank.tape is not None:
-        if group not in rank.groups:
-            rank.groups[group] = len(rank.groups)
-            rank.tape.append(("group", group))
-        rank.tape.append(("collective", op, value._number, rank.groups[group]))
+    if group not in rank.groups:
+        rank.groups[group] = len(rank.groups)
+        rank.write("group", group)
+    rank.write("collective", op, value._number, rank.groups[group])
     room = _room(rank, op, facts, group)
     rank.hold(room, facts)
     call.given[rank.number] = facts, rank.now
@@ -364,25 +346,11 @@ def _run(cluster, call: Collective) -> None:
 
 def _result(call: Collective) -> Facts:
     """What all ranks together have: a sum, or all shards. Raises what `added` or `combined` do."""
-    given = [call.given[number][0] for number in call.group]
-    first, gather = given[0], call.op == "all_gather"
-    samples, counted = 0, 0
-    alike = True
-    for facts in given:
-        alike = alike and facts.parts == first.parts and facts.step == first.step
-        alike = alike and (
-            facts.samples == first.samples if gather else facts.shards == first.shards
-        )
-        samples |= facts.samples
-        counted += facts.samples.bit_count()
-    if alike and gather:
-        return first._replace(shards=shards_of(given))
-    if alike and samples.bit_count() == counted:
-        return first._replace(samples=samples)
-    total, rule = first, combined if gather else added  # one of them does not fit: which?
-    for number, facts in zip(call.group[1:], given[1:], strict=True):
+    rule = combined if call.op == "all_gather" else added
+    total = call.given[call.group[0]][0]
+    for number in call.group[1:]:
         try:
-            total = rule(total, facts)
+            total = rule(total, call.given[number][0])
         except PuzzleError as error:
             raise type(error)(f"{call.what()}, with what rank {number} brings: {error}") from None
     return total

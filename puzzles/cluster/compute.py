@@ -24,8 +24,7 @@ def load(rank, layer: int, shard: int, parts: int):
         rank.refuse(WrongShard, "load_weights", problem)
     facts = Facts(WEIGHT, layer, 0, 1 << shard, parts)
     rank.loaded.add(layer)
-    if rank.tape is not None:
-        rank.tape.append(("load", layer, shard, parts))
+    rank.write("load", layer, shard, parts)
     pair = rank.new(facts), rank.new(facts._replace(kind=STATE))
     rank.event("load_weights", layer, rank.profile.load(1, parts))
     return pair
@@ -42,16 +41,14 @@ def take_input(rank, samples):
         mask = mask_of(samples)
     except Doubled as error:
         rank.refuse(Doubled, op, str(error))
-    if rank.tape is not None:
-        rank.tape.append(("input", mask))
+    rank.write("input", f"{mask:x}")
     return rank.new(Facts(ACTIVATION, 0, mask))
 
 
 def empty(rank, layer: int):
     """A gradient of a layer for no sample."""
     _fits(rank, "empty_grad", layer)
-    if rank.tape is not None:
-        rank.tape.append(("empty", layer))
+    rank.write("empty", layer)
     return rank.new(Facts(GRADIENT, layer))
 
 
@@ -59,14 +56,10 @@ def forward(rank, layer: int, inp, weight):
     """Activation of layer -> activation of layer + 1."""
     op = "forward", layer
     x, w = rank.use(inp, ACTIVATION, op), rank.use(weight, WEIGHT, op)
-    if not (x.layer == layer == w.layer and 0 <= layer < rank.layers):
-        _fits(rank, op, layer, x, w)
-    if w.step or w.shards.bit_count() != w.parts:
-        _fresh(rank, op, w)
-    if rank.by_storage:
-        _stored(rank, op, inp, weight)
-    if rank.tape is not None:
-        rank.tape.append(("forward", layer, inp._number, weight._number))
+    _fits(rank, op, layer, x, w)
+    _fresh(rank, op, w)
+    rank.must_store(op, inp, weight)
+    rank.write("forward", layer, inp._number, weight._number)
     out = rank.new(Facts(ACTIVATION, layer + 1, x.samples))
     rank.event("forward", layer, rank.profile.forward(x.samples.bit_count()), x.samples)
     return out
@@ -82,10 +75,8 @@ def loss(rank, inp):
             f"it needs the activation of layer {rank.layers}, after the last layer, and got "
             f"{words(x)}",
         )
-    if rank.by_storage:
-        _stored(rank, "loss", inp)
-    if rank.tape is not None:
-        rank.tape.append(("loss", inp._number))
+    rank.must_store("loss", inp)
+    rank.write("loss", inp._number)
     out = rank.new(Facts(ACTIVATION_GRADIENT, rank.layers - 1, x.samples))
     rank.event("loss", rank.layers, 0.0, x.samples)
     return out
@@ -96,10 +87,8 @@ def backward(rank, layer: int, inp, grad, weight):
     op = "backward", layer
     x, w = rank.use(inp, ACTIVATION, op), rank.use(weight, WEIGHT, op)
     g = rank.use(grad, ACTIVATION_GRADIENT, op)
-    if not (x.layer == layer == w.layer == g.layer and 0 <= layer < rank.layers):
-        _fits(rank, op, layer, x, g, w)
-    if w.step or w.shards.bit_count() != w.parts:
-        _fresh(rank, op, w)
+    _fits(rank, op, layer, x, g, w)
+    _fresh(rank, op, w)
     if x.samples != g.samples:
         rank.refuse(
             Misplaced,
@@ -107,10 +96,8 @@ def backward(rank, layer: int, inp, grad, weight):
             f"the activation is for {numbers(numbers_in(x.samples))}, and the gradient for "
             f"{numbers(numbers_in(g.samples))}: they must be the same",
         )
-    if rank.by_storage:
-        _stored(rank, op, inp, weight, grad)
-    if rank.tape is not None:
-        rank.tape.append(("backward", layer, inp._number, grad._number, weight._number))
+    rank.must_store(op, inp, weight, grad)
+    rank.write("backward", layer, inp._number, grad._number, weight._number)
     weight_gradient = rank.new(Facts(GRADIENT, layer, x.samples))
     before = rank.new(Facts(ACTIVATION_GRADIENT, layer - 1, x.samples))
     rank.event("backward", layer, rank.profile.backward(x.samples.bit_count()), x.samples)
@@ -143,10 +130,8 @@ def update(rank, layer: int, grad, weight, state):
         )
     if not (covers(s, w) and covers(w, s)):
         rank.refuse(WrongShard, op, f"{words(w)} and {words(s)} are not the same part of it")
-    if rank.by_storage:
-        _stored(rank, op, grad, weight, state)
-    if rank.tape is not None:
-        rank.tape.append(("update", layer, grad._number, weight._number, state._number))
+    rank.must_store(op, grad, weight, state)
+    rank.write("update", layer, grad._number, weight._number, state._number)
     pair = rank.new(w._replace(step=1)), rank.new(s._replace(step=1))
     rank.event("update", layer, rank.profile.update(w.shards.bit_count(), w.parts), g.samples)
     return pair
@@ -159,8 +144,7 @@ def finish(rank, layer: int, weight) -> None:
     _fits(rank, op, layer, w)
     if w.step != 1:
         rank.refuse(Stale, op, f"{words(w)} is the old one, of step 0: hand in what update gave")
-    if rank.tape is not None:
-        rank.tape.append(("final", layer, weight._number))
+    rank.write("final", layer, weight._number)
     rank.finals[layer] = w
 
 
@@ -182,11 +166,3 @@ def _fresh(rank, op, weight):
     if weight.shards.bit_count() != weight.parts:
         got = f"and got {words(weight)}: gather it first"
         rank.refuse(WrongShard, op, f"it needs the whole weight, {got}")
-
-
-def _stored(rank, op, *values):
-    """Where only storage is counted, does everything lie there?"""
-    stored = rank.stored
-    for value in values:
-        if value._number not in stored:
-            rank.stores(value, op)

@@ -4,11 +4,7 @@ Samples are a bit mask, bit i for sample i, and so are shards. A shard k of n pa
 from k/n to (k+1)/n of a layer's parameters.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterable
 from fractions import Fraction
-from functools import reduce
-from operator import or_
 from typing import NamedTuple
 
 from cluster.errors import Doubled, Misplaced, Missing, Stale, WrongShard
@@ -35,11 +31,6 @@ class Facts(NamedTuple):
     def complete(self) -> bool:
         """Whether every shard is there."""
         return self.shards.bit_count() == self.parts
-
-    @property
-    def count(self) -> int:
-        """How many samples."""
-        return self.samples.bit_count()
 
 
 def mask_of(samples) -> int:
@@ -84,28 +75,14 @@ def words(facts: Facts) -> str:
 
 def covers(a: Facts, b: Facts) -> bool:
     """Whether the shards of `a` hold every parameter that those of `b` do."""
-    if a.complete:
-        return True
-    if a.parts == b.parts:
+    if a.parts == b.parts:  # as nearly always
         return not b.shards & ~a.shards
-    whole = _spans([a])
-    for start, end in _spans([b]):
-        place = bisect_right(whole, start, key=lambda span: span[0]) - 1
-        if place < 0 or whole[place][1] < end:
-            return False
-    return True
+    return _spans([a, b]) == _spans([a])
 
 
 def missing_parts(pieces: list[Facts]) -> bool:
     """Whether some parameter of the layer is in none of the pieces."""
-    if len({piece.parts for piece in pieces}) == 1:
-        return shards_of(pieces).bit_count() < pieces[0].parts
     return _spans(pieces) != [(0, 1)]
-
-
-def shards_of(pieces: Iterable[Facts]) -> int:
-    """The mask of all shards that the pieces have together."""
-    return reduce(or_, (piece.shards for piece in pieces))
 
 
 def _spans(pieces: list[Facts]) -> list[tuple[Fraction, Fraction]]:

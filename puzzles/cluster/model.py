@@ -8,18 +8,10 @@ from cluster import compute
 from cluster.communication import Pending, receive, send, start_collective
 from cluster.driver import SECONDS, Watch, drive
 from cluster.errors import Frozen, Misplaced, PuzzleError
-from cluster.facts import Facts, numbers_in
+from cluster.facts import numbers_in
 from cluster.profiles import make_profile
-from cluster.rank import Rank
-from cluster.values import (
-    CLASSES,
-    Activation,
-    ActivationGrad,
-    OptState,
-    Value,
-    Weight,
-    WeightGrad,
-)
+from cluster.rank import NAMES, Rank
+from cluster.values import Activation, ActivationGrad, OptState, Value, Weight, WeightGrad, by_hand
 
 
 class Event(NamedTuple):
@@ -183,16 +175,13 @@ class Model:
     )
     final_weights = written_by_cluster(
         "final_weights",
-        lambda b: MappingProxyType({layer: _face(facts, b) for layer, facts in b.finals.items()}),
+        lambda b: MappingProxyType({i: by_hand(facts, b.layers) for i, facts in b.finals.items()}),
         "what set_final_weight was given, by layer",
     )
-    weights = written_by_cluster("weights", lambda b: b.storage[0], "storage of weights")
-    opt_states = written_by_cluster("opt_states", lambda b: b.storage[1], "of optimizer states")
-    activations = written_by_cluster("activations", lambda b: b.storage[2], "of activations")
-    grad_activations = written_by_cluster(
-        "grad_activations", lambda b: b.storage[3], "of the gradients of activations"
+    weights, opt_states, activations, grad_activations, grad_weights = (
+        written_by_cluster(name, lambda b, i=i: b.storage[i], f"the storage of {name}")
+        for i, name in enumerate(NAMES)
     )
-    grad_weights = written_by_cluster("grad_weights", lambda b: b.storage[4], "of gradients")
 
     def storage(self):
         """The five dictionaries: (weights, opt_states, activations, grad_activations,
@@ -205,11 +194,7 @@ class Model:
 
     def status(self) -> None:
         """Print what lies in storage."""
-        for name, place in zip(
-            ("weights", "opt_states", "activations", "grad_activations", "grad_weights"),
-            self.storage(),
-            strict=True,
-        ):
+        for name, place in zip(NAMES, self.storage(), strict=True):
             print(f"{name}: {', '.join(f'{key}: {value!r}' for key, value in place.items())}")
 
     def load_weights(self, layer: int, shard: int = 0, num_shards: int = 1):
@@ -276,13 +261,6 @@ class Model:
         return receive(self._books, source)
 
     recv = receive
-
-
-def _face(facts: Facts, books) -> Value:
-    """A value to look at: it says what the facts say, and no operation takes it."""
-    value = object.__new__(CLASSES[facts.kind])
-    value._rank, value._number, value._claim = None, -1, (facts, books.layers)
-    return value
 
 
 def run(

@@ -1,11 +1,12 @@
 """The books of one rank: its clock, its values, its memory, and what it did."""
 
+from collections.abc import MutableMapping
+
 from cluster.errors import Forged, Freed, Misplaced, Missing, NeverEnds, OutOfMemory, PuzzleError
 from cluster.facts import Facts, words
 from cluster.values import CLASSES, KINDS, Value
 
 NAMES = ("weights", "opt_states", "activations", "grad_activations", "grad_weights")
-_NOTHING = object()
 _make = object.__new__
 _put, _pop = dict.__setitem__, dict.pop  # asked a hundred thousand times in a run
 
@@ -19,30 +20,28 @@ class Storage(dict):
     def __init__(self, rank, name: str):
         super().__init__()
         self._rank, self._name, self._gone = rank, name, set()
-        self._counts = rank.profile.in_storage
         self._places: dict = {}  # for the tape: a number for each key
 
     def __setitem__(self, key, value):
         rank = self._rank
         if value.__class__ not in KINDS or value._rank is not rank:
             self._refuse(key, value)
-        if self._counts:
+        if rank.by_storage:
             old = self.get(key)
             if old is not None:
                 self._out(key, old)
             number, stored = value._number, rank.stored
             stored[number] = stored.get(number, 0) + 1
             rank.in_storage += rank.weight[number]
-            if rank.tape is not None:
-                place = self._places.setdefault(key, len(self._places))
-                rank.tape.append(("put", self._name, place, number))
+            place = self._places.setdefault(key, len(self._places))
+            rank.write("put", self._name, place, number)
         _put(self, key, value)
 
     def __delitem__(self, key):
         value = _pop(self, key, None)
         if value is None:
             self[key]  # which says why not
-        if self._counts:
+        if self._rank.by_storage:
             self._out(key, value)
         self._gone.add(key)
 
@@ -52,9 +51,12 @@ class Storage(dict):
             raise Freed(f"rank {rank.number} uses {name}, which it has freed: delete it later")
         raise Freed(f"rank {rank.number} has no {name}: nothing was put there")
 
-    def pop(self, key, default=_NOTHING):
-        if key not in self and default is not _NOTHING:
-            return default
+    # By the methods here, which know what a value weighs.
+    setdefault, update = MutableMapping.setdefault, MutableMapping.update
+
+    def pop(self, key, *default):
+        if key not in self and default:
+            return default[0]
         value = self[key]
         del self[key]
         return value
@@ -67,15 +69,6 @@ class Storage(dict):
         for key in list(self):
             del self[key]
 
-    def setdefault(self, key, default=None):
-        if key not in self:
-            self[key] = default
-        return self[key]
-
-    def update(self, *others, **more):
-        for key, value in dict(*others, **more).items():
-            self[key] = value
-
     def __ior__(self, other):
         self.update(other)
         return self
@@ -87,8 +80,7 @@ class Storage(dict):
         if left:
             rank.stored[number] = left
         rank.in_storage -= rank.weight[number]
-        if rank.tape is not None:
-            rank.tape.append(("drop", self._name, self._places[key]))
+        rank.write("drop", self._name, self._places[key])
 
     def _refuse(self, key, value):
         place = f"rank {self._rank.number}: {self._name}[{key!r}]"
@@ -154,13 +146,9 @@ class Rank:
         """Take memory that a value will fill."""
         self.held += size
         if self.held > self.peak:
-            self.fuller(facts)
-
-    def fuller(self, facts: Facts) -> None:
-        """Never before has the rank held so much."""
-        self.peak, self.peak_time = self.held, self.now
-        if self.held > self.profile.limit:
-            self.out_of_memory(facts)
+            self.peak, self.peak_time = self.held, self.now
+            if self.held > self.profile.limit:
+                self.out_of_memory(facts)
 
     def facts_of(self, value: Value) -> Facts:
         facts = self.book.get(value._number)
@@ -175,23 +163,24 @@ class Rank:
         """
         if value.__class__ is not CLASSES[kind] or value._rank is not self:
             self._refuse_value(value, kind, op)
-        return self.book.get(value._number) or self.facts_of(value)
+        return self.facts_of(value)
 
-    def stores(self, value: Value, op) -> None:
+    def must_store(self, op, *values: Value) -> None:
         """Where only storage counts as memory, refuse what is used beside it."""
-        facts = self.facts_of(value)
-        if not any(self.book[number] == facts for number in self.stored):
-            raise Missing(
-                f"rank {self.number}, {told(op)}: {words(facts)} is in none of the five "
-                "dictionaries of model.storage(), where its memory counts: put it there first, and "
-                "leave it there until the call has returned"
+        for value in values if self.by_storage else ():
+            facts = self.facts_of(value)
+            if value._number in self.stored or facts in map(self.book.get, self.stored):
+                continue
+            self.refuse(
+                Missing,
+                op,
+                f"{words(facts)} is in none of the five dictionaries of model.storage(), where its "
+                "memory counts: put it there first, and leave it there until the call has returned",
             )
 
     def derived(self, op: str, facts: Facts, value: Value, inputs: tuple) -> Value:
         """A value made of others on this rank, in no time: a sum, a shard, shards put together."""
-        if self.tape is not None:
-            more = (v._number if isinstance(v, Value) else v for v in inputs)
-            self.tape.append((op, value._number, *more))
+        self.write(op, *(v._number if isinstance(v, Value) else v for v in (value, *inputs)))
         return self.new(facts)
 
     def _refuse_value(self, value, kind: str, op) -> None:
@@ -217,19 +206,24 @@ class Rank:
 
     # --- time and memory ---
 
+    def write(self, *row) -> None:
+        """Add a row to the tape, where one is kept."""
+        if self.tape is not None:
+            self.tape.append(row)
+
     def memory(self) -> float:
         """What the profile counts now."""
         return self.in_storage if self.by_storage else self.held
 
-    def event(self, typ: str, layer, seconds: float, samples: int = 0, more=None) -> None:
-        """Something that this rank does now, and for so long."""
-        log = self.log
-        memory = self.in_storage if self.by_storage else self.held
-        log.append((typ, layer, self.now, seconds, memory, samples, more))
-        self.now += seconds
-        if len(log) > self.most_events:
+    def event(self, typ: str, layer, seconds: float, samples=0, more=None, start=None) -> None:
+        """Something that this rank does now, and for so long; or beside the rest, from `start`."""
+        begun = self.now if start is None else start
+        self.log.append((typ, layer, begun, seconds, self.memory(), samples, more))
+        if start is None:
+            self.now += seconds
+        if len(self.log) > self.most_events:
             raise NeverEnds(
-                f"rank {self.number} has done {len(log):,} things, far more than a step of "
+                f"rank {self.number} has done {len(self.log):,} things, far more than a step of "
                 f"{self.layers} layers and {self.batch} samples needs: is there a loop that "
                 "never ends?"
             )

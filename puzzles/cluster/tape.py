@@ -10,41 +10,18 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from cluster.communication import NEEDS
+from cluster.communication import NEEDS, Pending
 from cluster.errors import PuzzleError
+from cluster.facts import numbers_in
 from cluster.model import Model, run
 from cluster.outcome import Outcome, cluster_of, outcome
-from cluster.rank import NAMES
+from cluster.rank import NAMES, Storage
 from cluster.script import where
+from cluster.values import Value
 
 VERSION = 1
 MOST = 50_000_000  # characters; a step of part 4 on 32 ranks and 64 layers takes 1.7 million
 CHANGED = "the submission has changed what the cluster wrote down"
-# The kinds of what stands in a row, by its first word.
-ROWS = {
-    word: [str, *kinds]
-    for word, kinds in {
-        "free": (int,),
-        "load": (int, int, int),
-        "input": (str,),
-        "empty": (int,),
-        "forward": (int, int, int),
-        "loss": (int,),
-        "backward": (int, int, int, int),
-        "update": (int, int, int, int),
-        "final": (int, int),
-        "add": (int, int),
-        "combine": (int, int),
-        "shard": (int, int, int),
-        "send": (int, int),
-        "receive": (int,),
-        "take": (int,),
-        "group": (list,),
-        "collective": (str, int, int),
-        "put": (str, int, int),
-        "drop": (str, int),
-    }.items()
-}
 
 
 def tape_of(models) -> str:
@@ -53,7 +30,7 @@ def tape_of(models) -> str:
     first = cluster.ranks[0]
     if any(rank.tape is None for rank in cluster.ranks):
         raise PuzzleError("this run kept no tape: start it with keep_tape=True")
-    ranks = [[_plain(row) for row in rank.tape] for rank in cluster.ranks]
+    ranks = [rank.tape for rank in cluster.ranks]
     case = [cluster.world_size, first.layers, first.batch]
     return json.dumps({"version": VERSION, "case": case, "ranks": ranks})
 
@@ -139,7 +116,7 @@ def read_tape(tape: str, case: tuple[int, int, int]) -> list[list]:
         for row in rows:
             if type(row) is not list or not row or type(row[0]) is not str:
                 raise _no_row(number)
-            if ROWS.get(row[0]) != [*map(type, row)]:
+            if row[0] not in ROWS or ROWS[row[0]][0] != [*map(type, row[1:])]:
                 raise _no_row(number)
     return ranks
 
@@ -151,11 +128,12 @@ def _no_row(number: int) -> PuzzleError:
 async def _again(model: Model, tapes: list) -> Model:
     """The step that a tape describes."""
     player = Player(model)
-    for row in tapes[model.rank]:
+    for op, *rest in tapes[model.rank]:
         try:
-            player.play(row)
-            if row[0] == "take":
-                player.keep(await player.pending.pop(row[1]))
+            if op == "take":
+                player.keep(await player.pending.pop(*rest))
+            else:
+                player.keep(ROWS[op][1](player, model, player.values, *rest))
         except PuzzleError:
             raise
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
@@ -169,68 +147,51 @@ class Player:
     def __init__(self, model: Model):
         self.model, self.values, self.pending, self.groups = model, {}, {}, []
 
-    def keep(self, *made) -> None:
-        for value in made:
-            if value is not None:
-                self.values[value._number] = value
+    def keep(self, made) -> None:
+        """Keep what a row has made."""
+        for each in made if isinstance(made, tuple) else (made,):
+            if isinstance(each, Value):
+                self.values[each._number] = each
+            elif isinstance(each, Pending):
+                self.pending[each.number] = each
 
-    def play(self, row: list) -> None:
-        """Do one row."""
-        op, *rest = row
-        if op == "free":
-            self.values.pop(rest[0], None)
-        elif op in PLAIN:
-            self.keep(*PLAIN[op](self.model, self.values, *rest))
-        elif op in ("send", "receive", "collective"):
-            pending = self.start(op, rest)
-            self.pending[pending.number] = pending
-        elif op == "group":
-            self.groups.append(self.model.group(rest[0]))
-        elif op in ("put", "drop"):
-            place = self.model.storage()[NAMES.index(rest[0])]
-            if op == "put":
-                place[rest[1]] = self.values[rest[2]]
-            else:
-                del place[rest[1]]
-        elif op != "take":
+    def free(self, number: int) -> None:
+        self.values.pop(number, None)
+
+    def place(self, name: str) -> Storage:
+        return self.model.storage()[NAMES.index(name)]
+
+    def collective(self, op: str, number: int, group: int) -> Pending:
+        if op not in NEEDS:
             raise KeyError(op)
+        return getattr(self.groups[group], op)(self.values[number])
 
-    def start(self, op: str, rest: list):
-        """Start a message or a collective."""
-        if op == "send":
-            return self.model.send(rest[0], self.values[rest[1]])
-        if op == "receive":
-            return self.model.receive(rest[0])
-        kind, number, group = rest
-        if kind not in NEEDS:
-            raise KeyError(kind)
-        return getattr(self.groups[group], kind)(self.values[number])
+    def samples(self, mask: str) -> frozenset[int]:
+        bits = int(mask, 16)
+        if bits >> self.model.global_batch_size:
+            raise ValueError(mask)
+        return numbers_in(bits)
 
 
-def _samples(mask: str, batch: int) -> list[int]:
-    bits = int(mask, 16)
-    if bits >> batch:
-        raise ValueError(mask)
-    return [i for i in range(bits.bit_length()) if bits >> i & 1]
-
-
-PLAIN: dict[str, Callable] = {
-    "load": lambda m, v, *which: m.load_weights(*which),
-    "input": lambda m, v, mask: (m.get_input_activation(_samples(mask, m.global_batch_size)),),
-    "empty": lambda m, v, layer: (m.empty_grad(layer),),
-    "forward": lambda m, v, layer, x, w: (m.forward(layer, v[x], v[w]),),
-    "loss": lambda m, v, x: (m.loss(v[x]),),
-    "backward": lambda m, v, layer, x, g, w: m.backward(layer, v[x], v[g], v[w]),
-    "update": lambda m, v, layer, g, w, s: m.update(layer, v[g], v[w], v[s]),
-    "final": lambda m, v, layer, w: (m.set_final_weight(layer, v[w]),),
-    "add": lambda m, v, a, b: (v[a] + v[b],),
-    "combine": lambda m, v, a, b: (v[a].combine(v[b]),),
-    "shard": lambda m, v, a, shard, parts: (v[a].shard(shard, parts),),
+# Of each row, by its first word: the kinds of what stands behind it, and what is done.
+ROWS: dict[str, tuple[list[type], Callable | None]] = {
+    "free": ([int], lambda p, m, v, number: p.free(number)),
+    "load": ([int] * 3, lambda p, m, v, *which: m.load_weights(*which)),
+    "input": ([str], lambda p, m, v, mask: m.get_input_activation(p.samples(mask))),
+    "empty": ([int], lambda p, m, v, layer: m.empty_grad(layer)),
+    "forward": ([int] * 3, lambda p, m, v, layer, x, w: m.forward(layer, v[x], v[w])),
+    "loss": ([int], lambda p, m, v, x: m.loss(v[x])),
+    "backward": ([int] * 4, lambda p, m, v, layer, x, g, w: m.backward(layer, v[x], v[g], v[w])),
+    "update": ([int] * 4, lambda p, m, v, layer, g, w, s: m.update(layer, v[g], v[w], v[s])),
+    "final": ([int] * 2, lambda p, m, v, layer, w: m.set_final_weight(layer, v[w])),
+    "add": ([int] * 2, lambda p, m, v, a, b: v[a] + v[b]),
+    "combine": ([int] * 2, lambda p, m, v, a, b: v[a].combine(v[b])),
+    "shard": ([int] * 3, lambda p, m, v, a, shard, parts: v[a].shard(shard, parts)),
+    "send": ([int] * 2, lambda p, m, v, target, x: m.send(target, v[x])),
+    "receive": ([int], lambda p, m, v, source: m.receive(source)),
+    "take": ([int], None),  # which is awaited
+    "group": ([list], lambda p, m, v, ranks: p.groups.append(m.group(ranks))),
+    "collective": ([str, int, int], lambda p, m, v, *which: p.collective(*which)),
+    "put": ([str, int, int], lambda p, m, v, name, key, x: p.place(name).update({key: v[x]})),
+    "drop": ([str, int], lambda p, m, v, name, key: p.place(name).__delitem__(key)),
 }
-
-
-def _plain(row: tuple) -> list:
-    """A row in the kinds that JSON has; a mask of samples in hexadecimal."""
-    if row[0] == "input":
-        return ["input", f"{row[1]:x}"]
-    return list(row)

@@ -15,6 +15,7 @@ from cluster.facts import (
     added,
     combined,
     cut,
+    mask_of,
     numbers_in,
     words,
 )
@@ -40,8 +41,8 @@ class Value:
     kind = ""
     layer = shown(lambda facts: facts.layer, "the layer that it belongs to")
 
-    def __init__(self, facts: Facts, layers: int):
-        self._rank, self._number, self._claim = None, -1, (facts, layers)
+    def __init__(self, facts: Facts, layers: int, total: int = 0):
+        self._rank, self._number, self._claim = None, -1, (facts, layers, total)
 
     @property
     def facts(self) -> Facts:
@@ -61,7 +62,7 @@ class Value:
             return self._rank.profile.size(self.facts)
         facts = self.facts
         if facts.kind in (ACTIVATION, ACTIVATION_GRADIENT):
-            return facts.count * HIDDEN_SIZE * BLOCK_SIZE
+            return facts.samples.bit_count() * HIDDEN_SIZE * BLOCK_SIZE
         return facts.shards.bit_count() / facts.parts * HIDDEN_SIZE * HIDDEN_SIZE
 
     def __del__(self):  # Python holds it no longer: its memory is free
@@ -70,8 +71,7 @@ class Value:
             size = rank.weight.pop(self._number)
             if not rank.by_storage:
                 rank.held -= size
-            if rank.tape is not None:
-                rank.tape.append(("free", self._number))
+            rank.write("free", self._number)
 
     def __copy__(self):
         return self  # values do not change, and a second one would have to be paid for
@@ -124,19 +124,10 @@ class Sharded(Value):
                 f"rank {ranks[0].number}, {op}: {error}" if ranks else error
             ) from None
         if not ranks:
-            made = object.__new__(type(self))
-            made._rank, made._number, made._claim = None, -1, (facts, *self._claim[1:])
-            return made
+            return by_hand(facts, *self._claim[1:])
         for value in values:
             ranks[0].use(value, self.kind, op)
         return ranks[0].derived(op, facts, self, inputs)
-
-
-def _bits(numbers) -> int:
-    mask = 0
-    for number in numbers:
-        mask |= 1 << number
-    return mask
 
 
 class Stepped(Sharded):
@@ -146,7 +137,7 @@ class Stepped(Sharded):
     step = shown(lambda facts: facts.step, "0 as loaded, 1 after the update")
 
     def __init__(self, layer, layers, step, shards=frozenset({0}), num_shards=1):
-        super().__init__(Facts(self.kind, layer, 0, _bits(shards), num_shards, step), layers)
+        super().__init__(Facts(self.kind, layer, 0, mask_of(shards), num_shards, step), layers)
 
 
 class Weight(Stepped):
@@ -175,12 +166,6 @@ class Sampled:
         return self._claim[2] if self._rank is None else self._rank.batch
 
 
-def claim(value: Value, facts: Facts, layers: int, total: int) -> None:
-    """Write what a value built by hand claims."""
-    Value.__init__(value, facts, layers)
-    value._claim = (facts, layers, total)
-
-
 class WeightGrad(Sampled, Sharded):
     """The gradient of a layer's weights, for some of the samples."""
 
@@ -188,19 +173,12 @@ class WeightGrad(Sampled, Sharded):
     kind = GRADIENT
 
     def __init__(self, layer, layers, samples, total_samples, shards=frozenset({0}), num_shards=1):
-        facts = Facts(GRADIENT, layer, _bits(samples), _bits(shards), num_shards)
-        claim(self, facts, layers, total_samples)
+        facts = Facts(GRADIENT, layer, mask_of(samples), mask_of(shards), num_shards)
+        super().__init__(facts, layers, total_samples)
 
     def __add__(self, other):
         if not isinstance(other, WeightGrad):
             return NotImplemented
-        rank = self._rank
-        if rank is not None and other._rank is rank:
-            a, b = rank.book.get(self._number), rank.book.get(other._number)
-            if a and b and a[1] == b[1] and not a[2] & b[2] and a[3:] == b[3:]:  # as nearly always
-                return rank.derived(
-                    "add", Facts(GRADIENT, a[1], a[2] | b[2], *a[3:]), self, (other,)
-                )
         return self._made("add", added, other)
 
 
@@ -210,7 +188,7 @@ class Flowing(Sampled, Value):
     __slots__ = ()
 
     def __init__(self, layer, layers, samples, total_samples):
-        claim(self, Facts(self.kind, layer, _bits(samples)), layers, total_samples)
+        super().__init__(Facts(self.kind, layer, mask_of(samples)), layers, total_samples)
 
 
 class Activation(Flowing):
@@ -225,6 +203,13 @@ class ActivationGrad(Flowing):
 
     __slots__ = ()
     kind = ACTIVATION_GRADIENT
+
+
+def by_hand(facts: Facts, *claims: int) -> Value:
+    """A value to look at: it says what the facts say, and no operation takes it."""
+    value = object.__new__(CLASSES[facts.kind])
+    Value.__init__(value, facts, *claims)
+    return value
 
 
 CLASSES = {cls.kind: cls for cls in (Weight, OptState, WeightGrad, Activation, ActivationGrad)}
