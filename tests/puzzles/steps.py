@@ -1,5 +1,20 @@
 """Training steps for the tests, in a short style of their own."""
 
+import asyncio
+
+from cluster import Dist, Model
+
+
+def by_asyncio(step, ranks, layers, samples, *more, profile=None, wrap=lambda coroutine: coroutine):
+    """Run a step as the lab's own scripts do it."""
+
+    async def main():
+        dist = Dist(ranks, profile)
+        models = [Model(rank, dist, layers, samples) for rank in range(ranks)]
+        return await asyncio.gather(*(wrap(step(model, *more)) for model in models))
+
+    return asyncio.run(main())
+
 
 def layers_of(m):
     return range(m.num_layers)
@@ -11,7 +26,7 @@ def share(m):
     return range(n * m.rank, n * (m.rank + 1))
 
 
-def there_and_back(m, samples, key=None, weights=None):
+def there_and_back(m, samples):
     """Forward and backward of some samples; the gradient of layer l goes to G[l] or is added."""
     W, _, A, E, G = m.storage()
     A[0] = m.get_input_activation(samples)
@@ -33,6 +48,12 @@ def load_all(m):
         W[i], S[i] = m.load_weights(i)
 
 
+async def reduce(m):
+    G = m.storage()[4]
+    for i in layers_of(m):
+        G[i] = await m.all_reduce(G[i], i)
+
+
 def finish(m, which=None):
     W, S, _, _, G = m.storage()
     for i in which or layers_of(m):
@@ -46,8 +67,6 @@ async def data_parallel(m, micro=None):
     mine = share(m)
     for i in range(0, len(mine), micro or len(mine)):
         there_and_back(m, mine[i : i + (micro or len(mine))])
-    G = m.storage()[4]
-    for i in layers_of(m):
-        G[i] = await m.all_reduce(G[i], i)
+    await reduce(m)
     finish(m)
     return m
