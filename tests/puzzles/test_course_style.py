@@ -6,7 +6,6 @@ from typing import List  # noqa: UP035
 import pytest
 from lib import BLOCK_SIZE, BYTES_PER_ELEMENT, DATATYPE, HIDDEN_SIZE, Dist, Model
 from utils import (
-    get_global_batch_list,
     get_model_theoretical_best_time,
     get_next_microbatch,
     get_training_stats,
@@ -71,67 +70,12 @@ async def sharded_with_local_dicts(model, batch_size):
     return model
 
 
-async def one_f_one_b_with_copies(model, batch_size):
-    """Each micro-batch's activations in a copy of the dictionary, put back for its backward."""
-    weights, opt_states, acts, grads, grad_weights = model.storage()
-    per = model.num_layers // model.world_size
-    lo, hi = model.rank * per, (model.rank + 1) * per
-    for l in range(lo, hi):  # noqa: E741
-        weights[l], opt_states[l] = model.load_weights(l)
-    batches = get_global_batch_list(model.global_batch_size, batch_size)
-    kept = {}
-
-    async def fwd(i):
-        acts[lo] = (
-            model.get_input_activation(batches[i])
-            if model.rank == 0
-            else await model.receive(source=model.rank - 1)
-        )
-        for l in range(lo, hi):  # noqa: E741
-            acts[l + 1] = model.forward(l, acts[l], weights[l])
-        if model.rank != model.world_size - 1:
-            await model.send(model.rank + 1, acts[hi])
-        kept[i] = acts.copy()
-
-    async def bwd(i):
-        for key, value in kept.pop(i).items():
-            acts[key] = value
-        if model.rank != model.world_size - 1:
-            grads[hi] = await model.receive(model.rank + 1)
-        else:
-            grads[hi] = model.loss(acts[hi])
-        for l in range(hi - 1, lo - 1, -1):  # noqa: E741
-            gw, grads[l] = model.backward(l, acts[l], grads[l + 1], weights[l])
-            grad_weights[l] = gw if l not in grad_weights.keys() else grad_weights[l] + gw
-        if model.rank != 0:
-            await model.send(dest=model.rank - 1, v=grads[lo])
-
-    ahead = min(model.world_size - model.rank, len(batches))
-    for i in range(ahead):
-        await fwd(i)
-    for i in range(ahead, len(batches)):
-        await bwd(i - ahead)
-        await fwd(i)
-    for i in range(len(batches) - ahead, len(batches)):
-        await bwd(i)
-    for l in range(lo, hi):  # noqa: E741
-        weights[l], opt_states[l] = model.update(l, grad_weights[l], weights[l], opt_states[l])
-        model.set_final_weight(l, weights[l])
-    return model
-
-
 def test_sharded(profile, capsys):
     (time, memory, _), mfu, out = train(sharded_with_local_dicts, 32, 64, 256, 8)
     if profile == "classic":
         assert f"{time:.6f}" == "0.184362" and f"{mfu:.2f}" == "19.08"
     assert memory > 0 and to_chrome_trace(out)["traceEvents"]
     assert "Execution time" in capsys.readouterr().out
-
-
-def test_pipeline(profile):
-    (time, _, _), mfu, out = train(one_f_one_b_with_copies, 4, 8, 64, 8)
-    assert time > 0 and 0 < mfu < 100
-    assert to_chrome_trace(out, get_global_batch_list(64, 8))["traceEvents"]
 
 
 def test_constants():

@@ -8,9 +8,10 @@ import part1
 import part3
 import part4
 import pytest
-from cluster import Dist, Model, PuzzleError, outcome, run
+from cluster import PuzzleError, outcome, run
 from cluster.driver import Driver
 from cluster.tape import replay, tape_of
+from steps import by_asyncio
 
 STEPS = [
     (part1.part1_training_loop, (8, 6, 16, 1)),
@@ -20,15 +21,6 @@ STEPS = [
     (eight.gpipe, (4, 8, 4)),
 ]
 PROFILES = ["bytes", "classic", "steps"]
-
-
-def by_asyncio(step, ranks, layers, samples, *more, profile, wrap=lambda coroutine: coroutine):
-    async def main():
-        dist = Dist(ranks, profile)
-        models = [Model(rank, dist, layers, samples) for rank in range(ranks)]
-        return await asyncio.gather(*(wrap(step(model, *more)) for model in models))
-
-    return asyncio.run(main())
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -99,6 +91,8 @@ def test_names_of_the_lab_below_the_model():
         else:
             x, when = await m.dist.receive(0, 1)
             assert x.samples == {0} and when == m.time
+        await m.send(dest=1 - m.rank, v=m.load_weights(0, shard=1, num_shards=2)[0])
+        assert (await (m.recv if m.rank else m.receive)(source=1 - m.rank)).shards == {1}
         grad, when = await m.dist.all_reduce(m.rank, m.empty_grad(0), m.time)
         assert when == m.time > 0 and grad.layer == 0
         grad, _ = await m.dist.reduce_scatter(m.rank, grad, m.time)
