@@ -36,18 +36,6 @@ def test_no_plain_strategy_fits(step):
         outcome(run(step, *CASE, profile="measured"))
 
 
-def test_three_that_fit():
-    zero = changed(
-        ("node = NODE", "node = model.world_size"), ("25 // ((warm_up + 1) * batch_size)", "6")
-    )
-    repeats = changed(("25 // ((warm_up + 1) * batch_size)", "1"))
-    steps = {"zero": zero, "repeats": repeats, "graded": part5.part5_training_loop}
-    found = {name: outcome(run(step, *CASE, profile="measured")) for name, step in steps.items()}
-    assert found["zero"].mfu < 0.2 < 0.3 < found["repeats"].mfu < found["graded"].mfu
-    assert all(each.memory < 80e9 for each in found.values())
-    assert found["graded"].points[0] == 100 * found["graded"].mfu
-
-
 KEPT = "25 // ((warm_up + 1) * batch_size)"
 EVERYWHERE = [("node = NODE", "node = model.world_size"), (KEPT, "6")]
 
@@ -64,7 +52,7 @@ EVERYWHERE = [("node = NODE", "node = model.world_size"), (KEPT, "6")]
 def test_the_solutions_of_lesson_18_and_of_the_readme(changes, sequences, gigabytes, percent):
     found = outcome(run(changed(*changes), 48, 60, 192, sequences, profile="measured"))
     assert found.memory / 1e9 == pytest.approx(gigabytes, abs=0.06)
-    assert 100 * found.mfu == pytest.approx(percent, abs=0.06)
+    assert found.points[0] == 100 * found.mfu == pytest.approx(percent, abs=0.06)
 
 
 def test_a_pipeline_takes_what_the_cluster_model_says():

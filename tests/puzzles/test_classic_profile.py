@@ -62,16 +62,6 @@ def test_naive_pipeline_and_zero_as_published(capsys):
     assert f"Execution time: {time}" in capsys.readouterr().out
 
 
-def test_naive_pipeline_event_by_event():
-    """The critical path by hand: load, forward, messages that both ends pay at once, updates."""
-    batch = 2 * 2048 * H * BLOCK / (450e9 * 0.65) + 1e-5
-    load, update = WEIGHT / (450e9 * 0.9), 3 * WEIGHT / (3072e9 * 0.9)
-    by_hand = 4 * load + 32 * forward_by_hand(2048) + 6 * batch + 3 * update
-    found = outcome(run(part2.part2_training_loop, 4, 16, 2048, profile="classic"))
-    assert found.time == pytest.approx(by_hand, rel=1e-12)
-    assert found.end == pytest.approx(by_hand + update, rel=1e-12)
-
-
 def test_memory_is_what_lies_in_storage_in_elements():
     models = run(data_parallel, 4, 3, 32, profile="classic")
     found = outcome(models)
@@ -107,9 +97,6 @@ def test_part_4_has_full_score_on_32_ranks(layers):
 
 def test_overlap_and_groups_cost_what_whole_collectives_cost():
     async def waits_late(model):
-        books = model.storage()
-        for i in layers_of(model):
-            books[0][i], books[1][i] = model.load_weights(i)
         group = model.group([0, 1]) if model.rank < 2 else model.group([2, 3])
         started = [group.all_reduce(model.empty_grad(i)) for i in layers_of(model)]
         begun = model.time

