@@ -213,3 +213,5 @@ def test_tape_has_limits():
     circles = TABLE % json.dumps([[["group", [0]]] * 1_000_000])
     with pytest.raises(PuzzleError, match="did not end within"):
         outcome_of({"tape": circles}, CASE, 0.01)
+    with pytest.raises(PuzzleError, match="more than 50,000,000 characters"):
+        outcome_of({"tape": " " * 50_000_001}, CASE, 1)
