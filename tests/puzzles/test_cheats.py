@@ -1,12 +1,13 @@
 """Cheats and mistakes: each is refused, in every profile, with a sentence that names it."""
 
+import asyncio
 import copy
 import pickle
 from inspect import isawaitable
 from operator import setitem
 
 import pytest
-from cluster import Dist, Model, outcome, run
+from cluster import Dist, Model, PuzzleError, outcome, run
 from cluster.driver import drive
 from cluster.errors import (
     Doubled,
@@ -77,6 +78,12 @@ def steal_a_number(m):
 def use_another_run(m):
     other = run(data_parallel, 1, 2, 4)[0]
     m.update(0, other.grad_weights[0], m.weights[0], m.opt_states[0])
+
+
+async def await_twice(m):
+    started = m.all_reduce(m.empty_grad(0))
+    await started
+    await started
 
 
 def loop(m):
@@ -168,6 +175,10 @@ CASES = [
     ("forgets await, and uses it", 1, Misplaced, "grad_weights[0] takes values of the cluster, not "
      "a call that has not been awaited: write await before the call",
      lambda m: m.grad_weights.update({0: m.all_reduce(m.empty_grad(0), 0)})),
+    ("awaits the same twice", 1, PuzzleError, "rank 0 awaits the same thing twice: it was in a "
+     "collective", await_twice),
+    ("awaits what is not the cluster's", 2, Misplaced, "rank 0 awaits something that is not the "
+     "cluster's", lambda m: asyncio.sleep(0)),
     ("never ends", 1, NeverEnds, "rank 0 has done 21,201 things, far more than a step", loop),
     ("sends to itself", 2, Misplaced, "rank 0, send: dest is 0, this rank itself",
      lambda m: m.send(m.rank, m.weights[0])),

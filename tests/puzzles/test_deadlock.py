@@ -4,7 +4,7 @@ import asyncio
 import time
 
 import pytest
-from cluster import PuzzleError, outcome, run
+from cluster import outcome, run
 from cluster.errors import Deadlock, Mismatch
 from steps import by_asyncio, data_parallel
 
@@ -119,11 +119,3 @@ def test_a_rank_that_sleeps_a_little_is_no_deadlock():
         return await data_parallel(m)
 
     assert outcome(by_asyncio(step, 2, 2, 4)) == outcome(run(data_parallel, 2, 2, 4))
-
-
-def test_the_own_driver_takes_only_the_clusters_own_waits():
-    async def step(m):
-        await asyncio.sleep(0)
-
-    with pytest.raises(PuzzleError, match="rank 0 awaits something that is not the cluster's"):
-        run(step, 2, 2, 4)

@@ -2,7 +2,7 @@
 
 import pytest
 from cluster import Dist, Model, PuzzleError, outcome, run
-from cluster.errors import Misplaced, NeverEnds
+from cluster.errors import NeverEnds
 from part2 import part2_training_loop
 from part3 import part3_training_loop
 from part4 import part4_training_loop
@@ -27,17 +27,10 @@ def test_an_error_of_the_step_itself_comes_through():
         run(step, 2, 2, 4)
 
 
-def test_step_without_async():
-    def step(m):
-        return m
-
-    with pytest.raises(Misplaced, match="rank 0: the step gave a Model where a coroutine was"):
-        run(step, 1, 2, 4)
-
-
 @pytest.mark.parametrize(
     ("call", "says"),
     [
+        (lambda: run(lambda m: m, 1, 2, 4), "rank 0: the step gave a Model where a coroutine was"),
         (lambda: Dist(0), "Dist(0): a cluster has 1 rank or more, a whole number"),
         (lambda: Dist(2, "fast"), "'fast': choose bytes, classic, measured or steps"),
         (lambda: Dist(2, "classic", "tpu"), "there is no machine 'tpu': choose h100, or give the"),
