@@ -87,6 +87,13 @@ def test_a_script_that_fails(script, capfd, tmp_path):
     assert (tmp_path / "out1.txt").exists()
 
 
+def test_a_script_that_is_not_python(tmp_path):
+    (tmp_path / "wrong.py").write_text("import os\n\nfor rank in range(2)\n    print(rank)\n")
+    report = run_script(tmp_path / "wrong.py", 1, quiet=True)
+    assert "rank 0 failed first at line 3 of" in report.failure.sentence
+    assert "wrong.py" in report.failure.sentence and "expected ':'" in report.failure.sentence
+
+
 def test_a_script_that_is_not_there(capfd):
     assert main(["-n", "2", "nowhere.py"]) == 2
     assert capfd.readouterr().err == (
