@@ -33,7 +33,7 @@ LIMITS = {
     "tests/tasks": 2_912,
     "tests/grade": 3_274,
     "tests": 33_560,
-    "notebooks": 16_690,
+    "notebooks": 16_790,
     "simplellm": 3_890,
     "puzzles": 3_680,
     "gpt2": 2_230,

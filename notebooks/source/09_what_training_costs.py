@@ -80,7 +80,8 @@ print(count)
 
 # %% [markdown]
 # The product of an $(m, k)$ matrix and a $(k, n)$ matrix takes $2mnk$ FLOPs: each pair of numbers
-# is multiplied and added. Norms, rotations and additions take so few FLOPs that nobody counts them.
+# is multiplied and added. Norms, rotations and additions take so few FLOPs that nobody counts them
+# (their time is another matter: they wait for memory).
 # What people count differently is the **attention scores**, the $s \times s$ numbers that say how
 # much each token looks at every other.
 
@@ -139,8 +140,9 @@ hours = 6 * 405e9 * 15.6e12 / 400e12 / 3600
 print(f"{hours / 1e6:.1f} million GPU hours, {hours / 24 / 16_384:.0f} days on 16,384 GPUs")
 
 # %% [markdown]
-# Meta counts 30.84 million GPU hours for this model (lesson 00). That's 17 % more, which leaves
-# room for restarts and for phases that ran more slowly.
+# Meta counts 30.84 million GPU hours for this model (lesson 00), 17 % more. The attention scores,
+# which $6ND$ leaves out, are 4 of these 17 % if a causal kernel computes half of them, and 8 if all
+# are counted. The rest leaves room for restarts and for phases that ran more slowly.
 #
 # ### Your turn: CO-1 · 40 minutes · 20 points
 #
@@ -233,7 +235,7 @@ print(f"{'in all, and without s x s':<34}{bytes_text(sum(kept.size for kept in r
 # FlashAttention does to the scores, `torch.utils.checkpoint` does to any function: it keeps the
 # function's inputs and nothing from inside. The question is what to wrap, so let's compare four
 # policies on six blocks of a small LLaMA. *Full* recomputation wraps whole blocks, and the two
-# *selective* policies a part of the MLP, where most of the bytes are:
+# *selective* policies wrap the MLP, where most of the bytes are, or only its end:
 
 # %%
 predict(
@@ -319,12 +321,14 @@ reveal("what_training_costs-4")
 # $2\,sbd$ bytes in 16 bits, instead of $34\,sbd$. (That's what waits for backward. At the peak, one
 # layer at a time is whole again while backward passes it: $34\,sbd$ once, not once per layer.)
 #
-# The price is at most a second forward, so a step takes at most $4/3$ as long. Here it's $5/4$ of
-# the counted FLOPs, because torch stops a second forward as soon as it has the last tensor that
-# backward needs. The block's last matrix is never multiplied again, and that's a quarter of its
-# products. The first selective policy repeats no matrix product, so it costs next to nothing, and
-# still saves nearly a third of the bytes. So wrap what is large and cheap first, and whole blocks
-# only if you must.
+# The price is at most a second forward, so a step takes at most $4/3$ of the FLOPs. (In time it's
+# one forward more, a third if backward takes twice as long. A layer of Megatron's 22B model took 39
+# % longer, since its backward took only 1.55 forwards:
+# [2205.05198](https://arxiv.org/abs/2205.05198), table 4.) Here it's $5/4$, because torch stops a
+# second forward as soon as it has the last tensor that backward needs. The block's last matrix is
+# never multiplied again, and that's a quarter of its products. The first selective policy repeats
+# no matrix product, so it costs next to nothing, and still saves nearly a third of the bytes. So
+# wrap what is large and cheap first, and whole blocks only if you must.
 #
 # ## MFU, against a real peak
 #
@@ -353,9 +357,10 @@ for policy in POLICIES:
     print(f"again: {policy:23} MFU {mfu:.0%}, HFU {hfu:.0%}")
 
 # %% [markdown]
-# With full recomputation MFU falls and HFU hardly does: a high HFU says little about how fast the
-# model trains. Compare MFU instead, and only for layouts that fit. (Don't compare ours with a
-# GPU's: a core reaches its peak far more easily.)
+# With full recomputation HFU falls much less than MFU, because it counts the second forward: a high
+# HFU says little about how fast the model trains. Compare MFU instead, and only for layouts that
+# fit. (Don't compare ours with a GPU's: our peak is one that a product has reached. An H100's
+# products reach about two thirds of its data sheet's.)
 #
 # A GPT with hidden size 6,144, 48 layers and 64 heads trains on 8 A100s (312 TFLOP/s each). A
 # step of four sequences of 2,048 tokens takes 1.42 s. What is its MFU in percent? Count all
@@ -372,8 +377,9 @@ answer("what_training_costs-5", mine)
 # trillion parameters that was measured in [2205.05198](https://arxiv.org/abs/2205.05198) has 128
 # layers of 25,600 and ran on 512 A100s with 80 GB each: 64 stages of two layers, each shared by 8
 # GPUs. The cluster model that [lesson 19](19_design_your_own.ipynb) explains puts the counts of
-# this lesson together, with 16 bytes a parameter and a single factor for that paper's software,
-# which was fitted to another of its tables:
+# this lesson together, with 16 bytes a parameter, constants that were fitted to other papers' runs,
+# and a single factor for this paper's software, fitted to another of its tables. The paper gives
+# its seconds, so only these can be checked:
 
 # %%
 judged, factor = judged_recomputation()
@@ -395,8 +401,8 @@ print(f"all 512 together: {bytes_text(everything)}")
 #
 # ## Bytes on the wire
 #
-# **There are as many gradients as weights, while activations grow with the tokens.** So what each
-# kind of parallelism sends depends on the batch. Data parallelism sends gradients, once per step.
+# **There are as many gradients as weights, while activations grow with the tokens.** So which kind
+# of parallelism sends least depends on the batch. Data parallelism sends gradients, once per step.
 # Tensor parallelism sends activations four times in every layer, for each micro-batch. A pipeline
 # sends activations too, but only from one stage to the next, and their gradients back.
 
@@ -407,27 +413,29 @@ for name, how in {"DP 8": {"dp": 8}, "TP 8": {"tp": 8}, "PP 8": {"pp": 8}}.items
     volumes[name] = bytes_on_the_wire(llama, count.total / part, **plan, **how).total
     print(f"{name}: {bytes_text(volumes[name]):>8} sent by a GPU in a step of 32 x 2,048 tokens")
 equal = 2048 * 32 * volumes["DP 8"] / volumes["TP 8"] / 8
-print(f"TP 8 would send as little as DP 8 with {equal:,.0f} tokens a GPU")
+print(f"TP 8 and DP 8 send equally much in a step of 8 x {equal:,.0f} tokens")
 
 # %% [markdown]
-# That's less than one of these sequences for each GPU, so in practice tensor parallelism sends
-# more, and it sends on the critical path. But bytes alone don't say whether a layout is slow. What
+# Real steps have more tokens than that, so in practice tensor parallelism sends more, and it sends
+# on the critical path. But bytes alone don't say whether a layout is slow. What
 # counts is what can be computed in the meantime.
 #
 # ## One pattern
 #
-# **Sending can hide behind computing only if the FLOPs that are done for each byte sent are at
-# least $F/B$.** Whatever is divided, and whatever is sent, the argument has three steps. Count the
-# FLOPs of a piece of work, count the bytes that travel in the meantime, and demand that sending
-# doesn't take longer than computing:
+# **All of the sending can hide behind computing only if the FLOPs that are done for each byte sent
+# are at least $F/B$.** Whatever is divided, and whatever is sent, the argument has three steps.
+# Count the FLOPs of a piece of work, count the bytes that travel in the meantime, and demand that
+# sending doesn't take longer than computing:
 #
 # $$\frac{\text{bytes}}{B} \;\le\; \frac{\text{FLOPs}}{F} \qquad\Longleftrightarrow\qquad
 # \frac{\text{FLOPs}}{\text{bytes}} \;\ge\; \frac{F}{B}.$$
 #
 # The right side belongs to the machine: 2,200 FLOPs a byte for an H100 at its peak inside a node,
-# and 19,800 over one network card. The left side belongs to the layout. Most of its factors cancel,
-# and the one that's left tells you what to change. (Two things are left out: latency, which is
-# small beside large messages, and the first or last piece, which always sticks out.)
+# and 19,800 over one network card, which is what a group has if it takes one GPU of each node. (A
+# group of whole nodes uses the cards of all eight GPUs at once: 2,500.) The left side belongs to
+# the layout. Most of its factors cancel, and the one that's left tells you what to change. (Two
+# things are left out: latency, which is small beside large messages, and the first or last piece,
+# which always sticks out.)
 #
 # **Data parallelism.** As in lesson 03, backward computes $4Pt$ FLOPs for $t$ tokens and sends $4P$
 # bytes, which leaves the tokens: $t \ge F/B$.
@@ -442,9 +450,9 @@ print(f"TP 8 would send as little as DP 8 with {equal:,.0f} tokens a GPU")
 #
 # It's the same bound again. (A ring of $n$ ranks sends only $(n-1)/n$ of these bytes, so four ranks
 # need a quarter fewer tokens.) But *whose* tokens does $t$ count, if a step accumulates several
-# micro-batches? Data parallelism sends once per step. So sending takes less time than all the
-# backwards of a step as soon as the tokens of the *step* reach $F/B$; to hide, though, it has only
-# the backward of the last micro-batch. And FSDP?
+# micro-batches? Data parallelism sends once per step, and that makes two bounds. With $F/B$ tokens
+# in the *step*, averaging takes no longer than all the backward passes together. To hide entirely
+# it needs $F/B$ tokens in the *last micro-batch*, because it can't start earlier. And FSDP?
 
 # %%
 predict(
@@ -567,12 +575,13 @@ for width in (64, 512):
 # **Tensor parallelism** has a bound for the number of *ranks*, from which the tokens cancel (lesson
 # 13), **ring attention** one for the *tokens of a rank* (lesson 14), and **experts** one for the
 # *width of an expert* (lesson 15). Within one micro-batch, a product that is cut and an expert have
-# to wait for their messages. There the bound doesn't say what hides, but where sending takes as
-# long as computing, and on the good side of it you still pay.
+# to wait for their messages. At their bound, messages take as long as products; nothing hides by
+# itself, so on the good side of it you still pay.
 #
-# Here are all six, at the peak and at 400 TFLOP/s, which is about what a step reaches, beside what
-# Llama 3 405B and DeepSeek-V3 did. DeepSeek's H800 has the network card of an H100, and the same
-# peaks: 989 TFLOP/s in 16 bits, and 1,979 in FP8, in which V3 computes most of its products.
+# Here are all six, at the peak and at 400 TFLOP/s, the average of a whole step of Llama 3, its
+# waiting included, beside what Llama 3 405B and DeepSeek-V3 did. DeepSeek's H800 has the network
+# card of an H100, and the same peaks: 989 TFLOP/s in 16 bits, and 1,979 in FP8, in which V3
+# computes most of its products.
 
 # %%
 big = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)  # Llama 3 405B
@@ -592,7 +601,7 @@ ALL = (
 )
 
 # %%
-print(f"{'':40}{'peak':>8}{'reached':>9}   used")
+print(f"{'':40}{'peak':>8}{'at 400':>9}   used")
 for what, bound, model, rate, used in ALL:
     peak = 1979e12 if model is v3 else 989e12
     peak_bound, reached = bound(model, peak, rate), bound(model, 400e12, rate)
@@ -603,28 +612,37 @@ for what, bound, model, rate, used in ALL:
 # Read it as a design, row by row:
 #
 # - A replica of Llama 3 reads 6.6 times the tokens of the bound in a *step*, so averaging is short
-#   beside it, even with gradients of 4 bytes, which double the bound. But these are 16 sequences
-#   for 16 stages, so a micro-batch is hardly more than one sequence of 8,192 tokens, which is below
-#   the bound at the peak, and with gradients of 4 bytes also at the rate that's reached. So not all
-#   of the averaging hides (lesson 03), and FSDP that gathers anew for each micro-batch wouldn't
-#   hide, either. Llama 3 kept its weights.
+#   beside it. (Its gradients have 4 bytes, but the optimizer is sharded, so they're only
+#   reduce-scattered, and that's as many bytes as an all-reduce in 2.) But these are 16 sequences
+#   for 16 stages, so a micro-batch is hardly more than one sequence of 8,192 tokens: far below the
+#   bound at the peak. So not all of the averaging hides (lesson 03). FSDP that gathers anew for
+#   each micro-batch wouldn't hide, either; Llama 3 kept its weights.
 # - Eight ranks of tensor parallelism are below the limit of 34, where sending would take as long as
-#   computing. It still takes $(8-1)/(34.2-1)$ of it, 21 % at the peak and 9 % at the rate that's
-#   reached, and without more effort (lesson 17) none of that hides. Over a single network card the
+#   computing. At the peak their messages still take $(8-1)/(34.2-1) = 21$ % as long as their
+#   products, and without more effort (lesson 17) none of that hides. Over a single network card the
 #   limit would be 4.7.
 # - With 8,192 tokens a rank, a ring's messages would have hidden. Llama 3 gathered keys and values
 #   instead, which is simpler with masks.
-# - DeepSeek-V3's experts are too narrow for a plain all-to-all, even at the rate that's reached. So
-#   each token goes to at most four nodes and travels there in 8 bits, which at that rate takes less
-#   time than the experts compute. All of it then hides behind the computing of *another*
+# - DeepSeek-V3's experts are too narrow for a plain all-to-all, even at 400 TFLOP/s. So each token
+#   goes to at most four nodes and travels there in 8 bits, which at that rate takes less time than
+#   the experts compute. All of it then hides behind the computing of *another*
 #   micro-batch ([2412.19437](https://arxiv.org/abs/2412.19437), sections 3.2 and 3.3).
 #
-# A bound at the peak is the safe one: a device that computes more slowly gives messages more time.
+# Which column should you believe? A device that computes more slowly than its data sheet gives
+# messages more time, but links are slower than theirs, too. In our cluster model
+# ([docs](../docs/cluster_model.md)) an H100's products reach 0.67 of the peak and its collectives
+# 0.73 of a network card, 0.82 of NVLink. So while it computes, $F/B$ is 9 % below the first column
+# over a card and 19 % inside a node; the second column flatters.
 # [docs/rooflines.md](../docs/rooflines.md) has more models and links, and the sources.
 #
-# H100s with one network card each reach 400 TFLOP/s. They run FSDP with weights of 2 bytes, but
-# gradients are reduce-scattered in 4. From how many tokens per rank and micro-batch does *backward*
-# hide what it sends?
+# And if data parallelism has the mildest bound, why isn't it used alone? Because a step can't have
+# any number of tokens (lesson 03). Llama 3's had 16.8 million, which is 848 times 19,780, so at
+# most 848 replicas are above the bound. 16,384 GPUs have to form larger ones: 8 of tensor
+# parallelism and 16 stages make 128 replicas.
+#
+# H100s, each on a node of its own, reach 400 TFLOP/s and have one network card each. They run FSDP
+# with weights of 2 bytes, but gradients are reduce-scattered in 4. From how many tokens per rank
+# and micro-batch does *backward* hide what it sends?
 
 # %%
 mine = None
@@ -637,11 +655,12 @@ answer("what_training_costs-8", mine)
 #   Training takes about $6ND$.
 # - Mixed precision with Adam takes 16 bytes a parameter, or 18 with gradients in 32 bits.
 # - A layer of a GPT keeps $34\,sbd$ bytes of activations without the scores, and $2\,sbd$ if it's
-#   recomputed, for at most a third more time. Recompute first what is large and cheap.
+#   recomputed, for at most a third more FLOPs. Recompute first what is large and cheap.
 # - MFU counts the FLOPs that the model needs, HFU those that the devices compute.
-# - Sending can hide only if the FLOPs per byte are at least $F/B$. What's left after canceling is
-#   what you can choose: tokens (data parallel: those of the step for its share of the time, those
-#   of the last micro-batch to hide; FSDP: those of each micro-batch), or the width (pipelines).
+# - All of the sending can hide only if the FLOPs per byte are at least $F/B$. What's left after
+#   canceling is what you can choose: tokens (data parallel: those of the step for its share of the
+#   time, those of the last micro-batch to hide; FSDP: those of each micro-batch), or the width
+#   (pipelines).
 # - Tensor parallelism and experts wait for their messages, so they pay on the good side of their
 #   bound, too.
 #
@@ -656,7 +675,7 @@ answer("what_training_costs-8", mine)
 #
 # To read in Megatron-LM: `megatron/training/theoretical_memory_usage.py`, whose functions
 # `compute_weight_and_optimizer_memory` and `compute_activation_memory` are this lesson in code.
-# Find the 18 bytes, and see how the 34 comes about.
+# Find the 18 bytes a parameter, and see how the 34 comes about.
 #
 # ## Where next
 #
@@ -734,6 +753,8 @@ title = "Ten times the budget: the best model is about three times as large"
 show(curves(losses, title, x="parameters", y="loss (nats per token)", log="x"))
 
 # %% [markdown]
-# Little: the valleys are flat. A model of half the best size loses 0.01 nats and costs half as much
-# to serve. That's why models that many people use are trained on far more than 20 tokens per
-# parameter: Llama 3 8B saw about 1,900.
+# Little: the valleys are flat. At this budget a model of half the best size ends 0.01 nats above
+# the best, or reaches the same loss with 26 % more training, and every token that it serves costs
+# half. Models that many people use go much further. Llama 3 8B saw about 1,900 tokens per
+# parameter: by this fit its loss could have been had for less than a fifth of its FLOPs, with a
+# larger model.

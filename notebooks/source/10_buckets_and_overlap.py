@@ -74,8 +74,9 @@ show_diff("DP/ddp/flat.py", "DP/ddp/hooks.py", context=1)
 # $$T_{\text{sent}} = k \cdot 2(n-1)\,\alpha + \tfrac{2(n-1)}{n}\,\beta S.$$
 #
 # The bytes are the same for every $k$, but the latency isn't, and our small model already has 57
-# weight tensors. What do 57 messages cost at half a millisecond each? (The table below also has the
-# $\alpha$ and $\beta$ of one machine: yours if lesson 03 has measured it, or else a recorded one.)
+# weight tensors. What do 57 messages cost if each of their two ring steps has half a millisecond of
+# latency? (The table below also has the $\alpha$ and $\beta$ of one machine: yours if lesson 03 has
+# measured it, or else a recorded one.)
 
 # %%
 predict(
@@ -238,10 +239,10 @@ answer("buckets_and_overlap-7", mine)
 #
 # **Nearly all of the sending can hide behind backward if $t_S \le t_B$, which is lesson 03's tokens
 # $\ge F/B$ for gradients of 16 bits. Below that, $t_S - t_B$ sticks out however you cut.** Without
-# latency, the link would keep up from the bound on, with ever more and smaller buckets. With it,
-# something always sticks out: the last bucket, or at the bound itself the wait for the first one
-# and all latencies. Here are three points, with twice, once, and two thirds of the tokens that the
-# bound asks for.
+# latency you could make buckets ever smaller, and from the bound on nothing would stick out. With
+# it, something always does: well above the bound the last bucket, at the bound itself the wait for
+# the first one and all latencies. Here are three points, with twice, once, and two thirds of the
+# tokens that the bound asks for.
 
 # %% tags=["time"]
 for tokens in (2, 1, 2 / 3):
@@ -260,8 +261,9 @@ for tokens in (2, 1, 2 / 3):
 # to hide.
 #
 # With gradient accumulation there's a catch. The gradients are sent once a step, during the
-# backward of the *last* micro-batch, so it's the tokens of that one that must reach $F/B$. (In a
-# pipeline, too, only the backward of a stage's last micro-batch hides them.)
+# backward of the *last* micro-batch, so it's the tokens of that one that must reach $F/B$. (So it
+# is for the first stage of a pipeline, too. A later one also has the time in which the stages
+# before it finish their backward passes.)
 #
 # Below you see where the time goes in each of the four ways, at the third point. All of them are
 # measured, torch's DDP among them. (DDP waits for its messages inside backward. We end its B where
@@ -291,12 +293,13 @@ each = launch(lambda: {way: on_the_link(way, plan) for way in ways}, 2, quiet=Tr
 messages = {"flat": 1, "hooks": 64, "buckets": 8, "ddp": 8}
 for way, trace in each[0].items():
     claim(f"{way}, seconds a step", trace.duration, expected(plan, messages[way]).duration)
-show(compare(each[0], "Sending begins with backward, unless everything travels in one message"))
+show(compare(each[0], "With buckets sending begins during backward, with one message after it"))
 
 # %% [markdown]
 # Our buckets take as long as DDP's, because on paced ranks only the plan counts. What the plan
 # leaves out is the work of averaging itself: copying gradients into buckets, starting messages,
-# adding them up. It's the processor time of such a step, since sleeping costs none:
+# adding them up. Sleeping costs no processor time, so we count that of a step. It also has what the
+# paced layers take, the same in every way, so only the differences count:
 
 
 # %%
@@ -378,8 +381,8 @@ reveal("buckets_and_overlap-3")
 # 16-bit gradients the bound stays where it was; what changes is that from there down to $F/(2B)$
 # only half as much sticks out. (With still fewer tokens, backward's half sticks out as well: at
 # $F/(4B)$ it's $2.5\,P/B$ instead of 3.) But many runs sum gradients in 32 bits, as Llama 3 did. An
-# all-reduce then needs twice the tokens, and the split one doesn't, because it gathers weights of
-# 16 bits:
+# all-reduce then needs $2F/B$ tokens. The split one still needs $F/B$, because from there on its
+# reduce-scatter of $4P$ bytes fits behind backward, and it gathers weights of 16 bits:
 
 # %%
 llama = ModelConfig("llama", 16384, 126, 128, 8, 128, 53248, 128256, 8192)  # Llama 3 405B
@@ -448,20 +451,21 @@ for step, (made, complete) in enumerate(launch(tied, 2, (2,), quiet=True)[0], 1)
 reveal("buckets_and_overlap-4")
 
 # %% [markdown]
-# The hook of the tied weight fires only when both parts have been added, so no half
-# gradient ever leaves; but the other buckets have to keep the order, and they wait behind it.
-# The order in which layers are registered needn't be the order in which they're used, and tied
-# weights are one example. So our buckets, and DDP's too, are rebuilt after the first backward, in
-# the order in which the gradients became complete on rank 0. From then on the tied weight comes
-# last, and no other bucket waits for it.
+# The hook of the tied weight fires only when both parts have been added, so no half gradient ever
+# leaves; but the other buckets have to keep the order, and they wait behind it. The order in which
+# layers are registered needn't be the order in which they're used, and tied weights are one
+# example. So our buckets, and by default DDP's too, are rebuilt after the first backward, in the
+# order in which the gradients became complete on rank 0. From then on the tied weight comes last,
+# and no other bucket waits for it.
 #
 # ## Sending less
 #
 # If a replica can't get more tokens and already sends only once a step, what's left is to send
 # fewer bytes. Two classics:
 #
-# - **16 bits.** Half the bytes, and the mean is rounded. DDP has it as `fp16_compress_hook`: a
-#   **communication hook** is called for each bucket in place of its all-reduce.
+# - **16 bits.** Half the bytes of gradients in 32. DDP has it as `fp16_compress_hook` (a
+#   **communication hook** is called for each bucket in place of its all-reduce), which rounds each
+#   rank's gradient and divides it by $n$ before the sum, so small entries can become zero.
 # - **Top-k.** Send only the largest one percent, as pairs of value and index: with 4 bytes for
 #   each, 2 % of the bytes. But each rank chooses other indices, so the pairs can't be summed on
 #   their way, and every rank has to gather those of all others: $0.02\,(n-1)\,S$ bytes in place of
@@ -516,10 +520,10 @@ reveal("buckets_and_overlap-5", sgd=back["SGD"], adam=back["Adam"])
 # Adam divides each gradient by its usual size. Suppose that an entry gets the same gradient in
 # every step and is sent in every $m$-th. What arrives is $m$ times as large, but its usual size, a
 # root mean square over all steps, is only $\sqrt m$ times as large; so the weight moves $\sqrt m$
-# times less far. A larger rate makes up for a part of that (in the table it's three times as
-# large), but no single one suits entries with different $m$. 1-bit Adam therefore freezes the usual
-# sizes after a warm-up, and compresses only from then on
-# ([2102.02888](https://arxiv.org/abs/2102.02888)).
+# times less far. A larger rate makes up for a part of that (the table's best is three times as
+# large, but so it is where the rest is dropped), but no single one suits entries with different
+# $m$. 1-bit Adam therefore freezes the usual sizes after a warm-up, and compresses only from then
+# on ([2102.02888](https://arxiv.org/abs/2102.02888)).
 
 # %% [markdown]
 # ## In practice
@@ -527,17 +531,19 @@ reveal("buckets_and_overlap-5", sgd=back["SGD"], adam=back["Adam"])
 # Three switches of DDP that you'll meet:
 #
 # - `no_sync()`: with gradient accumulation, only the last micro-batch may average. Inside `with
-#   model.no_sync():` the gradients are only added up. If you forget it, each of the $m$
+#   model.no_sync():` the gradients are only added up, if forward runs inside it, too. If you forget
+#   it, each of the $m$
 #   micro-batches sends everything: the result is the same, but the traffic is $m$ times as large.
 # - `find_unused_parameters=True`: a parameter that takes no part in this step's loss never calls
 #   its hook, so its bucket never fills, and torch ends the next step with an error. With this
 #   switch, DDP walks through the graph before each backward and marks such parameters as complete,
-#   which costs time. Our `finish` simply sends what's left, with zeros for what wasn't used.
+#   which costs time, and it doesn't rebuild its buckets (unless `static_graph=True`). Our `finish`
+#   simply sends what's left, with zeros for what wasn't used.
 # - `gradient_as_bucket_view=True`: the gradients live in the buckets, as ours do, which saves a
 #   copy of all gradients.
 #
-# A model has 100 MB of gradients, and a bucket holds at most 25 MB. The last layer alone has 60 MB,
-# and each of the other 40 layers has 1 MB. How many buckets are there? (Take one size for all
+# A model has 100 MB of gradients, and a bucket holds at most 25 MB. The last layer is one weight of
+# 60 MB, and each of the other 40 is one of 1 MB. How many buckets are there? (Take one size for all
 # buckets, and cut as our code does.)
 
 # %%
@@ -548,8 +554,8 @@ answer("buckets_and_overlap-6", mine)
 # ## Read a step
 #
 # Four replicas, and something is wrong with how they average. Put your student number in place of
-# 42: the fault and all answers change with it. Where does the first all-reduce begin, and what did
-# it wait for?
+# 42: the fault and all answers change with it. Look at where the first all-reduce begins, and what
+# it waited for.
 
 # %%
 card = deal(42, 2)
@@ -570,16 +576,17 @@ card.check(idle=44)  # add fault=…, where=…, mended=…, first=…
 #   latencies stick out. Below that no choice of buckets hides the rest, $t_S - t_B$.
 # - Split into its halves, an all-reduce uses the link in the next forward, too: from the bound down
 #   to half of it, half as much sticks out, and gradients of 32 bits don't raise the bound.
-# - What isn't sent can be kept. SGD gets nearly all of it back, Adam a part. With many ranks, top-k
-#   saves nothing.
+# - What isn't sent can be kept. SGD gets nearly all of it back, Adam a part. From 100 ranks on,
+#   gathering the largest 1 % saves nothing.
 #
 # ## In the wild
 #
 # - DDP's paper reports near-linear scaling to 256 GPUs
 #   ([2006.15704](https://arxiv.org/abs/2006.15704), abstract); buckets hold 25 MiB by default, the
 #   first one 1 MiB.
-# - Deep Gradient Compression sends top-k with error feedback and reports 270 to 600 times fewer
-#   bytes without loss of accuracy ([1712.01887](https://arxiv.org/abs/1712.01887), abstract).
+# - Deep Gradient Compression sends top-k with error feedback and reports that what a worker sends
+#   shrinks 270 to 600 times without loss of accuracy
+#   ([1712.01887](https://arxiv.org/abs/1712.01887), abstract).
 # - DeepSeek-V3 keeps 20 multiprocessors of each GPU for communication
 #   ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2).
 #

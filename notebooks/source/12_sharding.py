@@ -158,7 +158,7 @@ check("DP-6")
 # ## Does a rank keep what the formula says?
 #
 # Three real ranks train the small LLaMA in 32 bits, where weight, gradient and the two states take
-# 4, 4 and 8 bytes. `kept` counts the memory blocks behind all tensors just before an update. The
+# 4, 4 and 8 bytes. `kept` counts the memory blocks behind all of these just before an update. The
 # ranks run on an artificial link of 20 megabits a second, on which the model's bytes take much
 # longer than its few tokens compute: later we'll see in seconds what each stage sends.
 
@@ -193,8 +193,8 @@ first_stage = launch(train, ranks=3, args=(1,), quiet=True)
 print_kept(1, first_stage)
 
 # %% [markdown]
-# Your ZeRO-1 reaches the same loss, because all that has changed is where the numbers are kept, and
-# the optimizer's state has shrunk to a third.
+# Your ZeRO-1 reaches the same loss up to rounding (sums are taken in another order), because all
+# that has changed is where the numbers are kept, and the optimizer's state has shrunk to a third.
 #
 # — *End of the first session* —
 #
@@ -223,7 +223,10 @@ show_diff("DP/zero/zero1.py", "DP/zero/zero2.py", context=1)
 check("DP-7")
 
 # %% [markdown]
-# Now let's run all four stages, and count what each of them sends.
+# Now let's run all four stages, and count the tensors that each hands to its collectives. Each is
+# priced as in a ring, where a rank sends $(n-1)/n$ of them for a reduce-scatter, as much for an
+# all-gather, and twice that for an all-reduce. (NCCL's ring does. Gloo's own reduce-scatter sends
+# twice as much, but our slow link charges what a ring would.)
 
 # %%
 predict(
@@ -257,8 +260,10 @@ reveal("sharding-3", ratio=volume[3] / volume[0])
 # %% [markdown]
 # Stages 1 and 2 send what data parallelism sends. Stage 3 gathers the weights for forward and once
 # more for backward, and reduce-scatters the gradients: three volumes of the model instead of two.
-# In a ring a rank sends $(n-1)/n$ of each volume. On this link that should be the time of a step,
-# on top of what the same step takes on a fast one:
+# (So it is if weights and gradients travel in the same precision, as here. If weights are gathered
+# in 2 bytes and gradients are reduced in 4, as is common, stage 0 sends 8 bytes a parameter, stage
+# 1 sends 6, and stage 3 sends 8.) On our link, a step should take as long as on a fast one, plus
+# these bytes over the link's bandwidth:
 
 
 # %% tags=["time"]
@@ -283,8 +288,9 @@ print(f"stage 3 takes {took[3] / took[1]:.2f} times as long as stage 1")
 print(f"stage 0: {quickest(0, iter([plain])):.2f} s a step")
 
 # %% [markdown]
-# Stage 0 sends no more than stage 1, but in 57 calls instead of 18: it averages every parameter by
-# itself, and lesson 10 measured what that costs.
+# Stage 0 sends as much as stage 1, but in 57 calls instead of 18, because it averages every
+# parameter by itself. What it takes longer is the price of these calls, about 10 ms each for three
+# ranks on two cores (lesson 10).
 #
 # Here is a step of stage 3, on three ranks. F and B are cut where the rank stops to communicate.
 
@@ -298,8 +304,8 @@ show(last_steps(cut_by(trace)))
 #
 # ## The most that a rank holds
 #
-# **Stage 3 has a floor: its largest unit.** `kept` looked at the one moment of the step when
-# nothing is gathered. But a GPU runs out of memory at its *peak*. So let's count after every
+# **Stage 3 has a floor: its largest unit.** `kept` looked between backward and update, when no unit
+# is gathered. But a GPU runs out of memory at its *peak*. So let's count after every
 # operation:
 
 # %%
@@ -374,7 +380,7 @@ reveal("sharding-4", found=found)
 # 405B has 3.2 billion weights, 6.4 GB a copy in 16 bits, so the four take 26 GB, and 32 if
 # gradients are reduced in 32 bits. (Llama's own ranks held an eighth of each block, by tensor
 # parallelism.) What helps are smaller units. If the head, with its large vocabulary, is the largest
-# one, it has to be cut by tensor parallelism (lesson 13).
+# one, tensor parallelism can cut it (lesson 13).
 #
 # ## What hides behind what
 #
@@ -384,10 +390,10 @@ reveal("sharding-4", found=found)
 # called **prefetching**. Say a unit has $P$ weights of 2 bytes and a rank reads $t$ tokens. As
 # lesson 09 derived, forward has $2P$ bytes beside $2Pt$ FLOPs and backward $2P + 2P$ bytes beside
 # $4Pt$, so each of them asks for $t \ge F/B$. (With gradients reduced in 4 bytes, as is common,
-# backward asks for half as many tokens again.) $B$ is what the ring gets: one card's 50 GB/s with
-# one GPU a machine, and eight cards' 400 where a ring runs over whole machines of eight, so that
-# 2,500 tokens are enough. There we ran the forward pass alone, with all gathers started at once.
-# Here is a whole step that holds no more than two units:
+# backward asks for half as many tokens again.) $B$ is what the group gets. With one GPU a machine
+# that's one card's 50 GB/s. Whole machines of eight have eight cards, which makes it 400 GB/s, and
+# 2,500 tokens are enough. Lesson 09 ran the forward pass alone. Here is a whole step, in which a
+# rank holds no more than two units:
 
 
 # %%
@@ -470,8 +476,9 @@ reveal("sharding-5", ratio=ratios[1, 1])
 #
 # $$T = 3uc + 2m.$$
 #
-# Above the bound these two are all that shows, however many units there are. With half the tokens
-# the link is busy all the time, and the step takes twice as long as its computing.
+# On paper these two are all that's exposed from the bound on, for any number of units. (Real
+# messages take some milliseconds more, and at the ends of the step nothing hides that.) With half
+# the tokens the link is busy all the time, and the step takes twice as long as its computing.
 
 # %% [markdown]
 # ## With gradient accumulation
@@ -496,9 +503,10 @@ for k in (1, 8):
 reveal("sharding-6")
 
 # %% [markdown]
-# In ZeRO-3 each micro-batch needs its two gathers. It needs its own reduce-scatter too, unless
-# whole gradients are kept until the end, which loses what ZeRO-2 saves. ZeRO-2 lies in between: a
-# reduce-scatter for each micro-batch, and one gather for the step. So the volumes are
+# (Counted on paper. Your ZeRO-2 and ZeRO-3 take one backward a step; torch's FSDP2 will be measured
+# below.) In ZeRO-3 each micro-batch needs its two gathers. It needs its own reduce-scatter too,
+# unless whole gradients are kept until the end, which loses what ZeRO-2 saves. ZeRO-2 lies in
+# between: a reduce-scatter for each micro-batch, and one gather for the step. So the volumes are
 #
 # $$V_{1} = 2\,P, \qquad V_{2} = (k+1)\,P, \qquad V_{3} = 3k\,P \quad\text{or}\quad
 # (2k+1)\,P.$$
@@ -612,13 +620,14 @@ for rank, (_, inside) in enumerate(theirs):
     print(f"rank {rank}: {inside}")
 ours = runs[3][0][0]
 away = max(abs(a - b) for a, b in zip(ours, theirs[0][0], strict=True))
-claim.below("the losses of ZeRO-3 and FSDP2 differ by less than", away, 1e-4)
+claim.below("largest difference between the losses of ZeRO-3 and FSDP2", away, 1e-4)
 
 # %% [markdown]
 # 64 rows don't divide by three, and FSDP2 doesn't mind: it cuts each parameter along its first
 # dimension, into 22, 22 and 20 rows. Your `Shards` cuts the flat tensor in equal parts instead, as
-# the first FSDP did. FSDP2 gave that up so that a shard still has a name and a shape, which is what
-# checkpoints, mixed precision by layer and frozen parameters need.
+# the first FSDP did. FSDP2 gave that up so that a shard still has a name and a shape. That's what
+# frozen parameters need, checkpoints that are saved without communication, and weights in 8 bits
+# that are gathered together with others in 16.
 #
 # Note the comment in `look_inside`: the optimizer is made *after* `fully_shard`. What goes wrong if
 # it's made before?
@@ -724,7 +733,7 @@ show_code("DP/zero/torchs_own.py", "hybrid_step", "names =", "sharded(net")
 # %%
 INSIDE, CARD, HALF = Link(50), Link(2.5), Link(1.25)
 MESHES = {  # of which link, and what is sent among which ranks, in times the model
-    (4,): {(0, 1, 2, 3): (CARD, 3 * 3 / 4)},
+    (4,): {(0, 1, 2, 3): (CARD, (3 - 0.077) * 3 / 4)},  # the root is gathered once: see below
     (2, 2): {(0, 1): (INSIDE, 3 / 2), (0, 2): (HALF, 1 / 2)},
 }
 
@@ -757,10 +766,11 @@ for shape, among in MESHES.items():
 # after forward but the root, here embedding, norm and head, 7.7 % of the weights: $(3 - 0.077)
 # \cdot 3/4$. And the same gradients come in about half of the time, since less than half as many
 # bytes leave a machine: $2(r-1)/r$ times the weights' instead of $3(n-1)/n$. With more machines the
-# ratio grows, to 0.63 with 16 of eight GPUs, and at most to two thirds. The price is memory:
-# weights, gradients and states are cut by two now, not by four. (If each rank has a card of its
-# own, FSDP can use all of them with one ring per card, and the ratio of the bytes stays. So does
-# the bound of backward, $F/B$ with the $B$ of all cards. But HSDP's forward pass sends nothing
+# ratio grows, to 0.63 with 16 of eight GPUs, and at most to two thirds. (Again in one precision.
+# With gradients reduced in 4 bytes it's 0.95, and at most 1.) The price is memory: weights,
+# gradients and states are cut by two now, not by four. (If each rank has a card of its own, FSDP
+# can use all of them with one ring per card, and the ratio of the bytes stays. So does the bound of
+# backward in one precision, $F/B$ with the $B$ of all cards. But HSDP's forward pass sends nothing
 # across, its rings are short, and when gradients accumulate, it may go across only once a step:
 # `set_requires_all_reduce(False)` until the last micro-batch.)
 #
@@ -769,9 +779,10 @@ for shape, among in MESHES.items():
 # **If an optimizer needs whole matrices, let ranks own whole matrices.** Adam looks at each number
 # by itself, which is why a shard could be any piece of a unit. **Muon** ([Jordan
 # 2024](https://kellerjordan.github.io/posts/muon/)) doesn't. It takes the running mean of a
-# matrix's gradients and makes it *orthogonal*: in its singular value decomposition,
-# $U \Sigma V^{\mathsf T}$, all singular values become about 1. Nobody computes the decomposition. A
-# polynomial of odd powers acts on the singular values alone, so five matrix polynomials are enough:
+# matrix's gradients, mixed with the latest one (Nesterov), and makes it *orthogonal*: in its
+# singular value decomposition, $U \Sigma V^{\mathsf T}$, all singular values become about 1. Nobody
+# computes the decomposition. A matrix polynomial of odd powers keeps $U$ and $V$ and changes only
+# $\Sigma$, so one that's applied five times (Newton–Schulz) takes its place:
 
 # %%
 show_code("DP/zero/muon.py", "orthogonal")
@@ -919,8 +930,9 @@ for how, (less, more, found) in zip([*HOW][1:], others, strict=True):
     print(f"{how}: {less / 1e6:.1f} MB, {more / computed:.2f} of the FLOPs, {off:.0e} off")
 
 # %% [markdown]
-# (Both count the products' FLOPs, and attention's products are few with 16 tokens. At 8,192
-# computing it again isn't free.)
+# (Both count the FLOPs of products alone, and with 16 tokens attention's are few. At 8,192
+# computing it again isn't free. The 1.25 would be 4/3 if torch didn't stop a block's second forward
+# before its last product: lesson 09.)
 #
 # The other way out is to **offload**: move activations to the host's memory while forward goes on,
 # and back in time for backward. Torch calls two functions for each tensor that it keeps, one when
@@ -951,14 +963,15 @@ with TemporaryDirectory() as folder:
 print(f"offloaded: {left / 1e6:.1f} MB, {(found - right).abs().max().item():.0e} off")
 
 # %% [markdown]
-# Each of these is a message. If a layer keeps $a\,d$ bytes per token, and the link to the host
-# carries $B$ bytes a second, they hide behind the layer's forward pass if
+# Each tensor that's offloaded is a transfer over the link to the host. If a layer keeps $a\,d$
+# bytes per token, and that link carries $B$ bytes a second, they hide behind the layer's forward
+# pass (of a LLaMA with as many key heads as query heads) if
 #
 # $$\frac{a\,d}{B} \le \frac{2\,d\,(4d+3f)}{F} \quad\Longleftrightarrow\quad 4d + 3f \ge \frac a2
 # \cdot \frac FB.$$
 #
 # Tokens cancel; what counts is the width. An H100 has at most 64 GB/s to its host, and here it
-# computes at 400 TFLOP/s, which is what a whole step reaches:
+# computes at 400 TFLOP/s, the average of a whole step:
 
 # %%
 SHAPES = {
@@ -974,9 +987,9 @@ for name, shape in SHAPES.items():
 
 # %% [markdown]
 # So a small model can offload only some of its activations, such as a block's input, and a wide one
-# all of them. To see that they hide, two paced ranks are each other's host. Forward lets a layer's
-# activations go while the next one computes, the last layer's stay, and backward, which takes
-# twice as long, fetches one layer ahead:
+# all of them, as long as its layers compute at less than 650 TFLOP/s. To see that they hide, two
+# paced ranks are each other's host. Forward lets a layer's activations go while the next one
+# computes, the last layer's stay, and backward, which takes twice as long, fetches one layer ahead:
 
 
 # %%
@@ -1024,8 +1037,8 @@ title = "ZeRO-3 keeps less and less, but at its peak it holds four copies of a u
 show(curves(lines, title, x="data-parallel ranks", y="GB on each rank", log="xy"))
 
 # %% [markdown]
-# With $k$ micro-batches a step, in bytes kept per parameter, times the model sent, and copies of a
-# unit held on top at the peak:
+# With $k$ micro-batches a step: bytes kept per parameter, volumes of the model sent, and copies of
+# a unit held on top at the peak:
 #
 # | stage | keeps | sends | copies of a unit |
 # |---|---|---|---|

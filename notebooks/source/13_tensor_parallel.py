@@ -112,8 +112,8 @@ reveal("tensor_parallel-1")
 show(parallel_mlp(ranks=2))
 
 # %% [markdown]
-# The two tall gray bars are where the ranks talk to each other. We'll come to $f$, which does
-# nothing forward, further down.
+# Forward, the ranks communicate at the tall gray bar $g$ alone. We'll come to $f$, which
+# communicates in backward, further down.
 #
 # Why columns before rows? If $A$ were cut by rows, each rank would have one *term* of every hidden
 # feature, just in front of a nonlinear function.
@@ -153,10 +153,11 @@ reveal("tensor_parallel-2")
 # | columns, columns | gather: 4 | gather: 1 | reduce-scatter: 4 | all-reduce: 2 | **11** |
 # | columns, rows | – | all-reduce: 2 | – | all-reduce: 2 | **4** |
 #
-# So Megatron's way sends 4/11 as much. In the first layer of a network, whose input needs no
-# gradient, the input's column drops out, and it's 2/9. Other shapes have other ratios: a network of
-# 784, 256 and 10 features, as in the homework, sends $(256 + 10 + 256)/(2 \cdot 10) = 26$ times as
-# much by columns alone, because it has so few outputs (24 with the forward passes of a test).
+# So Megatron's way sends 4/11 as much. If the MLP is a network's first layer, its input needs no
+# gradient, so the column "input backward" drops out and the ratio is 2/9. Other shapes have other
+# ratios: a network of 784, 256 and 10 features, as in the homework, sends $(256 + 10 + 256)/(2
+# \cdot 10) = 26$ times as much by columns alone, because it has so few outputs (24 with the forward
+# passes of a test).
 #
 # And the factor itself? Take an all-reduce of 8 MB in a ring of 16 ranks: how many MB does each
 # rank send?
@@ -281,7 +282,7 @@ show(curves({"one device": alone, "two ranks": two[0][0]}))
 
 # %% [markdown]
 # A curve proves little, so we put the parts together and compare every weight. `join` knows which
-# tensors are cut, and along which dimension.
+# tensors are cut, and along which dimension. (It takes the others from rank 0.)
 
 # %%
 from helpers.parallel import LLAMA, join
@@ -360,9 +361,9 @@ traces = launch(on_a_slow_link, ranks=2, args=(short,), quiet=True)
 show(in_one_step(traces[0].merged(traces[1])))
 
 # %% [markdown]
-# Every gray box in this step is **on the critical path**, because the next product needs the sum.
-# This is what sets tensor parallelism apart from data parallelism, whose averages can hide behind
-# the backward pass.
+# Every all-reduce in this step is **on the critical path**, because our script waits for it before
+# it goes on. Forward it has no choice: the next product needs the sum. This is what sets tensor
+# parallelism apart from data parallelism, whose averages can hide behind the backward pass.
 #
 # The all-reduces of the backward pass could hide too, though. There a layer computes two things,
 # the gradient of its input and the gradient of its weights, and only the first must be summed. So
@@ -537,14 +538,14 @@ for add_up in (True, False):
           f"{len(rows) - len(wrong)} gradients right, {len(wrong)} wrong", *wrong[:1])  # fmt: skip
 
 # %% [markdown]
-# With the sum, two ranks that never hold a whole matrix have every gradient of one device. Without
-# it only the gradients of the norms are wrong, a few numbers among many, and the loss would still
-# fall.
+# With the sum, two ranks that each compute with only a part of every matrix have every gradient of
+# one device. Without it only the gradients of the norms are wrong, a few numbers among many, which
+# a falling loss would hardly show.
 #
 # ## How far does it reach?
 #
-# **Sending takes as long as computing at about $\frac38(4d + 3f)\frac BF$ ranks, however many
-# tokens there are.** A tensor-parallel rank sends activations in the middle of every layer: two
+# **Sending takes as long as computing at $1 + \frac38(4d + 3f)\frac BF$ ranks, however many tokens
+# there are.** A tensor-parallel rank sends activations in the middle of every layer: two
 # all-reduces forward and two backward, or the gathers and scatters that they consist of. Take one
 # layer of a LLaMA, $t$ tokens and $n$ ranks. Its matrices have $d\,(4d + 3f)$ weights, and forward
 # and backward take 6 FLOPs for each weight and token, of which each rank computes an $n$th. Each of
@@ -557,13 +558,14 @@ for add_up in (True, False):
 # (The attention scores are left out. They grow with the square of the sequence and need no message
 # of their own, so with long sequences the true bound is higher.)
 #
-# Elsewhere such a bound says when messages hide. Here they're on the critical path, so *at* the
-# bound, $n^*$, a layer takes twice as long as its computing. On $n$ ranks it's faster than on one
-# by the factor
+# Elsewhere such a bound says when messages hide. Here they're on the critical path, so if nothing
+# is overlapped, *at* the bound, $n^*$, a layer takes twice as long as its computing. On $n$ ranks
+# it's then faster than on one by the factor
 #
 # $$\frac{1}{1/n + (n-1)/n \cdot 1/(n^*-1)} = \frac{n\,(n^*-1)}{n^* + n - 2},$$
 #
-# which is $n/2$ at the bound and, even without latency, never reaches $n^* - 1$.
+# which is $n/2$ at the bound and, even without latency, never reaches $n^* - 1$ (if $n^*$ is above
+# 2; else one device is the fastest).
 
 # %%
 predict(
@@ -590,10 +592,11 @@ def seconds(n, rate, link, d, f, t):
 # %% [markdown]
 # Here are the layers of a model of 7 billion parameters ($d$ = 4,096, $f$ = 11,008) and of Llama 3
 # 405B ($d$ = 16,384, $f$ = 53,248) on H100s: once at their peaks, and once at what large products
-# and collectives alone reach, about two thirds of 989 TFLOP/s, and four fifths of 450 GB/s over
-# NVLink or of 50 over a network card. The card is that of a group with one GPU on each machine.
-# Both count as many key heads as query heads; 405B has a sixteenth of them, so $4d$ becomes
-# $(2 + 2g/h)\,d$, and its 39 and 47 ranks become 34 and 41.
+# and collectives alone reach, about two thirds of 989 TFLOP/s, and about four fifths of 450 GB/s
+# over NVLink or of 50 over a network card. (The card is that of a group with one GPU on each
+# machine.) For both models we count a key head for every query head. In fact 405B has $g = 8$ key
+# heads for $h = 128$ query heads, so $4d$ becomes $(2 + 2g/h)\,d$, and its 39 and 47 ranks become
+# 34 and 41.
 
 # %%
 SHAPES = {"7B": (4096, 11008), "405B": (16384, 53248)}
@@ -615,14 +618,14 @@ reveal("tensor_parallel-8")
 # %% [markdown]
 # With $n$ ranks, sending takes $(n-1)/(n^*-1)$ of the time of computing. For a 7B layer on 8 GPUs
 # in one domain that's 0.7 at reached rates, so they're $8/1.7 = 4.7$ times as fast as one. With one
-# card for each machine, any number of GPUs is at most $n^* - 1 = 1.1$ times as fast as one. (A ring
-# over whole machines of 8 can use eight cards and comes close to NVLink's bandwidth, but 16 ranks
-# are beyond that bound as well.) A wide model affords more. (At the 400 TFLOP/s of a whole step, as
-# in lesson 09, 405B could have 83 ranks.)
+# card for each machine, any number of GPUs is at most $n^* - 1 = 1.1$ times as fast as one. (Eight
+# rings at once, each leaving a machine through another card, come close to NVLink's bandwidth, but
+# for a 7B layer 16 ranks are beyond that bound as well.) A wide model affords more.
 #
-# Now four ranks really gather and scatter, as sequence parallelism does, and sleep instead of
-# multiplying. At width 64 the bound is made to be 4 ranks, so both should take equally long. Twice
-# the tokens should change nothing about that, and twice the width should halve what sending adds.
+# Now four ranks run the real collectives of sequence parallelism on a slowed link, and sleep for
+# the time of the products. We choose the rate so that $n^* = 4$ at width 64: both should take
+# equally long. Twice the tokens should change nothing about that, and at twice the width sending
+# should take half as long as computing.
 
 
 # %%
@@ -675,9 +678,9 @@ for d, tokens in ((64, 512), (64, 1024), (128, 512)):
 #
 # ## In the wild
 #
-# - Megatron-LM's own rule, from measurements on up to 3,072 A100s: tensor parallelism up to the
-#   degree of a server, 8, and pipelines beyond it ([2104.04473](https://arxiv.org/abs/2104.04473),
-#   section 3.2, takeaway 1).
+# - Megatron-LM's own rule, from an analysis that its experiments bear out: tensor parallelism up to
+#   the degree of a server, 8, and pipelines beyond it
+#   ([2104.04473](https://arxiv.org/abs/2104.04473), section 3.2, takeaway 1).
 # - Llama 3 405B: tensor parallelism of 8, innermost, with 16 pipeline stages, on H100s
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), table 4).
 # - DeepSeek-V3 was trained on 2,048 H800s without any tensor parallelism, which its authors call

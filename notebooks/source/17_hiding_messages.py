@@ -10,8 +10,9 @@
 # products of lesson 13, for two all-to-alls in every layer of lesson 15. An H100 that waits is as
 # expensive as one that computes.
 #
-# A message that travels *while its rank computes* costs almost nothing. You know one case, the
-# buckets of lesson 10: gradients leave while backward goes on. The trick is always the same, to
+# A message that travels *while its rank computes* costs little. You know some cases: the buckets of
+# lesson 10 leave while backward goes on, the gathers of lesson 12 come while another unit computes,
+# and the blocks of lesson 14 go around while one is attended to. The trick is always the same, to
 # find something that can be computed without the message. It takes a new idea for each dimension of
 # parallelism, though, and this lesson has them side by side.
 #
@@ -46,10 +47,10 @@ torch.set_num_threads(1)  # in this lab, one device is one core
 keep_warm(4)  # ranks get ready while you read
 
 # %% [markdown]
-# ## Who is idle while what travels
+# ## Which message leaves a rank idle
 #
 # Here is one rank in five kinds of training. Every message is awaited before anything else happens,
-# and wherever the upper row is empty, the rank is idle.
+# and wherever the upper row is empty, the rank is idle: that message is **exposed**.
 
 # %%
 PLANS = {
@@ -106,8 +107,8 @@ show_code("primer/hiding/rank.py", "Paper")
 # %% [markdown]
 # `Rank` in the same file has the same three verbs (compute, send, and wait by calling what `send`
 # returned), but it's a real process: it computes, sleeps until its time is over, and sends by
-# torch. Everything that follows is written once, and runs on both. First on paper, which is our
-# prediction; then on four ranks with a slow link, paced as in lesson 06.
+# torch. What follows is written once, and runs on both. First on paper, which is our prediction;
+# then on four ranks with a slow link, paced as in lesson 06. (A few variations stay on paper.)
 
 
 # %%
@@ -147,10 +148,10 @@ def held(sentence, work, link=SLOW):
 
 
 # %% [markdown]
-# ## The two you know: buckets, and a ring of blocks
+# ## Two that you know: buckets, and a ring of blocks
 #
 # In lesson 10 the gradients of a layer left while backward went on to the layer before, and only
-# the last bucket was in sight. In lesson 14 a rank attended to one block of keys and values while
+# the last bucket was exposed. In lesson 14 a rank attended to one block of keys and values while
 # passing it on, and everything was hidden. Written with the three verbs, the first is a loop, and
 # the other one is in the same file:
 
@@ -166,8 +167,8 @@ _ = held("a ring of keys and values", partial(known.ring_attention, seconds=PACE
 
 # %% [markdown]
 # Of $L$ equal layers' all-reduces all but the last hide, $1 - 1/L$, if none takes longer than a
-# layer's backward pass: here three of four. The ring hides everything, because every block that
-# arrives has one beside it that's being computed. (Backward of the ring also passes on the
+# layer's backward pass: on paper three of four. The ring hides everything as long as a block is
+# computed for longer than the next one takes to arrive. (Backward of the ring also passes on the
 # gradients of keys and values, and ends with a message of its own.) What follows does the same to
 # messages that lie between two products which seem to need them.
 #
@@ -193,9 +194,10 @@ check("HM-1")
 
 # %% [markdown]
 # They're each other's backward, as gather and scatter are, so a feed-forward network trains with
-# them. Not all of backward hides: the gradients of the weights need all rows, and `async_tp.py`
-# gathers these with a blocking call in each of the two. Is it still the same one? In float64,
-# results and gradients of four ranks beside one device:
+# them. Not all of our backward hides: for the gradients of the weights, `async_tp.py` simply
+# gathers all rows with a blocking call in each of the two. (These sums could be made block by block
+# along the ring, too.) Does this network still compute the same results and gradients? In float64,
+# four ranks beside one device:
 
 
 # %%
@@ -273,12 +275,12 @@ show(curves(shares, "Once a message is longer than a product, what's hidden fall
 reveal("hiding_messages-1")
 
 # %% [markdown]
-# (Here $c$ and $m$ are seconds of one piece. Each real message takes some milliseconds more than on
-# paper, because a process has to wake up for it.)
+# (Here $c$ and $m$ are seconds of one piece. Each real message takes up to some thirty milliseconds
+# more than on paper, because a process has to wake up for it.)
 #
 # As long as a product takes longer than a message, a whole collective has disappeared. So the bound
-# of lesson 13 on the ranks of tensor parallelism gets a new meaning: with fewer ranks all messages
-# can hide, and with more only a part of them, $c/m$.
+# of lesson 13 on the ranks of tensor parallelism gets a new meaning: with fewer ranks all of these
+# messages can hide, and with more only a part of them, $c/m$.
 #
 # Cutting a product has a price that our sleeping ranks don't see. A GPU needs large products to be
 # fast, and a quarter of one takes more than a quarter of the time. What's left of the gain after
@@ -288,9 +290,11 @@ reveal("hiding_messages-1")
 #
 # ## FSDP: gather early, but not too early
 #
-# FSDP gathers the weights of a unit before it computes. They depend on nothing that's computed in
-# this step, so one could gather all of them at the start. But then the whole model would be in
-# memory, which is what FSDP is there to avoid. So: as late as possible, and early enough.
+# Lesson 12 ran this with one unit ahead; now it's yours, and the question is how early is early
+# enough. FSDP gathers the weights of a unit before it computes. They depend on nothing that's
+# computed in this step, so one could gather all of them at the start. But then the whole model
+# would be in memory, which is what FSDP is there to avoid. So: as late as possible, and early
+# enough.
 
 # %%
 predict(
@@ -384,13 +388,14 @@ for ahead in range(5):
           f"units in memory: {prefetch.Unit.most}")  # fmt: skip
 
 # %% [markdown]
-# The large gather has to begin while the link would otherwise be idle, and that's further ahead.
-# Torch's `fully_shard` starts one gather ahead by itself, and
-# `set_modules_to_forward_prefetch([…])` of a module (and `set_modules_to_backward_prefetch`) lets
-# you name others. Another cure is to make units equal.
+# Two ahead, the link is busy from the start until the large gather has arrived, so no deeper
+# prefetch can help. In backward, torch's `fully_shard` starts one gather ahead by itself. In
+# forward a gather starts as soon as the host gets to its unit, which is ahead of the GPU while the
+# host is (lesson 11). `set_modules_to_forward_prefetch([…])` of a module (and
+# `set_modules_to_backward_prefetch`) lets you name others. Another cure is to make units equal.
 #
 # A rank has 60 equal layers as units; a gather takes 20 ms and a layer 30 ms forward and 60 ms
-# backward. How many milliseconds of messages remain visible in a step with one unit ahead, if
+# backward. How many milliseconds of messages stay exposed in a step with one unit ahead, if
 # reduce-scatters are left out?
 
 # %%
@@ -505,19 +510,23 @@ reveal("hiding_messages-4")
 
 # %% [markdown]
 # In $L$ layers there are $4L$ messages, and if no piece is shorter than a message, only the last
-# one shows: hidden is $1 - 1/(4L)$, for our two layers 7 of 8. In training there are two such, the
-# last of forward and the last of backward, of $8L$: the same share. If the pieces are shorter, the
-# core waits in each of them, as in the ring.
+# one is exposed: hidden is $1 - 1/(4L)$, for our two layers 7 of 8. In training two of $8L$ are,
+# the last combine of forward and the first gradients of backward: the same share. If the pieces are
+# shorter, the core waits in each of them, as in the ring.
 #
 # ## A forward beside a backward
 #
 # Half a batch makes half-sized products. A pipeline has something better at hand: another
 # *micro-batch*, of which it has many. With 1F1B each rank alternates between a forward of one
-# micro-batch and a backward of another, and neither has to end before the other begins. (While the
-# pipeline fills and drains, one of the two is missing, and the other's messages show.) DualPipe
-# (lesson 07) takes such a pair through its layers together, so that the tokens of each travel while
-# the other computes. It also cuts backward into I and W, to have more pieces to choose from. Your
-# `in_turn` can already do it, because it doesn't ask which way its passes go:
+# micro-batch and a backward of another, and neither has to end before the other begins. (Except on
+# the last stage, whose backward is that of the micro-batch it has just forwarded. There a pair
+# needs one more in flight, or interleaved stages, which NVIDIA's [Megatron
+# Bridge](https://docs.nvidia.com/nemo/megatron-bridge/latest/training/communication-overlap.html)
+# requires for this. And while the pipeline fills and drains, one of the two is missing, and the
+# other's messages are exposed.) DualPipe (lesson 07) takes such a pair through its layers together,
+# so that the tokens of each travel while the other computes. It also cuts backward into I and W, to
+# have more pieces to choose from. Your `in_turn` can already do it, because it doesn't ask which
+# way its passes go:
 
 
 # %% tags=["time"]
@@ -539,8 +548,9 @@ pairs = {
 show(compare(pairs, "Each of a pair hides what the other one sends"))
 
 # %% [markdown]
-# Together they take just as long as their computing: the backward pass sends its last message while
-# the forward pass computes its last piece, and has nothing left to do when it arrives.
+# Together they take just as long as their computing. The two messages that were exposed have
+# something beside them now: the first gradients travel while the forward pass computes its first
+# piece, and its last combine while the backward pass computes its last one.
 #
 # ## What can't hide
 #
@@ -579,8 +589,8 @@ print(
 reveal("hiding_messages-5", share=shares[1 / 8])
 
 # %% [markdown]
-# **A link below the bound.** Where $M > C$, at least $M - C$ remains. Then only fewer bytes help,
-# as in lesson 16, or another layout.
+# **A link below the bound.** Where $M > C$, at least $M - C$ stays exposed. Then only fewer bytes
+# help, as in lesson 16, or more tokens to a message of weights or gradients, or another layout.
 #
 # **What the message takes from the computing.** A message isn't free even when it's hidden,
 # because somebody has to move it. On this machine that's a core. For how long? We let two ranks
@@ -617,31 +627,32 @@ print(f"an all-reduce of 32 MB: {1e3 * message:.0f} ms of a core, or {message / 
 # %% tags=["time"]
 for words, *given in ("a link of 800 Mbit/s", 5, Link(800)), ("this machine's memory", 32):
     c, m, t = launch(known.beside, ranks=2, args=given, quiet=True, checked=False)[0]
-    print(f"{words:21}: C = {1e3 * c:3.0f}, M = {1e3 * m:3.0f}, together {1e3 * t:3.0f} ms")
+    print(f"{words:21}: C = {1e3 * c:3.0f}, M = {1e3 * m:3.0f}, together {1e3 * t:3.0f} ms, "
+          f"hidden {(c + m - t) / m:.0%}")  # fmt: skip
 
 # %% [markdown]
-# On the slow link both together take little longer than the longer of the two. Through memory the
-# message competes for the cores: the more of them multiply, the less is hidden, and on this
-# machine, which has two, about half or nothing. (Other programs disturb this measurement. Run it
-# again if they do.)
+# On the slow link most of the message hides. Through memory it competes with the products for the
+# two cores of this machine, and less of it does, or nothing. (Each number is the shortest of five,
+# and other programs disturb them all the same: if more than 100 % is hidden, or less than nothing,
+# run it again.)
 #
 # On a GPU it's multiprocessors and memory bandwidth. DeepSeek-V3 gave 20 of an H800's 132
 # multiprocessors to its messages ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2):
-# products on the other 112 take up to $132/112 = 1.18$ times as long, *all the time*. That's worth
-# it only if hiding saves more than that, at most 18 % of the computing, since attention and norms
-# lose less than products. Copy engines, network cards and switches that add by themselves take less
-# from the products.
+# products on the other 112 take up to $132/112 = 1.18$ times as long, all the time if they're set
+# aside for good. So overlap pays only if the time that it hides is more than this loss, at most 18
+# % of the computing. Copy engines, network cards and switches that add by themselves take less from
+# the products.
 #
 # ## DeepSeek-V3, by hand
 #
 # Now you have all that's needed for the run that the last lessons kept coming back to: 671 billion
 # parameters on 2,048 H800s, with the experts of a layer spread over 64 GPUs, or 8 nodes. An expert
-# is only $f = 2{,}048$ wide. An expert's computing is as long as its tokens' messages
-# ([rooflines.md](../docs/rooflines.md)) from
+# is only $f = 2{,}048$ wide. An expert computes at least as long as its tokens travel
+# ([rooflines.md](../docs/rooflines.md)) if
 #
-# $$f \ge \frac{8}{18}\,\frac FB$$
+# $$f \ge \frac{8}{18}\,\frac FB.$$
 #
-# on. This run multiplies in eight bits, at a peak of 1,979 TFLOP/s, and with messages in 16 bits
+# This run multiplies in eight bits, at a peak of 1,979 TFLOP/s, and with messages in 16 bits
 # and a card of 50 GB/s $f$ would have to be 17,600, almost nine times what it is. Three things make
 # it possible. Tokens travel to experts in **eight bits** (lesson 16). A token is sent to at most
 # **four nodes**, once to each, and passed on there, however many of its eight experts that node
@@ -706,15 +717,17 @@ peak, assumed = (exposed[STEPS[-1][0], rate] for rate in RATES.values())
 reveal("hiding_messages-6", peak=1e3 * peak)
 
 # %% [markdown]
-# At peak even a perfect overlap would leave a third of the message in sight. At 800 TFLOP/s
-# everything can hide, and without overlap a layer would take 1.6 times as long. (Nobody has
-# published at what rate this run multiplied. A whole step comes to 380 TFLOP/s, with all that isn't
-# a product.) The paper speaks of about 1:1 for computing and communication (section 3.2.1), which
-# is between our two columns. So what must the overlap hide? All of it, and that's why DualPipe
-# pairs a whole forward with a whole backward.
+# At peak even a perfect overlap would leave a third of the message exposed. At 800 TFLOP/s
+# everything can hide, and without overlap a layer would take 1.6 times as long. The paper speaks of
+# about 1:1 for computing and communication (section 3.2.1), which is between our two columns. At
+# 1:1 no part of the computing may be without a message beside it, and that's why DualPipe pairs a
+# whole forward with a whole backward.
 #
-# So the 800 are a guess, but little hangs on it: messages hide up to the rate at which computing
-# takes as long as they do.
+# The 800 are a guess. A whole step comes to 380 TFLOP/s, with all that isn't a product.
+# [DeepGEMM](https://github.com/deepseek-ai/DeepGEMM), DeepSeek's own products in 8 bits, was
+# published with 990 to 1,358 TFLOP/s for shapes of this model on an H800, and on 112 of its 132
+# multiprocessors that would be 840 to 1,150. Little hangs on it: messages hide up to the rate at
+# which computing takes as long as they do.
 
 # %%
 even = RATES["peak"] * computing(RATES["peak"], "all") / message(4, 1)
@@ -744,8 +757,8 @@ _ = claim("messages, by hand and by the model", sent, by_hand, unit=" ms", how="
 # Qwen3 235B was trained on 256 H100s with the messages to experts beside computing, and without:
 # 17.6 and 19.7 s a step ([Megatron's models](https://github.com/yanring/Megatron-MoE-ModelZoo),
 # `best_practice/Qwen3`). The overlap saved 2.1 s. By our model 6.2 s of messages could have hidden,
-# so a third of what was possible was saved; the rest was lost, because computing became slower
-# beside the messages and because two runs differ in other ways too. Hiding is worth a lot, and less
+# so a third of what was possible was saved. The rest was probably lost while the pipeline filled
+# and drained, and because computing becomes slower beside messages. Hiding is worth a lot, and less
 # than it looks on paper.
 #
 # A run has layers with 9 ms of computing and 6 ms of messages, forward and backward. Hidden by a
@@ -765,7 +778,7 @@ answer("hiding_messages-7", mine)
 #   say which it is.
 # - What can hide, for pieces of $c$ seconds and messages of $m$:
 #
-# | what travels | behind what | all of it, if | what's left over then |
+# | what travels | behind what | all of it, if | still exposed then |
 # |---|---|---|---|
 # | gradients | backward of earlier layers | $M$ is below backward | the last bucket |
 # | weights | another unit, one ahead | $m \le c$ | the first gather, 1 of $2u - 1$ |
@@ -777,8 +790,8 @@ answer("hiding_messages-7", mine)
 # - Async tensor parallelism hides all of a gather if a piece's product takes longer than its
 #   message.
 # - Prefetch one unit ahead. More costs memory, and pays only if units are unequal.
-# - A batch that isn't cut can't hide the messages of its experts. Two halves can, or a forward
-#   beside a backward.
+# - A batch that isn't cut can hide the messages of its experts only behind a shared expert or
+#   gradients of weights. Two halves can, or a forward beside a backward.
 #
 # ## In the wild
 #
@@ -786,8 +799,8 @@ answer("hiding_messages-7", mine)
 #   `torch._inductor.config._micro_pipeline_tp`. Its idea is older
 #   ([Wang et al., 2023](https://dl.acm.org/doi/10.1145/3567955.3567959)).
 # - Megatron-LM hides experts' messages beside another micro-batch with
-#   `--overlap-moe-expert-parallel-comm`, and can cut backward with `--delay-wgrad-compute`
-#   ([its guide](https://docs.nvidia.com/megatron-core/developer-guide/nightly/user-guide/features/moe_a2a_overlap.html)).
+#   `--overlap-moe-expert-parallel-comm`, and can cut backward with `--delay-wgrad-compute` ([its
+#   guide](https://docs.nvidia.com/megatron-core/developer-guide/nightly/user-guide/features/moe_a2a_overlap.html)).
 # - [DeepEP](https://github.com/deepseek-ai/DeepEP) has the kernels that send a token once to a
 #   node; DeepSeek's [profiles](https://github.com/deepseek-ai/profile-data) show a pair of DualPipe
 #   with the sizes of this lesson, 64 ranks for the experts and 4,096 tokens.

@@ -29,7 +29,7 @@ PREDICTIONS = {
         right="B",
         because="Half of the bytes travel in the forward and half in the backward: T/2 each, next "
         "to T/3 and 2T/3 of computing. So the forward takes as long as its messages, and the "
-        "backward hides its own, all but a bucket.",
+        "backward hides its own, all but a bucket. That's 1.17 T; latencies and the ends add 0.15.",
         wrong={
             "A": "The link is still idle while the last part of backward computes, and the forward "
             "is shorter than its half of the messages.",
