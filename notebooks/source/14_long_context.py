@@ -5,7 +5,8 @@
 #
 # *With twenty minutes: do CP-1, skip CP-2 and CP-3, and look at the ring and the paced ranks.*
 #
-# So far we've cut the model or the batch, and for a long document neither is enough. Its
+# So far we've cut the model or the batch, and between a layer's products the sequence, too. For a
+# long document that isn't enough. Its
 # activations grow with its length, and a batch can't be smaller than one sequence, so data
 # parallelism doesn't help. Tensor parallelism splits the heads, but it leaves the sequence whole
 # inside attention, where every head has a score matrix with a row and a column per token.
@@ -104,9 +105,9 @@ reveal("long_context-2")
 # $$m = \max(m_1, m_2), \qquad \ell = e^{m_1 - m}\,\ell_1 + e^{m_2 - m}\,\ell_2, \qquad o = e^{m_1 -
 # m}\,o_1 + e^{m_2 - m}\,o_2.$$
 #
-# Neither factor is above 1, so nothing overflows. This is the **online softmax**
-# ([1805.02867](https://arxiv.org/abs/1805.02867)). The blocks may come in any order, and from
-# anywhere.
+# Neither factor is above 1, so nothing overflows. For $m$ and $\ell$ this is the **online softmax**
+# ([1805.02867](https://arxiv.org/abs/1805.02867)), and FlashAttention carries $o$ along. The blocks
+# may come in any order, and from anywhere.
 #
 # ### Your turn: CP-1 · 15 minutes · 10 points
 #
@@ -209,13 +210,12 @@ def whole_sequence(length=64, dtype=torch.float64):
 
 
 def ring_on_a_rank(cut, documents=None):
-    """On a rank: its queries' attention, and the gradients of its q, k and v."""
+    """On a rank: its positions, and its queries' attention."""
     from ring_attention import Ring, ring_attention
 
     ring = Ring(recorder=Recorder(dist.get_rank(), enabled=False))
     positions = [cut(64, ring.size, rank) for rank in range(ring.size)]
-    *parts, gradient = (t[:, :, positions[ring.rank]] for t in whole_sequence())
-    parts = [part.clone().requires_grad_() for part in parts]
+    parts = [t[:, :, positions[ring.rank]] for t in whole_sequence()[:3]]
     with torch.no_grad():
         found = ring_attention(ring, positions, documents)(*parts)
     return positions[ring.rank], found
@@ -318,8 +318,8 @@ title = f"The zigzag should be {times[0] / times[2]:.2f} times faster, and it is
 show(compare(pictured, title))
 
 # %% [markdown]
-# Each prediction stands above its measurement. In the contiguous ring, rank 0 waits for others to
-# take its messages and is soon finished, while rank 3 works on alone. In the zigzag all ranks are
+# Each prediction stands above its measurement. In the contiguous ring, rank 0 soon has nothing left
+# to compute and only passes blocks on, while rank 3 works on alone. In the zigzag all ranks are
 # busy to the end. Here is why:
 
 # %%
@@ -346,8 +346,8 @@ show(
 #
 # Another way to balance is a **stripe**, where each rank has every $n$-th position
 # ([2311.09431](https://arxiv.org/abs/2311.09431)). It balances the pairs about as well, but then
-# every block has a triangle in it, whereas in a zigzag most blocks are half full and half empty,
-# and the empty half is easy to skip.
+# every block has a triangle in it. In a zigzag only a rank's own block has; in every other one half
+# of the rows or of the columns is masked as a whole, and easy to skip.
 #
 # — *End of the first session* —
 #
@@ -429,9 +429,9 @@ show(curves(kept, title, x="tokens", y="MB kept by one head", log="xy"))
 # In the ring, backward goes around once more. Keys and values travel again, together with their
 # gradients: each rank adds its own term to the gradient of the block that it has, and after $n$
 # messages the gradient is back home. So backward sends $2n - 1$ blocks where forward sends $n - 1$,
-# about twice as many. It computes five products instead of two, so if gradients have 2 bytes it
-# needs 0.8 of the tokens to hide them, all but the last message home. (Ours adds them up in 32
-# bits, and then it's 1.2.) `ring_backward` does this with your `block_gradients`, which
+# a little more than twice as many. It computes five products instead of two, so if gradients have 2
+# bytes it needs 0.8 of the tokens to hide them, all but the last message home. (Ours adds them up
+# in 32 bits, and then it's 1.2.) `ring_backward` does this with your `block_gradients`, which
 # `block_back` calls:
 
 # %%
@@ -510,7 +510,7 @@ claim.below("gathered: gradients away by", max(far), 1e-12)
 #
 # | | forward | backward | limited by |
 # |---|---|---|---|
-# | ring | $2g\,(n-1)\,s/n$, while it computes | $2g\,(2n-1)\,s/n$, too | nothing |
+# | ring | $2g\,(n-1)\,s/n$, while it computes | $2g\,(2n-1)\,s/n$, all but the last so | – |
 # | gather | $2g\,(n-1)\,s/n$, before it computes | as much, after it | memory for all keys |
 # | Ulysses | $(2h + 2g)\,\frac{n-1}{n}\,s/n$ | as much | at most $h$ ranks |
 #
@@ -545,34 +545,36 @@ reveal("long_context-8")
 
 # %% [markdown]
 # A ring's volume doesn't shrink with $n$, because every rank must see all keys. An all-to-all
-# sends each number once, to the one rank that needs it, so its volume falls like $1/n$. Divide
-# the first row of the table by the last: the ring sends
+# sends each number once, to the one rank that needs it, so its volume falls like $1/n$.
+# Forward, the ring sends
 #
 # $$\frac{g\,n}{h + g}$$
 #
 # times as much as Ulysses. If every query head has a key head of its own ($g = h$), that's $n/2$.
-# Grouped queries change the picture: Llama 3 405B has $h = 128$ and $g = 8$, so up to 18 ranks the
-# keys are the cheaper thing to send, and Llama was trained with 16. (With fewer key heads than
-# ranks, Ulysses has to send copies of them, and the ratio is $gn/(h+n)$.) But the formula counts
-# bytes, not time. A ring sends them while it computes, whereas an all-to-all and a gather have to
-# be finished before anything is computed.
+# Grouped queries change the picture. Llama 3 405B has $h = 128$ and $g = 8$, of which tensor
+# parallelism of 8 leaves a rank 16 query heads and one key head. With fewer key heads than ranks
+# Ulysses has to send copies of them, and the ratio becomes $gn/(h+n)$. For Llama's 16 ranks that's
+# one half: keys and values are the cheaper thing to send. But the formula counts bytes, not time. A
+# ring sends them while it computes, whereas an all-to-all and a gather, as we've written them, have
+# to be finished before anything is computed.
 #
 # ## When a ring can lose
 #
-# **Our ring's ranks wait for their neighbors in every step, those of a gather only once.** Llama 3
+# **Forward, our ring's ranks may wait for their neighbors in every step, those of a gather only
+# once.** Llama 3
 # 405B had 8,192 tokens on each rank and $g/h = 1/16$, so at $F/B = 8{,}000$ a ring would have
 # hidden its messages from $2 \cdot 8{,}000/16 = 1{,}000$ tokens on. It gathered all the same. Its
 # report names two reasons: a gather is simpler with masks such as those of documents, and it
 # doesn't take long, since keys are few (section 3.3.2). There's a third that we can measure.
 # Sequences for training are packed: several documents that mustn't look at each other. A zigzag
-# balances every step of the ring if there's one document. With several, some blocks have much to
-# compute and others nothing, and they're different ones for each rank.
+# balances every step of the ring if there's one document. With several, some blocks may have much
+# to compute and others nothing, and they're different ones for each rank.
 
 # %%
 predict(
     "long_context-9",
     "Four documents of equal length on four ranks, in a zigzag. Every rank has equally much to "
-    "compute. Messages are short. Which is faster, ring or gather?",
+    "compute. Messages are short. Which is faster forward, ring or gather?",
     "the ring: it hides its messages",
     "the gather",
     "equally fast, since they send and compute the same",
@@ -603,17 +605,18 @@ for texts, documents in (("one document", None), ("four documents", four)):
 
 # %% tags=["time"]
 names = [name for name in both if "four" in name]
-show(compare({name: both[name] for name in names}, "With documents, a ring waits in every step"))
+show(compare({name: both[name] for name in names}, "With four documents, the ranks of a ring take turns to wait"))
 reveal("long_context-9", ratio=both[names[0]].duration / both[names[1]].duration)
 
 # %% [markdown]
 # With one document the ring wins by the messages that it hides. With four it loses, although all
-# ranks still have equally much to do: what one rank does in the first step, another does in the
-# third, and each step takes as long as its longest block. That depends on where the documents end:
-# with two of equal length every step is balanced again, and by the same arithmetic the ring takes
-# 1.01 blocks and the gather 1.13. So a ring wins where blocks are large and equal, Ulysses where
-# there are heads enough, and a gather where keys are few and masks complicated. Real systems
-# combine them, such as Ulysses inside a machine and a ring between machines.
+# ranks still have equally much to do. Ranks 1 and 3 have their second block in step 1, ranks 0 and
+# 2 in step 3, and each step takes as long as its longest block, or as its message if that's longer.
+# That depends on where the documents end: with two of equal length every step is balanced again,
+# and by the same arithmetic the ring takes 1.01 blocks and the gather 1.13. So a ring wins where
+# blocks are large and equal, Ulysses where there are heads enough, and a gather where keys are few
+# and masks complicated. Real systems combine them, such as Ulysses inside a machine and a ring
+# between machines.
 #
 # ## Find the bug
 #
@@ -660,7 +663,7 @@ wrong, right = (sum(line) / len(line) for line in both.values())
 
 # %%
 print(f"loss {wrong:.2f} with each rank's own positions, {right:.2f} with the right ones")
-title = "From the second rank on, at 64, positions numbered anew cost most of the context"
+title = "From the second rank on, at 64, wrong positions are worse than hardly any context"
 show(curves(lines, title, x="position", y="loss (nats)"))
 reveal("long_context-10", wrong=wrong, right=right)
 
@@ -740,8 +743,8 @@ reveal("long_context-11")
 # - Recomputing the scores costs backward a fifth product and saves memory that grows with $s^2$.
 # - In a ring, queries stay, and keys and values travel while the ranks compute. That costs nothing
 #   if a rank has enough tokens.
-# - A causal mask gives the last rank the most to do. For one document a zigzag
-#   balances it: $2 - 1/n$ times faster.
+# - With contiguous parts, a causal mask gives the last rank the most to do. For one document a
+#   zigzag balances it: $2 - 1/n$ times faster.
 # - Ring and gather send $2g$ heads to everyone, Ulysses sends all heads once. Few key heads favor
 #   the first, many ranks the second.
 # - Positions and targets belong to the whole sequence: find them before you cut.
@@ -749,7 +752,7 @@ reveal("long_context-11")
 #
 # ## In the wild
 #
-# - In its last stage, Llama 3 405B was trained on sequences of 131,072 tokens with a
+# - In its last stages, Llama 3 405B was trained on sequences of 131,072 tokens with a
 #   context-parallel degree of 16, beside tensor parallelism of 8, 16 pipeline stages and 8 replicas
 #   on 16,384 H100s. It gathers keys and values, and cuts each sequence into $2n$ chunks, as
 #   your zigzag does ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.3.2 and table 4).

@@ -188,8 +188,8 @@ _ = claim("seed 0 of the experts, once more: its loss after 200 steps",
 # %% [markdown]
 # At 0.002, the best rate for both, each seed says so, and 11 of all 12 pairs do, one of them by
 # less than 0.001. But the lead is young: after 800 steps 5 pairs had it, and after 400 only 2. The
-# curves also show what can fool us: after 200 steps, whichever model has the higher rate is ahead
-# by half a nat.
+# curves also show what can fool us: after 200 steps, either model at the higher of the two rates is
+# half a nat ahead of either at the lower one.
 #
 # It isn't much for four times the feed-forward weights, which make this small model 1.7 times as
 # large. Large runs are limited by what they can compute: Switch reports pre-training up to seven
@@ -293,8 +293,8 @@ early = max(over_time(free_chosen[:20]).values())
 claim("the busiest within 20 steps, in times its share", early, full)
 
 # %% [markdown]
-# **Left alone, the router collapses**, here within 20 steps: nearly every token sends one of its
-# two choices to the same expert of the second layer. It can feed on itself, because an expert
+# **Left alone, a router can collapse.** Here one did, within 20 steps: nearly every token sends one
+# of its two choices to the same expert. It can feed on itself, because an expert
 # that's chosen more often learns more often. Later it eases a little, but 400 steps don't undo it.
 # And with a capacity, rows that crowd at the popular experts are dropped.
 #
@@ -334,7 +334,7 @@ by_bias, bias_chosen, bias_net = learn("bias")
 tables = {"not": counts, "by loss": wanted(loss_net), "by bias": wanted(bias_net)}
 runs = dict(zip(tables, map(over_time, (free_chosen, loss_chosen, bias_chosen)), strict=True))
 show(curves({f"balanced {way}": run for way, run in runs.items()},
-            "The router collapses at once, unless it's balanced",
+            "Unbalanced, one expert keeps more than three times its share",
             y="busiest expert (times its share)"))  # fmt: skip
 for way, losses in zip(tables, (free, by_loss, by_bias), strict=True):
     print(f"balanced {way}: the busiest has {busiest(tables[way]):.2f} times its share, "
@@ -345,8 +345,8 @@ claim.below("times its share of the busiest: balanced, and not", least, busiest(
 
 # %% [markdown]
 # The bias needs a few dozen steps to catch up with the router, and then holds it. In this one run
-# the loss is as low with the bias, and 0.05 higher with the term of the loss, which is no more than
-# seeds differ by.
+# the loss is as low with the bias, and 0.08 higher with the term of the loss. Three seeds of the
+# run above differ by as much after 400 steps, so one run can't rank the two.
 #
 # ## What do experts specialize in?
 #
@@ -355,7 +355,8 @@ claim.below("times its share of the busiest: balanced, and not", least, busiest(
 # %%
 predict(
     "experts-5",
-    "In the first layer of this model, what decides to which expert a token goes first?",
+    "In the first layer of this model, which of these tells most about the expert that a token "
+    "goes to first?",
     "what the story is about",
     "where in the sequence the token stands",
     "which token it is",
@@ -410,13 +411,14 @@ for number, experts in enumerate(chosen):
 reveal("experts-5", best=max(nats[0], key=nats[0].get))
 
 # %% [markdown]
-# The token tells about half of the entropy, and sequence and position next to nothing. What the
-# token before tells may be partly the same, since it foretells the token.
+# The token tells nearly half of the entropy, and sequence and position next to nothing. What the
+# token before tells may be partly the same, since it foretells the token. (The router sees what
+# attention has added to a token, so it can also use its context.)
 #
 # Experts for subjects couldn't show here, because all stories are from one small world. Mixtral's
-# authors looked for them in text of many subjects, and found none either, but consistent choices
-# for syntax, such as indentation in code ([2401.04088](https://arxiv.org/abs/2401.04088), section
-# 5).
+# authors looked for them in text of many subjects and found no obvious ones either, but consistent
+# choices for syntax, such as indentation in code ([2401.04088](https://arxiv.org/abs/2401.04088),
+# section 5).
 #
 # — *A good place for a break* —
 #
@@ -640,21 +642,22 @@ tell("a copy for each of 4 nodes, 2 bytes", copies=4)
 tell("a copy for each of 4 nodes, 1 byte to the experts", copies=4, dispatch=1)
 
 # %% [markdown]
-# Mixtral's experts, 14,336 wide, are far above all of these. **DeepSeek-V3's are at the edge: 1,333
-# < 2,048 < 3,297.** With the all-to-all that we've written, sending would take 1.7 times as long as
-# computing even at 400 TFLOP/s. So its authors changed the all-to-all
+# Mixtral's experts, 14,336 wide, are above the first line's bounds, four times at 400 TFLOP/s and
+# 1.6 times at the peak (the other lines take what DeepSeek sends). **DeepSeek-V3's are at the edge:
+# 1,333 < 2,048 < 3,297.** With the all-to-all that we've written, sending would take 1.7 times as
+# long as computing even at 400 TFLOP/s. So its authors changed the all-to-all
 # ([2412.19437](https://arxiv.org/abs/2412.19437), sections 2.1.2, 3.2.2 and 3.3.3). Tokens leave in
 # 8 bits. A token crosses the slow network **once for each node**, however many experts it has
 # chosen there, and finds them over the fast links inside. And it may choose experts on **four
 # nodes** at most: the four whose two best scores have the largest sums. Sending then takes 0.65 of
 # the time of computing at 400 TFLOP/s, 1.6 times as long at the peak of 16 bits, and 3.2 times at
 # the one of 8 bits, in which these experts multiply. The paper itself speaks of about 1 : 1
-# (section 3.2.1), and doesn't say at which rate. (One of the eight nodes is a token's own, which
-# takes an eighth off all of these times. And inside a node nothing is held up: there, 8 copies at
-# 160 GB/s take 0.6 of the time of 4 at 50 GB/s.)
+# (section 3.2.1), and doesn't say at which rate. (On average an eighth of a token's copies stay on
+# its own node, so all of these times are an eighth shorter. And the fast links aren't the
+# bottleneck: 8 copies at 160 GB/s take 0.6 of the time of 4 at 50 GB/s.)
 #
-# The second trick is two all-to-alls, one inside the other, and because both do the same thing they
-# can be one function:
+# Sending once to each node takes two nested all-to-alls, between nodes and inside a node. Both do
+# the same thing, so one function serves for both:
 
 # %%
 show_code("EP/experts/hops.py", "hop")
@@ -723,8 +726,8 @@ for most in (8, 4):
           f"{nodes * 7.168:.0f} in two and 8 bits")  # fmt: skip
 
 # %% [markdown]
-# What's left still has to hide behind something. In the forward pass only a shared expert and other
-# tokens don't wait for it, and lesson 17 hides it behind other tokens.
+# What's left still has to hide behind something. In the forward pass the only work that doesn't
+# wait for it is a shared expert's and that of other tokens, behind which lesson 17 hides it.
 #
 # ## Whose gradient is it?
 #
@@ -838,9 +841,10 @@ reveal("experts-9")
 # %% [markdown]
 # **The factor is EP**, the number of ranks that share the experts: the mean over $n/\mathrm{EP}$
 # replicas divides by that in place of $n$. No loss curve shows it under Adam, which hides a factor
-# (lesson 03). What's left comes from the tiny constant $\varepsilon$ that Adam adds to the size it
-# divides by, and goes with it. (A factor of 4 is exact in floating point; with 3 ranks rounding
-# would remain.) But whoever clips by the norm of the whole gradient takes another step.
+# (lesson 03). The small difference that remains comes from the constant $\varepsilon$ that Adam
+# adds to its denominator, and disappears without it. (A factor of 4 is exact in floating point;
+# with 3 ranks rounding would remain.) But whoever clips by the norm of the whole gradient takes
+# another step.
 
 
 # %%
@@ -894,9 +898,9 @@ for ep in (1, 2, 4, 8):
           f"{done.causes['averaging gradients']:.2f}")  # fmt: skip
 
 # %% [markdown]
-# Up to EP 4 the step gets shorter: the all-to-alls cost less than larger products and fewer
-# gradients save. With 2 GPUs for each layer, EP 4 fills one machine of 8. EP 8 reaches across two
-# machines, so half of the rows leave over the slower network, and what messages cost in layers
+# Up to EP 4 the step gets shorter: the all-to-alls cost less than is saved by larger products and
+# fewer gradients save. With 2 GPUs for each layer, EP 4 fills one machine of 8. EP 8 reaches across
+# two machines, so half of the rows leave over the slower network, and what messages cost in layers
 # nearly triples. (The cluster model assumes that all experts are equally busy.)
 #
 # ## What to remember
@@ -908,8 +912,8 @@ for ep in (1, 2, 4, 8):
 # - With experts narrower than $(4/9)\,F/B$ sending takes longer than computing. Fewer bits, one
 #   copy for each node and few nodes bring the bound down: for DeepSeek-V3 below the width of its
 #   experts at 400 TFLOP/s, but not at the peak.
-# - A router left alone collapses onto a few experts. A loss term or a bias keeps them even, and a
-#   layer takes as long as the busiest rank.
+# - A router left alone can collapse onto a few experts. A loss term or a bias keeps them even, and
+#   a layer takes as long as the busiest rank.
 # - Gradients of router and attention are added up over all ranks, those of experts over their
 #   replicas, and both are divided by the number of *all* ranks. With the mean over the replicas,
 #   those of experts are EP times too large, and Adam hides it.

@@ -62,11 +62,11 @@ PREDICTIONS = {
     ),
     "long_context-9": Prediction(
         right=lambda ratio: "B" if ratio > 1.05 else "A" if ratio < 0.95 else "C",
-        because="in each step the ring waits for its longest block, and these belong to different "
-        "ranks: it takes {ratio:.2f} times as long. A gather waits once.",
+        because="in two steps of the ring only two ranks have something to compute, and the others "
+        "wait: it takes {ratio:.2f} times as long. A gather waits once.",
         wrong={
-            "A": "It does hide them. But its ranks move in step, and in each step one of them has "
-            "more to do than the others.",
+            "A": "It hides all but one of them. But its ranks move in step, and in two steps only "
+            "two of them have anything to compute.",
             "B": "Compare the two durations.",
             "C": "In sum they do. When a rank has to compute, and for whom it waits, is different.",
         },
