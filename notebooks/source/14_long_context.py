@@ -605,7 +605,8 @@ for texts, documents in (("one document", None), ("four documents", four)):
 
 # %% tags=["time"]
 names = [name for name in both if "four" in name]
-show(compare({name: both[name] for name in names}, "With four documents, the ranks of a ring take turns to wait"))
+title = "With four documents, the ranks of a ring take turns to wait"
+show(compare({name: both[name] for name in names}, title))
 reveal("long_context-9", ratio=both[names[0]].duration / both[names[1]].duration)
 
 # %% [markdown]
