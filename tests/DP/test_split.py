@@ -96,3 +96,10 @@ def test_what_sticks_out_depends_on_whether_the_link_keeps_up():
     run = gaps_of_steps.Run(forward=1, backward=4, launch=0, bucket=0.5, buckets=4)
     assert run.exposed == 0.5  # the last bucket
     assert gaps_of_steps.Run(forward=1, backward=4, launch=0, bucket=2, buckets=4).exposed == 5
+
+
+def test_a_gap_before_a_kernel_is_the_hosts_only_if_the_launch_came_late():
+    late, queued = {"launched": 2.5}, {"launched": 2.6}
+    times = ((0, 1, {"launched": 0}), (3, 4, late), (5, 6, queued))
+    events = [Event(0, "other", start, end, info=info) for start, end, info in times]
+    assert list(gaps_of_steps.idle(events)) == [("launch", 2), ("between kernels", 1)]
