@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Sharding: no rank keeps what another keeps
 #
-# *Reading 55 minutes · tasks 85 · machine 2*
+# *Reading 60 minutes · tasks 85 · machine 2*
 #
 # *With twenty minutes: read up to the picture of the four stages, then do DP-6.*
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Experts: more parameters than a token pays for
 #
-# *Reading 50 minutes · tasks 85 · machine 1*
+# *Reading 55 minutes · tasks 85 · machine 1*
 #
 # *With twenty minutes: read up to "Do experts pay?", and look at the heat maps.*
 #
