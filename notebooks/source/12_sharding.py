@@ -289,8 +289,8 @@ print(f"stage 0: {quickest(0, iter([plain])):.2f} s a step")
 
 # %% [markdown]
 # Stage 0 sends as much as stage 1, but in 57 calls instead of 18, because it averages every
-# parameter by itself. What it takes longer is the price of these calls, about 10 ms each for three
-# ranks on two cores (lesson 10).
+# parameter by itself. What it takes longer is the price of these calls, some milliseconds each for
+# three ranks on two cores (lesson 10).
 #
 # Here is a step of stage 3, on three ranks. F and B are cut where the rank stops to communicate.
 
