@@ -528,10 +528,9 @@ rate = read / 2 / (time.perf_counter() - begun)  # 8 bytes in memory, 4 in the f
 claim.below("MB/s: what Llama 3 read, and one process here", 4e-6 * tokens_a_second, rate / 1e6)
 
 # %% [markdown]
-# (The file is in the system's memory here, as a file that's read for weeks isn't. From an SSD one
-# process still gets hundreds of MB/s in pieces of 32 kB.) Meta's storage for this run sustained 2
-# TB/s (section 3.3.1); it's there for the checkpoints. So how can the input ever be a problem?
-# Because something else is done in it:
+# (The file is in the system's memory here, as a file that's read for weeks isn't. But 9 MB/s is
+# little for any disk.) Meta's storage for this run sustained 2 TB/s (section 3.3.1); it's there for
+# the checkpoints. So how can the input ever be a problem? Because something else is done in it:
 #
 # - **Tokenizing while training.** It's a processor's work, so do it once, before, and write tokens.
 # - **Images, video, user histories**, which are decoded, joined and cropped while the GPU waits.

@@ -521,7 +521,7 @@ reveal("hiding_messages-4")
 # micro-batch and a backward of another, and neither has to end before the other begins. (Except on
 # the last stage, whose backward is that of the micro-batch it has just forwarded. There a pair
 # needs one more in flight, or interleaved stages, which NVIDIA's [Megatron
-# Bridge](https://docs.nvidia.com/nemo/megatron-bridge/latest/training/communication-overlap.html)
+# Bridge](https://docs.nvidia.com/nemo/megatron-bridge/latest/skills/perf-techniques/moe-comm-overlap/SKILL.html)
 # requires for this. And while the pipeline fills and drains, one of the two is missing, and the
 # other's messages are exposed.) DualPipe (lesson 07) takes such a pair through its layers together,
 # so that the tokens of each travel while the other computes. It also cuts backward into I and W, to
