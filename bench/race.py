@@ -115,15 +115,15 @@ def run(race: Race) -> Result:
 def row(result: Result) -> str:
     """A row of the table, in Markdown."""
 
-    def told(times: list[float]) -> str:
+    def seconds_text(times: list[float]) -> str:
         low, middle, high = min(times), statistics.median(times), max(times)
         return f"{middle:.3g} {result.unit} ({low:.3g}–{high:.3g})"
 
     spread = f"{min(result.ratios):.2f}–{max(result.ratios):.2f}"
     cells = (
         result.name,
-        f"{result.ours}: {told(result.ours_times)}",
-        f"{result.rival}: {told(result.rival_times)}",
+        f"{result.ours}: {seconds_text(result.ours_times)}",
+        f"{result.rival}: {seconds_text(result.rival_times)}",
         f"**{result.ratio:.2f}** ({spread})",
     )
     return f"| {' | '.join(cells)} |"

@@ -142,14 +142,14 @@ computes, and in which order (F3 is the forward of micro-batch 3, B3 its backwar
 <p>Below is the same plan twice: simulated, from what each action took here, and measured, as two
 processes ran it. Point at a box, or press ? for the keys.</p>
 </div>"""
-    told = "".join(
+    sentences = "".join(
         f"<small>after {step:,} {'steps' if step > 1 else 'step'}, loss {loss:.2f}</small>"
         f"<blockquote>{escape(text.strip()) or '…'}</blockquote>\n"
         for step, loss, text in stories
     )
     below = f"""<div class="demo">
 <h2>What the model writes, from its first step to its last</h2>
-{told}<p>{escape(share)}</p>
+{sentences}<p>{escape(share)}</p>
 </div>"""
     return steps.html(above, below)
 

@@ -50,8 +50,8 @@ def sentence_of(error: BaseException) -> str | None:
     if _out_of_memory(error):
         return "there is not enough memory for these sizes: choose smaller ones"
     for tell in TELLERS:
-        if told := tell(error):
-            return told
+        if text := tell(error):
+            return text
     frames = [(f, _home(f.filename)) for f in traceback.extract_tb(error.__traceback__)]
     own = [(frame, home) for frame, home in frames if home != "python"]  # pathlib only passes it on
     if not own or own[-1][1] not in ("library", "script"):

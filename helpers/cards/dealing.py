@@ -162,8 +162,8 @@ def _pipeline(rng: Random, name: str, measured: bool, names: Sequence[str]) -> C
         f"(I and W: {forward} each), and a message {f'{c} ms' if c else 'about a millisecond'}. "
         "Who waits for one is idle.",
     )
-    told = place or f"{m} micro-batches are too few for {p} ranks"
-    story = f"{schedule_name}; {told}; {', '.join(f'{k} {v:.4g} ms' for k, v in after.items())}"
+    cause = place or f"{m} micro-batches are too few for {p} ranks"
+    story = f"{schedule_name}; {cause}; {', '.join(f'{k} {v:.4g} ms' for k, v in after.items())}"
     if measured:
         return Card(name, (*facts, TOLD), partial(pipeline_step, schedule, costs), questions, story)
     return Card(name, facts, lambda: _bare(done.trace), questions, story)

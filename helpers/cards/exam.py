@@ -81,11 +81,11 @@ def exam(seed: str, key: bool, secret: str = "") -> str:
     title = escape(f"Exam {seed}" + (": solutions" if key else ""))
     style = painted(STYLE) + "article { break-after: auto; break-inside: avoid; }"
     head = f"<meta charset=utf-8><title>{title}</title><style>{style}</style>"
-    told = (
+    intro = (
         f"Ninety minutes, {total} points. On paper, with a calculator; every answer needs a reason."
     )
     return (
-        f"<!doctype html><html lang=en><head>{head}</head><body><h1>{title}</h1><p>{told}</p>"
+        f"<!doctype html><html lang=en><head>{head}</head><body><h1>{title}</h1><p>{intro}</p>"
         f"{sections}</body></html>\n"
     )
 

@@ -74,14 +74,14 @@ class Number:
             said = float(str(answer).strip().rstrip("%").replace("ms", "").replace(",", "."))
         except ValueError:
             raise ValueError(f"{self.key}={answer!r} isn't a number of {self.unit}") from None
-        told = f"it isn't {significant(said)} {self.unit}"
+        wrong = f"it isn't {significant(said)} {self.unit}"
         if abs(said - self.right) <= self.within:
             return Result(self.points, self.points, "right")
         near = {slip: abs(said - value) for slip, value in self.telling.items()}
         slip = min(near, key=near.get, default="")
         if near and near[slip] <= self.within:
-            return Result(self.points * SLIP, self.points, f"{told}: {slip}")
-        return Result(0, self.points, told)
+            return Result(self.points * SLIP, self.points, f"{wrong}: {slip}")
+        return Result(0, self.points, wrong)
 
 
 Question = Choice | Number

@@ -86,17 +86,17 @@ def data_parallel(rng: Random, name: str, measured: bool = False) -> Card | None
     if fault == "slow rank":
         rank, slower = rng.randrange(n), rng.choice((1.25, 1.5, 2.0))
         step = replace(healthy, speed=[1 / slower if r == rank else 1.0 for r in range(n)])
-        where, told = str(rank), f"rank {rank} takes {slower:g} times as long"
+        where, cause = str(rank), f"rank {rank} takes {slower:g} times as long"
     elif fault == "slow link":
         step = replace(healthy, all_reduce=b * rng.choice((1.5, 2)))
-        told = f"an all-reduce takes {step.all_reduce:g} ms in place of {a}"
+        cause = f"an all-reduce takes {step.all_reduce:g} ms in place of {a}"
     elif fault == "no overlap":
-        step, told = replace(healthy, overlap=False), "nothing travels during backward"
+        step, cause = replace(healthy, overlap=False), "nothing travels during backward"
     else:
         partner = rng.randrange(1, n)
         rest = [r for r in range(1, n) if r != partner]
         step = replace(healthy, groups=[[0, partner], rest])
-        where, told = str(partner), f"ranks 0 and {partner} average, and {rest[0]} and {rest[1]}"
+        where, cause = str(partner), f"ranks 0 and {partner} average, and {rest[0]} and {rest[1]}"
         by_pair = [max(healthy.input[r] for r in group) for group in step.groups]
         if by_pair[0] == by_pair[1]:  # both pairs would send at the same time
             return None
@@ -145,7 +145,7 @@ def data_parallel(rng: Random, name: str, measured: bool = False) -> Card | None
         f"Where nothing is wrong F takes {f} ms, B of a layer {b} ms and an all-reduce of its "
         f"gradients {a} ms. One link: an all-reduce begins when the one before it has ended.",
     )
-    story = f"{told}; {', '.join(f'{k} {v:.4g} ms' for k, v in after.items())}"
+    story = f"{cause}; {', '.join(f'{k} {v:.4g} ms' for k, v in after.items())}"
     if measured:
         return Card(name, (*facts, TOLD), partial(replica_step, step), questions, story)
     return Card(name, facts, lambda: plan, questions, story)

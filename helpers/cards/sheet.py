@@ -32,9 +32,9 @@ def sheet(cards: list[Card], key: bool = False, title: str = "Trace cards") -> s
 def page_of(card: Card, key: bool) -> str:
     """Return a card as HTML, without its heading."""
     questions = "".join(f"<li>{_asked(question, key)}</li>" for question in card.questions)
-    told = f"<p class=story>{escape(card.story)}</p>" if key else ""
+    story = f"<p class=story>{escape(card.story)}</p>" if key else ""
     facts = escape(" ".join(card.facts))
-    return f"{card.picture().svg()}<p>{facts}</p><ol>{questions}</ol>{told}"
+    return f"{card.picture().svg()}<p>{facts}</p><ol>{questions}</ol>{story}"
 
 
 def _asked(question: Question, key: bool) -> str:

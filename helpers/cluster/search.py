@@ -96,7 +96,7 @@ def search(
             f"{model.heads} heads and the batch evenly; choose a batch or devices with more "
             "divisors"
         )
-    found, least, said, told = [], math.inf, time.monotonic(), ""
+    found, least, said, line = [], math.inf, time.monotonic(), ""
     for number, layout in enumerate(tried):
         held = memory(model, layout)
         if held.total <= machine.memory:
@@ -104,10 +104,10 @@ def search(
         elif held.total < least:
             least, smallest = held.total, layout
         if not number % 100 and time.monotonic() - said > 1:
-            said, told = time.monotonic(), f"\r{number:,} of {len(tried):,} layouts"
-            print(told, end="", file=sys.stderr, flush=True)
-    if told:
-        print("\r" + " " * len(told), end="\r", file=sys.stderr, flush=True)
+            said, line = time.monotonic(), f"\r{number:,} of {len(tried):,} layouts"
+            print(line, end="", file=sys.stderr, flush=True)
+    if line:
+        print("\r" + " " * len(line), end="\r", file=sys.stderr, flush=True)
     if not found:
         estimate(model, smallest, machine).require_room()
     found.sort(key=lambda e: e.seconds)

@@ -280,8 +280,8 @@ class Report:
         What only tests, authors and people with questions need stays in `text`.
         """
         if self._shown:
-            told = (line for f in self._shown for line in (f.sentence, f.cure) if line)
-            return "\n".join((self.headline, *told))
+            below = (line for f in self._shown for line in (f.sentence, f.cure) if line)
+            return "\n".join((self.headline, *below))
         return f"{self.headline[:-1]}: {self.machine}."
 
     @property

@@ -24,9 +24,9 @@ def looks(tokens: Sequence[str], heads: Mapping[str, Sequence[float]], title: st
         canvas.text(PAD, y + 8, name, 12, canvas.theme.muted)
         y = _draw(canvas, tokens, weights, y + 16 + ABOVE) + 34
     canvas.height = y - 8
-    told = "; ".join(f"{name}: {_told(tokens, weights)}" for name, weights in heads.items())
+    spoken = "; ".join(f"{name}: {_in_text(tokens, weights)}" for name, weights in heads.items())
     text = " ".join(token.strip() for token in tokens)
-    return Picture(canvas, title, f"{title}. The text: {text} {told}.")
+    return Picture(canvas, title, f"{title}. The text: {text} {spoken}.")
 
 
 def _draw(canvas: Canvas, tokens: Sequence[str], weights: Sequence[float], y: float) -> float:
@@ -53,7 +53,7 @@ def _draw(canvas: Canvas, tokens: Sequence[str], weights: Sequence[float], y: fl
     return y + HIGH
 
 
-def _told(tokens: Sequence[str], weights: Sequence[float]) -> str:
+def _in_text(tokens: Sequence[str], weights: Sequence[float]) -> str:
     most = sorted(zip(weights, tokens, strict=False), reverse=True)
     shown = [f"{token.strip()!r} {percent(w)}" for w, token in most if w >= LEAST]
     return f"{tokens[len(weights) - 1].strip()!r} looks at {', '.join(shown)}"

@@ -88,7 +88,7 @@ def heat(
     room = (WIDE - 2 * PAD) / len(panels)
     sizes = max(len(table[0]) for table in panels.values())
     cell = min(58.0, (room - 110) / sizes)
-    told = []
+    spoken = []
     for number, (name, table) in enumerate(panels.items()):
         left = PAD + number * room + 74
         canvas.text(left, top + 8, name, 13, bold=True)
@@ -102,9 +102,9 @@ def heat(
             for c, count in enumerate(row):
                 color = canvas.theme.faded(cause("count"), 0.06 + 0.94 * count / most)
                 canvas.box(left + c * cell, y, cell - 2, 32, color, f"{count}")
-        told.append(f"{name}: " + "; ".join(", ".join(map(str, row)) for row in table))
+        spoken.append(f"{name}: " + "; ".join(", ".join(map(str, row)) for row in table))
     canvas.height = top + 60 + 34 * max(map(len, panels.values())) + PAD
-    words = f"Counts, a row for each {rows.split()[-1]}. {'. '.join(told)}."
+    words = f"Counts, a row for each {rows.split()[-1]}. {'. '.join(spoken)}."
     return Picture(canvas, "", words)
 
 
@@ -121,5 +121,5 @@ def words_by_expert(words: Sequence[str], experts: Sequence[int]) -> Picture:
         canvas.text(x + wide / 2, y + 30, str(expert), 10, canvas.theme.muted, "middle")
         x += wide + 3
     canvas.height = y + 42 + PAD
-    told = " ".join(f"{word}({expert})" for word, expert in zip(words, experts, strict=True))
-    return Picture(canvas, "", f"A text, with the number of the expert of each token: {told}.")
+    spoken = " ".join(f"{word}({expert})" for word, expert in zip(words, experts, strict=True))
+    return Picture(canvas, "", f"A text, with the number of the expert of each token: {spoken}.")

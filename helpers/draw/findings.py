@@ -86,9 +86,9 @@ def found_in(part: TraceSummary) -> str:
     shares = {"busy": sum(map(part.busy, ranks)) / len(ranks)}
     for cause, word in WORDS.items():
         shares[word] = sum(part.causes[rank][cause] for rank in ranks) / len(ranks) / part.duration
-    told = [f"{word} {percent(share)}" for word, share in shares.items() if share >= 0.005]
-    told = ["busy all the time"] if shares["busy"] > 0.995 else told
-    return f"{words}, {part.time(part.duration)}: {', '.join(told)}"
+    spoken = [f"{word} {percent(share)}" for word, share in shares.items() if share >= 0.005]
+    spoken = ["busy all the time"] if shares["busy"] > 0.995 else spoken
+    return f"{words}, {part.time(part.duration)}: {', '.join(spoken)}"
 
 
 def compared(parts: list[TraceSummary]) -> str:

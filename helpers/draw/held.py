@@ -108,8 +108,8 @@ def _draw_held(canvas: Canvas, held: Buffer, x: float, y: float) -> None:
 
 
 def _in_words(each: Collective) -> str:
-    def told(side: Sequence[Buffer]) -> str:
+    def spoken(side: Sequence[Buffer]) -> str:
         rows = [" ".join(part for part in held if part) or "nothing" for held in side]
         return "; ".join(f"rank {rank} {row}" for rank, row in enumerate(rows))
 
-    return f"{each.name}: {each.says}. Before: {told(each.before)}. After: {told(each.after)}."
+    return f"{each.name}: {each.says}. Before: {spoken(each.before)}. After: {spoken(each.after)}."

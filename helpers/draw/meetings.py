@@ -28,8 +28,10 @@ def meetings(programs: Mapping[str, Sequence[Program]], title: str) -> Picture:
     canvas.text((LEFT + WIDE) / 2, y + 13, "time", 11, canvas.theme.muted, "middle")
     canvas.legend([("", "", "waiting: the other side isn't there yet")], PAD, y + 24)
     canvas.height = y + 24 + 14 + PAD
-    told = ". ".join(f"{name}: {'; '.join(map(_in_words, each))}" for name, each in played.items())
-    return Picture(canvas, title, f"{title}. {told}.")
+    spoken = ". ".join(
+        f"{name}: {'; '.join(map(_in_words, each))}" for name, each in played.items()
+    )
+    return Picture(canvas, title, f"{title}. {spoken}.")
 
 
 def play(ranks: Sequence[Program]) -> list[Span]:

@@ -265,9 +265,9 @@ def surprise(tokens: Sequence[str], nats: Sequence[float | None]) -> Picture:
         _draw_token(canvas, x, y, wide, word, cost)
         x += wide + 1
     canvas.height = y + 34
-    told = [(t.strip(), n) for t, n in zip(tokens, nats, strict=True) if n is not None]
+    known = [(t.strip(), n) for t, n in zip(tokens, nats, strict=True) if n is not None]
     words = "".join(tokens).strip()
-    most = sorted(told, key=lambda pair: -pair[1])[:5]
+    most = sorted(known, key=lambda pair: -pair[1])[:5]
     rows = ", ".join(f"{token!r} {significant(n, 2)}" for token, n in most)
     title = "The surprise of each token"
     alt = f"{title}. The text: {words} Most surprising, in nats: {rows}."

@@ -112,8 +112,8 @@ def steps(traces: Mapping[str, Trace], micro_batches: int, title: str = "") -> P
     scale = (canvas.width - 2 * PAD - LABEL - 10) / longest
     start, y, words = PAD + LABEL, _draw_title(canvas, title), [title] if title else []
     for name, trace in traces.items():
-        told = f"{name}: {trace.duration:g} s"
-        canvas.text(PAD, y + 8, told, 13, bold=True)
+        spoken = f"{name}: {trace.duration:g} s"
+        canvas.text(PAD, y + 8, spoken, 13, bold=True)
         y += 22
         for rank, events in trace.by_rank().items():
             canvas.text(PAD, y + ROW / 2, f"rank {rank}", 11, canvas.theme.muted)
@@ -124,7 +124,7 @@ def steps(traces: Mapping[str, Trace], micro_batches: int, title: str = "") -> P
                     _draw_box(canvas, event, (start, y, scale), faded=later)
             y += ROW + 2
         y += 12
-        words.append(told)
+        words.append(spoken)
     key = [(k, look(k).color, look(k).word.replace("backward: ", "")) for k in "FIW"]
     key.append(("", canvas.theme.faded(look("F").color, FADED), "pale: the next step"))
     canvas.height = canvas.legend(key, start, y) + PAD
@@ -160,11 +160,11 @@ def places(layouts: Mapping[str, Sequence[int]], title: str = "") -> Picture:
             fill = RANKS[0] if which == 0 else canvas.theme.faded(RANKS[0], FADED)
             canvas.box(x - 15, y - 13, 30, 26, fill, str(middles.index((x, y))), 13, bold=True)
         held = [[s for s, r in enumerate(ranks) if r == rank] for rank in range(size)]
-        told = "; ".join(
+        spoken = "; ".join(
             f"rank {rank} stage{'s' * (len(s) > 1)} {listed(map(str, s))}"
             for rank, s in enumerate(held)
         )
-        words.append(f"{name}: {told}")
+        words.append(f"{name}: {spoken}")
         canvas.height = max(canvas.height, top + 26 + 26 + 46 * (max(chunk) + 1) + PAD)
     return Picture(canvas, title, ". ".join(words) + ".")
 

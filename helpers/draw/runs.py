@@ -79,27 +79,27 @@ def _found(drawn: list[Curve], x: str) -> str:
     broken = [c for c in drawn if c.broken is not None]
     if broken:
         return listed(f"{c.name} is not a number at {x} {c.broken:g}" for c in broken)
-    told = [c for c in drawn if c.points]
-    if not told:
+    nonempty = [c for c in drawn if c.points]
+    if not nonempty:
         return "no values"
     if len(drawn) == 1:
-        (_, first), (step, last) = told[0].points[0], told[0].points[-1]
-        start = f"from {value_text(first)} to " if len(told[0].points) > 1 else ""
-        return f"{told[0].name}: {start}{value_text(last)} at {x} {step:g}"
-    steps = {tuple(step for step, _ in c.points) for c in told}
-    names = listed(c.name for c in told)
-    if len(steps) == 1 and len(told) == len(drawn):
-        gap = max(_gap(told[0], c) for c in told[1:])
-        size = max(abs(value) for c in told for _, value in c.points)
+        (_, first), (step, last) = nonempty[0].points[0], nonempty[0].points[-1]
+        start = f"from {value_text(first)} to " if len(nonempty[0].points) > 1 else ""
+        return f"{nonempty[0].name}: {start}{value_text(last)} at {x} {step:g}"
+    steps = {tuple(step for step, _ in c.points) for c in nonempty}
+    names = listed(c.name for c in nonempty)
+    if len(steps) == 1 and len(nonempty) == len(drawn):
+        gap = max(_gap(nonempty[0], c) for c in nonempty[1:])
+        size = max(abs(value) for c in nonempty for _, value in c.points)
         if gap == 0:
             return f"{names}: exactly the same values"
         if gap <= 1e-3 * size:
             return f"{names}: one curve, the largest difference is {gap:.1g}"
-    ends = {c.points[-1][0] for c in told}
+    ends = {c.points[-1][0] for c in nonempty}
     where = f"At {_place(x, ends.pop())}" if len(ends) == 1 else "At the end"
-    told.sort(key=lambda c: c.points[-1][1])
-    values = _told_apart([c.points[-1][1] for c in told])
-    last = [f"{c.name} {value}" for c, value in zip(told, values, strict=True)]
+    nonempty.sort(key=lambda c: c.points[-1][1])
+    values = _distinct([c.points[-1][1] for c in nonempty])
+    last = [f"{c.name} {value}" for c, value in zip(nonempty, values, strict=True)]
     return f"{where}: {'; '.join(last[:4])}{' ...' if len(last) > 4 else ''}"
 
 
@@ -109,7 +109,7 @@ def _place(x: str, step: float) -> str:
     return f"{step:g} {x}" if counts else f"{x} {step:g}"
 
 
-def _told_apart(values: list[float]) -> list[str]:
+def _distinct(values: list[float]) -> list[str]:
     """Format the values with as few digits as tell them apart, at least two and at most four."""
     for digits in (2, 3, 4):
         texts = [significant(value, digits) for value in values]

@@ -67,7 +67,7 @@ def stages(counts: Sequence[int] = (2, 2, 2), message: str = "") -> Picture:
             x += gap
     _draw_loss(canvas, x, top)
     canvas.height = top + HIGH + 44
-    return Picture(canvas, title, _told(counts, message))
+    return Picture(canvas, title, _in_text(counts, message))
 
 
 def pieces_of(counts: Sequence[int]) -> list[list[str]]:
@@ -110,7 +110,7 @@ def _draw_loss(canvas: Canvas, x: float, top: float) -> None:
     canvas.text(right + 6, (top + 18 + low) / 2, "loss L", 12)
 
 
-def _told(counts: Sequence[int], message: str) -> str:
+def _in_text(counts: Sequence[int], message: str) -> str:
     held = [f"rank {r} holds {listed(_said(names))}" for r, names in enumerate(pieces_of(counts))]
     shape = f" of shape {message}" if message else ""
     return (
@@ -170,9 +170,9 @@ def cut(counts: Sequence[int], embedding: Piece, layer: Piece, head: Piece) -> P
         canvas.text(memory_left + wide + 6, y + 11, bytes_text(piece.bytes), 11, canvas.theme.muted)
         y += 32
     canvas.height = y + 8
-    told = [
+    spoken = [
         f"rank {r} holds {listed(_said(names))}, computes {time_text(p.seconds)} and keeps "
         f"{bytes_text(p.bytes)}"
         for r, (p, names) in enumerate(zip(held, pieces_of(counts), strict=True))
     ]
-    return Picture(canvas, title, f"{title}. {'; '.join(told)}.")
+    return Picture(canvas, title, f"{title}. {'; '.join(spoken)}.")

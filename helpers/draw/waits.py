@@ -39,8 +39,8 @@ def who_waits(found: WaitGraph) -> Picture:
         for wait in waits
         for n in wait.needs
     ]
-    told = sentence(deadlock) if deadlock else "every wait can still end"
-    alt = f"Who waits for whom. {told}. " + " ".join(map(_in_words, waits))
+    spoken = sentence(deadlock) if deadlock else "every wait can still end"
+    alt = f"Who waits for whom. {spoken}. " + " ".join(map(_in_words, waits))
     return arcs([rows[who] for who in order], arrows, found.title or _found(deadlock), alt)
 
 

@@ -70,11 +70,11 @@ def groups_in_another_order(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Tol
     mine = _of_cycle(snapshot, deadlock)
     if not mine or not all(op.collective for op in mine) or len({op.group for op in mine}) < 2:
         return None
-    told = ", ".join(
+    text = ", ".join(
         f"rank {op.rank} {op.doing}{' in the group of all ranks' * op.world}{op.at}" for op in mine
     )
     return (
-        f"deadlock: the ranks call the collectives of their groups in different orders: {told}",
+        f"deadlock: the ranks call the collectives of their groups in different orders: {text}",
         "let all ranks call the collectives of several groups in the same order",
     )
 
@@ -84,9 +84,9 @@ def message_against_collective(snapshot: GlobalSnapshot, deadlock: Deadlock) -> 
     mine = _of_cycle(snapshot, deadlock)
     if not mine or len({op.collective for op in mine}) < 2:
         return None
-    told = ", while ".join(op.told for op in mine)
+    text = ", while ".join(op.sentence for op in mine)
     return (
-        f"deadlock: {told}: each waits for what the other would do next",
+        f"deadlock: {text}: each waits for what the other would do next",
         "send and receive before all of them call the collective, or after it, on both sides alike",
     )
 
@@ -100,13 +100,13 @@ def left_early(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
     it, has, their = ("it", "has", "its") if len(gone) == 1 else ("they", "have", "their")
     if operation.receives:
         return (
-            f"{operation.told}, and {names(gone)} {has} finished without sending it",
+            f"{operation.sentence}, and {names(gone)} {has} finished without sending it",
             f"let {names(gone)} send it (look at {their} branches and at the number of steps), or "
             "do not receive it",
         )
     if operation.sends:
         return (
-            f"{operation.told}, and {names(gone)} {has} finished without receiving it",
+            f"{operation.sentence}, and {names(gone)} {has} finished without receiving it",
             f"let {names(gone)} receive it, or do not send it",
         )
     return (
@@ -141,7 +141,7 @@ def step_ahead(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
                 return (
                     f"rank {wait.who} is ahead of rank {other.rank}: it {operation.doing}"
                     f"{operation.at}, where rank {other.rank} has been {theirs} "
-                    f"time{'s' * (theirs != 1)} only; {other.waiting.told}",
+                    f"time{'s' * (theirs != 1)} only; {other.waiting.sentence}",
                     "let all ranks do the same number of steps: look for a continue, a break or "
                     "a condition that only some ranks meet",
                 )
@@ -155,12 +155,12 @@ def member_missing(snapshot: GlobalSnapshot, deadlock: Deadlock) -> Told:
             continue
         missing = names(wait.needs)
         others = "; ".join(
-            s.waiting.told
+            s.waiting.sentence
             for s in (snapshot.standings.get(rank) for rank in wait.needs)
             if s and s.waiting
         )
         return (
-            f"{operation.told}, but {missing} never called it" + (f": {others}" * bool(others)),
+            f"{operation.sentence}, but {missing} never called it" + (f": {others}" * bool(others)),
             "every member of the group must call it; make a group of only those that do, or let "
             f"{missing} call it too",
         )
@@ -172,9 +172,9 @@ def nobody_serves(snapshot: GlobalSnapshot, deadlock: Deadlock) -> tuple[str, st
     wait = deadlock.core[0] if deadlock.core else deadlock.waits[0]
     operation = snapshot.standings[wait.who].waiting
     other = snapshot.standings.get(wait.needs[0])
-    instead = f", while {other.waiting.told}" if other and other.waiting else ""
+    instead = f", while {other.waiting.sentence}" if other and other.waiting else ""
     return (
-        f"{operation.told}, and nobody answers{instead}",
+        f"{operation.sentence}, and nobody answers{instead}",
         "each send needs its receive on the other rank, and each receive its send: check the "
         "ranks, the tags and the order",
     )
@@ -255,28 +255,28 @@ MISFITS = {  # operations that meet and don't fit, by what differs
 }
 
 
-def misfit_told(found: Misfit) -> tuple[str, str]:
+def explain_misfit(found: Misfit) -> tuple[str, str]:
     """Return what doesn't fit, and the cure."""
     what, cure = MISFITS[found.kind]
     (one, *_), (other, *_), *_ = found.groups
     if found.kind.startswith("message"):
-        told = (
+        text = (
             f"rank {one.rank} sends {one.tensor} to rank {other.rank}{one.at}, and rank "
             f"{other.rank} receives {other.tensor}{other.at}"
         )
     elif found.kind == "part":
         whom = f"rank {other.rank}, which takes {found.taken}{other.at}"
         whom = f"itself and room for {found.taken}" if one is other else whom
-        told = f"{one.told}, with {found.given} number{'s' * (found.given != 1)} for {whom}"
+        text = f"{one.sentence}, with {found.given} number{'s' * (found.given != 1)} for {whom}"
     else:
-        told = "; ".join(
+        text = "; ".join(
             f"{'each of ' if len(same) > 1 else ''}{names([op.rank for op in same])} "
             f"{same[0].doing}{same[0].at}"
             for same in found.groups
         )
         making = [op for same in found.groups for op in same if op.name == NEW_GROUP]
         cure = capital(group_cure(making[0])) if making else cure
-    return f"{what}: {told}", cure
+    return f"{what}: {text}", cure
 
 
 def group_cure(operation: Operation) -> str:

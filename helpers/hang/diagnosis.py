@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from helpers.hang.cases import CASES, misfit_told, still_at_work
+from helpers.hang.cases import CASES, explain_misfit, still_at_work
 from helpers.hang.log import Standing, ThreadStanding
 from helpers.hang.places import Where, locate
 from helpers.hang.wait_for_graph import GlobalSnapshot
@@ -39,9 +39,9 @@ def diagnose(snapshot: GlobalSnapshot) -> Diagnosis:
     misfit = snapshot.misfit()
     certain = proven or (bool(misfit) and not any(s.threads for s in snapshot.standings.values()))
     if misfit:
-        sentence, cure = misfit_told(misfit)
+        sentence, cure = explain_misfit(misfit)
     elif deadlock:
-        sentence, cure = next(told for case in CASES if (told := case(snapshot, deadlock)))
+        sentence, cure = next(found for case in CASES if (found := case(snapshot, deadlock)))
     else:
         waiting = [wait.who for wait in waits]
         busy = [rank for rank in snapshot.standings if rank not in waiting]
@@ -52,20 +52,22 @@ def diagnose(snapshot: GlobalSnapshot) -> Diagnosis:
 
 def rows(snapshot: GlobalSnapshot) -> str:
     """Return a row for each rank and for each of its other threads: what it is doing, and where."""
-    told = []
+    lines = []
     for rank in sorted({*snapshot.standings, *snapshot.ended, *snapshot.silent}):
         if rank not in snapshot.standings:
             does = "has finished" if rank in snapshot.ended else "did not answer"
-            told.append(f"  rank {rank} {does}")
+            lines.append(f"  rank {rank} {does}")
         else:
             standing = snapshot.standings[rank]
-            told += _row(f"  rank {rank} {_doing(standing)}", _place(standing))
+            lines += _row(f"  rank {rank} {_doing(standing)}", _place(standing))
         for other in snapshot.others(rank):
             place = _place(other)
             if other.waiting or place.line:
                 doing = other.waiting.doing if other.waiting else "is at work"
-                told += _row(f"  rank {rank}, in {other.name or 'the main thread'}, {doing}", place)
-    return "\n".join(told)
+                lines += _row(
+                    f"  rank {rank}, in {other.name or 'the main thread'}, {doing}", place
+                )
+    return "\n".join(lines)
 
 
 def _row(does: str, place: Where) -> list[str]:

@@ -1,6 +1,6 @@
 """Compare operations that meet each other: do they fit, and if not, what differs.
 
-What a reader is told of it is in `cases.misfit_told`.
+What a reader is told of it is in `cases.explain_misfit`.
 """
 
 from collections.abc import Sequence

@@ -230,7 +230,7 @@ class Monitor:
         """Call torch's own function; what it calls in turn isn't recorded."""
         self._inside.call = True
         try:
-            with _closing_told(operation):
+            with _explaining_a_close(operation):
                 return function(*args, **kwargs)
         finally:
             self._inside.call = False
@@ -244,7 +244,7 @@ class Monitor:
                 return wait(work, *args, **kwargs)
             with self._with_limit(any(value is not None for value in (*args, *kwargs.values()))):
                 since = caller(sys._getframe(1))
-                with self.log.waiting(operation, since), _closing_told(operation):
+                with self.log.waiting(operation, since), _explaining_a_close(operation):
                     return wait(work, *args, **kwargs)
 
         return watched
@@ -281,7 +281,7 @@ class Monitor:
 
 
 @contextlib.contextmanager
-def _closing_told(operation: Operation) -> Iterator[None]:
+def _explaining_a_close(operation: Operation) -> Iterator[None]:
     """Say why gloo has closed a connection, where all that it says is that it has."""
     try:
         yield

@@ -92,8 +92,8 @@ class Operation:
         if self.receives:
             source = "any rank" if self.peer is None else f"rank {self.peer}"
             return f"receives {what} from {source}{tag}{call}"
-        told = self.world or self.name == NEW_GROUP  # which group it is
-        group = "" if told else f" in the group of ranks {', '.join(map(str, self.members))}"
+        obvious = self.world or self.name == NEW_GROUP  # which group it is
+        group = "" if obvious else f" in the group of ranks {', '.join(map(str, self.members))}"
         times = f" for the {_nth(self.times)} time" if self.times > 1 else ""
         return f"calls {self.call}{group}{times}"
 
@@ -103,7 +103,7 @@ class Operation:
         return locate([self.place]).phrase
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Return who asks for what, and where: "rank 0 sends 4 float32 to rank 1 at line 3 …"."""
         return f"rank {self.rank} {self.doing}{self.at}"
 

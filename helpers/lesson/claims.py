@@ -63,7 +63,7 @@ def claim(
     off = best / predicted - 1
     room = f"{off:+.1%}, at most {within:.0%}" if within else "exactly"
     room += f": {because}" if because else ""
-    line = f"{sentence}: predicted {_told(predicted)}{unit}, {how} {_told(best)}{unit} ({room})"
+    line = f"{sentence}: predicted {_shown(predicted)}{unit}, {how} {_shown(best)}{unit} ({room})"
     _say(line, abs(off) <= within, best, predicted, {"because": because} if because else {})
     return Measured(best)
 
@@ -79,7 +79,7 @@ def _below(sentence: str, smaller: float, larger: float, spread: float = 0.0) ->
         AssertionError: it doesn't, and the lesson is being built.
     """
     clear = f" by more than the {spread:.0%} that they vary" if spread else ""
-    line = f"{sentence}: {_told(smaller)}, below {_told(larger)}{clear}"
+    line = f"{sentence}: {_shown(smaller)}, below {_shown(larger)}{clear}"
     _say(line, smaller < larger * (1 - spread), smaller, larger)
 
 
@@ -89,7 +89,7 @@ def _same(sentence: str, found: Any, expected: Any = True) -> None:
     Raises:
         AssertionError: it isn't so, and the lesson is being built.
     """
-    line = sentence if expected is True else f"{sentence}: {_told(found)}"
+    line = sentence if expected is True else f"{sentence}: {_shown(found)}"
     _say(line, found == expected, found, expected)
 
 
@@ -111,7 +111,7 @@ def _say(line: str, holds: bool, measured: Any, predicted: Any, more: Mapping = 
         print(line)
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     """A number as one reads it: 1,240,000 or 0.0312 or 3.1e-09; anything else as it is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)

@@ -43,8 +43,8 @@ def tell_broken_messages(rank: int) -> None:
 
         def show(kind, error, trace) -> None:
             shown(kind, error, trace)
-            if told := next((told for tell in TELLERS if (told := tell(error))), None):
-                say(told)
+            if missed := next((text for tell in TELLERS if (text := tell(error))), None):
+                say(missed)
 
         show.tells_gloo = True
         sys.excepthook = show

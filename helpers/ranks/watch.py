@@ -34,7 +34,7 @@ class Call:
     """A call of torch.distributed that a thread of this rank is in.
 
     frame: of the caller. posted: for work.wait(), name and arguments of the call that gave it.
-    begun: on time.monotonic(). told: whether its wait has been told.
+    begun: on time.monotonic(). reported: whether its wait has been told.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Call:
     kwargs: dict[str, Any]
     frame: FrameType
     begun: float
-    told: bool = False
+    reported: bool = False
     posted: tuple[str, tuple, dict[str, Any]] | None = None
 
     def operation(self, rank: int) -> Operation | None:
@@ -167,8 +167,8 @@ class Watch:
         while not end.wait(min(LOOK_S, SAY_AFTER_S / 4)):
             for call in list(self._calls.values()):
                 seconds = time.monotonic() - call.begun
-                if seconds >= SAY_AFTER_S and not call.told:
-                    call.told = True
+                if seconds >= SAY_AFTER_S and not call.reported:
+                    call.reported = True
                     place = caller(call.frame)
                     try:
                         self._tell(seconds, call.operation(self.rank), place)
@@ -178,7 +178,7 @@ class Watch:
             if self.log and (waiting := self.log.thread(main, "", [])).waiting:
                 if seconds := checked.since((waiting.waiting, waiting.since)):
                     self._tell(seconds, waiting.waiting, waiting.since)
-                if checked.told:
+                if checked.reported:
                     self._meet()
                     if checked.lasts > self._limit and self._reads_notes(main):
                         self._give_up(checked.lasts, waiting.waiting, waiting.since)
@@ -231,7 +231,7 @@ class Still:
     """How long something has been the same, by those who look."""
 
     def __init__(self):
-        self._state, self._begun, self.told = None, 0.0, False
+        self._state, self._begun, self.reported = None, 0.0, False
 
     @property
     def lasts(self) -> float:
@@ -242,10 +242,10 @@ class Still:
         """Return how many seconds it has been so, once that is long; else, and later, 0."""
         now = time.monotonic()
         if state is None or state != self._state:
-            self._state, self._begun, self.told = state, now, state is None
-        if self.told or now - self._begun < SAY_AFTER_S:
+            self._state, self._begun, self.reported = state, now, state is None
+        if self.reported or now - self._begun < SAY_AFTER_S:
             return 0.0
-        self.told = True
+        self.reported = True
         return now - self._begun
 
 

@@ -128,19 +128,19 @@ def sentence(deadlock: Deadlock) -> str:
     """Return one sentence: who waits for whom, in what, at which line."""
     if cycle := deadlock.cycle:
         after = cycle[1:] + cycle[:1]
-        told = [_wait(wait, [other.who]) for wait, other in zip(cycle, after, strict=True)]
-        if len(told) > MOST_TOLD:
-            more = len(told) - MOST_TOLD + 1
-            told = [*told[: MOST_TOLD - 1], f"so on through {more} more, back to the first"]
+        parts = [_wait(wait, [other.who]) for wait, other in zip(cycle, after, strict=True)]
+        if len(parts) > MOST_TOLD:
+            more = len(parts) - MOST_TOLD + 1
+            parts = [*parts[: MOST_TOLD - 1], f"so on through {more} more, back to the first"]
         if len(cycle) == 1:
-            return f"{told[0]}, which is itself: it can never go on"
-        return f"{', '.join(told[:-1])}, and {told[-1]}: none of them can go first"
-    told = []
+            return f"{parts[0]}, which is itself: it can never go on"
+        return f"{', '.join(parts[:-1])}, and {parts[-1]}: none of them can go first"
+    parts = []
     for wait in deadlock.core[:MOST_TOLD]:
         gone = [who for who in wait.needs if who in deadlock.ended]
         verb = "has ended" if len(gone) == 1 else "have ended"
-        told.append(f"{_wait(wait, gone)}, which {verb} already")
-    return "; ".join(told)
+        parts.append(f"{_wait(wait, gone)}, which {verb} already")
+    return "; ".join(parts)
 
 
 def _wait(wait: Wait, for_whom: Sequence[int]) -> str:
