@@ -1,14 +1,17 @@
 """What can be said about a file without running it: is it there, is it Python, is it done."""
 
 import ast
+import re
 from pathlib import Path
 
 from helpers.grade.task import Task, WorkFailed
+from helpers.skipped import definitions
 
 # What reads variables of others, where the check keeps the inputs of all ranks.
 PEEKS = set(
     "_getframe _current_frames currentframe f_back f_locals get_objects get_referrers".split()
 )
+SKIPPED = "helpers.skipped"  # has the decorator that the student edition puts above each task
 
 
 def look_at(path: Path, task: Task) -> None:
@@ -78,8 +81,8 @@ def _of_skipping(tree: ast.Module) -> str:
                 name.name == "skip" for name in names
             ):
                 return "skip"
-            case ast.ImportFrom(module="helpers.skipped", names=[ast.alias(name="task")]):
-                continue  # the decorator that the student edition puts above each task
+            case ast.ImportFrom(module=module, names=[ast.alias(name="task")]) if module == SKIPPED:
+                continue
             case ast.ImportFrom(module="helpers.lesson.skipping" | "helpers.skipped" as name):
                 return name
             case ast.ImportFrom(module="helpers", names=names) if any(
@@ -134,12 +137,30 @@ def _certain_stub(tree: ast.Module, name: str) -> str | None:
     """The stub's message, if calling the function must reach `raise NotImplementedError("Task …")`.
 
     That saves starting ranks just to find out. It is certain only where nothing else is called
-    `name`, the raise stands in the function's own body, and nothing before it can leave that.
+    `name`, the raise stands in the function's own body, nothing before it can leave that, and no
+    decorator changes the function: `@task("DP-1")` of the student edition doesn't.
     """
-    functions = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == name]
-    if not functions or functions[0].decorator_list or _bindings(tree, name) > 1:
+    owner, _, method = name.rpartition(".")
+    found = [node for full, node in definitions(tree) if full in (name, owner)]
+    decorators = [ast.unparse(each) for node in found for each in node.decorator_list]
+    imported = any(isinstance(n, ast.ImportFrom) and n.module == SKIPPED for n in tree.body)
+    ours = (
+        r"(task\(.*\)|staticmethod)"
+        if imported and _bindings(tree, "task") == 1
+        else "staticmethod"
+    )
+    if (
+        len(found) != (2 if owner else 1)
+        or _bindings(tree, owner or name) > 1
+        or any(
+            isinstance(n, ast.Attribute) and n.attr == method and isinstance(n.ctx, ast.Store)
+            for n in ast.walk(tree)
+        )
+        or not all(re.fullmatch(ours, each) for each in decorators)
+        or not isinstance(found[-1], ast.FunctionDef | ast.AsyncFunctionDef)
+    ):
         return None
-    for statement in functions[0].body:
+    for statement in found[-1].body:
         match statement:
             case ast.Raise(
                 exc=ast.Call(

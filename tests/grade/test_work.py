@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from contextlib import nullcontext
 from dataclasses import replace
 
 import psutil
@@ -125,6 +126,31 @@ def test_what_cannot_be_run(small, task, text, kind, words):
         look_at(small.work, task)
     assert caught.value.kind == kind and caught.value.sentence.startswith(words)
     assert not caught.value.sentence.endswith(" ")  # Python's own reason differs between versions
+
+
+TASKS_OWN = "from helpers.skipped import task\n@task('T-1')\n"
+IN_A_CLASS = f"class Adder:\n    @staticmethod\n    def one(n):\n        {STUB}\n"
+
+
+@pytest.mark.parametrize(
+    ("function", "text", "sure"),
+    [
+        ("add_one", f"{TASKS_OWN}{ADD}{STUB}\n", True),
+        ("add_one", f"{TASKS_OWN}async {ADD}{STUB}\n", True),
+        ("add_one", f"def task(name):\n    return print\n{TASKS_OWN}{ADD}{STUB}\n", False),
+        ("add_one", f"import functools\n@functools.cache\n{ADD}{STUB}\n", False),
+        ("add_one", f"{ADD}{STUB}\ndef add_one(n):\n    return n + 1\n", False),
+        ("Adder.one", IN_A_CLASS, True),
+        ("Adder.one", f"{IN_A_CLASS}Adder.one = abs\n", False),
+        ("Adder.one", f"@print\n{IN_A_CLASS}", False),
+        ("Adder.two", f"{IN_A_CLASS}    two = abs\n", False),
+    ],
+)
+def test_what_nobody_has_begun_is_known_without_running_it(small, task, function, text, sure):
+    task = replace(task, function=function)
+    small.write("lab/work.py", text)
+    with pytest.raises(WorkFailed, match="not done yet") if sure else nullcontext():
+        look_at(small.work, task)
 
 
 def test_a_stub_anywhere(small, task):
