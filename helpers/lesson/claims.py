@@ -57,7 +57,8 @@ def claim(
     if predicted == 0:
         raise ValueError("nothing is a share of 0: say claim.below(sentence, measured, tolerance)")
     tries = [measured() if callable(measured) else measured]
-    while abs(tries[-1] / predicted - 1) > within and callable(measured) and len(tries) < TRIES:
+    most = TRIES if callable(measured) and not in_a_hurry() else 1
+    while abs(tries[-1] / predicted - 1) > within and len(tries) < most:
         tries.append(measured())
     best = min(tries, key=lambda one: abs(one - predicted))
     off = best / predicted - 1

@@ -59,13 +59,15 @@ def test_what_was_not_measured_ends_the_build_and_not_a_students_lesson(
     wrong()
 
 
-def test_a_measurement_is_repeated_before_it_counts_and_the_best_counts(built):
+def test_a_measurement_is_repeated_before_it_counts_and_the_best_counts(built, monkeypatch):
     seen = iter([2.0, 1.5, 1.1, 1.0])
     assert claim("a step", lambda: next(seen), 1.0) == 1.1
     assert next(seen) == 1.0
     with pytest.raises(AssertionError, match="measured 1.5"):
         claim("a step", iter([2.0, 1.5, 1.7]).__next__, 1.0)
     assert TRIES == 3
+    monkeypatch.setenv("LAB_QUICK", "1")  # nothing counts
+    assert claim("a step", iter([2.0]).__next__, 1.0) == 2.0
 
 
 def test_a_wide_claim_says_why_and_nothing_is_a_share_of_zero(built, capsys):
