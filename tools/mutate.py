@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,21 +165,44 @@ Reached = dict[Mutation, list[tuple[str, float]]]  # the tests of each, and thei
 
 
 def run_tests(place: Path, *arguments: str, seconds: float, **variables: str) -> bool:
-    """Return whether pytest succeeds in the copy within so many seconds."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
-    there = dict(os.environ, PYTHONPATH=str(place), PYTHONDONTWRITEBYTECODE="1", **variables)
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            command, cwd=place, env=there, stdout=output, stderr=output, start_new_session=True
-        )
+    """Return whether pytest succeeds in the copy within so many seconds.
+
+    It runs in a fork of this process, which has torch but nothing of the project: to import torch
+    takes longer than most of these tests.
+    """
+    import pytest
+    import torch.distributed  # noqa: F401
+
+    process = os.fork()
+    if process == 0:
+        code = 1
         try:
-            return process.wait(seconds) == 0
-        except subprocess.TimeoutExpired:
-            return False
+            os.setsid()
+            os.chdir(place)
+            output = os.open(os.devnull, os.O_RDWR)
+            for descriptor in range(3):
+                os.dup2(output, descriptor)
+            sys.path[0], sys.dont_write_bytecode = str(place), True
+            for name in [name for name in sys.modules if name.startswith("helpers")]:
+                del sys.modules[name]  # a test of this program has some
+            os.environ.update(PYTHONPATH=str(place), PYTHONDONTWRITEBYTECODE="1", **variables)
+            os.environ["LAB_WARM"] = "0"  # ranks start when a test asks for them
+            code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *arguments])
         finally:
-            process.kill()
-            process.wait()
-            end_what_is_left(place)
+            os._exit(code)
+    end = time.monotonic() + seconds
+    try:
+        while not (ended := os.waitpid(process, os.WNOHANG))[0]:
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.05)
+        process = 0
+        return ended[1] == 0
+    finally:
+        if process:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+        end_what_is_left(place)
 
 
 def marked(source: bytes, places: dict[int, Mutation], hits: Path) -> bytes:

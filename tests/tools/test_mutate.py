@@ -36,6 +36,7 @@ def project(tmp_path, monkeypatch):
     ):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text(text)
+    (tmp_path / "helpers/__init__.py").touch()
     subprocess.run("git init -q && git add .", shell=True, cwd=tmp_path, check=True)
     monkeypatch.setattr(mutate, "ROOT", tmp_path)
     return tmp_path
