@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from helpers.pipeline import Pace, Pipeline, add_tied, count_targets, make_tie
+from helpers.pipeline.observers import ActivationCount
 from helpers.ranks import RankFailed, launch
 from helpers.schedules import (
     KINDS,
@@ -429,3 +430,18 @@ def test_a_pace_gives_its_costs_and_refuses_what_is_wrong():
     assert "Pace(forward=...) holds -1" in said(lambda: Pace(forward=-1))
     text = said(lambda: build(gpipe(1, 1), pace=pace))
     assert "has 2 numbers, and the schedule needs 1" in text
+
+
+def test_bytes_are_those_of_each_stage_and_of_each_half_of_backward():
+    count = ActivationCount()
+    for key, nbytes in (((0, 0), 20), ((1, 0), 60)):  # 10 and 30 for each of their two rows
+        count.add(key, rows=2)
+        count.measure(key, "F", lambda: nbytes)  # noqa: B023
+    count.add((1, 1), rows=1)
+    count.measure((1, 1), "F", lambda: 1 / 0)  # its stage is known
+    assert count.bytes() == 20 + 60 + 30
+    count.remove((1, 0), "I")
+    count.measure((1, 0), "I", lambda: 10)
+    assert (count.bytes(), count.in_flight, count.most_kept) == (20 + 10 + 30, 2, 3)
+    count.remove((1, 0), "W")
+    assert count.bytes() == 20 + 30
