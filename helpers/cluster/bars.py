@@ -56,7 +56,7 @@ def bars(
     said = []
     for group in groups:
         y = _bars(canvas, group, y + 10)
-        key = [(str(n), colour_of(part), part) for n, part in enumerate(group.parts, 1)]
+        key = [(str(n), color_of(part), part) for n, part in enumerate(group.parts, 1)]
         y = canvas.legend(key, PAD, y) + 8
         said += [_in_words(name, row, group) for name, row in group.rows.items()]
     canvas.height = y + 4
@@ -81,7 +81,7 @@ def time_group(estimates: Mapping[str, object]) -> Group:
     return Group(rows, time_text)
 
 
-def colour_of(part: str) -> str:
+def color_of(part: str) -> str:
     """Return the color of a part: that of its cause, or of what the table doesn't know."""
     return CAUSES.get(part, UNKNOWN)
 
@@ -121,7 +121,7 @@ def _bars(canvas: Canvas, group: Group, y: float) -> float:
 
 def _draw_part(canvas: Canvas, group: Group, part: str, number: int, size: float, place) -> float:
     """Draw a part of a bar with its value, if it fits, and return its width."""
-    (x, y, scale), fill = place, colour_of(part)
+    (x, y, scale), fill = place, color_of(part)
     wide, tip = size * scale, f"{part}: {group.text(size)}"
     if not wide:
         return 0.0

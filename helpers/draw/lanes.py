@@ -284,11 +284,11 @@ def _entries(kinds: set[str]) -> list[tuple[str, str, str]]:
         for kind in ("F", "B", "I", "W", "update", "input")
         if kind in kinds
     ]
-    grey = look("send").color
+    gray = look("send").color
     if kinds & {"send", "recv"}:
-        entries.append(("", grey, "message"))
+        entries.append(("", gray, "message"))
     if kinds & COLLECTIVES:
-        entries.append(("", grey, ", ".join(sorted(kinds & COLLECTIVES))))
+        entries.append(("", gray, ", ".join(sorted(kinds & COLLECTIVES))))
     if "wait" in kinds:
         entries.append(("", "", "waiting"))
     if "finished" in kinds:

@@ -19,7 +19,7 @@ from helpers.trace import COLLECTIVES
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
-GREY, LIGHT_GREY, DARK_GREY = "#7F858D", "#B4B9C0", "#6b6b6b"
+GRAY, LIGHT_GRAY, DARK_GRAY = "#7F858D", "#B4B9C0", "#6b6b6b"
 NAVY, BROWN, PALE = "#00466E", "#8A5A00", "#DDE1E6"  # for bars with more parts than hues
 WHITE, INK = "#FFFFFF", "#14171B"  # letters on a dark color, and on a light one
 
@@ -98,10 +98,10 @@ CAUSES = {
     "matrix products": BLUE,
     "other kernels": NAVY,
     # what it sends
-    "message": LIGHT_GREY,
-    "tensor-parallel messages": LIGHT_GREY,
-    "pipeline messages": GREY,
-    "averaging gradients": DARK_GREY,
+    "message": LIGHT_GRAY,
+    "tensor-parallel messages": LIGHT_GRAY,
+    "pipeline messages": GRAY,
+    "averaging gradients": DARK_GRAY,
     # why it doesn't compute
     "waiting": WAITING,
     "bubble": WAITING,
@@ -113,7 +113,7 @@ CAUSES = {
     "other operators": BROWN,
     "launch": YELLOW,
     "between kernels": PALE,
-    "exposed": DARK_GREY,
+    "exposed": DARK_GRAY,
     "tail": PURPLE,
     # what its memory is for
     "weights": GREEN,
@@ -129,10 +129,10 @@ CAUSES = {
     "computing": BLUE,
     "syncing": SKY,
     "healing": GREEN,
-    "frozen": LIGHT_GREY,
+    "frozen": LIGHT_GRAY,
     "gone": VERMILLION,
     # what drawings point at
-    "model": LIGHT_GREY,
+    "model": LIGHT_GRAY,
     "embedding": YELLOW,
     "head": YELLOW,
     "norm": PALE,
@@ -144,7 +144,7 @@ CAUSES = {
     "fault": VERMILLION,
     "surprise": VERMILLION,
 }
-RANKS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GREY)  # whose: a rank's, an expert's
+RANKS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GRAY)  # whose: a rank's, an expert's
 CURVES = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 UNKNOWN = YELLOW  # a kind or a part that this file doesn't know
 
@@ -169,8 +169,8 @@ LOOKS = {
     "input": Look(cause("input"), "in", "input"),
     "send": Look(cause("message"), "send", "message"),
     "recv": Look(cause("message"), "recv", "message"),
-    "wait": Look(GREY, "", "waiting"),
-    "finished": Look(GREY, "", "finished"),  # a wait of the cause "finished": a flat line
+    "wait": Look(GRAY, "", "waiting"),
+    "finished": Look(GRAY, "", "finished"),  # a wait of the cause "finished": a flat line
 }
 
 
@@ -212,7 +212,7 @@ def see_through(color: str, share: float) -> str:
 def painted(css: str) -> str:
     """Return CSS, or HTML with CSS in it, with each var(--palette-NAME) replaced by its color.
 
-    NAME: a color as above ("light-grey"), a part of a theme ("dark-text"), a kind of event ("F"),
+    NAME: a color as above ("light-gray"), a part of a theme ("dark-text"), a kind of event ("F"),
     or the letter on it ("on-F").
 
     Raises:
@@ -243,9 +243,9 @@ PALETTE = {
     "blue": BLUE,
     "vermillion": VERMILLION,
     "purple": PURPLE,
-    "grey": GREY,
-    "light-grey": LIGHT_GREY,
-    "dark-grey": DARK_GREY,
+    "gray": GRAY,
+    "light-gray": LIGHT_GRAY,
+    "dark-gray": DARK_GRAY,
     "navy": NAVY,
     "brown": BROWN,
     "pale": PALE,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from helpers import skipped
-from helpers.draw.style import DARK_GREY
+from helpers.draw.style import DARK_GRAY
 from helpers.grade.task import Task, TaskError, load_task
 from helpers.ranks.pool import the_shell
 
@@ -94,7 +94,7 @@ class Card:
         return self.text
 
     def _repr_html_(self) -> str:
-        line = f"solid {DARK_GREY}"
+        line = f"solid {DARK_GRAY}"
         box = f"border: 1px {line}; border-left: 6px {line}; padding: 8px 14px"
         return f'<div style="{box}">{escape(self.text)}</div>'
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
 
-from helpers.draw.style import BLUE, DARK_GREY, VERMILLION
+from helpers.draw.style import BLUE, DARK_GRAY, VERMILLION
 from helpers.grade.limits import Held
 from helpers.grade.task import Task
 from helpers.grade.words import plain
 
 # Of Okabe and Ito's set, which color-blind people can tell apart; the word says the same.
-COLORS = {"PASS": BLUE, "FAIL": VERMILLION, "TO DO": DARK_GREY}
+COLORS = {"PASS": BLUE, "FAIL": VERMILLION, "TO DO": DARK_GRAY}
 EMPTY = ("not done", "no file")  # kinds of a task that nobody has begun, which is no mistake
 
 

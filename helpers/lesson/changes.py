@@ -11,7 +11,7 @@ from helpers.lesson.shown import Shown, find_file, put
 from helpers.schedules import Schedule
 
 # Thin enough to read the text on a light or a dark page.
-COLOURS = {"+": see_through(BLUE, 0.2), "-": see_through(ORANGE, 0.25)}
+COLORS = {"+": see_through(BLUE, 0.2), "-": see_through(ORANGE, 0.25)}
 MARKS = {"+": "ins", "-": "del"}
 DOCUMENTED = ast.Module | ast.FunctionDef | ast.ClassDef
 
@@ -84,7 +84,7 @@ def orders(before: Schedule, after: Schedule) -> Shown:
 def _action(action: str, width: int, mark: str) -> str:
     text = escape(action)
     if mark:
-        text = f'<span style="background-color: {COLOURS[mark]}">{text}</span>'
+        text = f'<span style="background-color: {COLORS[mark]}">{text}</span>'
     return text + " " * (width - len(action))
 
 
@@ -120,5 +120,5 @@ def _row(line: str) -> str:
         return f'<span style="opacity: 0.7">{text}</span>\n'
     if mark not in MARKS:
         return f"{text}\n"
-    style = f"background-color: {COLOURS[mark]}; text-decoration: none"
+    style = f"background-color: {COLORS[mark]}; text-decoration: none"
     return f'<{MARKS[mark]} style="{style}">{text}</{MARKS[mark]}>\n'

@@ -60,7 +60,7 @@ CAUSES = {
     "finished": "Nothing is left to do here; other ranks still work.",
 }
 # The order in which the colors of summed events are stacked, the same in every row.
-ORDER = [*dict.fromkeys(each.colour for each in LOOKS.values()), UNKNOWN]
+ORDER = [*dict.fromkeys(each.color for each in LOOKS.values()), UNKNOWN]
 
 
 def look_of(kind: str) -> dict:
@@ -68,10 +68,10 @@ def look_of(kind: str) -> dict:
     shown = look(kind)
     return {
         "kind": kind,
-        "colour": shown.colour,
+        "color": shown.color,
         "letter": shown.letter,
         "word": shown.word,
-        "ink": ink_on(shown.colour),
+        "ink": ink_on(shown.color),
         "texture": TEXTURES.get(kind, ""),
         "collective": kind in COLLECTIVES,
         "known": kind in LOOKS or kind in COLLECTIVES,

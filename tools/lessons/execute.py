@@ -20,7 +20,7 @@ from lessons.book import LessonFailed
 
 KEPT = ("jupyter", "tags")  # of what a cell's metadata hold
 ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+COLOR = re.compile(r"\x1b\[[0-9;]*m")
 PICTURE = re.compile(
     r'<img alt="(?P<alt>[^"]*)"[^>]*src="data:image/png;base64,(?P<data>[\w+/=]+)"[^>]*>'
 )
@@ -97,7 +97,7 @@ def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
         if output.output_type == "stream":
             lines = output.text.replace("\r\n", "\n").split("\n")
             text = "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in lines)
-            output.text = ANSI.sub(lambda code: code[0] if COLOUR.fullmatch(code[0]) else "", text)
+            output.text = ANSI.sub(lambda code: code[0] if COLOR.fullmatch(code[0]) else "", text)
     return joined
 
 

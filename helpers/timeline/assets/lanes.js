@@ -60,7 +60,7 @@ function drawBox(context, scene, part, lane, i) {
   const [x, width] = edges(axis, part, i);
   const shown = width > 4 ? width - 1 : width;
   context.globalAlpha = alpha * part.strength[i];
-  context.fillStyle = look.colour;
+  context.fillStyle = look.color;
   context.fillRect(x, lane.y, shown, lane.height);
   context.globalAlpha = alpha;
   const letter = lane.height >= 13 ? fitting(scene, part, i, shown - 3, lane) : null;
@@ -137,9 +137,9 @@ function summed(sums, { axis, followed }, part, run) {
   for (const i of run) {
     if (part.hasFinished(i)) continue; // it stays empty
     if (followed !== null && factOf(part, "micro_batch", i) !== followed) continue;
-    const colour = part.isWait(i) ? "" : part.kinds[part.kind[i]].colour;
-    let sum = sums.get(colour);
-    if (!sum) sums.set(colour, (sum = new Float32Array(columns)));
+    const color = part.isWait(i) ? "" : part.kinds[part.kind[i]].color;
+    let sum = sums.get(color);
+    if (!sum) sums.set(color, (sum = new Float32Array(columns)));
     const left = Math.max(axis.x(part.start[i]) - axis.left, 0);
     const right = Math.min(axis.x(part.end[i]) - axis.left, columns - 1);
     for (let c = Math.floor(left); c <= right; c++) {
@@ -153,11 +153,11 @@ function summed(sums, { axis, followed }, part, run) {
 /** Stacked columns: each color fills as much of the height as its kind took of the time. */
 function drawColumns(context, { axis, look, theme }, lane, sums) {
   let painted = 0, floor = null;
-  for (const colour of [...look.order, ""]) {
-    const sum = sums.get(colour);
+  for (const color of [...look.order, ""]) {
+    const sum = sums.get(color);
     if (!sum) continue;
     floor ??= new Float32Array(sum.length);
-    context.fillStyle = colour || theme.wait;
+    context.fillStyle = color || theme.wait;
     for (let c = 0; c < sum.length; c++) {
       const share = Math.min(sum[c], 1 - floor[c]);
       if (share * lane.height < 0.3) continue;

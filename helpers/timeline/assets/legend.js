@@ -43,7 +43,7 @@ export function legendOf(model, theme, brush) {
 function swatch(look, letter, theme, brush) {
   const canvas = element("canvas", { "aria-hidden": "true" }), wide = look.texture && letter ? 32 : 18;
   const context = sharp(canvas, wide, 14), wait = look.kind === "wait";
-  context.fillStyle = wait ? theme.band : look.colour;
+  context.fillStyle = wait ? theme.band : look.color;
   context.fillRect(0, 0, wide, 14);
   if (look.flat) {
     context.fillStyle = theme.wait;

@@ -43,9 +43,9 @@ function sums(part, { model, layout }) {
   const scale = columns / (model.duration || 1), found = new Map();
   for (const steps of part.steps) {
     for (const i of steps) {
-      const { colour } = part.kinds[part.kind[i]];
-      let sum = found.get(colour);
-      if (!sum) found.set(colour, (sum = new Float32Array(columns)));
+      const { color } = part.kinds[part.kind[i]];
+      let sum = found.get(color);
+      if (!sum) found.set(color, (sum = new Float32Array(columns)));
       const a = part.start[i] * scale, b = part.end[i] * scale;
       for (let c = Math.floor(a); c <= b && c < columns; c++) {
         const covered = Math.min(b, c + 1) - Math.max(a, c);
@@ -58,11 +58,11 @@ function sums(part, { model, layout }) {
 
 function drawStrip(context, { look, layout }, strip, y, height) {
   let floor = null;
-  for (const colour of look.order) {
-    const sum = strip.get(colour);
+  for (const color of look.order) {
+    const sum = strip.get(color);
     if (!sum) continue;
     floor ??= new Float32Array(sum.length);
-    context.fillStyle = colour;
+    context.fillStyle = color;
     context.beginPath();
     for (let c = 0; c < sum.length; c++) {
       const share = Math.min(sum[c], 1 - floor[c]);

@@ -36,17 +36,17 @@ export function brushes(fonts) {
       }
       return width;
     },
-    text(context, x, y, text, size, colour, align = "left", bold = false) {
+    text(context, x, y, text, size, color, align = "left", bold = false) {
       context.font = font(size, bold);
-      context.fillStyle = colour;
+      context.fillStyle = color;
       context.textAlign = align;
       context.textBaseline = "alphabetic";
       context.fillText(text, x, y + 0.36 * size);
     },
     /** A pattern of lines or dots in a color, for `fillStyle`. */
-    texture(context, kind, colour) {
-      const key = kind + colour;
-      if (!tiles.has(key)) tiles.set(key, context.createPattern(tile(kind, colour), "repeat"));
+    texture(context, kind, color) {
+      const key = kind + color;
+      if (!tiles.has(key)) tiles.set(key, context.createPattern(tile(kind, color), "repeat"));
       return tiles.get(key);
     },
   };
@@ -60,11 +60,11 @@ const STROKES = {
   crossed: [[0, 0, TILE, TILE], [0, TILE, TILE, 0]],
 };
 
-function tile(kind, colour) {
+function tile(kind, color) {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = TILE;
   const context = canvas.getContext("2d");
-  context.strokeStyle = context.fillStyle = colour;
+  context.strokeStyle = context.fillStyle = color;
   if (kind === "dots") {
     context.fillRect(1, 1, 1.6, 1.6);
     context.fillRect(4, 4, 1.6, 1.6);

@@ -68,7 +68,7 @@ def test_no_two_causes_of_an_estimate_look_alike():
 
 
 def test_each_part_has_a_number_and_a_word():
-    """Colour is never the only sign."""
+    """Color is never the only sign."""
     done = estimate(gpt(4096, 8, 32), Layout(16, dp=2, pp=2, tp=2), preset("A100"))
     picture = bars([memory_group({"m": done}), time_group({"t": done})], "t")
     assert {"weights", "optimizer", "matrix products", "bubble", "1", "2", "3"} <= set(

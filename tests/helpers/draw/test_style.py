@@ -48,7 +48,7 @@ def test_text_can_be_read_on_the_background(each):
         assert contrast(color, each.band) >= 4.5
 
 
-def test_forward_and_backward_differ_in_a_grey_print():
+def test_forward_and_backward_differ_in_a_gray_print():
     for a, b in itertools.combinations("FB", 2):
         assert contrast(LOOKS[a].color, LOOKS[b].color) > 2
 
@@ -75,7 +75,7 @@ def test_css_gets_its_colors_from_the_palette():
 
 
 HUES = re.compile(
-    r"\b(BLACK|ORANGE|SKY|GREEN|YELLOW|BLUE|VERMILLION|PURPLE|NAVY|BROWN|PALE|(?:LIGHT_|DARK_)?GREY)\b"
+    r"\b(BLACK|ORANGE|SKY|GREEN|YELLOW|BLUE|VERMILLION|PURPLE|NAVY|BROWN|PALE|(?:LIGHT_|DARK_)?GRAY)\b"
 )
 RAW = re.compile(
     r"""["']#[0-9a-fA-F]{3,8}["']|\brgba?\(|\b(?:tab|xkcd):\w+|\bcolou?rs?\s*=\s*["'][#\w]|\bcolor=|\.colors\b"""

@@ -72,13 +72,13 @@ def test_the_same_length_is_the_same_time_in_every_row():
 def test_communication_lies_below_computing_and_waiting_is_hatched():
     picture = timeline(data_parallel(steps=1))
     backward = {r.tip.split(", ")[1]: r for r in rects(picture, ORANGE)}
-    grey = {r.tip.split(", ")[1]: r for r in rects(picture, look("all-reduce").color)}
+    gray = {r.tip.split(", ")[1]: r for r in rects(picture, look("all-reduce").color)}
     waits = {r.tip.split(", ")[1]: r for r in hatched(picture)}
-    assert set(waits) == {"rank 0", "rank 1"} and len(grey) == 3
-    for rank, box in grey.items():
+    assert set(waits) == {"rank 0", "rank 1"} and len(gray) == 3
+    for rank, box in gray.items():
         assert box.y >= backward[rank].y + backward[rank].height
-    assert waits["rank 0"].y == grey["rank 0"].y
-    assert waits["rank 0"].x + waits["rank 0"].width <= grey["rank 0"].x
+    assert waits["rank 0"].y == gray["rank 0"].y
+    assert waits["rank 0"].x + waits["rank 0"].width <= gray["rank 0"].x
     assert "waits for rank 2" in texts(picture)
 
 

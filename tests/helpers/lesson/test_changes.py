@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 
 from helpers.lesson import show_diff
-from helpers.lesson.changes import COLOURS, diff, folded, orders
+from helpers.lesson.changes import COLORS, diff, folded, orders
 from helpers.schedules import gpipe, one_f_one_b
 
 
@@ -30,11 +30,11 @@ def test_the_plain_text_has_every_line_with_its_mark(scripts):
     ]
 
 
-def test_the_html_says_the_same_and_colours_new_and_gone_lines(scripts):
+def test_the_html_says_the_same_and_colors_new_and_gone_lines(scripts):
     shown = diff(*scripts)
     body = re.search("<pre[^>]*>(.*)</pre>", shown.html, re.DOTALL).group(1)
     assert unescape(re.sub("<[^>]+>", "", body)).splitlines() == repr(shown).splitlines()[1:]
-    new, gone = (re.escape(COLOURS[mark]) for mark in "+-")
+    new, gone = (re.escape(COLORS[mark]) for mark in "+-")
     assert new != gone
     assert re.search(rf"<ins style=[^>]*{new}[^>]*>\+loss = f\(a\) &lt; 2</ins>", body)
     assert re.search(rf"<del style=[^>]*{gone}[^>]*>-print\(loss\)</del>", body)

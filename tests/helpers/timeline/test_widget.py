@@ -79,14 +79,14 @@ def test_a_button_gets_its_file_and_a_failure_its_sentence(monkeypatch):
 @pytest.mark.parametrize("kind", [*KINDS, "something else"])
 def test_the_widget_has_the_look_of_the_static_pictures(kind):
     seen, drawn = look_of(kind), look(kind)
-    assert (seen["colour"], seen["letter"], seen["word"]) == (
-        drawn.colour,
+    assert (seen["color"], seen["letter"], seen["word"]) == (
+        drawn.color,
         drawn.letter,
         drawn.word,
     )
-    assert drawn.colour in ORDER
+    assert drawn.color in ORDER
     if kind in ("B", "I", "W", "update", "wait"):
-        assert seen["texture"], f"{kind} without its letter differs from F by colour alone"
+        assert seen["texture"], f"{kind} without its letter differs from F by color alone"
 
 
 def test_the_page_gets_the_themes_and_a_sentence_for_every_cause():
