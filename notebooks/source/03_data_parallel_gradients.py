@@ -246,11 +246,11 @@ claim.below("they differ by less than a thousandth of that", difference, 1e-3 * 
 # warm-up, [Goyal et al.](https://arxiv.org/abs/1706.02677) used it to train ResNet-50 with batches
 # of 8,192 on 256 GPUs. With Adam, a factor of $\sqrt k$ is the more common choice.
 #
-# Neither holds for long. Once a batch is large enough that its gradient is hardly noisy, a larger
-# one tells you nothing new, and extra replicas only burn power. [McCandlish et
-# al.](https://arxiv.org/abs/1812.06162) call this point the **critical batch size** and show how to
-# estimate it from the noise of the gradients. It's the reason why data parallelism alone doesn't
-# scale forever.
+# Neither holds for long. The larger the batch, the less noisy its gradient, and the less a still
+# larger one helps. Where noise and gradient are about equal, [McCandlish et
+# al.](https://arxiv.org/abs/1812.06162) speak of the **critical batch size** and show how to
+# estimate it. Around it, doubling the batch no longer halves the number of steps, and far beyond it
+# extra replicas only burn power. It's the reason why data parallelism alone doesn't scale forever.
 #
 # ## What does an all-reduce cost?
 #
@@ -432,8 +432,8 @@ show(
 show(ways(8))
 
 # %% [markdown]
-# The star moves $2(n-1)$ whole tensors, one after the other, and the tree one for each of its
-# steps. The ring has as many steps as the star, but they carry only parts:
+# Star and tree both move $2(n-1)$ whole tensors: the star one after the other, the tree all those
+# of a step at once. The ring has as many steps as the star, but they carry only parts:
 #
 # $$T_\text{star} = 2(n-1)(\alpha + \beta S),\qquad
 # T_\text{tree} = 2\lceil\log_2 n\rceil(\alpha + \beta S),\qquad
@@ -607,20 +607,19 @@ claim.below("ms of a ring's step without a link, on two ranks and on eight", few
 # %% [markdown]
 # A step of the ring costs more the more ranks there are, although a rank sends no more messages
 # than before: on one machine all ranks share its cores, and a step can't end before each neighbor
-# has had its turn on a core. (A message alone needs only two ranks to have theirs.) The batched
-# step usually costs more again: for gloo it's a loop over `isend` and `irecv`, with an object for
-# each and two handles to wait for. With NCCL it's worth that: it groups both, so that neither has
-# to wait for the other. So on a fast link inside one machine, a ring of many ranks is bound by
-# processors and not by $\beta$. A cluster has the same trouble when several GPUs share a network
-# card.
+# has had its turn on a core. (A message alone needs only two ranks to have theirs.) That's a part
+# of what the race has shown; over its link, eight ranks also wake up at about the same time. The
+# batched step costs about the same: for gloo it's a loop over `isend` and `irecv`, while NCCL
+# groups both, so that neither has to wait for the other. So on a fast link inside one machine, a
+# ring of many ranks is bound by processors and not by $\beta$.
 #
 # ## Two levels, and sums in 32 bits
 #
-# **Between nodes only an eighth of the bytes has to travel over each network card.** Suppose $n$
-# GPUs, 8 in each of $n/8$ nodes, and gradients of $S$ bytes. The ranks of a node first
-# reduce-scatter among themselves over NVLink, after which each holds the node's sum of one eighth.
-# It all-reduces that eighth with the ranks that hold the same eighth on the other nodes, and then
-# the node gathers:
+# **Between nodes each network card has to carry only an eighth of the bytes that a ring through one
+# card would.** Suppose $n$ GPUs, 8 in each of $n/8$ nodes, and gradients of $S$ bytes. The ranks of
+# a node first reduce-scatter among themselves over NVLink, after which each holds the node's sum of
+# one eighth. It all-reduces that eighth with the ranks that hold the same eighth on the other
+# nodes, and then the node gathers:
 #
 # $$\underbrace{\tfrac78 S}_{\text{reduce-scatter}} \;+\; \underbrace{2\,\tfrac{n-8}{n}\cdot
 # \tfrac{S}{8}}_{\text{all-reduce between nodes}} \;+\; \underbrace{\tfrac78 S}_{\text{all-gather}}
@@ -662,8 +661,9 @@ _ = claim("1,024 ranks each add a 1, in bfloat16", total.item(), 256, within=1e-
 # The size of the model has canceled: a larger one computes longer and sends longer, in the same
 # proportion. For $n$ ranks the bound is $(n-1)/n$ of this, so the number of replicas hardly matters
 # either. All that counts is how many tokens a replica reads, and the ratio of two numbers on data
-# sheets. An H100 computes 989 TFLOP/s at its peak in 16 bits, and about 400 in a whole training
-# step. It sends 450 GB/s over NVLink, and 50 GB/s over a network card of 400 Gbit/s:
+# sheets. (They give twice both: the sum of two directions, and FLOPs of sparse matrices.) An H100
+# computes 989 TFLOP/s at its peak in 16 bits, and about 400 in a whole training step. It sends 450
+# GB/s over NVLink, and 50 GB/s over a network card of 400 Gbit/s:
 
 # %%
 any_model = gpt(4096, 32, 32)
@@ -675,8 +675,8 @@ for name, link_rate in {"NVLink, in the node": 450e9, "a network card": 50e9}.it
 predict(
     "data_parallel_gradients-7",
     "Llama 3 405B trained on 16,384 H100s with 16.8 million tokens a step. Suppose each GPU were a "
-    "replica of its own and averaged over its network card, at the peak. How long does averaging "
-    "take, next to backward?",
+    "replica of its own and averaged in one ring through its network card, at the peak. How long "
+    "does averaging take, next to backward?",
     "less: 405 billion parameters give backward a lot to compute",
     "about as long",
     "nearly 20 times as long",
@@ -766,11 +766,13 @@ show(curves(lines, title, x="tokens of a replica and step", y="seconds", log="xy
 #
 # And 1,024 tokens is what pure data parallelism would have left each of Llama 3's GPUs, an eighth
 # of a sequence. A larger batch would give each of them more, but beyond the critical batch size it
-# teaches the model little. So Llama 3 made *replicas* larger instead. Eight GPUs share each matrix
+# teaches the model little. (In two levels, with all eight cards of a node at work, averaging would
+# still take more than twice as long as backward: the bound is then an eighth, 2,470 tokens.) Llama
+# 3's replicas are larger anyway, since its weights alone are 810 GB. Eight GPUs share each matrix
 # (lesson 13) and sixteen such groups form a pipeline (lesson 05), so 128 GPUs are one replica,
 # which reads 131,072 tokens a step. Each GPU then computes a 128th of the FLOPs and sends a 128th
-# of the gradients, so the bound of 19,780 tokens holds for the *replica*, and averaging takes far
-# less time than backward.
+# of the gradients, and its group of replicas has one GPU of each node and so one card. The bound of
+# 19,780 tokens holds for the *replica*, and averaging takes far less time than backward.
 #
 # Does it hide, too? Two details are stricter than that. Gradients of 4 bytes double the bytes and
 # with them the bound. And if a replica accumulates over micro-batches, averaging can only hide
@@ -828,8 +830,8 @@ answer("data_parallel_gradients-9", mine)
 # - A message takes $\alpha + \beta S$. In a ring each rank sends $2(n-1)/n$ of the tensor; a tree
 #   has fewer steps and wins when the tensor is small.
 # - Averaging can hide behind backward only if a replica reads at least $F/B$ tokens in the last
-#   micro-batch of a step: 2,200 for H100s in one node and 19,800 between nodes, at peak. The size
-#   of the model cancels.
+#   micro-batch of a step: 2,200 for H100s in one node, at peak; between nodes 19,800 over one card,
+#   and 2,500 if a group takes whole nodes. The size of the model cancels.
 # - Below that, add tokens to the replica, not replicas: let several GPUs share one copy of the
 #   model.
 #
@@ -837,14 +839,15 @@ answer("data_parallel_gradients-9", mine)
 #
 # - Llama 3 405B grew its global batch from 4 million tokens to 8 and then to 16 million during
 #   training ([2407.21783](https://arxiv.org/abs/2407.21783), section 3.4.1): small batches early,
-#   while the gradients still agree, and large ones later.
+#   for stability, and large ones later, for efficiency.
 # - ResNet-50 on ImageNet in one hour: 256 GPUs, a global batch of 8,192, linear scaling and five
 #   epochs of warm-up ([1706.02677](https://arxiv.org/abs/1706.02677)).
 # - NCCL builds its rings at start-up from the cables that it finds and added double binary trees in
 #   version 2.4, because at thousands of GPUs the $2(n-1)\alpha$ of the ring had become the
 #   bottleneck ([NVIDIA's
-#   blog](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/)). The
-#   ring came to deep learning from Baidu in 2017.
+#   blog](https://developer.nvidia.com/blog/massively-scale-deep-learning-training-nccl-2-4/)).
+#   Inside a node NCCL already had rings in 2016; Baidu's of 2017 went between nodes, and
+#   Horovod made them common.
 # - Read `start_grad_sync` in Megatron-LM's `megatron/core/distributed/param_and_grad_buffer.py`.
 #   Find the all-reduce, and then find the division: is it before the sum or after it, and what does
 #   `average_in_collective` change?

@@ -191,7 +191,8 @@ answer("where_time_goes-2", mine)
 # operator. Three numbers are needed: the peak, for which we take one large product on the same
 # core; the model's FLOPs, by the formula of lesson 09; and each operator's own seconds, without the
 # operators that it called. For the MFU, peak and step are counted in processor time, so that other
-# programs don't matter; the other shares come from one step under the profiler.
+# programs don't matter; the other shares come from one step under the profiler, so they add up only
+# roughly.
 
 # %%
 config = dict(dmodel=256, num_heads=8, hidden_dim=768, n_layers=4, ctx_size=256)
@@ -322,9 +323,10 @@ for number, name in enumerate(names):
     print(f"{name}: {late} of {len(found)} gaps wait for a launch; the others: {rest:.1f} µs")
 
 # %% [markdown]
-# So this GPU needs about 2 µs to get from a kernel to one that's in the queue, and no host can be
-# quick enough to save that. In the picture each kernel has such a gap "between kernels", and launch
-# is what's left of the step.
+# (Counted under the profiler, which delays launches: in an undisturbed step fewer gaps wait, above
+# all at 1,024. The shares below use the undisturbed seconds.) So this GPU needs about 2 µs to get
+# from a kernel to one that's in the queue, and no host can be quick enough to save that. In the
+# picture each kernel has such a gap "between kernels", and launch is what's left of the step.
 
 
 # %%
@@ -354,8 +356,9 @@ reveal("where_time_goes-8")
 # At width 256 a kernel runs for 5 µs on average, and then the GPU idles for 19 µs. Most of that
 # time the host (Python, torch's dispatcher, autograd, the driver) is still busy launching the next
 # one. A GPU twice as fast would train this model just as slowly. At width 4,096 a kernel runs for
-# 57 µs on average. Nearly half of them are shorter than a launch even there, but the queue lets the
-# long ones pay for the short ones:
+# 57 µs on average. Nearly half of them are shorter than the 24 µs of a launch (and two thirds than
+# the 37 µs that it took under the profiler), but the queue lets the long ones pay for the short
+# ones:
 
 
 # %%
@@ -377,9 +380,8 @@ claim.below("share of the step lost to launches at 4,096", lost["4,096"]["launch
 # At the end of this step the host is 24 ms ahead. Over further steps the lead grows until about a
 # thousand launches are in the queue; then a launch
 # [blocks](https://stackoverflow.com/questions/53970187) until there's room, and the host costs
-# nothing. (The recording also has a width of 2,048, at which a launch took 34 µs in place of 24.
-# All widths ran one after the other in one process, so it doesn't say whether the width, the order
-# or something else on that host was to blame, and we left it out of the pictures.)
+# nothing. (At 2,048 a launch took 34 µs in place of 24, we don't know why, and we left it out of
+# the pictures.)
 #
 # You won't choose a width for this reason, but longer sequences and larger micro-batches make
 # kernels longer, too, and fusing makes them fewer. Or the launches are recorded once, as a **CUDA
@@ -484,9 +486,8 @@ claim.below("seconds exposed: slow rank, and slow link", rank["exposed"], link["
 #
 # On a slow link everyone arrives on time, and the transfer is long. So a profiler that shows only
 # the length of an all-reduce can't tell you whom to blame; you need the arrival times of all ranks.
-# Large runs have tools for that: ByteDance's MegaScale, which trained a model of 175 billion
-# parameters on 12,288 GPUs at 55.2 % MFU, has tools that watch components and events "deep in the
-# stack" to find failures and stragglers ([2402.15627](https://arxiv.org/abs/2402.15627), abstract).
+# ByteDance's MegaScale, on 12,288 GPUs, was built with such tools to find stragglers
+# ([2402.15627](https://arxiv.org/abs/2402.15627), abstract).
 #
 # — *End of the first session* —
 #
@@ -528,9 +529,10 @@ rate = read / 2 / (time.perf_counter() - begun)  # 8 bytes in memory, 4 in the f
 claim.below("MB/s: what Llama 3 read, and one process here", 4e-6 * tokens_a_second, rate / 1e6)
 
 # %% [markdown]
-# (The file is in the system's memory here, as a file that's read for weeks isn't. But 9 MB/s is
-# little for any disk.) Meta's storage for this run sustained 2 TB/s (section 3.3.1); it's there for
-# the checkpoints. So how can the input ever be a problem? Because something else is done in it:
+# (The file is in the system's memory here, as a file that's read for weeks isn't. But 9 MB/s are
+# some 280 of its windows a second, which is little for any SSD.) Meta's storage for this run
+# sustained 2 TB/s (section 3.3.1); it's there for the checkpoints. So how can the input ever be a
+# problem? Because something else is done in it:
 #
 # - **Tokenizing while training.** It's a processor's work, so do it once, before, and write tokens.
 # - **Images, video, user histories**, which are decoded, joined and cropped while the GPU waits.
@@ -543,8 +545,8 @@ claim.below("MB/s: what Llama 3 read, and one process here", 4e-6 * tokens_a_sec
 #
 # What's prepared ahead of time isn't in the way. A `DataLoader` does that with **workers**,
 # processes that make the next batches; $w$ of them suffice if making a batch takes at most as long
-# as $w$ steps. Which leads to a classic trap: a worker is forked, and a file that its parent has
-# opened is shared with it, including the place in the file.
+# as $w$ steps. Which leads to a classic trap: a worker is forked (on Linux, by default up to Python
+# 3.13), and a file that its parent has opened is shared with it, including the place in the file.
 #
 # ### Your turn: PF-3 · 15 minutes · 10 points
 #
@@ -602,7 +604,7 @@ predict(
     "where_time_goes-6",
     "With the mask, are the logits of a packed window those of its documents, each alone? "
     "Positions aren't restarted: the second document begins at position 117, say, not at 0.",
-    "yes, to the last digit or so",
+    "yes, up to rounding",
     "no: the positions of the second document are wrong",
     "no: the tokens of the first one are still in the sum of the attention",
 )
@@ -758,9 +760,10 @@ card.check(idle=24)  # add fault=…, where=…, mended=…, first=…
 #
 # - Llama 3 405B: 41 % MFU on 16,384 GPUs, and 38 % at 131,072 tokens a sequence
 #   ([2407.21783](https://arxiv.org/abs/2407.21783), table 4).
-# - Megatron-LM's `GPTDataset` is the last section in code: `_build_document_index` and
-#   `_build_shuffle_index` in `megatron/core/datasets/gpt_dataset.py`. A checkpoint keeps how many
-#   sequences were consumed.
+# - Megatron-LM's `GPTDataset` makes the order a function as well: `_build_document_index` and
+#   `_build_shuffle_index` in `megatron/core/datasets/gpt_dataset.py`. But it shuffles the epochs
+#   together, all or all but the last, so its order depends on how long the run is planned. A
+#   checkpoint keeps how many sequences were consumed.
 # - A trace of your own: `torch.profiler` writes one for each rank, and `Trace.load_all(folder)`
 #   reads them all, kernels and copies of a GPU included. [Holistic Trace
 #   Analysis](https://hta.readthedocs.io) tells waiting for the host from waiting for another

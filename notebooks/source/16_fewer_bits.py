@@ -125,10 +125,11 @@ for f in (BF16, FP16, E4M3, E5M2):
 # ## fp16: gradients that vanish
 #
 # The first GPUs with fast 16-bit products had fp16, and it's a treacherous format. Gradients are
-# small. The loss is a mean over all tokens of a step, so the gradient of each single activation has
-# the factor one over their number, and a step of a large run reads millions of tokens. Let's look
-# at what flows back through the layers of our trained model, if its batch is one of many that
-# together have 131,072 tokens. (Each loss is divided by their number, as you know from lesson 06.)
+# small. The loss is a mean over all tokens that a replica reads in a step, so the gradient of each
+# single activation has the factor one over their number. (The division by the number of replicas
+# usually comes after backward.) Let's look at what flows back through the layers of our trained
+# model, if its batch is one of many that together have 131,072 tokens. (Each loss is divided by
+# their number, as you know from lesson 06.)
 
 # %%
 tokenizer, net = pretrained("best")
@@ -147,6 +148,7 @@ def note(gradient):
 listening = Recipe(lambda: Products(FP32.round, FP32.round, note, FP32.round), 32)
 copy = give(deepcopy(net), listening)
 (causalLLMLoss(copy(ids), ids, tokenizer.vocab_size) / SHARE).backward()
+flowing = flowing[::2]  # two products of a layer read the same gradient
 flow = torch.cat(flowing)
 flow = flow[flow != 0].abs()
 
@@ -219,8 +221,9 @@ print("the scale, as a power of two:", *(round(math.log2(scale)) for scale in sc
 
 # %% [markdown]
 # It settles at $2^{30}$, because twice as much is infinite: fp16 ends at $2^{16}$, so the largest
-# number that flows back is between $2^{-15}$ and $2^{-14}$. (The $2^{20}$ of the picture left
-# room.)
+# number in the backward pass, of an activation or of a weight, is between $2^{-15}$ and $2^{-14}$.
+# (These steps read one story instead of four, so their gradients are four times those of the
+# picture.)
 #
 # In torch this is `torch.amp.GradScaler`, and three lines of a step change: it scales the loss,
 # and both the update and what becomes of the scale go through it. Here it meets the same gradients.
@@ -248,7 +251,9 @@ claim.same("torch's scale goes the same way", torchs_scales(2.0**45, len(scales)
 # %% [markdown]
 # Two mistakes are common. Whoever clips gradients must call `scaler.unscale_(optimizer)` first, or
 # the norm is that of the scaled ones. And the scale belongs into the checkpoint: it has a
-# `state_dict()`, and without it a run that starts again skips steps until it has found a scale.
+# `state_dict()`, and without it a run that starts again has the scale of its first step: one that's
+# too high skips steps, which you can see, and with one that's too low gradients vanish until it has
+# doubled often enough, which you can't.
 #
 # bf16 ended all this. It has the range of fp32, so nothing has to be scaled, and it pays with three
 # bits of precision. Training turned out not to miss them, and that's a remarkable fact: a gradient
@@ -376,8 +381,9 @@ reveal("fewer_bits-4", error=found["one scale"][1000.0])
 # %% [markdown]
 # E4M3 is more patient than its eight bits suggest, because it's a *floating*-point format: 1,000
 # times smaller than the largest is still a normal number, with all three bits of its mantissa.
-# (With eight-bit integers everybody else would be zero by now.) The smallest number it can say is
-# $2^{-9}$, and half of that rounds to zero. So if the outlier is $A$, a number vanishes below
+# (With eight-bit integers nearly everybody else would be zero by now.) The smallest number it can
+# say is $2^{-9}$, and half of that rounds to zero. So if the outlier is $A$, a number vanishes
+# below
 #
 # $$\frac{A}{448} \times 2^{-10} = \frac{A}{458{,}752}.$$
 #
@@ -404,10 +410,10 @@ claim.same("zeros beside an outlier of 10^8", list(lost.values()), [131_071, 16_
 # whole idea. What does it cost? A float32 scale for 128 numbers adds a quarter of a bit to each,
 # and so does an E8M0 for 32.
 #
-# But if E4M3 bears an outlier of 1,000, who needs blocks? Gradients do: they spread over more
-# powers of two than it has. Below $2^{-6}$, that's 28,672 times smaller than the largest, E4M3 has
-# only subnormal numbers, which lose one bit of precision after the other. With one scale for a
-# tensor:
+# But if E4M3 bears an outlier of 1,000, who needs blocks? Large models do, most of all for
+# gradients: they spread over more powers of two than it has. Below $2^{-6}$, that's 28,672 times
+# smaller than the largest, E4M3 has only subnormal numbers, which lose one bit of precision after
+# the other. With one scale for a tensor:
 
 # %%
 below = [(f != 0) & (f.abs() < f.abs().max() / 28_672) for f in flowing]
@@ -416,9 +422,10 @@ print(f"{share:.0%} of the gradients of our model are subnormal in E4M3")
 
 # %% [markdown]
 # An MX scale must be a power of two. Should the exact scale be rounded down, up, or to the nearest?
-# Rounded down, the largest number of a block doesn't fit any more and is cut off. The specification
-# of MX allowed that, and a model of 8 billion parameters diverged with it; rounded up, it followed
-# bf16 for 15 trillion tokens ([2506.08027](https://arxiv.org/abs/2506.08027)).
+# The rule in the specification of MX takes the power of two below the largest number, and in about
+# one block of five the largest is then cut off, which can make a training diverge. With scales
+# rounded up, a model of 8 billion parameters followed bf16 for 15 trillion tokens
+# ([2506.08027](https://arxiv.org/abs/2506.08027)).
 #
 # ## A layer in eight bits
 #
@@ -516,7 +523,8 @@ claim.below("your product and torch's differ by", away(product(a, b), witness(a,
 # more.
 #
 # First the gradients. We know the truth: one device in float64, on the same batch. How far is each
-# layer's gradient from it?
+# layer's gradient from it? (Here the batch is the whole step, so its gradients are 256 times those
+# of the histogram: little becomes zero, and we see the noise alone.)
 
 
 # %%
@@ -595,12 +603,14 @@ for name in ("bf16", "fp16, loss scaled", "FP8, blocks of 128", "MXFP8"):
 # (The seeds differ more than most formats do. But each seed has the same weights and stories in all
 # of them, so compare within a column.)
 #
-# Look at what failed. Plain fp16 lost most of its gradients, plain FP8 nearly all of them, and bf16
-# without a master copy lost its small updates: each of them has made something *zero*. With the
-# loss scaled, the same fp16 ends where float32 does. Noise, on the other hand, does little: in
-# eight bits with scales, the mean of three seeds is within about one percent of float32. Four bits,
-# with a scale for each 16 numbers, cost a little. And one scale for a tensor did as well as blocks:
-# this model is too small, or the run too short, to need them.
+# Look at what failed. Plain fp16 and plain FP8 lose gradients, 90 % and nearly all of them in the
+# trained model above, and bf16 without a master copy its small updates: each of them makes
+# something *zero*. With the loss scaled, the same fp16 ends where float32 does. Noise, on the other
+# hand, does little: in eight bits with scales, the mean of three seeds is within about one percent
+# of float32. Four bits, with a scale for each 16 numbers, cost a little, though with delayed
+# scaling one seed lost as much. (Its scales are in float32: 6 bits in all. NVFP4 rounds them to
+# eight bits, which makes 4.5.) And one scale for a tensor did as well as blocks: this model is too
+# small, or the run too short, to need them.
 #
 # Read this with care. It's a small model, at the beginning of its training, where gradients are
 # large and all point the same way. Later they shrink, and then the same noise weighs more. That's
@@ -683,9 +693,9 @@ for (way, formula), line in zip(WAYS.items(), lines.values(), strict=True):
 reveal("fewer_bits-7", error=lines["around a ring"][1024])
 
 # %% [markdown]
-# And this is the best case, numbers whose mean is zero. Gradients of replicas share a mean, and
-# then rounding is no noise any more: a small addend beside a large sum vanishes, each time, as
-# 1,024 ones in bf16 became 256 in lesson 03.
+# This holds while each addend is larger than the rounding of the sum. If the replicas agree and are
+# many, it isn't any more: a small addend beside a large sum vanishes, each time, as 1,024 ones in
+# bf16 became 256 in lesson 03. Real gradients lie in between.
 #
 # This is why Megatron-LM can keep its gradients in float32 while they're reduced, at 4 bytes each,
 # and why sending in eight bits takes another algorithm. Let each rank be responsible for a part of
@@ -694,7 +704,7 @@ reveal("fewer_bits-7", error=lines["around a ring"][1024])
 #
 # ### Your turn: FB-4 · 15 minutes · 10 points
 #
-# Write `all_reduce()` in `primer/few_bits/eight_bits.py`. It has three lines, and one trap: after
+# Write `all_reduce()` in `primer/few_bits/eight_bits.py`. It has four lines, and one trap: after
 # it, all ranks must have *exactly* the same numbers.
 
 # %%
@@ -883,8 +893,8 @@ answer("fewer_bits-9", mine)
 #   1.28 times
 #   ([PyTorch](https://pytorch.org/blog/accelerating-2k-scale-pre-training-up-to-1-28x-with-torchao-mxfp8-and-torchtitan-on-crusoe-b200-cluster)).
 #
-# And our CPU? It has no circuits for eight bits, so torch turns each number into a larger one
-# first. A product gains nothing by that (each line is the fastest of five):
+# And our CPU? It has no circuits for eight-bit floating-point numbers, so torch turns each into a
+# larger one first. A product takes longer by that (each line is the fastest of five):
 
 # %% tags=["time"]
 from torch.utils.benchmark import Timer
@@ -907,11 +917,12 @@ for name, line in (
 #   $0.21 \times 2^{-m}$ of itself.
 # - Training hardly notices noise, but it notices zeros. fp16 loses small gradients, and loss
 #   scaling brings them back; bf16 doesn't lose them.
-# - Updates are added to master weights in float32: a bf16 weight ignores a change below $2^{-8}$.
+# - Updates are added to master weights in float32: a bf16 weight ignores a change below $2^{-9}$ of
+#   itself, and just above a power of two one of up to $2^{-8}$.
 # - Eight bits need scales. The smaller the block that shares one, the less an outlier can break.
 # - Blocks lie along the sum of a product, so activations are quantized twice and weights in
 #   squares.
-# - Send in few bits, add in many: a ring that adds in bf16 is off by at least $c\sqrt{n/2}$, two
+# - Send in few bits, add in many: a ring that adds in bf16 is off by about $c\sqrt{n/2}$, two
 #   roundings by $c\sqrt 2$.
 # - Weights and tokens that go into a product of eight bits can travel in eight: nothing more is
 #   lost.
@@ -919,12 +930,12 @@ for name, line in (
 #
 # ## In the wild
 #
-# - DeepSeek-V3 was trained in FP8 with the blocks of this lesson and E4M3 everywhere; compared with
-#   bf16, the loss of two smaller models stayed within 0.25 %
+# - DeepSeek-V3 was trained in FP8 with the blocks of this lesson and E4M3 in all products; compared
+#   with bf16, the loss of two smaller models stayed within 0.25 %
 #   ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.3). Embedding, logits, routers, norms
 #   and attention stayed in 16 or 32 bits. Tokens are dispatched to experts in FP8 and combined in
 #   bf16, which [DeepEP](https://github.com/deepseek-ai/DeepEP) implements.
-# - FP8-LM put gradients, optimizer states and messages into eight bits as well
+# - FP8-LM put gradients, Adam's first moment and messages into eight bits as well
 #   ([2310.18313](https://arxiv.org/abs/2310.18313)); ZeRO++ exchanges gradients in blocks of few
 #   bits with an all-to-all, as you did ([2306.10209](https://arxiv.org/abs/2306.10209)).
 #

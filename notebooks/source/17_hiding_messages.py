@@ -275,8 +275,8 @@ show(curves(shares, "Once a message is longer than a product, what's hidden fall
 reveal("hiding_messages-1")
 
 # %% [markdown]
-# (Here $c$ and $m$ are seconds of one piece. Each real message takes up to some thirty milliseconds
-# more than on paper, because a process has to wake up for it.)
+# (Here $c$ and $m$ are seconds of one piece. Each real message takes some 4 to 20 milliseconds more
+# than on paper, because a process has to wake up for it.)
 #
 # As long as a product takes longer than a message, a whole collective has disappeared. So the bound
 # of lesson 13 on the ranks of tensor parallelism gets a new meaning: with fewer ranks all of these
@@ -371,10 +371,8 @@ reveal("hiding_messages-2")
 # With $u$ units there are $2u - 1$ gathers of $m$ seconds, and as long as $m \le c$ all but the
 # first are hidden: $1 - 1/(2u-1)$, here 8 of 9. A second unit ahead takes memory and gains nothing,
 # and if gathers take *longer* than computing, it gains nothing either: then it's the link that
-# decides. (We leave out the gradients. They're reduce-scattered while backward goes on, as the
-# buckets of lesson 10 are. So $2m$ travel beside $2c$ there, and the condition stays the same, but
-# for the first unit's gradients, which come last and have nothing beside them. And lesson 12
-# gathered the last unit a second time for backward, $2u$ gathers.)
+# decides. (We leave out the reduce-scatters of the gradients. If these have as many bytes as
+# weights, $2m$ travel beside $2c$ in backward, and the last of them has nothing beside it.)
 #
 # So when does it pay to be two ahead? When units are unequal, such as an embedding with many
 # weights and little to compute. Here the third unit has four matrices and computes no longer than
@@ -517,16 +515,17 @@ reveal("hiding_messages-4")
 # ## A forward beside a backward
 #
 # Half a batch makes half-sized products. A pipeline has something better at hand: another
-# *micro-batch*, of which it has many. With 1F1B each rank alternates between a forward of one
-# micro-batch and a backward of another, and neither has to end before the other begins. (Except on
-# the last stage, whose backward is that of the micro-batch it has just forwarded. There a pair
-# needs one more in flight, or interleaved stages, which NVIDIA's [Megatron
+# *micro-batch*, of which it has many. In its steady state a rank has a forward of one micro-batch
+# and a backward of another to do. With plain 1F1B such a pair would have to wait: a stage gets its
+# gradient just when the next stage needs its result. To run pairs everywhere takes about twice the
+# micro-batches in flight, one slot down and one up for each stage. Interleaved stages have most of
+# them, and NVIDIA's [Megatron
 # Bridge](https://docs.nvidia.com/nemo/megatron-bridge/latest/skills/perf-techniques/moe-comm-overlap/SKILL.html)
-# requires for this. And while the pipeline fills and drains, one of the two is missing, and the
-# other's messages are exposed.) DualPipe (lesson 07) takes such a pair through its layers together,
-# so that the tokens of each travel while the other computes. It also cuts backward into I and W, to
-# have more pieces to choose from. Your `in_turn` can already do it, because it doesn't ask which
-# way its passes go:
+# requires them for this. (And while the pipeline fills and drains, one of the two is missing, and
+# the other's messages are exposed.) DualPipe (lesson 07) takes the two of a pair from opposite
+# directions, and through its layers together, so that the tokens of each travel while the other
+# computes. It also cuts backward into I and W, to have more pieces to choose from. Your `in_turn`
+# can already do it, because it doesn't ask which way its passes go:
 
 
 # %% tags=["time"]
@@ -631,10 +630,10 @@ for words, *given in ("a link of 800 Mbit/s", 5, Link(800)), ("this machine's me
           f"hidden {(c + m - t) / m:.0%}")  # fmt: skip
 
 # %% [markdown]
-# On the slow link most of the message hides. Through memory it competes with the products for the
-# two cores of this machine, and less of it does, or nothing. (Each number is the shortest of five,
-# and other programs disturb them all the same: if more than 100 % is hidden, or less than nothing,
-# run it again.)
+# On the slow link most of the message hides. Through memory it competes with the products for cores
+# and for the bandwidth of memory (this was printed on two cores), and less of it does, or nothing.
+# (Each number is the shortest of five, and other programs disturb them all the same: if more than
+# 100 % is hidden, or less than nothing, run it again.)
 #
 # On a GPU it's multiprocessors and memory bandwidth. DeepSeek-V3 gave 20 of an H800's 132
 # multiprocessors to its messages ([2412.19437](https://arxiv.org/abs/2412.19437), section 3.2.2):
@@ -723,11 +722,13 @@ reveal("hiding_messages-6", peak=1e3 * peak)
 # 1:1 no part of the computing may be without a message beside it, and that's why DualPipe pairs a
 # whole forward with a whole backward.
 #
-# The 800 are a guess. A whole step comes to 380 TFLOP/s, with all that isn't a product.
+# The 800 are near what our model of a cluster reaches, and nobody has measured them in a run. A
+# whole step comes to 380 TFLOP/s, with all that isn't a product.
 # [DeepGEMM](https://github.com/deepseek-ai/DeepGEMM), DeepSeek's own products in 8 bits, was
-# published with 990 to 1,358 TFLOP/s for shapes of this model on an H800, and on 112 of its 132
-# multiprocessors that would be 840 to 1,150. Little hangs on it: messages hide up to the rate at
-# which computing takes as long as they do.
+# published in February 2025 with 990 to 1,358 TFLOP/s for most of this model's shapes on an H800
+# (590 for one with only 512 numbers to add up), and on 112 of its 132 multiprocessors most would
+# have 840 to 1,150. Little hangs on it: messages hide up to the rate at which computing takes as
+# long as they do.
 
 # %%
 even = RATES["peak"] * computing(RATES["peak"], "all") / message(4, 1)
@@ -736,9 +737,9 @@ print(f"everything can hide up to {even / 1e12:,.0f} TFLOP/s in eight bits")
 # %% [markdown]
 # What does our model of a cluster say? It takes the rate of each product from its size, and it
 # counts messages on their way: a token's experts lie on 3.6 of 8 nodes on average, one of which may
-# be its own (`dedup=True`), and a card reaches 88 % of its 50 GB/s. The 800 by hand were chosen
-# near the rate that this model reaches, so that the two agree on computing is no evidence. On
-# messages they differ by what the model counts more exactly.
+# be its own (`dedup=True`), and a card reaches 88 % of its 50 GB/s. On computing the two agree
+# because the 800 by hand were chosen so; on messages they differ by what the model counts more
+# exactly.
 
 # %%
 sizes = {"batch": 15360, "sequence": TOKENS, "dp": 128, "pp": 16, "ep": 64, "zero": 1}
@@ -756,10 +757,10 @@ _ = claim("messages, by hand and by the model", sent, by_hand, unit=" ms", how="
 # ([cluster_model.md](../docs/cluster_model.md)). It also knows something that our two queues don't.
 # Qwen3 235B was trained on 256 H100s with the messages to experts beside computing, and without:
 # 17.6 and 19.7 s a step ([Megatron's models](https://github.com/yanring/Megatron-MoE-ModelZoo),
-# `best_practice/Qwen3`). The overlap saved 2.1 s. By our model 6.2 s of messages could have hidden,
-# so a third of what was possible was saved. The rest was probably lost while the pipeline filled
-# and drained, and because computing becomes slower beside messages. Hiding is worth a lot, and less
-# than it looks on paper.
+# `best_practice/Qwen3`). The overlap saved 2.1 s. By our model, whose share of hidden messages is
+# set by just these two runs, a third of what was possible was saved. The rest was probably lost
+# while the pipeline filled and drained, and because computing becomes slower beside messages.
+# Hiding is worth a lot, and less than it looks on paper.
 #
 # A run has layers with 9 ms of computing and 6 ms of messages, forward and backward. Hidden by a
 # pair, messages make computing 1.18 times as long. How many milliseconds does a layer take?

@@ -204,15 +204,17 @@ claim("times as long if eight ranks are dealt out", far / near, 4, within=0.01, 
 # Side by side, two of the ring's eight connections cross the cable, one in each direction, so each
 # direction carries $2\frac{n-1}{n}S$, as much as the link of any one rank. Dealt out, all eight
 # cross it, and a cable that carries four of them each way takes four times as long. That's why the
-# ranks of a machine are neighbors, and why collectives that run in every layer with nothing to hide
-# behind, such as those of lesson 13, stay inside of it. (Where each GPU has a network card, a ring
-# for each card makes up for some of it.)
+# ranks of a machine are neighbors. Better still is the two-level all-reduce of lesson 03: the ranks
+# of a host add first, so that between two hosts the cable carries $S$ each way instead of
+# $1.75\,S$, and with a card for each GPU all cards share it. And collectives that run in every
+# layer with nothing to hide behind, such as those of lesson 13, wait for their messages each time,
+# so they stay inside a machine.
 #
 # ## What can overlap save?
 #
-# `flat`, which averages all gradients in one message after backward, computes and then sends:
-# $t_F + t_B + t_S$. The buckets of lesson 10 send while backward is still computing. There are no
-# gradients during forward, so as long as an all-reduce travels whole, no overlap beats
+# `flat`, which averages all gradients in one message after backward, computes and then sends: $t_F
+# + t_B + t_S$. The buckets of lesson 10 send while backward is still computing. Forward makes no
+# new gradients, so as long as the update waits for all of them, no overlap beats
 #
 # $$t_F + \max(t_B, t_S),$$
 #
@@ -241,14 +243,16 @@ title = "Buckets save the largest share where sending takes as long as backward,
 show(curves(lines, title, x="ms to send", y="ms a step"))
 
 # %% [markdown]
-# Buckets stay above the bound by an eighth of the shorter of the two, and some latencies. If
-# sending is shorter, the last bucket is complete only when backward ends, and has nothing to hide
-# behind; if backward is shorter, nothing travels until the first bucket is complete. From $t_S =
-# t_B$ on the bound saves as much as backward lasts, and eight buckets save seven eighths of it. The
-# largest share is saved right there: at best 3 units instead of 5, if forward takes one.
+# Buckets stay above the bound by an eighth of the shorter of the two, and by the latency of one
+# message if backward is the longer, of all eight if sending is. If sending is shorter, the last
+# bucket is complete only when backward ends, and has nothing to hide behind; if backward is
+# shorter, nothing travels until the first bucket is complete. From $t_S = t_B$ on the bound saves
+# as much as backward lasts, and eight buckets save seven eighths of it. The largest share is saved
+# right there: at best 3 units instead of 5, if forward takes one.
 #
 # With a running kernel, two sliders change the link for your machine's own times; it starts where
-# sending takes as long as backward. Below which bandwidth does overlap stop helping?
+# sending takes as long as backward. At which bandwidth does overlap save the largest share? And at
+# which latency do many buckets take longer than one message?
 
 
 # %% tags=["time"]
@@ -263,8 +267,10 @@ vary(on_a_link, megabits=(round(equal), 10, 50, 100, 500, 1000, 10_000), millise
 
 # %% [markdown]
 # What helps on a much slower link is to **send less**: 16 bits instead of 32 halve the bytes, and
-# DiLoCo (lesson 04) communicates only once every few hundred steps. Or let each rank take a larger
-# batch, so that it computes for longer and sends the same.
+# DiLoCo (lesson 04) communicates only once in many steps: 16 or 64 there, 500 in its paper. Or let
+# each rank take a larger batch, so that it computes for longer and sends the same. Neither is free:
+# averaging less often cost loss in lesson 04, and a larger batch means fewer updates for the same
+# text.
 #
 # ## Two hosts, for real
 #
@@ -307,14 +313,16 @@ print(on_two_hosts(Link(megabits=100)))
 #    a network that you trust.
 # 3. On the first: `NODE=0 MASTER_ADDR=192.168.1.10 jobs/torchrun_several_nodes.sh`
 # 4. On the second: `NODE=1 MASTER_ADDR=192.168.1.10 jobs/torchrun_several_nodes.sh`
-# 5. The ranks say who they are, and what an all-reduce costs. Find your link in the picture above:
-#    is it worth training on two? Then append `DP/ddp/intro_DDP.py --steps 50` to both lines.
+# 5. The ranks say who they are, and what an all-reduce costs. Multiply those milliseconds by 2.2,
+#    for the 2.2 MB of `intro_DDP`'s gradients, and compare them with a backward pass: is it worth
+#    training on two? Then append `DP/ddp/intro_DDP.py --steps 50` to both lines.
 #
 # If they never meet, the address isn't the one of step 1, or a firewall is between them. If they
 # meet and then wait, gloo may have taken the wrong one of several networks: set
-# `GLOO_SOCKET_IFNAME` to the right one, such as `en0` or `wlan0`. (On Windows, `set USE_LIBUV=0`
-# first. We haven't tried it there.) And don't be surprised that the slower laptop sets the pace: a
-# step ends when the last rank has its gradients.
+# `GLOO_SOCKET_IFNAME` to the right one, such as `en0` or `wlan0`. (On Windows, in PowerShell, say
+# `$env:USE_LIBUV = 0`, and type what stands after `exec` in that file with your numbers. We haven't
+# tried it there.) And don't be surprised that the slower laptop sets the pace: a step ends when the
+# last rank has its gradients.
 #
 # ## What to remember
 #
@@ -324,7 +332,7 @@ print(on_two_hosts(Link(megabits=100)))
 # - Compare two times: computing, and bytes sent divided by bandwidth. Buckets hide at most as much
 #   as backward lasts, which is the largest share where both take the same time.
 # - Number the ranks of a machine side by side: then a ring crosses each cable once. What talks in
-#   every layer and can't hide stays inside a machine; replicas or stages may be apart.
+#   every layer and can't hide stays inside a machine; replicas may be apart.
 #
 # ## In the wild
 #

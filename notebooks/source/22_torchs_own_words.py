@@ -370,15 +370,16 @@ reveal("torchs_own_words-5")
 # 2,000 of them in torch 2.13, unless `TORCH_FR_BUFFER_SIZE` says otherwise. With NCCL, recent
 # versions write them down at a time-out by themselves; older ones need this variable, under its
 # earlier name `TORCH_NCCL_TRACE_BUFFER_SIZE`, and `TORCH_NCCL_DUMP_ON_TIMEOUT=1`. With gloo nobody
-# writes them. (If ranks can't have equally many batches, DDP's context `join()` lets the others go
-# on.)
+# writes them. And with NCCL a collective is only queued, so a rank stops later, at the first line
+# that needs a number, such as `loss.item()`, and only the recorder says which collective it was.
+# (If ranks can't have equally many batches, DDP's context `join()` lets the others go on.)
 #
 # ## Where the pieces don't fit together
 #
-# **Where two of torch's pieces meet, three times of four in silence; and a pipeline alone has two
-# silent traps.** The trainer above passes `reshard_after_forward=False`, which looks like a matter
-# of speed. Here's zero bubble once more, without it: nothing complains, and the first loss is
-# right, since forward is. Only the comparison with one device speaks.
+# **Of four places where two of torch's pieces don't fit together, three go wrong in silence; and a
+# pipeline alone has two silent traps.** The trainer above passes `reshard_after_forward=False`,
+# which looks like a matter of speed. Here's zero bubble once more, without it: nothing complains,
+# and forward is right. Only the comparison with one device speaks.
 
 
 # %%
@@ -394,9 +395,11 @@ verdict = judge(alone, gather([steps[0] for steps in ranks], alone.before))
 print(verdict.headline, verdict.mistake, sep="\n")
 
 # %% [markdown]
-# The split backward asks for the gradients of weights that are no longer there, so all blocks of
-# the second stage have none, and would keep their first weights forever. (The comparison's guess at
-# a cause is wrong here: it can't know of freed weights.)
+# The split backward looks up its weights before it begins. After a forward these are the shards
+# again, which took no part in it, so all blocks of the second stage have no gradients, and would
+# keep their first weights forever. (The first stage has no gradient of its input to compute, so
+# torch runs an ordinary backward there.) (The comparison's guess at a cause is wrong here: it can't
+# know of freed weights.)
 #
 # The second place is in every training loop. Gradient clipping scales all gradients down if their
 # norm is too large. What counts is the norm of *all* of them together, and squares of norms add up
@@ -641,9 +644,10 @@ answer("torchs_own_words-10", mine)
 # | 8 | yes | 12.1 | 0 of 20 |
 # | 8 | no | 15.8 | 3 of 20 |
 #
-# With the ratio, one version behind costs 1.0 batches and eight cost 7.8. That's the delay alone,
-# because $k$ more batches are written before the first update shows. (It's a tiny task, so
-# don't expect these numbers of any real model.) Here are three seeds of the last two rows again:
+# With the ratio, one version behind costs 1.0 batches and eight cost 7.8; without it eight cost
+# 11.5, and three runs of 20 fell back. That's the delay alone, because $k$ more batches are written
+# before the first update shows. (It's a tiny task, so don't expect these numbers of any real
+# model.) Here are three seeds of the last two rows again:
 
 # %%
 for weighted, recorded in ((True, 12.1), (False, 15.8)):

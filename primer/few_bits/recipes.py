@@ -96,7 +96,7 @@ RECIPES = {
         lambda: Products(blocks(ROW), blocks(SQUARE), blocks(ROW)), 8 + 32 / 128
     ),
     "MXFP8": Recipe(lambda: Products(*3 * (blocks(MX, powers=True),)), 8 + 8 / 32),
-    "FP4, blocks of 16": Recipe(lambda: Products(*3 * (blocks((1, 16), E2M1),)), 4 + 8 / 16),
+    "FP4, blocks of 16": Recipe(lambda: Products(*3 * (blocks((1, 16), E2M1),)), 4 + 32 / 16),
 }
 
 

@@ -8,7 +8,7 @@ from nbformat import NotebookNode
 
 from lessons.book import LessonFailed, books, read_source
 from lessons.build import why_stale
-from lessons.digest import digest
+from lessons.digest import _all_folders, digest
 from lessons.execute import clean, execute
 from notebooks import main
 
@@ -219,3 +219,17 @@ def test_the_prints_of_a_cell_are_joined_and_rewritten_lines_dropped():
     clean(notebook)
     joined = notebook.cells[0].outputs
     assert [output.get("text") for output in joined] == ["a\n20 %\n", None, "\x1b[31mred"]
+
+
+def test_scripts_below_a_folder_are_a_lessons_own_unless_another_lesson_names_theirs(book):
+    deeper = book.root / "lab/deeper/more.py"
+    deeper.parent.mkdir()
+    found = []
+    for other in ("", 'sys.path[:0] = ["../lab/deeper"]\n'):
+        (book.source.parent / "01_other.py").write_text(other)
+        _all_folders.cache_clear()
+        for text in ("x = 1\n", "x = 2\n"):
+            deeper.write_text(text)
+            found.append(digest(book, read_source(book.source)))
+    one, two, *apart = found
+    assert one != two and len({one, two, *apart}) == 3 and apart[0] == apart[1]
