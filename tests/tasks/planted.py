@@ -1,7 +1,7 @@
 """Work in the place of a task's solution: the programs beside this file, by lab."""
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from helpers.grade.marks import find_regions, replace_regions
 from helpers.grade.task import Task, lab_of, load_module
@@ -9,28 +9,27 @@ from helpers.grade.task import Task, lab_of, load_module
 HERE = Path(__file__).parent
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(NamedTuple):
     """Work in the place of a task's solution.
 
     work: the code in all its places, or {a piece of the solution: what takes its place}.
     says: words that the verdict must contain; none where the work is right.
-    met: one line on where this mistake was met in public.
     """
 
-    task: str
     name: str
     work: str | dict[str, str]
     says: str = ""
-    met: str = ""
 
 
 def programs_of(task: Task) -> list[Program]:
-    """The programs for a task; a lab whose mutants are all there is has no file."""
+    """The programs for a task; a lab whose mutants are all there is has no file.
+
+    A file's PROGRAMS are {task: {name: work, or (wrong work, what must be said of it)}}.
+    """
     lab = lab_of(task.id).lower().replace("-", "_")
     path = HERE / "programs" / f"{lab}.py"
-    programs = load_module(path, f"programs_{lab}").PROGRAMS if path.exists() else ()
-    return [program for program in programs if program.task == task.id]
+    found = load_module(path, f"programs_{lab}").PROGRAMS.get(task.id, {}) if path.exists() else {}
+    return [Program(n, *(w if isinstance(w, tuple) else [w])) for n, w in found.items()]
 
 
 def planted(task: Task, work: str | dict[str, str], text: str) -> str:

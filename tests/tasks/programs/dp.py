@@ -3,105 +3,62 @@
 The judge of DP-3 has more rules; tests/tasks breaks each of them once.
 """
 
-from tests.tasks.planted import Program
-
 BLOCK = "range(length * rank // world_size, length * (rank + 1) // world_size)"
 GATHER = "dist.all_gather(list(self.whole.chunk(self.size)), self.mine.data, group=self.group)"
 SEED = 'f"seed {seed}, epoch {epoch}"'
 
-PROGRAMS = (
-    Program(
-        "DP-1",
-        "one rank alone communicates",
-        {"dist.all_reduce": "dist.get_rank() == 0 and dist.all_reduce"},
-        says="left early",
-    ),
-    Program(
-        "DP-1",
-        "a new tensor as the gradient",
-        """
+PROGRAMS = {
+    "DP-1": {
+        "one rank alone communicates":
+            ({"dist.all_reduce": "dist.get_rank() == 0 and dist.all_reduce"}, "left early"),
+        "a new tensor as the gradient": """
         for p in model.parameters():
             if p.grad is not None:
                 everybody = [torch.empty_like(p.grad) for _ in range(world_size)]
                 dist.all_gather(everybody, p.grad)
                 p.grad = torch.stack(everybody).mean(0)
         """,
-    ),
-    Program(
-        "DP-1",
-        "zeros where there is no gradient",
-        """
+        "zeros where there is no gradient": """
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         dist.all_reduce(flat)
         for p in model.parameters():
             p.grad, flat = flat[: p.numel()].view_as(p) / world_size, flat[p.numel() :]
-        """,
-    ),
-    Program(
-        "DP-2",
-        "one rank alone communicates",
-        {"dist.all_reduce": "dist.get_rank() == 0 and dist.all_reduce"},
-        says="left early",
-    ),
-    Program(
-        "DP-2",
-        "other memory, the same parameter, and the frozen one left alone",
-        """
+        """},
+    "DP-2": {
+        "one rank alone communicates":
+            ({"dist.all_reduce": "dist.get_rank() == 0 and dist.all_reduce"}, "left early"),
+        "other memory, the same parameter, and the frozen one left alone": """
         for p in model.parameters():
             if p.requires_grad:
                 everybody = [torch.empty_like(p.data) for _ in range(world_size)]
                 dist.all_gather(everybody, p.data)
                 p.data = torch.stack(everybody).mean(0)
-        """,
-    ),
-    Program(
-        "DP-3",
-        "the remainder dropped",
-        {BLOCK: "[length // world_size * rank + i for i in range(length // world_size)]"},
-        says="the remainder is dropped",
-    ),
-    Program(
-        "DP-3",
-        "the same permutation in every epoch",
-        {SEED: "seed"},
-        says="two epochs have the same order",
-        met="torch's DistributedSampler without set_epoch(epoch), of which its documentation warns",
-    ),
-    Program(
-        "DP-3",
-        "every world_size-th, of a tensor",
-        {
-            BLOCK: "range(rank, length, world_size)",
-            f"random.Random({SEED}).shuffle(order)": (
-                "import torch\n"
-                "draw = torch.Generator().manual_seed(seed + epoch)\n"
-                "order = torch.randperm(length, generator=draw)"
-            ),
-        },
-    ),
-    Program(
-        "DP-4",
-        "leaves too early",
-        {"while": "if", " and self.buckets[self.next].left == 0": ""},
-        says="before the gradient of",
-    ),
-    Program(
-        "DP-4",
-        "self.next stays, so that all leave again",
-        """
+        """},
+    "DP-3": {
+        "the remainder dropped":
+            ({BLOCK: "[length // world_size * rank + i for i in range(length // world_size)]"},
+             "the remainder is dropped"),
+        # met: torch's DistributedSampler without set_epoch(epoch), of which its documentation warns
+        "the same permutation in every epoch": ({SEED: "seed"}, "two epochs have the same order"),
+        "every world_size-th, of a tensor":
+            {BLOCK: "range(rank, length, world_size)",
+             f"random.Random({SEED}).shuffle(order)":
+                 "import torch\n"
+                 "draw = torch.Generator().manual_seed(seed + epoch)\n"
+                 "order = torch.randperm(length, generator=draw)"}},
+    "DP-4": {
+        "leaves too early":
+            ({"while": "if", " and self.buckets[self.next].left == 0": ""},
+             "before the gradient of"),
+        "self.next stays, so that all leave again": ("""
         bucket = self.bucket_of[p]
         bucket.take(p)
         bucket.left -= 1
         if bucket.left == 0:
             self.leave(bucket)
-        """,
-        says="24 all-reduces in 3 steps, and 12 buckets",
-    ),
-    Program(
-        "DP-4",
-        "one gradient later than they may",
-        """
+        """, "24 all-reduces in 3 steps, and 12 buckets"),
+        "one gradient later than they may": ("""
         bucket = self.bucket_of[p]
         bucket.take(p)
         last = sum(one.left for one in self.buckets) == 1
@@ -110,79 +67,45 @@ PROGRAMS = (
             self.leave(self.buckets[self.next])
             self.next += 1
         bucket.left -= not last
-        """,
-        says="a bucket stays although it and those before it are complete",
-    ),
-    Program(
-        "DP-5",
-        "one message in place of a list",
-        {
-            "parts = list(flat.chunk(self.size))\n": "",
-            "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)": (
-                "dist.reduce_scatter_tensor(part, flat, group=self.group)"
-            ),
-            "self.mine.grad = part if": "part /= self.size\nself.mine.grad = part if",
-            GATHER: ("dist.all_gather_into_tensor(self.whole, self.mine.data, group=self.group)"),
-        },
-    ),
-    Program(
-        "DP-5",
-        "reduced to each owner, and broadcast by it",
-        {
-            "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)": (
-                "for owner, piece in enumerate(parts):\n"
-                "        dist.reduce(piece, owner, group=self.group)\n"
-                "    part.copy_(parts[self.rank] / self.size)"
-            ),
-            GATHER: (
-                "for owner, piece in enumerate(self.whole.chunk(self.size)):\n"
-                "        piece.copy_(self.mine.data if owner == self.rank else piece)\n"
-                "        dist.broadcast(piece, owner, group=self.group)"
-            ),
-        },
-    ),
-    Program(
-        "DP-5",
-        "every rank keeps the whole gradient",
-        {
-            "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)": (
-                "dist.all_reduce(flat, op=dist.ReduceOp.AVG)\n    part = flat"
-            )
-        },
-        says="mine.grad is the whole gradient: this rank keeps its part only",
-    ),
-    Program("DP-6", "backwards", {"in self.units": "in reversed(self.units)"}),
-    Program(
-        "DP-6",
-        "two updates",
-        {"self.optimizer.step()": "self.optimizer.step()\nself.optimizer.step()"},
-        says="the optimizer updates 2 times in step 0",
-    ),
-    Program(
-        "DP-8",
-        "gradients every step",
-        """
+        """, "a bucket stays although it and those before it are complete")},
+    "DP-5": {
+        "one message in place of a list":
+            {"parts = list(flat.chunk(self.size))\n": "",
+             "dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)":
+                 "dist.reduce_scatter_tensor(part, flat, group=self.group)",
+             "self.mine.grad = part if": "part /= self.size\nself.mine.grad = part if",
+             GATHER: "dist.all_gather_into_tensor(self.whole, self.mine.data, group=self.group)"},
+        "reduced to each owner, and broadcast by it":
+            {"dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)":
+                 "for owner, piece in enumerate(parts):\n"
+                 "        dist.reduce(piece, owner, group=self.group)\n"
+                 "    part.copy_(parts[self.rank] / self.size)",
+             GATHER:
+                 "for owner, piece in enumerate(self.whole.chunk(self.size)):\n"
+                 "        piece.copy_(self.mine.data if owner == self.rank else piece)\n"
+                 "        dist.broadcast(piece, owner, group=self.group)"},
+        "every rank keeps the whole gradient":
+            ({"dist.reduce_scatter(part, parts, op=dist.ReduceOp.AVG, group=self.group)":
+                  "dist.all_reduce(flat, op=dist.ReduceOp.AVG)\n    part = flat"},
+             "mine.grad is the whole gradient: this rank keeps its part only")},
+    "DP-6": {
+        "backwards": {"in self.units": "in reversed(self.units)"},
+        "two updates":
+            ({"self.optimizer.step()": "self.optimizer.step()\nself.optimizer.step()"},
+             "the optimizer updates 2 times in step 0")},
+    "DP-8": {
+        "gradients every step": ("""
         while True:
             group.compute()
             group.all_reduce(group.gradients())
             group.update()
-        """,
-        says="it runs, but its loss",
-    ),
-    Program(
-        "DP-8",
-        "a longer day",
-        """
+        """, "it runs, but its loss"),
+        "a longer day": ("""
         group.budget = 1000
         for _ in range(800):
             group.all_reduce([weights[-1:] for weights in group.weights()])
-        """,
-        says="of the clock",
-    ),
-    Program(
-        "DP-8",
-        "trains without the clock",
-        """
+        """, "of the clock"),
+        "trains without the clock": ("""
         for step in range(700):
             for optimizer in group.optimizers:
                 optimizer.param_groups[0]["lr"] = 6e-3 * (1 - step / 700)
@@ -190,13 +113,8 @@ PROGRAMS = (
                 net.zero_grad()
                 group._loss(net, ids).backward()
             group.update()
-        """,
-        says="what a replica learns must come through group.compute()",
-    ),
-    Program(
-        "DP-8",
-        "two trainings for the price of one",
-        """
+        """, "what a replica learns must come through group.compute()"),
+        "two trainings for the price of one": ("""
         while True:
             for optimizer in group.optimizers:
                 optimizer.param_groups[0]["lr"] = 6e-3 * (1 - group.seconds / group.budget)
@@ -206,13 +124,8 @@ PROGRAMS = (
                 net.zero_grad()
                 group._loss(net, ids).backward()
             group.update()
-        """,
-        says="what a replica learns must come through group.compute()",
-    ),
-    Program(
-        "DP-8",
-        "averages without the link",
-        """
+        """, "what a replica learns must come through group.compute()"),
+        "averages without the link": ("""
         while True:
             for optimizer in group.optimizers:
                 optimizer.param_groups[0]["lr"] = 6e-3 * (1 - group.seconds / group.budget)
@@ -222,12 +135,8 @@ PROGRAMS = (
                 mean = sum(same) / len(same)
                 for weight in same:
                     weight.copy_(mean)
-        """,
-        says="what a replica learns must come through group.compute()",
-    ),
-    Program(
-        "DP-8",
-        "copies one replica's mean to all",
-        {"zip(group.weights(), short, strict=True)": "((w, short[0]) for w in group.weights())"},
-    ),
-)
+        """, "what a replica learns must come through group.compute()"),
+        "copies one replica's mean to all":
+            {"zip(group.weights(), short, strict=True)":
+                 "((w, short[0]) for w in group.weights())"}},
+}  # fmt: skip

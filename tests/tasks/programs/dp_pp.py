@@ -1,40 +1,23 @@
 """Work in place of the solutions of DP-PP: what the check must name, and what it must pass."""
 
-from tests.tasks.planted import Program
-
-PROGRAMS = (
-    Program(
-        "DP-PP-1",
-        "only for the first stage",
-        {"dist.all_reduce": "dist.get_rank() % 2 or dist.all_reduce"},
-        says="ranks 1 and 3 left early",
-    ),
-    Program(
-        "DP-PP-1",
-        "one rank alone communicates",
-        {"dist.all_reduce": "dist.get_rank() or dist.all_reduce"},
-        says="rank 0",
-    ),
-    Program(
-        "DP-PP-1",
-        "gathered, and a new tensor as the gradient",
-        """
+PROGRAMS = {
+    "DP-PP-1": {
+        "only for the first stage":
+            ({"dist.all_reduce": "dist.get_rank() % 2 or dist.all_reduce"},
+             "ranks 1 and 3 left early"),
+        "one rank alone communicates":
+            ({"dist.all_reduce": "dist.get_rank() or dist.all_reduce"}, "rank 0"),
+        "gathered, and a new tensor as the gradient": """
         for p in stage.parameters():
             everybody = [torch.empty_like(p.grad) for _ in range(dist.get_world_size(group))]
             dist.all_gather(everybody, p.grad, group=group)
             p.grad = torch.stack(everybody).mean(0)
-        """,
-    ),
-    Program(
-        "DP-PP-2",
-        "averages along the row",
-        {"(stage, groups.dp)": "(stage, groups.pp)"},
-        says="the ranks of one row average with each other, and they hold different layers",
-    ),
-    Program(
-        "DP-PP-2",
-        "each rank trains the whole model by itself",
-        """
+        """},
+    "DP-PP-2": {
+        "averages along the row":
+            ({"(stage, groups.dp)": "(stage, groups.pp)"},
+             "the ranks of one row average with each other, and they hold different layers"),
+        "each rank trains the whole model by itself": ("""
         from simplellm.slicing import slice_stage
 
         grid = make_grid(options, place.world_size)
@@ -62,13 +45,8 @@ PROGRAMS = (
                 say(step, mine)
         stage = slice_stage(whole, here.pp, grid.pp) if grid.pp > 1 else whole
         return losses, stage, recorder.trace()
-        """,
-        says="each rank trains the whole model by itself, and nothing leaves it",
-    ),
-    Program(
-        "DP-PP-2",
-        "averages, and trains the whole model on each rank of a row",
-        """
+        """, "each rank trains the whole model by itself, and nothing leaves it"),
+        "averages, and trains the whole model on each rank of a row": ("""
         from simplellm.slicing import slice_stage
 
         grid = make_grid(options, place.world_size)
@@ -92,17 +70,10 @@ PROGRAMS = (
                 say(step, losses[-1])
         stage = slice_stage(whole, here.pp, grid.pp) if grid.pp > 1 else whole
         return losses, stage, recorder.trace()
-        """,
-        says="too little left rank 0 for its row",
-    ),
-    Program(
-        "DP-PP-2",
-        "gathers the gradients over a column as objects",
-        {
-            "average_gradients(stage, groups.dp)": """for p in stage.parameters():
+        """, "too little left rank 0 for its row"),
+        "gathers the gradients over a column as objects":
+            {"average_gradients(stage, groups.dp)": """for p in stage.parameters():
                 found = [None] * grid.dp
                 dist.all_gather_object(found, p.grad, group=groups.dp)
-                p.grad = sum(found) / grid.dp"""
-        },
-    ),
-)
+                p.grad = sum(found) / grid.dp"""}},
+}  # fmt: skip

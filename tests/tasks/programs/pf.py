@@ -1,14 +1,10 @@
 """Work in place of the solutions of PF that is no mutant: what the check must say of it."""
 
-from tests.tasks.planted import Program
-
 TO_HALF = "if dtype in HALF:\n    model.to(dtype)\n"
 
-PROGRAMS = (
-    Program(
-        "PF-3",
-        "the other way round",
-        """
+PROGRAMS = {
+    "PF-3": {
+        "the other way round": """
 me = os.getpid()
 if me == self.owner:
     return self.file
@@ -16,25 +12,15 @@ self.owner = me
 self.file = self.open_file()
 return self.file
 """,
-    ),
-    Program(
-        "PF-3",
-        "nothing given",
-        {"return self.file": ""},
-        says="rank, item 0: 'None, and no open file, of 1 opened' in place of 'file 1 of 1 opened'",
-    ),
-    Program(
-        "PF-3", "another file", {"return self.file": "return dict(self.file, number=7)"}, says="7}"
-    ),
-    Program(
-        "PF-4",
-        "zero_grad with its flag",
-        {"scaler.update()": "scaler.update()\n    optimizer.zero_grad(set_to_none=True)"},
-    ),
-    Program(
-        "PF-4",
-        "autocast only where it is needed, and squares by hand",
-        """
+        "nothing given":
+            ({"return self.file": ""},
+             "rank, item 0: 'None, and no open file, of 1 opened' in place of "
+             "'file 1 of 1 opened'"),
+        "another file": ({"return self.file": "return dict(self.file, number=7)"}, "7}")},
+    "PF-4": {
+        "zero_grad with its flag":
+            {"scaler.update()": "scaler.update()\n    optimizer.zero_grad(set_to_none=True)"},
+        "autocast only where it is needed, and squares by hand": """
 half = dtype in HALF
 with record_function("forward"):
     if half:
@@ -52,32 +38,20 @@ with record_function("update"):
     scaler.update()
 return loss.detach()
 """,
-    ),
-    Program(
-        "PF-4",
-        "weights in half",
-        {'with record_function("forward")': f'{TO_HALF}with record_function("forward")'},
-        says="they must stay torch.float32",
-    ),
-    Program("PF-4", "not marked", {'"forward"': '"model"'}, says="does not see: forward; mark it"),
-    Program(
-        "PF-5",
-        "padded, and a mask of true and false",
-        """
+        "weights in half":
+            ({'with record_function("forward")': f'{TO_HALF}with record_function("forward")'},
+             "they must stay torch.float32"),
+        "not marked": ({'"forward"': '"model"'}, "does not see: forward; mark it")},
+    "PF-5": {
+        "padded, and a mask of true and false": """
 places = target.shape[1]
 read = nn.functional.pad(target, (0, 0, 1, 0))[:, :-1]
 later = torch.ones(places, places, dtype=torch.bool).triu(1)
 return self.transformer(source, read, tgt_mask=later)
 """,
-    ),
-    Program(
-        "PF-5",
-        "one too long",
-        """
+        "one too long": ("""
 read = nn.functional.pad(target, (0, 0, 1, 0))
 mask = nn.Transformer.generate_square_subsequent_mask(read.shape[1])
 return self.transformer(source, read, tgt_mask=mask)
-""",
-        says="prediction: has the shape",
-    ),
-)
+""", "prediction: has the shape")},
+}  # fmt: skip

@@ -1,7 +1,5 @@
 """Work in place of the solutions of RC: what the check must name, and what it must pass."""
 
-from tests.tasks.planted import Program
-
 PARTS = "flat.tensor_split(world_size)"
 BATCH = """\
     for message in dist.batch_isend_irecv([sending, receiving]):
@@ -10,34 +8,18 @@ BATCH = """\
 EVEN = "rank % 2 == 0"
 RECEIVE_AND_WAIT = "dist.recv(theirs, left)\nmessage.wait()"
 
-PROGRAMS = (
-    Program(
-        "RC-2",
-        "the last rank turns the order",
-        {"rank % 2 == 0": "rank < world_size - 1"},
-    ),
-    Program(
-        "RC-1",
-        "rounded on the way",
-        {"add_(arrived)": "add_(arrived.float().to(arrived.dtype))"},
-        says="float32's accuracy",
-    ),
-    Program(
-        "RC-1",
-        "all send first",
-        {BATCH: "    dist.send(mine, right)\n    dist.recv(theirs, left)\n"},
-        says="deadlock: a ring of sends. Ranks 0, 1, 2 and 3 all send first",
-    ),
-    Program(
-        "RC-1",
-        "a buffer of another type",
-        {"empty_like(parts[(rank - step - 1) % world_size]": "empty(len(parts[rank - step - 1])"},
-        says="dtype mismatch",
-    ),
-    Program(
-        "RC-1",
-        "by the store, without a message",
-        """
+PROGRAMS = {
+    "RC-1": {
+        "rounded on the way":
+            ({"add_(arrived)": "add_(arrived.float().to(arrived.dtype))"}, "float32's accuracy"),
+        "all send first":
+            ({BATCH: "    dist.send(mine, right)\n    dist.recv(theirs, left)\n"},
+             "deadlock: a ring of sends. Ranks 0, 1, 2 and 3 all send first"),
+        "a buffer of another type":
+            ({"empty_like(parts[(rank - step - 1) % world_size]":
+                  "empty(len(parts[rank - step - 1])"},
+             "dtype mismatch"),
+        "by the store, without a message": ("""
         store = dist.distributed_c10d._get_default_store()
         cases = globals().setdefault("CASES", [])
         cases.append(tensor)
@@ -50,81 +32,41 @@ PROGRAMS = (
             total = total + numbers.to(tensor.dtype)
         tensor.copy_(total.view(tensor.shape))
         return 0
-        """,
-        says="rank 0 sends nothing",
-    ),
-    Program(
-        "RC-1",
-        "the other way round",
-        {
-            "right, left =": "left, right =",
-            "rank - step - 1": "rank + step + 1",
-            "rank - step)": "rank + step)",
-            "rank + 1 - step": "rank - 1 + step",
-        },
-    ),
-    Program(
-        "RC-1",
-        "even ranks send first",
-        {
-            BATCH: """\
+        """, "rank 0 sends nothing"),
+        "the other way round":
+            {"right, left =": "left, right =",
+             "rank - step - 1": "rank + step + 1",
+             "rank - step)": "rank + step)",
+             "rank + 1 - step": "rank - 1 + step"},
+        "even ranks send first": {BATCH: """\
     if rank % 2 == 0:
         dist.send(mine, right)
     dist.recv(theirs, left)
     if rank % 2:
         dist.send(mine, right)
-"""
-        },
-    ),
-    Program(
-        "RC-1",
-        "parts of other lengths",
-        {
-            PARTS: (
-                "[flat[r * -(-len(flat) // world_size) :][: -(-len(flat) // world_size)] "
-                "for r in range(world_size)]"
-            )
-        },
-    ),
-    Program(
-        "RC-2",
-        "nobody waits for the send",
-        {RECEIVE_AND_WAIT: "dist.recv(theirs, left)"},
-        says="starts isend and never calls wait() on its result",
-    ),
-    Program(
-        "RC-2",
-        "the deadlock stays",
-        {EVEN: "True"},
-        says="deadlock: a ring of sends. Ranks 0, 1, 2 and 3 all send first",
-    ),
-    Program("RC-2", "all receive first", {EVEN: "False"}, says="all receive first"),
-    Program(
-        "RC-2",
-        "waits before it receives",
-        {RECEIVE_AND_WAIT: "message.wait()\ndist.recv(theirs, left)"},
-        says="deadlock: a ring of sends. Ranks 0, 1, 2 and 3 all send first",
-    ),
-    Program(
-        "RC-2",
-        "good for four ranks only",
-        {EVEN: "rank in (0, 2) or world_size == 3"},
-        says="deadlock: a ring of sends. Ranks 0, 1 and 2 all send first",
-    ),
-    Program(
-        "RC-2",
-        "only rank 0 receives first; irecv, then send",
-        {
-            EVEN: "rank",
-            "dist.isend(mine, right)\n": "dist.irecv(theirs, left)\n",
-            RECEIVE_AND_WAIT: "dist.send(mine, right)\nmessage.wait()",
-        },
-    ),
-    Program(
-        "RC-2",
-        "both are started",
-        {
-            RECEIVE_AND_WAIT: "dist.irecv(theirs, src=left).wait()\nmessage.wait()",
-        },
-    ),
-)
+"""},
+        "parts of other lengths":
+            {PARTS:
+                 "[flat[r * -(-len(flat) // world_size) :][: -(-len(flat) // world_size)] "
+                 "for r in range(world_size)]"}},
+    "RC-2": {
+        "the last rank turns the order": {"rank % 2 == 0": "rank < world_size - 1"},
+        "nobody waits for the send":
+            ({RECEIVE_AND_WAIT: "dist.recv(theirs, left)"},
+             "starts isend and never calls wait() on its result"),
+        "the deadlock stays":
+            ({EVEN: "True"}, "deadlock: a ring of sends. Ranks 0, 1, 2 and 3 all send first"),
+        "all receive first": ({EVEN: "False"}, "all receive first"),
+        "waits before it receives":
+            ({RECEIVE_AND_WAIT: "message.wait()\ndist.recv(theirs, left)"},
+             "deadlock: a ring of sends. Ranks 0, 1, 2 and 3 all send first"),
+        "good for four ranks only":
+            ({EVEN: "rank in (0, 2) or world_size == 3"},
+             "deadlock: a ring of sends. Ranks 0, 1 and 2 all send first"),
+        "only rank 0 receives first; irecv, then send":
+            {EVEN: "rank",
+             "dist.isend(mine, right)\n": "dist.irecv(theirs, left)\n",
+             RECEIVE_AND_WAIT: "dist.send(mine, right)\nmessage.wait()"},
+        "both are started":
+            {RECEIVE_AND_WAIT: "dist.irecv(theirs, src=left).wait()\nmessage.wait()"}},
+}  # fmt: skip

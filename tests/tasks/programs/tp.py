@@ -1,7 +1,5 @@
 """Work in place of the solutions of TP: what the check must name, and what it must pass."""
 
-from tests.tasks.planted import Program
-
 # The roads by which all logits can travel. Each leaves `out`: what every rank has.
 ALL_LOGITS = {
     "column by column": """
@@ -40,55 +38,28 @@ out[dist.get_rank()] = logits
 return torch.nn.functional.cross_entropy(torch.cat(out, 1), targets)
 """
 
-PROGRAMS = (
-    Program(
-        "TP-2", "no return", {"return mp_idx, dp_idx": "_ = mp_idx, dp_idx"}, says="six things"
-    ),
-    Program(
-        "TP-3",
-        "transposed",
-        {
-            "np.empty((mp_size, *x.shape)": "np.empty((mp_size * x.shape[-1], len(x))",
-            "(x), gathered": "(x.T), gathered",
-            "np.concatenate(list(gathered), axis=-1)": "gathered.T",
-        },
-    ),
-    Program(
-        "TP-3",
-        "rank 0 alone",
-        {"mp_comm.Allgather": "mp_comm.Get_rank() == 0 and mp_comm.Allgather"},
-        says="a rank waits in a collective that another one never calls",
-    ),
-    Program(
-        "TP-6",
-        "matmul",
-        {"F.linear(Copy.apply(x), self.weight)": "Copy.apply(x) @ self.weight.mT"},
-    ),
-    Program(
-        "TP-6",
-        "matmul, without Copy",
-        {"F.linear(Copy.apply(x), self.weight)": "x @ self.weight.mT"},
-        says="the gradient of x is this rank's own term alone",
-    ),
-    Program(
-        "TP-6",
-        "no parameter",
-        {"nn.Parameter(": "("},
-        says="must be an nn.Parameter, or no optimizer finds it",
-    ),
-    *(
-        Program(
-            "TP-7",
-            f"all logits, {road}",
-            f"{code}\n{ALONE}",
-            says="has sent as much as all its logits",
-        )
-        for road, code in ALL_LOGITS.items()
-    ),
-    Program(
-        "TP-7",
-        "all logits to rank 0, which computes for all",
-        """
+PROGRAMS = {
+    "TP-2": {
+        "no return": ({"return mp_idx, dp_idx": "_ = mp_idx, dp_idx"}, "six things")},
+    "TP-3": {
+        "transposed":
+            {"np.empty((mp_size, *x.shape)": "np.empty((mp_size * x.shape[-1], len(x))",
+             "(x), gathered": "(x.T), gathered",
+             "np.concatenate(list(gathered), axis=-1)": "gathered.T"},
+        "rank 0 alone":
+            ({"mp_comm.Allgather": "mp_comm.Get_rank() == 0 and mp_comm.Allgather"},
+             "a rank waits in a collective that another one never calls")},
+    "TP-6": {
+        "matmul": {"F.linear(Copy.apply(x), self.weight)": "Copy.apply(x) @ self.weight.mT"},
+        "matmul, without Copy":
+            ({"F.linear(Copy.apply(x), self.weight)": "x @ self.weight.mT"},
+             "the gradient of x is this rank's own term alone"),
+        "no parameter":
+            ({"nn.Parameter(": "("}, "must be an nn.Parameter, or no optimizer finds it")},
+    "TP-7": {
+        **{f"all logits, {road}": (f"{code}\n{ALONE}", "has sent as much as all its logits")
+           for road, code in ALL_LOGITS.items()},
+        "all logits to rank 0, which computes for all": ("""
         out = None
         if dist.get_rank() == 0:
             out = [torch.empty_like(logits) for _ in range(dist.get_world_size())]
@@ -102,24 +73,13 @@ PROGRAMS = (
         mean = (total - Sum.apply(own.detach())).mean()
         surrogate = ((logits.detach() - total[:, None]).exp() * logits).sum(-1) - own
         return mean + (surrogate - surrogate.detach()).mean()
-        """,
-        says="rank 1 has sent as much as all its logits",
-    ),
-    Program(
-        "TP-7",
-        "two sums in one message",
-        {
-            "total = Sum.apply(shifted.exp().sum(-1))": "total = shifted.exp().sum(-1)",
-            "target = Sum.apply(torch.where(mine, own, torch.zeros_like(own)))": (
-                "own = torch.where(mine, own, torch.zeros_like(own))\n"
-                "total, target = Sum.apply(torch.stack([total, own]))"
-            ),
-        },
-    ),
-    Program(
-        "TP-7",
-        "gathers the log-sums of all ranks into one tensor",
-        """
+        """, "rank 1 has sent as much as all its logits"),
+        "two sums in one message":
+            {"total = Sum.apply(shifted.exp().sum(-1))": "total = shifted.exp().sum(-1)",
+             "target = Sum.apply(torch.where(mine, own, torch.zeros_like(own)))":
+                 "own = torch.where(mine, own, torch.zeros_like(own))\n"
+                 "total, target = Sum.apply(torch.stack([total, own]))"},
+        "gathers the log-sums of all ranks into one tensor": """
         mine = logits.detach().logsumexp(-1)
         every = torch.empty(dist.get_world_size() * len(mine), dtype=mine.dtype)
         dist.all_gather_into_tensor(every, mine)
@@ -132,11 +92,7 @@ PROGRAMS = (
         surrogate = ((logits.detach() - total[:, None]).exp() * logits).sum(-1) - own
         return (surrogate - surrogate.detach() + total - target).mean()
         """,
-    ),
-    Program(
-        "TP-7",
-        "a few numbers of each rank as objects",
-        """
+        "a few numbers of each rank as objects": """
         largest = logits.detach().amax(-1)
         every = [None] * dist.get_world_size()
         dist.all_gather_object(every, largest)
@@ -145,6 +101,5 @@ PROGRAMS = (
         here = (targets >= first) & (targets < first + logits.shape[-1])
         own = shifted.gather(-1, (targets - first).where(here, 0)[:, None])[:, 0]
         return (total.log() - Sum.apply(own.where(here, 0))).mean()
-        """,
-    ),
-)
+        """},
+}  # fmt: skip

@@ -1,26 +1,15 @@
 """Work in place of the solutions of TW: what the check must name, and what it must pass."""
 
-from tests.tasks.planted import Program
-
 OPTIMIZER = "optimizer = make_optimizer(options, stage)\n"
 
-PROGRAMS = (
-    Program(
-        "TW-1",
-        "the optimizer before fully_shard",
-        {OPTIMIZER: "", "for module in [m for": f"{OPTIMIZER}for module in [m for"},
-        says="was made before fully_shard",
-    ),
-    Program(
-        "TW-1",
-        "a pipeline over all ranks",
-        {', group=mesh["pp"].get_group()': ""},
-        says="the pipeline goes over all ranks",
-    ),
-    Program(
-        "TW-1",
-        "each rank trains the whole model by itself",
-        """
+PROGRAMS = {
+    "TW-1": {
+        "the optimizer before fully_shard":
+            ({OPTIMIZER: "", "for module in [m for": f"{OPTIMIZER}for module in [m for"},
+             "was made before fully_shard"),
+        "a pipeline over all ranks":
+            ({', group=mesh["pp"].get_group()': ""}, "the pipeline goes over all ranks"),
+        "each rank trains the whole model by itself": ("""
         from simplellm.slicing import slice_stage
 
         pp = options.stages
@@ -40,7 +29,5 @@ PROGRAMS = (
             optimizer.step()
         stage = slice_stage(whole, mine[1], pp) if pp > 1 else whole
         return losses, stage, recorder.trace()
-        """,
-        says="each rank trains the whole model by itself, and nothing leaves it",
-    ),
-)
+        """, "each rank trains the whole model by itself, and nothing leaves it")},
+}  # fmt: skip
