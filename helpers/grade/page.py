@@ -7,6 +7,7 @@ For a lesson, one task as Markdown.
 import argparse
 import re
 import sys
+from functools import cache
 from html import escape
 from pathlib import Path
 
@@ -22,9 +23,12 @@ TERM = re.compile(r"<!-- begin term: minutes by make tasks -->.*?<!-- end term -
 BEGIN, END = "<!-- begin lessons: written by make tasks -->\n", "<!-- end lessons -->\n"
 
 
+tasks_once = cache(all_tasks)  # reading their files takes longer than all else
+
+
 def page() -> str:
     """The text of the page."""
-    tasks = all_tasks()
+    tasks = tasks_once()
     lines = [
         "# Tasks",
         "",
@@ -87,7 +91,7 @@ def teaching() -> list[str]:
     lines = ["| | lesson | after | ranks | memory | tasks (points) | minutes of tasks |"]
     lines.append("|---|---|---|---|---|---|---|")
     shown = {"practice": "{}", "evidence": "**{}**", "prize": "*{}*"}
-    tasks = all_tasks()
+    tasks = tasks_once()
     for lesson in LESSONS:
         here = [task for task in tasks if task.number == lesson.number]
         ids = ", ".join(f"{shown[task.kind].format(task.id)} ({task.points})" for task in here)
@@ -117,7 +121,7 @@ def named(text: str) -> list[Task]:
     """Return the tasks that a text names, each as often, also as a range such as "PF-3 to PF-5"."""
     for lab, first, last in re.findall(r"([A-Z]+-P?)(\d) to [A-Z]+-P?(\d)", text):
         text += "".join(f" {lab}{number}" for number in range(int(first) + 1, int(last)))
-    tasks = {task.id: task for task in all_tasks()}
+    tasks = {task.id: task for task in tasks_once()}
     return [tasks[task_id] for task_id in re.findall(r"\b[A-Z]+(?:-[A-Z]+)?-P?\d\b", text)]
 
 
