@@ -107,10 +107,7 @@ def run(place: Path, ids: Sequence[str]) -> dict:
 def close_to_others(place: Path, root: Path = ROOT) -> None:
     """Take from all other users what work must not see or change: solutions, tasks, results."""
     closed = [place / "results", place / "submission_metadata.json"]
-    closed += [
-        root / "tasks" / ANSWERS,
-        root / "tasks" / PACKED,
-    ]
+    closed += [root / "tasks" / ANSWERS, root / "tasks" / PACKED]
     closed += sorted((root / "tasks").glob("[!_]*.py"))
     scripts = [path for name in ("gpt2", "puzzles") for path in (root / name).rglob("*.py")]
     closed += [path for path in scripts if b"BEGIN SOLUTION" in path.read_bytes()]

@@ -6,20 +6,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 MARKER = ".student-edition"  # stands in a folder that was written as a student edition
-MADE = (
-    ".git",
-    ".venv",
-    "build",
-    "runs",
-    "__pycache__",
-    ".*_cache",
-    ".ipynb_checkpoints",
-    "*.egg-info",
-    "*.py[co]",
-    "*.log",
-    "out[0-9]*.txt",
-    ".DS_Store",
-)
+MADE = ".git .venv build runs __pycache__ .*_cache .ipynb_checkpoints *.egg-info *.py[co]".split()
+MADE += "*.log out[0-9]*.txt .DS_Store".split()
 
 
 def tracked_files(root: Path) -> tuple[list[str], str]:
