@@ -79,11 +79,6 @@ class Small:
         path.write_bytes(text.encode())
         return path
 
-    def judge(self):
-        """The verdict on its work, by its own checks."""
-        with Submission(self.root, self.tasks, confined=False) as submission:
-            return judge(load_task("T-1", self.tasks), submission)
-
 
 def make(root: Path) -> Small:
     repository = Small(root)
@@ -113,9 +108,9 @@ class Grader:
     """Grades one body of `add_one` after the other, all as work of the same submission."""
 
     def __init__(self, folder: Path, confined: bool):
-        self.small, self.checks = make(folder / "repository"), make(folder / "checks").tasks
-        self.submission = Submission(self.small.root, self.checks, confined)
-        first = drawn(load_task("T-1", self.checks), 23)
+        self.small, self.checks = make(folder / "repository"), make(folder / "checks")
+        self.submission = Submission(self.small.root, self.checks.tasks, confined)
+        first = drawn(load_task("T-1", self.checks.tasks), 23)
         self.drawn = lambda found, seed: first
 
     def __call__(self, body: str, before: str = "", seconds: float = 30, **limits):
@@ -123,9 +118,16 @@ class Grader:
         self.small.write("lab/work.py", f"import os, sys\n{before}\ndef add_one(number):\n{code}\n")
         return self.judge(seconds=seconds, **limits)
 
-    def judge(self, **limits):
-        once = self.drawn if "seed" not in limits else drawn
-        return judge(load_task("T-1", self.checks), self.submission, drawn=once, **limits)
+    def judge(self, changed: dict[str, str] | None = None, **limits):
+        """The verdict on its work; changed: pieces of the task, {old: new}, for this check."""
+        for old, new in (changed or {}).items():
+            self.checks.changed(old, new)
+        once = drawn if changed or "seed" in limits else self.drawn
+        found = load_task("T-1", self.checks.tasks)
+        try:
+            return judge(found, self.submission, drawn=once, **limits)
+        finally:
+            self.checks.write("tasks/t_1.py", TASK)
 
 
 @pytest.fixture(scope="session")

@@ -152,7 +152,7 @@ def test_solutions_tasks_and_the_work_of_others_are_not_there(confined, tmp_path
     other.write_text("def add_one(number): return number + 1")
     names = [str(ROOT / name) for name in ("DP", "demo.py", "tests", "tasks/dp_1.py")]
     names += [str(ROOT / "tasks" / name) for name in ("answers", "whole.zip")]
-    names += [str(confined.checks / "t_1.py"), str(confined.small.root), str(other)]
+    names += [str(confined.checks.tasks / "t_1.py"), str(confined.small.root), str(other)]
     body = f"raise ValueError([name for name in {names!r} if os.path.exists(name)])"
     assert seen(confined(body)) == "[]"
 
@@ -188,16 +188,16 @@ raise ValueError(found)
 def test_what_the_tasks_expect_cannot_be_imported(confined, free):
     assert seen(confined(TASKS_BY_IMPORT)) == "[]"
     assert seen(free(TASKS_BY_IMPORT)) == "[]"
-    found = confined(TASKS_BY_PATH.format(str(confined.checks)))
+    found = confined(TASKS_BY_PATH.format(str(confined.checks.tasks)))
     assert seen(found) == "[]"
-    assert seen(free(TASKS_BY_PATH.format(str(free.checks)))) == "[]"
+    assert seen(free(TASKS_BY_PATH.format(str(free.checks.tasks)))) == "[]"
 
 
 def test_no_other_process_and_no_secret_of_the_teacher_can_be_seen(confined, monkeypatch):
     mine = Path("/proc/self/cmdline").read_text()
     monkeypatch.setenv("TEACHERS_TOKEN", "open sesame")
     confined.submission.close()  # its process would be from before the secret
-    confined.submission.__init__(confined.small.root, confined.checks)
+    confined.submission.__init__(confined.small.root, confined.checks.tasks)
     found = confined(f"""
         seen = str(dict(os.environ))
         for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -238,7 +238,7 @@ def test_nothing_outside_can_be_written_or_deleted(confined, tmp_path):
     other = tmp_path / "other.txt"
     other.write_text("marks of the others")
     other.chmod(0o666)
-    names = [str(path) for path in (victim, other, confined.checks / "t_1.py")]
+    names = [str(path) for path in (victim, other, confined.checks.tasks / "t_1.py")]
     found = confined(f"""
         import ctypes, shutil
         done = []
@@ -248,7 +248,7 @@ def test_nothing_outside_can_be_written_or_deleted(confined, tmp_path):
                     done.append(change() or name)
                 except OSError:
                     pass
-        for name in ({str(confined.small.root)!r}, {str(confined.checks)!r}):
+        for name in ({str(confined.small.root)!r}, {str(confined.checks.tasks)!r}):
             shutil.rmtree(name, ignore_errors=True)
         libc = ctypes.CDLL(None)
         done += [1 for way in (libc.umount2(b"/usr", 2), libc.setuid(0)) if way == 0]
@@ -257,7 +257,8 @@ def test_nothing_outside_can_be_written_or_deleted(confined, tmp_path):
     """)
     victim.unlink()
     assert seen(found) == "[[], False]"
-    assert other.read_text() == "marks of the others" and (confined.checks / "t_1.py").exists()
+    assert other.read_text() == "marks of the others"
+    assert (confined.checks.tasks / "t_1.py").exists()
 
 
 def test_links_and_floods_of_source_are_refused(confined, tmp_path):

@@ -17,6 +17,8 @@ from helpers.grade.task import load_task, load_whole
 from helpers.grade.workshop import _in_our_words
 from helpers.ranks.failure import Failure
 
+from .conftest import WORK
+
 
 def test_what_is_not_held_is_told(free):
     found = free("print('x' * 200_000); print('the end'); return number + 1")
@@ -64,7 +66,8 @@ def test_a_file_that_cannot_be_run(free):
     found = free("pass", before="import no_such_module")
     assert "ModuleNotFoundError: No module named 'no_such_module'" in found.reason
     free.small.write("lab/work.py", "def add_one(number:\n")
-    assert (free.judge().kind, free.judge().reason[:20]) == ("syntax", "lab/work.py, line 1:")
+    found = free.judge()
+    assert (found.kind, found.reason[:20]) == ("syntax", "lab/work.py, line 1:")
 
 
 def test_a_long_error_is_cut(free):
@@ -80,12 +83,12 @@ def test_any_whole_number_is_a_seed(free, seed):
     assert free.judge(seed=seed).passed
 
 
-def test_a_check_that_breaks_is_nobodys_mistake(small):
-    small.changed("return [seed,", "return [1 / 0,")
-    found = small.judge()
+def test_a_check_that_breaks_is_nobodys_mistake(free):
+    found = free.judge({"return [seed,": "return [1 / 0,"})
     assert found.kind == "check" and "ZeroDivisionError" in found.reason
 
 
+RANKS = {"minutes=1,": "minutes=1, ranks=2,"}
 DEADLOCK = """
 import torch
 import torch.distributed as dist
@@ -96,34 +99,31 @@ def add_one(number):
 """
 
 
-def test_a_deadlock_in_words_and_as_a_picture(small):
-    small.changed("minutes=1,", "minutes=1, ranks=2,")
-    small.write("lab/work.py", DEADLOCK)
-    found = small.judge()
+def test_a_deadlock_in_words_and_as_a_picture(free):
+    free.small.write("lab/work.py", DEADLOCK)
+    found = free.judge(RANKS)
     assert found.kind == "time-out" and "deadlock: ranks 0 and 1 both send first" in found.reason
     svg, words = found.picture
     assert "</svg>" in svg and words and "line 6" in found.details
     html = found._repr_html_()
     assert '<img alt="' in html and "<svg" not in html  # an image, in which no script can run
-    small.changed("MUTANTS", "stuck = lambda waits: f'stuck: {sorted(waits)}'\nMUTANTS")
-    assert small.judge().reason == "stuck: [(0, 'send', 1), (1, 'send', 0)]"
+    stuck = {"MUTANTS": "stuck = lambda waits: f'stuck: {sorted(waits)}'\nMUTANTS"}
+    assert free.judge(RANKS | stuck).reason == "stuck: [(0, 'send', 1), (1, 'send', 0)]"
 
 
-def test_what_does_not_fit_is_told_in_the_words_of_the_task(small):
-    small.changed("minutes=1,", "minutes=1, ranks=2,")
+def test_what_does_not_fit_is_told_in_the_words_of_the_task(free):
     mean = "dist.all_reduce(torch.ones(1 + dist.get_rank()))"
-    small.write(
-        "lab/work.py", DEADLOCK.replace("dist.send(torch.ones(4), 1 - dist.get_rank())", mean)
-    )
-    told = small.judge().reason
+    work = DEADLOCK.replace("dist.send(torch.ones(4), 1 - dist.get_rank())", mean)
+    free.small.write("lab/work.py", work)
+    told = free.judge(RANKS).reason
     assert told.startswith("the tensors of a collective have different sizes: rank 0 calls all_")
-    small.changed("MUTANTS", "MISFITS = {'size': 'columns', 'dtype': 'rows'}\nMUTANTS")
-    assert small.judge().reason == "columns"
+    words = {"MUTANTS": "MISFITS = {'size': 'columns', 'dtype': 'rows'}\nMUTANTS"}
+    assert free.judge(RANKS | words).reason == "columns"
 
 
-def test_what_cannot_be_compared_is_the_works_fault(small):
-    small.changed("MUTANTS", "explain = lambda case, seen: seen['sum'] and None\nNONE")
-    found = small.judge()
+def test_what_cannot_be_compared_is_the_works_fault(free):
+    free.small.write("lab/work.py", WORK)
+    found = free.judge({"MUTANTS": "explain = lambda case, seen: seen['sum'] and None\nNONE"})
     assert found.kind == "crash" and "the check can't read (TypeError: 'int'" in found.reason
     assert "return what the docstring of add_one says" in found.reason
 
