@@ -141,25 +141,13 @@ def test_predictions_numbers_and_skipped_tasks_show(path):
 def test_a_class_sees_what_it_predicted(tmp_path, capsys):
     """From progress files and hand-ins; which choice is right comes from the lesson."""
     for name, letter, right in (("ada", "A", True), ("bob", "B", False), ("cy", "Z", True)):
-        text = {
-            "predictions": {
-                "micro_batches-1": {"chosen": letter, "right": right},
-                "L99-1": 3,
-                "../x": 1,
-            }
-        }
-        (tmp_path / f"{name}.json").write_text(json.dumps(text))
+        chosen = {"micro_batches-1": {"chosen": letter, "right": right}, "L99-1": 3, "../x": 1}
+        (tmp_path / f"{name}.json").write_text(json.dumps({"predictions": chosen}))
     (tmp_path / "odd.json").write_text("[")
     (tmp_path / "empty").mkdir()
-    facts = {
-        "predictions": {
-            "micro_batches-1": {"chosen": "B", "right": False},
-            "welcome-1": {"chosen": "A"},
-        }
-    }
-    facts |= {
-        "times": {"DP-1": {"minutes": 40}, "DP-2": {"minutes": "all"}, "RC-1": {"minutes": -2}}
-    }
+    chosen = {"micro_batches-1": {"chosen": "B", "right": False}, "welcome-1": {"chosen": "A"}}
+    times = {"DP-1": {"minutes": 40}, "DP-2": {"minutes": "all"}, "RC-1": {"minutes": -2}}
+    facts = {"predictions": chosen, "times": times}
     (tmp_path / "gus" / "inside").mkdir(parents=True)
     for number in (1, 2):  # two hand-ins of one person
         data, _ = handin.pack(tmp_path, [], "Dee", facts)
