@@ -53,26 +53,19 @@ def test_solutions_become_stubs_whole_tasks_are_packed_and_all_else_stays(small,
     assert student_edition(small.root).files == edition.files
 
 
-def notebook(*cells):
-    cells = [
-        {
-            "cell_type": "code",
-            "execution_count": 1,
-            "metadata": {},
-            "outputs": [{"output_type": "display_data", "metadata": {}, "data": data}],
-            "source": source.splitlines(keepends=True),
-        }
-        for source, data in cells
-    ]
-    return json.dumps({"cells": cells, "metadata": {}}, indent=1) + "\n"
+def notebook(source, data):
+    output = {"output_type": "display_data", "metadata": {}, "data": data}
+    cell = {"cell_type": "code", "execution_count": 1, "metadata": {}, "outputs": [output]}
+    cell["source"] = source.splitlines(keepends=True)
+    return json.dumps({"cells": [cell], "metadata": {}}, indent=1) + "\n"
 
 
 def test_a_notebook_loses_its_outputs_and_may_hold_no_solution(small):
     marked = f"# BEGIN SOLUTION T-1\n{SOLUTION}\n# END SOLUTION"
-    small.write("notebooks/01.ipynb", notebook(("x = 1", {"text/plain": ["T-1  PASS"]})))
+    small.write("notebooks/01.ipynb", notebook("x = 1", {"text/plain": ["T-1  PASS"]}))
     (cell,) = json.loads(text_of(student_edition(small.root), "notebooks/01.ipynb"))["cells"]
     assert (cell["source"], cell["outputs"], cell["execution_count"]) == (["x = 1"], [], None)
-    small.write("notebooks/01.ipynb", notebook((marked, {})))
+    small.write("notebooks/01.ipynb", notebook(marked, {}))
     with pytest.raises(MarkError, match="01.ipynb: a solution stands in a cell"):
         student_edition(small.root)
     small.write("notebooks/01.ipynb", "# a script")
@@ -99,7 +92,7 @@ def test_a_teachers_files_stay_and_a_students_readme_comes(small, task):
 def test_a_planted_line_stops_it(small, name, planted, capsys):
     small.write("tasks/t_1.py", f"{TASK}\n\n{TRUE}")
     assert student_edition(small.root).files
-    small.write(name, notebook((planted, {})) if name.endswith(".ipynb") else f"x\n\n{planted}\n")
+    small.write(name, notebook(planted, {}) if name.endswith(".ipynb") else f"x\n\n{planted}\n")
     with pytest.raises(LeakError, match=f"^{name}: lines of the solution of T-1 stand here"):
         student_edition(small.root)
     assert main([], small.root) == 1
@@ -127,7 +120,7 @@ HTML = code_html(f"def add_one(number):\n    {SOLUTION}")
 @pytest.mark.parametrize("code", [SOLUTION, HTML], ids=["text", "html"])
 @pytest.mark.parametrize("place", ["cell", "cell's metadata", "metadata", "folded"])
 def test_a_leak_is_found_wherever_a_notebook_can_hold_it(small, place, code):
-    made = json.loads(notebook(("x = 1", {"text/html": [code]})))
+    made = json.loads(notebook("x = 1", {"text/html": [code]}))
     (cell,) = made["cells"]
     cell["metadata"] = {"jupyter": {"source_hidden": True}}
     small.write("notebooks/01.ipynb", json.dumps(made))
@@ -197,39 +190,49 @@ def test_no_line_of_a_solution_is_left(edition):
     assert not [name for name in edition.files if name.startswith(gone)]
 
 
-def test_it_grades_itself(folder, edition):
+def test_it_grades_itself_and_its_workflow_runs_what_is_there(folder):
     """As a student does, in the fresh folder, with the checks that lie there: first each task is to
     do, and DP-1 passes as soon as it's solved."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    workflow = yaml.safe_load((folder / ".github" / "workflows" / "tasks.yml").read_text("utf-8"))
+    steps = workflow["jobs"]["check"]["steps"]
+    lines = [step["run"] for step in steps if "run" in step]
+    assert lines[0] == "python tools/install.py" and (folder / "tools" / "install.py").is_file()
+    command, to = lines[1].split(" > ")
+    assert to == steps[-1]["with"]["path"]
+    assert (python := command.split()[0]) == ".venv/bin/python"
 
-    def graded(*names):
-        command = [sys.executable, "-m", "helpers.grade", *names, "--json"]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    def run(*arguments, **more):
+        command, env = [sys.executable, *arguments], environment | more
+        return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+
+    def graded(tasks):
+        """What the workflow's command says of these tasks."""
+        arguments = command.removeprefix(python).replace("$TASKS", tasks).split()
+        done = run(*arguments)
         assert done.stdout, done.stderr
         (one,) = json.loads(done.stdout)["submissions"]
         assert "task " in done.stderr, "the table stands beside the document"
+        assert done.returncode == (0 if all(v["passed"] for v in one["verdicts"]) else 1)
         return one["verdicts"]
 
     def seen():
         """What a notebook shows of the check and the code of DP-1."""
         told = f"from helpers.lesson.code import code; told = code({name!r}).html"
         told += "\nfrom helpers.grade import check; print(told, check('DP-1')._repr_html_())"
-        command = [sys.executable, "-c", told]
-        env = environment | {"LAB_PROGRESS": str(folder.parent / "progress.json")}
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
-        return done.stdout
+        return run("-c", told, LAB_PROGRESS=str(folder.parent / "progress.json")).stdout
 
     name = load_task("DP-1").task.file
     text = (ROOT / name).read_text(encoding="utf-8")
     pieces = pieces_of(r for r in find_regions(text) if r.task == "DP-1")
     before = seen()
     assert "yours" in before and "TO DO" in before and leaked(before, pieces) is None
-    kinds = {found["task"]: found["kind"] for found in graded()}
+    kinds = {found["task"]: found["kind"] for found in graded("")}
     assert kinds == dict.fromkeys(kinds, "not done") and sorted(kinds) == sorted(task_ids())
     text = replace_regions(text, lambda region: region.body)
     (folder / name).write_text(text)
-    (found,) = graded("DP-1")
-    assert found["passed"], found
+    (found,) = graded(workflow["env"]["TASKS"])
+    assert found["task"] == "DP-1" and found["passed"], found
     first, then = seen(), seen()  # the record says from then on that it has passed
     assert first.count("One way to write it") == 1 and "Your lines in" in first
     assert then.count("One way to write it") == 2 and leaked(then, pieces) == "DP-1"
@@ -244,17 +247,3 @@ def test_most_tasks_that_nobody_has_begun_take_no_process(folder):
         except WorkFailed as failed:
             known |= {task_id} if failed.kind == "not done" else set()
     assert len(known) > 0.85 * len(task_ids()), set(task_ids()) - known
-
-
-def test_its_workflow_runs_what_is_there(folder, capsys):
-    workflow = yaml.safe_load((folder / ".github" / "workflows" / "tasks.yml").read_text("utf-8"))
-    lines = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
-    assert lines[0] == "python tools/install.py" and (folder / "tools" / "install.py").is_file()
-    command, to = lines[1].split(" > ")
-    assert to == workflow["jobs"]["check"]["steps"][-1]["with"]["path"]
-    python, *arguments = command.replace("$TASKS", workflow["env"]["TASKS"]).split()
-    assert python == ".venv/bin/python"
-    done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True)
-    (one,) = json.loads(done.stdout)["submissions"]
-    assert [v["task"] for v in one["verdicts"]] == ["DP-1"] and "DP-1" in done.stderr
-    assert done.returncode == (0 if one["points"] else 1)
