@@ -53,6 +53,12 @@ def add_one(number):
 '''
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """What each file below a folder holds, by its name from there."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
 @dataclass(frozen=True)
 class Small:
     """A repository in a temporary folder."""

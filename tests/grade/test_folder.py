@@ -8,12 +8,9 @@ import pytest
 from helpers.grade.folder import Content, FolderError, write_folder
 from helpers.grade.tracked import MARKER, tracked_files
 
+from .conftest import contents
+
 FILES = {"a.txt": Content(b"a"), "lab/run.sh": Content(b"b", executable=True)}
-
-
-def contents(folder):
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 def test_a_folder_is_written_whole_and_replaced_whole(tmp_path):

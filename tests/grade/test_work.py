@@ -28,6 +28,8 @@ from helpers.grade.task import (
     tasks_of,
 )
 
+from .conftest import contents
+
 GOOD = {"id": "DP-1", "title": 'say "yes"', "file": "DP/a.py", "function": "f"}
 GOOD |= {"lesson": "one_device", "kind": "practice", "minutes": 1, "hints": ("a", "b", "c")}
 
@@ -153,11 +155,6 @@ def test_a_stub_anywhere(small, task):
 
 
 # --- what is taken, and what is handed in --------------------------------------------------------
-
-
-def contents(folder):
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 def test_takes_the_file_and_the_python_beside_and_below_it(small, task, tmp_path, monkeypatch):
