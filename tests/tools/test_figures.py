@@ -12,12 +12,8 @@ import figures  # noqa: E402
 
 
 @pytest.mark.parametrize("name", figures.FIGURES)
-def test_a_figure_is_what_the_code_draws(name):
+def test_a_figure_is_what_the_code_draws_and_can_be_read_without_eyes(name):
     assert figures.fresh(name), f"imgs/{name}.svg is stale: make figures"
-
-
-@pytest.mark.parametrize("name", figures.FIGURES)
-def test_a_figure_can_be_read_without_eyes(name):
     text = (figures.IMGS / f"{name}.svg").read_text(encoding="utf-8")
     assert 'role="img"' in text and "<title>" in text
     (description,) = re.findall("<desc>(.*?)</desc>", text, re.DOTALL)
@@ -36,6 +32,7 @@ def test_there_is_no_other_figure():
 
 def test_what_is_stale_is_drawn(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(figures, "IMGS", tmp_path)
+    monkeypatch.setattr(figures, "FIGURES", {"gpipe": figures.FIGURES["gpipe"]})
     assert figures.main([]) == 0 and "imgs/gpipe.svg drawn" in capsys.readouterr().out
     assert figures.main([]) == 0 and not capsys.readouterr().out
     assert figures.fresh("gpipe")

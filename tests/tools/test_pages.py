@@ -1,6 +1,7 @@
 """The site's pages, without a browser: what a lesson becomes, and what the engine refuses."""
 
 import base64
+import functools
 import io
 import json
 import re
@@ -34,6 +35,12 @@ ROOT = Path(__file__).resolve().parents[2]
 # The header of a PNG of 600 by 401 pixels, which is shown with half of them.
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\2\x58\0\0\1\x91").decode()
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+@functools.cache
+def lesson_of(path: Path):
+    """A lesson's page, where no name of a file is a link."""
+    return lesson_page(path, lambda name: None)
 
 
 def written(text: str) -> str:
@@ -163,7 +170,7 @@ def test_a_lesson_becomes_an_article(notebook):
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_every_link_of_a_lesson_leads_somewhere(path):
-    lesson = lesson_page(path, lambda name: None)
+    lesson = lesson_of(path)
     pages = {each.with_suffix(".html").name for each in LESSONS} | {
         *(f"../{name}" for name in ("puzzles.html", *DOCUMENTS.values())),
         *(f"../{name}.html" for name in TOUCHED),
@@ -194,7 +201,7 @@ def test_the_glossary_and_what_was_measured_are_pages_whose_links_lead_to_pages(
             )
         assert f'<a href="{page}">' in front([])
         assert page == "measured.html" or "lessons/06_micro_batches.html" in links
-    first = lesson_page(LESSONS[0], lambda name: None).article
+    first = lesson_of(LESSONS[0]).article
     assert 'href="../glossary.html"' in first and "docs/glossary.md, in the lab" not in first
 
 
@@ -216,7 +223,7 @@ def test_a_cell_that_is_played_in_the_lab_leads_to_the_page_on_which_it_is_playe
     link = touched('x = design(model="GPT-3, 175B", **start)', values)
     assert 'href="../design.html#model=GPT-3%2C+175B&amp;dp=8&amp;flash=on"' in link
     assert 'href="../play.html#level=cap">Play this level<' in touched('game = play("cap")', {})
-    lessons = [lesson_page(path, lambda name: None).article for path in LESSONS]
+    lessons = [lesson_of(path).article for path in LESSONS]
     assert sum("../play.html#" in article for article in lessons) == 3
     assert sum("../explore.html#" in article for article in lessons) == 2
 

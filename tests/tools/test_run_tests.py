@@ -40,13 +40,13 @@ def test_a_package_is_named_by_its_folder_or_file():
     ("text", "counts"),
     [
         (
-            "def test_a(): pass\ndef test_b(): assert 0\ndef test_c(x): pass",
-            "1 failed, 1 passed, 1 error",
+            "import pytest\ndef test_a(): pass\ndef test_b(): assert 0\ndef test_c(x): pass\n"
+            "def test_e(): pytest.skip('later')",
+            "1 failed, 1 passed, 1 skipped, 1 error",
         ),
         ("import os\ndef test_d(): os._exit(0)", "1 error"),
         ("import no_such_module", "1 error"),
         ("", "1 error"),
-        ("import pytest\ndef test_e(): pytest.skip('later')", "1 skipped"),
     ],
 )
 def test_the_closing_line_counts_as_pytest_does(text, counts, tmp_path, monkeypatch):

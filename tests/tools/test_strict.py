@@ -6,11 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 CONFTEST = Path(__file__).resolve().parents[1] / "conftest.py"
 NOT_RUN = "a test did not run that should have"
-ALONE, TWO_WORKERS = (), ("-p", "xdist.plugin", "-n", "2")
+TWO_WORKERS = ("-p", "xdist.plugin", "-n", "2")
 WAYS = {
     "test_skip": "def test_skip(): pytest.skip('no time')",
     "test_mark": "@pytest.mark.skipif(True, reason='no time')\ndef test_mark(): pass",
@@ -34,17 +32,17 @@ def session(folder: Path, *arguments: str, **settings: str) -> subprocess.Comple
     )
 
 
-@pytest.mark.parametrize("workers", [ALONE, TWO_WORKERS], ids=["alone", "two-workers"])
-def test_each_way_not_to_run_fails_and_is_listed_under_ci(tmp_path, workers):
+def test_each_way_not_to_run_fails_and_is_listed_under_ci(tmp_path):
     for name, text in WAYS.items():
         path = tmp_path / (name if name.endswith(".py") else f"test_of_{name}.py")
         path.write_text(f"import pytest\n{text}\n")
-    done = session(tmp_path, *workers, "--continue-on-collection-errors", CI="true")
-    assert done.returncode == 1
-    for name in WAYS:
-        assert any(NOT_RUN in line and name in line for line in done.stdout.splitlines()), name
-    last = done.stdout.strip().splitlines()[-1]
-    assert "1 passed" in last and "skipped" not in last and "xfailed" not in last
+    for workers in ((), TWO_WORKERS):
+        done = session(tmp_path, *workers, "--continue-on-collection-errors", CI="true")
+        assert done.returncode == 1
+        for name in WAYS:
+            assert any(NOT_RUN in line and name in line for line in done.stdout.splitlines()), name
+        last = done.stdout.strip().splitlines()[-1]
+        assert "1 passed" in last and "skipped" not in last and "xfailed" not in last
     done = session(tmp_path)  # outside of CI none of it is a failure
     assert done.returncode == 0 and NOT_RUN not in done.stdout
 
