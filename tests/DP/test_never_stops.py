@@ -83,22 +83,15 @@ def test_a_replica_whose_cable_is_pulled_is_not_waited_for_and_catches_up():
     assert any(2 not in places for places in outcome.counted) and 2 in outcome.counted[-1]
 
 
-def test_a_replica_that_is_killed_while_it_heals_heals_the_next_time():
-    faults = [(2, "kill", 1), (3, "start", 1, "healing"), (3, "healing", 1), (4, "kill", 1)]
-    outcome = survive(3, STEPS, [*faults, (5, "start", 1), (5, "back", 1)], pace=0.1)
-    prove(outcome, 3, [0, 1, 2])
-
-
-def test_a_peer_that_is_killed_while_it_gives_its_state_is_replaced_by_another():
-    """Both peers stop in the middle of their answer; each that does is killed and comes back."""
-    faults = [(2, "kill", 2), (3, "start", 2), (3, "serving", 0), (3, "kill", 0), (4, "back", 2)]
-    outcome = survive(3, STEPS, [*faults, (5, "start", 0)], pace=0.1, holds={0: ("serving",)})
-    prove(outcome, 3, [0, 1, 2])
-
-
-def test_all_but_one_are_killed_and_training_goes_on():
-    faults = [(2, "kill", 0), (2, "kill", 1), (4, "start", 0), (4, "start", 1), (4, "back", 1)]
-    prove(survive(3, STEPS, faults, pace=0.1), 3, [0, 1, 2])
+def test_replicas_are_killed_while_they_heal_while_they_give_their_state_and_all_but_one():
+    """The peer stops in the middle of its answer, is killed, and another one is asked."""
+    serving = [(2, "kill", 2), (3, "start", 2), (3, "serving", 0), (3, "kill", 0), (4, "back", 2)]
+    serving += [(4, "start", 0), (4, "back", 0)]
+    healing = [(5, "kill", 1), (5, "start", 1, "healing"), (5, "healing", 1), (6, "kill", 1)]
+    healing += [(6, "start", 1), (6, "back", 1)]
+    most = [(7, "kill", 0), (7, "kill", 1), (8, "start", 0), (8, "start", 1), (8, "back", 1)]
+    faults = [*serving, *healing, *most]
+    prove(survive(3, STEPS, faults, pace=0.1, holds={0: ("serving",)}), 3, [0, 1, 2])
 
 
 def test_without_the_last_one_a_new_replica_is_told_that_the_weights_are_gone():

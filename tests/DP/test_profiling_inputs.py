@@ -1,11 +1,9 @@
 """The inputs of the profiling lab: five are one, and what cannot be read is said in a sentence."""
 
-import importlib
 import pickle
+import runpy
 import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -13,22 +11,16 @@ import pytest
 import torch
 
 from helpers.ranks import Place
+from tests.DP.test_profiling import FOLDER, lab
+from tests.DP.test_profiling import flags as flags_of
 
-FOLDER = Path(__file__).resolve().parents[2] / "DP/ddp"
 SHAPE = ("--src-shape", 12, 2, 8, "--tgt-shape", 12, 3, 8)
 ALONE = Place(0, 1, 0, 1)
 FILES = ("hdf5", "pt", "safetensors", "memmap")
 
 
-def lab(name="profile_ddp"):
-    if str(FOLDER) not in sys.path:
-        sys.path.insert(0, str(FOLDER))
-    return importlib.import_module(name)
-
-
 def flags(*arguments):
-    given = ("--epochs", 1, *SHAPE, *arguments)
-    return lab("profile_flags").read_flags("", [str(a) for a in given])
+    return flags_of(*SHAPE, *arguments)
 
 
 def data_of(*arguments, place=ALONE):
@@ -54,7 +46,7 @@ def test_every_file_gives_what_memory_gives(kind, dtype, tmp_path):
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_workers_read_the_same_even_after_their_rank_has_read(kind, tmp_path):
+def test_workers_read_the_same_after_their_rank_has_read_and_no_open_file_travels(kind, tmp_path):
     found = data_of("--input", kind, "--data", tmp_path / "x")
     first = found[0]
     loader = torch.utils.data.DataLoader(found, 4, num_workers=1)
@@ -62,14 +54,7 @@ def test_workers_read_the_same_even_after_their_rank_has_read(kind, tmp_path):
     memory = data_of()
     for i in range(12):
         assert torch.equal(source[i], memory[i][0]) and torch.equal(target[i], memory[i][1])
-    assert torch.equal(first[0], source[0])
-
-
-@pytest.mark.parametrize("kind", FILES)
-def test_an_open_file_does_not_travel(kind, tmp_path):
-    found = data_of("--input", kind, "--data", tmp_path / "x")
-    first = found[0]
-    assert found.file is not None
+    assert torch.equal(first[0], source[0]) and found.file is not None
     arrived = pickle.loads(pickle.dumps(found))  # as to a worker on Windows and macOS
     assert arrived.file is None and torch.equal(arrived[0][0], first[0])
 
@@ -112,20 +97,14 @@ def test_an_hdf5_file_of_something_else(source, target, sentence, tmp_path):
 
 
 @pytest.mark.parametrize("kind", FILES)
-@pytest.mark.parametrize("content", [b"", b"no numbers", b"\x89HDF\r\n\x1a\nand then nothing"])
-def test_a_file_that_is_of_no_such_kind(kind, content, tmp_path):
-    (tmp_path / "x").write_bytes(content)
-    with pytest.raises(ValueError, match=f"x is no {kind} file, or is damaged"):
-        data_of("--input", kind, "--data", tmp_path / "x")
-
-
-@pytest.mark.parametrize("kind", FILES)
-def test_half_a_file(kind, tmp_path):
-    data_of("--input", kind, "--data", tmp_path / "x")
-    content = (tmp_path / "x").read_bytes()
-    (tmp_path / "x").write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match="or is damaged"):
-        data_of("--input", kind, "--data", tmp_path / "x")
+def test_a_file_that_is_of_no_such_kind_and_half_a_file(kind, tmp_path):
+    path = tmp_path / "x"
+    data_of("--input", kind, "--data", path)
+    half = path.read_bytes()[: path.stat().st_size // 2]
+    for content in (b"", b"no numbers", b"\x89HDF\r\n\x1a\nand then nothing", half):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=f"x is no {kind} file, or is damaged"):
+            data_of("--input", kind, "--data", path)
 
 
 def test_a_rank_with_no_data():
@@ -220,9 +199,11 @@ def test_without_a_compiler_there_is_one_line_and_the_model_as_it_was(monkeypatc
     assert compiled(net, torch.device("cuda"), pytest.fail)[0] == "compiled"  # that writes Triton
 
 
-def test_the_script_ends_with_the_sentence_and_code_2(tmp_path):
+def test_the_script_ends_with_the_sentence_and_code_2(tmp_path, monkeypatch, capsys):
     (tmp_path / "x").write_text("no numbers")
-    script = [sys.executable, FOLDER / "profile_ddp.py", "--hdf5", "--data", tmp_path / "x"]
-    ended = subprocess.run(script, capture_output=True, text=True, timeout=100)
-    assert ended.returncode == 2 and ended.stdout == ""
-    assert ended.stderr.startswith("error: ") and ended.stderr.count("\n") == 1
+    monkeypatch.setattr(sys, "argv", ["profile_ddp.py", "--hdf5", "--data", str(tmp_path / "x")])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(FOLDER / "profile_ddp.py"), run_name="__main__")
+    out, err = capsys.readouterr()
+    assert ended.value.code == 2 and out == ""
+    assert err.startswith("error: ") and err.count("\n") == 1

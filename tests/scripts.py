@@ -1,0 +1,39 @@
+"""The lessons' scripts, as tests use them: their modules, and what they train to."""
+
+import importlib
+import sys
+
+from helpers.grade.task import ROOT, load_module
+from helpers.ranks import find_place
+from simplellm.slicing import whole_name
+
+
+def imported(folder, name):
+    """A module of a folder of scripts, as a script in that folder imports it."""
+    if str(ROOT / folder) not in sys.path:
+        sys.path.insert(0, str(ROOT / folder))
+    return importlib.import_module(name)
+
+
+def on_rank(path, flags):
+    """Losses, weights by their names in the whole model, and the trace of a script on this rank."""
+    sys.path.insert(0, str((ROOT / path).parent))
+    script = load_module(ROOT / path, "the_script")
+    losses, found, trace = script.train(script.read_flags(flags), find_place(), "cpu", be_silent)
+    weights = {
+        whole_name(key, getattr(stage, "first_layer", 0)): weight
+        for stage in (found.values() if isinstance(found, dict) else [found])
+        for key, weight in stage.state_dict().items()
+    }
+    return losses, weights, trace
+
+
+def alone(flags):
+    """Losses and weights of one device."""
+    intro = load_module(ROOT / "primer/intro.py", "intro")
+    losses, net, _ = intro.train(intro.read_flags([*flags, "--device", "cpu"]), be_silent)
+    return losses, net.state_dict()
+
+
+def be_silent(step, loss):
+    pass
