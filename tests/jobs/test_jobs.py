@@ -151,11 +151,10 @@ def test_ranks_are_counted_from_host_names_alone():
         assert [count(list(hosts), rank) for rank in range(len(hosts))] == of_each
 
 
-def test_flags_that_make_no_sense():
-    command = [sys.executable, str(ROOT / "jobs/hello.py"), "--megabytes", "0"]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=400)
-    assert said.returncode == 2
-    assert "--megabytes must be above 0" in said.stderr
+def test_flags_that_make_no_sense(capsys):
+    with pytest.raises(SystemExit):
+        load_module(ROOT / "jobs/hello.py", "hello").read_flags(["--megabytes", "0"])
+    assert "--megabytes must be above 0" in capsys.readouterr().err
 
 
 # --- below a launcher that is not here -----------------------------------------------------------
@@ -166,7 +165,7 @@ import os, subprocess, sys
 
 ranks, each = {ranks}, {each}
 command = sys.argv[sys.argv.index(os.environ["PYTHON"]):]
-for rank in range(ranks):
+for rank in (1, 2):  # of four ranks on two nodes: the second of the first, the first of the second
     node, local = divmod(rank, each)
     facts = {facts}
     environment = os.environ | {{name: str(value) for name, value in facts.items()}}
@@ -196,17 +195,17 @@ def launcher(tmp_path, monkeypatch):
     return put
 
 
-def four_ranks_on_two_nodes(launcher: str, first: str) -> str:
+def two_ranks_of_four(launcher: str, first: str) -> str:
     return "".join(
         f"rank {rank} of 4: number {rank % 2} of 2 on HOST, says {launcher}; rank 0 is at {first}\n"
-        for rank in range(4)
+        for rank in (1, 2)
     )
 
 
 def test_slurm(launcher):
     launcher("srun", SRUN, "4", "2")
     out = finish(start("slurm.sh", "jobs/hello.py", "--only-say", SLURM_SUBMIT_DIR=str(ROOT)))
-    assert re.sub(r" on \S+,", " on HOST,", out) == four_ranks_on_two_nodes("Slurm", "node07")
+    assert re.sub(r" on \S+,", " on HOST,", out) == two_ranks_of_four("Slurm", "node07")
 
 
 def test_pals(launcher, tmp_path):
@@ -216,7 +215,7 @@ def test_pals(launcher, tmp_path):
     launcher("mpiexec", PALS, number.format("-n"), number.format("--ppn"))
     variables = {"PBS_NODEFILE": str(nodes), "RANKS": "2", "PBS_O_WORKDIR": str(ROOT)}
     out = finish(start("pbs_pals.sh", SCRIPT="jobs/hello.py --only-say", **variables))
-    assert re.sub(r" on \S+,", " on HOST,", out) == four_ranks_on_two_nodes("PALS", "x1000")
+    assert re.sub(r" on \S+,", " on HOST,", out) == two_ranks_of_four("PALS", "x1000")
 
 
 # --- in a fresh shell ----------------------------------------------------------------------------

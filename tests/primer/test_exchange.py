@@ -1,7 +1,5 @@
 """The exchange: the deadlock says so, and three ways bring the tensor of the left neighbor."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +7,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.grade.task import load_module
-from helpers.ranks import launch
+from helpers.ranks import launch, run_script
 
 PRIMER = Path(__file__).resolve().parents[2] / "primer"
 TYPES = ("float32", "float64", "int64", "bfloat16")
@@ -68,14 +66,6 @@ def test_no_such_neighbors(rank, world_size, sentence):
 
 
 def test_the_script_shows_each_way():
-    done = subprocess.run(
-        [sys.executable, "-m", "helpers.ranks", "-n", "2", "exchange.py"],
-        cwd=PRIMER,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    assert done.returncode == 0, done.stderr
-    for way in ("order", "no-wait", "batch"):
-        assert f"{way}: rank 1 got [0.0, 0.0, 0.0, 0.0]" in done.stdout
-    assert "deadlock" not in done.stdout
+    report = run_script(PRIMER / "exchange.py", ranks=2, quiet=True, timeout=400)
+    said = [f"{way}: rank 1 got [0.0, 0.0, 0.0, 0.0]" for way in ("order", "no-wait", "batch")]
+    assert report.ok and report.texts[1].splitlines() == said, report

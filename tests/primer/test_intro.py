@@ -1,7 +1,6 @@
 """The script of one device: it learns, and refuses nonsense in one sentence."""
 
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,35 +10,34 @@ PRIMER = Path(__file__).resolve().parents[2] / "primer"
 SMALL = ["--dmodel", "12", "--heads", "2", "--layers", "1", "--seq-l", "16"]
 
 
-def run(*flags: str) -> subprocess.CompletedProcess:
-    """Run the script as a student does: from its own folder."""
-    return subprocess.run(
-        [sys.executable, "intro.py", *flags],
-        cwd=PRIMER,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
+@pytest.fixture
+def run(monkeypatch):
+    """run(flags): the script as a student runs it from its folder, without another process."""
+
+    def run_here(*flags: str) -> None:
+        monkeypatch.chdir(PRIMER)
+        monkeypatch.setattr(sys, "argv", ["intro.py", *flags])
+        runpy.run_path("intro.py", run_name="__main__")
+
+    return run_here
 
 
-def test_it_prints_the_step_and_the_loss_and_leaves_a_trace(tmp_path):
-    ended = run(*SMALL, "--steps", "3", "--trace", str(tmp_path / "trace.json"))
-    assert ended.returncode == 0, ended.stderr
-    lines = [line.split() for line in ended.stdout.splitlines() if not line.startswith("[")]
+def test_it_prints_the_step_and_the_loss_and_leaves_a_trace(run, tmp_path, capsys):
+    run(*SMALL, "--steps", "3", "--trace", str(tmp_path / "trace.json"))
+    said = capsys.readouterr().out.splitlines()
+    lines = [line.split() for line in said if not line.startswith("[")]
     assert [line[0] for line in lines] == ["0", "1", "2"]
     assert 6.8 < float(lines[0][1]) < 7.4  # near ln 1200 = 7.09
     assert (tmp_path / "trace.json").exists()
 
 
 @pytest.fixture
-def refused(monkeypatch, capsys):
-    """refused(flags) -> what the script says as it ends, without the start of another process."""
+def refused(run, capsys):
+    """refused(flags) -> what the script says as it ends."""
 
     def run_here(*flags: str) -> tuple[object, str]:
-        monkeypatch.chdir(PRIMER)
-        monkeypatch.setattr(sys, "argv", ["intro.py", *flags])
         with pytest.raises(SystemExit) as ended:
-            runpy.run_path("intro.py", run_name="__main__")
+            run(*flags)
         code, said = ended.value.code, capsys.readouterr().err
         return (1, f"{said}{code}") if isinstance(code, str) else (code, said)
 

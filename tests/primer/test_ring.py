@@ -1,7 +1,5 @@
 """The ring: the sums of dist.all_reduce for every shape, length and type, in as few bytes."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +7,7 @@ import torch
 import torch.distributed as dist
 
 from helpers.grade.task import load_module
-from helpers.ranks import launch
+from helpers.ranks import launch, run_script
 
 PRIMER = Path(__file__).resolve().parents[2] / "primer"
 SHAPES = [(1,), (2,), (3,), (7,), (12,), (3, 5), (2, 3, 2), (), (0,), (4, 0)]
@@ -68,13 +66,7 @@ def test_closed_forms():
 
 
 def test_the_script_prints_bytes_beside_the_closed_form():
-    done = subprocess.run(
-        [sys.executable, "-m", "helpers.ranks", "-n", "3", "ring.py", "--numbers", "3000"],
-        cwd=PRIMER,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "rank 2 has sent 16,000 bytes = 1.333 of the tensor" in done.stdout
-    assert "ring                      1.333       4.000" in done.stdout
+    report = run_script(PRIMER / "ring.py", 3, ["--numbers", "3000"], quiet=True, timeout=400)
+    assert report.ok, report
+    assert "rank 2 has sent 16,000 bytes = 1.333 of the tensor" in report.texts[0]
+    assert "ring                      1.333       4.000" in report.texts[0]
