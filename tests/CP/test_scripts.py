@@ -7,7 +7,8 @@ import torch
 
 from helpers.cost import ModelConfig, context_parallel_bytes
 from helpers.grade.task import ROOT, load_module
-from helpers.ranks import find_place, launch
+from helpers.ranks import launch
+from tests.scripts import alone, on_rank
 
 SIZES = ["--dmodel", "16", "--heads", "4", "--layers", "2", "--seq-l", "16", "--steps", "3"]
 FLAGS = [*SIZES, "--optimizer", "sgd", "--lr", "0.5"]
@@ -24,29 +25,15 @@ LONG = ["--cp", "2", "--seq-l", "256", "--steps", "1"]  # a second story begins 
 APART = [(RING, LONG), (RING, [*LONG, "--apart"]), (EXCHANGE, [*LONG, "--apart"])]
 
 
-def say_nothing(step, loss):
-    pass
-
-
 def train(runs):
     torch.set_default_dtype(torch.float64)
-    found = []
-    for script, more in runs:
-        sys.path.insert(0, str((ROOT / script).parent))
-        module = load_module(ROOT / script, "script")
-        options = module.read_flags([*FLAGS, *more])
-        losses, net, _ = module.train(options, find_place(), "cpu", say_nothing)
-        found.append((losses, net.state_dict()))
-    return found
+    return [on_rank(script, [*FLAGS, *more])[:2] for script, more in runs]
 
 
 def one_device(like_ranks):
     torch.set_default_dtype(torch.float64)
     try:
-        intro = load_module(ROOT / "primer/intro.py", "intro")
-        flags = [*FLAGS, "--device", "cpu", "--batch-size", "2", "--like-ranks", str(like_ranks)]
-        losses, net, _ = intro.train(intro.read_flags(flags), say_nothing)
-        return losses, net.state_dict()
+        return alone([*FLAGS, "--batch-size", "2", "--like-ranks", str(like_ranks)])
     finally:
         torch.set_default_dtype(torch.float32)
 

@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from helpers.grade.task import ROOT, load_module
-from helpers.ranks import find_place, launch
+from helpers.grade.task import ROOT
+from helpers.ranks import launch
+from tests.scripts import alone, on_rank
 
 SMALL = ["--dmodel", "12", "--heads", "2", "--layers", "1", "--seq-l", "16", "--steps", "4"]
 SGD = [*SMALL, "--optimizer", "sgd", "--lr", "0.5"]
@@ -21,24 +22,13 @@ BUILT = (ROOT / ".venv", ROOT / "build")
 SHELLS = [path for path in ROOT.glob("*/**/run.sh") if not set(BUILT) & set(path.parents)]
 
 
-def be_silent(step, loss):
-    pass
-
-
 def train(runs):
     """On a rank: the weights after each script's own training."""
-    found = []
-    for path, flags in runs:
-        script = load_module(ROOT / path, "the_script")
-        _, net, _ = script.train(script.read_flags(flags), find_place(), "cpu", be_silent)
-        found.append(net.state_dict())
-    return found
+    return [on_rank(path, flags)[1] for path, flags in runs]
 
 
 def one_device(*flags):
-    intro = load_module(ROOT / "primer/intro.py", "intro")
-    more = ["--batch-size", "3", "--like-ranks", "3", "--device", "cpu"]
-    return intro.train(intro.read_flags([*flags, *more]), be_silent)[1].state_dict()
+    return alone([*flags, "--batch-size", "3", "--like-ranks", "3"])[1]
 
 
 def largest_difference(a, b):
@@ -47,13 +37,13 @@ def largest_difference(a, b):
 
 
 def test_three_ranks_are_one_device_with_the_whole_batch():
-    alone, with_adam = one_device(*SGD), one_device(*ADAM)
+    with_sgd, with_adam = one_device(*SGD), one_device(*ADAM)
     untrained = one_device(*SGD, "--steps", "0")
-    assert largest_difference(alone, untrained) > 1e-3  # so that the next lines say something
+    assert largest_difference(with_sgd, untrained) > 1e-3  # so that the next lines say something
     ranks = launch(train, 3, ([(GRADIENTS, SGD), (WEIGHTS, SGD), (WEIGHTS, ADAM)],), quiet=True)
     for gradients, weights, weights_with_adam in ranks:
-        assert largest_difference(alone, gradients) < TOLERANCE
-        assert largest_difference(alone, weights) < TOLERANCE
+        assert largest_difference(with_sgd, gradients) < TOLERANCE
+        assert largest_difference(with_sgd, weights) < TOLERANCE
         assert largest_difference(ranks[0][0], gradients) == 0
         assert largest_difference(ranks[0][1], weights) == 0
         # The mean of Adam's steps is not Adam's step of the mean.

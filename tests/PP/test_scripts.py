@@ -10,8 +10,8 @@ import torch
 
 from helpers.grade.task import ROOT, load_module
 from helpers.ranks import find_place, launch
-from helpers.schedules import from_trace, gpipe, one_f_one_b
-from simplellm.slicing import whole_name
+from helpers.schedules import from_trace, gpipe, interleaved, one_f_one_b
+from tests.scripts import alone, be_silent, on_rank
 
 SIZES = ["--dmodel", "12", "--heads", "2", "--layers", "4", "--seq-l", "16"]
 FLAGS = [*SIZES, "--steps", "4", "--optimizer", "sgd", "--lr", "0.5"]
@@ -21,6 +21,7 @@ NAIVE = "PP/naive/intro_PP_naive.py"
 GPIPE = "PP/microbatches/intro_PP_microbatches.py"
 ONE_F_ONE_B = "PP/1F1B/intro_PP_1F1B.py"
 DP_PP = "DP_PP/intro_DP_PP.py"
+SCHEDULE = "PP/schedules/intro_PP_schedule.py"
 # A script, its ranks, the stages of a pipeline, the batch that one device reads, and flags.
 RUNS = {
     "naive, alone": (NAIVE, 1, 1, 3, "--batch-size 3"),
@@ -39,23 +40,17 @@ RUNS = {
     "DP x PP, not cut": (DP_PP, 4, 2, 12, "--batch-size 6 --stages 2 --micro-batches 1"),
     "DP x PP": (DP_PP, 6, 3, 12, "--batch-size 6 --stages 3 --micro-batches 3"),
 }
-
-
-def be_silent(step, loss):
-    pass
+ONE_AFTER_THE_OTHER = [*RUNS]  # rank r holds stage r
+RUNS |= {
+    flags: (SCHEDULE, 2, 2, 6, f"--layers 6 --schedule {flags}")
+    for flags in ("interleaved", "interleaved --chunks 3", "mine", "breadth-first", "ZB-V",
+                  "searched")
+}  # fmt: skip
 
 
 def train(runs):
     """On a rank, of each run: losses, weights by their names in the whole model, the trace."""
-    found = {}
-    for name, (path, _, _, _, flags) in runs.items():
-        script = load_module(ROOT / path, "the_script")
-        options = script.read_flags([*FLAGS, *flags.split()])
-        losses, stage, trace = script.train(options, find_place(), "cpu", be_silent)
-        first = getattr(stage, "first_layer", 0)
-        weights = {whole_name(key, first): w for key, w in stage.state_dict().items()}
-        found[name] = losses, weights, trace
-    return found
+    return {n: on_rank(path, [*FLAGS, *flags.split()]) for n, (path, *_, flags) in runs.items()}
 
 
 @functools.cache
@@ -66,18 +61,16 @@ def trained(ranks):
 
 
 @functools.cache
-def one_device(batch, replicas):
-    intro = load_module(ROOT / "primer/intro.py", "intro")
-    more = ["--batch-size", str(batch), "--like-ranks", str(replicas), "--device", "cpu"]
-    losses, net, _ = intro.train(intro.read_flags([*FLAGS, *more]), be_silent)
-    return losses, net.state_dict()
+def one_device(batch, replicas, layers):
+    more = ["--batch-size", str(batch), "--like-ranks", str(replicas), "--layers", layers]
+    return alone([*FLAGS, *more])
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_pipeline_is_one_device(name):
     _, ranks, stages, batch, flags = RUNS[name]
     replicas = ranks // stages
-    losses, expected = one_device(batch, replicas)
+    losses, expected = one_device(batch, replicas, "6" if "--layers 6" in flags else "4")
     found = [rank[name] for rank in trained(ranks)]
     for pipeline in (found[n : n + stages] for n in range(0, ranks, stages)):
         held = [key for _, weights, _ in pipeline for key in weights]
@@ -92,7 +85,7 @@ def test_a_pipeline_is_one_device(name):
         assert mean == pytest.approx(losses, abs=1e-5)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", ONE_AFTER_THE_OTHER)
 def test_every_message_is_recorded_by_who_sends_it_and_by_who_receives_it(name):
     _, ranks, stages, *_ = RUNS[name]
     events = [(n, event) for n, rank in enumerate(trained(ranks)) for event in rank[name][2].events]
@@ -102,9 +95,12 @@ def test_every_message_is_recorded_by_who_sends_it_and_by_who_receives_it(name):
     assert set(sent) == {pair for a, b in links for pair in ((a, b), (b, a))}
 
 
-@pytest.mark.parametrize(("name", "right"), [("GPipe", gpipe(3, 3)), ("1F1B", one_f_one_b(3, 6))])
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [("GPipe", gpipe(3, 3)), ("1F1B", one_f_one_b(3, 6)), ("interleaved", interleaved(2, 6))],
+)
 def test_the_order_of_actions_is_the_schedule(name, right):
-    first, *others = (rank[name][2] for rank in trained(3))
+    first, *others = (rank[name][2] for rank in trained(right.size))
     for row, actions in zip(from_trace(first.merged(*others)).ranks, right.ranks, strict=True):
         assert row == 4 * actions  # four steps
 
@@ -144,7 +140,7 @@ def test_1f1b_lets_go_of_what_it_has_sent():
         (GPIPE, ["--micro-batches", "2"], "a batch of 3 cannot be cut into 2 equal"),
         (NAIVE, ["--layers", "2"], "2 layers cannot fill 3 stages: use at most 2"),
         (DP_PP, ["--world-size", "4"], "1 x 3 x 1 is 3 ranks, and there are 4"),
-        ("PP/schedules/intro_PP_schedule.py", ["--chunks", "4"], "6 layers cannot fill 12 stages"),
+        (SCHEDULE, ["--chunks", "4"], "6 layers cannot fill 12 stages"),
         ("TP/llama/intro_TP.py", ["--world-size", "3"], "4 heads cannot be divided among 3 ranks"),
     ],
 )

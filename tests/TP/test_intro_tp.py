@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from helpers.grade.task import ROOT, load_module
 from helpers.parallel import LLAMA, join
-from helpers.ranks import find_place, launch
+from helpers.ranks import launch
+from tests.scripts import alone, on_rank
 
 FLAGS = ["--dmodel", "24", "--heads", "6", "--layers", "2", "--seq-l", "16", "--steps", "4"]
 SGD = ["--optimizer", "sgd", "--lr", "0.5"]
@@ -15,28 +15,16 @@ BLOCKS = {name: way for name, way in LLAMA.items() if name.startswith("*.")}
 SCRIPT = "TP/llama/intro_TP.py"
 
 
-def be_silent(step, loss):
-    pass
-
-
-def train(flags):
-    script = load_module(ROOT / SCRIPT, "intro_TP")
-    losses, net, trace = script.train(script.read_flags(flags), find_place(), "cpu", be_silent)
-    return losses, net.state_dict(), [event.kind for event in trace.events]
-
-
 @pytest.fixture(scope="module")
 def one_device():
-    intro = load_module(ROOT / "primer/intro.py", "intro")
-    options = intro.read_flags([*FLAGS, *SGD, "--device", "cpu"])
-    losses, net, _ = intro.train(options, be_silent)
-    return losses, net.state_dict()
+    return alone([*FLAGS, *SGD])
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_it_is_one_device(one_device, ranks):
-    found = launch(train, ranks, ([*FLAGS, *SGD],), quiet=True, timeout=400)
-    for losses, _, kinds in found:
+    found = launch(on_rank, ranks, (SCRIPT, [*FLAGS, *SGD]), quiet=True, timeout=400)
+    for losses, _, trace in found:
+        kinds = [event.kind for event in trace.events]
         assert losses == pytest.approx(one_device[0], abs=1e-5)
         assert {kind: kinds.count(kind) for kind in ("F", "B")} == {"F": 4, "B": 4}
     whole = join([weights for _, weights, _ in found], BLOCKS)
