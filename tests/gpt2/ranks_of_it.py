@@ -47,6 +47,11 @@ def steps(path, samples, world, batch, longest=64):
     return {n: p.detach().clone() for n, p in model.named_parameters()}, counts
 
 
+def several(path, sizes):
+    """On one of three ranks: what `steps` gives for each number of samples and longest row."""
+    return [steps(path, samples, 3, 3, longest) for samples, longest in sizes]
+
+
 class _Loader:
     """A list of batches that is not taken for a list of samples."""
 

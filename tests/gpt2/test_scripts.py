@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from helpers.ranks.environment import free_port
+
 SMALL = "--n_train 60 --n_held_out 8 --n_epochs 1 --batch_size 20 --model_max_length 64".split()
 FACTS = {"validation_loss", "bleu", "training_time", "tokens_per_sec"}
 
@@ -51,11 +53,12 @@ def test_wrong_input_is_one_sentence_and_code_2(name, flags, says, tmp_path, mon
     require_one_sentence(capsys.readouterr().err, says)
 
 
-def test_so_is_what_a_rank_finds_out(program):
+def test_so_is_what_a_rank_finds_out(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MASTER_PORT", str(free_port()))
     flags = "--model_max_length 2 --n_train 8 --batch_size 4 --n_epochs 1".split()
-    done = program("run_data_parallel", *flags)
-    assert done.returncode == 2
-    require_one_sentence(done.stderr, "no token of this batch counts")
+    assert importlib.import_module("project.run_data_parallel").main(flags) == 2
+    require_one_sentence(capfd.readouterr().err, "no token of this batch counts")
 
 
 def require_one_sentence(said, words):

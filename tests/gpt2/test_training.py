@@ -17,14 +17,19 @@ GPT2 = str(Path(__file__).resolve().parents[2] / "gpt2")
 
 
 def test_weights_after_several_uneven_steps_are_one_devices():
+    """Also those of a rank without a token: it gets the gradients of the others."""
     # 10 samples on 3 ranks, one at a time: 3, 4 and 3 steps, and rows of very different lengths.
-    answers = ranks_of_it.on_ranks(ranks_of_it.steps, 3, GPT2, 10, 3, 3)
-    expected, _ = ranks_of_it.steps(GPT2, 10, 0, 3)
-    assert [len(counts) for _, counts in answers] == [4, 4, 4]
-    assert [sum(n == 0 for n in counts) for _, counts in answers] == [1, 0, 1]
-    for found, _ in answers:
-        for name, weight in expected.items():
-            torch.testing.assert_close(found[name], weight, rtol=1e-4, atol=1e-6, msg=name)
+    # At 16 tokens the long sentences are cut off before their translation begins.
+    uneven, cut_off = (10, 64), (3, 16)
+    ranks = ranks_of_it.on_ranks(ranks_of_it.several, 3, GPT2, (uneven, cut_off))
+    for (samples, longest), *answers in zip((uneven, cut_off), *ranks, strict=True):
+        expected, _ = ranks_of_it.steps(GPT2, samples, 0, 3, longest)
+        if samples == 10:
+            assert [len(counts) for _, counts in answers] == [4, 4, 4]
+            assert [sum(n == 0 for n in counts) for _, counts in answers] == [1, 0, 1]
+        for found, _ in answers:
+            for name, weight in expected.items():
+                torch.testing.assert_close(found[name], weight, rtol=1e-4, atol=1e-6, msg=name)
 
 
 @pytest.fixture(scope="module")
@@ -94,15 +99,6 @@ def test_a_rank_with_no_token_that_counts_is_named(small):
         utils.loss_fn(cut(data[:2]), model)
     with pytest.raises(WrongInput, match="take a larger --model_max_length"):
         utils.train(model, optimizer, data, 4, cut, "")
-
-
-def test_a_rank_without_a_token_gets_the_gradients_of_the_others():
-    # At 16 tokens the long sentences are cut off before their translation begins.
-    answers = ranks_of_it.on_ranks(ranks_of_it.steps, 2, GPT2, 2, 2, 2, 16)
-    expected, _ = ranks_of_it.steps(GPT2, 2, 0, 2, 16)
-    for found, _ in answers:
-        for name, weight in expected.items():
-            torch.testing.assert_close(found[name], weight, rtol=1e-4, atol=1e-6, msg=name)
 
 
 def test_translations_with_a_cache_are_those_without(small):
