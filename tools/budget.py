@@ -46,7 +46,7 @@ LIMITS = {
     "primer": 1_700,
     "forensics": 1_069,
     "jobs": 400,
-    "tools": 6_560,
+    "tools": 6_605,
     "bench": 2_700,
     "demo.py": 230,
 }
