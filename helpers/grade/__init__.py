@@ -17,7 +17,7 @@ A task is one file, tasks/x.py (tasks/README.md has the contract); `shown` is th
 process of the work sees, and `reference` runs the solution and its mutants elsewhere. `judge` draws
 cases, lets a `submission` observe them and `verify` compare; no line of any work runs in its
 process. `workshop` is the process in which the work runs, one for each
-submission, on Linux inside a `sandbox`; `parcel` carries plain data between the two, `limits` and
+submission, on Linux inside a `sandbox`; `payload` carries plain data between the two, `limits` and
 `processes` hold what the work takes. `kept` keeps a judge for a kernel, `notebook` is `check`, and
 `verdict` what it shows; `written` adds to a pass the student's lines, and one way to write them.
 

@@ -93,5 +93,5 @@ def in_html(boards: dict[str, list[list[str]]]) -> str:
 
 def _row(cells: list[str], tag: str, last: str = "") -> str:
     *before, end = (escape(text) for text in cells)
-    told = "".join(f"<{tag}>{text}</{tag}>" for text in before)
-    return f"<tr>{told}<{tag}{last}>{end}</{tag}></tr>"
+    inner = "".join(f"<{tag}>{text}</{tag}>" for text in before)
+    return f"<tr>{inner}<{tag}{last}>{end}</{tag}></tr>"

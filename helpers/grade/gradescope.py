@@ -82,8 +82,8 @@ def run(place: Path, ids: Sequence[str]) -> dict:
     verdicts: list[Verdict] = []
     (place / "results").mkdir(exist_ok=True)
 
-    def save(told: str = "") -> dict:
-        facts = results(tasks, [v.as_dict() for v in verdicts], told)
+    def save(note: str = "") -> dict:
+        facts = results(tasks, [v.as_dict() for v in verdicts], note)
         write_whole(place / "results" / "results.json", json.dumps(facts, indent=1) + "\n")
         return facts
 
@@ -116,7 +116,7 @@ def close_to_others(place: Path, root: Path = ROOT) -> None:
             path.chmod(0o700)
 
 
-def results(tasks: Iterable[Task], verdicts: Iterable[dict], told: str = "") -> dict:
+def results(tasks: Iterable[Task], verdicts: Iterable[dict], note: str = "") -> dict:
     """What Gradescope reads: a test for each task, also for one that has no verdict (yet)."""
     stopped = {"points": 0, "passed": False, "reason": "not graded: the grading stopped before it"}
     found = {v["task"]: v for v in verdicts}
@@ -127,7 +127,7 @@ def results(tasks: Iterable[Task], verdicts: Iterable[dict], told: str = "") -> 
         for task in tasks for v in [found.get(task.id, stopped)]
     ]  # fmt: skip
     facts = {"score": sum(test["score"] for test in tests), "tests": tests}
-    return facts | {"stdout_visibility": "hidden"} | ({"output": told} if told else {})
+    return facts | {"stdout_visibility": "hidden"} | ({"output": note} if note else {})
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -92,10 +92,10 @@ def judge(
     except WorkFailed as failed:
         facts = _of_failed(failed, side)
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
+        what = f"{type(error).__name__}: {error}"
         facts = {
             "kind": "check",
-            "reason": f"the check itself failed, which is not your mistake: {told}",
+            "reason": f"the check itself failed, which is not your mistake: {what}",
             "details": traceback.format_exc(),
         }
     facts |= {"reason": cut(facts["reason"], MOST_SENTENCE)}

@@ -16,7 +16,7 @@ from types import ModuleType
 
 from helpers.grade.copy import OWN_ROOTS, copy_lab, copy_work
 from helpers.grade.marks import find_regions, replace_regions
-from helpers.grade.parcel import pack, unpack
+from helpers.grade.payload import pack, unpack
 from helpers.grade.task import ROOT, Task, TaskError, TaskFile, packed_solutions
 from helpers.grade.workshop import LIBRARIES, observe
 from helpers.ranks import launch

@@ -21,7 +21,7 @@ from typing import Any
 from helpers.grade import sandbox
 from helpers.grade.copy import copy_lab, copy_work
 from helpers.grade.limits import Held, Limits
-from helpers.grade.parcel import ParcelError, pack, unpack
+from helpers.grade.payload import PayloadError, pack, unpack
 from helpers.grade.processes import Guard, end_process
 from helpers.grade.task import ROOT, Task, TaskFile, WorkFailed
 from helpers.ranks.pool import rank_defaults
@@ -202,11 +202,11 @@ class _Workshop:
         try:
             send_bytes(self._process.stdin.fileno(), pack(job))
             while True:
-                told = self._next(end)
-                if told.get("ended") == job["number"]:
+                message = self._next(end)
+                if message.get("ended") == job["number"]:
                     break
-                if "ended" not in told and not said:
-                    said = told
+                if "ended" not in message and not said:
+                    said = message
         except OSError:
             pass  # it has gone, and below it is said why
         except WorkFailed:
@@ -245,7 +245,7 @@ class _Workshop:
             raise WorkFailed("crash", "the work ended the process that runs it")
         try:
             return read_answer(data)
-        except ParcelError as error:
+        except PayloadError as error:
             raise WorkFailed("crash", str(error)) from None
 
     def _read(self) -> None:
@@ -269,23 +269,23 @@ class _Workshop:
 
 
 def read_answer(data: bytes) -> dict:
-    """Return what a workshop answered. Raises ParcelError for anything else.
+    """Return what a workshop answered. Raises PayloadError for anything else.
 
     What the results are is for the check to see.
     """
     said = unpack(data)
     if not isinstance(said, dict) or not ANSWER.keys() >= said.keys():
-        raise ParcelError("what came back isn't a result")
+        raise PayloadError("what came back isn't a result")
     for name, value in said.items():
         if not isinstance(value, ANSWER[name]):
-            raise ParcelError(f"what came back isn't a result ({name})")
+            raise PayloadError(f"what came back isn't a result ({name})")
     if not all(isinstance(text, str) for text in said.get("texts", ())):
-        raise ParcelError("what came back isn't a result (texts)")
+        raise PayloadError("what came back isn't a result (texts)")
     for wait in said.get("waits", ()):
         match wait:
             case (int(), str(), int() | None):
                 continue
-        raise ParcelError("what came back isn't a result (waits)")
+        raise PayloadError("what came back isn't a result (waits)")
     return said
 
 

@@ -65,8 +65,8 @@ def _feedback(one: Graded) -> str:
     itself has chosen words of it (an error's), only its kind. Moodle shows it as HTML."""
     parts = []
     for v in one.verdicts.values():
-        told = cut(v.kind in OWN and v.reason or v.kind, MOST_WORDS)
-        said = "" if told == "pass" else f" ({escape(told)})"
+        word = cut(v.kind in OWN and v.reason or v.kind, MOST_WORDS)
+        said = "" if word == "pass" else f" ({escape(word)})"
         parts.append(f"{v.task.id}: {v.points} of {v.task.points}{said}")
     return "; ".join(parts)
 

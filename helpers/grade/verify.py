@@ -51,8 +51,10 @@ def verify(
     if len(seen) != len(cases):
         return f"results came back for {len(seen)} of {len(cases)} cases"
     if reference is None:
-        told = (task.explain(case, one) for case, one in zip(cases, seen, strict=True))
-        number, sentence = next(((n, s) for n, s in enumerate(told) if s is not None), (0, None))
+        explained = (task.explain(case, one) for case, one in zip(cases, seen, strict=True))
+        number, sentence = next(
+            ((n, s) for n, s in enumerate(explained) if s is not None), (0, None)
+        )
     else:
         number, sentence = _compared(task, cases, seen, ranks, reference)
     before = task.name(cases[number]) if sentence and hasattr(task, "name") else ""
@@ -70,8 +72,8 @@ def _compared(task, cases: list, seen: list, ranks: int, reference) -> tuple[int
     where = _where(reference.right[first], seen[first], ranks, tolerance)
     if mistake := _known_mistake(reference, seen, wrong, tolerance):
         return first, f"{mistake} ({where})"
-    told = task.explain(cases[first], seen[first]) if hasattr(task, "explain") else None
-    return first, told or where
+    explained = task.explain(cases[first], seen[first]) if hasattr(task, "explain") else None
+    return first, explained or where
 
 
 def same(expected: Any, seen: Any, tolerance: float | None = None) -> bool:

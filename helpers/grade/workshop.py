@@ -1,7 +1,7 @@
 """The process in which the work of one submission runs: it takes jobs, and gives back plain data.
 
-    orders, in:   a parcel for each job, from the judge
-    answers, out: parcels, which the reader need not trust
+    orders, in:   a payload for each job, from the judge
+    answers, out: payloads, which the reader need not trust
 
 It has imported torch, and no line of any work: for each job it is forked, and the copy takes on its
 limits, imports the work, runs it on ranks, and ends with all that it has started. What is answered
@@ -25,7 +25,7 @@ from typing import Any
 from helpers.draw import who_waits
 from helpers.grade.limits import Limits, hold_resources
 from helpers.grade.look import look_at
-from helpers.grade.parcel import ParcelError, pack, unpack
+from helpers.grade.payload import PayloadError, pack, unpack
 from helpers.grade.processes import adopt, end_below
 from helpers.grade.sandbox import become_nobody
 from helpers.grade.task import ROOT, Task, WorkFailed, load_module, read_task
@@ -137,14 +137,14 @@ def _end_the_rest(confined: bool) -> None:
 
 
 def answer(job: Job) -> bytes:
-    """Do a job; the parcel that says how it went."""
+    """Do a job; the payload that says how it went."""
     try:
         found = read_task(Path(job.task))
         look_at(Path(job.work, found.task.file), found.task)
         return _run(job, found.task, found.path)
     except WorkFailed as failed:
         return pack({"kind": failed.kind, "sentence": failed.sentence})
-    except ParcelError as error:
+    except PayloadError as error:
         return pack({"kind": "crash", "sentence": str(error)})
     except Exception as error:
         sentence = f"the work cannot be run: {type(error).__name__}: {error}"
@@ -232,8 +232,8 @@ def _in_our_words(failure: Any) -> dict:
         found |= {"picture": picture.svg(), "alt": picture.alt}
     found["misfit"] = failure.misfit
     if failure.rank is None:
-        told = ". ".join(filter(None, (sentence, failure.cure)))
-        return found | {"kind": "time-out", "sentence": told}
+        text = ". ".join(filter(None, (sentence, failure.cure)))
+        return found | {"kind": "time-out", "sentence": text}
     if failure.error == "NotImplementedError" and failure.text.startswith("Task "):
         return found | {"kind": "not done", "sentence": f"not done yet: {failure.text}"}
     return found

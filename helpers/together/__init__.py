@@ -9,7 +9,7 @@ the host has merged. How they merge and learn is lesson 21's code (`DP/never_sto
 `syncer.Syncer`, `learner.learn_from`), and what they learn is `DP/together/classroom.py`; here is
 what a room full of strangers needs on top. Each of these imports only from those above it:
 
-    parcels     arrays and facts as bytes (safetensors and JSON), and every check of them
+    payloads     arrays and facts as bytes (safetensors and JSON), and every check of them
     guards      what a merge makes of changes that may be hostile: clip, trimmed mean, median
     roster      who is there: code, nicknames, secrets, rates, and who has fallen silent
     lab         the only one that knows the clone's scripts: the syncer, the learner, the model

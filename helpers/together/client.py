@@ -13,7 +13,7 @@ import numpy as np
 
 from helpers.files import write_whole
 from helpers.together.lab import Refused, classroom, learn_from
-from helpers.together.parcels import Wrong, pack, plain, unpack, whole
+from helpers.together.payloads import Wrong, pack, plain, unpack, whole
 
 SILENCE = 15.0  # seconds without a byte after which a request is made again
 BEAT, POLL, RETRY = 2.0, 0.5, 4.0  # seconds, the last at most
@@ -152,22 +152,22 @@ class Learner:
         if self.spoil:
             delta = self.spoil(delta)
         ticket = secrets.token_hex(8)
-        parcel = pack({"delta": delta}, part=part, ticket=ticket, **facts)
-        kept = self.post(parcel)
+        payload = pack({"delta": delta}, part=part, ticket=ticket, **facts)
+        kept = self.post(payload)
         asked = ticket if kept else ""
         while True:
             time.sleep(POLL * random.uniform(0.7, 1.3))
             status, data = self.line.ask("GET", f"/merged?part={part}&ticket={asked}")
             if status == 409:
-                asked = ticket if (kept := self.post(parcel)) else ""
+                asked = ticket if (kept := self.post(payload)) else ""
             elif status == 200:
                 arrays, found = unpack(data, {"weights": len(delta)})
                 self.merged += kept
                 version = whole(found, "version", 10**12)
                 return {"weights": arrays["weights"], "version": version, "kept": kept}
 
-    def post(self, parcel: bytes) -> bool:
-        return bool(plain(self.line.ask("POST", "/deliver", parcel)[1]).get("kept"))
+    def post(self, payload: bytes) -> bool:
+        return bool(plain(self.line.ask("POST", "/deliver", payload)[1]).get("kept"))
 
     def beat(self) -> None:
         """Tell the host every two seconds how fast this laptop is, until training has ended."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from helpers.together.parcels import Wrong, number, text, whole
+from helpers.together.payloads import Wrong, number, text, whole
 
 LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"  # none that looks like another from the last row
 SILENT = 8.0  # seconds after which a learner counts as away; it's heard every two

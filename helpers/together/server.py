@@ -22,7 +22,7 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 
 from helpers.together.page import files
-from helpers.together.parcels import Wrong, plain, whole
+from helpers.together.payloads import Wrong, plain, whole
 from helpers.together.roster import Bucket
 
 SMALL = 2000  # bytes of a body that isn't a delivery

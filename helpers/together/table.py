@@ -14,7 +14,7 @@ from safetensors import safe_open
 from helpers.cost import bill
 from helpers.files import write_whole
 from helpers.together.lab import Merges
-from helpers.together.parcels import (
+from helpers.together.payloads import (
     Wrong,
     facts_of,
     header_of,

@@ -108,7 +108,7 @@ class Evil:
     def __reduce__(self):
         return exec, (self.code,)
 """
-FORGE = "import helpers.grade.workshop as w, helpers.grade.parcel as p\nw.pack = lambda value: "
+FORGE = "import helpers.grade.workshop as w, helpers.grade.payload as p\nw.pack = lambda value: "
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.grade import submission
 from helpers.grade.limits import Limits
-from helpers.grade.parcel import ParcelError, pack
+from helpers.grade.payload import PayloadError, pack
 from helpers.grade.submission import Submission, WorkFailed, _Workshop, read_answer
 from helpers.grade.task import load_task, load_whole
 from helpers.grade.workshop import _in_our_words
@@ -139,20 +139,20 @@ def test_what_cannot_be_compared_is_the_works_fault(free):
      {"waits": ((0, "recv", []),)}, {"waits": (("0", "recv", 1),)}, {"waits": (0, 1, 2)}],
 )  # fmt: skip
 def test_an_answer_that_is_none(said):
-    with pytest.raises(ParcelError, match="what came back isn't a result"):
+    with pytest.raises(PayloadError, match="what came back isn't a result"):
         read_answer(pack(said))
 
 
-def parcel(value: dict) -> bytes:
+def payload(value: dict) -> bytes:
     data = pack(value)
     return struct.pack(">Q", len(data)) + data
 
 
-READY = parcel({"user": ""})
+READY = payload({"user": ""})
 FLOODS = {  # what a process in the workshop's place answers, again and again, and what is said then
     "has more than 256 MB": struct.pack(">Q", 1 << 40),
     "what came back isn't a result": struct.pack(">Q", 9) + bytes(9),
-    "no longer answers": parcel({"texts": []}),  # and never that it has ended
+    "no longer answers": payload({"texts": []}),  # and never that it has ended
     "ended the process that runs it": b"",
 }
 

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from helpers.grade.parcel import pack, unpack
+from helpers.grade.payload import pack, unpack
 from helpers.grade.reference import mutated
 from helpers.grade.shown import shown_part
 from helpers.grade.task import ROOT, TaskError, load_module, load_task, load_whole, task_ids

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 
 from helpers.together.lab import classroom
-from helpers.together.parcels import pack
+from helpers.together.payloads import pack
 from helpers.together.roster import Roster
 from helpers.together.server import Host
 from helpers.together.table import Recipe, Table

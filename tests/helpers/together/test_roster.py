@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.together.parcels import Wrong
+from helpers.together.payloads import Wrong
 from helpers.together.roster import LETTERS, SILENT, Bucket, Roster, new_code
 
 

@@ -24,7 +24,7 @@ def is_a_sentence(data):
 
 
 def nonsense(count=200, seed=3):
-    """Return so many bodies: bytes, JSON of every kind, and parcels with something wrong."""
+    """Return so many bodies: bytes, JSON of every kind, and payloads with something wrong."""
     draw, good = random.Random(seed), delivery()
     values = [None, True, -1, 1e308, "x" * 99, [], {}, "\x00", 2**70, "ABCDEF", "\u202e"]
     for n in range(count):

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.together.__main__ import fits, parser
 from helpers.together.lab import Syncer, cut
-from helpers.together.parcels import Wrong, unpack
+from helpers.together.payloads import Wrong, unpack
 from helpers.together.table import Recipe, Table
 
 from .hosting import RECIPE, delivery, table

@@ -1,8 +1,8 @@
 """Values that travel from the work to the check as plain data: reading them runs no code.
 
 Pickle may call any function where it is read, so a result that the work has pickled could take the
-judge over. A parcel holds numbers, text, bytes, lists, tuples, sets, dicts, tensors and arrays; for
-whatever else was sent, the reader raises ParcelError. Layout: 8 bytes for the length of a JSON
+judge over. A payload holds numbers, text, bytes, lists, tuples, sets, dicts, tensors and arrays;
+for whatever else was sent, the reader raises PayloadError. Layout: 8 bytes for the length of a JSON
 text, the text, and then the bytes of the tensors, one after the other.
 """
 
@@ -20,8 +20,8 @@ _DTYPES = (
 ).split()
 
 
-class ParcelError(ValueError):
-    """A value cannot travel, or the bytes are no parcel; the message says what it was."""
+class PayloadError(ValueError):
+    """A value cannot travel, or the bytes are no payload; the message says what it was."""
 
 
 def pack(value: Any) -> bytes:
@@ -30,31 +30,31 @@ def pack(value: Any) -> bytes:
     try:
         head = json.dumps(_plain(value, blobs)).encode()
     except RecursionError:
-        raise ParcelError("the result contains itself, or is nested too deep") from None
-    except ParcelError:
+        raise PayloadError("the result contains itself, or is nested too deep") from None
+    except PayloadError:
         raise
     except Exception as error:  # a number of 5,000 digits, a tensor without numbers
-        told = f"{type(error).__name__}: {error}".removesuffix(": ")
-        raise ParcelError(f"the result cannot be given to the check: {told}") from None
+        what = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise PayloadError(f"the result cannot be given to the check: {what}") from None
     if len(head) > MOST_HEAD:
-        raise ParcelError(
+        raise PayloadError(
             f"the result has more than {MOST_HEAD >> 20} MB beside its tensors and arrays"
         )
     return b"".join([_LENGTH.pack(len(head)), head, *blobs])
 
 
 def unpack(data: bytes) -> Any:
-    """The value that `pack` was given. Raises ParcelError for anything else."""
+    """The value that `pack` was given. Raises PayloadError for anything else."""
     try:
         (length,) = _LENGTH.unpack_from(data)
         if length > MOST_HEAD:
-            raise ParcelError("what came back isn't a result (it says too much)")
+            raise PayloadError("what came back isn't a result (it says too much)")
         end = _LENGTH.size + length
         return _Reader(memoryview(data), end).value(json.loads(bytes(data[_LENGTH.size : end])))
-    except ParcelError:
+    except PayloadError:
         raise
     except Exception as error:  # whatever the work has made of it
-        raise ParcelError(f"what came back isn't a result ({type(error).__name__})") from None
+        raise PayloadError(f"what came back isn't a result ({type(error).__name__})") from None
 
 
 def _plain(value: Any, blobs: list[bytes]) -> Any:
@@ -108,15 +108,15 @@ def _blob(data: bytes, blobs: list[bytes]) -> int:
     return len(data)
 
 
-def _cannot_travel(value: Any) -> ParcelError:
-    return ParcelError(
+def _cannot_travel(value: Any) -> PayloadError:
+    return PayloadError(
         f"a result, a {type(value).__name__}, cannot be given to the check: it takes numbers, "
         "text, lists, dicts, tensors and arrays"
     )
 
 
 class _Reader:
-    """Reads the JSON of a parcel, and takes the bytes of the tensors in their order."""
+    """Reads the JSON of a payload, and takes the bytes of the tensors in their order."""
 
     def __init__(self, data: memoryview, start: int):
         self._data, self._place = data, start
@@ -124,7 +124,7 @@ class _Reader:
     def value(self, plain: Any) -> Any:
         if not isinstance(plain, dict):
             if isinstance(plain, list):
-                raise ParcelError("what came back isn't a result (list)")
+                raise PayloadError("what came back isn't a result (list)")
             return plain
         ((kind, inside),) = plain.items()
         match kind:
@@ -151,16 +151,16 @@ class _Reader:
 
                 found = np.frombuffer(self._take(inside[2]), np.dtype(inside[0])).copy()
                 return found.reshape(inside[1]) if kind == "array" else found[0]
-        raise ParcelError(f"what came back isn't a result ({kind!r:.40})")
+        raise PayloadError(f"what came back isn't a result ({kind!r:.40})")
 
     def _shaped(self, numbers: Any, dtype: Any, inside: list) -> Any:
         count = math.prod(inside[1]) * dtype.itemsize
         if count != inside[2] or min(inside[1], default=0) < 0:
-            raise ParcelError("what came back isn't a result (a tensor of another size)")
+            raise PayloadError("what came back isn't a result (a tensor of another size)")
         return numbers[:count].view(dtype).reshape(inside[1])
 
     def _take(self, count: int) -> memoryview:
         if not isinstance(count, int) or not 0 <= count <= len(self._data) - self._place:
-            raise ParcelError("what came back isn't a result (it is cut off)")
+            raise PayloadError("what came back isn't a result (it is cut off)")
         self._place += count
         return self._data[self._place - count : self._place]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.grade.parcel import MOST_HEAD, ParcelError, pack, unpack
+from helpers.grade.payload import MOST_HEAD, PayloadError, pack, unpack
 from helpers.grade.verify import same
 
 ITSELF: list = []
@@ -50,7 +50,7 @@ def test_only_the_numbers_of_a_parameter_travel():
      (ITSELF, "contains itself")],
 )  # fmt: skip
 def test_what_cannot_travel(value, words):
-    with pytest.raises(ParcelError, match=words):
+    with pytest.raises(PayloadError, match=words):
         pack(value)
 
 
@@ -71,6 +71,6 @@ def forged(plain, tail=b""):
         b"\0\0\0\0\0\0\1\0" + b"[" * 100_000, forged("x" * MOST_HEAD),
     ],
 )  # fmt: skip
-def test_what_is_no_parcel(data):
-    with pytest.raises(ParcelError, match="what came back isn't a result"):
+def test_what_is_no_payload(data):
+    with pytest.raises(PayloadError, match="what came back isn't a result"):
         unpack(data)

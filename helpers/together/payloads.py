@@ -1,6 +1,6 @@
 """Arrays and facts as bytes, and every check of bytes that come from a stranger.
 
-A parcel is a safetensors file whose metadata has one entry, "facts": JSON. Neither can hold code.
+A payload is a safetensors file whose metadata has one entry, "facts": JSON. Neither can hold code.
 """
 
 import json
@@ -28,12 +28,12 @@ def pack(arrays: dict[str, np.ndarray], **facts) -> bytes:
 
 
 def size_of(numbers: int) -> int:
-    """Return how many bytes a parcel with so many float32 numbers has at most."""
+    """Return how many bytes a payload with so many float32 numbers has at most."""
     return 8 + HEADER + 4 * numbers
 
 
 def unpack(data: bytes, expected: dict[str, int]) -> tuple[dict[str, np.ndarray], dict]:
-    """Return the arrays and facts of a parcel.
+    """Return the arrays and facts of a payload.
 
     Args:
         data: from a stranger.

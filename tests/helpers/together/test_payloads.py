@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from helpers.together.parcels import (
+from helpers.together.payloads import (
     HEADER,
     Wrong,
     number,
@@ -21,7 +21,7 @@ from helpers.together.parcels import (
 )
 
 
-def test_a_parcel_arrives_as_it_was():
+def test_a_payload_arrives_as_it_was():
     delta = np.arange(5, dtype=np.float32)
     data = pack({"delta": delta}, part=1, ticket="a")
     arrays, facts = unpack(data, {"delta": 5})
@@ -65,13 +65,13 @@ GOOD = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
         (save({"delta": np.ones(2, np.float32)}, {"facts": "1"}), "isn't a JSON object"),
     ],
 )
-def test_what_is_wrong_with_a_parcel_is_one_sentence(data, told):
+def test_what_is_wrong_with_a_payload_is_one_sentence(data, told):
     with pytest.raises(Wrong, match=".") as caught:
         unpack(data, {"delta": 2})
     assert told in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_changed_bytes_are_refused_or_are_a_parcel():
+def test_changed_bytes_are_refused_or_are_a_payload():
     draw, good = random.Random(4), pack({"delta": np.ones(8, np.float32)}, part=0)
     refused = 0
     for _ in range(2000):
