@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.ranks import RankFailed, launch
+from helpers.ranks import RankFailed, launch, run_script
 
 
 def test_results_come_back_in_order_and_output_is_marked(capfd):
@@ -250,3 +250,6 @@ def test_a_result_that_cannot_be_sent_back():
 def test_wrong_arguments(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         launch(print, **arguments)
+    if "on_error" not in arguments:
+        with pytest.raises(ValueError, match=sentence):
+            run_script("nowhere.py", **arguments)

@@ -25,3 +25,12 @@ def test_the_same_rank_twice():
     store = dist.HashStore()
     Notes(store).leave("came/0", "abc")
     assert refusal(store).startswith("rank 0 was started twice")
+
+
+def test_ranks_that_want_two_backends():
+    store = dist.HashStore()
+    Notes(store).leave_first("terms", [2, "nccl", 1])
+    assert refusal(store) == (
+        "the ranks disagree about the backend: rank 1 takes nccl and rank 0 takes gloo; name one "
+        "for all with --backend"
+    )
