@@ -110,6 +110,15 @@ def receives_from_anybody():
         dist.recv(x)
 
 
+def receives_from_anybody_what_it_has_taken():
+    x = torch.ones(4)
+    if dist.get_rank() == 1:
+        dist.send(x, 0)
+    else:
+        dist.recv(x, 1)
+        dist.recv(x)
+
+
 def crossed_tags_later():
     rank, other = dist.get_rank(), 1 - dist.get_rank()
     works = [dist.isend(torch.ones(4), other, tag=rank), dist.irecv(torch.ones(4), other, tag=rank)]
@@ -182,6 +191,7 @@ HANGS = [
     (crossed_tags_in_a_batch, 2, "and rank 1 receives with tag 1 at line", "the same tag"),
     (a_local_group_that_one_misses, 3, "but rank 1 never called it", "every member must call"),
     (receives_from_anybody, 2, "from any rank", "let rank 1 send it"),
+    (receives_from_anybody_what_it_has_taken, 2, "from any rank", "let rank 1 send it"),
 ]
 
 
