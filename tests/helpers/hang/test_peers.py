@@ -58,6 +58,7 @@ def test_what_is_there_goes_through():
 def calls_of_ranks_that_are_not_there():
     """On each of two ranks: what its calls are refused with."""
     x, rank, pair = torch.ones(2), dist.get_rank(), dist.new_group([0, 1])
+    mine = [dist.new_group([each]) for each in (0, 1)][rank]
     calls = [
         lambda: dist.send(x, 2),
         lambda: dist.recv(x, -1),
@@ -65,6 +66,7 @@ def calls_of_ranks_that_are_not_there():
         lambda: [dist.P2POp(dist.isend, x, 1 - rank), dist.P2POp(dist.irecv, x, -1)],
         lambda: dist.broadcast(x, src=2),
         lambda: dist.send(x, group_dst=2, group=pair),
+        lambda: dist.P2POp(dist.isend, x, 1 - rank, group=mine),
     ]
     said = []
     for call in calls:
@@ -80,5 +82,6 @@ def test_the_call_itself_fails(checked):
     for rank, said in enumerate(both):
         facts = ["sends to rank 2, but the ranks are 0 to 1", "receives from rank -1"]
         facts += ["receives from rank -1", "calls broadcast from rank 2", "sends to group rank 2"]
+        facts += [f"sends to rank {1 - rank}, but "]
         for sentence, fact in zip(said, facts, strict=True):
             assert sentence.startswith(f"rank {rank} {fact}")
