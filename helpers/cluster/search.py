@@ -84,7 +84,7 @@ def search(
     """All layouts that fit into memory, the fastest first; wide, same: see `layouts`.
 
     simulated: so many of the best are put on a clock, and ordered by what it says. What takes more
-    than a second says how far it is, on the standard error.
+    than five seconds says how far it is, on the standard error.
     Raises ValueError, one sentence, where there is no layout, or none fits.
     """
     if not isinstance(gpus, int) or gpus < 1:
@@ -103,7 +103,7 @@ def search(
             found.append(estimate(model, layout, machine, held=held))
         elif held.total < least:
             least, smallest = held.total, layout
-        if not number % 100 and time.monotonic() - said > 1:
+        if not number % 100 and time.monotonic() - said > (1 if line else 5):
             said, line = time.monotonic(), f"\r{number:,} of {len(tried):,} layouts"
             print(line, end="", file=sys.stderr, flush=True)
     if line:

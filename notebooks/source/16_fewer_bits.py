@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Fewer bits: how exact must a number be?
 #
-# *Reading 50 minutes · tasks 60 · machine 1*
+# *Reading 55 minutes · tasks 60 · machine 1*
 #
 # *With twenty minutes: read to the picture of the formats, do FB-1, and look at the table.*
 #
