@@ -4,6 +4,7 @@ import contextlib
 import time
 from datetime import timedelta
 
+import pytest
 import torch
 import torch.distributed as dist
 
@@ -14,6 +15,7 @@ from helpers.hang.operation import Operation
 from helpers.hang.places import Where, locate
 from helpers.hang.wait_for_graph import GlobalSnapshot
 from helpers.ranks import launch
+from helpers.ranks.watch import whom
 
 
 def test_a_place_that_is_not_known_is_not_told():
@@ -62,3 +64,15 @@ def test_a_message_after_a_time_limit_that_passed_is_told_in_one_sentence():
     assert report.failure.rank == 0 and "pair closure" not in said, said
     assert "rank 0 sends 1 float32 to rank 1 with tag 2" in said, said
     assert "wait() without a time limit" in said, said
+
+
+@pytest.mark.parametrize(
+    ("name", "peer", "words"),
+    [
+        ("recv", 2, "rank 2"),
+        ("recv", None, "one of ranks 1 and 2"),
+        ("broadcast", 2, "one of ranks 1 and 2"),
+    ],
+)
+def test_whom_a_long_wait_is_for(name, peer, words):
+    assert whom(Operation(name, 0, peer, members=(0, 1, 2))) == words
