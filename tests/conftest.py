@@ -106,16 +106,6 @@ SLOW = (
     "tests/walk/",
 )
 GROUPS = {
-    # The first group that fits. Two browsers: one in JupyterLab, one on pages.
-    "jupyterlab": (
-        "tests/browser/test_design.py",
-        "tests/browser/test_folds.py",
-        "tests/browser/test_lessons.py",
-        "tests/browser/test_pictures.py",
-        "tests/browser/test_timeline.py",
-        "tests/browser/test_widget_in_notebook.py",
-    ),
-    "pages": ("tests/browser/",),
     # Two lanes in `make test-all`: a lesson is patient, and so is the grader, whose work may take a
     # minute. They can run beside the ranks.
     "patient": (
@@ -145,6 +135,7 @@ GROUPS = {
         "tests/EP/",
         "tests/PP/",
         "tests/TP/",
+        "tests/browser/",
         "tests/forensics/test_runs.py",
         "tests/fuzz/",
         "tests/gpt2/test_processes.py",

@@ -56,9 +56,9 @@ def parts(everything: bool, names: list[str]) -> Parts:
         return found | {"tests": (*TOGETHER, *quick, *FOLDERS)}
     return found | {
         "tests": (*TOGETHER, *FOLDERS, "--ignore=tests/browser", f"--ignore={LESSONS}"),
-        # Nothing else runs beside lessons, which measure, and browsers, which give up waiting.
+        # Nothing else runs beside lessons, which measure, and a browser, which gives up waiting.
         "lessons": (*TOGETHER, LESSONS),
-        "browser": (*TOGETHER, "tests/browser"),
+        "browser": (*PYTEST, "tests/browser"),
         "student edition": ("-m", "helpers.grade.student"),
     }
 

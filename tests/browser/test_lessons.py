@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-NAME = "03_data_parallel_gradients"
+NAME = "02_ranks_and_collectives"
 PICTURES = """pictures => pictures.map(picture => ({
     width: picture.naturalWidth, shown: picture.checkVisibility()
 }))"""
