@@ -4,8 +4,9 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from helpers.ranks import Place
+from helpers.ranks import Place, connect, disconnect
 from helpers.ranks.connect import BackendError, choose_backend, rank_device
+from helpers.ranks.environment import free_port
 
 
 def place(ranks: int) -> Place:
@@ -56,3 +57,12 @@ def test_a_rank_computes_where_its_messages_can_travel(monkeypatch):
     assert rank_device() == torch.device("cpu")
     monkeypatch.setattr(dist, "get_backend", lambda: "nccl")
     assert rank_device() == torch.device("cuda", 1)
+
+
+@pytest.mark.parametrize("quiet", [None, True])
+def test_rank_0_says_what_was_chosen_unless_it_is_to_be_quiet(quiet, capsys):
+    connect(
+        Place(0, 1, 0, 1, port=free_port()), "gloo", **({} if quiet is None else {"quiet": quiet})
+    )
+    disconnect()
+    assert ("ranks over gloo" in capsys.readouterr().out) == (quiet is None)
