@@ -207,7 +207,7 @@ def warm_ranks():
 
 @pytest.fixture(autouse=True)
 def ranks_are_warm(request):
-    if os.environ.get("LAB_WARM") == "0":
+    if os.environ.get("LAB_WARM") == "0":  # tools/mutate.py: few tests of a run start ranks
         return
     if request.node.nodeid.startswith(GROUPS["ranks"]):
         request.getfixturevalue("warm_ranks")

@@ -515,7 +515,7 @@ reveal("hiding_messages-4")
 # ## A forward beside a backward
 #
 # Half a batch makes half-sized products. A pipeline has something better at hand: another
-# *micro-batch*, of which it has many. In its steady state a rank has a forward of one micro-batch
+# *micro-batch*, of which it has many. In the steady state a rank has a forward of one micro-batch
 # and a backward of another to do. With plain 1F1B such a pair would have to wait: a stage gets its
 # gradient just when the next stage needs its result. To run pairs everywhere takes about twice the
 # micro-batches in flight, one slot down and one up for each stage. Interleaved stages have most of
@@ -523,9 +523,9 @@ reveal("hiding_messages-4")
 # Bridge](https://docs.nvidia.com/nemo/megatron-bridge/latest/skills/perf-techniques/moe-comm-overlap/SKILL.html)
 # requires them for this. (And while the pipeline fills and drains, one of the two is missing, and
 # the other's messages are exposed.) DualPipe (lesson 07) takes the two of a pair from opposite
-# directions, and through its layers together, so that the tokens of each travel while the other
-# computes. It also cuts backward into I and W, to have more pieces to choose from. Your `in_turn`
-# can already do it, because it doesn't ask which way its passes go:
+# directions and runs them through its layers together, so that the tokens of each travel while the
+# other computes. It also cuts backward into I and W, to have more pieces to choose from. Your
+# `in_turn` can already do it, because it doesn't ask which way its passes go:
 
 
 # %% tags=["time"]
@@ -726,9 +726,9 @@ reveal("hiding_messages-6", peak=1e3 * peak)
 # whole step comes to 380 TFLOP/s, with all that isn't a product.
 # [DeepGEMM](https://github.com/deepseek-ai/DeepGEMM), DeepSeek's own products in 8 bits, was
 # published in February 2025 with 990 to 1,358 TFLOP/s for most of this model's shapes on an H800
-# (590 for one with only 512 numbers to add up), and on 112 of its 132 multiprocessors most would
-# have 840 to 1,150. Little hangs on it: messages hide up to the rate at which computing takes as
-# long as they do.
+# (its page no longer has the table), and on 112 of its 132 multiprocessors most would have 840 to
+# 1,150. Little hangs on it: messages hide up to the rate at which computing takes as long as they
+# do.
 
 # %%
 even = RATES["peak"] * computing(RATES["peak"], "all") / message(4, 1)
